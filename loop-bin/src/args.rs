@@ -6,12 +6,13 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand};
 use ralph_base::env::Env;
-use ralph_project::config::{Flag, KEYS, Key, Kind};
+use ralph_project::config::{Config, Flag, KEYS, Key, Kind};
+use toml::Value;
 
 use crate::exit::Failure;
 use crate::{
     attempts, clean, complete, demo, doctor, explain, init, install, report, request_merge, retry,
-    run, show_config, status, stop, stories, tell, undo,
+    run, show_config, status, stop, stories, tell, undo, verified,
 };
 
 const PLAN_FILE: &str = "plan-file";
@@ -65,6 +66,7 @@ enum Request {
     Clean(clean::Clean),
     Undo(undo::Undo),
     Complete(complete::Complete),
+    Verified(verified::Verified),
     RequestMerge(request_merge::RequestMerge),
     /// Run three demo stories, one with a failing test, in a temporary project
     Demo,
@@ -101,6 +103,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Clean(clean) => clean.run(env),
         Request::Undo(undo) => undo.run(env),
         Request::Complete(complete) => complete.run(env),
+        Request::Verified(verified) => verified.run(env),
         Request::RequestMerge(request) => request.run(env),
         Request::Demo => demo::run(env),
     }
@@ -171,12 +174,35 @@ fn no_checks() -> Arg {
 
 /// The flags that stand for configuration keys.
 fn flags_of_keys() -> impl Iterator<Item = Arg> {
-    KEYS.iter().filter_map(|key| Some(flag_of(key, key.flag?)))
+    let defaults = Config::default();
+    let flag = move |key: &'static Key| Some(flag_of(key, key.flag?, defaults.value(key)));
+    KEYS.iter().filter_map(flag)
 }
 
-fn flag_of(key: &'static Key, name: &'static str) -> Arg {
+/// What the flags for a table of the settings are about.
+fn heading(key: &Key) -> &'static str {
+    match key.name.split('.').next().unwrap_or_default() {
+        "loop" => "Run and plan",
+        "agent" => "Agent",
+        "verify" => "Checks",
+        "limits" => "Limits",
+        "workspace" => "The agent's copy of the project",
+        "commit" => "Commits",
+        "session" => "Sessions",
+        "hooks" => "Lifecycle scripts",
+        _ => "Guarding and rolling back",
+    }
+}
+
+fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg {
+    let default = default.map(|value| value.to_string()).unwrap_or_default();
+    let default = match default.trim_matches('"') {
+        "" | "[]" => String::new(),
+        text => format!(" [default: {text}]"),
+    };
     let variable = key.env.map(|env| format!(" [{env}]")).unwrap_or_default();
-    let flag = Arg::new(key.name).long(name).help(format!("{}{variable}", key.help));
+    let help = format!("{}{default}{variable}", key.help);
+    let flag = Arg::new(key.name).long(name).help(help).help_heading(heading(key));
     match key.kind {
         Kind::List => flag.action(ArgAction::Append).value_name("ITEM"),
         // `--flag` alone means yes; `--flag=false` switches off what the file switches on.

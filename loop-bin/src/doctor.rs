@@ -16,7 +16,7 @@ use crate::here;
 use crate::plan_choice::with_plan_of_run;
 use crate::run::record::attempt_left;
 use crate::run::start::{
-    Preflight, Trial, findings, held_by, look_for_recovery, preflight, take_lock,
+    Preflight, Trial, findings, held_by, look_for_recovery, preflight, take_lock, troubles,
 };
 use crate::signals::Interrupts;
 use crate::terminal::{View, counted, say};
@@ -36,7 +36,10 @@ pub(crate) fn run(env: &Env, flags: &[Flag], with_checks: bool) -> Result<ExitCo
         Ok(mut preflight) => {
             findings.extend([all(&preflight)?, disks(&preflight)?].concat());
             findings.iter().for_each(show);
-            if with_checks && !findings.iter().any(is_problem) {
+            let problems = findings.iter().filter(|finding| is_problem(finding)).count();
+            if with_checks && problems > preflight.agent_problems {
+                show(&Finding::Note("fix the problems first: the checks were not run".to_owned()));
+            } else if with_checks {
                 let tried = try_checks(env, &mut preflight)
                     .unwrap_or_else(|failure| vec![Finding::Problem(failure.to_string())]);
                 tried.iter().for_each(show);
@@ -44,7 +47,11 @@ pub(crate) fn run(env: &Env, flags: &[Flag], with_checks: bool) -> Result<ExitCo
             }
         }
         Err(failure) => {
-            findings.push(Finding::Problem(failure.to_string()));
+            let mut all = troubles(env, &flags);
+            if !all.contains(&failure.to_string()) {
+                all.insert(0, failure.to_string());
+            }
+            findings.extend(all.into_iter().map(Finding::Problem));
             findings.iter().for_each(show);
         }
     }
@@ -75,7 +82,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     }
     let (interrupts, view) = (Interrupts::listen()?, View::new(env, &LoopSettings::default()));
     let stop = || interrupts.signal().is_some();
-    let (tip, branch) = (target.tip()?, target.current_branch());
+    let (tip, branch) = (target.look()?.0, target.current_branch());
     let mut trial = Trial { workspace, config, view: &view, run: "", stop: &stop };
     trial.prepare(Start { tip: tip.as_deref(), branch: &branch })?;
     let checks = trial.run_checks()?;
@@ -98,6 +105,7 @@ pub(crate) fn dry_run(preflight: &Preflight) -> Result<ExitCode, Failure> {
 fn show(finding: &Finding) {
     say(match finding {
         Finding::Good(text) => format!("ok       {text}"),
+        Finding::Later(text) => format!("later    {text}"),
         Finding::Note(text) => format!("note     {text}"),
         Finding::Problem(text) => format!("PROBLEM  {text}"),
     });

@@ -7,6 +7,8 @@ use serde::Serialize;
 #[serde(tag = "level", content = "text", rename_all = "lowercase")]
 pub(crate) enum Finding {
     Good(String),
+    /// What a run will do, and nobody has tried yet.
+    Later(String),
     /// Worth knowing; a run begins all the same.
     Note(String),
     /// No run begins.

@@ -17,8 +17,8 @@ struct Effort {
     is_known: bool,
 }
 
-/// For so many stories, from what was.
-pub(crate) fn from(stories: usize, runs: &[PastRun]) -> Forecast {
+/// For one story, from what was.
+pub(crate) fn from(runs: &[PastRun]) -> Forecast {
     let mut efforts: BTreeMap<&str, Effort> = BTreeMap::new();
     let mut order = Vec::new();
     for attempt in runs.iter().flat_map(|run| &run.attempts) {
@@ -36,14 +36,21 @@ pub(crate) fn from(stories: usize, runs: &[PastRun]) -> Forecast {
     let past: Vec<&Effort> = newest.filter_map(|story| efforts.get(story)).collect();
     let mean = |values: Vec<f64>| {
         let count = values.len();
-        (count > 0).then(|| values.iter().sum::<f64>() / count as f64 * stories as f64)
+        (count > 0).then(|| values.iter().sum::<f64>() / count as f64)
     };
     Forecast {
-        stories,
+        stories: 1,
         based_on: past.len(),
         seconds: mean(past.iter().map(|effort| effort.seconds).collect()),
         cost_usd: mean(past.iter().filter_map(|effort| effort.cost_usd).collect()),
     }
+}
+
+/// The same for so many stories.
+pub(crate) fn of_stories(stories: usize, one: &Forecast) -> Forecast {
+    let times = |value: f64| value * stories as f64;
+    let (seconds, cost_usd) = (one.seconds.map(times), one.cost_usd.map(times));
+    Forecast { stories, based_on: one.based_on, seconds, cost_usd }
 }
 
 /// In one line, with the limit of the run where there is one.
@@ -84,7 +91,7 @@ mod tests {
             attempt("C", "failed", 200.0, Some(3.0)),
         ];
         let runs = [PastRun { attempts, ..PastRun::default() }];
-        let forecast = from(6, &runs);
+        let forecast = of_stories(6, &from(&runs));
         assert_eq!((forecast.based_on, forecast.seconds), (3, Some(1200.0)));
         assert_eq!(forecast.cost_usd, Some(12.0));
         assert_eq!(
@@ -97,7 +104,7 @@ mod tests {
     #[test]
     fn without_a_past_nothing_is_made_up() {
         assert_eq!(
-            told(&from(1, &[]), 0.0),
+            told(&from(&[]), 0.0),
             "forecast: 1 story; no earlier story here to estimate from"
         );
     }

@@ -45,6 +45,8 @@ pub(crate) struct PastRun {
     pub(crate) rollbacks: Counted,
     pub(crate) hook_errors: Counted,
     pub(crate) stops: Vec<Stops>,
+    /// Whether a hook of ours was called in it.
+    pub(crate) has_hooks: bool,
 }
 
 /// One iteration.
@@ -233,6 +235,7 @@ fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
 impl PastRun {
     fn take(&mut self, line: Line<'_>) {
         self.ended_at = line.at.clone().into_owned();
+        self.has_hooks |= line.source != OURS;
         let story = line.story.as_deref().unwrap_or_default();
         match line.event.as_ref() {
             "loop_started" => self.plan = line.plan.unwrap_or_default(),

@@ -43,7 +43,9 @@ pub(crate) fn prune(
         return Ok(counts);
     }
     let refs: String = attempts.into_iter().chain(checkpoints).collect();
-    git.feed(&["update-ref", "--stdin"], refs.as_bytes())?;
+    if !refs.is_empty() {
+        git.feed(&["update-ref", "--stdin"], refs.as_bytes())?;
+    }
     for path in files {
         let removed =
             if path.is_dir() { fs_err::remove_dir_all(&path) } else { fs_err::remove_file(&path) };

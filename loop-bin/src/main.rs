@@ -35,6 +35,7 @@ mod tell;
 mod terminal;
 mod trust;
 mod undo;
+mod verified;
 mod workspace;
 
 use std::process::ExitCode;

@@ -1,11 +1,13 @@
 //! Which plan a command that only looks is about.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use clap::Args;
 use ralph_base::env::Env;
+use ralph_base::state::Lock;
 use ralph_core::git::Repo;
-use ralph_core::plan::Plan;
+use ralph_core::plan::{Plan, State};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
@@ -50,9 +52,31 @@ pub(crate) fn plan_with_work(
     let Ok(repo) = Repo::open(project.root()) else { return Ok(plan) };
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
     let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
-    let Some(waiting) = Waiting::find(&source, &record.target)? else { return Ok(plan) };
-    let tip = resolve(&source.git(), &format!("refs/heads/{}", waiting.branch))?;
-    Books::of(plan.path(), project, config, &source, &run_dir).load_at(tip.as_deref(), false)
+    let plan = match Waiting::find(&source, &record.target)? {
+        Some(waiting) => {
+            let tip = resolve(&source.git(), &format!("refs/heads/{}", waiting.branch))?;
+            let books = Books::of(plan.path(), project, config, &source, &run_dir);
+            books.load_at(tip.as_deref(), false)?
+        }
+        None => plan,
+    };
+    let is_of_run = Lock::holder(&run_dir.lock()).is_some() && record.plan == plan.path();
+    if is_of_run { with_given_up(plan, &record.counters.set_aside, config) } else { Ok(plan) }
+}
+
+/// What a run has given up is committed as such with its next commit; until then it says so itself.
+fn with_given_up(
+    plan: Plan,
+    given_up: &BTreeSet<String>,
+    config: &Config,
+) -> Result<Plan, Failure> {
+    let mut plan = plan;
+    for story in given_up {
+        if plan.story(story).is_some_and(|story| story.state == State::Open) {
+            plan = Plan::parse(plan.path(), plan.block(story)?, &config.plan)?;
+        }
+    }
+    Ok(plan)
 }
 
 /// While a run goes on, its plan is meant, unless another one is named.

@@ -11,11 +11,13 @@ use ralph_project::project::Project;
 
 use crate::exit::Failure;
 use crate::here;
+use crate::landing::Waiting;
 use crate::morning::{self, Page, Standing};
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::RunRecord;
 use crate::run::start::run_dir;
 use crate::terminal::{say, say_as_it_is};
+use crate::workspace::Source;
 
 /// Report on a run: what needs you, what was done, what it cost
 ///
@@ -61,14 +63,15 @@ pub(crate) fn page_of(
     which: &str,
 ) -> Result<Page, Failure> {
     let plan = plan_with_work(env, project, &choice.config(env, project)?).ok();
-    let run_dir = run_dir(&Repo::open(project.root())?)?;
+    let repo = Repo::open(project.root())?;
+    let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
     let record = RunRecord::load(&run_dir)?.unwrap_or_default();
     let standing = Standing {
-        target: record.target,
+        waiting: Waiting::find(&source, &record.target)?,
         misfit: record.misfit,
         running: Lock::holder(&run_dir.lock()).map(|_| record.run),
         ends: None,
     };
-    let page = morning::page(project, plan.as_ref(), &standing, which)?;
+    let page = morning::page(project, &source, plan.as_ref(), &standing, which)?;
     page.ok_or_else(|| Failure::because("there is no run to report on yet; start one"))
 }

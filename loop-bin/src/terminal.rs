@@ -10,6 +10,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use console::strip_ansi_codes;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 pub(crate) use scene::{Scene, Totals, Worker};
 pub(crate) use screen::columns;
@@ -59,6 +61,11 @@ pub(crate) fn printable(text: &str) -> String {
     lines.join("; ").chars().filter(|c| !c.is_control()).collect()
 }
 
+/// The same of each line that says something.
+pub(crate) fn printable_lines(text: &str) -> Vec<String> {
+    text.lines().map(printable).filter(|line| !line.trim().is_empty()).collect()
+}
+
 /// A duration as people read it.
 pub(crate) fn clock(duration: Duration) -> String {
     let seconds = duration.as_secs();
@@ -78,6 +85,12 @@ pub(crate) fn in_words(duration: Duration) -> String {
         (_, _) if minutes.is_multiple_of(60) => format!("{} h", minutes / 60),
         _ => format!("{} h {} m", minutes / 60, minutes % 60),
     }
+}
+
+/// A time of the journal where people read it: `Mon 16 Nov, 13:45`.
+pub(crate) fn local_time(at: &str) -> String {
+    let zoned = at.parse::<Timestamp>().map(|time| time.to_zoned(TimeZone::system()));
+    zoned.map(|zoned| zoned.strftime("%a %-d %b, %H:%M").to_string()).unwrap_or_default()
 }
 
 /// A large number as people write it: `330k`.

@@ -87,6 +87,11 @@ impl Env {
         self.path("CLAUDE_PROJECT_DIR")
     }
 
+    /// `CLAUDE_CODE_SESSION_ID`: the client's session around a command of its agent.
+    pub fn client_session(&self) -> Option<String> {
+        self.get("CLAUDE_CODE_SESSION_ID")
+    }
+
     /// `CLAUDE_CONFIG_DIR`: where the client keeps a person's settings instead of `~/.claude`.
     pub fn client_config(&self) -> Option<Utf8PathBuf> {
         self.path("CLAUDE_CONFIG_DIR")

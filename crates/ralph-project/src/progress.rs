@@ -230,5 +230,25 @@ fn beginning(text: String, limit: usize) -> String {
     text.split_inclusive('\n').take_while(fits).chain(["…"]).collect()
 }
 
+/// The lines that an agent added to its file of the progress, patterns with their heading.
+pub fn agents_lines(given: &[u8], left: &[u8]) -> Vec<u8> {
+    let known: std::collections::HashSet<&[u8]> = given.split(|byte| *byte == b'\n').collect();
+    let (mut new, mut heading) = (Vec::new(), None);
+    for line in left.split(|byte| *byte == b'\n') {
+        if line.starts_with(b"#") {
+            let is_kept = is_about_patterns(&String::from_utf8_lossy(line));
+            heading = if is_kept { Some(line) } else { None };
+        }
+        if line.trim_ascii().is_empty() || known.contains(line) {
+            continue;
+        }
+        if let Some(above) = heading.take().filter(|above| *above != line) {
+            new.extend([b"\n", above, b"\n"].concat());
+        }
+        new.extend([line, b"\n"].concat());
+    }
+    new
+}
+
 #[cfg(test)]
 mod tests;

@@ -62,8 +62,10 @@ fn places(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec
     if let Ok(number @ 1..) = u32::try_from(config.run.prd) {
         return vec![vec![state.plan(number)]];
     }
-    let mut places =
-        vec![state.prd_numbers().into_iter().map(|number| state.plan(number)).collect()];
+    let numbered: Vec<Utf8PathBuf> =
+        state.prd_numbers().into_iter().map(|number| state.plan(number)).collect();
+    // Where there is none yet, the first one is what a person would make.
+    let mut places = vec![if numbered.is_empty() { vec![state.plan(1)] } else { numbered }];
     places.extend(state.other_plans().into_iter().map(|path| vec![path]));
     let list = env.loop_dir().map(|dir| LoopDir::at(meant(root, from, &dir)).feature_list());
     places.extend(list.map(|path| vec![path]));

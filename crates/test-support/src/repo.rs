@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 use camino::Utf8Path;
 
@@ -20,11 +21,11 @@ pub struct Fingerprint {
     pub index: String,
     /// What `git status` says, staged and unstaged, new and conflicting.
     pub status: String,
-    /// The branch or commit that is checked out.
+    /// The branch that is checked out, and below it the commit.
     pub head: String,
     /// All refs but ours.
     pub refs: String,
-    /// The stash list.
+    /// What is stashed.
     pub stash: String,
 }
 
@@ -35,6 +36,26 @@ pub struct TestRepo {
     root: camino::Utf8PathBuf,
 }
 
+/// A folder, or a file with its content, from the top.
+type Entry = (PathBuf, Option<Vec<u8>>);
+
+/// What git makes of a new folder. Asked once for all the tests of a process.
+static EMPTY: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let repo = TestRepo::made_of(&[], Scratch::new());
+    repo.git(["init", "-q", "-b", "main"]);
+    repo.entries()
+});
+
+/// The same with a first commit.
+static ONE_COMMIT: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let repo = TestRepo::empty();
+    repo.write("a.txt", "a\n");
+    repo.write("src/lib.rs", "pub fn answer() -> u32 { 42 }\n");
+    repo.write(".gitignore", "*.log\n/build/\n");
+    repo.commit_all("first");
+    repo.entries()
+});
+
 impl Default for TestRepo {
     fn default() -> Self {
         Self::new()
@@ -44,33 +65,30 @@ impl Default for TestRepo {
 impl TestRepo {
     /// A repository without commits, on the branch `main`.
     pub fn empty() -> Self {
-        Self::empty_in(Scratch::new())
-    }
-
-    fn empty_in(scratch: Scratch) -> Self {
-        let root = scratch.dir("repo");
-        scratch.dir("home");
-        let repo = Self { scratch, root };
-        repo.git(["init", "-q", "-b", "main"]);
-        repo
+        Self::made_of(&EMPTY, Scratch::new())
     }
 
     /// A repository with one commit: `a.txt` and `src/lib.rs`, and `*.log` ignored.
     pub fn new() -> Self {
-        Self::empty().with_one_commit()
+        Self::made_of(&ONE_COMMIT, Scratch::new())
     }
 
     /// The same on a disk, for what is measured, and for programs that are not ours.
     pub fn on_disk() -> Self {
-        Self::empty_in(Scratch::on_disk()).with_one_commit()
+        Self::made_of(&ONE_COMMIT, Scratch::on_disk())
     }
 
-    fn with_one_commit(self) -> Self {
-        self.write("a.txt", "a\n");
-        self.write("src/lib.rs", "pub fn answer() -> u32 { 42 }\n");
-        self.write(".gitignore", "*.log\n/build/\n");
-        self.commit_all("first");
-        self
+    fn made_of(files: &[Entry], scratch: Scratch) -> Self {
+        scratch.dir("home");
+        let root = scratch.dir("repo");
+        let repo = Self { scratch, root };
+        for (path, content) in files {
+            match content {
+                Some(content) => fs_err::write(repo.at(path), content).expect("a file"),
+                None => fs_err::create_dir(repo.at(path)).expect("a folder"),
+            }
+        }
+        repo
     }
 
     /// A clone of it, in a scratch folder of its own.
@@ -141,6 +159,13 @@ impl TestRepo {
         .into()
     }
 
+    /// Makes the user known to git here.
+    pub fn introduce_user(&self) {
+        let config = fs_err::read_to_string(self.at(".git/config")).expect("settings");
+        let user = "[user]\n\tname = Test\n\temail = test@localhost\n";
+        self.write(".git/config", config + user);
+    }
+
     /// Writes a file of the work tree, parents included.
     pub fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
         let path = self.at(name);
@@ -181,27 +206,55 @@ impl TestRepo {
         self.git(["rev-parse", "HEAD"]).trim().to_owned()
     }
 
-    /// The state to compare.
-    pub fn fingerprint(&self) -> Fingerprint {
+    /// Each file of the work tree, ignored ones included: mode and content, or the link's target.
+    pub fn files(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let mut files = BTreeMap::new();
         walk(self.root.as_std_path(), Path::new(""), &mut files);
-        let symbolic = self.try_git(self.root.as_std_path(), ["symbolic-ref", "-q", "HEAD"]);
-        let commit = self.try_git(self.root.as_std_path(), ["rev-parse", "-q", "--verify", "HEAD"]);
+        files
+    }
+
+    /// The state to compare.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let status = self.git([
+            "--no-optional-locks",
+            "status",
+            "--porcelain=v2",
+            "--branch",
+            "-z",
+            "--untracked-files=all",
+        ]);
+        let (heads, rest): (Vec<&str>, Vec<&str>) =
+            status.split('\0').partition(|line| line.starts_with("# branch."));
+        let head = ["# branch.head ", "# branch.oid "]
+            .map(|key| heads.iter().find_map(|line| line.strip_prefix(key)).unwrap_or_default());
         let refs = self.git(["for-each-ref", "--format=%(refname) %(objectname)"]);
         Fingerprint {
-            files,
+            files: self.files(),
             index: self.git(["ls-files", "-s", "-v", "-z"]),
-            status: self.git([
-                "--no-optional-locks",
-                "status",
-                "--porcelain=v2",
-                "-z",
-                "--untracked-files=all",
-            ]),
-            head: String::from_utf8_lossy(&[symbolic.stdout, commit.stdout].concat()).into_owned(),
+            status: rest.join("\0"),
+            head: head.join("\n"),
             refs: refs.lines().filter(|line| !line.starts_with("refs/ralph/")).collect(),
-            stash: self.git(["stash", "list", "--format=%H %gs"]),
+            stash: fs_err::read_to_string(self.at(".git/logs/refs/stash")).unwrap_or_default(),
         }
+    }
+
+    /// All that is in it, each folder before what it holds, but for the examples of hooks.
+    fn entries(&self) -> Vec<Entry> {
+        let mut found = Vec::new();
+        let mut folders = vec![PathBuf::new()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs_err::read_dir(self.at(&folder)).expect("a folder") {
+                let path = folder.join(entry.expect("an entry").file_name());
+                if self.at(&path).is_dir() {
+                    found.push((path.clone(), None));
+                    folders.push(path);
+                } else if path.extension().is_none_or(|kind| kind != "sample") {
+                    let content = fs_err::read(self.at(&path)).expect("a readable file");
+                    found.push((path, Some(content)));
+                }
+            }
+        }
+        found
     }
 
     fn at(&self, name: impl AsRef<Path>) -> PathBuf {

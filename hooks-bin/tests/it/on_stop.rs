@@ -34,8 +34,7 @@ struct Answer {
 impl Stage {
     fn new() -> Self {
         let repo = TestRepo::new();
-        repo.git(["config", "user.name", "Test"]);
-        repo.git(["config", "user.email", "test@localhost"]);
+        repo.introduce_user();
         repo.write(".ralph/config.toml", "");
         Self { repo, vars: Vec::new() }
     }

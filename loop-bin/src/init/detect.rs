@@ -69,7 +69,11 @@ pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
     for place in &mut chosen {
         let is_wanted = if place.kind.fallback { !is_tested } else { !by_task };
         if !place.is_by_ci && !is_wanted {
-            place.tests.clear();
+            let unwanted = std::mem::take(&mut place.tests);
+            // A person wrote the task down to be used, so it is named at least.
+            if place.kind.fallback && is_top(place) {
+                found.proposed.extend(unwanted);
+            }
         }
         let is_tested = !place.tests.is_empty();
         found.checks.append(&mut place.tests);

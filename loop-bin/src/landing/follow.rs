@@ -11,7 +11,7 @@ use ralph_core::git::GitError;
 use super::checkout::{Checkout, Note, Step};
 use super::index_lock::{self, IndexLock};
 use super::loop_files::LoopFile;
-use super::refs::{look_at, resolve};
+use super::refs::{resolve, tip_of};
 use super::waiting::{Advance, Cause};
 use crate::exit::Failure;
 use crate::workspace::Source;
@@ -28,7 +28,7 @@ pub(super) fn follow(
     let place = Checkout::of(source);
     // No git that was at work here before can still move HEAD, and none that starts now gets far.
     let lock = IndexLock::take(&place.git_dir, &place.top)?;
-    let (tip, is_here) = look_at(&place.git, branch)?;
+    let (tip, is_here) = tip_of(&place.git, branch)?;
     if tip.as_deref() != old {
         return Ok(Advance::Moved);
     }
@@ -79,7 +79,7 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     let left = IndexLock::left(&place.git_dir);
     let Ok(text) = fs_err::read(place.note_path()) else { return Ok(()) };
     let Ok(note) = serde_json::from_slice::<Note>(&text) else { return Ok(place.forget()?) };
-    if look_at(&place.git, &note.branch)? == (Some(note.new.clone()), true) {
+    if tip_of(&place.git, &note.branch)? == (Some(note.new.clone()), true) {
         let lock = match left {
             Some(lock) => Some(lock),
             None => IndexLock::take(&place.git_dir, &place.top)?,

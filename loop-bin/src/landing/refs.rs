@@ -6,6 +6,8 @@ use ralph_core::git::{Git, GitError};
 use crate::exit::Failure;
 use crate::workspace::Source;
 
+const TIPS: &str = "--format=%(refname) %(objectname) %(HEAD)";
+
 /// The branch on which work waits that the project's checkout cannot follow to.
 pub(super) fn waiting_for(branch: &str) -> String {
     format!("ralph/{branch}")
@@ -13,6 +15,9 @@ pub(super) fn waiting_for(branch: &str) -> String {
 
 /// Another work tree in which the branch is checked out.
 pub(super) fn other_work_tree(source: &Source, branch: &str) -> Result<Option<String>, Failure> {
+    if !source.shared.join("worktrees").is_dir() {
+        return Ok(None);
+    }
     let listed = source.git().run(&["worktree", "list", "--porcelain", "-z"])?;
     let listed = String::from_utf8_lossy(&listed);
     let wanted = format!("branch refs/heads/{branch}");
@@ -34,14 +39,37 @@ pub(super) fn checked_out(git: &Git) -> Option<String> {
     git.line(&["symbolic-ref", "--quiet", "HEAD"]).ok()
 }
 
-/// The commit at the end of a branch, if it has one, and whether the branch is checked out.
-pub(super) fn look_at(git: &Git, branch: &str) -> Result<(Option<String>, bool), GitError> {
-    let listed = git.line(&["for-each-ref", "--format=%(objectname) %(HEAD)", branch])?;
-    // A branch `a` may not hide one that is called `a/b`.
-    match (listed.split_once(' '), listed.lines().count()) {
-        (Some((tip, mark)), 1) => Ok((Some(tip.to_owned()), mark == "*")),
-        _ => Ok((resolve(git, branch)?, checked_out(git).as_deref() == Some(branch))),
+/// The commit at the end of a branch, if it has one, and whether that branch is checked out.
+pub(super) type Tip = (Option<String>, bool);
+
+/// A branch, and the one on which work for it waits, at one moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Look {
+    pub(super) own: Tip,
+    pub(super) work: Tip,
+}
+
+/// Looks at a branch, and at the one on which work for it waits.
+pub(super) fn look_at(git: &Git, branch: &str) -> Result<Look, GitError> {
+    let [own, work] = [branch, &waiting_for(branch)].map(|name| format!("refs/heads/{name}"));
+    let listed = git.line(&["for-each-ref", TIPS, &own, &work])?;
+    Ok(Look { own: tip_in(&listed, &own), work: tip_in(&listed, &work) })
+}
+
+/// The tip of a branch, which may be checked out and have no commit yet.
+pub(super) fn tip_of(git: &Git, branch: &str) -> Result<Tip, GitError> {
+    match tip_in(&git.line(&["for-each-ref", TIPS, branch])?, branch) {
+        (None, _) => Ok((None, checked_out(git).as_deref() == Some(branch))),
+        found => Ok(found),
     }
+}
+
+fn tip_in(listed: &str, branch: &str) -> Tip {
+    let tip = |line: &str| {
+        let (commit, mark) = line.strip_prefix(branch)?.strip_prefix(' ')?.split_once(' ')?;
+        Some((Some(commit.to_owned()), mark == "*"))
+    };
+    listed.lines().find_map(tip).unwrap_or_default()
 }
 
 /// The commit that a name stands for, if there is one.

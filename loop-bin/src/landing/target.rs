@@ -5,11 +5,14 @@
 
 use super::follow::follow;
 use super::loop_files::LoopFile;
-use super::refs::{checked_out, is_ancestor, look_at, other_work_tree, resolve, waiting_for};
+use super::refs::{
+    Look, Tip, checked_out, is_ancestor, look_at, other_work_tree, resolve, waiting_for,
+};
 use super::waiting::{Advance, Cause, Waiting};
 use crate::exit::Failure;
 use crate::git_output::text_at;
 use crate::workspace::Source;
+use ralph_core::git::GitError;
 
 /// Git's word for a ref that is not to be there.
 const NOTHING: &str = "";
@@ -25,11 +28,12 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The branch of this name, or the one that is checked out. A missing one is made by
-    /// [`Target::make`].
-    pub(crate) fn find(source: &Source, name: &str) -> Result<Self, Failure> {
+    /// The branch of this name, or the one that is checked out, and what was found there. A missing
+    /// one is made by [`Target::make`].
+    pub(crate) fn find(source: &Source, name: &str) -> Result<(Self, Look), Failure> {
+        let git = source.git();
         let branch = match name {
-            "" => checked_out(&source.git())
+            "" => checked_out(&git)
                 .and_then(|name| Some(name.strip_prefix("refs/heads/")?.to_owned()))
                 .ok_or_else(|| {
                     Failure::usage(
@@ -37,13 +41,13 @@ impl Target {
                          out a branch, or specify one with --branch",
                     )
                 })?,
+            name if git.run(&["check-ref-format", "--branch", name]).is_err() => {
+                return Err(Failure::usage(format!(
+                    "`{name}` is not a valid branch name; specify another with --branch"
+                )));
+            }
             name => name.to_owned(),
         };
-        if source.git().run(&["check-ref-format", "--branch", &branch]).is_err() {
-            return Err(Failure::usage(format!(
-                "`{branch}` is not a valid branch name; specify another with --branch"
-            )));
-        }
         if let Some(path) = other_work_tree(source, &branch)? {
             return Err(Failure::because(format!(
                 "{branch} is also checked out in {path}, whose files would not be updated; remove \
@@ -51,8 +55,9 @@ impl Target {
             )));
         }
         let mut target = Self { source: source.clone(), branch, is_waiting: false };
-        target.is_waiting = target.has_waiting_work()?;
-        if let Some(subject) = target.users_commit()? {
+        let look = target.see()?;
+        target.is_waiting = target.has_waiting_work(&look)?;
+        if let Some(subject) = target.users_commit(&look)? {
             let (branch, waiting) = (&target.branch, waiting_for(&target.branch));
             return Err(Failure::because(format!(
                 "{waiting} is reserved for work that cannot land on {branch} yet, but it has a \
@@ -60,19 +65,17 @@ impl Target {
                  {waiting} NAME`), or specify another target with --branch"
             )));
         }
-        Ok(target)
+        Ok((target, look))
     }
 
-    /// Makes the branch at what is checked out, if it is missing. A branch of ours whose work was
+    /// Makes the branch at what is checked out, if it was missing. A branch of ours whose work was
     /// taken is not needed any more.
-    pub(crate) fn make(&self) -> Result<(), Failure> {
+    pub(crate) fn make(&self, look: &Look) -> Result<(), Failure> {
         let git = self.source.git();
-        let waiting = self.waiting_name();
-        let is_taken = !self.is_waiting && checked_out(&git).as_ref() != Some(&waiting);
-        if let (Some(old), true) = (resolve(&git, &waiting)?, is_taken) {
-            git.run(&["update-ref", "-d", &waiting, &old])?;
+        if let ((Some(old), false), false) = (&look.work, self.is_waiting) {
+            git.run(&["update-ref", "-d", &self.waiting_name(), old])?;
         }
-        if resolve(&git, &self.name())?.is_some() {
+        if self.is_waiting || look.own.0.is_some() {
             return Ok(());
         }
         let Some(head) = resolve(&git, "HEAD")? else { return Ok(()) };
@@ -99,23 +102,22 @@ impl Target {
     }
 
     /// What is on the target and not in the user's files, if anything is.
-    pub(crate) fn waiting(&self) -> Result<Option<Waiting>, Failure> {
-        Waiting::find(&self.source, &self.branch)
+    pub(crate) fn waiting(&self, look: Look) -> Result<Option<Waiting>, Failure> {
+        Waiting::of(&self.source, &self.branch, look)
     }
 
-    /// Looks whether a person took the work that waits, and perhaps removed its branch.
-    pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
-        self.is_waiting = self.is_waiting && self.has_waiting_work()?;
-        Ok(())
+    /// Looks at it, and whether a person took the work that waits, and perhaps removed its branch.
+    pub(crate) fn look_again(&mut self) -> Result<Tip, Failure> {
+        let look = self.see()?;
+        self.is_waiting = self.is_waiting && self.has_waiting_work(&look)?;
+        self.standing(&look)
     }
 
     /// The tip of the branch and that of the work that waits, if neither follows from the other.
     pub(crate) fn diverged(&self) -> Result<Option<(String, String)>, Failure> {
-        let git = self.source.git();
-        let own = resolve(&git, &self.own_name())?;
-        let work = resolve(&git, &self.waiting_name())?;
+        let Look { own: (own, _), work: (work, _) } = self.see()?;
         let (Some(own), Some(work), true) = (own, work, self.is_waiting) else { return Ok(None) };
-        let follows = is_ancestor(&git, &own, &work)?;
+        let follows = is_ancestor(&self.source.git(), &own, &work)?;
         Ok(if follows { None } else { Some((own, work)) })
     }
 
@@ -127,37 +129,44 @@ impl Target {
         Ok(())
     }
 
-    /// The commit at its end; none in a repository without commits.
-    pub(crate) fn tip(&self) -> Result<Option<String>, Failure> {
-        Ok(self.look()?.0)
+    /// Looks at the branch, and at what waits.
+    pub(crate) fn see(&self) -> Result<Look, GitError> {
+        look_at(&self.source.git(), &self.branch)
     }
 
-    /// The commit at its end, and whether the project's files are those of the target, so that they
+    /// The commit at its end, if there is one, and whether the project's files are those of the target, so that they
     /// follow it.
-    pub(crate) fn look(&self) -> Result<(Option<String>, bool), Failure> {
+    pub(crate) fn look(&self) -> Result<Tip, Failure> {
+        self.standing(&self.see()?)
+    }
+
+    /// The same as it was seen.
+    pub(crate) fn standing(&self, look: &Look) -> Result<Tip, Failure> {
         let git = self.source.git();
-        match look_at(&git, &self.name())? {
+        match (&look.own, self.is_waiting) {
+            (_, true) => Ok(look.work.clone()),
             // A branch that is about to be made begins where the project is.
-            (None, is_followed) if !self.is_waiting => Ok((resolve(&git, "HEAD")?, is_followed)),
-            found => Ok(found),
+            ((None, _), false) => {
+                Ok((resolve(&git, "HEAD")?, checked_out(&git) == Some(self.own_name())))
+            }
+            (own, false) => Ok(own.clone()),
         }
     }
 
     /// Work from before that waits and is not on the branch yet.
-    fn has_waiting_work(&self) -> Result<bool, Failure> {
-        let git = self.source.git();
-        let Some(waiting) = resolve(&git, &self.waiting_name())? else { return Ok(false) };
-        let Some(tip) = resolve(&git, &self.own_name())? else { return Ok(true) };
-        Ok(!is_ancestor(&git, &waiting, &tip)?)
+    fn has_waiting_work(&self, look: &Look) -> Result<bool, Failure> {
+        let Some(work) = &look.work.0 else { return Ok(false) };
+        let Some(tip) = &look.own.0 else { return Ok(true) };
+        Ok(!is_ancestor(&self.source.git(), work, tip)?)
     }
 
     /// The subject of a commit on the branch for work that waits which is not the loop's own.
-    fn users_commit(&self) -> Result<Option<String>, Failure> {
+    fn users_commit(&self, look: &Look) -> Result<Option<String>, Failure> {
         if !self.is_waiting {
             return Ok(None);
         }
         let git = self.source.git();
-        let own = resolve(&git, &self.own_name())?.map(|tip| format!("^{tip}"));
+        let own = look.own.0.as_ref().map(|tip| format!("^{tip}"));
         let waiting = self.waiting_name();
         let others = ["log", "-1", "--format=%h %s", "--invert-grep", "--grep=^Ralph-", &waiting];
         let args: Vec<&str> = others.into_iter().chain(own.as_deref()).collect();
@@ -172,9 +181,7 @@ impl Target {
         new: &str,
         files: &[LoopFile],
     ) -> Result<Advance, Failure> {
-        if self.source.shared.join("worktrees").is_dir()
-            && let Some(path) = other_work_tree(&self.source, &self.branch)?
-        {
+        if let Some(path) = other_work_tree(&self.source, &self.branch)? {
             return self.wait(new, Cause::Elsewhere(path));
         }
         let git = self.source.git();

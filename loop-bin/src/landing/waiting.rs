@@ -7,7 +7,7 @@ use ralph_core::git::{Git, GitError};
 
 use super::checkout::{Checkout, Note, Step};
 use super::index_lock;
-use super::refs::{is_ancestor, look_at, other_work_tree, resolve, waiting_for};
+use super::refs::{Look, is_ancestor, look_at, other_work_tree, resolve, waiting_for};
 use crate::exit::Failure;
 use crate::terminal::{counted, printable};
 use crate::workspace::Source;
@@ -108,27 +108,32 @@ impl Waiting {
         if target.is_empty() {
             return Ok(None);
         }
+        Self::of(source, target, look_at(&source.git(), target)?)
+    }
+
+    /// The same for what was seen just now.
+    pub(super) fn of(source: &Source, target: &str, look: Look) -> Result<Option<Self>, Failure> {
         let git = source.git();
-        let (tip, is_here) = look_at(&git, &format!("refs/heads/{target}"))?;
-        let head = resolve(&git, "HEAD")?;
+        let Look { own: (own, is_here), work: (work, _) } = look;
         let found = |branch: &str, commits, cause| {
             let (target, branch) = (target.to_owned(), branch.to_owned());
             Some(Self { target, branch, commits, cause })
         };
         let waiting = waiting_for(target);
-        if let Some(work) = resolve(&git, &format!("refs/heads/{waiting}"))? {
-            let base = tip.as_deref().or(head.as_deref());
-            let commits = count(&git, &work, base, &[])?;
+        if let Some(work) = work {
+            let head = if own.is_none() { resolve(&git, "HEAD")? } else { None };
+            let commits = count(&git, &work, own.as_deref().or(head.as_deref()), &[])?;
             if commits > 0 {
-                let cause = match tip {
+                let cause = match own {
                     Some(tip) => why_not_here(source, target, is_here, tip, work)?,
                     None => Cause::Gone,
                 };
                 return Ok(found(&waiting, commits, cause));
             }
         }
-        let (Some(tip), false) = (tip, is_here) else { return Ok(None) };
+        let (Some(tip), false) = (own, is_here) else { return Ok(None) };
         // Of another branch only what the loop has made is of interest here.
+        let head = resolve(&git, "HEAD")?;
         let commits = count(&git, &tip, head.as_deref(), &["--grep=^Ralph-"])?;
         if commits == 0 {
             return Ok(None);

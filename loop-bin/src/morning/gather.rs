@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::git::{Git, GitError, Repo};
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::state::StateDir;
+use ralph_core::git::{Git, GitError};
 use ralph_core::plan::{Plan, State};
 use ralph_project::project::Project;
 
 use super::Standing;
 use crate::exit::Failure;
 use crate::history::{self, PastRun};
-use crate::landing::Waiting;
 use crate::saved::{self, SavedAttempt};
+use crate::terminal::counted;
 use crate::workspace::Source;
 
 /// How much of a difference is kept.
@@ -43,7 +45,7 @@ pub(super) struct Landed {
     pub(super) subject: String,
     /// The agent's own words, and the trailers.
     pub(super) body: String,
-    /// `2 files changed, 10 insertions(+)`
+    /// `2 files changed, +10 −0`
     pub(super) stat: String,
 }
 
@@ -67,6 +69,7 @@ pub(super) struct PlanStory {
 /// Collects it for the last run, the one of this number or name, or all of them; none if there is no such run.
 pub(super) fn gather(
     project: &Project,
+    source: &Source,
     plan: Option<&Plan>,
     standing: &Standing,
     which: &str,
@@ -77,12 +80,10 @@ pub(super) fn gather(
     if let Some((finish, reason)) = &standing.ends {
         (run.finish, run.reason) = (Some(finish.clone()), reason.clone());
     }
-    let repo = Repo::open(project.root())?;
-    let git = repo.git();
-    let source = Source::of(project, &repo)?;
-    let waiting = Waiting::find(&source, &standing.target)?;
+    let (git, waiting) = (&source.git(), standing.waiting.as_ref());
     let commits = run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
-    let commits = landed(git, &commits.collect::<Vec<_>>())?;
+    let own = own_files(project, source, &run);
+    let commits = landed(git, &commits.collect::<Vec<_>>(), &own)?;
     let stories = plan.iter().flat_map(|plan| plan.stories());
     let stories = stories.map(|story| PlanStory {
         id: story.id.clone(),
@@ -96,7 +97,7 @@ pub(super) fn gather(
         records: records(git, &run.run),
         kept: kept(git, &run)?,
         stories: stories.collect(),
-        waiting_on: waiting.as_ref().map(|waiting| waiting.branch.clone()),
+        waiting_on: waiting.map(|waiting| waiting.branch.clone()),
         waiting: waiting.map(|waiting| waiting.told(standing.misfit.as_deref())),
         is_running: standing.running.as_ref() == Some(&run.run),
         run,
@@ -140,6 +141,7 @@ fn together(mut first: PastRun, next: PastRun) -> PastRun {
     first.meanwhile.0.extend(next.meanwhile.0);
     first.rollbacks.0.extend(next.rollbacks.0);
     first.hook_errors.0.extend(next.hook_errors.0);
+    first.has_hooks |= next.has_hooks;
     (first.run, first.ended_at) = ("all".to_owned(), next.ended_at);
     (first.finish, first.reason, first.forecast) = (next.finish, next.reason, None);
     first
@@ -152,24 +154,56 @@ fn records(git: &Git, run: &str) -> Option<String> {
     (!found.is_empty()).then_some(found)
 }
 
-/// What commits say, in one call. One that git no longer has is left out.
-fn landed(git: &Git, commits: &[&str]) -> Result<BTreeMap<String, Landed>, GitError> {
+/// What only the loop writes, from the top: the folder of its state, and what lies beside the plan.
+fn own_files(project: &Project, source: &Source, run: &PastRun) -> Vec<Utf8PathBuf> {
+    let plan = Utf8Path::new(&run.plan);
+    let (progress, beside) =
+        (StateDir::progress_beside(plan), StateDir::loop_progress_beside(plan));
+    let paths = [project.own_state().root(), plan, &progress, &beside];
+    paths.into_iter().filter_map(|path| Some(source.below_top(path)?.to_owned())).collect()
+}
+
+/// What commits say, in one call, and how much they change besides our own files. One that git no
+/// longer has is left out.
+fn landed(
+    git: &Git,
+    commits: &[&str],
+    own: &[Utf8PathBuf],
+) -> Result<BTreeMap<String, Landed>, GitError> {
     if commits.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let args = ["log", "--no-walk=unsorted", "--ignore-missing", "--shortstat", "--no-color"];
+    let args = ["log", "--no-walk=unsorted", "--ignore-missing", "--numstat", "--no-renames"];
     let format = "--format=%x01%H%x02%s%x02%b%x02";
-    let args = [&args[..], &[format, "--stdin"]].concat();
+    let args = [&args[..], &["--no-color", format, "--stdin"]].concat();
     let output = git.feed(&args, commits.join("\n").as_bytes())?;
     let text = String::from_utf8_lossy(&output).into_owned();
     let mut found = BTreeMap::new();
     for one in text.split('\u{1}') {
         let parts: Vec<&str> = one.splitn(4, '\u{2}').collect();
-        let [id, subject, body, stat] = parts.as_slice() else { continue };
-        let [subject, body, stat] = [subject, body, stat].map(|text| text.trim().to_owned());
+        let [id, subject, body, numbers] = parts.as_slice() else { continue };
+        let [subject, body] = [subject, body].map(|text| text.trim().to_owned());
+        let stat = stat(numbers, own);
         found.insert((*id).to_owned(), Landed { subject, body, stat });
     }
     Ok(found)
+}
+
+/// How much a commit changes, from git's table of numbers and paths.
+fn stat(numbers: &str, own: &[Utf8PathBuf]) -> String {
+    let (mut files, mut added, mut deleted) = (0, 0, 0);
+    for row in numbers.lines() {
+        let parts: Vec<&str> = row.splitn(3, '\t').collect();
+        let [more, less, path] = parts.as_slice() else { continue };
+        if own.iter().any(|own| Utf8Path::new(path).starts_with(own)) {
+            continue;
+        }
+        files += 1;
+        // A binary file has no lines.
+        added += more.parse::<u64>().unwrap_or(0);
+        deleted += less.parse::<u64>().unwrap_or(0);
+    }
+    format!("{} changed, +{added} −{deleted}", counted(files, "file", "files"))
 }
 
 /// The failed attempts of this run's stories, newest first.

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::costs::{CostSum, money};
 use super::page::Page;
-use super::text::{line, local};
+use super::text::line;
 use crate::history::PastRun;
-use crate::terminal::counted;
+use crate::terminal::{counted, local_time};
 
 /// A run in one line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -47,7 +47,7 @@ impl RunLine {
         format!(
             "{:>3}  {}  {done} done in {attempts}, {}; {finish}{}",
             self.number,
-            local(&self.started_at),
+            local_time(&self.started_at),
             money(self.cost_usd),
             reason.unwrap_or_default()
         )

@@ -5,11 +5,12 @@
 //! | what the journal, the refs and the plan hold | `gather.rs` |
 //! | what the page says about it; pure | `page.rs`, `costs.rs`, `time_line.rs`, `proposals.rs` |
 //! | the same in a few lines; pure | `in_lines.rs` |
-//! | how it looks | `templates/report.html`, `templates/report.md` |
+//! | how it looks | `templates/report.html`, `templates/report.md`, `markdown_text.rs` |
 
 mod costs;
 mod gather;
 mod in_lines;
+mod markdown_text;
 mod page;
 mod proposals;
 mod text;
@@ -23,6 +24,8 @@ use ralph_project::project::Project;
 
 use crate::exit::Failure;
 use crate::history;
+use crate::landing::Waiting;
+use crate::workspace::Source;
 use gather::gather;
 pub(crate) use in_lines::{RunLine, told};
 pub(crate) use page::{Page, weakened};
@@ -40,20 +43,23 @@ struct Markdown<'a> {
 }
 
 impl Markdown<'_> {
-    /// A text in which nothing means anything in Markdown or HTML.
+    /// A text in which nothing means anything in Markdown or HTML but code between backquotes.
     fn md(&self, text: &str) -> String {
-        let mut safe = String::new();
-        for c in text.chars() {
-            match c {
-                '<' => safe.push_str("&lt;"),
-                '&' => safe.push_str("&amp;"),
-                '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '~' | '@' => {
-                    safe.extend(['\\', c]);
-                }
-                _ => safe.push(c),
-            }
-        }
-        safe
+        markdown_text::plain(text)
+    }
+
+    /// The same in a table, where code could not hold everything.
+    fn cell(&self, text: &str) -> String {
+        markdown_text::escaped(text)
+    }
+
+    fn quoted(&self, text: &str) -> String {
+        let lines = text.lines().map(|line| format!("> {}", markdown_text::plain(line)));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn fenced(&self, text: &str, indent: &str) -> String {
+        markdown_text::fenced(text, indent)
     }
 
     /// Inside of backquotes.
@@ -65,9 +71,9 @@ impl Markdown<'_> {
 /// Where a run stood, for those who know.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Standing {
-    /// The branch on which the work lands.
-    pub(crate) target: String,
-    /// Why work that waits could not be rebased onto it.
+    /// Work that is not in the user's files.
+    pub(crate) waiting: Option<Waiting>,
+    /// Why it could not be rebased onto its branch.
     pub(crate) misfit: Option<String>,
     /// The run that goes on, if one does.
     pub(crate) running: Option<String>,
@@ -78,11 +84,12 @@ pub(crate) struct Standing {
 /// The page of the last run, of the one of this number, or of all; none if there is none.
 pub(crate) fn page(
     project: &Project,
+    source: &Source,
     plan: Option<&Plan>,
     standing: &Standing,
     which: &str,
 ) -> Result<Option<Page>, Failure> {
-    Ok(gather(project, plan, standing, which)?.map(|gathered| page::new(&gathered)))
+    Ok(gather(project, source, plan, standing, which)?.map(|gathered| page::new(&gathered)))
 }
 
 /// All runs, oldest first, in a line each.

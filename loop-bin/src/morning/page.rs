@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::costs::{Cost, CostSum, costs, forecast, is_failed, money};
 use super::gather::{Gathered, Kept, Landed};
 use super::proposals::{self, Proposal};
-use super::text::{block, epoch, line, local};
+use super::text::{block, epoch, line};
 use super::time_line::{self, TimeLine};
 use crate::history::{Followed, Kind, PastAttempt, PastRun, Stops, tests_passed};
 use crate::landing::UNCHECKED;
-use crate::terminal::{counted, in_words, thousands};
+use crate::terminal::{counted, in_words, local_time, thousands};
 
 /// The page.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -25,6 +25,8 @@ pub(crate) struct Page {
     pub(crate) ended: String,
     pub(crate) needs: Vec<Need>,
     pub(crate) also_needed: Vec<String>,
+    /// What there is to say about the end beyond its first line: the output of a failing check.
+    pub(crate) trouble: String,
     pub(crate) done: Vec<Done>,
     pub(crate) open: Vec<String>,
     pub(crate) twice: Vec<String>,
@@ -106,6 +108,7 @@ pub(super) fn new(gathered: &Gathered) -> Page {
         when: when(run),
         ended: ended(gathered),
         also_needed: also_needed(gathered),
+        trouble: trouble(run),
         twice: twice(gathered),
         time_line: time_line::of(run),
         costs: costs(run),
@@ -173,19 +176,26 @@ fn when(run: &PastRun) -> String {
     let took = epoch(&run.ended_at).zip(epoch(&run.started_at)).map(|(end, start)| end - start);
     format!(
         "{} to {} ({})",
-        local(&run.started_at),
-        local(&run.ended_at),
+        local_time(&run.started_at),
+        local_time(&run.ended_at),
         time(took.unwrap_or(0.0))
     )
 }
 
 fn ended(gathered: &Gathered) -> String {
     match (&gathered.run.finish, &gathered.run.reason) {
-        (Some(finish), Some(reason)) => line(&format!("{finish}: {reason}")),
+        (Some(finish), Some(reason)) => {
+            line(&format!("{finish}: {}", reason.lines().next().unwrap_or_default()))
+        }
         (Some(finish), None) => finish.clone(),
         (None, _) if gathered.is_running => "it is still running".to_owned(),
         (None, _) => "it was killed; `ralph-loop` goes on with it".to_owned(),
     }
+}
+
+fn trouble(run: &PastRun) -> String {
+    let rest = run.reason.as_deref().and_then(|reason| reason.split_once('\n'));
+    rest.map_or_else(String::new, |(_, rest)| block(rest))
 }
 
 fn needs(gathered: &Gathered) -> Vec<Need> {

@@ -53,7 +53,9 @@ fn checks(run: &PastRun) -> Option<Proposal> {
     };
     let red: Vec<String> = run.attempts.iter().filter_map(failed).collect();
     let first = red.first()?;
-    let is_alone = red.len() as u64 >= OFTEN && red.iter().all(|check| check == first);
+    // Without hooks there is nothing that could hold an agent back.
+    let is_alone =
+        run.has_hooks && red.len() as u64 >= OFTEN && red.iter().all(|check| check == first);
     is_alone.then(|| Proposal {
         why: format!("`{first}` is what failed in all {} red attempts", red.len()),
         setting: format!("[stop] verify = true, so that the agent meets `{first}` before it stops"),
@@ -100,8 +102,10 @@ mod tests {
         let run = PastRun {
             refusals: Counted(vec![refusal("git push"), refusal("git push -f")]),
             attempts: vec![red.clone(), red.clone(), red],
+            has_hooks: true,
             ..PastRun::default()
         };
+        assert_eq!(of(&PastRun { has_hooks: false, ..run.clone() }).len(), 1);
         let found: Vec<String> = of(&run).into_iter().map(|proposal| proposal.why).collect();
         assert_eq!(
             found,

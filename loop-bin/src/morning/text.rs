@@ -3,7 +3,6 @@
 
 use console::strip_ansi_codes;
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 /// More of one text nobody reads on a page.
 const LONGEST: usize = 4_000;
@@ -39,12 +38,6 @@ pub(super) fn block(text: &str) -> String {
 fn is_shown(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// A time of the journal in local time, as people say it.
-pub(super) fn local(at: &str) -> String {
-    let zoned = at.parse::<Timestamp>().map(|time| time.to_zoned(TimeZone::system()));
-    zoned.map(|zoned| zoned.strftime("%a %-d %b, %H:%M").to_string()).unwrap_or_default()
 }
 
 /// Seconds since the epoch.

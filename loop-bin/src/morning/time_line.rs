@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::text::{self, epoch, local};
+use super::text::{self, epoch};
 use crate::history::PastRun;
+use crate::terminal::local_time;
 
 /// How wide the drawing is, in its own units.
 pub(super) const WIDTH: f64 = 1000.0;
@@ -50,8 +51,11 @@ pub(super) fn of(run: &PastRun) -> TimeLine {
         kind,
         title,
     };
-    let mut line =
-        TimeLine { from: local(&run.started_at), to: local(&run.ended_at), ..TimeLine::default() };
+    let mut line = TimeLine {
+        from: local_time(&run.started_at),
+        to: local_time(&run.ended_at),
+        ..TimeLine::default()
+    };
     for attempt in &run.attempts {
         let Some(from) = epoch(&attempt.began_at) else { continue };
         let to = epoch(&attempt.ended_at).unwrap_or(end);

@@ -16,13 +16,14 @@ use ralph_core::git::GitError;
 use ralph_core::plan::{self, Options, Plan, agents_plan};
 use ralph_project::attempt::LESSONS_TITLE;
 use ralph_project::config::Config;
-use ralph_project::progress::{ProgressEntry, is_about_patterns};
+use ralph_project::progress::{ProgressEntry, agents_lines};
 use ralph_project::project::Project;
 
 use super::start::progress_path;
 use crate::exit::Failure;
 use crate::git_output::text_at;
-use crate::landing::{Change, LoopFile, PlanChanges, Target, marks_of};
+use crate::landing::{Change, Look, LoopFile, Made, PlanChanges, Target, marks_of};
+use crate::saved;
 use crate::workspace::Source;
 
 /// How a new progress file begins.
@@ -69,7 +70,7 @@ pub(crate) struct Books {
     /// Texts of commits, which never change.
     known: RefCell<KnownTexts>,
     /// Stories that a person has asked for again, whatever the plan of the target says.
-    pub(crate) asked_for: Vec<String>,
+    asked_for: Vec<String>,
 }
 
 impl Books {
@@ -98,6 +99,14 @@ impl Books {
         }
     }
 
+    /// Looks which of the blocked stories of a plan a person has asked for again.
+    pub(crate) fn ask_for_again(&mut self, plan: &Plan) -> Result<(), GitError> {
+        if plan.stories().iter().any(|story| story.state == plan::State::Blocked) {
+            self.asked_for = saved::asked_for(&self.source.git())?;
+        }
+        Ok(())
+    }
+
     /// A file named from the top of the repository; none if it is outside.
     fn below_top(&self, path: &Utf8Path) -> Option<PathBuf> {
         self.source.below_top(path).map(PathBuf::from)
@@ -122,14 +131,16 @@ impl Books {
         text
     }
 
-    /// A commit was made on top of another one, with these texts.
-    pub(crate) fn remember(&self, base: Option<&str>, commit: &str, files: &[LoopFile]) {
+    /// A commit was made on top of another one, with these texts; the others are as they were, unless
+    /// git hooks had a hand in it.
+    pub(crate) fn remember(&self, base: Option<&str>, made: &Made, files: &[LoopFile]) {
         let mut known = self.known.borrow_mut();
         // Older ones are hardly asked for again.
         known.retain(|(of, _), _| Some(of.as_str()) == base);
-        for file in files {
-            known.insert((commit.to_owned(), file.path.clone()), Some(file.after.clone()));
-        }
+        let base = if made.is_altered { KnownTexts::new() } else { known.clone() };
+        let base = base.into_iter().map(|((_, path), text)| (path, text));
+        let new = files.iter().map(|file| (file.path.clone(), Some(file.after.clone())));
+        known.extend(base.chain(new).map(|(path, text)| ((made.commit.clone(), path), text)));
     }
 
     /// Whether git has the plan.
@@ -155,11 +166,16 @@ impl Books {
     /// The plan that counts: the user's own file where the project is on the target, else that of the
     /// target, with the stories that the user has added since.
     pub(crate) fn load(&self, target: &Target) -> Result<Plan, Failure> {
-        let (tip, is_followed) = target.look()?;
-        self.load_at(tip.as_deref(), is_followed)
+        self.load_seen(target, &target.see()?)
     }
 
     /// The same for a target that was just looked at.
+    pub(crate) fn load_seen(&self, target: &Target, look: &Look) -> Result<Plan, Failure> {
+        let (tip, is_followed) = target.standing(look)?;
+        self.load_at(tip.as_deref(), is_followed)
+    }
+
+    /// The same where the target's commit is known, and whether the user's files are those of it.
     pub(crate) fn load_at(&self, tip: Option<&str>, is_followed: bool) -> Result<Plan, Failure> {
         let mut plan = self.plan_at(tip, is_followed)?;
         for story in &self.asked_for {
@@ -193,17 +209,16 @@ impl Books {
     }
 
     /// Appends an entry to the progress.
-    pub(crate) fn log(&self, tip: Option<&str>, entry: &ProgressEntry) -> Result<(), Failure> {
+    pub(crate) fn log(&self, entry: &ProgressEntry) -> io::Result<()> {
         // Always as a section behind others; a new file gets its title when it is made.
-        self.append_progress(tip, &entry.appended_to(b"\n"))
+        self.append_progress(&entry.appended_to(b"\n"))
     }
 
     /// Without the keys in it: the file may be committed.
-    fn append_progress(&self, tip: Option<&str>, text: &[u8]) -> Result<(), Failure> {
+    fn append_progress(&self, text: &[u8]) -> io::Result<()> {
         let (never, [progress, _]) = (Cap { above: u64::MAX, keep_lines: 0 }, &self.appended);
         let text = mask(&String::from_utf8_lossy(text));
-        state::append_capped(&progress.pending, text.as_bytes(), never)?;
-        self.publish(tip)
+        state::append_capped(&progress.pending, text.as_bytes(), never)
     }
 
     /// Puts into the user's own files what no commit will take along.
@@ -370,30 +385,11 @@ impl Books {
 
     /// What the agent wrote into its file of the progress: its new lines go to the end, patterns with
     /// their heading.
-    pub(crate) fn take_progress(
-        &self,
-        tip: Option<&str>,
-        given: &[u8],
-        left: &[u8],
-    ) -> Result<(), Failure> {
-        let known: std::collections::HashSet<&[u8]> = given.split(|byte| *byte == b'\n').collect();
-        let (mut new, mut heading) = (Vec::new(), None);
-        for line in left.split(|byte| *byte == b'\n') {
-            if line.starts_with(b"#") {
-                let is_kept = is_about_patterns(&String::from_utf8_lossy(line));
-                heading = if is_kept { Some(line) } else { None };
-            }
-            if line.trim_ascii().is_empty() || known.contains(line) {
-                continue;
-            }
-            if let Some(above) = heading.take().filter(|above| *above != line) {
-                new.extend([b"\n", above, b"\n"].concat());
-            }
-            new.extend([line, b"\n"].concat());
-        }
+    pub(crate) fn take_progress(&self, given: &[u8], left: &[u8]) -> io::Result<()> {
+        let new = agents_lines(given, left);
         if new.is_empty() {
             return Ok(());
         }
-        self.append_progress(tip, &[b"\n".as_slice(), &new].concat())
+        self.append_progress(&[b"\n".as_slice(), &new].concat())
     }
 }

@@ -9,6 +9,7 @@ use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
 use crate::agent::ClientOptions;
+use crate::history::Forecast;
 use crate::signals::Interrupts;
 use crate::terminal::{View, say};
 
@@ -23,6 +24,8 @@ pub(crate) struct Context {
     /// The user's file of settings as it was at the start.
     pub(crate) config_text: Option<Vec<u8>>,
     pub(crate) view: View,
+    /// What one story is likely to take.
+    pub(crate) forecast: Forecast,
     /// Where programs are looked for.
     pub(crate) path: String,
     /// What the agent gets besides its own command line.

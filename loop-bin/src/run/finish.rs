@@ -12,13 +12,13 @@ use ralph_core::plan::Plan;
 use ralph_project::checks::{RUN_MARK, one_line};
 use ralph_project::config::Mode;
 
+use super::Run;
 use super::decide::{Ending, Finish};
 use super::iteration::{LEAST_TIME, receipt};
-use super::{Run, RunRecord};
 use crate::agent::Descendants;
 use crate::exit::Failure;
 use crate::git_output::paths;
-use crate::landing::{self, Advance, LoopFile, Made, PlanChanges};
+use crate::landing::{self, Advance, LoopFile, Made, PlanChanges, Waiting};
 use crate::morning::{self, Standing};
 use crate::saved;
 use crate::terminal::{self, Tone, counted, in_words};
@@ -50,8 +50,7 @@ impl Run {
         Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
         fault::point("loop.finishing");
         if !self.record.planning {
-            let plan = self.books.load(&self.target);
-            self.tell(plan.and_then(|plan| self.update_loop_progress(&plan, status)));
+            self.tell(self.update_loop_progress(status));
         }
         let (git, keep) = (self.workspace.source.git(), self.context.config.workspace.keep);
         if self.attempt.is_none() {
@@ -68,19 +67,25 @@ impl Run {
 
     /// The page of this run; the journal has all but its end by now.
     fn write_report(&self, finish: &Finish) -> Option<Utf8PathBuf> {
-        let project = &self.context.project;
-        let plan = self.books.load(&self.target).ok();
-        let RunRecord { target, misfit, .. } = &self.record;
-        let (target, misfit) = (target.clone(), misfit.clone());
+        let (project, source) = (&self.context.project, &self.workspace.source);
+        let (plan, waiting) = self.what_is_there();
+        let misfit = self.record.misfit.clone();
         let ends = Some((finish.word().to_owned(), finish.reason().map(str::to_owned)));
-        let standing = Standing { target, misfit, running: None, ends };
-        let page = morning::page(project, plan.as_ref(), &standing, &self.context.run);
+        let standing = Standing { waiting, misfit, running: None, ends };
+        let page = morning::page(project, source, plan.as_ref(), &standing, &self.context.run);
         let written =
             page.and_then(|page| page.map(|page| morning::write(project, &page, None)).transpose());
         written.unwrap_or_else(|error| {
             self.context.view.warn(format!("the report could not be written: {error}"));
             None
         })
+    }
+
+    /// The plan, and what waits; as far as they can be read.
+    fn what_is_there(&self) -> (Option<Plan>, Option<Waiting>) {
+        let Ok(look) = self.target.see() else { return (None, None) };
+        let plan = self.books.load_seen(&self.target, &look).ok();
+        (plan, self.target.waiting(look).ok().flatten())
     }
 
     fn run_finished(&self, finish: &Finish, report: Option<&Utf8Path>) {
@@ -108,8 +113,7 @@ impl Run {
             return Ok(());
         }
         for _ in 0..5 {
-            self.target.look_again()?;
-            let (tip, is_followed) = self.target.look()?;
+            let (tip, is_followed) = self.target.look_again()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
             let changes = PlanChanges { marks: self.blocked_marks(), ..PlanChanges::default() };
             let files = self.books.files_for(is_followed, tip.as_deref(), &changes)?;
@@ -124,12 +128,14 @@ impl Run {
             }
             let branch = self.target.current_branch();
             let start = Start { tip: tip.as_deref(), branch: &branch };
-            if !self.workspace.is_in_place {
+            let git = self.workspace.git();
+            if self.workspace.is_in_place {
+                git.run(&["read-tree", base])?;
+            } else {
                 self.workspace.reset(start)?;
             }
-            let git = self.workspace.git();
-            git.run(&["read-tree", base])?;
-            let tree = self.workspace.with_files(files.iter().map(LoopFile::text))?;
+            let changed = files.iter().filter(|file| file.is_changed());
+            let tree = self.workspace.with_files(changed.map(LoopFile::text))?;
             let made = self.commit_records(&git, &tree)?;
             if made.is_altered && !self.workspace.is_in_place {
                 let changed = ["diff-tree", "-r", "-z", "--name-only", base, &made.commit];
@@ -142,9 +148,10 @@ impl Run {
                 }
             }
             let files = self.as_committed(&made, files);
+            self.books.remember(tip.as_deref(), &made, &files);
             match self.advance(tip.as_deref(), &made.commit, &files)? {
                 Advance::Moved => {}
-                _ => return self.books.clear_pending(tip.as_deref()),
+                _ => return self.books.clear_pending(Some(&made.commit)),
             }
         }
         Ok(())
@@ -175,7 +182,7 @@ impl Run {
         let (context, counters) = (&self.context, &self.record.counters);
         context.view.close();
         self.show_receipts();
-        let plan = self.books.load(&self.target).ok();
+        let (plan, waiting) = self.what_is_there();
         let most = context.config.limits.max_cost_usd;
         match &finish {
             Finish::Budget(why) => context.view.line(why),
@@ -189,7 +196,7 @@ impl Run {
             )),
             _ => {}
         }
-        let ending = self.ending(&finish, plan.as_ref());
+        let ending = self.ending(&finish, plan.as_ref(), waiting);
         let mut tone = if finish == Finish::Complete { Tone::Good } else { Tone::Warning };
         for line in ending.last_lines() {
             context.view.toned(std::mem::replace(&mut tone, Tone::Plain), line);
@@ -205,7 +212,12 @@ impl Run {
     }
 
     /// How the run ended. What cannot be read is left out.
-    fn ending<'a>(&self, finish: &'a Finish, plan: Option<&Plan>) -> Ending<'a> {
+    fn ending<'a>(
+        &self,
+        finish: &'a Finish,
+        plan: Option<&Plan>,
+        waiting: Option<Waiting>,
+    ) -> Ending<'a> {
         let (context, counters) = (&self.context, &self.record.counters);
         let plan = plan.filter(|_| !self.record.planning);
         let done = match context.config.run.mode {
@@ -231,7 +243,6 @@ impl Run {
         let first = blocked.first().map(|(story, _)| story.as_str());
         let kept = saved::tried(&self.workspace.source.git(), first);
         let misfit = self.record.misfit.as_deref();
-        let waiting = self.target.waiting().ok().flatten();
         let (took, mut spent) = (in_words(context.elapsed()), receipt(counters.spent));
         spent.extend(counters.unknown_cost().map(|unknown| format!(", {unknown}")));
         Ending {

@@ -55,6 +55,7 @@ pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
         return doctor::dry_run(&preflight);
     }
     let mut run = start::start(env, preflight)?;
+    fault::point("loop.taken-over");
     // The run's name is on disk before anything is started that could outlive us.
     run.save();
     let awake = if run.context.config.run.inhibit { awake::Awake::hold() } else { None };

@@ -53,7 +53,7 @@ impl Run {
             }
         }
         self.record.counters.iteration = 1;
-        let (tip, branch) = (self.target.tip()?, self.target.current_branch());
+        let (tip, branch) = (self.target.look()?.0, self.target.current_branch());
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
         let before = plan::read_file(&self.books.plan)?;

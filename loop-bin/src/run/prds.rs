@@ -11,7 +11,6 @@ use super::books::Books;
 use super::decide::Finish;
 use super::iteration::{Choice, receipt};
 use crate::exit::Failure;
-use crate::saved;
 use crate::terminal::counted;
 
 /// A blocked story, and the number of its plan where there are several.
@@ -125,7 +124,7 @@ impl Run {
             "{shown} has no story left to work on; continuing with PRD-{number}: {open}"
         ));
         self.books = self.books_of(plan.path());
-        self.books.asked_for = saved::asked_for(&self.workspace.source.git())?;
+        self.books.ask_for_again(plan)?;
         self.record.plan.clone_from(&self.books.plan);
         self.record.story = None;
         self.save();

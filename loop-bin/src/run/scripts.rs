@@ -16,7 +16,7 @@ use super::start::{Trial, failed_before, findings};
 use crate::agent::Client;
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::history::{self, Forecast};
+use crate::history::Forecast;
 use crate::terminal::counted;
 use crate::workspace::Start;
 use crate::{forecast, lifecycle};
@@ -149,10 +149,9 @@ impl Run {
         Ok(None)
     }
 
-    /// What the run is likely to take and to cost. A journal that cannot be read foretells nothing.
+    /// What the run is likely to take and to cost.
     fn foretell(&self, stories: usize) {
-        let Ok(past) = history::of(self.context.state()) else { return };
-        let forecast = forecast::from(stories, &past);
+        let forecast = forecast::of_stories(stories, &self.context.forecast);
         let most = self.context.config.limits.max_cost_usd;
         self.context.view.line(forecast::told(&forecast, most));
         let Forecast { stories, based_on, seconds, cost_usd } = forecast;
@@ -163,12 +162,14 @@ impl Run {
     /// The copy before the first story, and what in it leads elsewhere; then the checks in it, and
     /// why no story can begin.
     fn prepare_first(&mut self) -> Result<Option<Finish>, Failure> {
-        let (tip, branch) = (self.target.tip()?, self.target.current_branch());
+        let (tip, branch) = (self.target.look()?.0, self.target.current_branch());
         self.prepare_workspace(Start { tip: tip.as_deref(), branch: &branch })?;
         for found in self.workspace.linked_by_files(&self.context.config.verify.commands) {
             match found {
                 Finding::Problem(text) => return Err(Failure::because(text)),
-                Finding::Note(text) | Finding::Good(text) => self.context.view.warn(text),
+                Finding::Note(text) | Finding::Good(text) | Finding::Later(text) => {
+                    self.context.view.warn(text)
+                }
             }
         }
         self.try_checks()
@@ -189,7 +190,7 @@ impl Run {
         let mut problems = Vec::new();
         for found in findings(&checks, config) {
             match found {
-                Finding::Good(text) => view.line(text),
+                Finding::Good(text) | Finding::Later(text) => view.line(text),
                 Finding::Note(text) => view.warn(text),
                 Finding::Problem(text) => problems.push(text),
             }

@@ -9,20 +9,22 @@ use super::Run;
 use super::context::Context;
 use crate::agent::Seen;
 use crate::terminal::{Tone, Totals, Worker};
-use crate::{forecast, history};
 
 impl Run {
     /// Where the plan stands, and what is likely to follow.
     pub(super) fn show_position(&self, plan: &Plan) {
         let (context, counts) = (&self.context, plan.counts());
-        let past = history::of(context.state()).unwrap_or_default();
+        // What this very run took says more than earlier ones.
+        let ended = self.record.counters.commits as f64;
+        let so_far = context.elapsed().as_secs_f64() / ended;
+        let story_s = if ended > 0.0 { Some(so_far) } else { context.forecast.seconds };
         context.view.position(Totals {
             done: counts.done,
             blocked: counts.blocked,
             left: counts.open,
             cost_usd: self.record.counters.spent.cost_usd,
             max_cost_usd: context.config.limits.max_cost_usd,
-            story_s: forecast::from(1, &past).seconds,
+            story_s,
         });
     }
 

@@ -1,13 +1,14 @@
 //! What `status` says, in lines.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use ralph_core::plan::StoryCounts;
 
 use super::Report;
 use crate::here;
 use crate::run::record::Pause;
-use crate::terminal::{Scene, clock, counted, dollars, in_words, printable, thousands};
+use crate::terminal::{
+    Scene, clock, counted, dollars, in_words, local_time, printable, printable_lines, thousands,
+};
 
 impl Report {
     /// In one line: how it stands, and whether a person is needed.
@@ -32,14 +33,18 @@ impl Report {
     /// What a person is told, a line each.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.verdict()];
+        let mut reason = self.last_reason.iter().flat_map(|why| printable_lines(why));
         lines.push(match (self.running, &self.last_finish) {
             (Some(pid), _) => format!("Running   process {pid}"),
             (None, Some(finish)) => {
-                let why = self.last_reason.iter().map(|why| format!(" ({})", printable(why)));
-                format!("Not running   the last run ended: {finish}{}", why.collect::<String>())
+                let why = reason.next().map(|why| format!(" ({why})")).unwrap_or_default();
+                format!("Not running   the last run ended: {finish}{why}")
             }
             (None, None) => "Not running   no run has finished here yet".to_owned(),
         });
+        if self.running.is_none() {
+            lines.extend(reason.map(|line| format!("          {line}")));
+        }
         match (&self.plan, &self.plan_problem) {
             (Some(plan), _) => {
                 lines.push(format!("Plan      {}", here::shown(plan.as_str().into())))
@@ -59,7 +64,7 @@ impl Report {
             lines.push("Stopping  before the next story, as `ralph-loop stop` asked".to_owned());
         }
         if let Some(Pause { why, until }) = &self.pause {
-            lines.push(format!("Waiting   {why}; until {}", local(until)));
+            lines.push(format!("Waiting   {why}; until {}", local_time(until)));
         }
         if self.iteration > 0 {
             let commits = counted(self.commits as usize, "commit", "commits");
@@ -106,10 +111,4 @@ fn told_now(now: &Scene, at: Timestamp) -> Vec<String> {
         lines.push(format!("So far    {}", parts.join(", ")));
     }
     lines
-}
-
-/// A time of today as people here read it.
-fn local(time: &str) -> String {
-    let zoned = time.parse::<Timestamp>().map(|time| time.to_zoned(TimeZone::system()));
-    zoned.map_or_else(|_| time.to_owned(), |time| time.strftime("%H:%M:%S").to_string())
 }

@@ -15,7 +15,7 @@ use ralph_project::config::{ColorChoice, LoopSettings};
 
 use super::scene::{Scene, Totals, Worker};
 use super::screen::{Screen, columns};
-use super::{printable, say};
+use super::{printable_lines, say};
 use crate::agent::Seen;
 
 /// The least time between two lines about what the agent does, and between two looks of `status`.
@@ -116,8 +116,12 @@ impl View {
 
     /// The same, in the colour of what it is about.
     pub(crate) fn toned(&self, tone: Tone, text: impl AsRef<str>) {
+        printable_lines(text.as_ref()).iter().for_each(|line| self.print(tone, line));
+    }
+
+    fn print(&self, tone: Tone, line: &str) {
         // Without colour where the user or the terminal wants none.
-        let text = tone.style().apply_to(printable(text.as_ref()));
+        let text = tone.style().apply_to(line);
         let line = format!("{} {text}", Zoned::now().strftime("%H:%M:%S"));
         match &self.place {
             Place::Live { bar, .. } if !bar.is_finished() => bar.println(line),
@@ -128,11 +132,15 @@ impl View {
 
     /// Something that the user should see to.
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
-        let text = format!("warning: {}", text.as_ref());
-        match &self.place {
-            // Standard output belongs to the events.
-            Place::Json => drop(writeln!(io::stderr().lock(), "{}", printable(&text))),
-            _ => self.toned(Tone::Warning, text),
+        let mut mark = "warning: ";
+        for line in printable_lines(text.as_ref()) {
+            let line = format!("{mark}{line}");
+            match &self.place {
+                // Standard output belongs to the events.
+                Place::Json => drop(writeln!(io::stderr().lock(), "{line}")),
+                _ => self.print(Tone::Warning, &line),
+            }
+            mark = "  ";
         }
     }
 

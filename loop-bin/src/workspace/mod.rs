@@ -42,6 +42,7 @@ use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
+use git_settings::GitSettings;
 pub(crate) use import::Imported;
 pub(crate) use remove::remove_all;
 pub(crate) use stage::Staged;
@@ -74,10 +75,12 @@ pub(crate) struct Workspace {
     is_clean: bool,
     /// Files that were carried, and what each looked like then.
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
-    /// The project's git settings, as the copy has them; looked up once.
-    settings: Option<String>,
+    /// The project's git settings; looked up once.
+    settings: OnceCell<GitSettings>,
     /// Files that the agent added although git ignores them.
     forced: Vec<PathBuf>,
+    /// Whether files differ from what is staged, because they are not the agent's to change.
+    holds_back: bool,
     /// Where its repository is; looked up once.
     repo: OnceCell<Repo>,
 }
@@ -153,8 +156,9 @@ impl Workspace {
             is_fresh: false,
             is_clean: false,
             carried: BTreeMap::new(),
-            settings: None,
+            settings: OnceCell::new(),
             forced: Vec::new(),
+            holds_back: false,
             repo: OnceCell::new(),
         })
     }
@@ -188,15 +192,19 @@ impl Workspace {
             .with_var("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
     }
 
+    /// The project's git settings.
+    pub(crate) fn git_settings(&self) -> Result<&GitSettings, GitError> {
+        looked_up(&self.settings, || GitSettings::read(&self.source.git()))
+    }
+
     /// The repository around the files of the workspace, which must be there.
     pub(crate) fn repo(&self) -> Result<&Repo, RepoError> {
-        match self.repo.get() {
-            Some(known) => Ok(known),
-            None => {
-                let found = Repo::open(&self.root)?;
-                Ok(self.repo.get_or_init(|| found))
+        looked_up(&self.repo, || {
+            if self.is_in_place {
+                return Repo::open(&self.root);
             }
-        }
+            Ok(Repo::made_in(self.top.as_std_path(), self.source.inside.as_std_path()))
+        })
     }
 
     /// Whether there is a copy yet. Its repository may be missing, if a crash came while that was made
@@ -236,15 +244,22 @@ impl Workspace {
 
     /// Makes index and files what the commit says, at which HEAD is already.
     fn match_files_to(&self, tip: Option<&str>) -> Result<(), Failure> {
-        let git = self.git();
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
-        if self.index.exists() && git.run(&look).is_ok_and(|differing| differing.is_empty()) {
+        // As the agent's own git looks at it, so that damage is noticed.
+        let theirs = Git::at(self.top.as_std_path()).on_index(self.index.clone());
+        if self.index.exists() && theirs.run(&look)?.is_empty() {
             return Ok(());
         }
+        let git = self.git();
+        // Nothing but its repository is in a new copy.
+        let is_new = fs_err::read_dir(&self.top)?.count() <= 1;
         match tip {
             Some(tip) => git.run(&["read-tree", "--reset", "-u", tip])?,
             None => git.run(&["read-tree", "--empty"])?,
         };
+        if is_new {
+            return Ok(());
+        }
         let mut clean = vec!["clean", "-ffdq"];
         if self.is_in_place {
             clean.extend(in_place::SPARED);
@@ -265,8 +280,10 @@ impl Workspace {
             return Ok(());
         }
         self.lend_index()?;
-        // Plan and progress, which the loop's own index leaves as they are committed.
-        Git::at(self.top.as_std_path()).run(&["add", "--update"])?;
+        if self.holds_back {
+            // Plan and progress, which the loop's own index leaves as they are committed.
+            Git::at(self.top.as_std_path()).run(&["add", "--update"])?;
+        }
         Ok(())
     }
 
@@ -297,7 +314,7 @@ impl Workspace {
             return self.return_head(start);
         }
         if !self.is_fresh || !self.top.join(".git").exists() {
-            repository::renew(&self.source, &self.top, &mut self.settings)?;
+            repository::renew(&self.source, &self.top, self.git_settings()?)?;
             self.ignore_leftovers()?;
             self.is_fresh = true;
         }
@@ -311,6 +328,17 @@ impl Workspace {
         remove_all(&self.index)?;
         remove_all(self.setup_leftovers.as_std_path())?;
         Ok(remove_all(self.setup_stamp.as_std_path())?)
+    }
+}
+
+/// What is in the cell, or is found now and stays there.
+fn looked_up<T, E>(cell: &OnceCell<T>, find: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+    match cell.get() {
+        Some(known) => Ok(known),
+        None => {
+            let found = find()?;
+            Ok(cell.get_or_init(|| found))
+        }
     }
 }
 

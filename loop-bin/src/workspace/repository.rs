@@ -7,7 +7,7 @@ use ralph_base::fault;
 use ralph_core::git::Git;
 
 use super::cache::not_made;
-use super::git_settings;
+use super::git_settings::GitSettings;
 use super::remove::remove_all;
 use super::{Source, Start};
 use crate::exit::Failure;
@@ -17,11 +17,10 @@ const MODULES: &str = "modules";
 
 /// Makes the repository of the copy anew. Its objects are the project's, so this takes no time and
 /// no room; refs, index, stash, settings and hooks are its own.
-/// The settings are looked up once for a run.
 pub(super) fn renew(
     source: &Source,
     top: &Utf8Path,
-    settings: &mut Option<String>,
+    settings: &GitSettings,
 ) -> Result<(), Failure> {
     let folder = top.parent().unwrap_or(top);
     let trouble = |error: io::Error| not_made(folder, &error);
@@ -45,11 +44,7 @@ pub(super) fn renew(
         let shared = source.shared.join("objects");
         fs_err::write(objects, format!("{}\n", shared.display()))?;
     }
-    let settings = match settings {
-        Some(known) => known,
-        None => settings.insert(git_settings::missing(source, &new)?),
-    };
-    carry_settings(source, &new, settings)?;
+    carry_settings(source, &new, &settings.missing(source, &new)?)?;
     move_modules(&old, &new_git)?;
     remove_all(old.as_std_path())?;
     fs_err::rename(new_git, old)?;
@@ -82,11 +77,14 @@ fn carry_settings(source: &Source, copy: &Utf8Path, settings: &str) -> io::Resul
 pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), Failure> {
     let git = Git::at(top.as_std_path());
     let name = format!("refs/heads/{}", start.branch);
-    if let Some(tip) = start.tip {
+    let says = |file: &str, text: &str| {
+        let there = fs_err::read_to_string(top.join(".git").join(file)).unwrap_or_default();
+        there.trim_end() == text
+    };
+    if let Some(tip) = start.tip.filter(|tip| !says(&name, tip)) {
         git.run(&["update-ref", &name, tip])?;
     }
-    let head = fs_err::read_to_string(top.join(".git/HEAD")).unwrap_or_default();
-    if head.trim_end() != format!("ref: {name}") {
+    if !says("HEAD", &format!("ref: {name}")) {
         git.run(&["symbolic-ref", "HEAD", &name])?;
     }
     Ok(())

@@ -74,7 +74,8 @@ impl Workspace {
                 staged.files.push(found.path);
             }
         }
-        if !restored.is_empty() {
+        self.holds_back = !restored.is_empty();
+        if self.holds_back {
             git.feed(&["update-index", "-z", "--index-info"], &restored)?;
         }
         if is_removal {

@@ -5,11 +5,11 @@ use crate::stage::Stage;
 const ONE: &str = "- [ ] US-001: First\n";
 
 /// Changes one file that is committed, and makes another.
-const AGENT: &str = "cat >/dev/null; echo work >>a.txt; echo new >new.txt";
+const AGENT: &str = "cat >/dev/null; echo work >>a.txt; echo new >>new.txt";
 
 /// A project with a branch beside `main` on which one file differs, and which has another.
-fn with_another_branch() -> Stage {
-    let stage = Stage::new("works", ONE);
+fn with_another_branch(plan: &str) -> Stage {
+    let stage = Stage::new("works", plan);
     stage.repo.git(["checkout", "-q", "-b", "other"]);
     stage.repo.write("src/lib.rs", "other\n");
     stage.repo.write("theirs.txt", "theirs\n");
@@ -21,7 +21,7 @@ fn with_another_branch() -> Stage {
 
 #[test]
 fn what_they_do_to_the_repository_of_the_copy_does_not_reach_the_commit() {
-    for check in [
+    let checks = [
         "git checkout -q -b fresh",
         "git checkout -q --detach",
         "git reset -q --soft origin/other",
@@ -30,22 +30,36 @@ fn what_they_do_to_the_repository_of_the_copy_does_not_reach_the_commit() {
         "rm -rf .git .ralph",
         "git rm -q --cached a.txt",
         "git stash -q -u; git stash pop -q",
-    ] {
-        let stage = with_another_branch();
-        stage.run(&["--agent", AGENT, "--verify", check]).ended(0).says("US-001 done");
-        assert_eq!(stage.subjects(), ["feat(US-001): first", "first"], "{check}");
-        let files = stage.repo.git(["show", "--format=%an", "--name-only", "HEAD"]);
-        assert_eq!(files, "Test\n\na.txt\nnew.txt\n", "{check}");
-        assert_eq!(stage.read("src/lib.rs"), "pub fn answer() -> u32 { 42 }\n");
-        assert_eq!(stage.plan(), ONE.replace("[ ]", "[x]"));
-        stage.is_clean();
+    ];
+    let plan: String = (1..=checks.len()).map(|n| format!("- [ ] US-{n:03}: Story\n")).collect();
+    let stage = with_another_branch(&plan);
+    for (n, check) in (1..).zip(checks) {
+        stage.repo.write(format!(".git/checks/US-{n:03}"), check);
     }
+    let root = stage.repo.root();
+    let check = format!(". {root}/.git/checks/$(cat {root}/.ralph/current-story)");
+    let ran = stage.run(&["--agent", AGENT, "--verify", &check]);
+    ran.ended(0).says("8 stories landed");
+    for (n, check) in (0..).zip(checks.iter().rev()) {
+        let commit =
+            stage.repo.git(["show", "--format=%an %s", "--name-only", &format!("HEAD~{n}")]);
+        let story = checks.len() - n;
+        assert_eq!(
+            commit,
+            format!("Test feat(US-{story:03}): story\n\na.txt\nnew.txt\n"),
+            "{check}"
+        );
+    }
+    assert_eq!(stage.subjects().len(), checks.len() + 1);
+    assert_eq!(stage.read("src/lib.rs"), "pub fn answer() -> u32 { 42 }\n");
+    assert_eq!(stage.plan(), plan.replace("[ ]", "[x]"));
+    stage.is_clean();
 }
 
 #[test]
 fn work_that_they_remove_altogether_is_a_failed_attempt_and_is_kept() {
     for check in ["git stash -q -u", "git reset -q --hard", "git checkout -qf origin/main"] {
-        let stage = with_another_branch();
+        let stage = with_another_branch(ONE);
         let ran = stage.run(&["--agent", AGENT, "--verify", check, "--attempts", "1"]);
         ran.ended(8).says("the checks undid all changes");
         assert_eq!((stage.subjects().len(), stage.discarded()), (1, 1), "{check}");

@@ -73,6 +73,23 @@ fn what_the_flags_of_a_run_would_start() {
 }
 
 #[test]
+fn all_problems_are_shown_at_once() {
+    let stage = Stage::new("works", ONE);
+    let red = ["--baseline", "check", "--verify", "echo one; echo two; exit 1"];
+    let missing = ["--agent", "no-such-agent -p"];
+    let ran = stage.run(&[&["doctor"], &red[..], &missing].concat());
+    ran.ended(1).says("`no-such-agent` was not found").says("failed with exit code 1");
+    ran.says("\n  one\n  two\n").says("2 problems found").says("later    check `echo one");
+    stage.repo.remove(PLAN);
+    let ran = stage.run(&[&["doctor"], &red[..], &missing].concat());
+    ran.ended(1).says("no plan found (looked for").says("PRD-1/plan.md");
+    ran.says("`no-such-agent` was not found").says("2 problems found");
+    stage.repo.write(PLAN, ONE);
+    let ran = stage.run(&["doctor", "--no-checks", "--verify", "no-such-check"]);
+    assert!(ran.out.contains("later    check `no-such-check`"), "{}", ran.out);
+}
+
+#[test]
 fn a_folder_in_which_no_copy_can_be_made() {
     let stage = Stage::new("works", ONE);
     let file = stage.note_path("file");

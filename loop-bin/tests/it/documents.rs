@@ -6,7 +6,7 @@ use test_support::{fixtures, program};
 
 use crate::stage::LOOP;
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "init",
     "install",
     "uninstall",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 18] = [
     "clean",
     "undo",
     "complete",
+    "verified",
     "request-merge",
     "demo",
 ];

@@ -30,12 +30,12 @@ fn several_stories_are_done_without_a_copy() {
 fn a_failed_attempt_is_saved_and_rolled_back() {
     let stage = committed();
     stage.repo.write("kept.log", "ignored\n");
-    let before = stage.repo.fingerprint().files;
+    let before = stage.repo.files();
     let agent = "cat >/dev/null; echo tried >a.txt; echo new >new.txt; rm src/lib.rs; git add -A; \
                  git commit -qm mine; git checkout -q -b topic; echo more >>new.txt; exit 1";
     let args = ["--in-place", "--agent", agent, "--attempts", "1", "--max-iterations", "1"];
     stage.run(&args).ended(0).says("attempt saved");
-    let mut after = stage.repo.fingerprint().files;
+    let mut after = stage.repo.files();
     after.retain(|path, _| before.contains_key(path) && !path.starts_with(".ralph"));
     let mut own = before;
     own.retain(|path, _| !path.starts_with(".ralph"));

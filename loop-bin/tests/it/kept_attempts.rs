@@ -76,13 +76,13 @@ fn a_story_that_was_reopened_is_not_called_blocked() {
 #[test]
 fn an_attempt_is_taken_as_a_branch() {
     let stage = blocked();
-    let before = stage.repo.fingerprint().files;
+    let before = stage.repo.files();
     stage
         .run(&["attempts", "take", "US-001/1", "--branch", "look"])
         .ended(0)
         .says("created look from");
     assert_eq!(stage.repo.git(["show", "look:new.txt"]), "new\n");
-    assert_eq!(stage.repo.fingerprint().files, before);
+    assert_eq!(stage.repo.files(), before);
     let again = stage.run(&["attempts", "take", "US-001/1", "--branch", "look"]);
     again.ended(1).says("already exists");
 }

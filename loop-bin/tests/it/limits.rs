@@ -225,7 +225,7 @@ fn a_dry_run_is_lines_of_json_where_that_is_wanted() {
         let found: serde_json::Value = serde_json::from_str(line).unwrap();
         assert!(found["level"].is_string() && found["text"].is_string(), "{line}");
     }
-    ran.says("{\"level\":\"good\",\"text\":\"check `cargo test`\"}");
+    ran.says("{\"level\":\"later\",\"text\":\"check `cargo test`\"}");
 }
 
 #[test]

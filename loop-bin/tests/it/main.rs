@@ -55,6 +55,7 @@ mod target;
 mod undo;
 mod unusual_projects;
 mod user_work_survives;
+mod verified;
 mod view;
 mod waiting_work;
 

@@ -28,7 +28,7 @@ fn ticks_and_settings_that_are_not_the_runs_own_are_named() {
         ran.ended(0).says("warning: US-003: ticked by somebody else during the run; not checked");
         let ticked = "ticked by somebody else during the run: US-003; not checked";
         let config = "config.toml changed during the run, which keeps the settings it began with";
-        assert!(ran.out.contains(&format!("3 of 3 stories done\n")), "{}", ran.out);
+        assert!(ran.out.contains("3 of 3 stories done\n"), "{}", ran.out);
         assert_eq!(ran.out.matches(ticked).count(), 1, "{}", ran.out);
         assert_eq!(ran.out.matches(config).count(), 2, "{}", ran.out);
         stage.run(&["status"]).ended(0).says(&format!("Look at   {ticked}")).says(config);

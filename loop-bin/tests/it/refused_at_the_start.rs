@@ -125,7 +125,7 @@ fn a_git_hook_that_lets_no_branch_move_ends_the_run_and_keeps_the_work() {
     stage.repo.chmod(hook, 0o755);
     let refused = "your git hook reference-transaction did not allow main to move: main is frozen";
     stage.run(&[]).ended(1).says(refused);
-    stage.run(&["status"]).ended(0).says(&format!("ended: error ({refused}; fatal: "));
+    stage.run(&["status"]).ended(0).says(&format!("ended: error ({refused})\n          fatal: "));
     assert_eq!((stage.subjects().len(), stage.discarded()), (1, 1));
     stage.repo.remove(hook);
     stage.run(&[]).ended(0);

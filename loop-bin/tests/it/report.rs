@@ -73,9 +73,29 @@ fn nothing_that_others_wrote_is_markup_on_the_page() {
     assert!(html.contains("&#60;script&#62;alert(2)") && !html.contains('\u{1b}'), "{html}");
     let markdown = stage.run(&["report", "--markdown"]).out;
     assert!(
-        markdown.contains("&lt;script>alert(1)") && !markdown.contains("<script"),
+        markdown.contains("&lt;script>alert(1)") && !markdown.contains("<script>alert(1)"),
         "{markdown}"
     );
+    let failing = "    ```\n    </pre><script>alert(2)</script>\n    ```\n";
+    assert!(markdown.contains(failing), "{markdown}");
+    assert!(markdown.contains("> All &lt;b>done&lt;/b>."), "{markdown}");
+}
+
+#[test]
+fn code_stays_code_our_own_files_are_not_counted_and_no_hook_is_proposed_that_is_not_there() {
+    let stage = Stage::new("works", "- [ ] US-001: Log in\n- [ ] US-002: Log out\n");
+    stage.repo.commit_all("the plan");
+    let check = "test ! -e US-002.txt # a_b";
+    stage.run(&["--verify", check, "--attempts", "3"]).ended(8);
+    let told = stage.run(&["report", "--markdown"]);
+    told.ended(0).says(" 1 file changed, +1 −0 |").says("`test ! -e US-002.txt # a_b` failed");
+    assert!(!told.out.contains("[stop] verify"), "{}", told.out);
+    let red = ["--verify", "echo first line; echo second line; exit 1", "--baseline", "check"];
+    stage.run(&["retry", "US-002"]).ended(0);
+    stage.run(&red).ended(9);
+    let told = stage.run(&["report", "--markdown"]);
+    told.ended(0).says("  first line\n  second line\n");
+    assert!(!told.out.contains("first line; second line"), "{}", told.out);
 }
 
 #[test]

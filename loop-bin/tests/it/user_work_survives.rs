@@ -33,7 +33,7 @@ fn uncommitted_work_is_named_and_is_neither_in_the_copy_nor_in_a_commit() {
     stage.repo.git(["rm", "-q", "--cached", "gone.txt"]);
     stage.repo.write("meant.txt", "later\n");
     stage.repo.git(["add", "-N", "meant.txt"]);
-    let (before, files) = (stage.repo.git(STATUS), stage.repo.fingerprint().files);
+    let (before, files) = (stage.repo.git(STATUS), stage.repo.files());
     let agent = "cat >/dev/null; ls >\"$AGENT_NOTES/seen\"; cat a.txt src/lib.rs && echo x >x.txt";
     let ran = stage.run(&["--agent", agent]);
     ran.ended(0).says("uncommitted, so not in the agent's copy: ").says("a.txt");
@@ -44,7 +44,7 @@ fn uncommitted_work_is_named_and_is_neither_in_the_copy_nor_in_a_commit() {
     );
     assert_eq!(stage.repo.git(STATUS), before);
     assert_eq!(stage.repo.git(["show", ":a.txt"]), "staged\n");
-    let after = stage.repo.fingerprint().files;
+    let after = stage.repo.files();
     for (path, file) in files.iter().filter(|(path, _)| !path.starts_with(".ralph")) {
         assert_eq!(after.get(path), Some(file), "{}", path.display());
     }

@@ -115,6 +115,18 @@ fn while_a_run_goes_on_the_plan_of_its_branch_is_shown() {
 }
 
 #[test]
+fn while_a_run_goes_on_what_it_has_given_up_is_shown() {
+    let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let agent = "cat >/dev/null; grep -q 2 $RALPH_ROOT/.ralph/current-story || exit 0; \
+                 { $RALPH_LOOP stories; $RALPH_LOOP status; } >$AGENT_NOTES/seen 2>&1; date >x.txt";
+    stage.run(&["--agent", agent, "--attempts", "1"]).ended(8);
+    let seen = stage.note("seen");
+    for words in ["[!] US-001  First", "0 done, 1 open, 1 blocked", "the agent changed nothing)"] {
+        assert!(seen.contains(words), "no `{words}` in {seen}");
+    }
+}
+
+#[test]
 fn an_ignored_file_of_the_users_is_not_overwritten_either() {
     let stage = committed(ONE);
     stage.repo.write(".gitignore", "new.txt\n");

@@ -67,6 +67,13 @@ impl Repo {
         Ok(Self { git: Git::at(&top), top, git_dir, shared_git_dir, project: inside })
     }
 
+    /// A repository that was just made in a folder; `project` is the project's folder in it.
+    pub fn made_in(top: &Path, project: &Path) -> Self {
+        let git_dir = top.join(".git");
+        let (git, shared_git_dir) = (Git::at(top), git_dir.clone());
+        Self { git, top: top.to_owned(), git_dir, shared_git_dir, project: project.to_owned() }
+    }
+
     /// The same with another patience for git.
     #[must_use]
     pub fn with_patience(&self, patience: Patience) -> Self {

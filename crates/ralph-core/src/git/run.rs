@@ -123,7 +123,7 @@ impl Git {
 
 /// Waits until git ends; none if it showed no sign of life for a while and was killed.
 fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
-    let mut last = (signs_of_life(child), Instant::now());
+    let mut last = (Vec::new(), Instant::now());
     loop {
         if let Some(status) = child.wait_timeout(PULSE.min(idle))? {
             return Ok(Some(status));

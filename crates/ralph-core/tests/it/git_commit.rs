@@ -7,8 +7,7 @@ use test_support::TestRepo;
 
 fn repo_with_hook(hook: &str) -> (TestRepo, Repo) {
     let test = TestRepo::new();
-    test.git(["config", "user.name", "Test"]);
-    test.git(["config", "user.email", "test@localhost"]);
+    test.introduce_user();
     test.write(".git/hooks/pre-commit", format!("#!/bin/sh\n{hook}\n"));
     test.chmod(".git/hooks/pre-commit", 0o755);
     test.write("a.txt", "changed\n");

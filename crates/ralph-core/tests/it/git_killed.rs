@@ -62,7 +62,7 @@ fn a_rollback_that_is_killed_is_finished_by_the_next() {
         assert_eq!(project.test.fingerprint(), project.before, "{point}");
         assert_eq!(rollback_changes(repo, state, None, "again").unwrap(), None, "{point}");
         undo(repo, state, &first.id).unwrap();
-        assert_eq!(project.test.fingerprint().files, project.attempt.files, "{point}");
+        assert_eq!(project.test.files(), project.attempt.files, "{point}");
         project.test.git(["fsck", "--strict"]);
     }
 }

@@ -87,5 +87,5 @@ fn files_with_odd_names_come_back_on_top_of_later_work() {
     let saved = rollback(&repo, &state, None, "why").unwrap().saved;
     test.git(["commit", "-q", "--allow-empty", "-m", "later"]);
     let count = undo(&repo, &state, &saved.name).unwrap().len();
-    assert_eq!((test.fingerprint().files, count), (after.files, NAMES.len() * 2));
+    assert_eq!((test.files(), count), (after.files, NAMES.len() * 2));
 }

@@ -63,7 +63,7 @@ impl Project {
         self.test.write("a.txt", "agent\n");
         attempt(self);
         let inner = || {
-            let mut files = self.test.fingerprint().files;
+            let mut files = self.test.files();
             files.retain(|path, _| folders.iter().any(|folder| path.starts_with(folder)));
             files
         };

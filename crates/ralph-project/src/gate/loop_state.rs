@@ -58,7 +58,7 @@ impl LoopState {
         let what = format!("the loop is at iteration {iteration}/{limit} and is not done; {what}");
         let next = format!(
             "{next}, then increase the iteration in {file} and set `verified_done` to true once \
-             the result is verified"
+             the result is verified (`ralph-loop verified` does both)"
         );
         Some(Unmet { gate: "LOOP", what, next })
     }
@@ -92,7 +92,7 @@ mod tests {
             Some(
                 "LOOP gate failed: the loop is at iteration 3/25 and is not done; last error: Type \
                  error in src/auth.ts:42. Next: fix that error, then increase the iteration in \
-                 l.json and set `verified_done` to true once the result is verified.",
+                 l.json and set `verified_done` to true once the result is verified (`ralph-loop verified` does both).",
             ),
         );
     }
@@ -104,7 +104,7 @@ mod tests {
             Some(
                 "LOOP gate failed: the loop is at iteration 0/25 and is not done; its validation \
                  result is `pending`. Next: validate the result, then increase the iteration in \
-                 l.json and set `verified_done` to true once the result is verified.",
+                 l.json and set `verified_done` to true once the result is verified (`ralph-loop verified` does both).",
             ),
         );
         check(
@@ -112,7 +112,7 @@ mod tests {
             Some(
                 "LOOP gate failed: the loop is at iteration 0/25 and is not done; its result was \
                  not verified. Next: verify the result, then increase the iteration in l.json and \
-                 set `verified_done` to true once the result is verified.",
+                 set `verified_done` to true once the result is verified (`ralph-loop verified` does both).",
             ),
         );
     }

@@ -26,6 +26,7 @@
 //! | --- | --- |
 //! | `state_file.rs` | how the files are read and written |
 //! | `orchestrator.rs`, `loop_state.rs`, `quality.rs`, `tasks.rs` | one file each, and its gate |
+//! | `recorded.rs` | what a session says of its verification, and what is not believed |
 //! | `work.rs` | the gates on the work itself |
 //! | `unmet.rs` | what a gate says |
 //! | `blocks.rs` | how often a session was held back |
@@ -40,6 +41,7 @@ mod last_stop;
 mod loop_state;
 mod orchestrator;
 mod quality;
+mod recorded;
 mod state_file;
 mod subagents;
 mod tasks;
@@ -53,6 +55,7 @@ pub use last_stop::{LastStop, StopStatus};
 pub use loop_state::LoopState;
 pub use orchestrator::Orchestrator;
 pub use quality::{QualityGate, Stage};
+pub use recorded::{Said, new_loop, new_orchestrator};
 pub use state_file::{Broken, Reading, StateFile};
 pub use subagents::is_gated;
 pub use tasks::{Task, Tasks};

@@ -33,7 +33,7 @@ impl StateFile for Orchestrator {
 }
 
 /// The nine conditions in the order in which they are met, and what to do about each.
-const CONDITIONS: [(&str, &str); 9] = [
+pub(super) const CONDITIONS: [(&str, &str); 9] = [
     ("memory_search", "search for what earlier sessions learned about this"),
     ("task_classified", "classify the task"),
     ("must_have_answered", "get answers to the questions that must be settled first"),
@@ -58,7 +58,7 @@ impl Orchestrator {
 
     /// The conditions that do not hold, known ones first in their order: how each is shown, and what
     /// to do about it.
-    fn unmet(&self) -> Vec<(String, &str)> {
+    pub(super) fn unmet(&self) -> Vec<(String, &str)> {
         let counting = CONDITIONS.iter().filter(|(name, _)| self.counts(name));
         let known = counting.filter_map(|(name, next)| {
             let value = self.conditions.get(*name).or_else(|| self.other.get(*name))?;
@@ -92,8 +92,10 @@ impl Orchestrator {
             Some((_, first)) => format!("{first}, record each condition as it is met"),
             None => "check the result against the task".to_owned(),
         };
-        let next =
-            format!("{next}, and set `verified_done` to true in {file} once everything holds");
+        let next = format!(
+            "{next}, and set `verified_done` to true in {file} once everything holds \
+             (`ralph-loop verified` does both)"
+        );
         Some(Unmet { gate: "ORCHESTRATOR", what, next })
     }
 }
@@ -128,7 +130,7 @@ mod tests {
                  verified; unmet: implementation_complete, adversarial_passed (not evaluated yet), \
                  retrospective_done, screenshots_taken. Next: finish the implementation, record \
                  each condition as it is met, and set `verified_done` to true in o.json once \
-                 everything holds.",
+                 everything holds (`ralph-loop verified` does both).",
             ),
         );
     }
@@ -141,7 +143,7 @@ mod tests {
                 "ORCHESTRATOR gate failed: the orchestrator is in phase `tests` and not verified; \
                  unmet: quality_passed. Next: run the type checker and linter and fix what they \
                  report, record each condition as it is met, and set `verified_done` to true in \
-                 o.json once everything holds.",
+                 o.json once everything holds (`ralph-loop verified` does both).",
             ),
         );
     }
@@ -167,7 +169,7 @@ mod tests {
             Some(
                 "ORCHESTRATOR gate failed: the orchestrator is in phase `unknown` and not \
                  verified. Next: check the result against the task, and set `verified_done` to \
-                 true in o.json once everything holds.",
+                 true in o.json once everything holds (`ralph-loop verified` does both).",
             ),
         );
     }

@@ -194,6 +194,17 @@ impl Counters {
         if seconds == 0 { None } else { Some(Duration::from_secs(seconds)) }
     }
 
+    /// An agent that fails by itself may do better the next time, but not for ever.
+    fn after_failed_agent(&self, why: &str) -> Then {
+        match self.agent_failures {
+            count if count < MOST_AGENT_FAILURES => Then::GoOn,
+            count => {
+                let why = format!("{why}\n{count} times in a row, before it did anything");
+                Then::End(Finish::Error(why))
+            }
+        }
+    }
+
     /// What follows from the end of an agent or of a landing.
     pub(crate) fn after(
         &mut self,
@@ -243,11 +254,8 @@ impl Counters {
                 self.iteration = self.iteration.saturating_sub(1);
                 let why = "usage limit reached, or the agent's service is down";
                 let end = Then::End(Finish::Budget(why.to_owned()));
-                kept(
-                    Outcome::Quota,
-                    why,
-                    if limits.wait_for_quota { Then::Wait(reset) } else { end },
-                )
+                let then = if limits.wait_for_quota { Then::Wait(reset) } else { end };
+                kept(Outcome::Quota, why, then)
             }
             WorkEnd::Spent(why) => {
                 kept(Outcome::Budget, &why, Then::End(Finish::Budget(why.clone())))
@@ -257,14 +265,9 @@ impl Counters {
             }
             WorkEnd::LandingStopped(signal) => Next::Leave(signal),
             // Neither is this the story's fault.
-            WorkEnd::AgentFailed(why) if self.agent_failures < MOST_AGENT_FAILURES => {
-                self.iteration = self.iteration.saturating_sub(1);
-                kept(Outcome::Interrupted, &why, Then::GoOn)
-            }
             WorkEnd::AgentFailed(why) => {
-                let count = self.agent_failures;
-                let end = format!("{why}\n{count} times in a row, before it did anything");
-                kept(Outcome::Interrupted, &why, Then::End(Finish::Error(end)))
+                self.iteration = self.iteration.saturating_sub(1);
+                kept(Outcome::Interrupted, &why, self.after_failed_agent(&why))
             }
             WorkEnd::Impossible(why) => {
                 kept(Outcome::Interrupted, &why, Then::End(Finish::Error(why.clone())))

@@ -65,7 +65,7 @@ impl Run {
         let under_way = format!("{story}\n");
         state::replace_unsynced(&self.context.state().current_story(), under_way.as_bytes())?;
         self.attempt = Some(attempt);
-        self.update_loop_progress(&plan, "IN_PROGRESS")?;
+        self.update_loop_progress("IN_PROGRESS")?;
         let number = u32::try_from(iteration).unwrap_or(u32::MAX);
         self.journal_note(&state::Event::IterationStarted {
             iteration: number,

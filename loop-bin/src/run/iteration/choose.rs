@@ -1,7 +1,7 @@
 //! Which story is next.
 
 use ralph_base::state::{self, StateDir};
-use ralph_core::plan::{self, Format, Next, Plan};
+use ralph_core::plan::{self, Format, Next};
 use ralph_project::loop_progress::LoopProgress;
 
 use super::LiveAgent;
@@ -30,8 +30,8 @@ impl Run {
             self.bring_back_work()?;
             return Ok(Choice::Unlanded);
         }
-        self.target.look_again()?;
-        let plan = self.books.load(&self.target)?;
+        let (tip, is_followed) = self.target.look_again()?;
+        let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         self.look_for_changes(&plan);
         self.show_position(&plan);
         let story = match plan.next_story(&self.record.counters.set_aside) {
@@ -50,7 +50,7 @@ impl Run {
         if done >= config.limits.attempts_per_story.max(1) {
             let times = counted(done as usize, "attempt", "attempts");
             let why = format!("it is open again after {times}; something keeps removing its work");
-            self.set_aside(&story, self.target.tip()?.as_deref(), &why)?;
+            self.set_aside(&story, tip.as_deref(), &why)?;
             return self.choose();
         }
         // What a session cost is known at its end, and the next story may be one too many.
@@ -82,13 +82,9 @@ impl Run {
     }
 
     /// Keeps the `progress.txt` of a feature list up to date, where there is one.
-    pub(in crate::run) fn update_loop_progress(
-        &self,
-        plan: &Plan,
-        status: &str,
-    ) -> Result<(), Failure> {
-        let path = StateDir::loop_progress_beside(plan.path());
-        if plan.format() != Format::FeatureList || !path.is_file() {
+    pub(in crate::run) fn update_loop_progress(&self, status: &str) -> Result<(), Failure> {
+        let path = StateDir::loop_progress_beside(&self.books.plan);
+        if !path.is_file() || self.books.load(&self.target)?.format() != Format::FeatureList {
             return Ok(());
         }
         let (iteration, limit) =

@@ -57,7 +57,7 @@ impl Run {
         let entry =
             ProgressEntry { reason: Some(reason), ..self.entry(&attempt, logged_as(outcome)) };
         if !self.books.has_entry(attempt.base.as_deref(), &entry, &attempt.began) {
-            self.books.log(attempt.base.as_deref(), &entry)?;
+            self.books.log(&entry)?;
         }
         fault::point("discard.logged");
         self.end_iteration(outcome)?;

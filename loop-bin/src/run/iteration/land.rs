@@ -107,8 +107,7 @@ impl Run {
     fn land_staged(&mut self, staged: Staged, changes: &PlanChanges) -> Result<(), NotLanded> {
         let mut staged = staged;
         for _ in 0..MOST_MOVES {
-            self.target.look_again()?;
-            let (tip, is_followed) = self.target.look()?;
+            let (tip, is_followed) = self.target.look_again()?;
             let branch = self.target.current_branch();
             let mut attempt = self.current()?;
             if tip != attempt.base || branch != attempt.target {
@@ -122,7 +121,7 @@ impl Run {
             let files = self.as_committed(&made, files);
             self.set_phase(Phase::Landing { commit: made.commit.clone() })?;
             fault::point("land.committed");
-            self.books.remember(base, &made.commit, &files);
+            self.books.remember(base, &made, &files);
             let advance = self.advance(base, &made.commit, &files)?;
             fault::point("land.advanced");
             if advance == Advance::Moved {
@@ -260,6 +259,7 @@ impl Run {
                 .iter()
                 .map(|file| file.display().to_string())
                 .collect(),
+            is_unchecked: passed.checks.is_empty(),
             weakened: passed.weakened.clone(),
             ..self.entry(attempt, ProgressStatus::Success)
         };
@@ -274,25 +274,20 @@ impl Run {
         entry: &ProgressEntry,
         changes: &PlanChanges,
     ) -> Result<(), Failure> {
-        let git = self.workspace.source.git();
         let name = saved::name_of(&attempt.story, attempt.number);
-        git.run(&["update-ref", &name, commit])?;
-        let checks = "--format=%(trailers:key=Ralph-Checks,valueonly=true,separator=)";
-        let is_unchecked = git.line(&["log", "-1", checks, commit])? == landing::UNCHECKED;
-        let entry = &ProgressEntry { is_unchecked, ..entry.clone() };
-        let is_new = !self.books.has_entry(Some(commit), entry, &attempt.began);
+        self.workspace.source.git().run(&["update-ref", &name, commit])?;
         self.books.clear_pending(Some(commit))?;
         self.books.mark_on_disk(Some(commit), changes)?;
         let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
         if let Some(left) = self.workspace.left(&self.books.progress) {
-            self.books.take_progress(Some(commit), &given, &left)?;
+            self.books.take_progress(&given, &left)?;
         }
         self.workspace.settle_index()?;
-        if is_new {
-            self.record.counters.unchecked += u64::from(is_unchecked);
+        if !self.books.has_entry(Some(commit), entry, &attempt.began) {
+            self.record.counters.unchecked += u64::from(entry.is_unchecked);
             self.journal_note(&state::Event::Committed { commit: commit.to_owned() });
             fault::point("land.journaled");
-            self.books.log(Some(commit), entry)?;
+            self.books.log(entry)?;
             self.journal_note(&state::Event::StoryDone);
         }
         clear_failure(self.context.state(), &attempt.story)?;

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 use ralph_base::env::Env;
-use ralph_base::fault;
 use ralph_base::state::{self, Held, Lock, LockError};
 use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
@@ -25,7 +24,6 @@ use crate::run::context::{Context, OURS};
 use crate::run::decide::Counters;
 use crate::run::iteration::Report;
 use crate::run::{Run, RunRecord};
-use crate::saved;
 use crate::signals::Interrupts;
 use crate::terminal::View;
 use crate::workspace::Imported;
@@ -118,18 +116,8 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 
 /// Makes a run of what was found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
-    let Preflight {
-        project,
-        config,
-        run_dir,
-        plan,
-        flags,
-        workspace,
-        target,
-        options,
-        findings,
-        ..
-    } = preflight;
+    let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
+    let Preflight { look, options, findings, forecast, .. } = preflight;
     let view = View::new(env, &config.run);
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
@@ -149,7 +137,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
     let mut books = Books::of(&path, &project, &config, &workspace.source, &run_dir);
-    books.asked_for = saved::asked_for(&workspace.source.git())?;
+    plan.iter().try_for_each(|plan| books.ask_for_again(plan))?;
     let context = Context {
         flags,
         interrupts: Interrupts::listen()?,
@@ -158,6 +146,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
+        forecast,
         config_text: fs_err::read(project.own_state().config()).ok(),
         options,
         project,
@@ -166,7 +155,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         view: view.published_in(run_dir.live()),
         run_dir,
     };
-    target.make()?;
+    target.make(&look)?;
     let mut run = Run {
         record: new_record(&context, &books, &target.branch, found.record.clone()),
         context,
@@ -189,6 +178,5 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         _lock: lock,
     };
     run.recover(&found)?;
-    fault::point("loop.taken-over");
     Ok(run)
 }

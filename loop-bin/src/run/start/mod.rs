@@ -13,4 +13,5 @@ mod take_waiting;
 pub(crate) use baseline::{Trial, failed_before, findings};
 pub(crate) use begin::{held_by, start, take_lock};
 pub(crate) use preflight::{Preflight, preflight, progress_path, run_dir};
+pub(crate) use programs::troubles;
 pub(crate) use recover::look as look_for_recovery;

@@ -39,6 +39,7 @@ impl Preflight {
         }
         findings.push(good(format!("agent `{}`", agent.command)));
         let past = history::of(self.project.own_state()).unwrap_or_default();
+        let one = forecast::from(&past);
         let took = |check: &str| {
             let checks = past.last()?.baseline.iter().find(|past| past.check == check)?;
             let took = in_words(Duration::try_from_secs_f64(checks.seconds).ok()?);
@@ -46,7 +47,7 @@ impl Preflight {
         };
         for check in verify.commands.iter().map(|check| one_line(check)) {
             let took = took(&check).unwrap_or_default();
-            findings.push(good(format!("check `{check}`{took}")));
+            findings.push(Finding::Later(format!("check `{check}`{took}")));
         }
         if verify.commands.is_empty() && !is_planning {
             findings.push(Finding::Note(
@@ -60,7 +61,7 @@ impl Preflight {
         if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {
             let others = self.others.iter().map(|(_, plan)| plan.counts().open);
             let open = plan.counts().open + others.sum::<usize>();
-            let expected = forecast::from(open, &past);
+            let expected = forecast::of_stories(open, &one);
             findings.push(good(forecast::told(&expected, limits.max_cost_usd)));
         }
         let is_alone = session.stories_per_session == StoriesPerSession::AtMost(1);
@@ -72,6 +73,7 @@ impl Preflight {
             ));
         }
         self.findings.extend(findings);
+        self.forecast = one;
         Ok(())
     }
 
@@ -80,7 +82,12 @@ impl Preflight {
         let last = RunRecord::load(&self.run_dir)?.unwrap_or_default();
         let mut found = Vec::new();
         for branch in BTreeSet::from([&self.target.branch, &last.target]) {
-            let Some(waiting) = Waiting::find(&self.workspace.source, branch)? else { continue };
+            let waiting = if *branch == self.target.branch {
+                self.target.waiting(self.look.clone())?
+            } else {
+                Waiting::find(&self.workspace.source, branch)?
+            };
+            let Some(waiting) = waiting else { continue };
             let told = waiting.told(last.misfit.as_deref().filter(|_| *branch == last.target));
             found.push(if waiting.is_landed() && *branch == self.target.branch {
                 Finding::Good(told)

@@ -15,10 +15,12 @@ use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 
 use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
+use super::programs::flaw_in_command;
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::landing::{Target, resolve};
+use crate::history::Forecast;
+use crate::landing::{Look, Target, resolve};
 use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::iteration::template;
@@ -43,20 +45,22 @@ pub(crate) struct Preflight {
     pub(crate) flags: Vec<Flag>,
     pub(crate) workspace: Workspace,
     pub(crate) target: Target,
+    /// What was found there.
+    pub(crate) look: Look,
     pub(crate) options: ClientOptions,
     pub(crate) findings: Vec<Finding>,
+    /// What one story is likely to take.
+    pub(crate) forecast: Forecast,
+    /// How many of the problems are the agent's: they say nothing about the checks.
+    pub(crate) agent_problems: usize,
 }
 
 /// Finds everything and checks what can be checked without writing.
 pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
     let mut config = here::config(&project, env, given)?;
-    if let Some(flaw) = agent::flaw_in(&config.agent.command) {
-        return Err(Failure::usage(format!(
-            "the agent's command `{}` {flaw}; fix it where it is set: --agent, RALPH_AGENT, or \
-             `command` under [agent]",
-            config.agent.command
-        )));
+    if let Some(flaw) = flaw_in_command(&config) {
+        return Err(Failure::usage(flaw));
     }
     let mut flags = given.to_vec();
     let findings = init::add_checks(&project, env, &mut config, &mut flags)?;
@@ -70,12 +74,9 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         flags.push(flag);
         config = here::config(&project, env, &flags)?;
     }
-    if given.iter().any(|flag| flag.key == "agent.command") {
+    if given.iter().any(|flag| flag.key == "agent.command") && here::folder()? != project.root() {
         // What was typed is meant from the folder in which that was typed.
-        let (typed, folder) = (&config.agent.command, here::folder()?);
-        if folder != project.root() {
-            config.agent.command = agent::with_files_of(&folder, typed);
-        }
+        config.agent.command = agent::with_files_of(&here::folder()?, &config.agent.command);
     }
     let repo = Repo::open(project.root())?;
     let run_dir = run_dir(&repo)?;
@@ -84,23 +85,20 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         name if name.is_empty() => target_of_unfinished(&run_dir, &workspace.source)?,
         name => name,
     };
-    let target = Target::find(&workspace.source, &branch)?;
+    let (target, look) = Target::find(&workspace.source, &branch)?;
+    let books = |path: &Utf8Path| Books::of(path, &project, &config, &workspace.source, &run_dir);
     let plan = match plan {
         // As the run will read it: the work may be on another branch than the user's files.
         Some(plan) if config.run.mode == Mode::Building => {
-            let books = Books::of(plan.path(), &project, &config, &workspace.source, &run_dir);
-            let plan = books.load(&target)?;
+            let plan = books(plan.path()).load_seen(&target, &look)?;
             init::refuse_example(&plan)?;
             Some(plan)
         }
         plan => plan,
     };
+    let load = |path: &Utf8Path| books(path).load(&target);
     let others = match &plan {
-        Some(plan) if config.run.all_prds => {
-            let books =
-                |path: &Utf8Path| Books::of(path, &project, &config, &workspace.source, &run_dir);
-            other_prds(project.own_state(), plan.path(), &|path| books(path).load(&target))?
-        }
+        Some(plan) if config.run.all_prds => other_prds(project.own_state(), plan.path(), &load)?,
         _ => Vec::new(),
     };
     let (options, of_client) = ClientOptions::find(env, &project, &config);
@@ -113,18 +111,13 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         flags,
         workspace,
         target,
+        look,
         options,
         findings,
+        forecast: Forecast::default(),
+        agent_problems: 0,
     };
-    preflight.outline()?;
-    let uncommitted = preflight.look_at_tree(&repo)?;
-    preflight.look_for_programs(env, &repo, &uncommitted);
-    preflight.look_at_plan()?;
-    // Before a setup could install into the environment that leads back.
-    let Config { workspace, verify, .. } = &preflight.config;
-    let commands = [&workspace.setup[..], &verify.commands].concat();
-    let linked = preflight.workspace.linked_by_environment(env, &commands);
-    preflight.findings.extend(of_client.into_iter().chain(linked));
+    preflight.look_around(env, &repo, of_client)?;
     Ok(preflight)
 }
 
@@ -187,9 +180,9 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Resul
 fn target_of_unfinished(run_dir: &RunDir, source: &Source) -> Result<String, Failure> {
     let record = RunRecord::load(run_dir)?;
     let unfinished = record.filter(|record| record.finish.is_none() && !record.planning);
-    let branch = unfinished.map(|record| record.target).unwrap_or_default();
-    let is_there = resolve(&source.git(), &format!("refs/heads/{branch}"))?.is_some();
-    Ok(if is_there { branch } else { String::new() })
+    let Some(RunRecord { target, .. }) = unfinished else { return Ok(String::new()) };
+    let is_there = resolve(&source.git(), &format!("refs/heads/{target}"))?.is_some();
+    Ok(if is_there { target } else { String::new() })
 }
 
 /// The branch that a JSON plan names.
@@ -211,8 +204,32 @@ fn plan_name(path: &Utf8Path) -> String {
 }
 
 impl Preflight {
+    /// Everything that there is to say about it.
+    fn look_around(
+        &mut self,
+        env: &Env,
+        repo: &Repo,
+        of_client: Vec<Finding>,
+    ) -> Result<(), Failure> {
+        self.outline()?;
+        let uncommitted = self.look_at_tree(repo)?;
+        self.look_for_programs(env, repo, &uncommitted);
+        self.look_at_plan()?;
+        // Before a setup could install into the environment that leads back.
+        let Config { workspace, verify, .. } = &self.config;
+        let commands = [&workspace.setup[..], &verify.commands].concat();
+        let linked = self.workspace.linked_by_environment(env, &commands);
+        self.findings.extend(of_client.into_iter().chain(linked));
+        Ok(())
+    }
+
     pub(super) fn note(&mut self, text: String) {
         self.findings.push(Finding::Note(text));
+    }
+
+    pub(super) fn agent_problem(&mut self, text: String) {
+        self.agent_problems += 1;
+        self.problem(text);
     }
 
     pub(super) fn problem(&mut self, text: String) {
@@ -266,7 +283,7 @@ impl Preflight {
         if let Some(refused) = self.workspace.refused_folder() {
             self.problem(refused.to_string());
         }
-        if is_partial_clone(repo) {
+        if self.workspace.git_settings()?.is_partial_clone() {
             self.problem(
                 "this is a partial clone, so a copy would need the network; run `git fetch \
                  --refetch --no-filter` and `git config --unset remote.origin.promisor`, or start \
@@ -292,7 +309,9 @@ impl Preflight {
                 named_files(uncommitted)
             ));
         }
-        if let (true, Some(waiting)) = (self.target.is_waiting, self.target.waiting()?) {
+        if let (true, Some(waiting)) =
+            (self.target.is_waiting, self.target.waiting(self.look.clone())?)
+        {
             let told = waiting.told(None);
             self.problem(format!("{told}; do that first, or start without --in-place"));
         }
@@ -317,13 +336,6 @@ impl Preflight {
         let below = paths.iter().filter_map(|path| self.workspace.source.below_top(path));
         below.map(Into::into).collect()
     }
-}
-
-fn is_partial_clone(repo: &Repo) -> bool {
-    let promisor = ["config", "--get-regexp", "^(remote\\..*\\.promisor|extensions.partialclone)$"];
-    repo.git()
-        .line(&promisor)
-        .is_ok_and(|found| found.lines().any(|line| !line.ends_with(" false")))
 }
 
 #[cfg(test)]

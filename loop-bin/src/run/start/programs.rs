@@ -2,25 +2,28 @@
 
 use std::path::PathBuf;
 
+use camino::Utf8Path;
 use nix::unistd::geteuid;
 use ralph_base::env::Env;
 use ralph_core::git::Repo;
 use ralph_project::checks::one_line;
-use ralph_project::config::Mode;
+use ralph_project::config::{Config, Flag, Mode};
 
+use super::plan_file::find_plan;
 use super::preflight::Preflight;
-use crate::{agent, lifecycle};
+use crate::exit::Failure;
+use crate::{agent, here, init, lifecycle};
 
 impl Preflight {
     /// Agent, checks and scripts that cannot be started.
     pub(super) fn look_for_programs(&mut self, env: &Env, repo: &Repo, uncommitted: &[PathBuf]) {
         let path = env.get("PATH").unwrap_or_default();
-        if let Some(trouble) = self.agent_trouble(&path) {
-            self.problem(trouble);
+        if let Some(trouble) = agent_trouble(&self.config, self.project.root(), &path) {
+            self.agent_problem(trouble);
         }
         let skips = self.config.agent.command.contains("--dangerously-skip-permissions");
         if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
-            self.problem(
+            self.agent_problem(
                 "the client does not accept --dangerously-skip-permissions as root; run as another \
                  user, or set IS_SANDBOX=1 in a container"
                     .to_owned(),
@@ -40,7 +43,8 @@ impl Preflight {
 
     /// A file that a check names and the copy will not have.
     fn uncommitted_file(&self, line: &str, repo: &Repo, files: &[PathBuf]) -> Option<String> {
-        let tip = self.target.tip().ok().flatten().unwrap_or_else(|| "HEAD".to_owned());
+        let tip = self.target.standing(&self.look).ok().and_then(|(tip, _)| tip);
+        let tip = tip.unwrap_or_else(|| "HEAD".to_owned());
         let file = line.split_whitespace().find(|word| {
             let word = word.trim_start_matches("./");
             let Some(below) = self.workspace.source.below_top(&self.project.root().join(word))
@@ -55,23 +59,46 @@ impl Preflight {
             "{file}, which is not in the agent's copy because it is not committed; commit it"
         ))
     }
+}
 
-    /// Why the agent cannot be started, where that can be told.
-    fn agent_trouble(&self, path: &str) -> Option<String> {
-        let (line, root) = (&self.config.agent.command, self.project.root());
-        let script = agent::script_of(line).filter(|script| !root.join(script).is_file());
-        let program = || agent::program_of(line).filter(|name| !agent::is_found(name, path, root));
-        let missing = script.or_else(program)?;
-        if root.join(&missing).is_file() {
-            return Some(format!(
-                "the agent `{missing}` is not executable; run `chmod +x {missing}`"
-            ));
-        }
-        let is_path = missing.contains(['/', '.']);
-        let place = if is_path { root.as_str() } else { "PATH" };
-        Some(format!(
-            "the agent `{missing}` was not found in {place}; install it, or pass another with \
-             --agent"
-        ))
+/// All that would keep a run from starting and can be told alone, where one of them hides the others.
+pub(crate) fn troubles(env: &Env, flags: &[Flag]) -> Vec<String> {
+    let Ok(project) = here::project(env) else { return Vec::new() };
+    let Ok(config) = here::config(&project, env, flags) else { return Vec::new() };
+    let path = env.get("PATH").unwrap_or_default();
+    let repo = Repo::open(project.root()).map(drop).map_err(Failure::from);
+    let plan = find_plan(&project, env, &config);
+    let plan = plan.and_then(|plan| plan.map_or(Ok(()), |plan| init::refuse_example(&plan)));
+    let mut found: Vec<String> =
+        [repo, plan].into_iter().filter_map(Result::err).map(|error| error.to_string()).collect();
+    let flaw = flaw_in_command(&config);
+    found.extend(flaw.or_else(|| agent_trouble(&config, project.root(), &path)));
+    found
+}
+
+/// What is wrong with the agent's command as it is written.
+pub(super) fn flaw_in_command(config: &Config) -> Option<String> {
+    let command = &config.agent.command;
+    agent::flaw_in(command).map(|flaw| {
+        format!(
+            "the agent's command `{command}` {flaw}; fix it where it is set: --agent, RALPH_AGENT, \
+             or `command` under [agent]"
+        )
+    })
+}
+
+/// Why the agent cannot be started, where that can be told.
+fn agent_trouble(config: &Config, root: &Utf8Path, path: &str) -> Option<String> {
+    let line = &config.agent.command;
+    let script = agent::script_of(line).filter(|script| !root.join(script).is_file());
+    let program = || agent::program_of(line).filter(|name| !agent::is_found(name, path, root));
+    let missing = script.or_else(program)?;
+    if root.join(&missing).is_file() {
+        return Some(format!("the agent `{missing}` is not executable; run `chmod +x {missing}`"));
     }
+    let is_path = missing.contains(['/', '.']);
+    let place = if is_path { root.as_str() } else { "PATH" };
+    Some(format!(
+        "the agent `{missing}` was not found in {place}; install it, or pass another with --agent"
+    ))
 }

@@ -117,8 +117,11 @@ impl Run {
     fn finish_interrupted_landing(&mut self, commit: &str) -> Result<(), Failure> {
         let attempt = self.current()?;
         let short: String = commit.chars().take(8).collect();
+        let checks = "--format=%(trailers:key=Ralph-Checks,valueonly=true,separator=)";
+        let checks = self.workspace.source.git().line(&["log", "-1", checks, commit])?;
         let entry = ProgressEntry {
             commit: Some(short.clone()),
+            is_unchecked: checks == landing::UNCHECKED,
             ..self.entry(&attempt, ProgressStatus::Success)
         };
         let marks = vec![(attempt.story.clone(), State::Done)];

@@ -48,7 +48,7 @@ impl Run {
                 return Ok(());
             }
         }
-        let tip = self.target.tip()?;
+        let tip = self.target.look()?.0;
         let mut files = self.books.files_for(false, tip.as_deref(), &PlanChanges::default())?;
         // What is not committed yet goes with the next story.
         files.retain(|file| !file.is_changed());

@@ -1,0 +1,70 @@
+//! Texts of agents, plans and tests in Markdown, where they may draw nothing of their own. Pure.
+
+/// A text in which nothing means anything in Markdown or HTML.
+pub(super) fn escaped(text: &str) -> String {
+    let mut safe = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '&' => safe.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '~' | '@' => safe.extend(['\\', c]),
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// The same, but for code: what stands between two single backquotes is shown as it is.
+pub(super) fn plain(text: &str) -> String {
+    let mut safe = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('`') {
+        let code = after.split_once('`').filter(|(code, beyond)| {
+            let is_single = !before.ends_with('`') && !beyond.starts_with('`');
+            !code.trim().is_empty() && !code.contains('\n') && is_single
+        });
+        safe.push_str(&escaped(before));
+        match code {
+            Some((code, beyond)) => {
+                safe.push_str(&format!("`{code}`"));
+                rest = beyond;
+            }
+            None => {
+                safe.push_str("\\`");
+                rest = after;
+            }
+        }
+    }
+    safe + &escaped(rest)
+}
+
+/// Several lines as code, in a fence that none of them can end.
+pub(super) fn fenced(text: &str, indent: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let lines = [fence.as_str()].into_iter().chain(text.lines()).chain([fence.as_str()]);
+    lines.map(|line| format!("{indent}{line}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_shown_as_it_is_and_nothing_else_draws() {
+        for (text, expected) in [
+            ("`npm test -- a_b` failed: a_b", "`npm test -- a_b` failed: a\\_b"),
+            ("a ` <b>", "a \\` &lt;b>"),
+            ("`a``<b>`", "\\`a\\``<b>`"),
+            ("``<b>", "\\`\\`&lt;b>"),
+            ("<b> & *x* @me", "&lt;b> &amp; \\*x\\* \\@me"),
+        ] {
+            assert_eq!(plain(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_what_is_in_it() {
+        assert_eq!(fenced("a\n```\n<b>", "  "), "  ````\n  a\n  ```\n  <b>\n  ````");
+    }
+}

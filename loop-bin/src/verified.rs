@@ -1,0 +1,187 @@
+//! `ralph-loop verified`: how far a session's own verification is. It writes the file that the stop
+//! gate reads, and refuses what is not so.
+
+use std::process::ExitCode;
+
+use camino::Utf8PathBuf;
+use clap::{Args, ValueEnum};
+use ralph_base::env::Env;
+use ralph_base::state::{self, Id, LastVerdict, SessionDir};
+use ralph_project::checks::{CheckContext, run_checks};
+use ralph_project::config::Config;
+use ralph_project::gate::{Said, new_loop, new_orchestrator};
+use ralph_project::project::Project;
+use serde_json::{Map, Value};
+
+use crate::exit::Failure;
+use crate::here;
+use crate::terminal::say;
+
+/// Record how far this session's verification is (for the agent)
+///
+/// Writes the `orchestrator.json` or `loop.json` that keeps the session from stopping. A claim that
+/// the last test run or the verify commands contradict is refused.
+#[derive(Debug, Args)]
+pub(crate) struct Verified {
+    /// Begin with this task; the session is then held until it is verified
+    #[arg(long, value_name = "KIND", requires = "task")]
+    begin: Option<Verification>,
+    /// What the session is to do
+    #[arg(long, value_name = "TEXT", requires = "begin")]
+    task: Option<String>,
+    /// How often a loop may go round
+    #[arg(long, value_name = "N", requires = "begin")]
+    max_iterations: Option<u64>,
+    /// A condition of an orchestrated session that holds now; may be repeated
+    #[arg(long = "condition", value_name = "NAME")]
+    conditions: Vec<String>,
+    /// Where the work stands
+    #[arg(long, value_name = "TEXT")]
+    phase: Option<String>,
+    /// How often the loop went round
+    #[arg(long, value_name = "N")]
+    iteration: Option<u64>,
+    /// Everything is done and verified; the verify commands run first
+    #[arg(long)]
+    done: bool,
+    /// The session; defaults to the one that runs this command [CLAUDE_CODE_SESSION_ID]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+/// What keeps a session until it is verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Verification {
+    /// Goes round until its result is verified
+    Loop,
+    /// Nine conditions, one after the other
+    Orchestrator,
+}
+
+impl Verification {
+    fn file(self, session: &SessionDir) -> Utf8PathBuf {
+        match self {
+            Self::Loop => session.loop_state(),
+            Self::Orchestrator => session.orchestrator(),
+        }
+    }
+}
+
+impl Verified {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let config = here::config(&project, env, &[])?;
+        let id = self.session.clone().or_else(|| env.client_session());
+        let id = id.ok_or_else(|| {
+            Failure::usage(
+                "which session? run this inside of one (it sets CLAUDE_CODE_SESSION_ID), or name \
+                 one with --session",
+            )
+        })?;
+        let id = Id::parse(&id).map_err(Failure::usage)?;
+        let states = [Some(project.own_state()), project.home_state()].into_iter().flatten();
+        let sessions: Vec<SessionDir> = states.map(|state| state.session(&id)).collect();
+        if let Some(kind) = self.begin {
+            self.begin(kind, &project, &id)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let kinds = [Verification::Orchestrator, Verification::Loop];
+        let found: Vec<(Verification, Utf8PathBuf)> = kinds
+            .into_iter()
+            .flat_map(|kind| sessions.iter().map(move |session| (kind, kind.file(session))))
+            .filter(|(_, file)| file.is_file())
+            .collect();
+        if found.is_empty() {
+            return Err(Failure::because(format!(
+                "session {id} has nothing to verify; begin with `ralph-loop verified --begin \
+                 orchestrator --task TEXT` or `--begin loop`"
+            )));
+        }
+        let last = sessions.iter().find_map(LastVerdict::load);
+        // A session may have both: iterations are a loop's, all else is an orchestrator's.
+        let [orchestrator, round] = kinds;
+        let wanted = if self.iteration.is_some() { round } else { orchestrator };
+        let is_there = found.iter().any(|(kind, _)| *kind == wanted);
+        let is_meant = |kind: Verification| self.done || kind == wanted || !is_there;
+        let changed = found.iter().filter(|(kind, _)| is_meant(*kind));
+        let changed = changed.map(|(kind, file)| Ok((file, self.recorded(*kind, file, &last)?)));
+        let changed: Vec<(&Utf8PathBuf, Map<String, Value>)> =
+            changed.collect::<Result<_, Failure>>()?;
+        if self.done {
+            refuse_red_checks(env, &project, &config)?;
+        }
+        for (file, state) in changed {
+            write(file, &state)?;
+            say(format!("{}{file}", if self.done { "verified: " } else { "recorded in " }));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn recorded(
+        &self,
+        kind: Verification,
+        file: &Utf8PathBuf,
+        last: &Option<LastVerdict>,
+    ) -> Result<Map<String, Value>, Failure> {
+        let text = state::read_text(file)?;
+        let state: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
+            Failure::because(format!(
+                "{file} is damaged ({error}), and holds nobody back; delete it and begin again"
+            ))
+        })?;
+        let said = Said {
+            conditions: self.conditions.clone(),
+            phase: self.phase.clone(),
+            iteration: self.iteration,
+            done: self.done,
+        };
+        let recorded = match kind {
+            Verification::Loop => said.of_loop(state, last.as_ref()),
+            Verification::Orchestrator => said.of_orchestrator(state, last.as_ref()),
+        };
+        recorded.map_err(Failure::because)
+    }
+
+    fn begin(&self, kind: Verification, project: &Project, id: &Id) -> Result<(), Failure> {
+        let state = project.state().unwrap_or_else(|| project.own_state());
+        let file = kind.file(&state.session(id));
+        if file.exists() {
+            return Err(Failure::because(format!(
+                "this session has begun already, in {file}; go on with it, or delete that file"
+            )));
+        }
+        state.prepare()?;
+        let task = self.task.as_deref().unwrap_or_default();
+        let begun = match kind {
+            Verification::Loop => new_loop(task, self.max_iterations),
+            Verification::Orchestrator => new_orchestrator(task),
+        };
+        write(&file, &begun)?;
+        say(format!("begun in {file}; the session is held until `ralph-loop verified --done`"));
+        Ok(())
+    }
+}
+
+fn write(file: &Utf8PathBuf, state: &Map<String, Value>) -> Result<(), Failure> {
+    let mut text = serde_json::to_vec_pretty(state)?;
+    text.push(b'\n');
+    Ok(state::replace(file, &text)?)
+}
+
+/// The user's own checks have the last word.
+fn refuse_red_checks(env: &Env, project: &Project, config: &Config) -> Result<(), Failure> {
+    let work = env.workspace().filter(|_| env.run().is_some());
+    let dir = work.unwrap_or_else(|| project.root().to_owned());
+    let context = CheckContext { dir: &dir, run: "", rules: None };
+    let limit = config.verify.timeout.limit();
+    let checks = run_checks(context, &config.verify.commands, limit, &|| false)?;
+    match checks.last().filter(|check| !check.passed()) {
+        Some(failed) => Err(Failure::because(format!(
+            "not done: `{}` {}; fix this and try again\n{}",
+            failed.name(),
+            failed.verdict(),
+            failed.excerpt()
+        ))),
+        None => Ok(()),
+    }
+}

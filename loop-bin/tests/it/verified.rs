@@ -1,0 +1,77 @@
+//! A session reaches `verified_done` without writing a file by hand, and not by false claims.
+
+use crate::stage::Stage;
+
+const SESSION: &str = "s-1";
+
+const CONDITIONS: [&str; 9] = [
+    "memory_search",
+    "task_classified",
+    "must_have_answered",
+    "plan_approved",
+    "implementation_complete",
+    "correctness_passed",
+    "quality_passed",
+    "adversarial_passed",
+    "retrospective_done",
+];
+
+fn verified(stage: &Stage, args: &[&str]) -> crate::stage::Ran {
+    stage.run(&[&["verified", "--session", SESSION], args].concat())
+}
+
+#[test]
+fn an_orchestrated_session_gets_from_nothing_to_done() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    verified(&stage, &["--done"]).ended(1).says("session s-1 has nothing to verify");
+    verified(&stage, &["--begin", "orchestrator", "--task", "a parser"]).ended(0).says("is held");
+    verified(&stage, &["--begin", "orchestrator", "--task", "x"]).ended(1).says("begun already");
+    verified(&stage, &["--done"]).ended(1).says("not done: memory_search is not met");
+    let file = ".ralph/state/s-1/verdict.json";
+    stage.repo.write(file, r#"{"verdict":"failed","command":"cargo test","tests":["a::b"]}"#);
+    for (at, condition) in CONDITIONS.iter().enumerate() {
+        if *condition == "correctness_passed" {
+            let refused = verified(&stage, &["--condition", condition]);
+            refused.ended(1).says("does not hold: the last test run failed (`cargo test`): a::b");
+            stage.repo.write(file, r#"{"verdict":"passed","command":"cargo test"}"#);
+        }
+        let phase = format!("phase {at}");
+        verified(&stage, &["--condition", condition, "--phase", &phase]).ended(0);
+    }
+    verified(&stage, &["--condition", "all_good"]).ended(1).says("no condition `all_good`");
+    let config = "[verify]\ncommands = [\"echo red; test -e fixed\"]\n";
+    stage.repo.write(".ralph/config.toml", config);
+    verified(&stage, &["--done"]).ended(1).says("not done: `echo red; test -e fixed`").says("red");
+    let state = || stage.read(".ralph/state/s-1/orchestrator.json");
+    assert!(state().contains("\"verified_done\": false"), "{}", state());
+    stage.repo.write("fixed", "");
+    verified(&stage, &["--done"]).ended(0).says("verified: ");
+    let state = state();
+    for words in ["\"verified_done\": true", "\"phase\": \"phase 8\"", "\"task\": \"a parser\""] {
+        assert!(state.contains(words), "no {words} in {state}");
+    }
+}
+
+#[test]
+fn a_loop_inside_a_session_counts_and_ends() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let begin = ["--begin", "loop", "--task", "x", "--max-iterations", "3"];
+    verified(&stage, &begin).ended(0);
+    verified(&stage, &["--iteration", "2"]).ended(0).says("recorded in ");
+    verified(&stage, &["--condition", "plan_approved"]).ended(1);
+    verified(&stage, &["--done"]).ended(0);
+    let state = stage.read(".ralph/state/s-1/loop.json");
+    for words in ["\"iteration\": 2", "\"max_iterations\": 3", "\"verified_done\": true"] {
+        assert!(state.contains(words), "no {words} in {state}");
+    }
+}
+
+#[test]
+fn sessions_and_files_that_make_no_sense_are_refused() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.run(&["verified", "--done"]).ended(2).says("which session?");
+    stage.run(&["verified", "--session", "../x", "--done"]).ended(2);
+    stage.repo.write(".ralph/state/s-1/orchestrator.json", "{\"verified_done\":");
+    verified(&stage, &["--done"]).ended(1).says("is damaged");
+    assert_eq!(stage.read(".ralph/state/s-1/orchestrator.json"), "{\"verified_done\":");
+}
