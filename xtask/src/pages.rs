@@ -1,6 +1,8 @@
 //! `cargo xtask pages`: reports of three runs in a headless Chromium, at two widths and in both
 //! colour schemes. No error, no request, nothing wider than the screen, no serious finding of axe.
 
+mod pictures;
+
 use anyhow::{Context, Result, bail, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
@@ -22,12 +24,18 @@ pub(crate) struct Pages {
     /// The folder of the programs.
     #[arg(long, default_value = "target/debug")]
     binaries: Utf8PathBuf,
+    /// Make the pictures of the documentation instead, in this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pictures: Option<Utf8PathBuf>,
 }
 
 /// Runs the task.
 pub(crate) fn run(wanted: &Pages) -> Result<()> {
     let program = run::root().join(&wanted.binaries).join("ralph-loop");
     ensure!(program.is_file(), "{program} is missing; build it first");
+    if let Some(folder) = &wanted.pictures {
+        return pictures::make(&program, chromium()?, folder);
+    }
     let folder = run::root().join("target/pages");
     fs_err::create_dir_all(&folder)?;
     let browser = npm::packages("browser", &PACKAGES.map(str::to_owned))?;

@@ -137,8 +137,8 @@ impl Run {
         self.workspace.show_staged()?;
         let names: Vec<String> = verify.commands.iter().map(|check| one_line(check)).collect();
         let story = &attempt.story;
-        self.context.view.line(format!("{story}: checking with {}", names.join(", ")));
         self.context.view.doing(&format!("checking with {}", names.join(", ")));
+        self.context.view.line(format!("{story}: checking with {}", names.join(", ")));
         let rules = self.check_rules();
         let context = CheckContext { dir: self.workspace.root(), run: &self.context.run, rules };
         let stop = || self.context.is_interrupted();
