@@ -44,7 +44,7 @@ pub(crate) struct Verified {
     /// Everything is done and verified; the verify commands run first
     #[arg(long)]
     done: bool,
-    /// The session; defaults to the one that runs this command [CLAUDE_CODE_SESSION_ID]
+    /// The session; defaults to that of `CLAUDE_CODE_SESSION_ID`, which the client sets
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }

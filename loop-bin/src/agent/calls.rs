@@ -1,6 +1,11 @@
 //! The agent's calls of tools, in a few words, and those that were refused.
 
+use std::collections::VecDeque;
+
 use serde_json::Value;
+
+/// How many calls are kept for those who look but now and then.
+const MOST_KEPT: usize = 256;
 
 /// What an agent called so far.
 #[derive(Debug, Clone, Default)]
@@ -9,6 +14,9 @@ pub(crate) struct Calls {
     root: String,
     /// Calls without a result yet: their ids, and what they are in a few words.
     open: Vec<(String, String)>,
+    /// The newest ones, and how many there were in all.
+    newest: VecDeque<String>,
+    pub(crate) count: usize,
     /// Those that a hook or the user's settings refused.
     pub(crate) refused: Vec<RefusedCall>,
 }
@@ -25,11 +33,20 @@ impl Calls {
         Self { root: root.trim_end_matches('/').to_owned(), ..Self::default() }
     }
 
+    /// Those behind so many first ones, oldest first.
+    pub(crate) fn since(&self, known: usize) -> impl Iterator<Item = &str> {
+        let new = self.count.saturating_sub(known).min(self.newest.len());
+        self.newest.iter().take(new).rev().map(String::as_str)
+    }
+
     /// A call begins; says what it is.
     pub(super) fn begin(&mut self, name: &str, part: &Value) -> String {
         let call = call(name, part.get("input"), &self.root);
         let id = text_of(part, "id").unwrap_or_default().to_owned();
         self.open.push((id, call.clone()));
+        self.newest.truncate(MOST_KEPT - 1);
+        self.newest.push_front(call.clone());
+        self.count += 1;
         call
     }
 

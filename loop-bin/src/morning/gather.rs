@@ -84,6 +84,9 @@ pub(super) fn gather(
     let commits = run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
     let own = own_files(project, source, &run);
     let commits = landed(git, &commits.collect::<Vec<_>>(), &own)?;
+    if let Ok(below) = Utf8Path::new(&run.plan).strip_prefix(project.root()) {
+        run.plan = below.to_string();
+    }
     let stories = plan.iter().flat_map(|plan| plan.stories());
     let stories = stories.map(|story| PlanStory {
         id: story.id.clone(),

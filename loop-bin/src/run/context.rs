@@ -57,6 +57,11 @@ impl Context {
         journal.echoed(|line| say(String::from_utf8_lossy(line)))
     }
 
+    /// Gives an event to whoever follows them.
+    pub(crate) fn tell(&self, story: &str, event: &Event) {
+        let _ = self.journal(Some(story)).tell(event);
+    }
+
     /// Writes an event down. A journal that cannot be written does not end the run.
     pub(crate) fn note(&self, story: Option<&str>, event: &Event) {
         if let Err(error) = self.journal(story).append(event) {

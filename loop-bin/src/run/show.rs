@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ralph_base::state::Event;
 use ralph_core::plan::{Plan, Story};
 use ralph_project::attempt::{HookRollback, Memory, checkpoint};
 
@@ -48,25 +49,35 @@ impl Run {
 /// How often the hooks' notes are looked at while an agent works.
 const LOOKS_EVERY: Duration = Duration::from_millis(500);
 
+/// How many of an agent's calls were shown, and of those that were refused.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ShownCalls {
+    all: usize,
+    refused: usize,
+}
+
 /// What was shown so far of an agent at work.
 #[derive(Debug)]
 pub(super) struct Shown {
-    pub(super) refusals: usize,
+    pub(super) calls: ShownCalls,
     pub(super) rollbacks: Vec<HookRollback>,
     looked: Option<Instant>,
 }
 
 impl Shown {
     /// So much was shown before.
-    pub(super) fn after(refusals: usize, rollbacks: &[HookRollback]) -> Self {
-        Self { refusals, rollbacks: rollbacks.to_vec(), looked: None }
+    pub(super) fn after(calls: ShownCalls, rollbacks: &[HookRollback]) -> Self {
+        Self { calls, rollbacks: rollbacks.to_vec(), looked: None }
     }
 
     /// What the agent does now, and what happened to it since the last look.
     pub(super) fn look(&mut self, context: &Context, story: &str, seen: &Seen, cost_usd: f64) {
         context.view.glimpse(seen, cost_usd);
+        for call in seen.calls.since(self.calls.all) {
+            context.tell(story, &Event::ToolCall { call: call.to_owned() });
+        }
         let mut before = None;
-        for refusal in seen.calls.refused.iter().skip(self.refusals) {
+        for refusal in seen.calls.refused.iter().skip(self.calls.refused) {
             // An agent that tries the same again and again is worth one line.
             if before != Some(refusal) {
                 let text = format!("{story}: refused: {} ({})", refusal.call, refusal.why);
@@ -74,7 +85,7 @@ impl Shown {
             }
             before = Some(refusal);
         }
-        self.refusals = seen.calls.refused.len();
+        self.calls = ShownCalls { all: seen.calls.count, refused: seen.calls.refused.len() };
         if self.looked.is_none_or(|looked| looked.elapsed() >= LOOKS_EVERY) {
             self.show_rollbacks(context, story);
         }

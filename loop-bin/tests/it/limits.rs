@@ -245,6 +245,25 @@ fn an_error_is_in_the_events_with_its_reason() {
 }
 
 #[test]
+fn the_agents_calls_are_among_the_events_and_not_in_the_journal() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let part = |id| {
+        format!(
+            r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"ls {id}"}}}}"#
+        )
+    };
+    let said =
+        format!(r#"{{"type":"assistant","message":{{"content":[{},{}]}}}}"#, part("a"), part("b"));
+    let agent = format!("cat >/dev/null; echo x >x.txt; echo '{said}'");
+    let ran = stage.run(&["--json", "--agent", &agent]);
+    let calls: Vec<&str> =
+        ran.ended(0).out.lines().filter(|line| line.contains("\"tool_call\"")).collect();
+    assert_eq!(calls.len(), 2, "{}", ran.out);
+    assert!(calls[1].contains("\"story\":\"US-001\"") && calls[1].contains("Bash: ls b"));
+    assert!(!stage.read(".ralph/events.jsonl").contains("tool_call"));
+}
+
+#[test]
 fn events_are_printed_as_json() {
     let stage = Stage::new("works", TWO);
     let ran = stage.run(&["--json"]);

@@ -128,6 +128,10 @@ pub enum Event {
         tokens: Option<u64>,
         cost_usd: Option<f64>,
     },
+    /// Told to whoever follows the events, and not written down.
+    ToolCall {
+        call: String,
+    },
     Committed {
         commit: String,
     },

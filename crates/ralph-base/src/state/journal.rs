@@ -60,6 +60,21 @@ impl Journal {
 
     /// Appends one event, without the keys in its texts.
     pub fn append(&self, event: &Event) -> io::Result<()> {
+        let line = self.line(event)?;
+        if let Some(echo) = self.echo {
+            echo(&line);
+        }
+        write::append_line(&self.path, &line)
+    }
+
+    /// Gives one event to whoever follows them, and does not write it down.
+    pub fn tell(&self, event: &Event) -> io::Result<()> {
+        let Some(echo) = self.echo else { return Ok(()) };
+        echo(&self.line(event)?);
+        Ok(())
+    }
+
+    fn line(&self, event: &Event) -> io::Result<Vec<u8>> {
         let record = Record {
             v: VERSION,
             at: now(),
@@ -69,11 +84,7 @@ impl Journal {
             story: self.marks.story.clone(),
             event: event.masked(),
         };
-        let line = serde_json::to_vec(&record)?;
-        if let Some(echo) = self.echo {
-            echo(&line);
-        }
-        write::append_line(&self.path, &line)
+        Ok(serde_json::to_vec(&record)?)
     }
 
     /// The last `count` lines that can be read, oldest first; torn lines and lines of newer

@@ -22,6 +22,7 @@ impl Event {
             | Self::NotRolledBack { why: text }
             | Self::Prompt { prompt: text }
             | Self::StorySetAside { why: text }
+            | Self::ToolCall { call: text }
             | Self::IterationStarted { title: text, .. }
             | Self::Checked { check: text, .. } => vec![text],
             Self::Verdict { tests: texts, .. }

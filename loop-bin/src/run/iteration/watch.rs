@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::run::allowance::Allowance;
 use crate::run::context::Context;
 use crate::run::decide::Spent;
-use crate::run::show::Shown;
+use crate::run::show::{Shown, ShownCalls};
 use crate::run::{Run, RunRecord};
 use crate::terminal::seconds as seconds_of;
 
@@ -27,8 +27,8 @@ pub(in crate::run) struct LiveAgent {
     session: Session,
     /// What it waits for.
     question: Question,
-    /// How many of its refused calls were shown.
-    refusals_shown: usize,
+    /// How many of its calls were shown.
+    shown: ShownCalls,
     /// The stories that it was given, and the tokens that each took; what they cost is known when the
     /// session ends.
     stories: Vec<(String, u64)>,
@@ -91,7 +91,10 @@ impl Run {
         self.set_phase(Phase::Working)?;
         let session = Session::start(&line, &root, &vars, prompt, &log)?;
         let (question, stories) = (Question::default(), Vec::new());
-        self.watch(LiveAgent { session, question, refusals_shown: 0, stories }, allowance)
+        self.watch(
+            LiveAgent { session, question, shown: ShownCalls::default(), stories },
+            allowance,
+        )
     }
 
     /// Gives our word to the agent that waits, and watches it until it ends or asks again.
@@ -139,14 +142,14 @@ impl Run {
             ..supervision(context)
         };
         let mailbox = Mailbox::at(context.run_dir.mailbox());
-        let mut shown = Shown::after(live.refusals_shown, &self.report.rollbacks);
+        let mut shown = Shown::after(live.shown, &self.report.rollbacks);
         let counters = &self.record.counters;
         let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
             let cost = counters.cost_with(seen.cost_usd, seen.tokens);
             shown.look(context, story, seen, cost);
         })?;
         shown.show_rollbacks(context, story);
-        live.refusals_shown = shown.refusals;
+        live.shown = shown.calls;
         self.report.rollbacks = shown.rollbacks;
         fault::point("loop.agent-ended");
         let (seen, took) = (live.session.seen(), begun.elapsed());
