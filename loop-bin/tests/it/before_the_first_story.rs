@@ -57,7 +57,7 @@ fn red_checks_cost_no_agent() {
 #[test]
 fn green_checks_are_timed_and_the_run_goes_on() {
     let stage = stage("");
-    run(&stage, &CHECK).ended(0).says("pytest` passes before any changes (0:0");
+    run(&stage, &CHECK).ended(0).says("pytest` passes before any changes (");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn exit_codes_stop_skip_and_warn() {
         ("started", 2, 3, "finished (hook_abort): 0 stories"),
         ("started", 1, 0, "started script reported a warning"),
         ("next_iteration", 2, 3, "finished (hook_abort): 0 stories"),
-        ("next_iteration", 1, 3, "the next_iteration script skipped every iteration for 0:01"),
+        ("next_iteration", 1, 3, "the next_iteration script skipped every iteration for 1 s"),
         ("post_iteration", 2, 3, "finished (hook_abort): 1 story"),
         ("post_iteration", 7, 0, "post_iteration script failed (exit code 7)"),
     ];
@@ -217,7 +217,7 @@ fn a_skipped_iteration_is_tried_again_later_and_costs_none() {
     let planning = Stage::new("works", ONE);
     planning.script("next_iteration", "exit 1");
     let ran = planning.run(&["--mode", "planning", "--hook-skip-limit", "1"]);
-    ran.ended(3).says("skipped every iteration for 0:01");
+    ran.ended(3).says("skipped every iteration for 1 s");
 }
 
 #[test]

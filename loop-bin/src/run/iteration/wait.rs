@@ -13,7 +13,7 @@ use crate::run::decide::Finish;
 use crate::run::notify::Notice;
 use crate::run::record::Pause;
 use crate::run::scripts::NEXT_ITERATION;
-use crate::terminal::{Tone, clock, in_words};
+use crate::terminal::{Tone, in_words};
 
 /// How often a wait looks for signals.
 const PULSE: Duration = Duration::from_millis(50);
@@ -48,7 +48,7 @@ impl Run {
     pub(in crate::run) fn wait_after_skip(&mut self) -> Result<Option<Finish>, Failure> {
         let limit = self.context.config.hooks.skip_limit.limit();
         let Some(pause) = self.record.counters.pause_after_skip(limit) else {
-            let waited = clock(limit.unwrap_or_default());
+            let waited = in_words(limit.unwrap_or_default());
             let why = format!("the {NEXT_ITERATION} script skipped every iteration for {waited}");
             return Ok(Some(Finish::HookAbort(why)));
         };

@@ -11,7 +11,7 @@ use ralph_project::failed_before::FailedBefore;
 
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::terminal::{View, clock, counted};
+use crate::terminal::{View, counted, in_words};
 use crate::workspace::{Start, Workspace};
 
 /// How much of a failing check is shown.
@@ -51,7 +51,7 @@ impl Trial<'_> {
         workspace.reset(start)?;
         workspace.carry(&config.run.specs, config.workspace.include_limit_mb)?;
         if is_new {
-            let (top, took) = (workspace.top(), clock(begun.elapsed()));
+            let (top, took) = (workspace.top(), in_words(begun.elapsed()));
             view.line(format!("the agent works in a copy: {top} (created in {took})"));
         }
         let setup = &config.workspace.setup;
@@ -63,7 +63,7 @@ impl Trial<'_> {
         if !workspace.set_up(setup, config.workspace.setup_timeout.limit(), run, *stop)? {
             return Ok(());
         }
-        view.line(format!("the copy is set up ({})", clock(begun.elapsed())));
+        view.line(format!("the copy is set up ({})", in_words(begun.elapsed())));
         let changed = workspace.changed_by_setup()?;
         if !changed.is_empty() {
             view.warn(format!(
@@ -98,7 +98,7 @@ pub(crate) fn findings(checks: &[Check], config: &Config) -> Vec<Finding> {
 }
 
 fn finding(check: &Check, config: &Config) -> Finding {
-    let (name, took) = (check.name(), clock(check.took));
+    let (name, took) = (check.name(), in_words(check.took));
     if check.passed() {
         return Finding::Good(format!("`{name}` passes before any changes ({took})"));
     }
