@@ -202,6 +202,14 @@ pub(crate) fn set_aside(runs: &[PastRun]) -> BTreeMap<String, String> {
     runs.iter().flat_map(|run| run.set_aside.clone()).collect()
 }
 
+/// Most lines of a long journal tell of prompts and test runs, and nothing here rests on those.
+fn is_passed_over(line: &[u8]) -> bool {
+    const EVENT: &[u8] = b"\"event\":\"";
+    let event = line.windows(EVENT.len()).position(|window| window == EVENT);
+    let name = event.and_then(|at| line.get(at + EVENT.len()..)).unwrap_or_default();
+    name.starts_with(b"prompt\"") || name.starts_with(b"verdict\"")
+}
+
 /// The runs that these lines tell of.
 fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
     let mut runs: Vec<PastRun> = Vec::new();
@@ -213,6 +221,9 @@ fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
             return Ok(runs);
         }
         if bytes.len() > LONGEST_LINE {
+            continue;
+        }
+        if is_passed_over(&bytes) {
             continue;
         }
         let Ok(line) = serde_json::from_slice::<Line<'_>>(&bytes) else { continue };
