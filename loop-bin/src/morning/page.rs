@@ -299,9 +299,8 @@ pub(crate) fn weakened(run: &PastRun) -> Vec<String> {
 fn kinds_told(kinds: &[Kind], what: &str) -> Vec<String> {
     let one = |kind: &Kind| {
         let times = if kind.count > 1 { format!(" ({} times)", kind.count) } else { String::new() };
-        let of = [&*kind.story, &*kind.rule].into_iter().filter(|part| !part.is_empty());
-        let of = of.collect::<Vec<_>>().join(", ");
-        line(&format!("{what}{times}: {} [{of}]", kind.what)).replace(" []", "")
+        let by = if kind.rule.is_empty() { String::new() } else { format!(" by {}", kind.rule) };
+        line(&format!("{what}{by}{times}: {} [{}]", kind.what, kind.story)).replace(" []", "")
     };
     kinds.iter().map(one).collect()
 }
