@@ -205,8 +205,8 @@ pub(crate) fn set_aside(runs: &[PastRun]) -> BTreeMap<String, String> {
 /// Most lines of a long journal tell of prompts and test runs, and nothing here rests on those.
 fn is_passed_over(line: &[u8]) -> bool {
     const EVENT: &[u8] = b"\"event\":\"";
-    let event = line.windows(EVENT.len()).position(|window| window == EVENT);
-    let name = event.and_then(|at| line.get(at + EVENT.len()..)).unwrap_or_default();
+    let at = line.windows(EVENT.len()).position(|window| window == EVENT);
+    let name = at.and_then(|at| line.get(at + EVENT.len()..)).unwrap_or_default();
     name.starts_with(b"prompt\"") || name.starts_with(b"verdict\"")
 }
 
@@ -220,10 +220,7 @@ fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
         if lines.read_until(b'\n', &mut bytes)? == 0 {
             return Ok(runs);
         }
-        if bytes.len() > LONGEST_LINE {
-            continue;
-        }
-        if is_passed_over(&bytes) {
+        if bytes.len() > LONGEST_LINE || is_passed_over(&bytes) {
             continue;
         }
         let Ok(line) = serde_json::from_slice::<Line<'_>>(&bytes) else { continue };
