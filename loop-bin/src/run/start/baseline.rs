@@ -201,7 +201,7 @@ mod tests {
     fn a_red_check_names_its_tests_and_the_ways_on() {
         let red = check("pytest", 1, RED);
         insta::assert_snapshot!(told(Baseline::Check, &red).1, @r"
-        `pytest` failed with exit code 1 before any changes (0:03)
+        `pytest` failed with exit code 1 before any changes (3 s)
         failing: a.py::test_b
           a.py .F
           === short test summary info ===
