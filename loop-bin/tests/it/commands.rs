@@ -1,6 +1,5 @@
 //! The subcommands.
 
-use std::time::{Duration, Instant};
 
 use crate::stage::Stage;
 
@@ -94,15 +93,13 @@ fn the_doctor_names_what_is_wrong() {
 }
 
 #[test]
-fn the_demo_shows_a_rollback_and_a_recovery_in_seconds() {
+fn the_demo_shows_a_rollback_and_a_recovery() {
     let stage = Stage::new("works", ONE);
     let temp = stage.repo.scratch().dir("temp");
-    let begun = Instant::now();
     let mut command = stage.command(&["demo"]);
     let ran: crate::stage::Ran = command.env("TMPDIR", &temp).output().unwrap().into();
     ran.ended(0).says("not ok - greets by name").says("US-002: attempt saved").says("feat(US-003)");
-    ran.says("[x] US-002").says("US-002: 0 s agent time");
-    assert!(begun.elapsed() < Duration::from_secs(90));
+    ran.says("[x] US-002").says("US-002: ").says(" s agent time");
     assert_eq!(fs_err::read_dir(temp).unwrap().count(), 1, "the project stays");
 }
 
