@@ -111,12 +111,14 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
 
 /// The whole command line; the documentation is made from it.
 pub(crate) fn command() -> Command {
+    let flags = flags_of_keys();
+    let hidden: Vec<Arg> = flags.iter().cloned().map(|flag| flag.hide(true)).collect();
     let command = Command::new("ralph-loop")
         .version(env!("CARGO_PKG_VERSION"))
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
         .arg(plan_file())
-        .args(flags_of_keys())
+        .args(flags)
         .arg(allow_dirty())
         .arg(no_inhibit())
         .arg(
@@ -127,7 +129,7 @@ pub(crate) fn command() -> Command {
                 .global(true)
                 .help("Log decisions and their reasons to stderr; -vv for more [RUST_LOG]"),
         );
-    let of_a_run = |command: Command| command.args(flags_of_keys().map(|flag| flag.hide(true)));
+    let of_a_run = |command: Command| command.args(&hidden);
     Request::augment_subcommands(command)
         .mut_subcommand("doctor", |doctor| of_a_run(doctor.arg(no_checks())))
         .mut_subcommand("config", |config| of_a_run(config.arg(schema())))
@@ -173,10 +175,9 @@ fn no_checks() -> Arg {
 }
 
 /// The flags that stand for configuration keys.
-fn flags_of_keys() -> impl Iterator<Item = Arg> {
-    let defaults = Config::default();
-    let flag = move |key: &'static Key| Some(flag_of(key, key.flag?, defaults.value(key)));
-    KEYS.iter().filter_map(flag)
+fn flags_of_keys() -> Vec<Arg> {
+    let default_of = Config::default().values();
+    KEYS.iter().filter_map(|key| Some(flag_of(key, key.flag?, default_of(key)))).collect()
 }
 
 /// What the flags for a table of the settings are about.

@@ -23,7 +23,7 @@ pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
     let project = here::project(env)?;
     let config = here::config(&project, env, flags)?;
     let path = project.own_state().config();
-    let mut shown = "";
+    let (value_of, mut shown) = (config.values(), "");
     for key in KEYS {
         let Some((table, name)) = key.name.split_once('.') else { continue };
         if table != shown {
@@ -33,7 +33,7 @@ pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
         let origin = Config::origin(&path, env, flags, key);
         let origin =
             origin.map_or("default".to_owned(), |from| here::shown(from.as_str().into()).into());
-        let value = config.value(key).map_or("{}".to_owned(), |value| value.to_string());
+        let value = value_of(key).map_or("{}".to_owned(), |value| value.to_string());
         say(format!("{name} = {value}  # {origin}"));
     }
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,7 @@ pub(super) const BRANCH: &str = "ralph/{plan}";
 
 /// Writes it. `trunk` is the default branch, if the project stands on it.
 pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> String {
-    let defaults = Config::default();
+    let default_of = Config::default().values();
     let (mut text, mut last) = (HEAD.to_owned(), "");
     for key in KEYS {
         let (table, name) = key.name.split_once('.').unwrap_or(("", key.name));
@@ -20,7 +20,7 @@ pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> String {
             last = table;
         }
         text.push_str(&format!("# {}\n", key.help));
-        let default = defaults.value(key);
+        let default = default_of(key);
         text.push_str(&match (key.name, trunk) {
             ("verify.commands", _) if !found.checks.is_empty() => {
                 list(name, &found.checks, &found.proposed)

@@ -60,10 +60,14 @@ impl Config {
             .or_else(in_file)
     }
 
-    /// A value as the file would have it.
-    pub fn value(&self, key: &Key) -> Option<Value> {
-        let (outer, inner) = key.name.split_once('.')?;
-        Table::try_from(self).ok()?.get(outer)?.get(inner).cloned()
+    /// Each key's value as the file would have it. All of them are written down for that, so it is
+    /// asked for once and not for each key.
+    pub fn values(&self) -> impl Fn(&Key) -> Option<Value> + use<> {
+        let table = Table::try_from(self).unwrap_or_default();
+        move |key| {
+            let (outer, inner) = key.name.split_once('.')?;
+            table.get(outer)?.get(inner).cloned()
+        }
     }
 
     /// The same from a text that was read already; `path` is for messages.
