@@ -8,6 +8,7 @@ use ralph_base::env::Env;
 use ralph_base::state::{Lock, RunDir, StateDir};
 use ralph_project::checks::{CheckContext, CheckRules, run_checks};
 use ralph_project::claim::{Claim, ClaimStatus};
+use ralph_project::config::Config;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
@@ -50,25 +51,7 @@ impl Complete {
         let story = plan.story(&self.story).ok_or_else(unknown)?;
         refuse_if_not_under_way(&project, &story.id)?;
         if self.status == ClaimStatus::Success {
-            let verify = &config.verify;
-            let limit = verify.timeout.limit();
-            // The agent works in its copy, and that is what is checked.
-            let work = env.workspace().filter(|_| env.run().is_some());
-            let dir = work.unwrap_or_else(|| project.root().to_owned());
-            let record = RunDir::of_project(project.root()).map(|dir| RunRecord::load(&dir));
-            let failed_before = record.transpose()?.flatten().unwrap_or_default().failed_before;
-            let rules = Some(CheckRules { config: &config, failed_before: &failed_before });
-            let context = CheckContext { dir: &dir, run: "", rules };
-            let checks = run_checks(context, &verify.commands, limit, &|| false)?;
-            if let Some(failed) = checks.last().filter(|check| !check.passed()) {
-                return Err(Failure::because(format!(
-                    "{} is not done: `{}` {}; fix this and try again\n{}",
-                    story.id,
-                    failed.name(),
-                    failed.verdict(),
-                    failed.excerpt()
-                )));
-            }
+            refuse_red_checks(env, &project, &config, &format!("{} is not done", story.id))?;
         }
         project.own_state().prepare()?;
         Claim::new(&story.id, self.status, &self.summary).save(project.own_state())?;
@@ -83,6 +66,33 @@ impl Complete {
         };
         say(format!("{}: {what}", story.id));
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What an agent says to be done is checked first; `refusal` is what it is told otherwise.
+pub(crate) fn refuse_red_checks(
+    env: &Env,
+    project: &Project,
+    config: &Config,
+    refusal: &str,
+) -> Result<(), Failure> {
+    let verify = &config.verify;
+    // The agent works in its copy, and that is what is checked.
+    let work = env.workspace().filter(|_| env.run().is_some());
+    let dir = work.unwrap_or_else(|| project.root().to_owned());
+    let record = RunDir::of_project(project.root()).map(|dir| RunRecord::load(&dir));
+    let failed_before = record.transpose()?.flatten().unwrap_or_default().failed_before;
+    let rules = Some(CheckRules { config, failed_before: &failed_before });
+    let context = CheckContext { dir: &dir, run: "", rules };
+    let checks = run_checks(context, &verify.commands, verify.timeout.limit(), &|| false)?;
+    match checks.last().filter(|check| !check.passed()) {
+        Some(failed) => Err(Failure::because(format!(
+            "{refusal}: `{}` {}; fix this and try again\n{}",
+            failed.name(),
+            failed.verdict(),
+            failed.excerpt()
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -7,12 +7,11 @@ use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 use ralph_base::env::Env;
 use ralph_base::state::{self, Id, LastVerdict, SessionDir};
-use ralph_project::checks::{CheckContext, run_checks};
-use ralph_project::config::Config;
-use ralph_project::gate::{Said, new_loop, new_orchestrator};
+use ralph_project::gate::{Said, new_loop, new_orchestrator, write_state};
 use ralph_project::project::Project;
 use serde_json::{Map, Value};
 
+use crate::complete::refuse_red_checks;
 use crate::exit::Failure;
 use crate::here;
 use crate::terminal::say;
@@ -108,10 +107,10 @@ impl Verified {
         let changed: Vec<(&Utf8PathBuf, Map<String, Value>)> =
             changed.collect::<Result<_, Failure>>()?;
         if self.done {
-            refuse_red_checks(env, &project, &config)?;
+            refuse_red_checks(env, &project, &config, "not done")?;
         }
         for (file, state) in changed {
-            write(file, &state)?;
+            write_state(file, &state)?;
             say(format!("{}{file}", if self.done { "verified: " } else { "recorded in " }));
         }
         Ok(ExitCode::SUCCESS)
@@ -156,32 +155,8 @@ impl Verified {
             Verification::Loop => new_loop(task, self.max_iterations),
             Verification::Orchestrator => new_orchestrator(task),
         };
-        write(&file, &begun)?;
+        write_state(&file, &begun)?;
         say(format!("begun in {file}; the session is held until `ralph-loop verified --done`"));
         Ok(())
-    }
-}
-
-fn write(file: &Utf8PathBuf, state: &Map<String, Value>) -> Result<(), Failure> {
-    let mut text = serde_json::to_vec_pretty(state)?;
-    text.push(b'\n');
-    Ok(state::replace(file, &text)?)
-}
-
-/// The user's own checks have the last word.
-fn refuse_red_checks(env: &Env, project: &Project, config: &Config) -> Result<(), Failure> {
-    let work = env.workspace().filter(|_| env.run().is_some());
-    let dir = work.unwrap_or_else(|| project.root().to_owned());
-    let context = CheckContext { dir: &dir, run: "", rules: None };
-    let limit = config.verify.timeout.limit();
-    let checks = run_checks(context, &config.verify.commands, limit, &|| false)?;
-    match checks.last().filter(|check| !check.passed()) {
-        Some(failed) => Err(Failure::because(format!(
-            "not done: `{}` {}; fix this and try again\n{}",
-            failed.name(),
-            failed.verdict(),
-            failed.excerpt()
-        ))),
-        None => Ok(()),
     }
 }

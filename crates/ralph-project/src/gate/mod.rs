@@ -56,7 +56,7 @@ pub use loop_state::LoopState;
 pub use orchestrator::Orchestrator;
 pub use quality::{QualityGate, Stage};
 pub use recorded::{Said, new_loop, new_orchestrator};
-pub use state_file::{Broken, Reading, StateFile};
+pub use state_file::{Broken, Reading, StateFile, write as write_state};
 pub use subagents::is_gated;
 pub use tasks::{Task, Tasks};
 pub use unmet::{Unmet, reason};

@@ -61,7 +61,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Utf8Path) -> Reading<T> {
 }
 
 /// Replaces one file. A session does not outlive a power cut, and a broken file holds nobody back.
-pub(super) fn write<T: Serialize>(path: &Utf8Path, value: &T) -> io::Result<()> {
+pub fn write<T: Serialize>(path: &Utf8Path, value: &T) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
     state::replace_unsynced(path, &text)
