@@ -1,6 +1,6 @@
 //! What a run cost, story by story. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -29,12 +29,19 @@ pub(super) struct CostSum {
 }
 
 impl CostSum {
-    /// The sum of those that are meant. An attempt that was killed before it said what it cost is
-    /// priced by its tokens, as those of the other attempts cost.
-    pub(super) fn of(run: &PastRun, is_meant: impl Fn(&PastAttempt) -> bool) -> Self {
-        let price = price(&run.attempts);
+    /// Of a whole run.
+    pub(super) fn of_run(run: &PastRun) -> Self {
+        Self::of(&run.attempts, price(run))
+    }
+
+    /// Of some attempts of a run, in which a token cost so much. One that was killed before it said
+    /// what it cost is priced by its tokens.
+    pub(super) fn of<'a>(
+        attempts: impl IntoIterator<Item = &'a PastAttempt>,
+        price: Option<f64>,
+    ) -> Self {
         let mut spent = Self::default();
-        for attempt in run.attempts.iter().filter(|attempt| is_meant(attempt)) {
+        for attempt in attempts {
             let priced = || Some(price? * attempt.tokens? as f64);
             match attempt.cost_usd.or_else(priced) {
                 Some(cost) => *spent.cost_usd.get_or_insert_default() += cost,
@@ -61,9 +68,9 @@ impl fmt::Display for CostSum {
 }
 
 /// The price of a token, by the attempts that say what they cost.
-fn price(attempts: &[PastAttempt]) -> Option<f64> {
+pub(super) fn price(run: &PastRun) -> Option<f64> {
     let (mut cost, mut tokens) = (0.0, 0);
-    for attempt in attempts {
+    for attempt in &run.attempts {
         if let (Some(more), Some(used)) = (attempt.cost_usd, attempt.tokens) {
             cost += more;
             tokens += used;
@@ -76,24 +83,33 @@ pub(super) fn is_failed(attempt: &PastAttempt) -> bool {
     attempt.outcome != "success" && !attempt.outcome.is_empty()
 }
 
+/// The attempts at each story.
+pub(super) type ByStory<'a> = BTreeMap<&'a str, Vec<&'a PastAttempt>>;
+
+pub(super) fn by_story(run: &PastRun) -> ByStory<'_> {
+    let mut found = ByStory::new();
+    for attempt in &run.attempts {
+        found.entry(&attempt.story).or_default().push(attempt);
+    }
+    found
+}
+
 pub(super) fn costs(run: &PastRun) -> Vec<Cost> {
-    let mut seen = BTreeSet::new();
+    let (price, mut left) = (price(run), by_story(run));
     let stories = run.attempts.iter().map(|attempt| attempt.story.as_str());
-    let stories = stories.filter(|story| !story.is_empty() && seen.insert(*story));
-    let of = |story: &str| {
-        let is_meant = |one: &PastAttempt| one.story == story;
-        Cost {
-            story: line(story),
-            failed: CostSum::of(run, |one| is_meant(one) && is_failed(one)).to_string(),
-            all: CostSum::of(run, is_meant).to_string(),
-        }
+    // In the order in which they were begun, each once.
+    let stories = stories.filter_map(|story| Some((story, left.remove(story)?)));
+    let of = |(story, all): (&str, Vec<&PastAttempt>)| Cost {
+        story: line(story),
+        failed: CostSum::of(all.iter().copied().filter(|one| is_failed(one)), price).to_string(),
+        all: CostSum::of(all, price).to_string(),
     };
-    stories.collect::<Vec<_>>().into_iter().map(of).collect()
+    stories.filter(|(story, _)| !story.is_empty()).map(of).collect()
 }
 
 pub(super) fn forecast(run: &PastRun, done: usize) -> Vec<String> {
     let Some(expected) = &run.forecast else { return Vec::new() };
-    let cost = CostSum::of(run, |_| true);
+    let cost = CostSum::of_run(run);
     let took: f64 = run.attempts.iter().map(|attempt| attempt.duration_s).sum();
     let expected_time = expected.seconds.map_or_else(|| "unknown".to_owned(), time);
     vec![
@@ -118,7 +134,7 @@ mod tests {
             PastAttempt { outcome, tokens, cost_usd, ..PastAttempt::default() }
         };
         let attempts = attempts.iter().map(attempt).collect();
-        CostSum::of(&PastRun { attempts, ..PastRun::default() }, |_| true).to_string()
+        CostSum::of_run(&PastRun { attempts, ..PastRun::default() }).to_string()
     }
 
     #[test]

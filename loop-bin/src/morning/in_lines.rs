@@ -32,7 +32,7 @@ pub(super) fn lines(runs: &[PastRun]) -> Vec<RunLine> {
         reason: run.reason.clone(),
         stories_done: run.attempts.iter().filter(|attempt| attempt.commit.is_some()).count(),
         attempts: run.attempts.len(),
-        cost_usd: CostSum::of(run, |_| true).cost_usd,
+        cost_usd: CostSum::of_run(run).cost_usd,
     };
     runs.iter().enumerate().map(one).collect()
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use ralph_core::plan::State;
 use serde::Serialize;
 
-use super::costs::{Cost, CostSum, costs, forecast, is_failed, money};
+use super::costs::{Cost, CostSum, by_story, costs, forecast, is_failed, money, price};
 use super::gather::{Gathered, Kept, Landed};
 use super::proposals::{self, Proposal};
 use super::text::{block, epoch, line};
 use super::time_line::{self, TimeLine};
-use crate::history::{Followed, Kind, PastAttempt, PastRun, Stops, tests_passed};
+use crate::history::{Followed, Kind, PastRun, Stops, tests_passed};
 use crate::landing::UNCHECKED;
 use crate::terminal::{counted, in_words, local_time, thousands};
 
@@ -100,7 +100,8 @@ pub(super) fn new(gathered: &Gathered) -> Page {
         .filter(|story| story.state == Some(State::Open))
         .map(|story| line(&format!("{} {}{}", story.id, story.title, tried(gathered, &story.id))))
         .collect();
-    let spent = CostSum::of(run, |_| true);
+    let spent = CostSum::of_run(run);
+    let failed = run.attempts.iter().filter(|attempt| is_failed(attempt));
     Page {
         verdict: verdict(gathered, done.len(), needs.len(), open.len()),
         run: run.run.clone(),
@@ -113,7 +114,7 @@ pub(super) fn new(gathered: &Gathered) -> Page {
         time_line: time_line::of(run),
         costs: costs(run),
         total: format!("{spent}, {} tokens", thousands(spent.tokens)),
-        failed_cost: CostSum::of(run, is_failed).to_string(),
+        failed_cost: CostSum::of(failed, price(run)).to_string(),
         forecast: forecast(run, done.len()),
         stops: run.stops.iter().map(stop_row).filter(|row| !row.held.is_empty()).collect(),
         proposals: proposals::of(run),
@@ -248,13 +249,13 @@ fn tried_once(kept: &Kept) -> Tried {
 
 fn done(gathered: &Gathered) -> Vec<Done> {
     let run = &gathered.run;
+    let (price, attempts) = (price(run), by_story(run));
     let mut before = tests_passed(&run.baseline);
     let mut found = Vec::new();
     for attempt in run.attempts.iter().filter(|attempt| attempt.commit.is_some()) {
         let commit = attempt.commit.as_deref().unwrap_or_default();
         let landed = gathered.commits.get(commit).cloned().unwrap_or_default();
-        let all: Vec<&PastAttempt> =
-            run.attempts.iter().filter(|one| one.story == attempt.story).collect();
+        let all = attempts.get(attempt.story.as_str()).cloned().unwrap_or_default();
         let after = tests_passed(&attempt.checks);
         let tests = match (before, after) {
             (Some(before), Some(after)) => format!("{before} → {after}"),
@@ -272,7 +273,7 @@ fn done(gathered: &Gathered) -> Vec<Done> {
             checks,
             attempts: all.len(),
             time: time(all.iter().map(|one| one.duration_s).sum()),
-            cost: CostSum::of(run, |one| one.story == attempt.story).to_string(),
+            cost: CostSum::of(all, price).to_string(),
             claim,
         });
     }
