@@ -8,13 +8,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{Lock, StateDir};
+use ralph_base::state::Lock;
 use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State, StoryCounts};
 use ralph_project::project::Project;
 use serde::Serialize;
 
 use crate::exit::Failure;
+use crate::history::PastRun;
 use crate::landing::{UNCHECKED, Waiting};
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::report::page_of;
@@ -106,13 +107,10 @@ impl Status {
             Ok(plan) => report.look_at(&plan),
             Err(error) => report.plan_problem = Some(error.to_string()),
         }
-        report.look_around(project)?;
+        let past = history::of(project.own_state()).unwrap_or_default();
+        report.look_around(project, &past)?;
         report.waiting.extend(look_for_recovery(project)?);
-        report.twice = history::of(project.own_state())
-            .unwrap_or_default()
-            .last()
-            .map(morning::weakened)
-            .unwrap_or_default();
+        report.twice = past.last().map(morning::weakened).unwrap_or_default();
         Ok(report)
     }
 
@@ -148,7 +146,7 @@ impl Report {
         }
     }
 
-    fn look_around(&mut self, project: &Project) -> Result<(), Failure> {
+    fn look_around(&mut self, project: &Project, past: &[PastRun]) -> Result<(), Failure> {
         let state = project.own_state();
         let Ok(repo) = Repo::open(project.root()) else { return Ok(()) };
         let run_dir = run_dir(&repo)?;
@@ -177,7 +175,7 @@ impl Report {
             self.story = record.story.filter(|_| holder.is_some());
             self.now = holder.and_then(|_| Scene::load(&run_dir));
         }
-        self.look_at_blocked(&repo, state)?;
+        self.look_at_blocked(&repo, past)?;
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
             let paths = requests.flatten().map(|entry| entry.path().display().to_string());
             self.waiting.extend(paths.map(|path| format!("merge request: {path}")));
@@ -186,11 +184,8 @@ impl Report {
     }
 
     /// Why each blocked story is: as the journal has it or, where that is gone, its last attempt.
-    fn look_at_blocked(&mut self, repo: &Repo, state: &StateDir) -> Result<(), Failure> {
-        if self.blocked.is_empty() {
-            return Ok(());
-        }
-        let reasons = history::set_aside(&history::of(state).unwrap_or_default());
+    fn look_at_blocked(&mut self, repo: &Repo, past: &[PastRun]) -> Result<(), Failure> {
+        let reasons = history::set_aside(past);
         for (story, title) in &self.blocked {
             let last = saved::tried(repo.git(), Some(story))?.into_iter().next();
             let shows = last.as_ref().map_or_else(String::new, |_| {
