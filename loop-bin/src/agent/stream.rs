@@ -27,8 +27,6 @@ pub(crate) struct Seen {
     pub(crate) is_refused: bool,
     /// Its calls of tools.
     pub(crate) calls: Calls,
-    /// Whether it used a tool.
-    pub(crate) has_acted: bool,
     /// Tokens used, in all.
     pub(crate) tokens: u64,
     /// Tokens in the context, and the model of the conversation.
@@ -157,7 +155,6 @@ impl Seen {
         for part in parts.into_iter().flatten() {
             match (text_of(part, "type"), text_of(part, "name"), text_of(part, "text")) {
                 (Some("tool_use"), Some(name), _) => {
-                    self.has_acted = true;
                     let call = self.calls.begin(name, part);
                     self.does(call);
                 }

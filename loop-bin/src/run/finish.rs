@@ -91,7 +91,6 @@ impl Run {
     fn run_finished(&self, finish: &Finish, report: Option<&Utf8Path>) {
         let counters = &self.record.counters;
         let blocked: Vec<&str> = counters.set_aside.iter().map(String::as_str).collect();
-        let cost = counters.known_cost().map(|cost| format!("{cost:.4}"));
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
             ("FINISH_TYPE", finish.word().to_owned()),
@@ -99,7 +98,7 @@ impl Run {
             ("TOTAL_COMMITS", counters.commits.to_string()),
             ("DURATION", self.context.elapsed().as_secs().to_string()),
             ("REASON", finish.reason().unwrap_or_default().to_owned()),
-            ("COST", cost.unwrap_or_default()),
+            ("COST", counters.cost_for_scripts()),
             ("BLOCKED", blocked.join(" ")),
             ("REPORT", report.map(Utf8Path::to_string).unwrap_or_default()),
         ];

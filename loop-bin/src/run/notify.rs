@@ -63,7 +63,6 @@ impl Run {
         }
         let root = context.project.root();
         let message = notice.message(root.file_name().unwrap_or_default());
-        let cost = self.record.counters.spent.cost_usd;
         let report = notice.report.map(Utf8Path::to_string).unwrap_or_default();
         let vars = [
             ("EVENT", notice.event.to_owned()),
@@ -71,7 +70,7 @@ impl Run {
             ("REASON", notice.reason.to_owned()),
             ("MESSAGE", message.clone()),
             ("FINISH_TYPE", notice.finish_type.to_owned()),
-            ("COST", format!("{cost:.4}")),
+            ("COST", self.record.counters.cost_for_scripts()),
             ("REPORT", report.clone()),
             ("PROJECT_DIR", root.to_string()),
             ("PLAN_FILE", self.books.plan.to_string()),
@@ -82,7 +81,7 @@ impl Run {
             "story": notice.story,
             "reason": notice.reason,
             "finish_type": notice.finish_type,
-            "cost_usd": cost,
+            "cost_usd": self.record.counters.known_cost(),
             "report": report,
             "project": root,
             "plan": self.books.plan,

@@ -53,11 +53,7 @@ impl Counters {
             self.priced.cost_usd += cost;
             self.priced.tokens += tokens;
         }
-        let Spent { cost_usd, tokens: known, .. } = self.priced;
-        if known == 0 {
-            return said;
-        }
-        let price = cost_usd / known as f64;
+        let Some(price) = self.price() else { return said };
         for book in self.story_spent.values_mut().chain([&mut self.spent]) {
             book.cost_usd += price * std::mem::take(&mut book.unpriced) as f64;
         }
@@ -67,9 +63,14 @@ impl Counters {
 
     /// What the run cost with a session that is not over: as far as it says, or by its tokens.
     pub(crate) fn cost_with(&self, said: Option<f64>, tokens: u64) -> f64 {
-        let Spent { cost_usd, tokens: known, .. } = self.priced;
-        let price = if known == 0 { 0.0 } else { cost_usd / known as f64 };
-        self.spent.cost_usd + said.unwrap_or(price * tokens as f64)
+        let by_tokens = || self.price().unwrap_or(0.0) * tokens as f64;
+        self.spent.cost_usd + said.unwrap_or_else(by_tokens)
+    }
+
+    /// What a token costs, by the sessions that said what they cost.
+    fn price(&self) -> Option<f64> {
+        let Spent { cost_usd, tokens, .. } = self.priced;
+        if tokens > 0 { Some(cost_usd / tokens as f64) } else { None }
     }
 
     /// What the run cost as far as that is known; none if nothing is.
@@ -77,6 +78,11 @@ impl Counters {
         let is_partial = self.costless_sessions > 0 || self.spent.unpriced > 0;
         let cost = self.spent.cost_usd;
         if is_partial && cost == 0.0 { None } else { Some(cost) }
+    }
+
+    /// The same as scripts get it: empty if nothing is known.
+    pub(crate) fn cost_for_scripts(&self) -> String {
+        self.known_cost().map(|cost| format!("{cost:.4}")).unwrap_or_default()
     }
 
     /// What nobody knows of that, in words; tokens without a price are told with the tokens.

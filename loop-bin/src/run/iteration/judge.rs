@@ -161,8 +161,8 @@ fn unusable(run: &AgentRun) -> Option<String> {
 
 /// Whether there is no sign that the agent even began: no tool used, no token, no test run, no change.
 fn has_done_nothing(judged: &Judged<'_>, run: &AgentRun) -> bool {
-    let Seen { has_acted, tokens, verdict, .. } = &run.seen;
-    let is_idle = !has_acted && *tokens == 0 && judged.last_verdict.is_none();
+    let Seen { calls, tokens, verdict, .. } = &run.seen;
+    let is_idle = calls.count == 0 && *tokens == 0 && judged.last_verdict.is_none();
     let is_sure = verdict.is_some() || judged.took < SOON;
     is_idle && is_sure && !run.is_context_full() && !(judged.has_changed)()
 }
