@@ -119,11 +119,11 @@ mod tests {
 
     #[test]
     fn paths_are_relative_and_refused_calls_are_known() {
-        let mut calls = Calls::from_folder("/work/copy/1");
-        let line = "cd /work/copy/1 && cat /work/copy/1/src/a.rs";
+        let mut calls = Calls::from_folder("/copies/app/1");
+        let line = "cd /copies/app/1 && cat /copies/app/1/src/a.rs";
         assert_eq!(begin(&mut calls, "a", line), "Bash: cat src/a.rs");
         assert_eq!(begin(&mut calls, "b", "git push"), "Bash: git push");
-        assert_eq!(begin(&mut calls, "c", "ls /work/copy/1"), "Bash: ls .");
+        assert_eq!(begin(&mut calls, "c", "ls /copies/app/1"), "Bash: ls .");
         assert_eq!(end(&mut calls, "a", &json!("cat: no such file")), None);
         let denied = json!("PreToolUse:Bash hook error: git-push: not yours\nask a person");
         assert_eq!(end(&mut calls, "b", &denied).as_deref(), Some("Bash: git push"));

@@ -136,8 +136,8 @@ impl Target {
         look_at(&self.source.git(), &self.branch)
     }
 
-    /// The commit at its end, if there is one, and whether the project's files are those of the target, so that they
-    /// follow it.
+    /// The commit at its end, if there is one, and whether the project's files are those of the
+    /// target, so that they follow it.
     pub(crate) fn look(&self) -> Result<Tip, Failure> {
         self.standing(&self.see()?)
     }

@@ -66,7 +66,8 @@ pub(super) struct PlanStory {
     pub(super) depends: Vec<String>,
 }
 
-/// Collects it for the last run, the one of this number or name, or all of them; none if there is no such run.
+/// Collects it for the last run, the one of this number or name, or all of them; none if there is no
+/// such run.
 pub(super) fn gather(
     project: &Project,
     source: &Source,

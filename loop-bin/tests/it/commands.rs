@@ -1,6 +1,5 @@
 //! The subcommands.
 
-
 use crate::stage::Stage;
 
 const ONE: &str = "- [ ] US-001: First\n";
