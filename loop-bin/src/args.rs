@@ -186,6 +186,7 @@ fn heading(key: &Key) -> &'static str {
         "loop" => "Run and plan",
         "agent" => "Agent",
         "verify" => "Checks",
+        "review" => "Review",
         "limits" => "Limits",
         "workspace" => "The agent's copy of the project",
         "commit" => "Commits",

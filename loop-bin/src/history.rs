@@ -18,7 +18,7 @@ const OURS: &str = "ralph-loop";
 /// A line that is longer holds nothing that is shown.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// One of a kind is kept with how often it came; of different ones, so many.
+/// How many different ones of a kind are kept; each has how often it came.
 const MOST_KINDS: usize = 500;
 
 /// A run.
@@ -40,7 +40,7 @@ pub(crate) struct PastRun {
     /// Why each story was set aside.
     pub(crate) set_aside: BTreeMap<String, String>,
     pub(crate) refusals: Counted,
-    pub(crate) weakened: Counted,
+    pub(crate) remarks: Counted,
     pub(crate) meanwhile: Counted,
     pub(crate) rollbacks: Counted,
     pub(crate) hook_errors: Counted,
@@ -176,7 +176,7 @@ struct Line<'a> {
     stories: Option<usize>,
     #[serde(default)]
     based_on: Option<usize>,
-    #[serde(default)]
+    #[serde(default, alias = "about")]
     rule: Option<String>,
     #[serde(default)]
     target: Option<String>,
@@ -256,13 +256,12 @@ impl PastRun {
                 });
             }
             "loop_finished" => (self.finish, self.reason) = (line.finish_type, line.reason),
-            "iteration_started" => self.attempts.push(PastAttempt {
-                story: story.to_owned(),
-                title: line.title.unwrap_or_default(),
-                attempt: line.attempt,
-                began_at: line.at.into_owned(),
-                ..PastAttempt::default()
-            }),
+            "iteration_started" => {
+                let (story, title) = (story.to_owned(), line.title.unwrap_or_default());
+                let (attempt, began_at) = (line.attempt, line.at.into_owned());
+                let begun = PastAttempt { story, title, attempt, began_at, ..Default::default() };
+                self.attempts.push(begun);
+            }
             "story_set_aside" => {
                 self.set_aside.insert(story.to_owned(), line.why.unwrap_or_default());
             }
@@ -277,7 +276,10 @@ impl PastRun {
                 self.refusals.note(rule, line.target.as_deref(), story);
             }
             "changed_meanwhile" => self.meanwhile.note("", line.what.as_deref(), story),
-            "tests_weakened" => self.weakened.note("", line.what.as_deref(), story),
+            "remarked" | "tests_weakened" => {
+                let about = line.rule.as_deref().unwrap_or("a test was weakened");
+                self.remarks.note(about, line.what.as_deref(), story);
+            }
             // An attempt that the loop keeps is told as an attempt.
             "rolled_back" if line.source == OURS => {}
             "rolled_back" => self.rollbacks.note("", line.why.as_deref(), story),

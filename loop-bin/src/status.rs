@@ -71,7 +71,7 @@ struct Report {
     last_reason: Option<String>,
     /// What others did to plan and settings during the run.
     meanwhile: Vec<String>,
-    /// Tests that the last run weakened.
+    /// What to look at twice in what the last run landed.
     twice: Vec<String>,
     /// Stories that wait for a person, with their titles.
     blocked: Vec<(String, String)>,
@@ -110,7 +110,7 @@ impl Status {
         let past = history::of(project.own_state()).unwrap_or_default();
         report.look_around(project, &past)?;
         report.waiting.extend(look_for_recovery(project)?);
-        report.twice = past.last().map(morning::weakened).unwrap_or_default();
+        report.twice = past.last().map(morning::remarks).unwrap_or_default();
         Ok(report)
     }
 

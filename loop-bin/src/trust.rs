@@ -14,6 +14,7 @@ const BY_ALL: u32 = 0o002;
 pub(crate) fn doubts(state: &StateDir, plan: &Utf8Path) -> Vec<String> {
     let scripts = state.lifecycle().read_dir_utf8().into_iter().flatten().flatten();
     let mut paths = vec![plan.to_owned(), StateDir::prompt_beside(plan), state.config()];
+    paths.push(StateDir::review_prompt_beside(plan));
     paths.extend(scripts.map(|script| script.into_path()));
     paths.iter().filter_map(|path| doubt(path, geteuid().as_raw())).collect()
 }

@@ -6,6 +6,7 @@
 //! | [`attempt`] | what does a failing test run mean for the attempt under way? |
 //! | [`checks`] | do the user's own checks pass? |
 //! | [`claim`] | what does the agent itself say about its story? |
+//! | [`client`] | is the agent Claude Code, and how does its command line take further options? |
 //! | [`config`] | what did the user set, in the file, by variables and by flags? |
 //! | [`failed_before`] | did this fail before the work began? |
 //! | [`gate`] | may the session stop, and if not, what is left to do? |
@@ -19,6 +20,7 @@
 //! | [`project`] | which folder is the project, and where does its state live? |
 //! | [`project_plan`] | which file is the plan that is worked on? |
 //! | [`prompt`] | what is the agent told about its story? |
+//! | [`review`] | who reviews the work, and what does the answer mean? |
 //! | [`surroundings`] | what does the guard need to know about the place? |
 //! | [`transcript`] | what does the end of a session's transcript say? |
 //! | [`under_way`] | which attempt is under way? |
@@ -28,6 +30,7 @@
 pub mod attempt;
 pub mod checks;
 pub mod claim;
+pub mod client;
 pub mod config;
 pub mod failed_before;
 pub mod gate;
@@ -41,6 +44,7 @@ pub mod progress;
 pub mod project;
 pub mod project_plan;
 pub mod prompt;
+pub mod review;
 pub mod surroundings;
 pub mod transcript;
 pub mod under_way;

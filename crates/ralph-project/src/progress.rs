@@ -64,6 +64,12 @@ pub struct ProgressEntry {
     pub files_changed: Vec<String>,
     /// In what respect the tests are weaker than before.
     pub weakened: Option<String>,
+    /// What its tests do without the change.
+    pub proof: Option<String>,
+    /// What came of its review.
+    pub review: Option<String>,
+    /// The remarks of the review, one line each.
+    pub remarks: Vec<String>,
     /// What the agent says that it did.
     pub summary: Option<String>,
 }
@@ -98,6 +104,9 @@ impl ProgressEntry {
         lines.push(("Verify", self.is_unchecked.then(|| "unchecked".to_owned())));
         lines.push(("Files changed", named(&self.files_changed)));
         lines.push(("Tests weakened", self.weakened.as_deref().map(one_line)));
+        lines.push(("Proof", self.proof.as_deref().map(one_line)));
+        lines.push(("Review", self.review.as_deref().map(one_line)));
+        lines.extend(self.remarks.iter().map(|remark| ("Remark", Some(one_line(remark)))));
         lines.push(("Summary", self.summary.as_deref().map(indented)));
         let mut text = format!("## Iteration {} - {}\n", self.iteration, one_line(&self.story));
         for (name, value) in lines.into_iter().filter_map(|(name, value)| Some((name, value?))) {

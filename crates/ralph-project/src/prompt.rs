@@ -70,6 +70,39 @@ Do not change stories that are already ticked.
 {{PROGRESS}}
 ";
 
+/// Our own template for a review.
+pub const REVIEW: &str = "\
+You review work that another agent did. You only read: change nothing, and do not do the work yourself.
+
+# {{STORY_ID}}: {{STORY_TITLE}}
+
+{{STORY_DETAILS}}
+
+# What the checks said
+
+{{CHECKS}}
+
+# The change
+
+```diff
+{{DIFF}}
+```
+
+# Your answer
+
+Read what you need of the files around the change. Does it do what is asked for, all of it, and is it correct?
+Blocking is only what makes the work wrong or incomplete, or breaks something else; style is advice at most.
+End with one JSON object in exactly this form, and nothing after it:
+
+{\"approve\": true, \"findings\": []}
+
+or, with at least one blocking finding:
+
+{\"approve\": false, \"findings\": [{\"kind\": \"blocking\", \"file\": \"src/example.rs\", \"line\": 12, \"message\": \"what is wrong, and what would be right\"}]}
+
+A finding of the kind \"advice\" does not stand against approval.
+";
+
 /// A variable that no template can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {{{{{name}}}}} is not a prompt variable; {}", advice(*.nearest))]
@@ -98,10 +131,13 @@ pub struct Values<'a> {
     pub max_iterations: u64,
     pub verify: &'a [String],
     pub spec_dir: &'a str,
+    /// What a reviewer is shown; empty for everybody else.
+    pub diff: &'a str,
+    pub checks: &'a str,
 }
 
 /// The names of all variables.
-fn variables() -> [&'static str; 13] {
+fn variables() -> [&'static str; 15] {
     Values::default().named().map(|(name, _)| name)
 }
 
@@ -186,7 +222,7 @@ fn looks_like_a_name(text: &str) -> bool {
 }
 
 impl Values<'_> {
-    fn named(&self) -> [(&'static str, String); 13] {
+    fn named(&self) -> [(&'static str, String); 15] {
         let or_none = |text: &str| match text.trim() {
             "" => "(none)".to_owned(),
             text => text.to_owned(),
@@ -210,6 +246,8 @@ impl Values<'_> {
             ("VERIFY", or_none(&checks.join("\n"))),
             ("SPEC_DIR", self.spec_dir.to_owned()),
             ("PRD_NUMBER", prd_number(self.plan_path).unwrap_or_default().to_owned()),
+            ("DIFF", self.diff.to_owned()),
+            ("CHECKS", or_none(self.checks)),
         ]
     }
 }
@@ -237,7 +275,7 @@ mod tests {
 
     #[test]
     fn our_own_templates_are_understood() {
-        for text in [BUILDING, PLANNING] {
+        for text in [BUILDING, PLANNING, REVIEW] {
             Template::parse(text).unwrap();
         }
     }

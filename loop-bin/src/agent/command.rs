@@ -6,16 +6,10 @@ use std::process::{Child, Command, Stdio};
 
 use camino::Utf8Path;
 
+use ralph_project::client::{MISLEADING, written};
 use ralph_project::install::quoted;
 
-use super::client::written;
 use crate::lifecycle::is_executable;
-
-/// Variables that make the client think it runs inside another one; and one that names somebody
-/// else's loop, because ours tells the agent which plan it works on.
-const MISLEADING: &str = "\
-    CLAUDECODE CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID \
-    CLAUDE_CODE_SSE_PORT CLAUDE_PROJECT_DIR RALPH_LOOP_DIR";
 
 /// Starts the agent in a process group of its own: Ctrl-C in a terminal reaches us, and we decide.
 #[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]

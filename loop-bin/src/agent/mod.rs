@@ -2,7 +2,6 @@
 
 mod calls;
 mod child;
-mod client;
 mod command;
 mod options;
 mod output;
@@ -11,7 +10,6 @@ mod stream;
 mod usage_limit;
 
 pub(crate) use child::{AgentRun, RunEnd, Session, Supervision, Turn};
-pub(crate) use client::Client;
 pub(crate) use command::{flaw_in, is_found, program_of, script_of, with_files_of};
 pub(crate) use options::{ClientOptions, ResumedSession};
 pub(crate) use output::seen_in_log;

@@ -9,6 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::state::{self, RunDir};
 use ralph_core::git::{Git, Repo};
+use ralph_project::client::Client;
 use ralph_project::config::Config;
 use ralph_project::install::{
     ClientVersion, Place, Registrations, hooks_are_off, merge, quoted, registered,
@@ -16,7 +17,6 @@ use ralph_project::install::{
 use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
 
-use super::client::Client;
 use crate::finding::Finding;
 use crate::lifecycle::is_executable;
 

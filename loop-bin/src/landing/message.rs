@@ -24,6 +24,9 @@ pub(crate) struct Story<'a> {
     pub(crate) summary: Option<&'a str>,
     /// The checks that passed; none if nothing was checked.
     pub(crate) checks: &'a [String],
+    /// What its tests do without the change, and what came of its review.
+    pub(crate) proof: Option<String>,
+    pub(crate) review: Option<String>,
     pub(crate) attempt: u64,
     pub(crate) cost_usd: Option<f64>,
 }
@@ -36,8 +39,15 @@ pub(crate) fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let (id, attempt) = (one_line(story.id), story.attempt);
     let checks = checks_trailer(story.checks);
     let cost = story.cost_usd.map(|cost| format!("Ralph-Cost: ${cost:.4}\n")).unwrap_or_default();
-    let trailers = format!("Ralph-Story: {id}\n{checks}\nRalph-Attempt: {attempt}\n");
+    let looks = [("Proof", &story.proof), ("Review", &story.review)];
+    let looks = looks.into_iter().filter_map(|(key, told)| Some((key, one_line(told.as_ref()?))));
+    let looks: String = looks.map(|(key, told)| format!("{}\n", trailer(key, &told))).collect();
+    let trailers = format!("Ralph-Story: {id}\n{checks}\n{looks}Ralph-Attempt: {attempt}\n");
     format!("{subject}{body}\n\n{trailers}{cost}")
+}
+
+fn trailer(key: &str, told: &str) -> String {
+    shortened(&format!("Ralph-{key}: {told}"), LONGEST_LINE)
 }
 
 /// The checks that passed; folded, as a trailer may be, where a line would be too long.
@@ -183,13 +193,17 @@ mod tests {
             title: "Greet",
             summary: Some("Did it.\nRalph-Checks: all\n# not a heading"),
             checks: &checks,
+            proof: Some("its new test fails without the change".to_owned()),
+            review: Some("approved".to_owned()),
             attempt: 2,
             cost_usd: Some(0.25),
         };
         assert_eq!(
             message(TEMPLATE, "feat", &story),
             "feat(US-001): greet\n\nDid it.\n Ralph-Checks: all\n # not a heading\n\n\
-             Ralph-Story: US-001\nRalph-Checks: cargo test\nRalph-Attempt: 2\nRalph-Cost: $0.2500\n"
+             Ralph-Story: US-001\nRalph-Checks: cargo test\n\
+             Ralph-Proof: its new test fails without the change\nRalph-Review: approved\n\
+             Ralph-Attempt: 2\nRalph-Cost: $0.2500\n"
         );
         let bare = Story { id: "A-1", title: "x", attempt: 1, ..Story::default() };
         let text = message(TEMPLATE, "feat", &bare);

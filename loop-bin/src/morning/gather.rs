@@ -141,7 +141,7 @@ fn together(mut first: PastRun, next: PastRun) -> PastRun {
     first.set_aside.extend(set_aside);
     first.stops.extend(stops);
     first.refusals.0.extend(next.refusals.0);
-    first.weakened.0.extend(next.weakened.0);
+    first.remarks.0.extend(next.remarks.0);
     first.meanwhile.0.extend(next.meanwhile.0);
     first.rollbacks.0.extend(next.rollbacks.0);
     first.hook_errors.0.extend(next.hook_errors.0);

@@ -28,7 +28,7 @@ use crate::landing::Waiting;
 use crate::workspace::Source;
 use gather::gather;
 pub(crate) use in_lines::{RunLine, told};
-pub(crate) use page::{Page, weakened};
+pub(crate) use page::{Page, remarks};
 
 #[derive(Template)]
 #[template(path = "report.html")]

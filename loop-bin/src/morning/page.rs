@@ -73,6 +73,9 @@ pub(crate) struct Done {
     pub(crate) stat: String,
     pub(crate) tests: String,
     pub(crate) checks: String,
+    /// What its tests do without the change, and what came of its review.
+    pub(crate) proof: String,
+    pub(crate) review: String,
     pub(crate) attempts: usize,
     pub(crate) time: String,
     pub(crate) cost: String,
@@ -263,38 +266,45 @@ fn done(gathered: &Gathered) -> Vec<Done> {
             _ => String::new(),
         };
         before = after.or(before);
-        let (claim, checks) = words(&landed);
         found.push(Done {
             story: line(&attempt.story),
             title: line(if attempt.title.is_empty() { &landed.subject } else { &attempt.title }),
             commit: commit.chars().take(8).collect(),
-            stat: landed.stat,
             tests,
-            checks,
+            checks: trailer(&landed, "Ralph-Checks:"),
+            proof: trailer(&landed, "Ralph-Proof:"),
+            review: trailer(&landed, "Ralph-Review:"),
             attempts: all.len(),
             time: time(all.iter().map(|one| one.duration_s).sum()),
             cost: CostSum::of(all, price).to_string(),
-            claim,
+            claim: claim(&landed),
+            stat: landed.stat,
         });
     }
     found
 }
 
-/// The agent's words, and the checks, in the body of a commit.
-fn words(landed: &Landed) -> (String, String) {
+/// The agent's own words in the body of a commit.
+fn claim(landed: &Landed) -> String {
     let is_claim = |text: &&str| !text.starts_with("Ralph-");
     let claim: Vec<&str> = landed.body.lines().take_while(is_claim).collect();
-    // A long value goes on in lines that begin with a space.
-    let mut rest = landed.body.lines().skip_while(|text| !text.starts_with("Ralph-Checks:"));
-    let first = rest.next().and_then(|text| text.strip_prefix("Ralph-Checks:")).unwrap_or_default();
-    let more = rest.take_while(|text| text.starts_with(' ')).map(str::trim);
-    let checks: Vec<&str> = [first.trim()].into_iter().chain(more).collect();
-    (block(&claim.join("\n")), line(&checks.join(" ")))
+    block(&claim.join("\n"))
 }
 
-/// Tests that check less than before.
-pub(crate) fn weakened(run: &PastRun) -> Vec<String> {
-    kinds_told(&run.weakened.0, "a test was weakened")
+/// The value of a trailer; a long one goes on in lines that begin with a space.
+fn trailer(landed: &Landed, key: &str) -> String {
+    let mut rest = landed.body.lines().skip_while(|text| !text.starts_with(key));
+    let first = rest.next().and_then(|text| text.strip_prefix(key)).unwrap_or_default();
+    let more = rest.take_while(|text| text.starts_with(' ')).map(str::trim);
+    let parts: Vec<&str> = [first.trim()].into_iter().chain(more).collect();
+    line(&parts.join(" "))
+}
+
+/// What a second look at landed work gave: tests that check less than before, or prove nothing, and
+/// what a reviewer said.
+pub(crate) fn remarks(run: &PastRun) -> Vec<String> {
+    let one = |kind: &Kind| line(&format!("{}: {} [{}]", kind.rule, kind.what, kind.story));
+    run.remarks.0.iter().map(one).collect()
 }
 
 fn kinds_told(kinds: &[Kind], what: &str) -> Vec<String> {
@@ -308,7 +318,7 @@ fn kinds_told(kinds: &[Kind], what: &str) -> Vec<String> {
 
 fn twice(gathered: &Gathered) -> Vec<String> {
     let run = &gathered.run;
-    let mut found = weakened(run);
+    let mut found = remarks(run);
     let unseen = unchecked(gathered).into_iter();
     found.extend(unseen.map(|story| line(&format!("no check has seen {story}"))));
     for attempt in run.attempts.iter().filter(|attempt| attempt.commit.is_some()) {

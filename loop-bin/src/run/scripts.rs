@@ -13,13 +13,13 @@ use super::context::Context;
 use super::decide::{Finish, Outcome, Then, Wish};
 use super::prds::followed_by;
 use super::start::{Trial, failed_before, findings};
-use crate::agent::Client;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::history::Forecast;
 use crate::terminal::counted;
 use crate::workspace::Start;
 use crate::{forecast, lifecycle};
+use ralph_project::client::Client;
 
 /// The scripts that can stop a run, by name.
 pub(super) const STARTED: &str = "started";

@@ -75,7 +75,8 @@ pub(crate) struct ProtectedFiles {
 impl ProtectedFiles {
     /// Remembers them: settings, template, lifecycle scripts and the client's settings.
     pub(crate) fn remember(root: &Utf8Path, state: &StateDir, plan: &Utf8Path) -> Self {
-        let mut paths = vec![state.config(), StateDir::prompt_beside(plan)];
+        let mut paths = vec![state.config()];
+        paths.extend([StateDir::prompt_beside(plan), StateDir::review_prompt_beside(plan)]);
         paths.extend(files_below(&state.lifecycle()));
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));

@@ -45,6 +45,7 @@ mod refused_at_the_start;
 mod report;
 mod says_done_only_when_checked;
 mod scripts;
+mod second_look;
 mod sessions;
 mod signals;
 mod stage;

@@ -145,6 +145,11 @@ impl StateDir {
         plan.with_file_name("prompt.md")
     }
 
+    /// The template of a review, beside a plan.
+    pub fn review_prompt_beside(plan: &Utf8Path) -> Utf8PathBuf {
+        plan.with_file_name("review-prompt.md")
+    }
+
     /// Where a plan may be, besides the numbered folders, in the order in which they are tried.
     pub fn other_plans(&self) -> Vec<Utf8PathBuf> {
         let project = self.root.parent().unwrap_or(Utf8Path::new("."));

@@ -139,7 +139,9 @@ pub enum Event {
     StorySetAside {
         why: String,
     },
-    TestsWeakened {
+    /// Something about work that landed is worth a second look.
+    Remarked {
+        about: String,
         what: String,
     },
     PlanRepaired {

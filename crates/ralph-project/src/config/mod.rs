@@ -28,6 +28,7 @@ mod schema;
 mod seconds;
 mod stories_per_session;
 mod values;
+mod verification;
 
 pub use error::ConfigError;
 pub use items::as_variable;
@@ -38,7 +39,7 @@ pub use schema::schema;
 pub use seconds::Seconds;
 pub use stories_per_session::StoriesPerSession;
 pub use values::{
-    Agent, Baseline, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode,
-    Rollback, RollbackOn, Scope, Session, SessionRetry, Stop, Tests, Verify, Weakened,
-    WorkspaceSettings,
+    Agent, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode, Rollback,
+    RollbackOn, Scope, Session, SessionRetry, Stop, WorkspaceSettings,
 };
+pub use verification::{Baseline, Prove, Review, Tests, Verify, Weakened};

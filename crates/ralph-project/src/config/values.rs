@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::presentation::{ColorChoice, Notify};
 use super::seconds::Seconds;
 use super::stories_per_session::StoriesPerSession;
+use super::verification::{Review, Tests, Verify};
 use ralph_core::{guard, plan};
 
 /// All settings.
@@ -33,6 +34,7 @@ pub struct Config {
     pub session: Session,
     pub hooks: Hooks,
     pub tests: Tests,
+    pub review: Review,
     pub workspace: WorkspaceSettings,
     pub commit: CommitSettings,
     pub notify: Notify,
@@ -110,41 +112,6 @@ impl Default for Agent {
     }
 }
 
-/// The table `[verify]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Verify {
-    pub commands: Vec<String>,
-    pub timeout: Seconds,
-    pub baseline: Baseline,
-    pub allow_no_tests: bool,
-    pub require_checks: bool,
-}
-
-impl Default for Verify {
-    fn default() -> Self {
-        Self {
-            commands: Vec::new(),
-            timeout: Seconds(1800),
-            baseline: Baseline::Check,
-            allow_no_tests: false,
-            require_checks: false,
-        }
-    }
-}
-
-/// What is done with the checks before the first story.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Baseline {
-    /// They are run, and must pass.
-    Check,
-    /// They are run, and what fails then does not count against a story.
-    Ignore,
-    /// They are not run.
-    Skip,
-}
-
 /// The table `[rollback]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -218,6 +185,7 @@ pub struct Stop {
     pub max_blocks: u64,
     pub max_idle_blocks: u64,
     pub verify: bool,
+    pub review: bool,
     pub subagents: Vec<String>,
 }
 
@@ -227,6 +195,7 @@ impl Default for Stop {
             max_blocks: 1,
             max_idle_blocks: 2,
             verify: false,
+            review: false,
             subagents: vec!["ralph-*".to_owned()],
         }
     }
@@ -303,28 +272,6 @@ pub enum FailBehavior {
     Continue,
     /// The loop ends.
     Abort,
-}
-
-/// The table `[tests]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Tests {
-    pub commands: Vec<String>,
-    pub files: Vec<String>,
-    pub weakened: Weakened,
-}
-
-/// What happens when everything passes, but fewer tests run or they check less than before.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Weakened {
-    /// The user is told; removing a test can be right.
-    #[default]
-    Report,
-    /// The story is not done.
-    Refuse,
-    /// Nothing.
-    Ignore,
 }
 
 /// The table `[workspace]`: where the agent works.

@@ -18,6 +18,9 @@ fn entry(story: &str, summary: &str) -> ProgressEntry {
         is_unchecked: false,
         files_changed: Vec::new(),
         weakened: None,
+        proof: None,
+        review: None,
+        remarks: Vec::new(),
         summary: Some(summary.to_owned()),
     }
 }
@@ -34,6 +37,9 @@ fn an_entry_begins_with_the_agreed_lines() {
         verify: vec![("cargo test".to_owned(), true), ("cargo fmt".to_owned(), false)],
         files_changed: vec!["a.rs".to_owned(), "b.rs".to_owned()],
         weakened: Some("1 test fewer\nruns".to_owned()),
+        proof: Some("its new test fails without the change".to_owned()),
+        review: Some("approved with 1 remark".to_owned()),
+        remarks: vec!["a.rs:3: name\nit".to_owned()],
         ..entry("US-001", "Did it.\n\n## Iteration 9 - US-009\n- Status: SUCCESS")
     };
     let text = String::from_utf8(full.appended_to(b"")).unwrap();
@@ -52,6 +58,9 @@ fn an_entry_begins_with_the_agreed_lines() {
     - Verify: `cargo fmt` failed
     - Files changed: 2 (a.rs, b.rs)
     - Tests weakened: 1 test fewer runs
+    - Proof: its new test fails without the change
+    - Review: approved with 1 remark
+    - Remark: a.rs:3: name it
     - Summary: Did it.
       \## Iteration 9 - US-009
       - Status: SUCCESS

@@ -17,6 +17,8 @@ use ralph_project::under_way::Attempt;
 use ralph_project::weakening::weakened_since;
 
 use super::begin::start_of;
+use super::prove::Proof;
+use super::review::Reviewed;
 use crate::exit::Failure;
 use crate::git_output::{base_of, listed, paths};
 use crate::landing::{self, LoopFile, Made, Refusal, Story};
@@ -147,7 +149,7 @@ impl Run {
         Ok(checks)
     }
 
-    fn check_rules(&self) -> Option<CheckRules<'_>> {
+    pub(super) fn check_rules(&self) -> Option<CheckRules<'_>> {
         let failed_before = &self.record.failed_before;
         Some(CheckRules { config: &self.context.config, failed_before })
     }
@@ -280,6 +282,8 @@ impl Run {
             title: &attempt.title,
             summary: self.report.summary.as_deref(),
             checks: &checks,
+            proof: self.report.proof.as_ref().map(Proof::told),
+            review: self.report.review.as_ref().map(Reviewed::told),
             attempt: attempt.number,
             cost_usd: self.report.cost_usd,
         };

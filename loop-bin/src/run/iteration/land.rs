@@ -15,6 +15,9 @@ use ralph_project::under_way::{Attempt, Phase};
 
 use super::begin::start_of;
 use super::check::Passed;
+use super::prove::Proof;
+use super::review::Reviewed;
+use super::work::Report;
 use crate::exit::Failure;
 use crate::landing::{self, Advance, LoopFile, Made, Mark, PlanChanges};
 use crate::run::Run;
@@ -105,7 +108,7 @@ impl Run {
     }
 
     fn land_staged(&mut self, staged: Staged, changes: &PlanChanges) -> Result<(), NotLanded> {
-        let mut staged = staged;
+        let (mut staged, mut is_looked_at) = (staged, false);
         for _ in 0..MOST_MOVES {
             let (tip, is_followed) = self.target.look_again()?;
             let branch = self.target.current_branch();
@@ -115,6 +118,10 @@ impl Run {
                 attempt = self.current()?;
             }
             let passed = self.check_work(&attempt, staged)?;
+            if !std::mem::replace(&mut is_looked_at, true) {
+                self.prove(&attempt, &passed)?;
+                self.review(&attempt, &passed)?;
+            }
             let base = attempt.base.as_deref();
             let files = self.books.files_for(is_followed, base, changes)?;
             let (made, passed) = self.commit(&attempt, None, passed, &files)?;
@@ -242,7 +249,9 @@ impl Run {
         if let Some(what) = &passed.weakened {
             let review = format!("{story}: review the tests: {what}");
             self.context.view.toned(Tone::Warning, review);
-            self.journal_note(&state::Event::TestsWeakened { what: what.clone() });
+        }
+        for (about, what) in self.remarks(passed) {
+            self.journal_note(&state::Event::Remarked { about: about.to_owned(), what });
         }
         if made.is_by_nobody && !std::mem::replace(&mut self.is_author_known, true) {
             self.context.view.warn(
@@ -311,8 +320,23 @@ impl Run {
             is_unchecked: false,
             files_changed: Vec::new(),
             weakened: None,
+            proof: self.report.proof.as_ref().map(Proof::told),
+            review: self.report.review.as_ref().map(Reviewed::told),
+            remarks: self.report.review.iter().flat_map(Reviewed::remarks).collect(),
             summary: self.report.summary.clone(),
         }
+    }
+
+    /// What a second look at the work gave that the user should look at as well.
+    fn remarks(&self, passed: &Passed) -> Vec<(&'static str, String)> {
+        let Report { proof, review, .. } = &self.report;
+        let weakened = passed.weakened.iter().map(|what| ("a test was weakened", what.clone()));
+        let hollow = proof.iter().filter(|proof| !proof.is_good());
+        let hollow = hollow.map(|proof| ("not proven", proof.told()));
+        let mut remarks: Vec<_> = weakened.chain(hollow).collect();
+        let found = review.iter().flat_map(Reviewed::remarks);
+        remarks.extend(found.map(|what| ("review", what)));
+        remarks
     }
 }
 

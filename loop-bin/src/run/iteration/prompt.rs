@@ -24,17 +24,23 @@ const LONGEST_PART: usize = 16 * 1024;
 
 /// The prompt's template: the user's beside the plan, or our own.
 pub(crate) fn template(plan: &Utf8Path) -> Result<Template, Failure> {
-    let path = StateDir::prompt_beside(plan);
-    let parsed = match fs_err::read_to_string(&path) {
+    read_template(&StateDir::prompt_beside(plan), prompt::BUILDING)
+}
+
+/// The same for a review.
+pub(crate) fn review_template(plan: &Utf8Path) -> Result<Template, Failure> {
+    read_template(&StateDir::review_prompt_beside(plan), prompt::REVIEW)
+}
+
+fn read_template(path: &Utf8Path, ours: &str) -> Result<Template, Failure> {
+    let parsed = match fs_err::read_to_string(path) {
         Ok(text) if text.trim().is_empty() => {
             return Err(Failure::usage(format!(
                 "{path} is empty, so the agent would get no prompt; write one, or delete the file"
             )));
         }
         Ok(text) => Template::parse(&text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Template::parse(prompt::BUILDING)
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Template::parse(ours),
         Err(error) => return Err(error.into()),
     };
     parsed.map_err(|error| Failure::usage(format!("{path}: {error}")))
@@ -102,6 +108,7 @@ impl Run {
             max_iterations: self.context.config.run.max_iterations,
             verify: &self.context.config.verify.commands,
             spec_dir: &self.context.config.run.specs,
+            ..Values::default()
         };
         let rendered = template(&self.books.plan)?.render(&values);
         Ok(self.task() + &rendered + &self.told_by_user())

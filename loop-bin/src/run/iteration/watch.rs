@@ -169,7 +169,7 @@ impl Run {
         };
         match turn {
             Turn::Ended(run) => {
-                self.book_session(&live, &run);
+                self.book_session(&live.stories, &run);
                 self.tell_if_costless(&run);
                 Ok(Watched { session: run.seen.session.clone(), said, ended: Some(*run) })
             }
@@ -196,22 +196,23 @@ impl Run {
     }
 
     /// What a session cost, divided among its stories by the tokens that each took.
-    fn book_session(&mut self, live: &LiveAgent, run: &AgentRun) {
+    pub(super) fn book_session(&mut self, stories: &[(String, u64)], run: &AgentRun) {
         self.note_windows(run);
-        let cost = self.record.counters.cost_of_session(run.seen.cost_usd, live.tokens());
-        match (cost, live.tokens()) {
+        let all: u64 = stories.iter().map(|(_, tokens)| tokens).sum();
+        let cost = self.record.counters.cost_of_session(run.seen.cost_usd, all);
+        match (cost, all) {
             (None, 0) => self.record.counters.costless_sessions += 1,
             (None, _) if run.seen.verdict.is_none() => self.record.counters.unpriced_sessions += 1,
             _ => {}
         }
-        for (story, tokens) in &live.stories {
+        for (story, tokens) in stories {
             let Some(cost) = cost else {
                 let spent = Spent { unpriced: *tokens, ..Spent::default() };
                 self.record.counters.book(story, spent);
                 continue;
             };
-            let share = match live.tokens() {
-                0 => 1.0 / live.stories.len() as f64,
+            let share = match all {
+                0 => 1.0 / stories.len() as f64,
                 all => *tokens as f64 / all as f64,
             };
             let cost_usd = cost * share;
@@ -255,18 +256,18 @@ impl Run {
                 Turn::Asks(again) => live.question = again,
             }
         };
-        self.book_session(&live, &run);
+        self.book_session(&live.stories, &run);
         Ok(())
     }
 }
 
 /// What an agent prints goes here.
-fn log_of(state: &StateDir, attempt: &Attempt) -> Utf8PathBuf {
+pub(super) fn log_of(state: &StateDir, attempt: &Attempt) -> Utf8PathBuf {
     let Attempt { run, iteration, story, .. } = attempt;
     state.logs().join(format!("{run}-{iteration:03}-{story}.log"))
 }
 
-fn supervision(context: &Context) -> Supervision<'_> {
+pub(super) fn supervision(context: &Context) -> Supervision<'_> {
     Supervision {
         deadline: None,
         silence: None,

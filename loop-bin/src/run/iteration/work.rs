@@ -10,6 +10,8 @@ use ralph_project::gate::{ContextWindows, Standing, StopStatus, Ticking, instruc
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::judge::{Judged, judge};
+use super::prove::Proof;
+use super::review::Reviewed;
 use super::watch::{Watched, last_stop};
 use crate::agent::{AgentRun, RunEnd};
 use crate::exit::Failure;
@@ -40,6 +42,9 @@ pub(in crate::run) struct Report {
     pub(in crate::run) is_handed_over: bool,
     /// What hooks rolled back so far.
     pub(in crate::run) rollbacks: Vec<HookRollback>,
+    /// What a second look at the work gave.
+    pub(in crate::run) proof: Option<Proof>,
+    pub(in crate::run) review: Option<Reviewed>,
 }
 
 impl Run {

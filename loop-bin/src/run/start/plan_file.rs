@@ -10,7 +10,7 @@ use ralph_project::project::Project;
 
 use super::preflight::progress_path;
 use crate::exit::Failure;
-use crate::run::iteration::template;
+use crate::run::iteration::{review_template, template};
 use crate::run::record::attempt_left;
 use crate::{here, init};
 
@@ -49,7 +49,8 @@ fn refuse_flaws_around(plan: &Plan, project: &Project, config: &Config) -> Resul
              --progress or PROGRESS_PATH"
         )));
     }
-    template(plan.path()).map(drop)
+    template(plan.path())?;
+    review_template(plan.path()).map(drop)
 }
 
 /// Every numbered plan, before an agent has worked for hours on the one before it.

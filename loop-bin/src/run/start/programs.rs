@@ -7,7 +7,7 @@ use nix::unistd::geteuid;
 use ralph_base::env::Env;
 use ralph_core::git::Repo;
 use ralph_project::checks::one_line;
-use ralph_project::config::{Config, Flag, Mode};
+use ralph_project::config::{Config, Flag, Mode, Review};
 
 use super::plan_file::find_plan;
 use super::preflight::Preflight;
@@ -20,6 +20,9 @@ impl Preflight {
         let path = env.get("PATH").unwrap_or_default();
         if let Some(trouble) = agent_trouble(&self.config, self.project.root(), &path) {
             self.agent_problem(trouble);
+        }
+        if let Some(trouble) = reviewer_trouble(&self.config, self.project.root(), &path) {
+            self.problem(trouble);
         }
         let skips = self.config.agent.command.contains("--dangerously-skip-permissions");
         if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
@@ -89,16 +92,26 @@ pub(super) fn flaw_in_command(config: &Config) -> Option<String> {
 
 /// Why the agent cannot be started, where that can be told.
 fn agent_trouble(config: &Config, root: &Utf8Path, path: &str) -> Option<String> {
-    let line = &config.agent.command;
+    trouble_with("agent", &config.agent.command, root, path)
+}
+
+/// The same for the reviewer, where there is to be one of its own.
+fn reviewer_trouble(config: &Config, root: &Utf8Path, path: &str) -> Option<String> {
+    let Review { enabled: true, command, .. } = &config.review else { return None };
+    trouble_with("reviewer", command, root, path)
+}
+
+fn trouble_with(who: &str, line: &str, root: &Utf8Path, path: &str) -> Option<String> {
     let script = agent::script_of(line).filter(|script| !root.join(script).is_file());
     let program = || agent::program_of(line).filter(|name| !agent::is_found(name, path, root));
     let missing = script.or_else(program)?;
     if root.join(&missing).is_file() {
-        return Some(format!("the agent `{missing}` is not executable; run `chmod +x {missing}`"));
+        return Some(format!("the {who} `{missing}` is not executable; run `chmod +x {missing}`"));
     }
     let is_path = missing.contains(['/', '.']);
     let place = if is_path { root.as_str() } else { "PATH" };
+    let flag = if who == "agent" { "--agent" } else { "--review-agent" };
     Some(format!(
-        "the agent `{missing}` was not found in {place}; install it, or pass another with --agent"
+        "the {who} `{missing}` was not found in {place}; install it, or pass another with {flag}"
     ))
 }

@@ -4,9 +4,15 @@ use std::ops::Range;
 
 use shell_reader::{Reach, Word};
 
+/// Variables that make the client think it runs inside another one; and one that names somebody
+/// else's loop, because ours tells the agent which plan it works on.
+pub const MISLEADING: &str = "\
+    CLAUDECODE CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID \
+    CLAUDE_CODE_SSE_PORT CLAUDE_PROJECT_DIR RALPH_LOOP_DIR";
+
 /// The client in an agent's command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Client<'a> {
+pub struct Client<'a> {
     line: &'a str,
     command: shell_reader::Command,
     /// Where its name ends.
@@ -15,7 +21,7 @@ pub(crate) struct Client<'a> {
 
 impl<'a> Client<'a> {
     /// Finds it; none if another program is the agent, or if its name is not written on the line.
-    pub(crate) fn find(line: &'a str) -> Option<Self> {
+    pub fn find(line: &'a str) -> Option<Self> {
         let is_written =
             |step: &Reach| matches!(step, Reach::Wrapper(_) | Reach::Pipe { .. } | Reach::Group);
         let mut commands = shell_reader::read(line).commands.into_iter();
@@ -25,17 +31,17 @@ impl<'a> Client<'a> {
     }
 
     /// The program.
-    pub(crate) fn program(&self) -> &str {
+    pub fn program(&self) -> &str {
         self.command.program.text()
     }
 
     /// Whether the line has an option of this name.
-    pub(crate) fn has(&self, option: &str) -> bool {
+    pub fn has(&self, option: &str) -> bool {
         self.value_of(option).is_some()
     }
 
     /// The value of an option; empty if it has none.
-    pub(crate) fn value_of(&self, option: &str) -> Option<&str> {
+    pub fn value_of(&self, option: &str) -> Option<&str> {
         let mut words = self.command.args.iter().map(Word::text);
         let rest = words.find_map(|word| {
             let rest = word.strip_prefix(option)?;
@@ -46,18 +52,14 @@ impl<'a> Client<'a> {
 
     /// The line with further options right behind the program, where no pipe and no redirection
     /// can swallow them.
-    pub(crate) fn with(&self, options: &str) -> String {
+    pub fn with(&self, options: &str) -> String {
         let (before, after) = self.line.split_at_checked(self.end).unwrap_or((self.line, ""));
         format!("{before} {options}{after}")
     }
 }
 
 /// Where a word of a command is written as it is, or in quotes.
-pub(super) fn written(
-    line: &str,
-    command: &shell_reader::Command,
-    word: &str,
-) -> Option<Range<usize>> {
+pub fn written(line: &str, command: &shell_reader::Command, word: &str) -> Option<Range<usize>> {
     let is_edge = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "|&;<>()".contains(c));
     line.get(command.span.clone())?.match_indices(word).find_map(|(at, _)| {
         let start = command.span.start + at;

@@ -1,0 +1,202 @@
+//! A second pair of eyes: who is asked, and what the answer means. Pure.
+
+use std::fmt;
+
+use camino::Utf8Path;
+use serde::Deserialize;
+
+use crate::client::Client;
+use crate::config::Config;
+use crate::install::quoted;
+
+/// What the client is told so that it can read and nothing else: no commands, no edits, no servers of
+/// others, and no hooks, which would judge the reviewer as if it were the agent.
+const READ_ONLY: &str = "--tools=Read,Grep,Glob --strict-mcp-config";
+const NO_HOOKS: &str = r#"--settings='{"disableAllHooks":true}'"#;
+
+/// A variable of the reviewer's, so that no session of its own is reviewed again.
+pub const REVIEWER: &str = "RALPH_INTERNAL__REVIEWER";
+
+/// How much of a difference a reviewer is given; the rest it can read in the files.
+const LONGEST_DIFF: usize = 200_000;
+
+/// How much of an answer is looked at, from its end.
+const LONGEST_ANSWER: usize = 64 * 1024;
+
+/// The command line of the reviewer.
+pub fn command_line(config: &Config) -> String {
+    let own = config.review.command.trim();
+    let line = if own.is_empty() { &config.agent.command } else { own };
+    let Some(client) = Client::find(line) else { return line.to_owned() };
+    let mut options = vec![READ_ONLY.to_owned()];
+    if !client.has("--settings") {
+        options.push(NO_HOOKS.to_owned());
+    }
+    let model = config.review.model.trim();
+    if !model.is_empty() && !client.has("--model") {
+        options.push(format!("--model={}", quoted(Utf8Path::new(model))));
+    }
+    client.with(&options.join(" "))
+}
+
+/// A difference as the reviewer is given it.
+pub fn shown_diff(diff: &[u8]) -> String {
+    let text = String::from_utf8_lossy(diff);
+    let end = text.floor_char_boundary(LONGEST_DIFF);
+    match text.len() - end {
+        0 => text.into_owned(),
+        more => format!(
+            "{}\n[{more} more bytes; read the files themselves]\n",
+            text.get(..end).unwrap_or_default()
+        ),
+    }
+}
+
+/// What a reviewer found.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ReviewFinding {
+    /// What it means for the work.
+    pub kind: FindingKind,
+    /// The file, from the top of the project; may be empty.
+    #[serde(default)]
+    pub file: String,
+    /// The line, where there is one.
+    #[serde(default)]
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// What a finding means for the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FindingKind {
+    /// It may not land like this.
+    Blocking,
+    /// Worth knowing.
+    Advice,
+}
+
+impl fmt::Display for ReviewFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
+        match (self.file.trim(), self.line) {
+            ("", _) => write!(f, "{message}"),
+            (file, None) => write!(f, "{file}: {message}"),
+            (file, Some(line)) => write!(f, "{file}:{line}: {message}"),
+        }
+    }
+}
+
+/// An answer in the form that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ReviewAnswer {
+    approve: bool,
+    #[serde(default)]
+    findings: Vec<ReviewFinding>,
+}
+
+impl ReviewAnswer {
+    /// Reads the last object of that form in what a reviewer said. None if there is none, or if it
+    /// contradicts itself: work that is not approved although nothing stands against it.
+    pub fn read(said: &str) -> Option<Self> {
+        let start = said.ceil_char_boundary(said.len().saturating_sub(LONGEST_ANSWER));
+        let mut rest = said.get(start..).unwrap_or_default();
+        let mut found: Option<Self> = None;
+        while let Some(at) = rest.find('{') {
+            rest = rest.get(at..).unwrap_or_default();
+            let mut objects = serde_json::Deserializer::from_str(rest).into_iter();
+            let (read, end) = (objects.next(), objects.byte_offset());
+            let passed = if let Some(Ok(answer)) = read {
+                found = Some(answer);
+                end
+            } else {
+                1
+            };
+            rest = rest.get(passed..).unwrap_or_default();
+        }
+        found.filter(|answer| answer.approve || answer.blocking().is_some())
+    }
+
+    /// What keeps the work from landing, a line for each finding; none if nothing does.
+    pub fn blocking(&self) -> Option<String> {
+        let found = self.of_kind(FindingKind::Blocking);
+        if found.is_empty() {
+            return None;
+        }
+        Some(format!("the review found:\n{}", found.join("\n")))
+    }
+
+    /// What is worth knowing.
+    pub fn advice(&self) -> Vec<String> {
+        self.of_kind(FindingKind::Advice)
+    }
+
+    fn of_kind(&self, kind: FindingKind) -> Vec<String> {
+        let found = self.findings.iter().filter(|finding| finding.kind == kind);
+        found.map(ToString::to_string).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_may_only_read() {
+        let mut config = Config::default();
+        assert_eq!(
+            command_line(&config),
+            "claude --tools=Read,Grep,Glob --strict-mcp-config \
+             --settings='{\"disableAllHooks\":true}' -p --dangerously-skip-permissions \
+             --output-format stream-json --verbose"
+        );
+        config.review.model = "a b".to_owned();
+        config.review.command = "claude --settings x.json -p".to_owned();
+        let line = command_line(&config);
+        assert_eq!(
+            line,
+            "claude --tools=Read,Grep,Glob --strict-mcp-config --model='a b' --settings x.json -p"
+        );
+        config.review.command = "./reviewer --json".to_owned();
+        assert_eq!(command_line(&config), "./reviewer --json");
+    }
+
+    #[test]
+    fn an_answer_is_found_in_what_surrounds_it() {
+        let said = "I looked at {x}.\n```json\n{\"approve\": false, \"findings\": [\n\
+            {\"kind\": \"blocking\", \"file\": \"a.py\", \"line\": 3, \"message\": \"wrong\\nsign\"},\n\
+            {\"kind\": \"advice\", \"message\": \"name it\"}]}\n```\nThat is {all}.";
+        let answer = ReviewAnswer::read(said).unwrap();
+        let blocking = answer.blocking().unwrap();
+        assert_eq!(blocking, "the review found:\na.py:3: wrong sign");
+        assert_eq!(answer.advice(), ["name it"]);
+        let twice = "{\"approve\":false,\"findings\":[]} no: {\"approve\":true}";
+        assert_eq!(ReviewAnswer::read(twice).unwrap().blocking(), None);
+        let both = r#"{"approve":true,"findings":[{"kind":"blocking","message":"m"}]}"#;
+        assert!(ReviewAnswer::read(both).unwrap().blocking().is_some(), "the finding counts");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_no_answer() {
+        for said in [
+            "",
+            "Looks good to me!",
+            "{\"approve\": \"yes\"}",
+            "{\"approve\": false}",
+            "{\"approve\": false, \"findings\": [{\"kind\": \"advice\", \"message\": \"m\"}]}",
+            "{\"approve\": true, \"findings\": [{\"kind\": \"severe\", \"message\": \"m\"}]}",
+            "{\"approve\": true",
+            &"{".repeat(100_000),
+        ] {
+            assert_eq!(ReviewAnswer::read(said), None, "{said:.60}");
+        }
+    }
+
+    #[test]
+    fn long_differences_are_cut_and_say_so() {
+        assert_eq!(shown_diff(b"+a\n"), "+a\n");
+        let long = shown_diff("ä".repeat(LONGEST_DIFF).as_bytes());
+        assert!(long.ends_with("[200000 more bytes; read the files themselves]\n"));
+    }
+}

@@ -1,0 +1,222 @@
+//! Are the tests of a story worth anything? They are laid over the code as it was before the story,
+//! where they must fail.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ralph_base::state;
+use ralph_core::verdict::{Kind, Verdict};
+use ralph_project::attempt::TestFiles;
+use ralph_project::checks::{Check, CheckContext, CheckEnd, run_checks};
+use ralph_project::config::{Config, Prove};
+use ralph_project::under_way::Attempt;
+
+use super::begin::start_of;
+use super::check::Passed;
+use crate::exit::Failure;
+use crate::git_output::listed;
+use crate::run::Run;
+use crate::run::decide::{NotLanded, WorkEnd};
+use crate::terminal::{Tone, counted};
+
+/// What became of a story's tests without the rest of its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::run) enum Proof {
+    /// They failed; so many of them, where the runner said it.
+    Failed(Option<u64>),
+    /// They did not even run: what they need is not there.
+    Broken,
+    /// They passed.
+    Hollow,
+    /// Nobody knows, and why.
+    Unknown(String),
+}
+
+impl Proof {
+    /// What the checks there say.
+    fn of(checks: &[Check], config: &Config) -> Self {
+        let Some(check) = checks.iter().find(|check| !check.passed()) else { return Self::Hollow };
+        if !matches!(check.end, CheckEnd::Exited(Some(_))) {
+            return Self::Unknown(format!("`{}` {}", check.name(), check.verdict()));
+        }
+        match check.verdict_of(config) {
+            Some(Verdict { kind: Kind::Failed, counts, failing, .. }) => {
+                let count = counts.failed.max(failing.len() as u64);
+                Self::Failed(if count > 0 { Some(count) } else { None })
+            }
+            Some(Verdict { kind: Kind::Errored | Kind::NoTests, .. }) => Self::Broken,
+            _ => Self::Failed(None),
+        }
+    }
+
+    pub(super) fn is_good(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Broken)
+    }
+
+    /// In a few words, behind `proven:` or `not proven:`.
+    pub(super) fn told(&self) -> String {
+        match self {
+            Self::Failed(Some(1)) => "its new test fails without the change".to_owned(),
+            Self::Failed(Some(count)) => format!("its {count} new tests fail without the change"),
+            Self::Failed(None) => "its new tests fail without the change".to_owned(),
+            Self::Broken => "its new tests do not run without the change".to_owned(),
+            Self::Hollow => "its new tests pass without the change".to_owned(),
+            Self::Unknown(why) => format!("{why} without the change"),
+        }
+    }
+}
+
+impl Run {
+    /// Tries the story's tests without the rest of its work, if it has both.
+    pub(super) fn prove(&mut self, attempt: &Attempt, passed: &Passed) -> Result<(), NotLanded> {
+        self.report.proof = None;
+        let config = &self.context.config;
+        // In place the tree is the user's, and a kill would leave it half taken back.
+        let is_wanted = config.verify.prove != Prove::Off && !self.workspace.is_in_place;
+        let (Some(base), true, false) = (&attempt.base, is_wanted, passed.checks.is_empty()) else {
+            return Ok(());
+        };
+        let known = TestFiles::new(&config.tests.files);
+        let is_test = |path: &PathBuf| known.contains(path);
+        let (tests, others): (Vec<_>, Vec<_>) =
+            passed.staged.files.iter().cloned().partition(is_test);
+        let top = self.workspace.top().as_std_path();
+        let is_there = |path: &PathBuf| top.join(path).symlink_metadata().is_ok();
+        if others.is_empty() || !tests.iter().any(is_there) {
+            return Ok(());
+        }
+        let removed: Vec<PathBuf> = others.iter().filter(|path| !is_there(path)).cloned().collect();
+        let checks = self.checks_without(attempt, base, &others, passed);
+        self.put_back(attempt, &others, &removed)?;
+        let checks = checks?;
+        if let Some(signal) = self.context.interrupts.signal() {
+            return Err(WorkEnd::LandingStopped(signal).into());
+        }
+        let proof = Proof::of(&checks, &self.context.config);
+        let told = proof.told();
+        if proof.is_good() {
+            let proven = format!("{} proven: {told}", attempt.story);
+            self.context.view.toned(Tone::Good, proven);
+        } else if self.context.config.verify.prove == Prove::Refuse && proof == Proof::Hollow {
+            let tests = tests.iter().map(|path| path.display().to_string());
+            return Err(WorkEnd::failed(format!(
+                "nothing is proven: {told}; make them fail where the new behaviour is missing: {}",
+                tests.collect::<Vec<_>>().join(", ")
+            ))
+            .into());
+        } else {
+            let warning = format!("{} not proven: {told}", attempt.story);
+            self.context.view.toned(Tone::Warning, warning);
+        }
+        self.report.proof = Some(proof);
+        Ok(())
+    }
+
+    /// Runs the checks that run tests, with everything but the story's tests as it was before.
+    fn checks_without(
+        &mut self,
+        attempt: &Attempt,
+        base: &str,
+        others: &[PathBuf],
+        passed: &Passed,
+    ) -> Result<Vec<Check>, Failure> {
+        let config = &self.context.config;
+        let is_test = |check: &&Check| {
+            check.verdict_of(config).is_some_and(|verdict| verdict.kind != Kind::NotATest)
+        };
+        let name = |check: &Check| check.command.clone();
+        let mut commands: Vec<String> = passed.checks.iter().filter(is_test).map(name).collect();
+        if commands.is_empty() {
+            commands = passed.checks.iter().map(name).collect();
+        }
+        let files = counted(others.len(), "other file", "other files");
+        let doing = format!("trying its tests without its changes to {files}");
+        self.context.view.doing(&doing);
+        log::info!("{}: {doing}", attempt.story);
+        self.take_another_second(others);
+        let source = format!("--source={base}");
+        self.restore(&[&source], others)?;
+        self.workspace.distrust();
+        let (dir, rules) = (self.workspace.root(), self.check_rules());
+        let context = CheckContext { dir, run: &self.context.run, rules };
+        let stop = || self.context.is_interrupted();
+        Ok(run_checks(context, &commands, self.check_limit(), &stop)?)
+    }
+
+    /// The work as it was staged; what it removed is removed again.
+    fn put_back(
+        &mut self,
+        attempt: &Attempt,
+        others: &[PathBuf],
+        removed: &[PathBuf],
+    ) -> Result<(), Failure> {
+        self.workspace.renew(start_of(attempt))?;
+        self.take_another_second(others);
+        for path in removed {
+            state::remove_if_there(self.workspace.top().as_std_path().join(path))?;
+        }
+        self.restore_staged()
+    }
+
+    /// The files as they are staged.
+    pub(super) fn restore_staged(&self) -> Result<(), Failure> {
+        let changed = self.workspace.changed_since_staged(&self.books.ours())?;
+        self.restore(&[], &changed)
+    }
+
+    fn restore(&self, source: &[&str], files: &[PathBuf]) -> Result<(), Failure> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let from_input = ["--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        let args = [&["restore"], &from_input[..], source].concat();
+        self.workspace.git().feed(&args, &listed(files))?;
+        Ok(())
+    }
+
+    /// Two versions of a file never have the same second as their time: by that, and the size, some
+    /// tools tell whether what they made of it is still good.
+    fn take_another_second(&self, files: &[PathBuf]) {
+        let top = self.workspace.top().as_std_path();
+        let newest = files.iter().filter_map(|file| second_of(&top.join(file))).max();
+        while newest.is_some_and(|newest| newest >= second(SystemTime::now())) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn second_of(file: &Path) -> Option<u64> {
+    Some(second(fs_err::symlink_metadata(file).ok()?.modified().ok()?))
+}
+
+fn second(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proof(command: &str, end: CheckEnd, output: &str) -> Proof {
+        let check = Check::new(command, end, output.to_owned(), Duration::ZERO);
+        Proof::of(&[check], &Config::default())
+    }
+
+    #[test]
+    fn only_tests_that_fail_prove_anything() {
+        let red = CheckEnd::Exited(Some(1));
+        let told = |command: &str, end, output: &str| proof(command, end, output).told();
+        let out = "FAILED test_a.py::test_b - assert 1 == 2\n1 failed, 3 passed in 0.1s\n";
+        assert_eq!(told("pytest", red, out), "its new test fails without the change");
+        let out = "2 failed in 0.1s\n";
+        assert_eq!(told("pytest", red, out), "its 2 new tests fail without the change");
+        let out = "E   ImportError: cannot import name 'b'\n1 error in 0.05s\n";
+        assert_eq!(proof("pytest", CheckEnd::Exited(Some(2)), out), Proof::Broken);
+        assert_eq!(proof("./check.sh", red, "nope\n"), Proof::Failed(None));
+        let hollow = proof("pytest", CheckEnd::Exited(Some(0)), "4 passed in 0.1s\n");
+        assert_eq!((hollow.is_good(), hollow), (false, Proof::Hollow));
+        let late = proof("pytest", CheckEnd::TimedOut, "");
+        assert!(!late.is_good() && late.told() == "`pytest` timed out without the change");
+        assert_eq!(Proof::of(&[], &Config::default()), Proof::Hollow);
+    }
+}

@@ -1,0 +1,197 @@
+//! Work that passes its checks is looked at twice: its tests are tried without it, and another agent
+//! reads it.
+
+use crate::stage::{Ran, Stage};
+
+const ONE: &str = "- [ ] US-001: Greet\n  - Acceptance: says hi\n";
+
+/// Runs `tests/test_*.sh` and speaks like pytest.
+const PYTEST: &str = r#"failed=0
+for test in tests/test_*.sh; do
+    sh "$test" || { echo "FAILED $test::it - assert 0"; failed=$((failed + 1)); }
+done
+[ "$failed" = 0 ] && { echo "===== 4 passed in 0.01s ====="; exit 0; }
+echo "===== $failed failed, 1 passed in 0.01s ====="
+exit 1
+"#;
+
+const CHECK: &str = "PATH=$PWD/bin:$PATH pytest";
+
+fn stage() -> Stage {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("bin/pytest", PYTEST);
+    stage.repo.chmod("bin/pytest", 0o755);
+    stage.repo.write("tests/test_old.sh", "true\n");
+    stage.repo.write("greet.sh", "echo ho\n");
+    stage.repo.write("old.sh", "echo old\n");
+    stage.repo.commit_all("a project");
+    stage
+}
+
+/// Changes the code, removes a file and adds one; the test is as given.
+fn agent(test: &str) -> String {
+    format!(
+        "cat >/dev/null; echo 'echo hi' >greet.sh; rm -f old.sh; echo new >new.txt; \
+         echo '{test}' >tests/test_new.sh"
+    )
+}
+
+const GOOD: &str = r#"[ "$(sh greet.sh)" = hi ]"#;
+const HOLLOW: &str = "sh greet.sh";
+
+fn run(stage: &Stage, test: &str, args: &[&str]) -> Ran {
+    stage.run(&[&["--verify", CHECK, "--agent", &agent(test)], args].concat())
+}
+
+fn body(stage: &Stage) -> String {
+    stage.repo.git(["log", "-1", "--format=%B", "--grep=Ralph-Story"])
+}
+
+#[track_caller]
+fn has_landed_whole(stage: &Stage) {
+    stage.is_clean();
+    assert_eq!(stage.read("greet.sh"), "echo hi\n");
+    assert_eq!((stage.exists("old.sh"), stage.read("new.txt").as_str()), (false, "new\n"));
+}
+
+#[test]
+fn tests_that_fail_without_the_change_prove_it() {
+    let stage = stage();
+    let ran = run(&stage, GOOD, &[]);
+    ran.ended(0).says("US-001 proven: its new test fails without the change");
+    has_landed_whole(&stage);
+    let body = body(&stage);
+    assert!(body.contains("Ralph-Proof: its new test fails without the change\n"), "{body}");
+    assert!(stage.progress().contains("- Proof: its new test fails"), "{}", stage.progress());
+    let report = stage.run(&["report", "--markdown"]);
+    report.ended(0).says("its new test fails without the change");
+}
+
+#[test]
+fn hollow_tests_are_told_and_refused_where_the_user_wants_that() {
+    let stage = stage();
+    let ran = run(&stage, HOLLOW, &[]);
+    ran.ended(0).says("US-001 not proven: its new tests pass without the change");
+    has_landed_whole(&stage);
+    stage.run(&["status"]).ended(0).says("not proven: its new tests pass without the change");
+    let other = self::stage();
+    let ran = run(&other, HOLLOW, &["--prove", "refuse", "--attempts", "1"]);
+    ran.ended(8).says("nothing is proven: its new tests pass").says("tests/test_new.sh");
+    other.is_clean();
+    assert_eq!(other.repo.git(["show", "refs/ralph/attempts/US-001/1:new.txt"]), "new\n");
+    let third = self::stage();
+    let ran = run(&third, HOLLOW, &["--prove", "off"]);
+    ran.ended(0);
+    assert!(!ran.out.contains("proven"), "{}", ran.out);
+}
+
+#[test]
+fn where_there_is_nothing_to_prove_nothing_is_tried() {
+    let stage = stage();
+    for agent in ["echo 'true # more' >>tests/test_old.sh", "echo code >code.sh"] {
+        let agent = format!("cat >/dev/null; {agent}");
+        let ran = stage.run(&["--verify", CHECK, "--agent", &agent]);
+        assert!(!ran.out.contains("proven"), "{}", ran.out);
+        stage.repo.write(crate::stage::PLAN, ONE);
+        stage.repo.commit_all("once more");
+    }
+}
+
+#[test]
+fn what_is_tried_without_the_change_is_killed_with_the_loop_and_costs_nothing() {
+    let stage = stage();
+    // Without the change the check takes for ever.
+    let check = r#"[ "$(sh greet.sh)" = hi ] || { touch "$AGENT_NOTES/trying"; sleep 60; }"#;
+    let agent = agent(GOOD);
+    let args = ["--verify", check, "--agent", &agent];
+    stage.killed_when(&args, "it is tried", || stage.note_path("trying").exists());
+    let ran = stage.run(&["--verify", CHECK, "--agent", "exit 1"]);
+    ran.ended(0).says("US-001 proven");
+    has_landed_whole(&stage);
+}
+
+/// A reviewer that notes what it was asked and answers.
+fn reviewer(answer: &str) -> String {
+    format!("cat >\"$AGENT_NOTES/asked\"; echo spoilt >greet.sh; cat <<'END'\n{answer}\nEND\n")
+}
+
+fn reviewed(stage: &Stage, answer: &str, args: &[&str]) -> Ran {
+    let reviewer = reviewer(answer);
+    let review = ["--review", "--review-agent", &reviewer, "--prove", "off"];
+    run(stage, GOOD, &[&review[..], args].concat())
+}
+
+const BLOCKING: &str = r#"{"approve": false, "findings": [
+    {"kind": "blocking", "file": "greet.sh", "line": 1, "message": "greets nobody"}]}"#;
+
+#[test]
+fn work_that_is_approved_lands_with_what_was_remarked() {
+    let stage = stage();
+    let answer = r#"Fine. {"approve": true, "findings": [{"kind": "advice", "file": "greet.sh", "line": 1, "message": "quote it"}]}"#;
+    let ran = reviewed(&stage, answer, &[]);
+    ran.ended(0).says("US-001 reviewed: approved with 1 remark");
+    ran.says("US-001: greet.sh:1: quote it");
+    has_landed_whole(&stage);
+    let asked = stage.note("asked");
+    for part in ["US-001: Greet", "Acceptance: says hi", "-echo ho\n+echo hi", "4 passed"] {
+        assert!(asked.contains(part), "no {part} in {asked}");
+    }
+    assert!(body(&stage).contains("Ralph-Review: approved with 1 remark\n"), "{}", body(&stage));
+    assert!(stage.progress().contains("- Remark: greet.sh:1: quote it\n"), "{}", stage.progress());
+    stage.run(&["status"]).ended(0).says("review: greet.sh:1: quote it");
+}
+
+#[test]
+fn a_blocking_finding_fails_the_attempt_and_the_next_one_knows_it() {
+    let stage = stage();
+    let ran = reviewed(&stage, BLOCKING, &["--attempts", "2"]);
+    ran.ended(8).says("the review found").says("greet.sh:1: greets nobody");
+    stage.is_clean();
+    assert_eq!(stage.read("greet.sh"), "echo ho\n");
+    assert_eq!(stage.repo.git(["show", "refs/ralph/attempts/US-001/2:greet.sh"]), "echo hi\n");
+    stage.run(&["attempts", "US-001/1"]).ended(0).says("greet.sh:1: greets nobody");
+    let told = r#"grep -q "greets nobody" && echo yes >"$AGENT_NOTES/told"; echo x >x.txt"#;
+    stage.run(&["retry", "US-001"]).ended(0);
+    stage.run(&["--agent", told, "--verify", "true"]).ended(0);
+    assert_eq!(stage.note("told"), "yes\n");
+}
+
+#[test]
+fn no_review_is_called_none_and_keeps_nothing_from_landing() {
+    let garbage = stage();
+    let ran = reviewed(&garbage, "Looks good to me!", &[]);
+    ran.ended(0).says("US-001 not reviewed: the answer could not be understood");
+    has_landed_whole(&garbage);
+    let body = body(&garbage);
+    assert!(body.contains("Ralph-Review: none: the answer could not be understood\n"), "{body}");
+    garbage.run(&["status"]).ended(0).says("not reviewed: the answer could not be understood");
+    for (reviewer, why) in [
+        ("cat >/dev/null; sleep 60", "it took longer than 1 s"),
+        ("cat >/dev/null; echo out of order >&2; exit 3", "the reviewer failed: out of order"),
+    ] {
+        let stage = stage();
+        let review = ["--review", "--review-agent", reviewer, "--review-timeout", "1"];
+        run(&stage, GOOD, &review).ended(0).says(&format!("US-001 not reviewed: {why}"));
+        has_landed_whole(&stage);
+    }
+}
+
+#[test]
+fn a_review_costs_what_it_says() {
+    let stage = stage();
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"r","total_cost_usd":0.75,"usage":{"input_tokens":10,"output_tokens":5},"result":"{\"approve\": true}"}"#;
+    let ran = reviewed(&stage, result, &[]);
+    ran.ended(0).says("US-001 reviewed: approved").says("$0.75");
+    assert!(body(&stage).contains("Ralph-Cost: $0.7500\n"), "{}", body(&stage));
+    let other = self::stage();
+    let ran = reviewed(&other, &BLOCKING.replace("blocking", "other"), &["--max-cost", "0.5"]);
+    ran.ended(0).says("not reviewed: the answer could not be understood");
+}
+
+#[test]
+fn a_reviewer_that_cannot_be_started_is_named_before_the_first_story() {
+    let stage = stage();
+    let ran = stage.run(&["--review", "--review-agent", "no-such-reviewer --now"]);
+    ran.ended(1).says("the reviewer `no-such-reviewer` was not found");
+    assert_eq!(stage.note("prompt-1"), "", "no agent was started");
+}
