@@ -9,6 +9,7 @@ mod gates;
 mod leaving;
 mod left_behind;
 mod our_loop;
+mod review;
 mod session;
 mod stop;
 

@@ -8,6 +8,7 @@ use ralph_core::git::Status;
 use ralph_project::checks::{CheckContext, CheckRules, run_checks};
 use ralph_project::gate::{self, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
 
+use super::review;
 use super::session::Session;
 
 /// What all gates say.
@@ -34,6 +35,10 @@ pub(super) fn judge(session: &Session<'_>) -> Judged {
     }
     if session.call.config().stop.verify {
         judged.unmet.extend(verify(session));
+    }
+    // Nobody is paid for a review while something else is unmet.
+    if judged.unmet.is_empty() {
+        judged.unmet.extend(review::judge(session));
     }
     // Git is asked last and only if its answer is needed: a process costs more than all the rest.
     if is_orchestrated {

@@ -51,7 +51,8 @@ pub(super) fn decide_subagent(call: &Call<'_>) -> Decision {
 
 /// Most sessions have nothing to do with us, and are not even looked at.
 fn concerns_us(session: &Session<'_>) -> bool {
-    session.has_files() || session.is_bound() || session.call.config().stop.verify
+    let stop = &session.call.config().stop;
+    session.has_files() || session.is_bound() || stop.verify || stop.review
 }
 
 /// Judges the gates, as far as this turn may still be held back.

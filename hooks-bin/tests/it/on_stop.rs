@@ -7,6 +7,7 @@ mod gates;
 mod handoff;
 mod left_behind;
 mod our_loop;
+mod review;
 mod sessions;
 
 use serde_json::{Value, json};
