@@ -83,7 +83,7 @@ pub(crate) fn refuse_red_checks(
     let record = RunDir::of_project(project.root()).map(|dir| RunRecord::load(&dir));
     let failed_before = record.transpose()?.flatten().unwrap_or_default().failed_before;
     let rules = Some(CheckRules { config, failed_before: &failed_before });
-    let context = CheckContext { dir: &dir, run: "", rules };
+    let context = CheckContext { dir: &dir, run: "", left: None, rules };
     let checks = run_checks(context, &verify.commands, verify.timeout.limit(), &|| false)?;
     match checks.last().filter(|check| !check.passed()) {
         Some(failed) => Err(Failure::because(format!(

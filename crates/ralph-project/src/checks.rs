@@ -12,7 +12,7 @@ use ralph_base::supervised;
 pub use ralph_base::supervised::CheckEnd;
 use ralph_core::verdict::{self, Kind, Verdict};
 
-use crate::config::Config;
+use crate::config::{Config, Seconds};
 use crate::failed_before::FailedBefore;
 
 /// What of a long output is told: a little of the beginning, and the end, where runners say what
@@ -126,6 +126,8 @@ pub struct CheckContext<'a> {
     pub dir: &'a Utf8Path,
     /// The loop's run that they serve; empty outside of one.
     pub run: &'a str,
+    /// How long that run may still take.
+    pub left: Option<Duration>,
     /// What counts besides the exit code; none if nothing does.
     pub rules: Option<CheckRules<'a>>,
 }
@@ -155,8 +157,8 @@ impl CheckRules<'_> {
     }
 }
 
-/// Runs the checks in order, up to the first that does not pass. `stop` is asked before each of
-/// them and all the time.
+/// Runs the checks in order, up to the first that does not pass. Each may take as long as `limit`,
+/// or as it says itself. `stop` is asked before each of them and all the time.
 pub fn run_checks(
     context: CheckContext<'_>,
     commands: &[String],
@@ -187,6 +189,7 @@ fn run(
     } else {
         let mut shell = shell(context.dir, command);
         shell.env(RUN_MARK, context.run);
+        let limit = own_limit(command).or(limit).into_iter().chain(context.left).min();
         supervised::run(shell, &[], limit, stop, false)?
     };
     let mut check = Check::new(command, end, output, begun.elapsed());
@@ -194,6 +197,23 @@ fn run(
         rules.judge(&mut check);
     }
     Ok(check)
+}
+
+/// How long a check may take by its own word, as in `timeout 1h gh run watch`; and a little more, so
+/// that `timeout` can do its work.
+fn own_limit(command: &str) -> Option<Duration> {
+    let script = shell_reader::read(command);
+    let first = script.commands.first().filter(|first| first.name() == Some("timeout"))?;
+    let mut words = first.args.iter().map(shell_reader::Word::text);
+    let time = loop {
+        match words.next()? {
+            "-k" | "--kill-after" | "-s" | "--signal" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            time => break time,
+        }
+    };
+    let own = time.parse::<Seconds>().ok()?.limit()?;
+    Some(own + Duration::from_secs(60))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the door for the user's checks")]
@@ -218,8 +238,13 @@ mod tests {
 
     fn check(command: &str, limit: Option<Duration>, stop: bool) -> Check {
         let scratch = Scratch::new();
-        run(CheckContext { dir: scratch.root(), run: "", rules: None }, command, limit, &|| stop)
-            .unwrap()
+        run(
+            CheckContext { dir: scratch.root(), run: "", left: None, rules: None },
+            command,
+            limit,
+            &|| stop,
+        )
+        .unwrap()
     }
 
     #[test]
@@ -268,6 +293,21 @@ mod tests {
     }
 
     #[test]
+    fn a_check_may_say_itself_how_long_it_takes() {
+        let minutes = |command: &str| own_limit(command).map(|limit| limit.as_secs() / 60);
+        assert_eq!(minutes("timeout 2h gh run watch"), Some(121));
+        assert_eq!(minutes("timeout -k 5 --signal=INT 600 ./wait.sh | tail"), Some(11));
+        for other in ["cargo test", "sh -c 'timeout 5 x'", "timeout soon x", "timeout 0 x"] {
+            assert_eq!(minutes(other), None, "{other}");
+        }
+        let scratch = Scratch::new();
+        let left = Some(Duration::from_millis(100));
+        let context = CheckContext { dir: scratch.root(), run: "", left, rules: None };
+        let late = run(context, "timeout 9 sleep 60", None, &|| false).unwrap();
+        assert_eq!(late.end, CheckEnd::TimedOut, "the run's own end comes first");
+    }
+
+    #[test]
     fn a_process_left_behind_does_not_hold_us_up() {
         let begun = Instant::now();
         assert!(check("sleep 60 & echo done", None, false).passed());
@@ -297,7 +337,7 @@ mod tests {
     fn checks_end_at_the_first_failure() {
         let scratch = Scratch::new();
         let commands = ["true", "false", "touch ran"].map(str::to_owned);
-        let bench = CheckContext { dir: scratch.root(), run: "", rules: None };
+        let bench = CheckContext { dir: scratch.root(), run: "", left: None, rules: None };
         let checks = run_checks(bench, &commands, None, &|| false).unwrap();
         assert_eq!(checks.iter().map(Check::passed).collect::<Vec<_>>(), [true, false]);
         assert!(!scratch.path("ran").exists());

@@ -297,7 +297,7 @@ mod tests {
             ..Values::default()
         };
         let expected = "id\ntitle\ndetails\n.ralph/PRD-7/plan.md\nprogress path\nprogress\n(none)\n\
-                        (none)\n2\nunlimited\n- `cargo test`\nspecs\n7";
+                        (none)\n2\nunlimited\n- `cargo test`\nspecs\n7\n\n(none)";
         assert_eq!(Template::parse(&text).unwrap().render(&values), expected);
     }
 

@@ -68,7 +68,7 @@ fn verify(session: &Session<'_>) -> Option<Unmet> {
     let config = session.call.config();
     let verify = &config.verify;
     let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
-    let context = CheckContext { dir: session.call.work_root(), run: "", rules };
+    let context = CheckContext { dir: session.call.work_root(), run: "", left: None, rules };
     let checks = run_checks(context, &verify.commands, verify.timeout.limit(), &|| false);
     let checks = checks.unwrap_or_else(|error| {
         session.call.record("gate", &format!("the verify commands could not be run: {error}"));

@@ -44,7 +44,7 @@ impl Workspace {
             return Ok(false);
         }
         self.is_clean = false;
-        let context = CheckContext { dir: &self.root, run, rules: None };
+        let context = CheckContext { dir: &self.root, run, left: None, rules: None };
         let ran = run_checks(context, commands, limit, stop)?;
         if let Some(failed) = ran.last().filter(|command| !command.passed()) {
             if failed.end == CheckEnd::Stopped {

@@ -195,3 +195,27 @@ fn a_reviewer_that_cannot_be_started_is_named_before_the_first_story() {
     ran.ended(1).says("the reviewer `no-such-reviewer` was not found");
     assert_eq!(stage.note("prompt-1"), "", "no agent was started");
 }
+
+#[test]
+fn a_check_may_wait_for_a_server_that_tests_what_is_pushed_to_it() {
+    let stage = stage();
+    let server = stage.repo.scratch().path("server.git");
+    stage.repo.git(["init", "--quiet", "--bare", server.as_str()]);
+    stage.repo.git(["remote", "add", "origin", server.as_str()]);
+    // The server tests a push in the background, as they do.
+    let hook = "#!/bin/sh\nread -r old new ref\n\
+        (sleep 0.3; git show $new:new.txt >result.new 2>&1; mv result.new result-$new) \
+        >/dev/null 2>&1 &\n";
+    stage.repo.scratch().script("server.git/hooks/post-receive", hook);
+    let wait = "set -e\n\
+        server=$(git -C \"$(git remote get-url origin)\" remote get-url origin)\n\
+        commit=$(git commit-tree -p HEAD -m 'to be checked' \"$(git write-tree)\")\n\
+        git push --quiet --force \"$server\" \"$commit:refs/heads/ci/ralph\"\n\
+        until [ -f \"$server/result-$commit\" ]; do sleep 0.1; done\n\
+        grep -q new \"$server/result-$commit\"\n";
+    stage.repo.write("ci/wait.sh", wait);
+    stage.repo.commit_all("ci");
+    let ran = stage.run(&["--agent", &agent(GOOD), "--verify", "timeout 1m sh ci/wait.sh"]);
+    ran.ended(0).says("US-001 done");
+    has_landed_whole(&stage);
+}

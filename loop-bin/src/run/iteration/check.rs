@@ -142,9 +142,10 @@ impl Run {
         self.context.view.doing(&format!("checking with {}", names.join(", ")));
         self.context.view.line(format!("{story}: checking with {}", names.join(", ")));
         let rules = self.check_rules();
-        let context = CheckContext { dir: self.workspace.root(), run: &self.context.run, rules };
+        let (run, left) = (self.context.run.as_str(), self.time_for_checks());
+        let context = CheckContext { dir: self.workspace.root(), run, left, rules };
         let stop = || self.context.is_interrupted();
-        let checks = run_checks(context, &verify.commands, self.check_limit(), &stop)?;
+        let checks = run_checks(context, &verify.commands, verify.timeout.limit(), &stop)?;
         self.context.note_checks(Some(story), &checks);
         Ok(checks)
     }
@@ -293,9 +294,13 @@ impl Run {
     /// What a check or a commit may take: no longer than the run may; but a budget that is used up does
     /// not keep work from being checked and committed.
     pub(in crate::run) fn check_limit(&self) -> Option<Duration> {
-        let left = self.context.time_left().map(|left| left.max(LEAST_TIME));
         let check = self.context.config.verify.timeout.limit();
-        check.into_iter().chain(left).min()
+        check.into_iter().chain(self.time_for_checks()).min()
+    }
+
+    /// What is left of the run's time for them.
+    pub(super) fn time_for_checks(&self) -> Option<Duration> {
+        self.context.time_left().map(|left| left.max(LEAST_TIME))
     }
 }
 

@@ -138,9 +138,11 @@ impl Run {
         self.restore(&[&source], others)?;
         self.workspace.distrust();
         let (dir, rules) = (self.workspace.root(), self.check_rules());
-        let context = CheckContext { dir, run: &self.context.run, rules };
+        let (run, left) = (self.context.run.as_str(), self.time_for_checks());
+        let context = CheckContext { dir, run, left, rules };
         let stop = || self.context.is_interrupted();
-        Ok(run_checks(context, &commands, self.check_limit(), &stop)?)
+        let limit = self.context.config.verify.timeout.limit();
+        Ok(run_checks(context, &commands, limit, &stop)?)
     }
 
     /// The work as it was staged; what it removed is removed again.

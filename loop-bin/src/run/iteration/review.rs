@@ -10,7 +10,7 @@ use ralph_project::review::{REVIEWER, ReviewAnswer, command_line, shown_diff};
 use ralph_project::under_way::Attempt;
 
 use super::begin::start_of;
-use super::check::{LEAST_TIME, Passed};
+use super::check::Passed;
 use super::prompt::review_template;
 use super::watch::{log_of, supervision};
 use crate::agent::{AgentRun, RunEnd, Session, Supervision, Turn, with_files_of};
@@ -158,8 +158,8 @@ impl Run {
         self.workspace.distrust();
         let begun = Instant::now();
         let mut session = Session::start(&line, self.workspace.root(), &vars, prompt, &log)?;
-        let left = context.time_left().map(|left| left.max(LEAST_TIME));
-        let deadline = context.config.review.timeout.limit().into_iter().chain(left).min();
+        let deadline =
+            context.config.review.timeout.limit().into_iter().chain(self.time_for_checks()).min();
         let watch = Supervision { deadline, ..supervision(context) };
         let run = loop {
             // Without a mailbox there is nothing that it could ask.

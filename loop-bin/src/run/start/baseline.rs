@@ -80,7 +80,7 @@ impl Trial<'_> {
         let verify = &self.config.verify;
         self.view.doing("running the checks before the first story");
         let rules = Some(CheckRules { config: self.config, failed_before: &BTreeMap::new() });
-        let context = CheckContext { dir: self.workspace.root(), run: self.run, rules };
+        let context = CheckContext { dir: self.workspace.root(), run: self.run, left: None, rules };
         let mut checks = Vec::new();
         for command in &verify.commands {
             let one = std::slice::from_ref(command);
