@@ -26,11 +26,11 @@ impl Request {
         Self { path: path.to_owned(), body }
     }
 
-    /// Whether an agent asks, main or sub: its tools contain the shell. Others are side questions,
-    /// and so are the warm-up calls of older clients.
+    /// Whether an agent asks, main or sub: its tools contain the shell, or at least reading. Others are
+    /// side questions, and so are the warm-up calls of older clients.
     pub fn is_conversation(&self) -> bool {
         let warm_up = self.first_message().trim_start().starts_with("Warmup");
-        self.offers("Bash") && !warm_up
+        (self.offers("Bash") || self.offers("Read")) && !warm_up
     }
 
     /// Whether the model may call this tool.

@@ -11,6 +11,7 @@ mod other_tools;
 mod prompt;
 mod reads;
 mod rollback;
+mod second_look;
 mod stop;
 mod test_runs;
 mod whole_loop;
@@ -34,6 +35,7 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         cut_short::SCENARIOS,
         kept_by_client::SCENARIOS,
         beside_a_run::SCENARIOS,
+        second_look::SCENARIOS,
     ]
     .into_iter()
     .flatten()

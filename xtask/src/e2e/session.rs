@@ -96,7 +96,7 @@ impl Stage<'_> {
     fn client_command(&self, prompt: &str) -> Result<Command> {
         let (program, first) = self.client.command.split_first().context("no client")?;
         let mut command = run::command(program);
-        command.args(first);
+        command.args(first).env("PATH", self.path_with_client());
         command.args(["-p", prompt, "--dangerously-skip-permissions"]);
         command.args(["--output-format", "stream-json", "--verbose"]);
         if self.sessions == 0 {
@@ -131,17 +131,22 @@ impl Stage<'_> {
         self.repo.scratch().path("home")
     }
 
-    /// The loop, which finds the client by its usual name.
+    /// The loop.
     fn loop_command(&self) -> Command {
+        let mut command = run::command(self.binaries.join("ralph-loop").as_str());
+        command.env("PATH", self.path_with_client());
+        command
+    }
+
+    /// Where programs are looked for: the client is found by its usual name.
+    fn path_with_client(&self) -> String {
         let scratch = self.repo.scratch();
         let client: Vec<String> =
             self.client.command.iter().map(|part| format!("'{part}'")).collect();
         let script = format!("#!/bin/sh\nexec {} \"$@\"\n", client.join(" "));
         scratch.script("tools/claude", &script);
         let path = std::env::var("PATH").unwrap_or_default();
-        let mut command = run::command(self.binaries.join("ralph-loop").as_str());
-        command.env("PATH", format!("{}:{path}", scratch.path("tools")));
-        command
+        format!("{}:{path}", scratch.path("tools"))
     }
 
     /// Runs a program that talks to the scripted model until it ends by itself.
