@@ -191,6 +191,8 @@ fn a_review_costs_what_it_says() {
 #[test]
 fn a_reviewer_that_cannot_be_started_is_named_before_the_first_story() {
     let stage = stage();
+    let dry = stage.run(&["--review", "--review-agent", "true", "--dry-run"]);
+    dry.ended(0).says("each story is reviewed before it lands: `true`");
     let ran = stage.run(&["--review", "--review-agent", "no-such-reviewer --now"]);
     ran.ended(1).says("the reviewer `no-such-reviewer` was not found");
     assert_eq!(stage.note("prompt-1"), "", "no agent was started");
