@@ -8,10 +8,13 @@ mod guard;
 mod installation;
 mod kept_by_client;
 mod other_tools;
+mod plugin;
 mod prompt;
 mod reads;
 mod rollback;
+mod skills;
 mod stop;
+mod team;
 mod test_runs;
 mod whole_loop;
 
@@ -34,6 +37,9 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         cut_short::SCENARIOS,
         kept_by_client::SCENARIOS,
         beside_a_run::SCENARIOS,
+        plugin::SCENARIOS,
+        skills::SCENARIOS,
+        team::SCENARIOS,
     ]
     .into_iter()
     .flatten()
