@@ -71,7 +71,48 @@ fn copy(from: &Utf8Path, to: &Utf8Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use ralph_core::plan::{Options, Plan};
+    use ralph_project::gate::new_orchestrator;
+    use serde_json::Value;
+
     use super::*;
+
+    fn read(name: &str) -> String {
+        fs_err::read_to_string(run::root().join(PLUGIN).join(name)).unwrap()
+    }
+
+    #[test]
+    fn its_version_is_that_of_the_programs() {
+        let manifest: Value = serde_json::from_str(&read(".claude-plugin/plugin.json")).unwrap();
+        assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
+    }
+
+    #[test]
+    fn the_orchestrator_names_the_conditions_that_hold_a_session() {
+        let skill = read("skills/orchestrator/SKILL.md");
+        let rows = skill.lines().filter(|line| line.starts_with("| `"));
+        let mut named: Vec<&str> = rows.filter_map(|row| row.split('`').nth(3)).collect();
+        named.sort_unstable();
+        let begun = new_orchestrator("x");
+        let mut conditions: Vec<&String> =
+            begun["conditions"].as_object().unwrap().keys().collect();
+        conditions.sort_unstable();
+        assert_eq!(named, conditions);
+    }
+
+    #[test]
+    fn a_plan_as_the_skill_shows_it_is_read() {
+        let skill = read("skills/plan/SKILL.md");
+        let example = skill.split("```markdown\n").nth(1).unwrap().split("```").next().unwrap();
+        let lines = example.lines().map(|line| line.strip_prefix("   ").unwrap_or(line));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let plan = Plan::parse("plan.md".into(), text.into_bytes(), &Options::default()).unwrap();
+        let stories =
+            plan.stories().iter().map(|story| (story.id.as_str(), story.depends.concat()));
+        let expected = [("US-001", String::new()), ("US-002", "US-001".to_owned())];
+        assert_eq!(stories.collect::<Vec<_>>(), expected);
+        assert_eq!(plan.warnings(), []);
+    }
 
     #[test]
     fn the_hooks_of_the_plugin_are_those_of_an_installation() {

@@ -77,7 +77,13 @@ impl Install {
 }
 
 impl Prepared {
-    /// Installs the hooks that lie in the folder `binaries`; `say` is given what to show.
+    /// Whether it needs the binaries at all.
+    pub fn copies_binaries(&self) -> bool {
+        !self.team
+    }
+
+    /// Installs the hooks, copying them from the folder `binaries` where that is needed; `say` is given
+    /// what to show.
     pub fn install(&self, binaries: &Utf8Path, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         let (client, strict) = (self.client, self.strict);
         let change = if self.team {

@@ -67,13 +67,13 @@ mod tests {
             r#"{{"plugins":{{"ralph-loop@ralph":[{{"installPath":"{}"}}]}}}}"#,
             scratch.path("cache/ralph-loop")
         );
-        scratch.file("home/.claude/plugins/installed_plugins.json", &list);
+        scratch.file("home/.claude/plugins/installed_plugins.json", list);
         let switch = |is_on| format!(r#"{{"enabledPlugins":{{"ralph-loop@ralph":{is_on}}}}}"#);
-        scratch.file("home/.claude/settings.json", &switch(true));
-        assert_eq!(sources(&env, &project), [hooks.clone()]);
+        scratch.file("home/.claude/settings.json", switch(true));
+        assert_eq!(sources(&env, &project), std::slice::from_ref(&hooks));
         let shared = scratch.file("app/.claude/settings.json", HOOK);
         assert_eq!(sources(&env, &project), [shared, hooks]);
-        scratch.file("app/.claude/settings.json", &switch(false));
+        scratch.file("app/.claude/settings.json", switch(false));
         assert!(sources(&env, &project).is_empty());
     }
 

@@ -105,7 +105,8 @@ impl Registrations {
             let told =
                 format!(r#"{}echo '{{"systemMessage":"{NOT_IN_PATH}"}}'"#, unless_found(hook));
             let entry = Entry { kind: "command", command: told, timeout: 10, on_failure: None };
-            registrations.groups.push((event, Group { matcher: Some("startup"), hooks: [entry] }));
+            let group = Group { matcher: Some("startup"), hooks: [entry] };
+            registrations.groups.insert(0, (event, group));
         }
         registrations
     }

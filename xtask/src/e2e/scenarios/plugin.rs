@@ -13,12 +13,12 @@ use crate::{plugin, run};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("plugin-comes-works-and-goes", &["ralph-pre-tool", "ralph-on-stop"], whole_life)
-        .needing((2, 1, 325), NOT_TRIED),
+        .needing((2, 1, 101), UNKNOWN_EVENT),
     Scenario::new("plugin-without-binaries-says-so-once", &[], no_binaries)
-        .needing((2, 1, 325), NOT_TRIED),
+        .needing((2, 1, 101), UNKNOWN_EVENT),
 ];
 
-pub(super) const NOT_TRIED: &str = "the plugin is made for newer clients";
+pub(super) const UNKNOWN_EVENT: &str = "one unknown event switches every hook of the plugin off";
 
 /// The plugin with this stage's hooks inside, in a marketplace; the settings register none any more.
 pub(super) fn built(stage: &Stage<'_>) -> Result<Utf8PathBuf> {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use scripted_model::{Answer, Script};
 use serde_json::Value;
 
-use super::plugin::{NOT_TRIED, built};
+use super::plugin::{UNKNOWN_EVENT, built};
 use super::test_runs::failing_test;
 use crate::e2e::expect;
 use crate::e2e::scenario::Scenario;
@@ -15,9 +15,9 @@ const HOOKS: &[&str] = &["ralph-post-tool", "ralph-on-stop"];
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("orchestrator-skill-reaches-verified-done", HOOKS, orchestrator)
-        .needing((2, 1, 325), NOT_TRIED),
+        .needing((2, 1, 101), UNKNOWN_EVENT),
     Scenario::new("loop-skill-reaches-verified-done", HOOKS, rounds)
-        .needing((2, 1, 325), NOT_TRIED),
+        .needing((2, 1, 101), UNKNOWN_EVENT),
 ];
 
 fn says(words: &str) -> Answer {
@@ -75,9 +75,9 @@ fn orchestrator(stage: &mut Stage<'_>) -> Result<()> {
     expect::contains(&run.told(12)?, "verified: ")?;
     let state = fs_err::read_to_string(stage.session_state()?.orchestrator())?;
     let state: Value = serde_json::from_str(&state)?;
-    expect::same("verified_done", &state["verified_done"], &Value::Bool(true))?;
-    expect::same("the phase", &state["phase"], &Value::from("retrospective"))?;
-    let conditions = state["conditions"].as_object().into_iter().flatten();
+    expect::same("verified_done", &state.get("verified_done"), &Some(&Value::Bool(true)))?;
+    expect::same("the phase", &state.get("phase"), &Some(&Value::from("retrospective")))?;
+    let conditions = state.get("conditions").and_then(Value::as_object).into_iter().flatten();
     let met = conditions.filter(|(_, value)| **value == Value::Bool(true)).count();
     expect::same("conditions that are met", &met, &9)?;
     ended_free(stage, 1)
@@ -106,8 +106,8 @@ fn rounds(stage: &mut Stage<'_>) -> Result<()> {
     expect::contains(&run.told(9)?, "verified: ")?;
     let state = fs_err::read_to_string(stage.session_state()?.loop_state())?;
     let state: Value = serde_json::from_str(&state)?;
-    expect::same("verified_done", &state["verified_done"], &Value::Bool(true))?;
-    expect::same("the rounds", &state["iteration"], &Value::from(2))?;
+    expect::same("verified_done", &state.get("verified_done"), &Some(&Value::Bool(true)))?;
+    expect::same("the rounds", &state.get("iteration"), &Some(&Value::from(2)))?;
     ended_free(stage, 1)
 }
 
@@ -116,6 +116,6 @@ fn ended_free(stage: &Stage<'_>, blocks: usize) -> Result<()> {
     expect::same("blocks in the journal", &stage.journal("stop_blocked").len(), &blocks)?;
     let allowed = stage.journal("stop_allowed");
     let last = allowed.last().cloned().unwrap_or_default();
-    expect::same("the last status", &last["status"], &Value::from("allowed"))?;
+    expect::same("the last status", &last.get("status"), &Some(&Value::from("allowed")))?;
     expect::that(last.get("note").is_none(), "nothing was let go")
 }

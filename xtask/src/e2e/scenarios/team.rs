@@ -13,8 +13,9 @@ use crate::e2e::stage::Stage;
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("team-settings-find-the-hooks-in-path", &["ralph-pre-tool"], with_hooks),
     Scenario::new("team-settings-tell-who-lacks-the-hooks", &[], without_hooks)
-        .needing((2, 1, 325), "it does not show what a hook says at the start"),
-    Scenario::new("strict-team-settings-refuse-who-lacks-the-hooks", &[], strict),
+        .needing((2, 0, 77), "it does not show what a hook says at the start"),
+    Scenario::new("strict-team-settings-refuse-who-lacks-the-hooks", &[], strict)
+        .needing((2, 0, 77), "a refused prompt is not explained in print mode"),
 ];
 
 /// Commits such settings; the hooks are in the folder that is returned.
