@@ -87,6 +87,49 @@ fn strict_and_local_do_what_they_say() {
 }
 
 #[test]
+fn settings_of_a_team_find_the_hooks_in_path_or_say_how_to_get_them() {
+    let machine = Machine::new("echo 2.1.325");
+    machine.run(&["install", "--team", "--user"]).ended(2);
+    let answers = |event: &str| {
+        let settings = machine.settings(SHARED);
+        let command =
+            settings["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap().to_owned();
+        let found = format!("{}:/usr/bin:/bin", machine.scratch.path("unpacked"));
+        ["/usr/bin:/bin", &found].map(|path| {
+            let mut shell = program("/bin/sh", &machine.scratch.path("home"));
+            let output = shell.args(["-c", &command]).env("PATH", path).output().unwrap();
+            assert!(output.status.success() && output.stderr.is_empty(), "{event}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        })
+    };
+    for hook in HOOKS {
+        let says = format!("#!/bin/sh\necho from {hook}\n");
+        machine.scratch.script(&format!("unpacked/{hook}"), &says);
+    }
+    let how = "run `cargo xtask dist` in its sources";
+    machine.run(&["install", "--team"]).ended(0);
+    assert!(!machine.project.join(".claude/hooks").exists());
+    let shared = machine.scratch.read(SHARED);
+    assert!(!shared.contains(machine.scratch.root().as_str()), "{shared}");
+    for (event, hook) in [("PreToolUse", "ralph-pre-tool"), ("Stop", "ralph-on-stop")] {
+        assert_eq!(answers(event), [String::new(), format!("from {hook}\n")]);
+    }
+    let [missing, there] = answers("SessionStart");
+    assert!(missing.starts_with(r#"{"systemMessage":""#) && missing.contains(how), "{missing}");
+    assert_eq!(there, "");
+
+    machine.run(&["install", "--team", "--strict"]).ended(0);
+    for event in ["PreToolUse", "UserPromptSubmit"] {
+        let [missing, there] = answers(event);
+        let answer: serde_json::Value = serde_json::from_str(&missing).unwrap();
+        assert_eq!(answer["decision"], "block");
+        assert!(answer["reason"].as_str().unwrap().contains(how) && there.starts_with("from "));
+    }
+    machine.run(&["uninstall"]).ended(0);
+    assert!(!machine.project.join(".claude").exists());
+}
+
+#[test]
 fn ones_own_settings_are_where_the_client_has_them() {
     let machine = Machine::new("echo 2.1.325");
     machine.run(&["install", "--user"]).ended(0);

@@ -109,6 +109,44 @@ fn what_is_installed_already_is_not_passed_again() {
 }
 
 #[test]
+fn hooks_of_a_team_count_where_the_agent_finds_them() {
+    let stage = stage_with(&HOOKS);
+    run(&stage, "x", &["install", "--team", "--client-version", "2.1.325"], "2.1.325").ended(0);
+    stage.repo.commit_all("for everybody");
+    run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
+    // Another `ralph-loop` comes first, so our folder is not searched, and it has no hooks.
+    stage.repo.scratch().script("bin/ralph-loop", "#!/bin/sh\n");
+    run(&stage, DEFAULT, &[], "2.1.325").ended(0);
+    assert_eq!(events(&stage).len(), 10);
+}
+
+/// The plugin as the client has it after an installation for a person.
+fn enable_plugin(stage: &Stage) {
+    let scratch = stage.repo.scratch();
+    run(stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);
+    let hooks = stage.read(".claude/settings.json");
+    scratch.file("plugin/hooks/hooks.json", hooks);
+    run(stage, "x", &["uninstall"], "2.1.325").ended(0);
+    let folder = scratch.path("plugin");
+    let list = format!(r#"{{"plugins":{{"ralph-loop@ralph":[{{"installPath":"{folder}"}}]}}}}"#);
+    scratch.file("home/.claude/plugins/installed_plugins.json", list);
+    let settings = r#"{"enabledPlugins":{"ralph-loop@ralph":true}}"#;
+    scratch.file("home/.claude/settings.json", settings);
+}
+
+#[test]
+fn hooks_of_the_plugin_are_not_passed_again_and_not_installed_twice_in_silence() {
+    let stage = stage_with(&HOOKS);
+    enable_plugin(&stage);
+    run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
+    run(&stage, DEFAULT, &[], "2.1.325").ended(0);
+    assert!(!stage.note("arguments").contains("--settings"));
+    let install = ["install", "--client-version", "2.1.325"];
+    run(&stage, "x", &install, "2.1.325").ended(0).says("plugin/hooks/hooks.json registers the");
+    run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("the hooks are installed twice");
+}
+
+#[test]
 fn sources_that_the_client_does_not_read_do_not_count() {
     let stage = stage_with(&HOOKS);
     run(&stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);

@@ -8,11 +8,14 @@ mod guard;
 mod installation;
 mod kept_by_client;
 mod other_tools;
+mod plugin;
 mod prompt;
 mod reads;
 mod rollback;
 mod second_look;
+mod skills;
 mod stop;
+mod team;
 mod test_runs;
 mod whole_loop;
 
@@ -36,6 +39,9 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         kept_by_client::SCENARIOS,
         beside_a_run::SCENARIOS,
         second_look::SCENARIOS,
+        plugin::SCENARIOS,
+        skills::SCENARIOS,
+        team::SCENARIOS,
     ]
     .into_iter()
     .flatten()

@@ -18,6 +18,9 @@ use crate::run;
 /// Nothing that a scenario starts takes a quarter of this.
 const DEADLINE: Duration = Duration::from_secs(90);
 
+/// An address on loopback at which nobody answers.
+const NOBODY: &str = "http://127.0.0.1:9";
+
 /// What remains of a session, or of a whole run of the loop.
 pub(super) struct Run {
     pub(super) exit_code: Option<i32>,
@@ -127,7 +130,7 @@ impl Stage<'_> {
         Ok(texts.iter().map(|text| String::from_utf8_lossy(text)).collect())
     }
 
-    fn home(&self) -> Utf8PathBuf {
+    pub(super) fn home(&self) -> Utf8PathBuf {
         self.repo.scratch().path("home")
     }
 
@@ -149,8 +152,17 @@ impl Stage<'_> {
         format!("{}:{path}", scratch.path("tools"))
     }
 
+    /// What the client prints when it is asked something that needs no model; it must succeed.
+    pub(super) fn ask_client(&self, args: &[&str]) -> Result<String> {
+        let (program, first) = self.client.command.split_first().context("no client")?;
+        let mut command = run::command(program);
+        command.args(first).args(args);
+        self.surround(&mut command, NOBODY);
+        run::output(&mut command)
+    }
+
     /// Runs a program that talks to the scripted model until it ends by itself.
-    fn watch(
+    pub(super) fn watch(
         &mut self,
         mut command: Command,
         script: Script,
