@@ -1,5 +1,6 @@
 //! All scenarios, by what they prove.
 
+mod agent_tools;
 mod beside_a_run;
 mod client_facts;
 mod commit_messages;
@@ -34,6 +35,7 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         cut_short::SCENARIOS,
         kept_by_client::SCENARIOS,
         beside_a_run::SCENARIOS,
+        agent_tools::SCENARIOS,
     ]
     .into_iter()
     .flatten()
