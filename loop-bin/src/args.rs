@@ -10,9 +10,10 @@ use ralph_project::config::{Config, Flag, KEYS, Key, Kind};
 use toml::Value;
 
 use crate::exit::Failure;
+use crate::terminal::say;
 use crate::{
-    attempts, clean, complete, demo, doctor, explain, init, install, report, request_merge, retry,
-    run, show_config, status, stop, stories, tell, undo, verified,
+    attempts, clean, complete, demo, doctor, explain, init, install, mcp, report, request_merge,
+    retry, run, show_config, status, stop, stories, tell, undo, verified,
 };
 
 const PLAN_FILE: &str = "plan-file";
@@ -68,6 +69,8 @@ enum Request {
     Complete(complete::Complete),
     Verified(verified::Verified),
     RequestMerge(request_merge::RequestMerge),
+    /// Serve the agent's tools over MCP on stdin and stdout (for the agent's client)
+    Mcp,
     /// Run three demo stories, one with a failing test, in a temporary project
     Demo,
 }
@@ -102,11 +105,18 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Retry(retry) => retry.run(env),
         Request::Clean(clean) => clean.run(env),
         Request::Undo(undo) => undo.run(env),
-        Request::Complete(complete) => complete.run(env),
-        Request::Verified(verified) => verified.run(env),
-        Request::RequestMerge(request) => request.run(env),
+        Request::Complete(complete) => said(complete.answer(env, &|| false)),
+        Request::Verified(verified) => said(verified.answer(env, &|| false)),
+        Request::RequestMerge(request) => said(request.answer(env)),
+        Request::Mcp => mcp::run(env),
         Request::Demo => demo::run(env),
     }
+}
+
+/// Prints what a command has to say.
+fn said(answer: Result<String, Failure>) -> Result<ExitCode, Failure> {
+    say(answer?);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The whole command line; the documentation is made from it.

@@ -19,6 +19,7 @@ mod init;
 mod install;
 mod landing;
 mod lifecycle;
+mod mcp;
 mod morning;
 mod plan_choice;
 mod report;

@@ -30,6 +30,12 @@ const BUDGETED: ClientVersion = ClientVersion::new(2, 0, 77);
 /// Its option for what it may spend.
 const BUDGET: &str = "--max-budget-usd";
 
+/// Its option to use those servers only that it is given.
+const STRICT_SERVERS: &str = "--strict-mcp-config";
+
+/// The name under which the agent finds our tools.
+const OUR_SERVER: &str = "ralph";
+
 /// The file in which the client keeps what it knows of each folder.
 const FILE: &str = ".claude.json";
 
@@ -95,7 +101,19 @@ impl ClientOptions {
         if !config.workspace.in_place {
             findings.extend(options.take_kept(env, project, &client));
         }
+        if config.agent.mcp && !client.has(STRICT_SERVERS) {
+            options.offer_tools();
+        }
         (options, findings)
+    }
+
+    /// Our own tools, unless the user has a server of that name.
+    fn offer_tools(&mut self) {
+        let program = std::env::current_exe().ok();
+        if let Some(program) = program.as_ref().and_then(|program| program.to_str()) {
+            let server = json!({"command": program, "args": ["mcp"]});
+            self.servers.entry(OUR_SERVER).or_insert(server);
+        }
     }
 
     /// Takes over what the client keeps for the project's folder, and does not find from a copy: MCP
@@ -111,7 +129,7 @@ impl ClientOptions {
             kept.take_permissions(project.root());
         }
         kept.take_memory(env, &folders);
-        if !client.has("--strict-mcp-config") {
+        if !client.has(STRICT_SERVERS) {
             self.servers = kept.servers;
         }
         if client.has("--settings") && !kept.settings.is_empty() {

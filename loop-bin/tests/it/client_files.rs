@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 use test_support::fixtures;
 
-use crate::stage::{Ran, Stage};
+use crate::stage::{LOOP, Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const CLIENT: &str = "claude -p";
@@ -44,14 +44,16 @@ fn servers_that_were_added_for_the_project_are_passed() {
     let arguments = stage.note("arguments");
     let file = arguments.lines().find_map(|word| word.strip_prefix("--mcp-config=")).unwrap();
     let passed: Value = serde_json::from_str(&fs_err::read_to_string(file).unwrap()).unwrap();
-    assert_eq!(passed, json!({"mcpServers": {"mine": servers["mine"]}}));
+    let ours = json!({"command": LOOP, "args": ["mcp"]});
+    assert_eq!(passed, json!({"mcpServers": {"mine": servers["mine"], "ralph": ours}}));
     assert_eq!(fs_err::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
 fn nothing_is_passed_where_the_client_finds_it_itself() {
     let servers = json!({"mcpServers": {"mine": {"command": "serve"}}});
-    for (agent, args) in [(CLIENT, &["--in-place"][..]), ("claude --strict-mcp-config -p", &[])] {
+    let in_place = ["--in-place", "--agent-mcp=false"];
+    for (agent, args) in [(CLIENT, &in_place[..]), ("claude --strict-mcp-config -p", &[])] {
         let stage = stage(servers.clone());
         run(&stage, agent, args).ended(0);
         assert!(!stage.note("arguments").contains("--mcp-config="), "{agent}");

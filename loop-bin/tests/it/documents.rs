@@ -6,7 +6,7 @@ use test_support::{fixtures, program};
 
 use crate::stage::LOOP;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "init",
     "install",
     "uninstall",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 19] = [
     "complete",
     "verified",
     "request-merge",
+    "mcp",
     "demo",
 ];
 

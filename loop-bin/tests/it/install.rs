@@ -59,7 +59,7 @@ fn the_hooks_beside_the_loop_are_copied_registered_and_taken_out_again() {
     assert!(!machine.project.join(".claude/hooks").exists());
 
     machine.run(&["install"]).ended(0).says("write ");
-    assert_eq!(events(&machine.settings(SHARED)), 10);
+    assert_eq!(events(&machine.settings(SHARED)), 13);
     for hook in HOOKS {
         let copied = machine.scratch.read(&format!("a project/.claude/hooks/{hook}"));
         assert!(copied.contains(hook), "{copied}");
@@ -133,7 +133,7 @@ fn settings_of_a_team_find_the_hooks_in_path_or_say_how_to_get_them() {
 fn ones_own_settings_are_where_the_client_has_them() {
     let machine = Machine::new("echo 2.1.325");
     machine.run(&["install", "--user"]).ended(0);
-    assert_eq!(events(&machine.settings("home/.claude/settings.json")), 10);
+    assert_eq!(events(&machine.settings("home/.claude/settings.json")), 13);
     let folder = machine.scratch.path("other/configuration");
     let mut command = machine.command(&["install", "--user"]);
     Ran::from(command.env("CLAUDE_CONFIG_DIR", &folder).output().unwrap()).ended(0);
@@ -149,9 +149,9 @@ fn ones_own_settings_are_where_the_client_has_them() {
 fn events_that_the_client_does_not_know_are_left_out_and_named() {
     let machine = Machine::new("echo 2.0.77");
     machine.run(&["install"]).ended(0).says("skipped: TaskCompleted (needs client");
-    assert_eq!(events(&machine.settings(SHARED)), 7);
-    machine.run(&["install", "--client-version", "2.1.325"]).ended(0);
     assert_eq!(events(&machine.settings(SHARED)), 10);
+    machine.run(&["install", "--client-version", "2.1.325"]).ended(0);
+    assert_eq!(events(&machine.settings(SHARED)), 13);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A session reaches `verified_done` without writing a file by hand, and not by false claims.
 
-use crate::stage::Stage;
+use crate::stage::{Ran, Stage};
 
 const SESSION: &str = "s-1";
 
@@ -16,7 +16,7 @@ const CONDITIONS: [&str; 9] = [
     "retrospective_done",
 ];
 
-fn verified(stage: &Stage, args: &[&str]) -> crate::stage::Ran {
+fn verified(stage: &Stage, args: &[&str]) -> Ran {
     stage.run(&[&["verified", "--session", SESSION], args].concat())
 }
 
@@ -71,6 +71,9 @@ fn sessions_and_files_that_make_no_sense_are_refused() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.run(&["verified", "--done"]).ended(2).says("which session?");
     stage.run(&["verified", "--session", "../x", "--done"]).ended(2);
+    let mut other = stage.command(&["verified", "--session", SESSION, "--done"]);
+    let other: Ran = other.env("CLAUDE_CODE_SESSION_ID", "s-2").output().unwrap().into();
+    other.ended(2).says("session s-1 is not yours, so nothing was recorded; yours is s-2");
     stage.repo.write(".ralph/state/s-1/orchestrator.json", "{\"verified_done\":");
     verified(&stage, &["--done"]).ended(1).says("is damaged");
     assert_eq!(stage.read(".ralph/state/s-1/orchestrator.json"), "{\"verified_done\":");

@@ -1,5 +1,6 @@
 //! All scenarios, by what they prove.
 
+mod agent_tools;
 mod beside_a_run;
 mod client_facts;
 mod commit_messages;
@@ -42,6 +43,7 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         plugin::SCENARIOS,
         skills::SCENARIOS,
         team::SCENARIOS,
+        agent_tools::SCENARIOS,
     ]
     .into_iter()
     .flatten()

@@ -28,6 +28,8 @@ pub(super) struct Run {
     pub(super) stdout: String,
     /// The requests of the main conversation and of subagents.
     pub(super) requests: Vec<Request>,
+    /// All requests, side questions and summaries too.
+    pub(super) asked: Vec<Request>,
     /// How many processes were still there afterwards.
     pub(super) left_behind: usize,
 }
@@ -66,15 +68,24 @@ impl Stage<'_> {
         script: Script,
         variables: &[(&str, &str)],
     ) -> Result<Run> {
-        let mut command = self.client_command(prompt)?;
-        command.envs(variables.iter().copied());
-        self.watch(command, script, None)
+        self.run_as(variables, &[], prompt, script)
     }
 
     /// The same with further arguments of the client.
     pub(super) fn run_given(&mut self, args: &[&str], prompt: &str, script: Script) -> Result<Run> {
+        self.run_as(&[], args, prompt, script)
+    }
+
+    /// The same with both.
+    pub(super) fn run_as(
+        &mut self,
+        variables: &[(&str, &str)],
+        args: &[&str],
+        prompt: &str,
+        script: Script,
+    ) -> Result<Run> {
         let mut command = self.client_command(prompt)?;
-        command.args(args);
+        command.args(args).envs(variables.iter().copied());
         self.watch(command, script, None)
     }
 
@@ -176,7 +187,8 @@ impl Stage<'_> {
         let stdout = ended.as_ref().map(|(_, stdout)| stdout.as_str()).unwrap_or_default();
         self.keep(stdout, &model.requests())?;
         let (exit_code, stdout) = ended?;
-        Ok(Run { exit_code, stdout, requests: model.conversation(), left_behind })
+        let (requests, asked) = (model.conversation(), model.requests());
+        Ok(Run { exit_code, stdout, requests, asked, left_behind })
     }
 
     /// The environment of a machine on which nothing was ever set, but for the model's address and

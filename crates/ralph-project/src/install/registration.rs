@@ -23,8 +23,11 @@ const GUARDED: Option<&str> = Some("Bash|Edit|MultiEdit|Write|NotebookEdit");
 const RECORDED: Option<&str> = Some("Bash|Read|Edit|MultiEdit|Write|NotebookEdit");
 
 /// The versions were found by comparing the event lists of the packages on the registry.
-const TABLE: [Row; 10] = [
+const TABLE: [Row; 13] = [
     ("UserPromptSubmit", ClientVersion::new(1, 0, 53), "ralph-pre-prompt", None, 10),
+    ("SessionStart", ClientVersion::new(1, 0, 62), "ralph-pre-prompt", None, 10),
+    ("SubagentStart", ClientVersion::new(2, 0, 44), "ralph-pre-prompt", None, 10),
+    ("PreCompact", ClientVersion::new(1, 0, 48), "ralph-pre-prompt", None, 10),
     ("PreToolUse", ClientVersion::new(1, 0, 23), "ralph-pre-tool", GUARDED, 10),
     ("PostToolUse", ClientVersion::new(1, 0, 23), "ralph-post-tool", RECORDED, 120),
     ("PostToolUseFailure", ClientVersion::new(2, 0, 56), "ralph-post-tool", Some("Bash"), 120),
@@ -178,6 +181,16 @@ mod tests {
         check("2.1.78", &[]);
         check("2.1.63", &["StopFailure"]);
         check("2.0.77", &["StopFailure", "TaskCompleted", "TeammateIdle"]);
+        check(
+            "2.0.42",
+            &[
+                "SubagentStart",
+                "PostToolUseFailure",
+                "StopFailure",
+                "TaskCompleted",
+                "TeammateIdle",
+            ],
+        );
         check("2.0.55", &["PostToolUseFailure", "StopFailure", "TaskCompleted", "TeammateIdle"]);
     }
 
