@@ -102,17 +102,20 @@ impl ClientOptions {
             findings.extend(options.take_kept(env, project, &client));
         }
         if config.agent.mcp && !client.has(STRICT_SERVERS) {
-            options.offer_tools();
+            options.offer_tools(env, project);
         }
         (options, findings)
     }
 
-    /// Our own tools, unless the user has a server of that name.
-    fn offer_tools(&mut self) {
+    /// Our own tools, unless the user has added a server of that name for the project.
+    fn offer_tools(&mut self, env: &Env, project: &Project) {
+        let entry = entry(env, &folders_of(project)).unwrap_or_default();
+        let is_taken = entry.get("mcpServers").is_some_and(|kept| kept.get(OUR_SERVER).is_some());
         let program = std::env::current_exe().ok();
-        if let Some(program) = program.as_ref().and_then(|program| program.to_str()) {
+        let program = program.as_ref().and_then(|program| program.to_str());
+        if let Some(program) = program.filter(|_| !is_taken) {
             let server = json!({"command": program, "args": ["mcp"]});
-            self.servers.entry(OUR_SERVER).or_insert(server);
+            self.servers.insert(OUR_SERVER.to_owned(), server);
         }
     }
 

@@ -13,7 +13,8 @@ use crate::e2e::stage::{SESSION, Stage};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("prompt-with-context", &["ralph-pre-prompt"], context),
-    Scenario::new("context-where-it-gets-lost", &["ralph-pre-prompt"], reminders),
+    Scenario::new("context-where-it-gets-lost", &["ralph-pre-prompt"], reminders)
+        .needing((2, 0, 44), "a subagent starts without an event"),
 ];
 
 fn context(stage: &mut Stage<'_>) -> Result<()> {
@@ -75,5 +76,8 @@ fn reminders(stage: &mut Stage<'_>) -> Result<()> {
     expect::contains(&asked, "Keep in the summary: the current story is US-001")?;
     expect::contains(&asked, "never divide by zero")?;
     let run = stage.run_as(&of_run, &resumed, "go on", Script::default())?;
-    expect::contains(&run.told(0)?, start)
+    // What was said before is gone, but for the summary; some clients put this before their own words.
+    let said = run.requests.first().map(|request| request.body.to_string()).unwrap_or_default();
+    expect::that(!said.contains("count the files"), "the conversation was compacted")?;
+    expect::that(said.contains(&start.replace('\n', "\\n")), "the agent is reminded")
 }
