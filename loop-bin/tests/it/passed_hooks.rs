@@ -117,7 +117,7 @@ fn hooks_of_a_team_count_where_the_agent_finds_them() {
     // Another `ralph-loop` comes first, so our folder is not searched, and it has no hooks.
     stage.repo.scratch().script("bin/ralph-loop", "#!/bin/sh\n");
     run(&stage, DEFAULT, &[], "2.1.325").ended(0);
-    assert_eq!(events(&stage).len(), 10);
+    assert_eq!(events(&stage).len(), 13);
 }
 
 /// The plugin as the client has it after an installation for a person.
