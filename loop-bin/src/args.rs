@@ -2,6 +2,7 @@
 //!
 //! The flags are made from [`KEYS`], so that a flag without a variable and a key cannot exist.
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand};
@@ -10,6 +11,7 @@ use ralph_project::config::{Config, Flag, KEYS, Key, Kind};
 use toml::Value;
 
 use crate::exit::Failure;
+use crate::signals::Interrupts;
 use crate::terminal::say;
 use crate::{
     attempts, clean, complete, demo, doctor, explain, init, install, mcp, report, request_merge,
@@ -105,12 +107,18 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Retry(retry) => retry.run(env),
         Request::Clean(clean) => clean.run(env),
         Request::Undo(undo) => undo.run(env),
-        Request::Complete(complete) => said(complete.answer(env, &|| false)),
-        Request::Verified(verified) => said(verified.answer(env, &|| false)),
+        Request::Complete(complete) => said(complete.answer(env, &until_asked_to_end()?)),
+        Request::Verified(verified) => said(verified.answer(env, &until_asked_to_end()?)),
         Request::RequestMerge(request) => said(request.answer(env)),
         Request::Mcp => mcp::run(env),
         Request::Demo => demo::run(env),
     }
+}
+
+/// Whether a signal asks for the end: checks that run end with us.
+fn until_asked_to_end() -> io::Result<impl Fn() -> bool> {
+    let interrupts = Interrupts::listen()?;
+    Ok(move || interrupts.signal().is_some())
 }
 
 /// Prints what a command has to say.

@@ -115,6 +115,9 @@ impl Verified {
             write_state(file, &state)?;
             lines.push(format!("{}{file}", if self.done { "verified: " } else { "recorded in " }));
         }
+        if self.done && config.verify.commands.is_empty() {
+            lines.push("unchecked: there are no [verify] commands, so your word counts".to_owned());
+        }
         Ok(lines.join("\n"))
     }
 
@@ -158,13 +161,13 @@ impl Verified {
             Verification::Loop => said.of_loop(state, last.as_ref()),
             Verification::Orchestrator => said.of_orchestrator(state, last.as_ref()),
         };
-        recorded.map_err(Failure::because)
+        recorded.map_err(|why| Failure::because(format!("{why} ({file})")))
     }
 
     fn begin(&self, kind: Verification, project: &Project, id: &Id) -> Result<String, Failure> {
         let state = project.state().unwrap_or_else(|| project.own_state());
         let file = kind.file(&state.session(id));
-        if file.exists() {
+        if file.is_file() && is_unfinished(&file) {
             return Err(Failure::because(format!(
                 "this session has begun already, in {file}; go on with it, or delete that file"
             )));
@@ -178,4 +181,11 @@ impl Verified {
         write_state(&file, &begun)?;
         Ok(format!("begun in {file}; the session is held until `ralph-loop verified --done`"))
     }
+}
+
+/// Whether a session is held by this file: what is damaged or verified holds nobody.
+fn is_unfinished(file: &Utf8PathBuf) -> bool {
+    let state: Option<Value> =
+        state::read_text(file).ok().and_then(|t| serde_json::from_str(&t).ok());
+    state.is_some_and(|state| state.get("verified_done") != Some(&Value::Bool(true)))
 }

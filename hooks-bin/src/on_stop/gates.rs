@@ -40,7 +40,7 @@ pub(super) fn judge(session: &Session<'_>) -> Judged {
         judged.unmet.extend(review::judge(session));
     }
     // Git is asked last and only if its answer is needed: a process costs more than all the rest.
-    if is_orchestrated {
+    if is_orchestrated && !session.call.is_of_our_loop() {
         judged.unmet.extend(gate::uncommitted(&changed(session)));
     } else if !judged.unmet.is_empty() && session.is_bound() {
         judged.advice.extend(gate::uncommitted_advice(&changed(session)));

@@ -119,6 +119,10 @@ fn uncommitted_changes_hold_an_orchestrated_session_and_are_advice_otherwise() {
 
     stage.state("s1", "loop.json", r#"{"verified_done":true}"#);
     stage.state("s1", "orchestrator.json", r#"{"verified_done":true}"#);
+    assert_eq!(stage.stop("s1", false), None, "our loop commits what its agents leave");
+    let stage = Stage::new();
+    stage.write("new.txt", "x");
+    stage.state("s1", "orchestrator.json", r#"{"verified_done":true}"#);
     let reason = stage.stop("s1", false).unwrap();
     assert_eq!(
         reason,
