@@ -15,7 +15,7 @@ use ralph_project::under_way::Attempt;
 use super::begin::start_of;
 use super::check::Passed;
 use crate::exit::Failure;
-use crate::git_output::{listed, paths};
+use crate::git_output::{RAW, differences, listed};
 use crate::run::Run;
 use crate::run::decide::{NotLanded, WorkEnd};
 use crate::terminal::{Tone, counted};
@@ -113,16 +113,12 @@ impl Run {
 
     /// The files of a tree that were added to another one, or whose text is new.
     fn written_since(&self, base: &str, tree: &str) -> Result<Vec<PathBuf>, Failure> {
-        let found = ["diff-tree", "-r", "-z", "--name-only", "--find-renames", "--diff-filter=AM"];
-        let found = [&found[..], &["--ignore-submodules", base, tree]].concat();
-        let git = self.workspace.git();
-        let found = paths(&git.run(&found)?);
-        let text_of = |commit: &str, path: &PathBuf| {
-            let name = format!("{commit}:{}", path.display());
-            git.line(&["rev-parse", "--quiet", "--verify", &name]).ok()
-        };
-        let is_new = |path: &PathBuf| text_of(base, path) != text_of(tree, path);
-        Ok(found.into_iter().filter(is_new).collect())
+        // What was moved as it is has no new text.
+        let wanted = ["--find-renames", "--diff-filter=AM", "--ignore-submodules", base, tree];
+        let args = [&["diff-tree", "-r"], &RAW[..], &wanted].concat();
+        let found = differences(&self.workspace.git().run(&args)?);
+        let written = found.into_iter().filter(|one| one.old.id != one.new.id);
+        Ok(written.map(|one| one.path).collect())
     }
 
     /// Runs the checks that run tests, with everything but the story's tests as it was before.
