@@ -44,8 +44,8 @@ const TABLE: [Row; 13] = [
 pub const NOT_IN_PATH: &str = "The hooks of Ralph are not in PATH: run `cargo xtask dist` in its \
      sources and add the folder target/dist to PATH.";
 
-/// The event at which that is said: once a session, and the first client that knows it.
-const TOLD_AT: (&str, ClientVersion) = ("SessionStart", ClientVersion::new(1, 0, 62));
+/// The event at which that is said, by clients that know it: once a session.
+const TOLD_AT: &str = "SessionStart";
 
 /// Events at which a strict registration refuses where the hook is missing.
 const REFUSED_AT: [&str; 2] = ["UserPromptSubmit", "PreToolUse"];
@@ -102,14 +102,13 @@ impl Registrations {
             let otherwise = if refuses { &refusal } else { "exit 0" };
             format!("{}{otherwise}; exec {hook}", unless_found(hook))
         });
-        let (event, since) = TOLD_AT;
-        if since <= client {
+        if registrations.events().contains(&TOLD_AT) {
             let [hook, ..] = HOOK_NAMES;
             let told =
                 format!(r#"{}echo '{{"systemMessage":"{NOT_IN_PATH}"}}'"#, unless_found(hook));
             let entry = Entry { kind: "command", command: told, timeout: 10, on_failure: None };
             let group = Group { matcher: Some("startup"), hooks: [entry] };
-            registrations.groups.insert(0, (event, group));
+            registrations.groups.insert(0, (TOLD_AT, group));
         }
         registrations
     }
