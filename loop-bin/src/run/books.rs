@@ -321,19 +321,6 @@ impl Books {
         Ok(())
     }
 
-    /// What a worker has written and not committed waits with what the run itself has written.
-    pub(crate) fn take_pending(&self, worker: &RunDir) -> io::Result<()> {
-        let never = Cap { above: u64::MAX, keep_lines: 0 };
-        let theirs = [worker.progress_pending(), worker.lessons()];
-        for (own, theirs) in self.appended.iter().zip(theirs) {
-            if let Ok(text) = fs_err::read(&theirs) {
-                state::append_capped(&own.pending, &text, never)?;
-                state::remove_if_there(&theirs)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Makes a change in the user's own file, where git does not have the plan.
     pub(crate) fn mark_on_disk(
         &self,

@@ -60,6 +60,7 @@ mod user_work_survives;
 mod verified;
 mod view;
 mod waiting_work;
+mod workers;
 
 use std::process::Output;
 

@@ -242,15 +242,7 @@ impl Counters {
                 *self.handovers.entry(story.to_owned()).or_default() += 1;
                 kept(Outcome::Handoff, &why, Then::GoOn)
             }
-            // Nobody's fault, the first time.
-            WorkEnd::Conflict(why) if !self.whole().conflicts.contains_key(story) => {
-                *self.conflicts.entry(story.to_owned()).or_default() += 1;
-                self.iteration = self.iteration.saturating_sub(1);
-                kept(Outcome::Failed, &why, Then::GoOn)
-            }
-            WorkEnd::Conflict(why) => {
-                Next::Discard(self.fail(Outcome::Failed, why, story, limits), Then::GoOn)
-            }
+            WorkEnd::Conflict(why) => Next::Discard(self.conflict(why, story, limits), Then::GoOn),
             WorkEnd::Failed(outcome, why) => {
                 let kept = self.fail(outcome, why.clone(), story, limits);
                 let is_last = self.attempts_at(story) >= limits.attempts_per_story.max(1);
@@ -290,6 +282,16 @@ impl Counters {
                 kept(Outcome::Interrupted, &why, Then::End(Finish::Error(why.clone())))
             }
         }
+    }
+
+    /// Work that does not fit what others landed meanwhile: nobody's fault, the first time.
+    fn conflict(&mut self, why: String, story: &str, limits: &Limits) -> Discarding {
+        if self.whole().conflicts.contains_key(story) {
+            return self.fail(Outcome::Failed, why, story, limits);
+        }
+        self.conflicts.insert(story.to_owned(), 1);
+        self.iteration = self.iteration.saturating_sub(1);
+        Discarding::new(Outcome::Failed, &why)
     }
 
     /// Counts another failed attempt.

@@ -2,7 +2,7 @@
 
 use ralph_base::state::run_and_worker;
 use ralph_base::state::{self, StateDir};
-use ralph_core::plan::{self, Format, Next};
+use ralph_core::plan::{self, Format, Next, Plan};
 use ralph_project::loop_progress::LoopProgress;
 
 use super::LiveAgent;
@@ -37,39 +37,11 @@ impl Run {
             return Ok(Choice::Finish(Finish::Complete));
         }
         let choosing = self.lock_for_choosing()?;
-        self.look_at_others()?;
-        // Before the plan is read: what lands meanwhile was taken then.
-        let before = std::mem::take(&mut self.others.taken);
-        let (tip, is_followed) = self.target.look_again()?;
-        let plan = self.books.load_at(tip.as_deref(), is_followed)?;
-        self.look_at_others()?;
-        self.others.taken.extend(before);
-        let passed_over = self.passed_over();
-        self.look_for_changes(&plan);
-        self.show_position(&plan);
-        if self.others.pause.is_some() {
-            return Ok(Choice::Wait);
-        }
-        let story = match plan.next_story(&passed_over) {
-            Next::Story(story) => {
-                self.preferred(&plan, &passed_over).unwrap_or_else(|| story.id.clone())
-            }
-            Next::Complete => return self.leave_plan(None),
-            // What they end may be what the rest waits for.
-            Next::Stuck { .. } if !self.others.taken.is_empty() => {
-                return if self.is_stop_requested()? {
-                    Ok(Choice::Finish(Finish::Stopped))
-                } else {
-                    Ok(Choice::Wait)
-                };
-            }
-            Next::Stuck { waiting, blocked } => {
-                return self.leave_plan(Some(stuck(&waiting, &blocked)));
-            }
+        let (plan, tip) = self.see_plan()?;
+        let story = match self.next_story(&plan)? {
+            Choice::Story(story) => story,
+            other => return Ok(other),
         };
-        if self.is_stop_requested()? {
-            return Ok(Choice::Finish(Finish::Stopped));
-        }
         log::info!("chosen: {story}");
         let done = self.record.counters.attempts_at(&story);
         let config = &self.context.config;
@@ -96,6 +68,42 @@ impl Run {
         self.record.story = Some(story.clone());
         self.save();
         Ok(Choice::Story(story))
+    }
+
+    /// The plan as it is now, and the commit that it is of; what the other workers have is known before
+    /// and after, because what lands meanwhile was theirs.
+    fn see_plan(&mut self) -> Result<(Plan, Option<String>), Failure> {
+        self.look_at_others()?;
+        let before = std::mem::take(&mut self.others.taken);
+        let (tip, is_followed) = self.target.look_again()?;
+        let plan = self.books.load_at(tip.as_deref(), is_followed)?;
+        self.look_at_others()?;
+        self.others.taken.extend(before);
+        self.look_for_changes(&plan);
+        self.show_position(&plan);
+        Ok((plan, tip))
+    }
+
+    /// The next story, or why there is none.
+    fn next_story(&mut self, plan: &Plan) -> Result<Choice, Failure> {
+        let passed_over = self.passed_over();
+        let next = plan.next_story(&passed_over);
+        if next == Next::Complete {
+            return self.leave_plan(None);
+        }
+        let is_stuck = matches!(next, Next::Stuck { .. });
+        if let (Next::Stuck { waiting, blocked }, true) = (&next, self.others.taken.is_empty()) {
+            return self.leave_plan(Some(stuck(waiting, blocked)));
+        }
+        if self.is_stop_requested()? {
+            return Ok(Choice::Finish(Finish::Stopped));
+        }
+        // What others end may be what the rest waits for.
+        if is_stuck || self.others.pause.is_some() {
+            return Ok(Choice::Wait);
+        }
+        let story = self.preferred(plan, &passed_over);
+        Ok(story.map_or(Choice::Wait, Choice::Story))
     }
 
     /// Whether `ralph-loop stop` asked this run to end before its next story.

@@ -53,6 +53,7 @@ impl Run {
             ("RALPH_RUN".to_owned(), context.run.clone()),
             ("RALPH_ROOT".to_owned(), context.project.root().to_string()),
             (WORKSPACE.to_owned(), self.workspace.root().to_string()),
+            ("RALPH_STORY_FILE".to_owned(), context.state().current_story().into_string()),
             ("PLAN_PATH".to_owned(), self.workspace.shown_path(&self.books.plan).into_string()),
             (MAILBOX.to_owned(), context.run_dir.mailbox().into_string()),
         ];

@@ -19,6 +19,7 @@ use crate::agent;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
+use crate::landing::Target;
 use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
 use crate::run::decide::Counters;
@@ -28,8 +29,8 @@ use crate::run::{Run, RunRecord};
 use crate::saved;
 use crate::signals::Interrupts;
 use crate::terminal::View;
-use crate::workspace::Imported;
 use crate::workspace::in_place::ProtectedFiles;
+use crate::workspace::{Imported, Workspace};
 
 /// How long a worker that starts waits for one that lands.
 const LONGEST_LANDING: Duration = Duration::from_secs(3600);
@@ -60,16 +61,22 @@ pub(crate) fn held_by(held: &Held) -> String {
 /// What killed processes of an earlier run hold: locks and temporary files that nobody else owns.
 fn free_what_was_left(
     run_dir: &state::RunDir,
-    state_dir: &state::StateDir,
+    project: &Project,
     plan: &Utf8Path,
 ) -> Result<(), Failure> {
+    if let Some(worker) = project.worker() {
+        // The others are at work; only what is this worker's own is nobody's.
+        let index = format!("index-{}.lock", worker.as_str());
+        state::remove_if_there(run_dir.of_run().root().join(index))?;
+    }
     for entry in run_dir.root().read_dir_utf8().into_iter().flatten().flatten() {
         // Git's locks on our own index files.
         if entry.file_name().ends_with(".lock") {
             state::remove_if_there(entry.path())?;
         }
     }
-    for folder in [Some(run_dir.root()), Some(state_dir.root()), plan.parent()] {
+    let state = project.own_state().root();
+    for folder in [Some(run_dir.root()), Some(state), plan.parent()] {
         folder.map_or(Ok(()), state::remove_stale_temporaries)?;
     }
     Ok(())
@@ -158,12 +165,7 @@ fn start_as(
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, OURS)?;
     agent::adopt_orphans();
-    if let Some(worker) = project.worker() {
-        // The others are at work; only what is this worker's own is nobody's.
-        let index = format!("index-{}.lock", worker.as_str());
-        state::remove_if_there(run_dir.of_run().root().join(index))?;
-    }
-    free_what_was_left(&run_dir, project.own_state(), &path)?;
+    free_what_was_left(&run_dir, &project, &path)?;
     let found = find(&run_dir, &workspace.source)?;
     if found.attempt.is_none() {
         // What was copied here with the project is nobody's to go on with.
@@ -201,31 +203,50 @@ fn start_as(
     if let (Some(before), Some(_)) = (before, &context.part) {
         record.failed_before = before.failed_before;
     }
-    let mut run = Run {
-        record,
-        context,
-        books,
-        workspace,
-        target,
-        attempt: None,
-        waiting: None,
-        report: Report::default(),
-        agents: None,
-        imported: Imported::default(),
-        protected: ProtectedFiles::default(),
-        before: String::new(),
-        resumed: None,
-        target_trouble: None,
-        is_unlanded: false,
-        quota_streak: 0,
-        is_author_known: false,
-        is_costless: false,
-        checks_s: 0.0,
-        others: Others::default(),
-        landing,
-        _lock: lock,
-    };
+    let prepared = Prepared { books, workspace, target, record, landing, lock };
+    let mut run = prepared.run(context);
     run.look_at_others()?;
     run.recover(&found)?;
     Ok(run)
+}
+
+/// What a run begins with, besides what never changes in it.
+struct Prepared {
+    books: Books,
+    workspace: Workspace,
+    target: Target,
+    record: RunRecord,
+    landing: Option<Lock>,
+    lock: Lock,
+}
+
+impl Prepared {
+    /// A run that has done nothing yet.
+    fn run(self, context: Context) -> Run {
+        let Self { books, workspace, target, record, landing, lock } = self;
+        Run {
+            record,
+            context,
+            books,
+            workspace,
+            target,
+            attempt: None,
+            waiting: None,
+            report: Report::default(),
+            agents: None,
+            imported: Imported::default(),
+            protected: ProtectedFiles::default(),
+            before: String::new(),
+            resumed: None,
+            target_trouble: None,
+            is_unlanded: false,
+            quota_streak: 0,
+            is_author_known: false,
+            is_costless: false,
+            checks_s: 0.0,
+            others: Others::default(),
+            landing,
+            _lock: lock,
+        }
+    }
 }

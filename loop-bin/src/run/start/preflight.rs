@@ -86,10 +86,8 @@ fn preflight_of(env: &Env, project: Project, given: &[Flag]) -> Result<Preflight
         config.agent.command = agent::with_files_of(&here::folder()?, &config.agent.command);
     }
     let repo = Repo::open(project.root())?;
-    let mut run_dir = run_dir(&repo)?;
-    if let Some(worker) = project.worker() {
-        run_dir = run_dir.of_worker(worker);
-    }
+    let run_dir = run_dir(&repo)?;
+    let run_dir = project.worker().map_or(run_dir.clone(), |worker| run_dir.of_worker(worker));
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     let branch = match branch_name(&config, plan.as_ref(), &project)? {
         name if name.is_empty() => target_of_unfinished(&run_dir, &workspace.source)?,

@@ -9,10 +9,11 @@ mod part;
 mod process;
 mod worker;
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use ralph_base::fault;
-use ralph_base::state::{self, Id, RunDir};
+use ralph_base::state::{self, Cap, Id, RunDir};
 use ralph_project::config::Workers;
 use ralph_project::under_way::Attempt;
 
@@ -245,13 +246,27 @@ impl Run {
         self.save();
         for (name, record) in workers {
             let folder = run_dir.of_worker(&name);
-            self.books.take_pending(&folder)?;
+            take_pending(&run_dir, &folder)?;
             let counters = Counters { priced: record.counters.priced, ..Counters::default() };
             let finish = Some("folded".to_owned());
             RunRecord { counters, finish, story: None, pause: None, ..record }.save(&folder)?;
         }
         Ok(())
     }
+}
+
+/// What a worker has written and not committed waits with what the run itself has written.
+fn take_pending(run: &RunDir, worker: &RunDir) -> io::Result<()> {
+    let never = Cap { above: u64::MAX, keep_lines: 0 };
+    for (own, theirs) in
+        [(run.progress_pending(), worker.progress_pending()), (run.lessons(), worker.lessons())]
+    {
+        if let Ok(text) = fs_err::read(&theirs) {
+            state::append_capped(&own, &text, never)?;
+            state::remove_if_there(&theirs)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
