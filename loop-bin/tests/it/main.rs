@@ -54,6 +54,7 @@ mod status;
 mod stays_awake;
 mod talk_to_a_run;
 mod target;
+mod tutorial;
 mod undo;
 mod unusual_projects;
 mod user_work_survives;
