@@ -38,6 +38,7 @@ mod one_bad_act_costs_one_attempt;
 mod other_plans;
 mod outputs;
 mod passed_hooks;
+mod picture;
 mod plan_edits;
 mod planning;
 mod progress_words;
