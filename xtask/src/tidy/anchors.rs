@@ -1,6 +1,6 @@
 //! Links between documents lead somewhere, in the sources and in the site that `cargo xtask book` makes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use regex::Regex;
@@ -41,6 +41,26 @@ fn the_site_has_every_page_once_and_links_to_no_other_file() {
         }
         let outside = links(page).into_iter().filter(|(path, _)| !is_page(path));
         findings.extend(outside.map(|(path, _)| format!("{}: {path} is no page", page.path)));
+    }
+    report(findings);
+}
+
+#[test]
+fn named_links_are_defined_and_used() {
+    let used = Regex::new(r"\]\[([^\]\s]+)\]|\| \[([^\]]+)\] ").unwrap();
+    let defined = Regex::new(r"(?m)^\[([^\]]+)\]: http").unwrap();
+    let mut findings = Vec::new();
+    for file in files(&[".md"]) {
+        let text = without_code(&file.text);
+        let defined: BTreeSet<&str> =
+            defined.captures_iter(&text).filter_map(|c| Some(c.get(1)?.as_str())).collect();
+        let used = used.captures_iter(&text);
+        let used: BTreeSet<&str> =
+            used.filter_map(|c| Some(c.get(1).or(c.get(2))?.as_str())).collect();
+        if !defined.is_empty() {
+            let odd = defined.symmetric_difference(&used);
+            findings.extend(odd.map(|name| format!("{}: [{name}] is one-sided", file.path)));
+        }
     }
     report(findings);
 }
