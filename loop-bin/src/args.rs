@@ -210,6 +210,7 @@ fn heading(key: &Key) -> &'static str {
         "commit" => "Commits",
         "session" => "Sessions",
         "hooks" => "Lifecycle scripts",
+        "notify" => "Notifications",
         _ => "Guarding and rolling back",
     }
 }

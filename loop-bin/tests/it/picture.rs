@@ -72,7 +72,7 @@ fn drawn(lines: &[Vec<(u8, String)>]) -> String {
         let mut column = 0;
         for (colour, text) in line {
             let fill = COLOURS.iter().find(|(number, _)| number == colour);
-            let fill = fill.unwrap_or_else(|| panic!("no colour {colour}")).1;
+            let fill = fill.ok_or(colour).unwrap().1;
             let x = MARGIN + column * LETTER.0;
             let length = text.chars().count();
             column += length;
