@@ -73,6 +73,9 @@ enum Request {
     RequestMerge(request_merge::RequestMerge),
     /// Serve the agent's tools over MCP on stdin and stdout (for the agent's client)
     Mcp,
+    /// Work as one of several workers of a run, which starts it
+    #[command(hide = true)]
+    Worker,
     /// Run three demo stories, one with a failing test, in a temporary project
     Demo,
 }
@@ -111,6 +114,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Verified(verified) => said(verified.answer(env, &until_asked_to_end()?)),
         Request::RequestMerge(request) => said(request.answer(env)),
         Request::Mcp => mcp::run(env),
+        Request::Worker => run::workers::work(env),
         Request::Demo => demo::run(env),
     }
 }

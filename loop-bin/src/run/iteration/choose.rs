@@ -1,5 +1,6 @@
 //! Which story is next.
 
+use ralph_base::state::run_and_worker;
 use ralph_base::state::{self, StateDir};
 use ralph_core::plan::{self, Format, Next};
 use ralph_project::loop_progress::LoopProgress;
@@ -16,6 +17,8 @@ pub(in crate::run) enum Choice {
     Story(String),
     /// The work of the attempt under way is there and has to be landed.
     Unlanded,
+    /// Nothing, until another worker has ended its story.
+    Wait,
     Finish(Finish),
 }
 
@@ -30,13 +33,36 @@ impl Run {
             self.bring_back_work()?;
             return Ok(Choice::Unlanded);
         }
+        if self.context.part.as_ref().is_some_and(|part| part.is_to_settle) {
+            return Ok(Choice::Finish(Finish::Complete));
+        }
+        let choosing = self.lock_for_choosing()?;
+        self.look_at_others()?;
+        // Before the plan is read: what lands meanwhile was taken then.
+        let before = std::mem::take(&mut self.others.taken);
         let (tip, is_followed) = self.target.look_again()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
+        self.look_at_others()?;
+        self.others.taken.extend(before);
+        let passed_over = self.passed_over();
         self.look_for_changes(&plan);
         self.show_position(&plan);
-        let story = match plan.next_story(&self.record.counters.set_aside) {
-            Next::Story(story) => story.id.clone(),
+        if self.others.pause.is_some() {
+            return Ok(Choice::Wait);
+        }
+        let story = match plan.next_story(&passed_over) {
+            Next::Story(story) => {
+                self.preferred(&plan, &passed_over).unwrap_or_else(|| story.id.clone())
+            }
             Next::Complete => return self.leave_plan(None),
+            // What they end may be what the rest waits for.
+            Next::Stuck { .. } if !self.others.taken.is_empty() => {
+                return if self.is_stop_requested()? {
+                    Ok(Choice::Finish(Finish::Stopped))
+                } else {
+                    Ok(Choice::Wait)
+                };
+            }
             Next::Stuck { waiting, blocked } => {
                 return self.leave_plan(Some(stuck(&waiting, &blocked)));
             }
@@ -51,6 +77,7 @@ impl Run {
             let times = counted(done as usize, "attempt", "attempts");
             let why = format!("it is open again after {times}; something keeps removing its work");
             self.set_aside(&story, tip.as_deref(), &why)?;
+            drop(choosing);
             return self.choose();
         }
         // What a session cost is known at its end, and the next story may be one too many.
@@ -74,8 +101,9 @@ impl Run {
     /// Whether `ralph-loop stop` asked this run to end before its next story.
     pub(super) fn is_stop_requested(&self) -> Result<bool, Failure> {
         let request = self.context.run_dir.stop_request();
-        let is_ours = fs_err::read_to_string(&request).is_ok_and(|run| run == self.context.run);
-        if is_ours {
+        let (run, worker) = run_and_worker(&self.context.run);
+        let is_ours = fs_err::read_to_string(&request).is_ok_and(|asked| asked == run);
+        if is_ours && worker.is_none() {
             state::remove_if_there(request)?;
         }
         Ok(is_ours)
