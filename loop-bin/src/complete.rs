@@ -31,7 +31,7 @@ pub(crate) struct Complete {
     #[schemars(with = "String", extend("enum" = ["success", "partial", "blocked"]))]
     pub(crate) status: ClaimStatus,
     /// What was done, or what is blocking the story
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     pub(crate) summary: String,
 }

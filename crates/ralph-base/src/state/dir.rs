@@ -30,6 +30,7 @@ const GITIGNORE: &str = "\
 .hook-error.json
 *.tmp
 claim.json
+config.schema.json
 context-window.json
 current-story
 events.jsonl
@@ -106,6 +107,11 @@ impl StateDir {
     /// Settings, all optional.
     pub fn config(&self) -> Utf8PathBuf {
         self.root.join("config.toml")
+    }
+
+    /// What an editor checks the settings by, beside them.
+    pub fn config_schema(&self) -> Utf8PathBuf {
+        self.root.join("config.schema.json")
     }
 
     /// What git is not to see of the folder.
