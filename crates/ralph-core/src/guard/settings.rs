@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Settings {
     /// Names of rules that are switched off.
     pub disable: Vec<String>,
-    /// Names of rules that are switched on although `disable` names them.
+    /// Names of rules that are switched on: those that are off by default or that `disable` names.
     pub enable: Vec<String>,
     /// Commands that no rule may forbid; `*` stands for anything.
     pub allow: Vec<String>,
@@ -84,9 +84,17 @@ impl Settings {
         self.switches.get(name).copied().unwrap_or(default)
     }
 
-    /// Whether the rule of this name is in force.
+    /// Whether the rule of this name is in force, unless it is one that must be asked for.
     pub fn in_force(&self, name: &str) -> bool {
+        self.decided(name).unwrap_or(true)
+    }
+
+    /// What the user says about the rule of this name, if anything.
+    pub(super) fn decided(&self, name: &str) -> Option<bool> {
         let listed = |names: &[String]| names.iter().any(|listed| listed == name);
-        !listed(&self.disable) || listed(&self.enable)
+        if listed(&self.enable) {
+            return Some(true);
+        }
+        listed(&self.disable).then_some(false)
     }
 }

@@ -1,0 +1,137 @@
+//! `publish`: packages, images and releases that others can download.
+
+use super::act::Act;
+use super::table::{Row, listed};
+
+const INSTEAD: &str = "leave publishing to the user: `ralph-loop request-merge --summary \"…\"`; \
+                       `--dry-run` or a registry on this machine shows whether it would work";
+
+/// A call that is harmless with `--dry-run`.
+const fn row(programs: &'static str, words: &'static str) -> Row {
+    [programs, words, "", "--dry-run", "", INSTEAD]
+}
+
+/// The same, if one of these options is given.
+const fn row_with(programs: &'static str, words: &'static str, options: &'static str) -> Row {
+    [programs, words, options, "--dry-run", "", INSTEAD]
+}
+
+const PUBLISHES: &[Row] = &[
+    row("npm|pnpm|yarn|bun|cnpm", "publish|unpublish|deprecate"),
+    row("npm|pnpm", "dist-tag add|rm"),
+    row("yarn", "npm publish"),
+    row("yarn", "workspace * publish"),
+    row("yarn", "workspace * npm publish"),
+    row("yarn", "workspaces foreach npm publish"),
+    row("lerna|changeset|jsr|deno|vsce|ovsx|poetry|uv|hatch|flit|pdm|rye|opam", "publish"),
+    row("nx", "release publish"),
+    ["semantic-release|release-it", "", "", "--dry-run -d", "", INSTEAD],
+    ["np", "", "", "--preview", "", INSTEAD],
+    row("cargo", "publish|yank"),
+    row("cargo", "workspaces|ws publish"),
+    row_with("cargo", "release", "--execute -x"),
+    row("twine|anaconda|conan|luarocks|cabal|stack", "upload"),
+    row("snapcraft", "upload|push|release"),
+    row("maturin", "publish|upload"),
+    row("gem", "push|yank"),
+    row("rake", "release"),
+    row("dotnet", "nuget push|delete"),
+    row("nuget", "push|delete"),
+    row("mix", "hex.publish|hex.retire"),
+    row("dart|flutter", "pub publish"),
+    row("pod", "trunk|repo push"),
+    ["goreleaser", "release", "", "--snapshot --skip --skip-publish", "", INSTEAD],
+    row("gh", "release create|upload|edit|delete|delete-asset"),
+    row("glab", "release create|upload|delete"),
+    row("docker|podman|nerdctl|buildah|docker-compose|podman-compose|helm|oras", "push"),
+    row("docker|podman|nerdctl", "image|manifest|compose|plugin push"),
+    row_with("docker|podman|nerdctl|docker-compose", "build", "--push"),
+    row_with("docker|podman|nerdctl", "buildx|compose|image build|bake", "--push"),
+    row("skopeo", "copy|sync"),
+    row("crane", "push|copy|cp"),
+];
+
+/// Programs that are given tasks by name, in any order.
+const BUILDERS: [&str; 5] = ["mvn", "mvnw", "gradle", "gradlew", "sbt"];
+
+/// What to do instead of publishing.
+pub(super) fn instead_of_publishing(act: &Act) -> Option<String> {
+    let found =
+        listed(PUBLISHES, act).or_else(|| builds_and_publishes(act).then(|| INSTEAD.to_owned()))?;
+    (!stays_here(act)).then_some(found)
+}
+
+/// `mvn clean deploy`, `./gradlew :lib:publish`, `python setup.py sdist upload`.
+fn builds_and_publishes(act: &Act) -> bool {
+    let publishes = |task: &str| match task.rsplit(':').next().unwrap_or(task) {
+        "deploy" => act.name.starts_with("mvn"),
+        "perform" => task == "release:perform",
+        "publish" | "publishSigned" | "publishPlugins" => !act.name.starts_with("mvn"),
+        name => name.starts_with("publish") && name.ends_with("Repository"),
+    };
+    if BUILDERS.contains(&act.name) {
+        return !act.has("--dry-run -m --help") && act.args().any(publishes);
+    }
+    act.name.starts_with("python")
+        && act.asked().0 == "setup.py"
+        && act.args().any(|arg| arg == "upload")
+}
+
+/// Whether it goes to a registry on this machine or into a file.
+fn stays_here(act: &Act) -> bool {
+    if matches!(act.name, "skopeo" | "crane") {
+        // What is copied comes first, from wherever.
+        return act.operands().last().is_some_and(|to| is_here(to.text()));
+    }
+    let given = act.command.assignments.iter().map(|(_, value)| value.text());
+    act.args().chain(given).any(is_here)
+}
+
+/// Whether a text is an address on this machine, alone or as the value of an option.
+pub(super) fn is_here(text: &str) -> bool {
+    const FILES: [&str; 5] = ["file:", "dir:", "oci:", "oci-archive:", "docker-archive:"];
+    let value = match text.split_once('=') {
+        Some((name, value)) if !name.contains('/') => value,
+        _ => text,
+    };
+    let is_file = FILES.iter().any(|form| value.starts_with(form)) && !value.starts_with("oci://");
+    if is_file || value.contains("::file:") {
+        return true;
+    }
+    let address = value.split_once("://").map_or(value, |(_, address)| address);
+    let address = address.split('/').next().unwrap_or(address);
+    let host = address.rsplit('@').next().unwrap_or(address);
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    matches!(name, "localhost" | "[::1]" | "0.0.0.0" | "host.docker.internal")
+        || name.ends_with(".localhost")
+        || name.strip_prefix("127.").is_some_and(|rest| rest.bytes().all(is_of_address))
+}
+
+fn is_of_address(byte: u8) -> bool {
+    byte == b'.' || byte.is_ascii_digit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_on_this_machine_are_told_from_others() {
+        for here in [
+            "localhost:5000/x",
+            "--registry=http://localhost:4873",
+            "http://127.0.0.1:4873/",
+            "http://user@localhost/",
+            "registry.localhost/x:1",
+            "dir:/tmp/x",
+            "-DaltDeploymentRepository=x::file:./repo",
+        ] {
+            assert!(is_here(here), "{here}");
+        }
+        for elsewhere in
+            ["ghcr.io/localhost/x", "localhost.example.com/x", "127.example.com", "x", ""]
+        {
+            assert!(!is_here(elsewhere), "{elsewhere}");
+        }
+    }
+}
