@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ralph_base::texts::texts;
 use serde::{Deserialize, Serialize};
 
 /// The table `[guard]`.
@@ -9,12 +10,16 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Names of rules that are switched off.
+    #[serde(deserialize_with = "texts")]
     pub disable: Vec<String>,
     /// Names of rules that are switched on: those that are off by default or that `disable` names.
+    #[serde(deserialize_with = "texts")]
     pub enable: Vec<String>,
     /// Commands that no rule may forbid; `*` stands for anything.
+    #[serde(deserialize_with = "texts")]
     pub allow: Vec<String>,
     /// Globs of files, relative to the project, that no command may write or remove.
+    #[serde(deserialize_with = "texts")]
     pub protect: Vec<String>,
     /// Rules of the user's own.
     pub rules: Vec<UserRule>,
@@ -33,6 +38,7 @@ pub struct UserRule {
     /// The program, without its folder; `*` stands for anything.
     pub program: Option<String>,
     /// Words that must follow, in this order; other words may stand between them.
+    #[serde(deserialize_with = "texts")]
     pub args: Vec<String>,
     /// Why it is forbidden.
     pub reason: String,

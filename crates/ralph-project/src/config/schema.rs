@@ -43,7 +43,7 @@ fn kind(key: &Key, default: &Value) -> Map<String, Value> {
         Kind::Seconds => json!({"type": ["integer", "string"], "minimum": least}),
         Kind::Switch => json!({"type": "boolean"}),
         Kind::Text => json!({"type": "string"}),
-        Kind::List => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::List => json!({"type": ["array", "string"], "items": {"type": "string"}}),
         Kind::Choice if default.is_number() => json!({"anyOf": [
             {"type": "integer", "minimum": least}, {"enum": choices(key)},
         ]}),

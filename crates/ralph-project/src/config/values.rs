@@ -14,6 +14,7 @@ use super::presentation::{ColorChoice, Notify};
 use super::seconds::Seconds;
 use super::stories_per_session::StoriesPerSession;
 use super::verification::{Review, Tests, Verify};
+use ralph_base::texts::{texts, texts_by_name};
 use ralph_core::{guard, plan};
 
 /// All settings.
@@ -174,7 +175,9 @@ impl Default for Limits {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scope {
+    #[serde(deserialize_with = "texts")]
     pub paths: Vec<String>,
+    #[serde(deserialize_with = "texts_by_name")]
     pub stories: BTreeMap<String, Vec<String>>,
 }
 
@@ -186,6 +189,7 @@ pub struct Stop {
     pub max_idle_blocks: u64,
     pub verify: bool,
     pub review: bool,
+    #[serde(deserialize_with = "texts")]
     pub subagents: Vec<String>,
 }
 
@@ -280,6 +284,7 @@ pub enum FailBehavior {
 pub struct WorkspaceSettings {
     pub in_place: bool,
     pub folder: String,
+    #[serde(deserialize_with = "texts")]
     pub setup: Vec<String>,
     pub setup_timeout: Seconds,
     pub include_limit_mb: u64,
