@@ -58,6 +58,6 @@ pub use edit::{Edit, check_edit, out_of_scope};
 pub use facts::{CopyOf, Denial, Facts};
 pub use mistake::Mistake;
 pub use reads::reads;
-pub use rules::{Applies, RULES, Rule};
+pub use rules::RULES;
 pub use settings::{SWITCHES, Settings, UserRule};
 pub use writes::{moves, writes};

@@ -15,14 +15,14 @@ pub struct Rule {
     /// Why it exists; goes into the answer.
     pub reason: &'static str,
     /// When it applies, if the settings say nothing.
-    pub applies: Applies,
+    pub(super) applies: Applies,
     /// What to do instead of this command; none if it is fine.
     pub(super) instead: fn(&Act) -> Option<String>,
 }
 
 /// When a rule applies about which the settings say nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Applies {
+pub(super) enum Applies {
     /// In every session.
     Always,
     /// In sessions that a loop started, which nobody watches.
@@ -32,6 +32,15 @@ pub enum Applies {
 }
 
 impl Rule {
+    /// Its default, as the documentation says it.
+    pub fn default_words(&self) -> &'static str {
+        match self.applies {
+            Applies::Always => "on",
+            Applies::InLoop => "on under the loop",
+            Applies::OnRequest => "off",
+        }
+    }
+
     /// Whether it applies at this place under these settings.
     pub fn applies(&self, facts: &Facts, settings: &Settings) -> bool {
         settings.decided(self.name).unwrap_or(match self.applies {

@@ -1,6 +1,6 @@
 //! The guard against labelled commands: every one must be judged as its label says.
 
-use ralph_core::guard::{self, Applies, Facts, Settings};
+use ralph_core::guard::{self, Facts, Settings};
 use test_support::labelled_commands;
 
 fn facts() -> Facts {
@@ -67,12 +67,7 @@ fn the_documentation_names_every_rule_and_switch_with_its_default() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guard.md");
     let page = std::fs::read_to_string(path).unwrap();
     for rule in guard::RULES {
-        let applies = match rule.applies {
-            Applies::Always => "on",
-            Applies::InLoop => "on under the loop",
-            Applies::OnRequest => "off",
-        };
-        let row = format!("| `{}` | {applies} |", rule.name);
+        let row = format!("| `{}` | {} |", rule.name, rule.default_words());
         assert!(page.contains(&row), "docs/guard.md needs a row beginning with {row}");
     }
     for switch in guard::SWITCHES {
