@@ -11,12 +11,27 @@ use toml::Value;
 
 use crate::exit::Failure;
 use crate::{
-    attempts, clean, complete, demo, doctor, explain, init, install, report, request_merge, retry,
-    run, show_config, status, stop, stories, tell, undo, verified,
+    attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, man,
+    report, request_merge, retry, run, show_config, status, stop, stories, suggest, tell, undo,
+    verified,
 };
 
 const PLAN_FILE: &str = "plan-file";
 const NO_INHIBIT: &str = "no-inhibit";
+
+/// The flags that `-h` shows.
+const BRIEF_FLAGS: [&str; 10] = [
+    "plan",
+    "max-iterations",
+    "branch",
+    "dry-run",
+    "quiet",
+    "agent",
+    "verify",
+    "review",
+    "max-cost",
+    "max-duration",
+];
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -54,6 +69,7 @@ enum Request {
     Doctor,
     Stories(stories::Stories),
     Status(status::Status),
+    Logs(logs::Logs),
     Report(report::Report),
     Stop(stop::Stop),
     Tell(tell::Tell),
@@ -68,6 +84,8 @@ enum Request {
     Complete(complete::Complete),
     Verified(verified::Verified),
     RequestMerge(request_merge::RequestMerge),
+    Completions(completions::Completions),
+    Man(man::Man),
     /// Run three demo stories, one with a failing test, in a temporary project
     Demo,
 }
@@ -92,11 +110,15 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         }
         Request::Stories(stories) => stories.run(env),
         Request::Status(status) => status.run(env),
+        Request::Logs(logs) => logs.run(env),
         Request::Report(report) => report.run(env),
         Request::Stop(stop) => stop.run(env),
         Request::Tell(tell) => tell.run(env),
         Request::Config if given.get_flag(show_config::SCHEMA) => show_config::print_schema(),
-        Request::Config => show_config::run(env, &given_flags(given)),
+        Request::Config => {
+            let keys = given.get_many::<String>(show_config::KEY).into_iter().flatten();
+            show_config::run(env, &given_flags(given), &keys.cloned().collect::<Vec<_>>())
+        }
         Request::Explain(explain) => explain.run(env),
         Request::Attempts(attempts) => attempts.run(env),
         Request::Retry(retry) => retry.run(env),
@@ -105,8 +127,27 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Complete(complete) => complete.run(env),
         Request::Verified(verified) => verified.run(env),
         Request::RequestMerge(request) => request.run(env),
+        Request::Completions(completions) => completions.run(),
+        Request::Man(man) => man.run(command()),
         Request::Demo => demo::run(env),
     }
+}
+
+/// The command line as it is needed now: for `-h`, the flags that most runs do without are left out.
+pub(crate) fn asked_for() -> Command {
+    let command = command();
+    if !std::env::args_os().skip(1).any(|arg| arg == "-h") {
+        return command;
+    }
+    let brief = |arg: Arg| {
+        let Some(flag) = Key::find(arg.get_id().as_str()) else { return arg };
+        let is_shown = flag.flag.is_some_and(|name| BRIEF_FLAGS.contains(&name));
+        let help = flag.help.split(['.', ';']).next().unwrap_or(flag.help);
+        arg.help(help).help_heading(None).hide(!is_shown)
+    };
+    command.mut_args(brief).after_help(
+        "`ralph-loop --help` lists every flag with its default, the exit codes and examples.",
+    )
 }
 
 /// The whole command line; the documentation is made from it.
@@ -114,7 +155,7 @@ pub(crate) fn command() -> Command {
     let flags = flags_of_keys();
     let hidden: Vec<Arg> = flags.iter().cloned().map(|flag| flag.hide(true)).collect();
     let command = Command::new("ralph-loop")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(env!("RALPH_LOOP_VERSION"))
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
         .arg(plan_file())
@@ -132,7 +173,7 @@ pub(crate) fn command() -> Command {
     let of_a_run = |command: Command| command.args(&hidden);
     Request::augment_subcommands(command)
         .mut_subcommand("doctor", |doctor| of_a_run(doctor.arg(no_checks())))
-        .mut_subcommand("config", |config| of_a_run(config.arg(schema())))
+        .mut_subcommand("config", |config| of_a_run(config.arg(keys()).arg(schema())))
 }
 
 /// The plan, named without a flag. A word that could be a subcommand is none.
@@ -141,8 +182,7 @@ fn plan_file() -> Arg {
         if text.contains(['.', '/']) || std::path::Path::new(text).is_file() {
             return Ok(text.to_owned());
         }
-        Err("neither a subcommand nor a plan file; `ralph-loop --help` lists the subcommands"
-            .to_owned())
+        Err(suggest::instead_of(text, &Request::augment_subcommands(Command::new("ralph-loop"))))
     };
     let arg = Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse);
     arg.conflicts_with("loop.plan").help("The plan to work on, as with --plan")
@@ -162,6 +202,12 @@ fn allow_dirty() -> Arg {
     };
     let flag = Arg::new("allow-dirty").long("allow-dirty").hide(true);
     flag.num_args(0..=1).require_equals(true).default_missing_value("true").value_parser(gone)
+}
+
+/// Which keys to show.
+fn keys() -> Arg {
+    let arg = Arg::new(show_config::KEY).value_name("KEY").num_args(0..).add(completions::keys());
+    arg.help("Show only these keys, such as verify.commands")
 }
 
 fn schema() -> Arg {
@@ -205,6 +251,7 @@ fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg
     let variable = key.env.map(|env| format!(" [{env}]")).unwrap_or_default();
     let help = format!("{}{default}{variable}", key.help);
     let flag = Arg::new(key.name).long(name).help(help).help_heading(heading(key));
+    let flag = if name == "quiet" { flag.short('q') } else { flag };
     match key.kind {
         Kind::List => flag.action(ArgAction::Append).value_name("ITEM"),
         // `--flag` alone means yes; `--flag=false` switches off what the file switches on.
@@ -215,7 +262,8 @@ fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg
             .value_name("BOOL"),
         Kind::Seconds => flag.value_name("TIME"),
         Kind::Integer | Kind::Number => flag.value_name("N"),
-        Kind::Text | Kind::Choice | Kind::Table => flag.value_name("VALUE"),
+        Kind::Choice => flag.value_name("VALUE").add(completions::choices(key)),
+        Kind::Text | Kind::Table => flag.value_name("VALUE"),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::run::start::run_dir;
 use crate::workspace::Source;
 
 /// The plan that was named, if one was.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct PlanChoice {
     /// The plan to read; defaults to that of the current run, or the first one found
     #[arg(long, value_name = "PATH")]

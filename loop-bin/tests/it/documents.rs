@@ -6,13 +6,14 @@ use test_support::{fixtures, program};
 
 use crate::stage::LOOP;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 22] = [
     "init",
     "install",
     "uninstall",
     "doctor",
     "stories",
     "status",
+    "logs",
     "report",
     "stop",
     "tell",
@@ -25,6 +26,8 @@ const COMMANDS: [&str; 19] = [
     "complete",
     "verified",
     "request-merge",
+    "completions",
+    "man",
     "demo",
 ];
 

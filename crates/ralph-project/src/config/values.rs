@@ -56,6 +56,7 @@ pub struct LoopSettings {
     pub fail_if_incomplete: bool,
     pub dry_run: bool,
     pub json_events: bool,
+    pub quiet: bool,
     pub color: ColorChoice,
     pub inhibit: bool,
 }
@@ -74,6 +75,7 @@ impl Default for LoopSettings {
             fail_if_incomplete: false,
             dry_run: false,
             json_events: false,
+            quiet: false,
             color: ColorChoice::Auto,
             inhibit: true,
         }

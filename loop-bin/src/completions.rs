@@ -1,0 +1,112 @@
+//! `ralph-loop completions`: what a shell needs to complete our command line, values included.
+//!
+//! The script asks this very program at each tab, so it knows every flag, and the stories and attempts
+//! of the project at hand.
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Args, Command};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, Shells};
+use ralph_base::env::Env;
+use ralph_core::git::Repo;
+use ralph_project::config::{KEYS, Key};
+
+use crate::exit::Failure;
+use crate::here;
+use crate::plan_choice::{PlanChoice, plan_with_work};
+use crate::saved;
+use crate::terminal::say_as_it_is;
+
+/// The variable by which a script asks.
+const ASKS: &str = "RALPH_INTERNAL__COMPLETE";
+
+const PROGRAM: &str = "ralph-loop";
+
+/// Print a script that completes commands, flags, stories and attempts in your shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+bash:  echo 'source <(ralph-loop completions bash)' >> ~/.bashrc
+zsh:   echo 'source <(ralph-loop completions zsh)' >> ~/.zshrc
+fish:  ralph-loop completions fish > ~/.config/fish/completions/ralph-loop.fish")]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_parser = ["bash", "zsh", "fish"])]
+    shell: String,
+}
+
+impl Completions {
+    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        let shells = Shells::builtins();
+        let shell = shells.completer(&self.shell).ok_or_else(|| {
+            Failure::because(format!("there is no completion for {}", self.shell))
+        })?;
+        let mut script = Vec::new();
+        shell.write_registration(ASKS, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
+        say_as_it_is(&String::from_utf8_lossy(&script));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Answers a shell, if it is one that asks; false if this is an ordinary start.
+pub(crate) fn answer(env: &Env, command: fn() -> Command) -> Result<bool, clap::Error> {
+    if env.get(ASKS).is_none() {
+        return Ok(false);
+    }
+    let here = std::env::current_dir().ok();
+    let asked = CompleteEnv::with_factory(command).var(ASKS);
+    asked.try_complete(std::env::args_os(), here.as_deref())
+}
+
+/// The stories of the plan.
+pub(crate) fn stories() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| found_stories().unwrap_or_default())
+}
+
+/// The attempts that are kept.
+pub(crate) fn attempts() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| found_attempts().unwrap_or_default())
+}
+
+/// Both.
+pub(crate) fn stories_and_attempts() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let stories = found_stories().unwrap_or_default().into_iter();
+        stories.chain(found_attempts().unwrap_or_default()).collect()
+    })
+}
+
+/// The keys of the configuration.
+pub(crate) fn keys() -> ArgValueCandidates {
+    let candidate = |key: &Key| CompletionCandidate::new(key.name).help(Some(key.help.into()));
+    ArgValueCandidates::new(move || KEYS.iter().map(candidate).collect())
+}
+
+/// The words that a key may be set to.
+pub(crate) fn choices(key: &'static Key) -> ArgValueCandidates {
+    ArgValueCandidates::new(|| key.choices().into_iter().map(CompletionCandidate::new).collect())
+}
+
+// What cannot be found out completes nothing: a shell that asks wants no message.
+
+fn found_stories() -> Result<Vec<CompletionCandidate>, Failure> {
+    let env = Env::process();
+    let project = here::project(&env)?;
+    let config = PlanChoice::default().config(&env, &project)?;
+    let plan = plan_with_work(&env, &project, &config)?;
+    let stories = plan.stories().iter();
+    let candidates = stories.map(|story| {
+        CompletionCandidate::new(story.id.clone()).help(Some(story.title.clone().into()))
+    });
+    Ok(candidates.collect())
+}
+
+fn found_attempts() -> Result<Vec<CompletionCandidate>, Failure> {
+    let project = here::project(&Env::process())?;
+    let repo = Repo::open(project.root()).map_err(io::Error::other)?;
+    let attempts = saved::all(repo.git(), None)?.into_iter();
+    let candidates =
+        attempts.map(|attempt| CompletionCandidate::new(attempt.id).help(Some(attempt.why.into())));
+    Ok(candidates.collect())
+}
