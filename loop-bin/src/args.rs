@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand, ValueHint};
 use ralph_base::env::Env;
 use ralph_project::config::{Config, Flag, KEYS, Key, Kind};
 use toml::Value;
@@ -184,7 +184,8 @@ fn plan_file() -> Arg {
         }
         Err(suggest::instead_of(text, &Request::augment_subcommands(Command::new("ralph-loop"))))
     };
-    let arg = Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse);
+    let arg =
+        Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse).value_hint(ValueHint::FilePath);
     arg.conflicts_with("loop.plan").help("The plan to work on, as with --plan")
 }
 

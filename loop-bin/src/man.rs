@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use camino::Utf8PathBuf;
-use clap::{Args, Command};
+use clap::{Args, Command, ValueHint};
 
 use crate::exit::Failure;
 use crate::terminal::say;
@@ -13,7 +13,7 @@ use crate::terminal::say;
 #[command(after_help = "Example: ralph-loop man ~/.local/share/man/man1; man ralph-loop")]
 pub(crate) struct Man {
     /// The folder; created if it does not exist
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: Utf8PathBuf,
 }
 

@@ -13,12 +13,8 @@ const fn row(programs: &'static str, words: &'static str) -> Row {
 }
 
 const RESETS: &[Row] = &[
-    row("dropdb", ""),
-    row("mysqladmin|mariadb-admin", "drop"),
     row("prisma", "migrate reset"),
     ["prisma", "db push", "--force-reset --accept-data-loss", "", "", INSTEAD],
-    row("rails|rake", "db:drop|db:reset|db:purge|db:truncate_all|db:migrate:reset|db:schema:load"),
-    row("rails|rake", "db:drop:all|db:drop:_unsafe"),
     row("manage.py|django-admin", "flush|reset_db"),
     row("artisan", "migrate:fresh|migrate:reset|migrate:refresh|db:wipe"),
     row("mix", "ecto.drop|ecto.reset"),
@@ -29,11 +25,25 @@ const RESETS: &[Row] = &[
     row("liquibase", "drop-all|dropAll"),
 ];
 
+/// Tasks of Rails that empty a database.
+const TASKS: [&str; 7] = [
+    "db:drop",
+    "db:drop:all",
+    "db:migrate:reset",
+    "db:purge",
+    "db:reset",
+    "db:schema:load",
+    "db:truncate_all",
+];
+
 /// What to do instead of deleting data.
 pub(super) fn instead_of_deleting(act: &Act) -> Option<String> {
     let found = match act.name {
         "psql" => empties(&sent(act, "-c --command")),
         "mysql" | "mariadb" => empties(&sent(act, "-e --execute")),
+        "dropdb" => true,
+        "mysqladmin" | "mariadb-admin" => act.args().any(|arg| arg == "drop"),
+        "rails" | "rake" => act.args().any(|arg| TASKS.contains(&arg)) && !is_of_tests(act),
         "sqlite3" => is_outside(act) && empties(&sent(act, "")),
         "redis-cli" | "valkey-cli" => sent(act, "").iter().any(|text| {
             text.split_whitespace().any(|word| {

@@ -99,7 +99,9 @@ fn changes_cloud(act: &Act) -> bool {
         }
         _ => false,
     };
-    let only_looks = act.has("--help -h --dry-run --dryrun") || words.contains(&"help");
+    let only_looks = act.has("--help --dry-run --dryrun")
+        || words.contains(&"help")
+        || act.args().any(|arg| arg == "-h");
     changes && !only_looks && !act.args().any(is_here)
 }
 

@@ -70,7 +70,8 @@ fn builds_and_publishes(act: &Act) -> bool {
         name => name.starts_with("publish") && name.ends_with("Repository"),
     };
     if BUILDERS.contains(&act.name) {
-        return !act.has("--dry-run -m --help") && act.args().any(publishes);
+        let rehearses = |arg: &str| matches!(arg, "-m" | "--dry-run" | "-h" | "--help");
+        return !act.args().any(rehearses) && act.args().any(publishes);
     }
     act.name.starts_with("python")
         && act.asked().0 == "setup.py"
@@ -81,23 +82,31 @@ fn builds_and_publishes(act: &Act) -> bool {
 fn stays_here(act: &Act) -> bool {
     if matches!(act.name, "skopeo" | "crane") {
         // What is copied comes first, from wherever.
-        return act.operands().last().is_some_and(|to| is_here(to.text()));
+        let to = act.operands().last().map_or("", |to| to.text());
+        return is_here(to) || is_file(act.name, to);
     }
     let given = act.command.assignments.iter().map(|(_, value)| value.text());
-    act.args().chain(given).any(is_here)
+    act.args().chain(given).any(is_here) || act.args().any(|arg| is_file(act.name, arg))
+}
+
+/// `podman push x dir:/tmp/x`, `mvn deploy -DaltDeploymentRepository=x::file:./repo`: into a file.
+fn is_file(program: &str, arg: &str) -> bool {
+    const FORMS: [&str; 4] = ["dir:", "oci:", "oci-archive:", "docker-archive:"];
+    match program {
+        "mvn" | "mvnw" => arg.contains("::file:"),
+        "podman" | "buildah" | "skopeo" | "crane" => {
+            FORMS.iter().any(|form| arg.starts_with(form)) && !arg.starts_with("oci://")
+        }
+        _ => false,
+    }
 }
 
 /// Whether a text is an address on this machine, alone or as the value of an option.
 pub(super) fn is_here(text: &str) -> bool {
-    const FILES: [&str; 5] = ["file:", "dir:", "oci:", "oci-archive:", "docker-archive:"];
     let value = match text.split_once('=') {
         Some((name, value)) if !name.contains('/') => value,
         _ => text,
     };
-    let is_file = FILES.iter().any(|form| value.starts_with(form)) && !value.starts_with("oci://");
-    if is_file || value.contains("::file:") {
-        return true;
-    }
     let address = value.split_once("://").map_or(value, |(_, address)| address);
     let address = address.split('/').next().unwrap_or(address);
     let host = address.rsplit('@').next().unwrap_or(address);
@@ -123,8 +132,6 @@ mod tests {
             "http://127.0.0.1:4873/",
             "http://user@localhost/",
             "registry.localhost/x:1",
-            "dir:/tmp/x",
-            "-DaltDeploymentRepository=x::file:./repo",
         ] {
             assert!(is_here(here), "{here}");
         }
