@@ -207,7 +207,7 @@ fn allow_dirty() -> Arg {
 
 /// Which keys to show.
 fn keys() -> Arg {
-    let arg = Arg::new(show_config::KEY).value_name("KEY").num_args(0..).add(completions::keys());
+    let arg = Arg::new(show_config::KEY).value_name("KEY").num_args(0..);
     arg.help("Show only these keys, such as verify.commands")
 }
 
@@ -263,8 +263,7 @@ fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg
             .value_name("BOOL"),
         Kind::Seconds => flag.value_name("TIME"),
         Kind::Integer | Kind::Number => flag.value_name("N"),
-        Kind::Choice => flag.value_name("VALUE").add(completions::choices(key)),
-        Kind::Text | Kind::Table => flag.value_name("VALUE"),
+        Kind::Text | Kind::Choice | Kind::Table => flag.value_name("VALUE"),
     }
 }
 

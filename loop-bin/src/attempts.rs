@@ -7,7 +7,6 @@ use clap::{Args, Subcommand};
 use ralph_base::env::Env;
 use ralph_core::git::{Git, GitError, Repo};
 
-use crate::completions;
 use crate::exit::Failure;
 use crate::here;
 use crate::saved::{self, SavedAttempt};
@@ -21,7 +20,7 @@ use crate::terminal::{say, say_as_it_is};
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Attempts {
     /// A story or an attempt
-    #[arg(value_name = "STORY|ID", add = completions::stories_and_attempts())]
+    #[arg(value_name = "STORY|ID")]
     of: Option<String>,
     #[command(subcommand)]
     take: Option<Take>,
@@ -37,7 +36,6 @@ enum Take {
     /// With --branch: creates a branch from the attempt, and does not touch your tree.
     Take {
         /// The attempt, such as US-001/2
-        #[arg(add = completions::attempts())]
         id: String,
         /// Create this branch from it instead
         #[arg(long, value_name = "NAME")]

@@ -12,7 +12,6 @@ use ralph_project::config::Config;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
-use crate::completions;
 use crate::exit::Failure;
 use crate::here;
 use crate::run::RunRecord;
@@ -25,7 +24,6 @@ use crate::terminal::say;
 #[derive(Debug, Args)]
 pub(crate) struct Complete {
     /// The story's id
-    #[arg(add = completions::stories())]
     story: String,
     /// success, partial or blocked
     #[arg(long, default_value = "success", value_parser = parse_status)]

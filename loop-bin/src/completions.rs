@@ -6,17 +6,18 @@
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use ralph_base::env::Env;
 use ralph_core::git::Repo;
-use ralph_project::config::{KEYS, Key};
+use ralph_project::config::{KEYS, Key, Kind};
 
 use crate::exit::Failure;
 use crate::here;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::saved;
+use crate::show_config;
 use crate::terminal::say_as_it_is;
 
 /// The variable by which a script asks.
@@ -55,42 +56,48 @@ pub(crate) fn answer(env: &Env, command: fn() -> Command) -> Result<bool, clap::
         return Ok(false);
     }
     let here = std::env::current_dir().ok();
-    let asked = CompleteEnv::with_factory(command).var(ASKS);
+    let asked = CompleteEnv::with_factory(|| with_values(command())).var(ASKS);
     asked.try_complete(std::env::args_os(), here.as_deref())
 }
 
-/// The stories of the plan.
-pub(crate) fn stories() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| found_stories().unwrap_or_default())
-}
-
-/// The attempts that are kept.
-pub(crate) fn attempts() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| found_attempts().unwrap_or_default())
-}
-
-/// Both.
-pub(crate) fn stories_and_attempts() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| {
-        let stories = found_stories().unwrap_or_default().into_iter();
-        stories.chain(found_attempts().unwrap_or_default()).collect()
+/// The command line with what is known of its values. Only a shell needs that, and an ordinary start
+/// should not pay for it.
+fn with_values(command: Command) -> Command {
+    let valued =
+        |command: Command, name: &'static str, arg: &'static str, values: fn() -> Values| {
+            let with_values =
+                |arg: Arg| arg.add(ArgValueCandidates::new(move || values().unwrap_or_default()));
+            command.mut_subcommand(name, |one| one.mut_arg(arg, with_values))
+        };
+    let command = valued(command, "logs", "story", stories);
+    let command = valued(command, "retry", "stories", stories);
+    let command = valued(command, "retry", "from", attempts);
+    let command = valued(command, "complete", "story", stories);
+    let command = valued(command, "attempts", "of", stories_and_attempts);
+    let command = valued(command, "config", show_config::KEY, keys);
+    let command = command.mut_subcommand("attempts", |one| valued(one, "take", "id", attempts));
+    command.mut_args(|arg| match Key::find(arg.get_id().as_str()) {
+        Some(key) if key.kind == Kind::Choice => arg.add(ArgValueCandidates::new(|| {
+            key.choices().into_iter().map(CompletionCandidate::new).collect()
+        })),
+        _ => arg,
     })
 }
 
-/// The keys of the configuration.
-pub(crate) fn keys() -> ArgValueCandidates {
+/// What may be typed; an error completes nothing, because a shell that asks wants no message.
+type Values = Result<Vec<CompletionCandidate>, Failure>;
+
+fn keys() -> Values {
     let candidate = |key: &Key| CompletionCandidate::new(key.name).help(Some(key.help.into()));
-    ArgValueCandidates::new(move || KEYS.iter().map(candidate).collect())
+    Ok(KEYS.iter().map(candidate).collect())
 }
 
-/// The words that a key may be set to.
-pub(crate) fn choices(key: &'static Key) -> ArgValueCandidates {
-    ArgValueCandidates::new(|| key.choices().into_iter().map(CompletionCandidate::new).collect())
+fn stories_and_attempts() -> Values {
+    let stories = stories().unwrap_or_default().into_iter();
+    Ok(stories.chain(attempts().unwrap_or_default()).collect())
 }
 
-// What cannot be found out completes nothing: a shell that asks wants no message.
-
-fn found_stories() -> Result<Vec<CompletionCandidate>, Failure> {
+fn stories() -> Values {
     let env = Env::process();
     let project = here::project(&env)?;
     let config = PlanChoice::default().config(&env, &project)?;
@@ -102,7 +109,7 @@ fn found_stories() -> Result<Vec<CompletionCandidate>, Failure> {
     Ok(candidates.collect())
 }
 
-fn found_attempts() -> Result<Vec<CompletionCandidate>, Failure> {
+fn attempts() -> Values {
     let project = here::project(&Env::process())?;
     let repo = Repo::open(project.root()).map_err(io::Error::other)?;
     let attempts = saved::all(repo.git(), None)?.into_iter();

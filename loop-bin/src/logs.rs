@@ -9,14 +9,14 @@ use ralph_base::env::Env;
 
 use crate::agent::{Readable, each_line_of_log};
 use crate::exit::Failure;
+use crate::here;
 use crate::terminal::say;
-use crate::{completions, here};
 
 /// Show what the agent said and did in the last attempt, or in the last one at a story
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// The story's id
-    #[arg(value_name = "STORY", add = completions::stories())]
+    #[arg(value_name = "STORY")]
     story: Option<String>,
 }
 

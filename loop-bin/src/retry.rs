@@ -9,7 +9,6 @@ use ralph_base::state;
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Plan, State};
 
-use crate::completions;
 use crate::exit::Failure;
 use crate::git_output::base_of;
 use crate::here;
@@ -25,10 +24,10 @@ pub(crate) struct Retry {
     #[command(flatten)]
     choice: PlanChoice,
     /// The stories' ids
-    #[arg(required = true, value_name = "STORY", add = completions::stories())]
+    #[arg(required = true, value_name = "STORY")]
     stories: Vec<String>,
     /// Start from the work of this attempt, such as US-001/2
-    #[arg(long, value_name = "ID", add = completions::attempts())]
+    #[arg(long, value_name = "ID")]
     from: Option<String>,
     /// What the agent should know this time
     #[arg(long, value_name = "TEXT", default_value = "")]
