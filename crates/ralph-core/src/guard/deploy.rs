@@ -64,8 +64,20 @@ const LOCAL: [&str; 10] = [
     "localhost",
 ];
 
+/// The programs that the rule is about. Every command comes by here, and nearly all are others.
+#[rustfmt::skip]
+const PROGRAMS: [&str; 26] = [
+    "aws", "az", "bq", "cdk", "copilot", "eb", "eksctl", "firebase",
+    "fly", "flyctl", "gcloud", "gsutil", "helm", "kubectl", "netlify", "oc",
+    "pulumi", "railway", "sam", "serverless", "sls", "terraform", "terragrunt", "tofu",
+    "vercel", "wrangler",
+];
+
 /// What to do instead of deploying.
 pub(super) fn instead_of_deploying(act: &Act) -> Option<String> {
+    if !PROGRAMS.contains(&act.name) {
+        return None;
+    }
     if let Some(found) = listed(CLUSTERS, act) {
         return (!is_local_cluster(act)).then_some(found);
     }
@@ -108,4 +120,16 @@ fn changes_cloud(act: &Act) -> bool {
 fn destroys(word: &str) -> bool {
     let verb = word.split('-').next().unwrap_or(word);
     matches!(verb, "delete" | "destroy" | "terminate" | "purge" | "deregister" | "remove")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_of_the_rows_is_listed() {
+        let rows = DEPLOYS.iter().chain(CLUSTERS);
+        let mut named = rows.flat_map(|[programs, ..]| programs.split('|'));
+        assert_eq!(named.find(|program| !PROGRAMS.contains(program)), None);
+    }
 }

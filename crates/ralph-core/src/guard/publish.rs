@@ -54,8 +54,24 @@ const PUBLISHES: &[Row] = &[
 /// Programs that are given tasks by name, in any order.
 const BUILDERS: [&str; 5] = ["mvn", "mvnw", "gradle", "gradlew", "sbt"];
 
+/// The programs that the rule is about. Every command comes by here, and nearly all are others.
+#[rustfmt::skip]
+const PROGRAMS: [&str; 58] = [
+    "anaconda", "buildah", "bun", "cabal", "cargo", "changeset", "cnpm", "conan",
+    "crane", "dart", "deno", "docker", "docker-compose", "dotnet", "flit", "flutter",
+    "gem", "gh", "glab", "goreleaser", "gradle", "gradlew", "hatch", "helm",
+    "jsr", "lerna", "luarocks", "maturin", "mix", "mvn", "mvnw", "nerdctl",
+    "np", "npm", "nuget", "nx", "opam", "oras", "ovsx", "pdm",
+    "pnpm", "pod", "podman", "podman-compose", "poetry", "rake", "release-it", "rye",
+    "sbt", "semantic-release", "setup.py", "skopeo", "snapcraft", "stack", "twine", "uv",
+    "vsce", "yarn",
+];
+
 /// What to do instead of publishing.
 pub(super) fn instead_of_publishing(act: &Act) -> Option<String> {
+    if !PROGRAMS.contains(&act.asked().0) {
+        return None;
+    }
     let found =
         listed(PUBLISHES, act).or_else(|| builds_and_publishes(act).then(|| INSTEAD.to_owned()))?;
     (!stays_here(act)).then_some(found)
@@ -123,6 +139,14 @@ fn is_of_address(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_program_of_the_rows_is_listed() {
+        let named = PUBLISHES.iter().flat_map(|[programs, ..]| programs.split('|'));
+        let missing: Vec<&str> =
+            named.chain(BUILDERS).filter(|program| !PROGRAMS.contains(program)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
 
     #[test]
     fn addresses_on_this_machine_are_told_from_others() {
