@@ -13,7 +13,11 @@ pub(super) fn listed(rows: &[Row], act: &Act) -> Option<String> {
     let program = if act.git.is_some() { "git" } else { act.asked().0 };
     // As bytes, because every command comes by here.
     let is_one = |own: &[u8]| own == program.as_bytes() || own == act.name.as_bytes();
-    let fits = |[own, ..]: &&Row| own.as_bytes().split(|byte| *byte == b'|').any(is_one);
+    let fits = |[own, ..]: &&Row| match *own {
+        // Most rows are about nothing else.
+        "git" => act.git.is_some(),
+        own => own.as_bytes().split(|byte| *byte == b'|').any(is_one),
+    };
     let mut rows = rows.iter().filter(fits).peekable();
     rows.peek()?;
     let words = act.leading_words();
