@@ -110,6 +110,7 @@ fn remember(call: &Call<'_>, command: &str, output: &str, verdict: &Verdict) {
             Kind::Passed => 0,
             _ => before,
         },
+        agent: call.input.agent_id.clone(),
         ..LastVerdict::default()
     };
     // Best effort, like the journal: the decision does not depend on it.

@@ -1,10 +1,13 @@
-//! Records the prompt, and adds what the agent should know about the story under way.
+//! Records the prompt, and adds what the agent should know about the story under way; reminds a
+//! session of a run of it wherever the context begins anew or is about to get lost.
 
 use ralph_base::secrets::mask;
 use ralph_base::state::{Event, Id};
 use ralph_core::hook::Decision;
 use ralph_project::attempt::{last_failure, lessons};
+use ralph_project::checks::one_line;
 use ralph_project::gate::{LoopState, Reading, StateFile};
+use ralph_project::under_way::Attempt;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -13,7 +16,7 @@ use crate::harness::{Failure, Hook};
 pub const HOOK: Hook = Hook {
     name: "ralph-pre-prompt",
     purpose: "Records the prompt, and adds what the agent needs to know about the current story.",
-    events: &["UserPromptSubmit"],
+    events: &["UserPromptSubmit", "SessionStart", "SubagentStart", "PreCompact"],
     decide,
 };
 
@@ -27,17 +30,66 @@ const MARGIN_CHARS: usize = 4000;
 const FAILURE_LINES: usize = 8;
 const GUARDRAIL_LINES: usize = 20;
 
+/// How many lessons a reminder has.
+const REMINDED: usize = 5;
+
 /// How much of a line is passed on.
 const LONGEST_LINE: usize = 300;
 
 fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
+    if call.input.event == "UserPromptSubmit" {
+        return Ok(with_prompt(call));
+    }
+    let own = call.env.run().filter(|_| call.is_of_our_loop());
+    let Some(run) = own else { return Ok(Decision::NoOpinion) };
+    let attempt = call.attempt()?.filter(|attempt| attempt.run == run);
+    Ok(attempt.map_or(Decision::NoOpinion, |attempt| reminder(call, &attempt)))
+}
+
+/// Story, limits and lessons in a few lines. A subagent has its own task, and does not report.
+fn reminder(call: &Call<'_>, attempt: &Attempt) -> Decision {
+    let (config, story) = (call.config(), format!("{} ({})", attempt.story, attempt.title));
+    let mut text = match call.input.event.as_str() {
+        "SubagentStart" => format!(
+            "You help with the story {story}. Your own task is all you are asked for: the session \
+             that started you reports on the story."
+        ),
+        "PreCompact" => format!(
+            "Keep in the summary: the current story is {story}, what was done for it, and what is \
+             left."
+        ),
+        _ => {
+            let most = match config.run.max_iterations {
+                0 => String::new(),
+                most => format!(" of {most}"),
+            };
+            let (iteration, number) = (attempt.iteration, attempt.number);
+            format!("Current story: {story}, iteration {iteration}{most}, attempt {number}.")
+        }
+    };
+    text.push_str(&format!("\nWork in {} and nowhere else.", attempt.work));
+    if !config.verify.commands.is_empty() {
+        let checks: Vec<String> = config.verify.commands.iter().map(|c| one_line(c)).collect();
+        text.push_str(&format!(" These checks must pass: `{}`.", checks.join("`, `")));
+    }
+    if call.input.event != "SubagentStart" {
+        let id = &attempt.story;
+        text.push_str(&format!(" Report with `ralph-loop complete {id} --summary \"…\"`."));
+    }
+    if let Some(lessons) = guardrails(call, REMINDED) {
+        text.push_str(&format!("\nLessons from earlier attempts:\n{lessons}"));
+    }
+    Decision::Context(text)
+}
+
+fn with_prompt(call: &Call<'_>) -> Decision {
     let prompt = call.input.prompt.as_deref().unwrap_or_default();
     call.journal(&Event::Prompt { prompt: kept(prompt) });
     call.claim_work();
-    let Some(story) = call.story() else { return Ok(Decision::NoOpinion) };
+    let Some(story) = call.story() else { return Decision::NoOpinion };
     let mut text = under_way(call, &story);
     for (title, part) in [
-        ("Lessons from earlier attempts", guardrails(call)),
+        ("Lessons from earlier attempts", guardrails(call, GUARDRAIL_LINES)),
         ("Last failure", failure(call, &story)),
         ("From the user, just now", told(call)),
     ] {
@@ -45,7 +97,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
             text.push_str(&format!("\n{title}:\n{part}"));
         }
     }
-    Ok(Decision::Context(text))
+    Decision::Context(text)
 }
 
 /// The beginning of a prompt, without its keys.
@@ -78,12 +130,12 @@ fn told(call: &Call<'_>) -> Option<String> {
     fs_err::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-fn guardrails(call: &Call<'_>) -> Option<String> {
+fn guardrails(call: &Call<'_>, most: usize) -> Option<String> {
     let text = lessons(call.project().own_state(), call.run_dir().as_ref()).ok()?;
     let known = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let known: Vec<&str> = known.collect();
     // The newest are the ones that matter most.
-    let newest = known.iter().skip(known.len().saturating_sub(GUARDRAIL_LINES));
+    let newest = known.iter().skip(known.len().saturating_sub(most));
     let newest: Vec<String> =
         newest.map(|line| line.chars().take(LONGEST_LINE).collect()).collect();
     (!newest.is_empty()).then(|| newest.join("\n"))

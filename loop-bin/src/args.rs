@@ -2,6 +2,7 @@
 //!
 //! The flags are made from [`KEYS`], so that a flag without a variable and a key cannot exist.
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand, ValueHint};
@@ -10,8 +11,10 @@ use ralph_project::config::{Config, Flag, KEYS, Key, Kind};
 use toml::Value;
 
 use crate::exit::Failure;
+use crate::signals::Interrupts;
+use crate::terminal::say;
 use crate::{
-    attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, man,
+    attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, man, mcp,
     report, request_merge, retry, run, show_config, status, stop, stories, suggest, tell, undo,
     verified,
 };
@@ -84,6 +87,8 @@ enum Request {
     Complete(complete::Complete),
     Verified(verified::Verified),
     RequestMerge(request_merge::RequestMerge),
+    /// Serve the agent's tools over MCP on stdin and stdout (for the agent's client)
+    Mcp,
     Completions(completions::Completions),
     Man(man::Man),
     /// Run three demo stories, one with a failing test, in a temporary project
@@ -124,13 +129,26 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Retry(retry) => retry.run(env),
         Request::Clean(clean) => clean.run(env),
         Request::Undo(undo) => undo.run(env),
-        Request::Complete(complete) => complete.run(env),
-        Request::Verified(verified) => verified.run(env),
-        Request::RequestMerge(request) => request.run(env),
+        Request::Complete(complete) => said(complete.answer(env, &until_asked_to_end()?)),
+        Request::Verified(verified) => said(verified.answer(env, &until_asked_to_end()?)),
+        Request::RequestMerge(request) => said(request.answer(env)),
+        Request::Mcp => mcp::run(env),
         Request::Completions(completions) => completions.run(),
         Request::Man(man) => man.run(command()),
         Request::Demo => demo::run(env),
     }
+}
+
+/// Whether a signal asks for the end: checks that run end with us.
+fn until_asked_to_end() -> io::Result<impl Fn() -> bool> {
+    let interrupts = Interrupts::listen()?;
+    Ok(move || interrupts.signal().is_some())
+}
+
+/// Prints what a command has to say.
+fn said(answer: Result<String, Failure>) -> Result<ExitCode, Failure> {
+    say(answer?);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The command line as it is needed now: for `-h`, the flags that most runs do without are left out.

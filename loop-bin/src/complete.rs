@@ -1,36 +1,39 @@
 //! `ralph-loop complete`: the agent's own word about its story. The loop reads it when the agent
 //! has ended; a story that is said to be done is checked here first.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{Lock, RunDir, StateDir};
+use ralph_base::state::{Lock, RunDir};
 use ralph_project::checks::{CheckContext, CheckRules, run_checks};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Config;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Deserializer};
 
 use crate::exit::Failure;
 use crate::here;
 use crate::run::RunRecord;
-use crate::terminal::say;
 
 /// Report that a story is done, partly done or blocked (for the agent)
 ///
 /// The agent uses this to report on its story. With `success`, the verify commands run first, and the
 /// report is refused if one of them fails. The loop commits and ticks once the agent has stopped.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Complete {
     /// The story's id
-    story: String,
+    pub(crate) story: String,
     /// success, partial or blocked
     #[arg(long, default_value = "success", value_parser = parse_status)]
-    status: ClaimStatus,
+    #[serde(deserialize_with = "read_status")]
+    #[schemars(with = "String", extend("enum" = ["success", "partial", "blocked"]))]
+    pub(crate) status: ClaimStatus,
     /// What was done, or what is blocking the story
     #[arg(long, default_value = "")]
-    summary: String,
+    #[serde(default)]
+    pub(crate) summary: String,
 }
 
 fn parse_status(text: &str) -> Result<ClaimStatus, &'static str> {
@@ -42,8 +45,14 @@ fn parse_status(text: &str) -> Result<ClaimStatus, &'static str> {
     }
 }
 
+fn read_status<'de, D: Deserializer<'de>>(from: D) -> Result<ClaimStatus, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_status(&text).map_err(|why| serde::de::Error::custom(format!("status `{text}`: {why}")))
+}
+
 impl Complete {
-    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+    /// Records it, once the checks agree; they end early where `stop` says so.
+    pub(crate) fn answer(&self, env: &Env, stop: &dyn Fn() -> bool) -> Result<String, Failure> {
         let project = here::project(env)?;
         let config = here::config(&project, env, &[])?;
         let plan = here::plan(&project, env, &config)?;
@@ -51,7 +60,11 @@ impl Complete {
         let story = plan.story(&self.story).ok_or_else(unknown)?;
         refuse_if_not_under_way(&project, &story.id)?;
         if self.status == ClaimStatus::Success {
-            refuse_red_checks(env, &project, &config, &format!("{} is not done", story.id))?;
+            let refusal = format!("{} is not done", story.id);
+            refuse_red_checks(
+                &Checking { env, project: &project, config: &config, stop },
+                &refusal,
+            )?;
         }
         project.own_state().prepare()?;
         Claim::new(&story.id, self.status, &self.summary).save(project.own_state())?;
@@ -64,18 +77,26 @@ impl Complete {
             ClaimStatus::Partial => "recorded as partly done. Stop now.",
             ClaimStatus::Blocked => "recorded as blocked. Stop now.",
         };
-        say(format!("{}: {what}", story.id));
-        Ok(ExitCode::SUCCESS)
+        Ok(format!("{}: {what}", story.id))
     }
 }
 
-/// What an agent says to be done is checked first; `refusal` is what it is told otherwise.
+/// What the checks of a claim need.
+pub(crate) struct Checking<'a> {
+    pub(crate) env: &'a Env,
+    pub(crate) project: &'a Project,
+    pub(crate) config: &'a Config,
+    /// Whether whoever asked does not wait any more.
+    pub(crate) stop: &'a dyn Fn() -> bool,
+}
+
+/// What an agent says to be done is checked first; `refusal` is what it is told otherwise. Returns
+/// the names of what passed.
 pub(crate) fn refuse_red_checks(
-    env: &Env,
-    project: &Project,
-    config: &Config,
+    checking: &Checking<'_>,
     refusal: &str,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
+    let Checking { env, project, config, stop } = checking;
     let verify = &config.verify;
     // The agent works in its copy, and that is what is checked.
     let work = env.workspace().filter(|_| env.run().is_some());
@@ -84,7 +105,7 @@ pub(crate) fn refuse_red_checks(
     let failed_before = record.transpose()?.flatten().unwrap_or_default().failed_before;
     let rules = Some(CheckRules { config, failed_before: &failed_before });
     let context = CheckContext { dir: &dir, run: "", left: None, rules };
-    let checks = run_checks(context, &verify.commands, verify.timeout.limit(), &|| false)?;
+    let checks = run_checks(context, &verify.commands, verify.timeout.limit(), stop)?;
     match checks.last().filter(|check| !check.passed()) {
         Some(failed) => Err(Failure::because(format!(
             "{refusal}: `{}` {}; fix this and try again\n{}",
@@ -92,30 +113,41 @@ pub(crate) fn refuse_red_checks(
             failed.verdict(),
             failed.excerpt()
         ))),
-        None => Ok(()),
+        None => Ok(checks.iter().map(|check| check.name()).collect()),
     }
 }
 
 /// Nobody would read the word about another story. The story under way is that of our loop's
 /// attempt, or the one that somebody else's loop has written down.
 fn refuse_if_not_under_way(project: &Project, story: &str) -> Result<(), Failure> {
-    let state: &StateDir = project.own_state();
     let run_dir = RunDir::of_project(project.root());
-    let attempt = run_dir.as_ref().map(Attempt::load).transpose()?.flatten();
-    let attempt = attempt.map(|attempt| attempt.story);
     let is_alone = run_dir.is_some_and(|run_dir| Lock::holder(&run_dir.lock()).is_none());
-    if attempt.is_some() && is_alone {
+    if attempt_of(project)?.is_some() && is_alone {
         return Err(Failure::because(format!(
             "no loop is working on {story} any more, so nothing was recorded; the next \
              `ralph-loop` run will continue the attempt"
         )));
     }
-    let noted = || fs_err::read_to_string(state.current_story()).ok();
-    let under_way = attempt.or_else(noted).map(|id| id.trim().to_owned());
-    let instead = match under_way.filter(|id| !id.is_empty()) {
+    let instead = match story_under_way(project)? {
         Some(id) if id.eq_ignore_ascii_case(story) => return Ok(()),
         Some(id) => format!("the current story is {id}"),
-        None => "no story is in progress; run `ralph-loop` to start one".to_owned(),
+        None => NO_STORY.to_owned(),
     };
     Err(Failure::because(format!("{story} is not in progress, so nothing was recorded; {instead}")))
+}
+
+/// What is said where nothing is worked on.
+pub(crate) const NO_STORY: &str = "no story is in progress; run `ralph-loop` to start one";
+
+/// The story that is worked on.
+pub(crate) fn story_under_way(project: &Project) -> Result<Option<String>, Failure> {
+    let noted = || fs_err::read_to_string(project.own_state().current_story()).ok();
+    let story = attempt_of(project)?.map(|attempt| attempt.story).or_else(noted);
+    Ok(story.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty()))
+}
+
+/// Our loop's attempt at it.
+pub(crate) fn attempt_of(project: &Project) -> Result<Option<Attempt>, Failure> {
+    let run_dir = RunDir::of_project(project.root());
+    Ok(run_dir.as_ref().map(Attempt::load).transpose()?.flatten())
 }

@@ -36,6 +36,12 @@ impl Failure {
         Self::Error(text.into().into())
     }
 
+    /// All that there is to say about it, its causes too.
+    pub(crate) fn told(&self) -> String {
+        let (Self::Error(error) | Self::Usage(error) | Self::Locked(error)) = self;
+        terminal::told_with_causes(error.as_ref())
+    }
+
     /// The user's own mistake, to be told as such.
     pub(crate) fn usage(error: impl Into<Box<dyn Error>>) -> Self {
         Self::Usage(error.into())
@@ -44,14 +50,16 @@ impl Failure {
 
 /// Tells the user what went wrong, and returns the code for it.
 pub(crate) fn code(outcome: Result<ExitCode, Failure>) -> ExitCode {
-    let (error, code) = match outcome {
+    let failure = match outcome {
         Ok(code) => return code,
-        Err(Failure::Error(error)) => (error, 1),
-        Err(Failure::Usage(error)) => (error, 2),
-        Err(Failure::Locked(error)) => (error, 5),
+        Err(failure) => failure,
     };
-    terminal::complain(error.as_ref());
-    ExitCode::from(code)
+    terminal::complain(&failure.told());
+    ExitCode::from(match failure {
+        Failure::Error(_) => 1,
+        Failure::Usage(_) => 2,
+        Failure::Locked(_) => 5,
+    })
 }
 
 /// A command line that is not understood is an error, never ignored; asking for help is none.

@@ -3,11 +3,13 @@
 
 use std::process::ExitCode;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use installer::{Install, Uninstall};
 use ralph_base::env::Env;
 
+use crate::agent::is_found;
 use crate::exit::Failure;
+use crate::run::context::OURS;
 use crate::terminal::say_as_it_is;
 
 pub(crate) fn install(env: &Env, install: &Install) -> Result<ExitCode, Failure> {
@@ -27,4 +29,15 @@ pub(crate) fn uninstall(env: &Env, uninstall: &Uninstall) -> Result<ExitCode, Fa
 pub(crate) fn folder_of_this_program() -> Option<Utf8PathBuf> {
     let program = std::env::current_exe().ok()?.canonicalize().ok()?;
     Utf8PathBuf::from_path_buf(program.parent()?.to_owned()).ok()
+}
+
+/// Where the agent looks for programs: with the folder of this one at its end, unless `ralph-loop` is
+/// found already.
+pub(crate) fn path_of_agent(path: &str, root: &Utf8Path) -> String {
+    let is_missing = !path.is_empty() && !is_found(OURS, path, root);
+    let folder = folder_of_this_program().filter(|folder| folder.join(OURS).is_file());
+    match folder {
+        Some(folder) if is_missing => format!("{path}:{folder}"),
+        _ => path.to_owned(),
+    }
 }

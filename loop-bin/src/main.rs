@@ -22,6 +22,7 @@ mod landing;
 mod lifecycle;
 mod logs;
 mod man;
+mod mcp;
 mod morning;
 mod plan_choice;
 mod report;

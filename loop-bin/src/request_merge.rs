@@ -1,35 +1,33 @@
 //! `ralph-loop request-merge`: leaves a merge request for the user instead of a push.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use jiff::Timestamp;
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::git::{Repo, Status};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
 
 use crate::exit::Failure;
 use crate::here;
-use crate::terminal::say;
 
 /// Leave a merge request for the user instead of pushing (for the agent)
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct RequestMerge {
     /// What to merge, and why
-    #[arg(long, value_parser = said)]
+    #[arg(long)]
     summary: String,
 }
 
-/// A request that says nothing helps nobody.
-fn said(text: &str) -> Result<String, &'static str> {
-    match text.trim() {
-        "" => Err("say what to merge, and why"),
-        text => Ok(text.to_owned()),
-    }
-}
-
 impl RequestMerge {
-    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+    /// Writes it down for the user.
+    pub(crate) fn answer(&self, env: &Env) -> Result<String, Failure> {
+        // A request that says nothing helps nobody.
+        let summary = self.summary.trim();
+        if summary.is_empty() {
+            return Err(Failure::usage("say what to merge, and why"));
+        }
         let project = here::project(env)?;
         let status = Status::read(&Repo::open(project.root())?)?;
         let state = project.own_state();
@@ -41,12 +39,11 @@ impl RequestMerge {
             status.head.as_deref().unwrap_or("(none)"),
             if story.trim().is_empty() { "(none)" } else { story.trim() },
             state::now(),
-            self.summary
+            summary
         );
         let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
         let path = state.merge_requests().join(format!("{stamp}.md"));
         state::replace(&path, text.as_bytes())?;
-        say(format!("Merge request saved for the user: {path}"));
-        Ok(ExitCode::SUCCESS)
+        Ok(format!("Merge request saved for the user: {path}"))
     }
 }

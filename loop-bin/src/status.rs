@@ -27,7 +27,7 @@ use crate::workspace::Source;
 use crate::{here, history, morning, saved};
 
 /// Show run status and anything that needs your attention
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Status {
     #[command(flatten)]
     choice: PlanChoice,
@@ -83,20 +83,28 @@ struct Report {
 
 impl Status {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        if self.watch {
+            let project = here::project(env)?;
+            return watch::until_the_end(self.json, &|| self.look(env, &project));
+        }
+        let answer = self.answer(env)?;
+        if !answer.is_empty() {
+            say(answer);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What it shows at once.
+    pub(crate) fn answer(&self, env: &Env) -> Result<String, Failure> {
         let project = here::project(env)?;
         if let Some(which) = &self.run {
-            return self.show_past(env, &project, which);
-        }
-        if self.watch {
-            return watch::until_the_end(self.json, &|| self.look(env, &project));
+            return self.past(env, &project, which);
         }
         let report = self.look(env, &project)?;
         if self.json {
-            say(serde_json::to_string_pretty(&report)?);
-        } else {
-            report.lines().iter().for_each(say);
+            return Ok(serde_json::to_string_pretty(&report)?);
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(report.lines().join("\n"))
     }
 
     /// Where the run stands now.
@@ -114,21 +122,16 @@ impl Status {
         Ok(report)
     }
 
-    fn show_past(&self, env: &Env, project: &Project, which: &str) -> Result<ExitCode, Failure> {
+    fn past(&self, env: &Env, project: &Project, which: &str) -> Result<String, Failure> {
         let runs = morning::runs(project)?;
-        match (which, self.json) {
-            ("all", true) => say(serde_json::to_string_pretty(&runs)?),
-            ("all", false) => runs.iter().for_each(|run| say(run.told())),
-            (which, json) => {
-                let page = page_of(env, project, &self.choice, which)?;
-                if json {
-                    say(serde_json::to_string_pretty(&page)?);
-                } else {
-                    morning::told(&page).iter().for_each(say);
-                }
-            }
+        if which == "all" {
+            let lines: Vec<String> = runs.iter().map(|run| run.told()).collect();
+            let json = || serde_json::to_string_pretty(&runs);
+            return Ok(if self.json { json()? } else { lines.join("\n") });
         }
-        Ok(ExitCode::SUCCESS)
+        let page = page_of(env, project, &self.choice, which)?;
+        let json = || serde_json::to_string_pretty(&page);
+        Ok(if self.json { json()? } else { morning::told(&page).join("\n") })
     }
 }
 

@@ -28,9 +28,14 @@ pub(crate) fn say_as_it_is(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
+/// What went wrong, for the user.
+pub(crate) fn complain(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "ralph-loop: {text}");
+}
+
 /// An error and its causes.
-pub(crate) fn complain(error: &dyn Error) {
-    let mut text = format!("ralph-loop: {error}");
+pub(crate) fn told_with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
         let inner_text = inner.to_string();
@@ -40,7 +45,7 @@ pub(crate) fn complain(error: &dyn Error) {
         }
         cause = inner.source();
     }
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    text
 }
 
 /// A number of things.

@@ -1,35 +1,35 @@
 //! `ralph-loop verified`: how far a session's own verification is. It writes the file that the stop
 //! gate reads, and refuses what is not so.
 
-use std::process::ExitCode;
-
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 use ralph_base::env::Env;
 use ralph_base::state::{self, Id, LastVerdict, SessionDir};
 use ralph_project::gate::{Said, new_loop, new_orchestrator, write_state};
 use ralph_project::project::Project;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::complete::refuse_red_checks;
+use crate::complete::{Checking, refuse_red_checks};
 use crate::exit::Failure;
 use crate::here;
-use crate::terminal::say;
 
 /// Record how far this session's verification is (for the agent)
 ///
 /// Writes the `orchestrator.json` or `loop.json` that keeps the session from stopping. A claim that
 /// the last test run or the verify commands contradict is refused.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Verified {
     /// Begin with this task; the session is then held until it is verified
-    #[arg(long, value_name = "KIND", requires = "task")]
+    #[arg(long, value_name = "KIND")]
     begin: Option<Verification>,
     /// What the session is to do
-    #[arg(long, value_name = "TEXT", requires = "begin")]
+    #[arg(long, value_name = "TEXT")]
     task: Option<String>,
     /// How often a loop may go round
-    #[arg(long, value_name = "N", requires = "begin")]
+    #[arg(long, value_name = "N")]
     max_iterations: Option<u64>,
     /// A condition of an orchestrated session that holds now; may be repeated
     #[arg(long = "condition", value_name = "NAME")]
@@ -49,7 +49,8 @@ pub(crate) struct Verified {
 }
 
 /// What keeps a session until it is verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 enum Verification {
     /// Goes round until its result is verified
     Loop,
@@ -67,22 +68,21 @@ impl Verification {
 }
 
 impl Verified {
-    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+    /// Records what holds; what does not is refused. The checks end early where `stop` says so.
+    pub(crate) fn answer(&self, env: &Env, stop: &dyn Fn() -> bool) -> Result<String, Failure> {
+        let is_of_begin = self.task.is_some() || self.max_iterations.is_some();
+        if self.begin.is_some() != self.task.is_some() || self.begin.is_none() && is_of_begin {
+            return Err(Failure::usage(
+                "to begin, say both: what kind (begin) and the task (task)",
+            ));
+        }
         let project = here::project(env)?;
         let config = here::config(&project, env, &[])?;
-        let id = self.session.clone().or_else(|| env.client_session());
-        let id = id.ok_or_else(|| {
-            Failure::usage(
-                "which session? run this inside of one (it sets CLAUDE_CODE_SESSION_ID), or name \
-                 one with --session",
-            )
-        })?;
-        let id = Id::parse(&id).map_err(Failure::usage)?;
+        let id = self.session(env)?;
         let states = [Some(project.own_state()), project.home_state()].into_iter().flatten();
         let sessions: Vec<SessionDir> = states.map(|state| state.session(&id)).collect();
         if let Some(kind) = self.begin {
-            self.begin(kind, &project, &id)?;
-            return Ok(ExitCode::SUCCESS);
+            return self.begin(kind, &project, &id);
         }
         let kinds = [Verification::Orchestrator, Verification::Loop];
         let found: Vec<(Verification, Utf8PathBuf)> = kinds
@@ -107,13 +107,36 @@ impl Verified {
         let changed: Vec<(&Utf8PathBuf, Map<String, Value>)> =
             changed.collect::<Result<_, Failure>>()?;
         if self.done {
-            refuse_red_checks(env, &project, &config, "not done")?;
+            let (project, config) = (&project, &config);
+            refuse_red_checks(&Checking { env, project, config, stop }, "not done")?;
         }
+        let mut lines = Vec::new();
         for (file, state) in changed {
             write_state(file, &state)?;
-            say(format!("{}{file}", if self.done { "verified: " } else { "recorded in " }));
+            lines.push(format!("{}{file}", if self.done { "verified: " } else { "recorded in " }));
         }
-        Ok(ExitCode::SUCCESS)
+        if self.done && config.verify.commands.is_empty() {
+            lines.push("unchecked: there are no [verify] commands, so your word counts".to_owned());
+        }
+        Ok(lines.join("\n"))
+    }
+
+    /// Whose state it is. A session speaks for itself only; a person's terminal belongs to none.
+    fn session(&self, env: &Env) -> Result<Id, Failure> {
+        let id = match (self.session.clone(), env.client_session()) {
+            (Some(named), Some(own)) if named != own => {
+                return Err(Failure::usage(format!(
+                    "session {named} is not yours, so nothing was recorded; yours is {own}"
+                )));
+            }
+            (named, own) => named.or(own).ok_or_else(|| {
+                Failure::usage(
+                    "which session? run this inside of one (it sets CLAUDE_CODE_SESSION_ID), or \
+                     name one with --session",
+                )
+            })?,
+        };
+        Id::parse(&id).map_err(Failure::usage)
     }
 
     fn recorded(
@@ -138,13 +161,13 @@ impl Verified {
             Verification::Loop => said.of_loop(state, last.as_ref()),
             Verification::Orchestrator => said.of_orchestrator(state, last.as_ref()),
         };
-        recorded.map_err(Failure::because)
+        recorded.map_err(|why| Failure::because(format!("{why} ({file})")))
     }
 
-    fn begin(&self, kind: Verification, project: &Project, id: &Id) -> Result<(), Failure> {
+    fn begin(&self, kind: Verification, project: &Project, id: &Id) -> Result<String, Failure> {
         let state = project.state().unwrap_or_else(|| project.own_state());
         let file = kind.file(&state.session(id));
-        if file.exists() {
+        if file.is_file() && is_unfinished(&file) {
             return Err(Failure::because(format!(
                 "this session has begun already, in {file}; go on with it, or delete that file"
             )));
@@ -156,7 +179,13 @@ impl Verified {
             Verification::Orchestrator => new_orchestrator(task),
         };
         write_state(&file, &begun)?;
-        say(format!("begun in {file}; the session is held until `ralph-loop verified --done`"));
-        Ok(())
+        Ok(format!("begun in {file}; the session is held until `ralph-loop verified --done`"))
     }
+}
+
+/// Whether a session is held by this file: what is damaged or verified holds nobody.
+fn is_unfinished(file: &Utf8PathBuf) -> bool {
+    let state: Option<Value> =
+        state::read_text(file).ok().and_then(|t| serde_json::from_str(&t).ok());
+    state.is_some_and(|state| state.get("verified_done") != Some(&Value::Bool(true)))
 }

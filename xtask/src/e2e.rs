@@ -11,6 +11,7 @@ mod scenario;
 mod scenarios;
 mod session;
 mod stage;
+mod terminal;
 
 use std::time::Instant;
 

@@ -10,7 +10,7 @@ use crate::dist;
 /// Builds and installs the hooks.
 pub(crate) fn install(arguments: &Install) -> Result<()> {
     let prepared = arguments.prepare(&Env::process())?;
-    let binaries = dist::run()?;
+    let binaries = if prepared.copies_binaries() { dist::run()? } else { "target/dist".into() };
     Ok(prepared.install(&binaries, &mut |text| print!("{text}"))?)
 }
 

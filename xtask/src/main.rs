@@ -16,6 +16,7 @@ mod guard;
 mod install;
 mod nightly;
 mod pages;
+mod plugin;
 mod run;
 #[cfg(test)]
 mod tidy;
@@ -67,6 +68,8 @@ enum Task {
     },
     /// Reports of runs in a headless browser; needs chromium, node, npm and the registry.
     Pages(pages::Pages),
+    /// The plugin for the client with the release binaries inside, in target/plugin.
+    Plugin(plugin::Plugin),
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
     /// Breaks our own programs on purpose, and checks that nothing is lost.
@@ -88,6 +91,7 @@ fn main() -> anyhow::Result<()> {
         Task::Guard => guard::run(),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Pages(arguments) => pages::run(&arguments),
+        Task::Plugin(arguments) => plugin::run(&arguments),
         Task::Nightly { seed } => nightly::run(seed),
         Task::FuzzGuard { cases, seed } => fuzz::for_guard(cases, seed),
         Task::Verdicts => verdicts::run(),

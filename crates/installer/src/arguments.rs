@@ -26,7 +26,12 @@ pub(crate) struct Target {
 pub struct Install {
     #[command(flatten)]
     pub(crate) target: Target,
-    /// Make the client block a tool call when the guard itself fails.
+    /// Write settings to commit for everybody: they find the hooks in PATH, nothing is copied, and
+    /// whoever lacks the hooks is told so once a session.
+    #[arg(long, conflicts_with_all = ["user", "local"])]
+    pub(crate) team: bool,
+    /// Make the client block a tool call when the guard itself fails; with --team also prompts and
+    /// tool calls where the hooks are missing.
     #[arg(long)]
     pub(crate) strict: bool,
     /// The client's version, if `claude` is not available here.

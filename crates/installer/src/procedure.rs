@@ -5,7 +5,8 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_project::install::{
-    Change, ClientVersion, InstallError, NotAVersion, Place, plan_install, plan_uninstall,
+    Change, ClientVersion, InstallError, NotAVersion, Place, plan_install, plan_team,
+    plan_uninstall, sources,
 };
 
 use crate::arguments::{Install, Target, Uninstall};
@@ -44,9 +45,12 @@ pub enum Failure {
 #[derive(Debug, Clone)]
 pub struct Prepared {
     place: Place,
+    team: bool,
     client: ClientVersion,
     strict: bool,
     dry_run: bool,
+    /// Where else the client finds hooks of ours.
+    others: Vec<Utf8PathBuf>,
 }
 
 impl Install {
@@ -58,15 +62,35 @@ impl Install {
             None => version_text("claude", Utf8Path::new(".")).ok_or(Failure::NoClient)?.parse()?,
         };
         plan_uninstall(&place)?;
-        Ok(Prepared { place, client, strict: self.strict, dry_run: self.target.dry_run })
+        let (root, dry_run) = (self.target.root(), self.target.dry_run);
+        let root = root.canonicalize_utf8().unwrap_or(root);
+        let others = sources(env, &root).into_iter().filter(|file| *file != place.settings);
+        Ok(Prepared {
+            others: others.collect(),
+            place,
+            client,
+            team: self.team,
+            strict: self.strict,
+            dry_run,
+        })
     }
 }
 
 impl Prepared {
-    /// Installs the hooks that lie in the folder `binaries`; `say` is given what to show.
+    /// Whether it needs the binaries at all.
+    pub fn copies_binaries(&self) -> bool {
+        !self.team
+    }
+
+    /// Installs the hooks, copying them from the folder `binaries` where that is needed; `say` is given
+    /// what to show.
     pub fn install(&self, binaries: &Utf8Path, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
-        let client = self.client;
-        let change = plan_install(&self.place, binaries, client, self.strict)?;
+        let (client, strict) = (self.client, self.strict);
+        let change = if self.team {
+            plan_team(&self.place, client, strict)?
+        } else {
+            plan_install(&self.place, binaries, client, strict)?
+        };
         carry_out(&change, self.dry_run, say)?;
         for left_out in &change.left_out {
             let (event, since) = (left_out.event, left_out.since);
@@ -74,6 +98,12 @@ impl Prepared {
         }
         if change.hooks_are_off {
             say("note: `disableAllHooks` is set in these settings, so no hook will run\n");
+        }
+        for other in &self.others {
+            say(&format!(
+                "note: {other} registers the hooks too, and each event is then handled twice; \
+                 uninstall one of the two\n"
+            ));
         }
         Ok(())
     }
@@ -87,14 +117,17 @@ impl Uninstall {
 }
 
 impl Target {
+    fn root(&self) -> Utf8PathBuf {
+        self.project.clone().unwrap_or_else(|| ".".into())
+    }
+
     fn place(&self, env: &Env) -> Result<Place, Failure> {
         if self.user {
             return Place::user(env).ok_or(Failure::NoHome);
         }
-        let path = self.project.as_deref().unwrap_or(Utf8Path::new("."));
-        let project = path
-            .canonicalize_utf8()
-            .map_err(|source| Failure::NoProject { path: path.to_owned(), source })?;
+        let path = self.root();
+        let project =
+            path.canonicalize_utf8().map_err(|source| Failure::NoProject { path, source })?;
         let place = if self.local { Place::project_local } else { Place::project };
         Ok(place(&project))
     }

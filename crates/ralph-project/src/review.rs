@@ -4,6 +4,7 @@ use std::fmt;
 
 use camino::Utf8Path;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::client::Client;
 use crate::config::Config;
@@ -52,35 +53,33 @@ pub fn shown_diff(diff: &[u8]) -> String {
     }
 }
 
-/// What a reviewer found.
+/// What a reviewer found. Only the message matters; an odd line number costs nothing but that.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ReviewFinding {
-    /// What it means for the work.
-    pub kind: FindingKind,
-    /// The file, from the top of the project; may be empty.
     #[serde(default)]
-    pub file: String,
-    /// The line, where there is one.
+    kind: String,
     #[serde(default)]
-    pub line: Option<u64>,
-    /// What is wrong.
-    pub message: String,
+    file: String,
+    #[serde(default)]
+    line: Value,
+    #[serde(default)]
+    message: String,
 }
 
-/// What a finding means for the work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FindingKind {
-    /// It may not land like this.
-    Blocking,
-    /// Worth knowing.
-    Advice,
+impl ReviewFinding {
+    /// Whatever is not called advice is meant to block.
+    fn is_advice(&self) -> bool {
+        self.kind.trim().eq_ignore_ascii_case("advice")
+    }
 }
 
 impl fmt::Display for ReviewFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
-        match (self.file.trim(), self.line) {
+        let words = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
+        let message = if words.is_empty() { "(no message)" } else { &words };
+        let line = self.line.as_u64().map(|line| line.to_string());
+        let line = line.or_else(|| self.line.as_str().map(str::to_owned));
+        match (self.file.trim(), line) {
             ("", _) => write!(f, "{message}"),
             (file, None) => write!(f, "{file}: {message}"),
             (file, Some(line)) => write!(f, "{file}:{line}: {message}"),
@@ -97,8 +96,7 @@ pub struct ReviewAnswer {
 }
 
 impl ReviewAnswer {
-    /// Reads the last object of that form in what a reviewer said. None if there is none, or if it
-    /// contradicts itself: work that is not approved although nothing stands against it.
+    /// Reads the last object of that form in what a reviewer said; none if there is none.
     pub fn read(said: &str) -> Option<Self> {
         let start = said.ceil_char_boundary(said.len().saturating_sub(LONGEST_ANSWER));
         let mut rest = said.get(start..).unwrap_or_default();
@@ -115,26 +113,25 @@ impl ReviewAnswer {
             };
             rest = rest.get(passed..).unwrap_or_default();
         }
-        found.filter(|answer| answer.approve || answer.blocking().is_some())
+        found
     }
 
-    /// What keeps the work from landing, a line for each finding; none if nothing does.
+    /// What keeps the work from landing, a line for each finding; none if nothing does. Work that is
+    /// not approved does not land, whatever the findings are called.
     pub fn blocking(&self) -> Option<String> {
-        let found = self.of_kind(FindingKind::Blocking);
-        if found.is_empty() {
-            return None;
-        }
-        Some(format!("the review found:\n{}", found.join("\n")))
+        let mut found = self.findings.iter().filter(|one| !self.approve || !one.is_advice());
+        let first = match found.next() {
+            Some(first) => first.to_string(),
+            None if self.approve => return None,
+            None => "it is not approved, and no reason is given".to_owned(),
+        };
+        let rest: String = found.map(|one| format!("\n{one}")).collect();
+        Some(format!("the review found: {first}{rest}"))
     }
 
     /// What is worth knowing.
     pub fn advice(&self) -> Vec<String> {
-        self.of_kind(FindingKind::Advice)
-    }
-
-    fn of_kind(&self, kind: FindingKind) -> Vec<String> {
-        let found = self.findings.iter().filter(|finding| finding.kind == kind);
-        found.map(ToString::to_string).collect()
+        self.findings.iter().map(ToString::to_string).collect()
     }
 }
 
@@ -169,12 +166,33 @@ mod tests {
             {\"kind\": \"advice\", \"message\": \"name it\"}]}\n```\nThat is {all}.";
         let answer = ReviewAnswer::read(said).unwrap();
         let blocking = answer.blocking().unwrap();
-        assert_eq!(blocking, "the review found:\na.py:3: wrong sign");
-        assert_eq!(answer.advice(), ["name it"]);
+        assert_eq!(blocking, "the review found: a.py:3: wrong sign\nname it");
         let twice = "{\"approve\":false,\"findings\":[]} no: {\"approve\":true}";
         assert_eq!(ReviewAnswer::read(twice).unwrap().blocking(), None);
         let both = r#"{"approve":true,"findings":[{"kind":"blocking","message":"m"}]}"#;
         assert!(ReviewAnswer::read(both).unwrap().blocking().is_some(), "the finding counts");
+        let advice = r#"{"approve":true,"findings":[{"kind":"Advice","file":"a","message":"m"}]}"#;
+        assert_eq!(ReviewAnswer::read(advice).unwrap().advice(), ["a: m"]);
+    }
+
+    #[test]
+    fn a_refusal_is_one_however_it_is_written() {
+        for (said, expected) in [
+            (r#"{"approve": false}"#, "it is not approved, and no reason is given"),
+            (r#"{"approve": false, "findings": [{"kind": "advice", "message": "m"}]}"#, "m"),
+            (r#"{"approve": true, "findings": [{"kind": "Critical", "message": "m"}]}"#, "m"),
+            (
+                r#"{"approve": true, "findings": [{"file": "a", "line": "1-2"}]}"#,
+                "a:1-2: (no message)",
+            ),
+            (
+                r#"{"approve": true, "findings": [{"kind": "blocking", "file": "a", "line": -1}]}"#,
+                "a: (no message)",
+            ),
+        ] {
+            let blocking = ReviewAnswer::read(said).unwrap().blocking();
+            assert_eq!(blocking, Some(format!("the review found: {expected}")), "{said}");
+        }
     }
 
     #[test]
@@ -183,9 +201,7 @@ mod tests {
             "",
             "Looks good to me!",
             "{\"approve\": \"yes\"}",
-            "{\"approve\": false}",
-            "{\"approve\": false, \"findings\": [{\"kind\": \"advice\", \"message\": \"m\"}]}",
-            "{\"approve\": true, \"findings\": [{\"kind\": \"severe\", \"message\": \"m\"}]}",
+            "{\"approve\": true, \"findings\": 3}",
             "{\"approve\": true",
             &"{".repeat(100_000),
         ] {

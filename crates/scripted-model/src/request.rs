@@ -29,8 +29,9 @@ impl Request {
     /// Whether an agent asks, main or sub: its tools contain the shell, or at least reading. Others are
     /// side questions, and so are the warm-up calls of older clients.
     pub fn is_conversation(&self) -> bool {
-        let warm_up = self.first_message().trim_start().starts_with("Warmup");
-        (self.offers("Bash") || self.offers("Read")) && !warm_up
+        // What a hook adds comes before it.
+        let is_warm_up = self.first_message().lines().any(|line| line.starts_with("Warmup"));
+        (self.offers("Bash") || self.offers("Read")) && !is_warm_up
     }
 
     /// Whether the model may call this tool.

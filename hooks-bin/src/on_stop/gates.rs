@@ -29,8 +29,7 @@ pub(super) fn judge(session: &Session<'_>) -> Judged {
     judged.unmet.extend(session.load::<QualityGate>().and_then(|(state, file)| state.gate(&file)));
     judged.unmet.extend(session.dirs().iter().filter_map(|dir| tasks(session, dir)));
     if session.is_bound() {
-        let last = session.dirs().iter().find_map(LastVerdict::load);
-        judged.unmet.extend(last.and_then(|last| gate::last_verdict(&last)));
+        judged.unmet.extend(last_tests(session).and_then(|last| gate::last_verdict(&last)));
         judged.unmet.extend(current_story(session));
     }
     if session.call.config().stop.verify {
@@ -41,12 +40,32 @@ pub(super) fn judge(session: &Session<'_>) -> Judged {
         judged.unmet.extend(review::judge(session));
     }
     // Git is asked last and only if its answer is needed: a process costs more than all the rest.
-    if is_orchestrated {
+    if is_orchestrated && !session.call.is_of_our_loop() {
         judged.unmet.extend(gate::uncommitted(&changed(session)));
     } else if !judged.unmet.is_empty() && session.is_bound() {
         judged.advice.extend(gate::uncommitted_advice(&changed(session)));
     }
     judged
+}
+
+/// Judges the gates that concern a subagent: its work. Conditions, rounds, tasks, story and commits
+/// are the session's, and the subagent is not asked to see to them.
+pub(super) fn judge_subagent(session: &Session<'_>) -> Judged {
+    let mut judged = Judged::default();
+    judged.unmet.extend(session.load::<QualityGate>().and_then(|(state, file)| state.gate(&file)));
+    if session.is_bound() {
+        let own = |last: &LastVerdict| last.agent == session.call.input.agent_id;
+        let last = last_tests(session).filter(own);
+        judged.unmet.extend(last.and_then(|last| gate::last_verdict(&last)));
+    }
+    if session.call.config().stop.verify {
+        judged.unmet.extend(verify(session));
+    }
+    judged
+}
+
+fn last_tests(session: &Session<'_>) -> Option<LastVerdict> {
+    session.dirs().iter().find_map(LastVerdict::load)
 }
 
 fn tasks(session: &Session<'_>, dir: &SessionDir) -> Option<Unmet> {

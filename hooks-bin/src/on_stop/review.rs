@@ -50,9 +50,13 @@ fn uncommitted(session: &Session<'_>) -> Result<Vec<u8>, GitError> {
             continue;
         }
         diff.extend(format!("\nnew file: {path}\n").into_bytes());
-        diff.extend(
-            ralph_base::state::read_text(repo.top().join(&*path)).unwrap_or_default().bytes(),
-        );
+        // What a link leads to may be anywhere.
+        let file = repo.top().join(&*path);
+        let text = match fs_err::read_link(&file) {
+            Ok(target) => format!("link to {}", target.display()),
+            Err(_) => ralph_base::state::read_text(&file).unwrap_or_default(),
+        };
+        diff.extend(text.lines().flat_map(|line| format!("+{line}\n").into_bytes()));
     }
     Ok(diff)
 }

@@ -10,6 +10,7 @@ use ralph_project::config::Stop;
 use ralph_project::gate::{self, Cause, ContextWindows, Fill, StopStatus, Who, reason};
 use ralph_project::transcript::Ending;
 
+use super::gates::Judged;
 use super::session::Session;
 use super::{continuation, decisions, gates, leaving};
 use crate::call::Call;
@@ -32,11 +33,11 @@ pub(super) fn decide(call: &Call<'_>) -> Decision {
     }
     match continuation::decide(&session, &ending) {
         continuation::Answer::Decided(decision) => decision,
-        continuation::Answer::Open(status) => judge(&session, &ending, status),
+        continuation::Answer::Open(status) => hold(&session, &ending, status, gates::judge),
     }
 }
 
-/// A subagent wants to stop: the same gates, where its type is one that is gated.
+/// A subagent wants to stop: the gates on its work, where its type is one that is gated.
 pub(super) fn decide_subagent(call: &Call<'_>) -> Decision {
     let agent_type = call.input.agent_type.as_deref().unwrap_or_default();
     let id = call.input.agent_id.as_deref().unwrap_or(agent_type);
@@ -46,7 +47,7 @@ pub(super) fn decide_subagent(call: &Call<'_>) -> Decision {
         return Decision::NoOpinion;
     }
     // The transcript is the main conversation's, and says nothing about what the subagent did.
-    judge(&session, &Ending::default(), StopStatus::Allowed)
+    hold(&session, &Ending::default(), StopStatus::Allowed, gates::judge_subagent)
 }
 
 /// Most sessions have nothing to do with us, and are not even looked at.
@@ -55,14 +56,19 @@ fn concerns_us(session: &Session<'_>) -> bool {
     session.has_files() || session.is_bound() || stop.verify || stop.review
 }
 
-/// Judges the gates, as far as this turn may still be held back.
-fn judge(session: &Session<'_>, ending: &Ending, status: StopStatus) -> Decision {
+/// Holds back what these gates hold, as far as this turn may still be held back.
+fn hold<'s>(
+    session: &Session<'s>,
+    ending: &Ending,
+    status: StopStatus,
+    judge: fn(&Session<'s>) -> Judged,
+) -> Decision {
     let call = session.call;
     if !may_hold(&call.config().stop, call.input.stop_hook_active) {
         let note = "this turn was already blocked once, so its gates are not checked again";
         return leaving::allow(session, status, Some(note.to_owned()));
     }
-    let judged = gates::judge(session);
+    let judged = judge(session);
     if judged.unmet.is_empty() {
         return leaving::allow(session, status, None);
     }

@@ -4,6 +4,7 @@
 mod client;
 mod copy;
 mod disk_trouble;
+mod every_hint;
 mod failure_policy;
 mod killed;
 mod on_stop;

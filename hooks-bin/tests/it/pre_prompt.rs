@@ -3,6 +3,9 @@
 use serde_json::Value;
 use test_support::{Scratch, fixtures, program, run_with_input};
 
+use crate::client::Client;
+use crate::run::Run;
+
 const BINARY: &str = env!("CARGO_BIN_EXE_ralph-pre-prompt");
 
 /// Sends a prompt; returns the context that was added.
@@ -79,4 +82,65 @@ fn the_story_under_way_is_added_with_lessons_and_the_last_failure() {
     );
     let context = send(&project, "# Lessons\n- run the tests\n- read first\nGo.").unwrap();
     assert!(!context.contains("Lessons"), "what the prompt says already is not said again");
+}
+
+/// What is said at another event, as the client takes it.
+fn reminded(client: &Client, payload: &str) -> Option<String> {
+    let text = fs_err::read(fixtures().join(format!("payloads/{payload}.json"))).unwrap();
+    let mut input: Value = serde_json::from_slice(&text).unwrap();
+    input["session_id"] = client.session.as_str().into();
+    let mut command = program(BINARY, client.home.root());
+    command.env("CLAUDE_PROJECT_DIR", &client.cwd).envs(client.vars.iter().cloned());
+    let output = run_with_input(&mut command, input.to_string().as_bytes());
+    assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]));
+    let answer = String::from_utf8(output.stdout).unwrap();
+    let event = input["hook_event_name"].as_str().unwrap();
+    // What this one prints is taken as it is.
+    if event == "PreCompact" || answer.is_empty() {
+        return Some(answer).filter(|answer| !answer.is_empty());
+    }
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["hookSpecificOutput"]["hookEventName"], event);
+    Some(answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned())
+}
+
+const REMINDERS: [&str; 3] = ["SessionStart-first", "SubagentStart-subagent", "PreCompact-manual"];
+
+#[test]
+fn a_session_of_a_run_is_reminded_wherever_its_context_may_be_lost() {
+    let run = Run::new("[verify]\ncommands = [\"make test\"]\n[loop]\nmax_iterations = 9\n");
+    let lessons: String = (1..=7).map(|n| format!("- lesson {n}\n")).collect();
+    run.project.write(".ralph/guardrails.md", format!("# Guardrails\n\n{lessons}"));
+    let agent = run.agent();
+    let limits = format!(
+        "\nWork in {} and nowhere else. These checks must pass: `make test`.",
+        run.copy.root()
+    );
+    let lessons = "\nLessons from earlier attempts:\n- lesson 3\n- lesson 4\n- lesson 5\n- lesson \
+                   6\n- lesson 7";
+    let report = " Report with `ralph-loop complete US-001 --summary \"…\"`.";
+    let [start, subagent, compact] = REMINDERS.map(|payload| reminded(&agent, payload).unwrap());
+    let story = "Current story: US-001 (Log in), iteration 3 of 9, attempt 1.";
+    assert_eq!(start, format!("{story}{limits}{report}{lessons}"));
+    assert_eq!(reminded(&agent, "SessionStart-compact"), Some(start));
+    let helps = "You help with the story US-001 (Log in). Your own task is all you are asked for: \
+                 the session that started you reports on the story.";
+    assert_eq!(subagent, format!("{helps}{limits}{lessons}"));
+    let keep = "Keep in the summary: the current story is US-001 (Log in), what was done for it, \
+                and what is left.";
+    assert_eq!(compact, format!("{keep}{limits}{report}{lessons}"));
+    assert!(agent.journal().is_empty(), "a reminder is no event");
+}
+
+#[test]
+fn any_other_session_is_not_reminded() {
+    let run = Run::new("");
+    let other_run =
+        run.person().with("RALPH_RUN", "run-0").with("RALPH_ROOT", run.project.root().as_str());
+    run.project.write(".ralph/state/working-session", "another-session");
+    for client in [run.person(), run.agent(), other_run] {
+        for payload in REMINDERS {
+            assert_eq!(reminded(&client, payload), None, "{payload}");
+        }
+    }
 }

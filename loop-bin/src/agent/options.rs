@@ -2,6 +2,7 @@
 //! beside this program, where it does not have them already, what the client keeps by folder, and what
 //! it may spend.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -12,12 +13,15 @@ use ralph_core::git::{Git, Repo};
 use ralph_project::client::Client;
 use ralph_project::config::Config;
 use ralph_project::install::{
-    ClientVersion, Place, Registrations, hooks_are_off, merge, quoted, registered,
+    ClientVersion, Place, Registered, Registrations, hooks_are_off, merge, plugin_hooks, quoted,
+    registered,
 };
 use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
 
+use super::command::is_found;
 use crate::finding::Finding;
+use crate::install::{folder_of_this_program, path_of_agent};
 use crate::lifecycle::is_executable;
 
 /// The first version of which we know that it has the option `--max-budget-usd`.
@@ -25,6 +29,12 @@ const BUDGETED: ClientVersion = ClientVersion::new(2, 0, 77);
 
 /// Its option for what it may spend.
 const BUDGET: &str = "--max-budget-usd";
+
+/// Its option to use those servers only that it is given.
+const STRICT_SERVERS: &str = "--strict-mcp-config";
+
+/// The name under which the agent finds our tools.
+const OUR_SERVER: &str = "ralph";
 
 /// The file in which the client keeps what it knows of each folder.
 const FILE: &str = ".claude.json";
@@ -34,6 +44,10 @@ const MANAGED: &str = "/etc/claude-code/managed-settings.json";
 
 /// A setting for where the memory is.
 const MEMORY: &str = "autoMemoryDirectory";
+
+/// What is said where two settings files, or one and the plugin, register the same hook.
+const TWICE: &str = "the hooks are installed twice, so each event is handled twice and a failing \
+                     test run counts as two; uninstall one of them, or disable the plugin";
 
 /// What of a project's permissions counts only in a folder that is trusted.
 const TRUSTED_ONLY: [&str; 2] = ["allow", "additionalDirectories"];
@@ -70,7 +84,9 @@ impl ClientOptions {
             takes_budget: version.is_some_and(|version| version >= BUDGETED),
             ..Self::default()
         };
-        let hooks = hooks_to_pass(env, project, config, &client, version);
+        let settings = settings_of(env, project, &client, !config.workspace.in_place);
+        let installed = installed(env, project, &settings);
+        let hooks = hooks_to_pass(&settings, &installed, &client, version);
         let mut findings = vec![match hooks {
             Ok(hooks) if hooks.is_empty() => Finding::Good("hooks are installed".to_owned()),
             Ok(hooks) => {
@@ -79,10 +95,28 @@ impl ClientOptions {
             }
             Err(why) => Finding::Note(why.to_owned()),
         }];
+        if is_twice(&installed) {
+            findings.push(Finding::Note(TWICE.to_owned()));
+        }
         if !config.workspace.in_place {
             findings.extend(options.take_kept(env, project, &client));
         }
+        if config.agent.mcp && !client.has(STRICT_SERVERS) {
+            options.offer_tools(env, project);
+        }
         (options, findings)
+    }
+
+    /// Our own tools, unless the user has added a server of that name for the project.
+    fn offer_tools(&mut self, env: &Env, project: &Project) {
+        let entry = entry(env, &folders_of(project)).unwrap_or_default();
+        let is_taken = entry.get("mcpServers").is_some_and(|kept| kept.get(OUR_SERVER).is_some());
+        let program = std::env::current_exe().ok();
+        let program = program.as_ref().and_then(|program| program.to_str());
+        if let Some(program) = program.filter(|_| !is_taken) {
+            let server = json!({"command": program, "args": ["mcp"]});
+            self.servers.insert(OUR_SERVER.to_owned(), server);
+        }
     }
 
     /// Takes over what the client keeps for the project's folder, and does not find from a copy: MCP
@@ -98,7 +132,7 @@ impl ClientOptions {
             kept.take_permissions(project.root());
         }
         kept.take_memory(env, &folders);
-        if !client.has("--strict-mcp-config") {
+        if !client.has(STRICT_SERVERS) {
             self.servers = kept.servers;
         }
         if client.has("--settings") && !kept.settings.is_empty() {
@@ -195,28 +229,40 @@ impl ClientOptions {
     }
 }
 
+/// The hooks that these settings, and the plugin that they switch on, give the agent.
+fn installed(env: &Env, project: &Project, settings: &[String]) -> Vec<Registered> {
+    let plugin = plugin_hooks(env, settings).and_then(|path| fs_err::read_to_string(path).ok());
+    let texts = settings.iter().chain(&plugin);
+    let path = path_of_agent(&env.get("PATH").unwrap_or_default(), project.root());
+    let is_there =
+        |hook: &Registered| !hook.is_in_path || is_found(hook.hook, &path, project.root());
+    texts.flat_map(|text| registered(text).unwrap_or_default()).filter(is_there).collect()
+}
+
+/// Whether an event would be handled twice.
+fn is_twice(installed: &[Registered]) -> bool {
+    let mut seen = BTreeSet::new();
+    !installed.iter().all(|hook| seen.insert((&hook.event, hook.hook)))
+}
+
 /// The hooks beside this program that the client lacks, as settings; or why no hook guards it.
 fn hooks_to_pass(
-    env: &Env,
-    project: &Project,
-    config: &Config,
+    settings: &[String],
+    installed: &[Registered],
     client: &Client<'_>,
     version: Option<ClientVersion>,
 ) -> Result<Map<String, Value>, &'static str> {
-    let settings = settings_of(env, project, client, !config.workspace.in_place);
     if settings.iter().filter_map(|text| hooks_are_off(text)).next_back() == Some(true) {
         return Err("the client's settings set `disableAllHooks`, so no hooks guard the agent");
     }
-    let installed = settings.iter().flat_map(|text| registered(text).unwrap_or_default());
-    let installed: Vec<(String, &str)> = installed.collect();
     if client.has("--bare") {
         return Err("the agent's command has --bare, so no hooks guard it");
     }
     let version = version.ok_or("the client does not report its version, so it gets no hooks")?;
-    let folder = crate::install::folder_of_this_program().unwrap_or_default();
+    let folder = folder_of_this_program().unwrap_or_default();
     let is_beside = |hook: &str| is_executable(&folder.join(hook));
     let passed = Registrations::of_folder(version, &folder).only(|event, hook| {
-        let is_installed = installed.iter().any(|(known, of)| known == event && *of == hook);
+        let is_installed = installed.iter().any(|own| own.event == event && own.hook == hook);
         is_beside(hook) && !is_installed
     });
     if passed.events().is_empty() {

@@ -65,16 +65,19 @@ impl Descendants {
         end(self.leader, &|| self.living(), grace, now);
     }
 
-    /// Whether one of our own programs is among them: a hook, or `ralph-loop complete`.
+    /// Whether one of our own programs is at work among them: a hook, or `ralph-loop complete`. The
+    /// MCP server lives as long as the agent, and is at work while it runs something itself.
     pub(crate) fn include_ours(&self) -> bool {
-        let is_ours = |process: &Process| {
+        let all = descendants(&self.spared);
+        let is_busy = |server: &Process| all.iter().any(|process| process.parent == server.pid);
+        let is_ours = |process: &&Process| {
             let program = fs_err::read_link(format!("/proc/{}/exe", process.pid)).ok();
             let name = program.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
             // The system marks a program whose file was replaced meanwhile.
             let name = name.map(|name| name.trim_end_matches(" (deleted)"));
             name.is_some_and(|name| name == PROGRAM || HOOK_NAMES.contains(&name))
         };
-        descendants(&self.spared).iter().any(is_ours)
+        all.iter().filter(is_ours).any(|process| !is_server(process.pid) || is_busy(process))
     }
 
     /// Those that have not ended; the others are taken note of, so that they vanish.
@@ -88,6 +91,12 @@ impl Descendants {
         }
         living.iter().map(|process| process.pid).collect()
     }
+}
+
+/// Whether a program of ours is the MCP server.
+fn is_server(pid: Pid) -> bool {
+    let line = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(b"mcp")
 }
 
 fn end(

@@ -186,7 +186,7 @@ impl Run {
         match &finish {
             Finish::Budget(why) => context.view.line(why),
             Finish::Blocked(why) | Finish::Error(why) | Finish::RedBaseline(why) => {
-                terminal::complain(&std::io::Error::other(why.clone()));
+                terminal::complain(why);
             }
             _ if most > 0.0 && counters.spent.cost_usd > most => context.view.warn(format!(
                 "budget exceeded: spent ${:.2} of ${most:.2}; a session's cost is only known when \

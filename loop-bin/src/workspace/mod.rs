@@ -62,6 +62,8 @@ pub(crate) struct Workspace {
     root: Utf8PathBuf,
     /// The project.
     pub(crate) source: Source,
+    /// Where a reviewer reads, if there is such a place.
+    reading_room: Option<Utf8PathBuf>,
     /// The loop's own index of the work tree, out of the agent's reach.
     index: PathBuf,
     /// What the setup commands were last run for.
@@ -138,15 +140,15 @@ impl Workspace {
         let source = Source::of(project, repo)?;
         let settings = GitSettings::read(&source.git())?;
         let is_in_place = config.workspace.in_place;
-        let mut top = source.top.clone();
-        if !is_in_place {
-            top = cache::folder(env, config, &source.top)?.join(WORKER);
-        }
+        let cache = cache::folder(env, config, &source.top);
+        let reading_room = cache.as_ref().ok().map(|cache| cache.join("review"));
+        let top = if is_in_place { source.top.clone() } else { cache?.join(WORKER) };
         Ok(Self {
             is_in_place,
             is_planning: config.run.mode == Mode::Planning,
             root: top.join(&source.inside),
             top,
+            reading_room,
             index: run_dir.root().join(format!("index-{WORKER}")).into_std_path_buf(),
             setup_stamp: run_dir.root().join(format!("setup-{WORKER}")),
             setup_leftovers: run_dir.root().join(format!("setup-{WORKER}-left")),

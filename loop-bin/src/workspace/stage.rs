@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::listing::named_files;
 use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
 use ralph_core::git::{Git, GitError};
@@ -184,6 +184,24 @@ impl Workspace {
             git.feed(&["update-index", "-z", "--index-info"], &entries)?;
         }
         Ok(git.line(&["write-tree"])?)
+    }
+
+    /// What is staged as plain files in a folder of their own, without a repository: whoever works there
+    /// can do no harm. Returns the project's folder in it.
+    pub(crate) fn lay_out(&self) -> Result<Utf8PathBuf, Failure> {
+        let none = || Failure::because("there is no cache folder; set HOME or XDG_CACHE_HOME");
+        let room = self.reading_room.as_ref().ok_or_else(none)?;
+        remove_all(room.as_std_path())?;
+        fs_err::create_dir_all(room.join(&self.source.inside))?;
+        self.git().run(&["checkout-index", "--all", &format!("--prefix={room}/")])?;
+        Ok(room.join(&self.source.inside))
+    }
+
+    /// Nobody reads any more.
+    pub(crate) fn clear_away(&self) {
+        if let Some(room) = &self.reading_room {
+            let _ = remove_all(room.as_std_path());
+        }
     }
 
     /// Lays the changes between a saved attempt and its first parent over the files, uncommitted. Where

@@ -365,11 +365,14 @@ fn forgetful(end: &str) -> String {
 
 #[test]
 fn a_forgotten_server_costs_the_grace_and_not_the_work() {
-    let stage = Stage::new("works", "- [ ] US-001: First\n");
-    let begun = std::time::Instant::now();
-    let agent = forgetful("sleep 300");
-    stage.run(&["--agent", &agent, "--grace", "1"]).ended(0).says("US-001 done");
-    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+    // Our own server for the agent's tools is none that anybody waits for, either.
+    for server in ["sleep 300", "sleep 300 | \"$RALPH_LOOP\" mcp"] {
+        let stage = Stage::new("works", "- [ ] US-001: First\n");
+        let begun = std::time::Instant::now();
+        let agent = forgetful(server);
+        stage.run(&["--agent", &agent, "--grace", "1"]).ended(0).says("US-001 done");
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+    }
 }
 
 #[test]

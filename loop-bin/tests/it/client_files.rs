@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 use test_support::fixtures;
 
-use crate::stage::{Ran, Stage};
+use crate::stage::{LOOP, Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const CLIENT: &str = "claude -p";
@@ -35,23 +35,45 @@ fn settings(stage: &Stage) -> Value {
     settings
 }
 
+/// The file of servers that the client was given, and what it says.
+fn passed_servers(stage: &Stage) -> (String, Value) {
+    let arguments = stage.note("arguments");
+    let file = arguments.lines().find_map(|word| word.strip_prefix("--mcp-config=")).unwrap();
+    (file.to_owned(), serde_json::from_str(&fs_err::read_to_string(file).unwrap()).unwrap())
+}
+
+#[test]
+fn our_tools_are_offered_in_place_too_and_leave_a_server_of_that_name_alone() {
+    let plain = stage(json!({}));
+    run(&plain, CLIENT, &["--in-place"]).ended(0);
+    let ours = json!({"ralph": {"command": LOOP, "args": ["mcp"]}});
+    assert_eq!(passed_servers(&plain).1, json!({"mcpServers": ours}));
+    let mine = json!({"ralph": {"command": "mine"}});
+    let named = stage(json!({"mcpServers": mine}));
+    run(&named, CLIENT, &[]).ended(0);
+    assert_eq!(passed_servers(&named).1, json!({"mcpServers": mine}));
+    let in_place = stage(json!({"mcpServers": mine}));
+    run(&in_place, CLIENT, &["--in-place"]).ended(0);
+    assert!(!in_place.note("arguments").contains("--mcp-config="));
+}
+
 #[test]
 fn servers_that_were_added_for_the_project_are_passed() {
     let servers = json!({"mine": {"command": "serve", "env": {"KEY": "secret"}}, "off": {}});
     let stage = stage(json!({"mcpServers": servers, "disabledMcpServers": ["off"]}));
     run(&stage, CLIENT, &["doctor"]).says("passed to the agent in the copy: the MCP servers mine");
     run(&stage, CLIENT, &[]).ended(0);
-    let arguments = stage.note("arguments");
-    let file = arguments.lines().find_map(|word| word.strip_prefix("--mcp-config=")).unwrap();
-    let passed: Value = serde_json::from_str(&fs_err::read_to_string(file).unwrap()).unwrap();
-    assert_eq!(passed, json!({"mcpServers": {"mine": servers["mine"]}}));
+    let (file, passed) = passed_servers(&stage);
+    let ours = json!({"command": LOOP, "args": ["mcp"]});
+    assert_eq!(passed, json!({"mcpServers": {"mine": servers["mine"], "ralph": ours}}));
     assert_eq!(fs_err::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
 fn nothing_is_passed_where_the_client_finds_it_itself() {
     let servers = json!({"mcpServers": {"mine": {"command": "serve"}}});
-    for (agent, args) in [(CLIENT, &["--in-place"][..]), ("claude --strict-mcp-config -p", &[])] {
+    let in_place = ["--in-place", "--agent-mcp=false"];
+    for (agent, args) in [(CLIENT, &in_place[..]), ("claude --strict-mcp-config -p", &[])] {
         let stage = stage(servers.clone());
         run(&stage, agent, args).ended(0);
         assert!(!stage.note("arguments").contains("--mcp-config="), "{agent}");

@@ -6,7 +6,7 @@ use test_support::{fixtures, program};
 
 use crate::stage::LOOP;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "init",
     "install",
     "uninstall",
@@ -26,6 +26,7 @@ const COMMANDS: [&str; 22] = [
     "complete",
     "verified",
     "request-merge",
+    "mcp",
     "completions",
     "man",
     "demo",

@@ -59,7 +59,7 @@ fn the_hooks_beside_the_loop_are_copied_registered_and_taken_out_again() {
     assert!(!machine.project.join(".claude/hooks").exists());
 
     machine.run(&["install"]).ended(0).says("write ");
-    assert_eq!(events(&machine.settings(SHARED)), 10);
+    assert_eq!(events(&machine.settings(SHARED)), 13);
     for hook in HOOKS {
         let copied = machine.scratch.read(&format!("a project/.claude/hooks/{hook}"));
         assert!(copied.contains(hook), "{copied}");
@@ -87,10 +87,53 @@ fn strict_and_local_do_what_they_say() {
 }
 
 #[test]
+fn settings_of_a_team_find_the_hooks_in_path_or_say_how_to_get_them() {
+    let machine = Machine::new("echo 2.1.325");
+    machine.run(&["install", "--team", "--user"]).ended(2);
+    let answers = |event: &str| {
+        let settings = machine.settings(SHARED);
+        let command =
+            settings["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap().to_owned();
+        let found = format!("{}:/usr/bin:/bin", machine.scratch.path("unpacked"));
+        ["/usr/bin:/bin", &found].map(|path| {
+            let mut shell = program("/bin/sh", &machine.scratch.path("home"));
+            let output = shell.args(["-c", &command]).env("PATH", path).output().unwrap();
+            assert!(output.status.success() && output.stderr.is_empty(), "{event}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        })
+    };
+    for hook in HOOKS {
+        let says = format!("#!/bin/sh\necho from {hook}\n");
+        machine.scratch.script(&format!("unpacked/{hook}"), &says);
+    }
+    let how = "run `cargo xtask dist` in its sources";
+    machine.run(&["install", "--team"]).ended(0);
+    assert!(!machine.project.join(".claude/hooks").exists());
+    let shared = machine.scratch.read(SHARED);
+    assert!(!shared.contains(machine.scratch.root().as_str()), "{shared}");
+    for (event, hook) in [("PreToolUse", "ralph-pre-tool"), ("Stop", "ralph-on-stop")] {
+        assert_eq!(answers(event), [String::new(), format!("from {hook}\n")]);
+    }
+    let [missing, there] = answers("SessionStart");
+    assert!(missing.starts_with(r#"{"systemMessage":""#) && missing.contains(how), "{missing}");
+    assert_eq!(there, "");
+
+    machine.run(&["install", "--team", "--strict"]).ended(0);
+    for event in ["PreToolUse", "UserPromptSubmit"] {
+        let [missing, there] = answers(event);
+        let answer: serde_json::Value = serde_json::from_str(&missing).unwrap();
+        assert_eq!(answer["decision"], "block");
+        assert!(answer["reason"].as_str().unwrap().contains(how) && there.starts_with("from "));
+    }
+    machine.run(&["uninstall"]).ended(0);
+    assert!(!machine.project.join(".claude").exists());
+}
+
+#[test]
 fn ones_own_settings_are_where_the_client_has_them() {
     let machine = Machine::new("echo 2.1.325");
     machine.run(&["install", "--user"]).ended(0);
-    assert_eq!(events(&machine.settings("home/.claude/settings.json")), 10);
+    assert_eq!(events(&machine.settings("home/.claude/settings.json")), 13);
     let folder = machine.scratch.path("other/configuration");
     let mut command = machine.command(&["install", "--user"]);
     Ran::from(command.env("CLAUDE_CONFIG_DIR", &folder).output().unwrap()).ended(0);
@@ -106,9 +149,9 @@ fn ones_own_settings_are_where_the_client_has_them() {
 fn events_that_the_client_does_not_know_are_left_out_and_named() {
     let machine = Machine::new("echo 2.0.77");
     machine.run(&["install"]).ended(0).says("skipped: TaskCompleted (needs client");
-    assert_eq!(events(&machine.settings(SHARED)), 7);
-    machine.run(&["install", "--client-version", "2.1.325"]).ended(0);
     assert_eq!(events(&machine.settings(SHARED)), 10);
+    machine.run(&["install", "--client-version", "2.1.325"]).ended(0);
+    assert_eq!(events(&machine.settings(SHARED)), 13);
 }
 
 #[test]

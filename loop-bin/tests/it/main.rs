@@ -29,6 +29,7 @@ mod iterations;
 mod kept_attempts;
 mod limits;
 mod locks;
+mod mcp;
 mod neighbours;
 mod nested;
 mod nothing_is_paid_twice;

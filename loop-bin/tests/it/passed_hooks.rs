@@ -55,7 +55,7 @@ fn a_client_without_hooks_gets_those_beside_the_loop() {
         "{arguments}"
     );
     let given = given(&stage);
-    assert_eq!(given.len(), 10);
+    assert_eq!(given.len(), 13);
     for (event, command) in given {
         let shell = std::process::Command::new("sh").args(["-c", &command]).status().unwrap();
         assert!(shell.success(), "{event}: {command}");
@@ -69,7 +69,7 @@ fn a_client_is_known_behind_quotes_and_wrappers() {
     for agent in ["\"claude\" -p", "/usr/bin/env A=1 claude -p", "timeout 60 nice 'claude' -p"] {
         let stage = stage_with(&HOOKS);
         run(&stage, agent, &[], "2.1.325").ended(0);
-        assert_eq!(given(&stage).len(), 10, "{agent}");
+        assert_eq!(given(&stage).len(), 13, "{agent}");
         assert!(stage.note("arguments").ends_with("\n-p\n"), "{agent}");
     }
 }
@@ -78,7 +78,7 @@ fn a_client_is_known_behind_quotes_and_wrappers() {
 fn an_older_client_gets_no_event_that_it_does_not_know() {
     let stage = stage_with(&HOOKS);
     run(&stage, DEFAULT, &[], "2.0.77").ended(0);
-    assert!(!events(&stage).contains("TaskCompleted") && events(&stage).len() == 7);
+    assert!(!events(&stage).contains("TaskCompleted") && events(&stage).len() == 10);
     let silent = stage_with(&HOOKS);
     run(&silent, DEFAULT, &[], "?").ended(0).says("does not report its version");
     assert_eq!(given(&silent), []);
@@ -99,7 +99,7 @@ fn what_is_installed_already_is_not_passed_again() {
         let stage = stage_with(&HOOKS);
         stage.repo.scratch().file(place, guard("PreToolUse"));
         run(&stage, DEFAULT, &[], "2.1.325").ended(0);
-        assert!(!events(&stage).contains("PreToolUse") && events(&stage).len() == 9, "{place}");
+        assert!(!events(&stage).contains("PreToolUse") && events(&stage).len() == 12, "{place}");
     }
     let stage = stage_with(&HOOKS);
     run(&stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);
@@ -109,11 +109,49 @@ fn what_is_installed_already_is_not_passed_again() {
 }
 
 #[test]
+fn hooks_of_a_team_count_where_the_agent_finds_them() {
+    let stage = stage_with(&HOOKS);
+    run(&stage, "x", &["install", "--team", "--client-version", "2.1.325"], "2.1.325").ended(0);
+    stage.repo.commit_all("for everybody");
+    run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
+    // Another `ralph-loop` comes first, so our folder is not searched, and it has no hooks.
+    stage.repo.scratch().script("bin/ralph-loop", "#!/bin/sh\n");
+    run(&stage, DEFAULT, &[], "2.1.325").ended(0);
+    assert_eq!(events(&stage).len(), 13);
+}
+
+/// The plugin as the client has it after an installation for a person.
+fn enable_plugin(stage: &Stage) {
+    let scratch = stage.repo.scratch();
+    run(stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);
+    let hooks = stage.read(".claude/settings.json");
+    scratch.file("plugin/hooks/hooks.json", hooks);
+    run(stage, "x", &["uninstall"], "2.1.325").ended(0);
+    let folder = scratch.path("plugin");
+    let list = format!(r#"{{"plugins":{{"ralph-loop@ralph":[{{"installPath":"{folder}"}}]}}}}"#);
+    scratch.file("home/.claude/plugins/installed_plugins.json", list);
+    let settings = r#"{"enabledPlugins":{"ralph-loop@ralph":true}}"#;
+    scratch.file("home/.claude/settings.json", settings);
+}
+
+#[test]
+fn hooks_of_the_plugin_are_not_passed_again_and_not_installed_twice_in_silence() {
+    let stage = stage_with(&HOOKS);
+    enable_plugin(&stage);
+    run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
+    run(&stage, DEFAULT, &[], "2.1.325").ended(0);
+    assert!(!stage.note("arguments").contains("--settings"));
+    let install = ["install", "--client-version", "2.1.325"];
+    run(&stage, "x", &install, "2.1.325").ended(0).says("plugin/hooks/hooks.json registers the");
+    run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("the hooks are installed twice");
+}
+
+#[test]
 fn sources_that_the_client_does_not_read_do_not_count() {
     let stage = stage_with(&HOOKS);
     run(&stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);
     run(&stage, "claude --setting-sources user -p", &[], "2.1.325").ended(0);
-    assert_eq!(events(&stage).len(), 10);
+    assert_eq!(events(&stage).len(), 13);
 }
 
 #[test]
@@ -173,7 +211,7 @@ fn an_agent_that_removes_the_settings_does_not_disarm_the_next() {
     stage.repo.write(crate::stage::PLAN, "- [ ] US-001: First\n- [ ] US-002: Second\n");
     run(&stage, "claude -p; rm -rf .ralph/state", &[], "2.1.325").ended(0);
     assert_eq!(stage.subjects().len(), 3);
-    assert_eq!(events(&stage).len(), 10);
+    assert_eq!(events(&stage).len(), 13);
 }
 
 #[test]
@@ -193,7 +231,7 @@ fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
     // It says that it spent 0.25 on each story.
     ran.ended(0);
     assert!(
-        stage.note("arguments").starts_with("--max-budget-usd\n0.3500\n"),
+        stage.note("arguments").contains("--max-budget-usd\n0.3500\n"),
         "{}",
         stage.note("arguments")
     );

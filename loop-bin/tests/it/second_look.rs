@@ -145,7 +145,7 @@ fn work_that_is_approved_lands_with_what_was_remarked() {
 fn a_blocking_finding_fails_the_attempt_and_the_next_one_knows_it() {
     let stage = stage();
     let ran = reviewed(&stage, BLOCKING, &["--attempts", "2"]);
-    ran.ended(8).says("the review found").says("greet.sh:1: greets nobody");
+    ran.ended(8).says("failure: the review found: greet.sh:1: greets nobody");
     stage.is_clean();
     assert_eq!(stage.read("greet.sh"), "echo ho\n");
     assert_eq!(stage.repo.git(["show", "refs/ralph/attempts/US-001/2:greet.sh"]), "echo hi\n");
@@ -177,6 +177,47 @@ fn no_review_is_called_none_and_keeps_nothing_from_landing() {
 }
 
 #[test]
+fn nothing_that_a_reviewer_does_reaches_the_work() {
+    let harm = "cat >/dev/null; echo evil >greet.sh; echo evil >evil.txt; rm -rf .git tests; \
+                git init -q . && git add -A; echo '{\"approve\": true}'";
+    for args in [&[][..], &["--in-place"]] {
+        let stage = stage();
+        let review = ["--review", "--review-agent", harm];
+        let ran = run(&stage, GOOD, &[&review[..], args].concat());
+        ran.ended(0).says("US-001 reviewed: approved");
+        has_landed_whole(&stage);
+        assert!(!stage.exists("evil.txt") && stage.exists("tests/test_new.sh"));
+        let changed = stage.repo.git(["show", "--name-only", "--format=", "HEAD"]);
+        assert!(!changed.contains("evil"), "{changed}");
+    }
+}
+
+#[test]
+fn files_that_hold_no_new_test_prove_nothing_and_are_not_asked_to() {
+    let stage = stage();
+    let acts = [
+        "git mv tests/test_old.sh tests/test_moved.sh",
+        "chmod +x tests/test_old.sh",
+        "echo '{}' >tests/data.json",
+        "rm tests/test_gone.sh",
+    ];
+    for act in acts {
+        let stage = self::stage();
+        stage.repo.write("tests/test_gone.sh", "true\n");
+        stage.repo.commit_all("one more");
+        let agent = format!("cat >/dev/null; {act}; echo more >more.txt");
+        let ran = stage.run(&["--verify", CHECK, "--agent", &agent, "--prove", "refuse"]);
+        ran.ended(0).says("US-001 done");
+        assert!(!ran.out.contains("proven"), "{act}: {}", ran.out);
+    }
+    // Tests that never end without the change do not pass without it.
+    let check = r#"[ "$(sh greet.sh)" = hi ] || sleep 60; echo '4 passed in 0.1s'"#;
+    let limits = ["--verify-timeout", "2", "--prove", "refuse"];
+    let ran = stage.run(&[&["--verify", check, "--agent", &agent(GOOD)], &limits[..]].concat());
+    ran.ended(0).says("US-001 proven: its new tests do not run without the change");
+}
+
+#[test]
 fn a_review_costs_what_it_says() {
     let stage = stage();
     let result = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"r","total_cost_usd":0.75,"usage":{"input_tokens":10,"output_tokens":5},"result":"{\"approve\": true}"}"#;
@@ -184,13 +225,18 @@ fn a_review_costs_what_it_says() {
     ran.ended(0).says("US-001 reviewed: approved").says("$0.75");
     assert!(body(&stage).contains("Ralph-Cost: $0.7500\n"), "{}", body(&stage));
     let other = self::stage();
-    let ran = reviewed(&other, &BLOCKING.replace("blocking", "other"), &["--max-cost", "0.5"]);
+    let ran = reviewed(&other, "{\"approve\": 1}", &["--max-cost", "0.5"]);
     ran.ended(0).says("not reviewed: the answer could not be understood");
 }
 
 #[test]
 fn a_reviewer_that_cannot_be_started_is_named_before_the_first_story() {
     let stage = stage();
+    let dry = stage.run(&["--review", "--review-agent", "true", "--dry-run"]);
+    dry.ended(0).says("each story is reviewed before it lands: `true`");
+    stage.repo.write(".ralph/PRD-1/review-prompt.md", "Is {{STORY_ID}} good?\n");
+    let dry = stage.run(&["--review", "--review-agent", "true", "--dry-run"]);
+    dry.ended(0).says("the review template has no {{DIFF}}");
     let ran = stage.run(&["--review", "--review-agent", "no-such-reviewer --now"]);
     ran.ended(1).says("the reviewer `no-such-reviewer` was not found");
     assert_eq!(stage.note("prompt-1"), "", "no agent was started");

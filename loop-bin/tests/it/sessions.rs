@@ -278,7 +278,7 @@ fn an_agent_that_asks_again_after_it_was_let_go_is_let_go_again() {
     let agent = format!("cat >/dev/null; echo x >x.txt; {STOP}; {STOP}; {STOP}");
     let begun = std::time::Instant::now();
     run(&stage, &[&THREE[..], &["--agent", &agent]].concat(), 0, "").ended(0);
-    assert!(begun.elapsed().as_secs() < 30, "nobody waits for an answer that does not come");
+    assert!(begun.elapsed().as_secs() < 50, "nobody waits for an answer that does not come");
     assert!(!stage.note("answers").contains("\"block\""), "{}", stage.note("answers"));
 }
 

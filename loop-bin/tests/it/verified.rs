@@ -1,6 +1,6 @@
 //! A session reaches `verified_done` without writing a file by hand, and not by false claims.
 
-use crate::stage::Stage;
+use crate::stage::{Ran, Stage, is_alive, signal, until};
 
 const SESSION: &str = "s-1";
 
@@ -16,7 +16,7 @@ const CONDITIONS: [&str; 9] = [
     "retrospective_done",
 ];
 
-fn verified(stage: &Stage, args: &[&str]) -> crate::stage::Ran {
+fn verified(stage: &Stage, args: &[&str]) -> Ran {
     stage.run(&[&["verified", "--session", SESSION], args].concat())
 }
 
@@ -59,7 +59,7 @@ fn a_loop_inside_a_session_counts_and_ends() {
     verified(&stage, &begin).ended(0);
     verified(&stage, &["--iteration", "2"]).ended(0).says("recorded in ");
     verified(&stage, &["--condition", "plan_approved"]).ended(1);
-    verified(&stage, &["--done"]).ended(0);
+    verified(&stage, &["--done"]).ended(0).says("unchecked: there are no [verify] commands");
     let state = stage.read(".ralph/state/s-1/loop.json");
     for words in ["\"iteration\": 2", "\"max_iterations\": 3", "\"verified_done\": true"] {
         assert!(state.contains(words), "no {words} in {state}");
@@ -71,7 +71,36 @@ fn sessions_and_files_that_make_no_sense_are_refused() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.run(&["verified", "--done"]).ended(2).says("which session?");
     stage.run(&["verified", "--session", "../x", "--done"]).ended(2);
+    let mut other = stage.command(&["verified", "--session", SESSION, "--done"]);
+    let other: Ran = other.env("CLAUDE_CODE_SESSION_ID", "s-2").output().unwrap().into();
+    other.ended(2).says("session s-1 is not yours, so nothing was recorded; yours is s-2");
     stage.repo.write(".ralph/state/s-1/orchestrator.json", "{\"verified_done\":");
     verified(&stage, &["--done"]).ended(1).says("is damaged");
     assert_eq!(stage.read(".ralph/state/s-1/orchestrator.json"), "{\"verified_done\":");
+}
+
+#[test]
+fn what_is_done_or_damaged_may_begin_again() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let begin = ["--begin", "loop", "--task", "x"];
+    for text in [r#"{"verified_done": true}"#, "garbage"] {
+        stage.repo.write(".ralph/state/s-1/loop.json", text);
+        verified(&stage, &begin).ended(0).says("is held");
+        verified(&stage, &begin).ended(1).says("begun already");
+    }
+    stage.repo.write(".ralph/state/s-1/orchestrator.json", r#"{"conditions": 5}"#);
+    verified(&stage, &["--done"]).ended(1).says("s-1/orchestrator.json");
+}
+
+#[test]
+fn a_check_ends_with_the_command_that_waits_for_it() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    verified(&stage, &["--begin", "loop", "--task", "x"]).ended(0);
+    let check = "commands = [\"echo $$ >$AGENT_NOTES/check; sleep 300\"]";
+    stage.repo.write(".ralph/config.toml", format!("[verify]\n{check}\n"));
+    let mut child = stage.start(&["verified", "--session", SESSION, "--done"]);
+    until("the check runs", || stage.note("check").ends_with('\n'));
+    signal("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    until("the check is gone", || !is_alive(&stage.note("check")));
 }

@@ -46,7 +46,7 @@ fn a_terminal_shows_progress_and_what_the_agent_does() {
     let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", AGENT]));
     assert_eq!(code, Some(0), "{shown}");
     for part in
-        ["0 done, 2 left", "1 done, 1 left", "US-001 First  attempt 1 of 3  0:00", "Bash: make all"]
+        ["0 done, 2 left", "1 done, 1 left", "US-001 First  attempt 1 of 3  0:", "Bash: make all"]
     {
         assert!(shown.contains(part), "no `{part}` in:\n{shown}");
     }
@@ -63,11 +63,16 @@ fn a_terminal_shows_progress_and_what_the_agent_does() {
     assert!(!end.contains("done, ") && !end.contains("attempt"), "{end}");
 }
 
+/// A line as it would be if nothing had taken any time.
+fn timeless(line: &str) -> String {
+    (1..60).fold(line.to_owned(), |line, second| line.replace(&format!("0:{second:02}"), "0:00"))
+}
+
 /// The lines of a screen that are drawn over, without what differs from run to run.
 fn live_lines(screen: &str) -> String {
     let lines: Vec<&str> = screen.lines().rev().take(2).collect();
     let spinner = |c: char| ('\u{2800}'..='\u{28ff}').contains(&c);
-    let lines = lines.iter().rev().map(|line| line.replace(spinner, "*").replace("0:01", "0:00"));
+    let lines = lines.iter().rev().map(|line| timeless(&line.replace(spinner, "*")));
     let lines = lines.map(|line| line.split("  about").next().unwrap().to_owned());
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -165,7 +170,7 @@ fn an_id_that_is_made_from_the_title_is_left_out() {
     assert_eq!(code, Some(0), "{shown}");
     let screen = screen_with(&shown, 100, "Bash: make all");
     assert!(screen.contains("iteration 1: Add a login page\n"), "{screen}");
-    assert!(screen.contains("Add a login page  attempt 1 of 3  0:00"), "{screen}");
+    assert!(screen.contains("Add a login page  attempt 1 of 3  0:"), "{screen}");
 }
 
 #[test]
@@ -211,7 +216,7 @@ fn a_wait_for_the_service_is_counted_down() {
     let stage = Stage::new("meets-limit", TWO);
     let (code, shown) = run_on_terminal(&mut stage.command(&[]));
     assert_eq!(code, Some(0), "{shown}");
-    assert!(shown.contains("usage limit reached; continuing in 0:01"), "{shown}");
+    assert!(shown.contains("usage limit reached; continuing in 0:0"), "{shown}");
 }
 
 #[test]
@@ -220,5 +225,7 @@ fn the_clock_goes_on_while_the_agent_is_silent() {
     let agent = "cat >/dev/null; echo thinking; sleep 1.6; echo x >x.txt";
     let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", agent]));
     assert_eq!(code, Some(0), "{shown}");
-    assert!(shown.contains("US-001 First  attempt 1 of 3  0:01  thinking"), "{shown}");
+    let is_shown =
+        |s: &u32| shown.contains(&format!("US-001 First  attempt 1 of 3  0:{s:02}  thinking"));
+    assert!((1..60).any(|second| is_shown(&second)), "{shown}");
 }

@@ -1,5 +1,6 @@
 //! All scenarios, by what they prove.
 
+mod agent_tools;
 mod beside_a_run;
 mod client_facts;
 mod commit_messages;
@@ -8,11 +9,14 @@ mod guard;
 mod installation;
 mod kept_by_client;
 mod other_tools;
+mod plugin;
 mod prompt;
 mod reads;
 mod rollback;
 mod second_look;
+mod skills;
 mod stop;
+mod team;
 mod test_runs;
 mod whole_loop;
 
@@ -36,6 +40,10 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         kept_by_client::SCENARIOS,
         beside_a_run::SCENARIOS,
         second_look::SCENARIOS,
+        plugin::SCENARIOS,
+        skills::SCENARIOS,
+        team::SCENARIOS,
+        agent_tools::SCENARIOS,
     ]
     .into_iter()
     .flatten()

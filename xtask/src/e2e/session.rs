@@ -18,6 +18,9 @@ use crate::run;
 /// Nothing that a scenario starts takes a quarter of this.
 const DEADLINE: Duration = Duration::from_secs(90);
 
+/// An address on loopback at which nobody answers.
+const NOBODY: &str = "http://127.0.0.1:9";
+
 /// What remains of a session, or of a whole run of the loop.
 pub(super) struct Run {
     pub(super) exit_code: Option<i32>,
@@ -25,6 +28,8 @@ pub(super) struct Run {
     pub(super) stdout: String,
     /// The requests of the main conversation and of subagents.
     pub(super) requests: Vec<Request>,
+    /// All requests, side questions and summaries too.
+    pub(super) asked: Vec<Request>,
     /// How many processes were still there afterwards.
     pub(super) left_behind: usize,
 }
@@ -63,15 +68,24 @@ impl Stage<'_> {
         script: Script,
         variables: &[(&str, &str)],
     ) -> Result<Run> {
-        let mut command = self.client_command(prompt)?;
-        command.envs(variables.iter().copied());
-        self.watch(command, script, None)
+        self.run_as(variables, &[], prompt, script)
     }
 
     /// The same with further arguments of the client.
     pub(super) fn run_given(&mut self, args: &[&str], prompt: &str, script: Script) -> Result<Run> {
+        self.run_as(&[], args, prompt, script)
+    }
+
+    /// The same with both.
+    pub(super) fn run_as(
+        &mut self,
+        variables: &[(&str, &str)],
+        args: &[&str],
+        prompt: &str,
+        script: Script,
+    ) -> Result<Run> {
         let mut command = self.client_command(prompt)?;
-        command.args(args);
+        command.args(args).envs(variables.iter().copied());
         self.watch(command, script, None)
     }
 
@@ -127,7 +141,7 @@ impl Stage<'_> {
         Ok(texts.iter().map(|text| String::from_utf8_lossy(text)).collect())
     }
 
-    fn home(&self) -> Utf8PathBuf {
+    pub(super) fn home(&self) -> Utf8PathBuf {
         self.repo.scratch().path("home")
     }
 
@@ -149,8 +163,17 @@ impl Stage<'_> {
         format!("{}:{path}", scratch.path("tools"))
     }
 
+    /// What the client prints when it is asked something that needs no model; it must succeed.
+    pub(super) fn ask_client(&self, args: &[&str]) -> Result<String> {
+        let (program, first) = self.client.command.split_first().context("no client")?;
+        let mut command = run::command(program);
+        command.args(first).args(args);
+        self.surround(&mut command, NOBODY);
+        run::output(&mut command)
+    }
+
     /// Runs a program that talks to the scripted model until it ends by itself.
-    fn watch(
+    pub(super) fn watch(
         &mut self,
         mut command: Command,
         script: Script,
@@ -164,7 +187,8 @@ impl Stage<'_> {
         let stdout = ended.as_ref().map(|(_, stdout)| stdout.as_str()).unwrap_or_default();
         self.keep(stdout, &model.requests())?;
         let (exit_code, stdout) = ended?;
-        Ok(Run { exit_code, stdout, requests: model.conversation(), left_behind })
+        let (requests, asked) = (model.conversation(), model.requests());
+        Ok(Run { exit_code, stdout, requests, asked, left_behind })
     }
 
     /// The environment of a machine on which nothing was ever set, but for the model's address and

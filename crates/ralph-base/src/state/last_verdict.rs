@@ -26,6 +26,8 @@ pub struct LastVerdict {
     pub what: String,
     /// The loop's run that the session works for; empty if it works for none.
     pub run: String,
+    /// The subagent that ran it; none if the session itself did.
+    pub agent: Option<String>,
     /// Whether all that failed had failed before the work began.
     pub failed_before: bool,
     /// Failing runs in a row, without a passing one between.

@@ -48,6 +48,10 @@ impl Decision {
             })),
             Self::Block(reason) => Reply::json(&json!({"decision": "block", "reason": reason})),
             Self::Notice(text) => Reply::json(&json!({"systemMessage": text})),
+            // What is printed here as it is becomes part of what the client asks its summary for.
+            Self::Context(text) if event == "PreCompact" => {
+                Reply { stdout: Some(text.clone()), ..Reply::default() }
+            }
             Self::Context(text) => Reply::json(&json!({
                 "hookSpecificOutput": {"hookEventName": event, "additionalContext": text}
             })),
@@ -86,6 +90,11 @@ mod tests {
             "UserPromptSubmit",
             r#"{"hookSpecificOutput":{"additionalContext":"C","hookEventName":"UserPromptSubmit"}}"#,
         );
+    }
+
+    #[test]
+    fn before_a_compaction_the_client_takes_plain_text() {
+        check(Decision::Context("C".into()), "PreCompact", "C");
     }
 
     #[test]

@@ -21,7 +21,7 @@ fn every_recorded_payload_is_read() {
         assert!(!input.session_id.is_empty() && input.cwd.is_some(), "{name}");
         events.insert(input.event);
     }
-    assert_eq!(events.len(), 11, "{events:?}");
+    assert_eq!(events.len(), 13, "{events:?}");
 }
 
 #[test]

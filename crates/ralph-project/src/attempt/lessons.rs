@@ -12,7 +12,7 @@ pub const LESSONS_TITLE: &str =
     "# Guardrails\n\nLessons from attempts that were rolled back; they go into every prompt.\n\n";
 
 /// A lesson goes into every prompt, so it is short.
-const LONGEST: usize = 300;
+pub const LONGEST_LESSON: usize = 300;
 
 /// Adds a lesson unless it is there already; what people wrote into the file stays. During a run it
 /// waits in the git folder, so that nothing of ours shows up among the user's files.
@@ -21,7 +21,7 @@ pub fn add_lesson(state: &StateDir, run_dir: Option<&RunDir>, lesson: &str) -> i
     let known = lessons(state, run_dir)?;
     let lesson = mask(lesson);
     let lesson = lesson.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = format!("- {}", lesson.chars().take(LONGEST).collect::<String>());
+    let line = format!("- {}", lesson.chars().take(LONGEST_LESSON).collect::<String>());
     if known.lines().any(|known| known.trim_end() == line) {
         return Ok(());
     }

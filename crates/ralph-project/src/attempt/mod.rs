@@ -25,6 +25,6 @@ pub use answer::{Done, answer, cause, with_cause};
 pub use checkpoint::{checkpoint, stale};
 pub use decide::{Circumstances, Outcome, decide};
 pub use failure_context::{clear_failure, last_failure, record_failure};
-pub use lessons::{LESSONS_TITLE, add_lesson, lessons};
+pub use lessons::{LESSONS_TITLE, LONGEST_LESSON, add_lesson, lessons};
 pub use memory::{HookRollback, Memory};
 pub use test_files::TestFiles;

@@ -100,6 +100,7 @@ pub struct Agent {
     pub timeout: Seconds,
     pub silence: Seconds,
     pub grace: Seconds,
+    pub mcp: bool,
 }
 
 impl Default for Agent {
@@ -111,6 +112,7 @@ impl Default for Agent {
             timeout: Seconds(3600),
             silence: Seconds(1800),
             grace: Seconds(10),
+            mcp: true,
         }
     }
 }

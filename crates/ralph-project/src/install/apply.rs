@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::place::Place;
 use super::registration::{HOOK_NAMES, LeftOut, Registrations};
-use super::settings::{SettingsProblem, hooks_are_off, is_registered, merge, remove};
+use super::settings::{SettingsProblem, hooks_are_off, is_registered, merge, registered, remove};
 use super::version::ClientVersion;
 use ralph_base::state;
 
@@ -60,34 +60,62 @@ pub fn plan_install(
     client: ClientVersion,
     strict: bool,
 ) -> Result<Change, InstallError> {
-    // Asked first, because nothing is copied for settings that cannot be written.
-    if place.settings.is_symlink() && !place.settings.exists() {
-        return Err(InstallError::LeadsNowhere(place.settings.clone()));
-    }
-    let before = load(&place.settings)?;
     let registrations = Registrations::of(client, &place.in_shell, strict);
-    let after = merge(before.as_deref().unwrap_or_default(), &registrations)
-        .map_err(|problem| InstallError::Settings { path: place.settings.clone(), problem })?;
-    let mut copies = Vec::new();
+    let mut change = registering(place, &registrations)?;
     for name in HOOK_NAMES {
         let (from, to) = (binaries.join(name), place.hooks.join(name));
         if !from.is_file() {
             return Err(InstallError::NoBinary(from));
         }
         if fs_err::read(&to).ok() != Some(fs_err::read(&from)?) {
-            copies.push((from, to));
+            change.copies.push((from, to));
         }
     }
+    Ok(change)
+}
+
+/// What settings for a team would change, whose people have the hooks in PATH.
+pub fn plan_team(
+    place: &Place,
+    client: ClientVersion,
+    strict: bool,
+) -> Result<Change, InstallError> {
+    let mut change = registering(place, &Registrations::in_path(client, strict))?;
+    change.removals = unused_binaries(place)?;
+    Ok(change)
+}
+
+fn registering(place: &Place, registrations: &Registrations) -> Result<Change, InstallError> {
+    // Asked first, because nothing is copied for settings that cannot be written.
+    if place.settings.is_symlink() && !place.settings.exists() {
+        return Err(InstallError::LeadsNowhere(place.settings.clone()));
+    }
+    let before = load(&place.settings)?;
+    let after = merge(before.as_deref().unwrap_or_default(), registrations)
+        .map_err(|problem| InstallError::Settings { path: place.settings.clone(), problem })?;
     Ok(Change {
         place: place.clone(),
         keeps_old: true,
         hooks_are_off: hooks_are_off(&after) == Some(true),
         before,
         after: Some(after),
-        copies,
+        copies: Vec::new(),
         removals: Vec::new(),
         left_out: registrations.left_out().to_vec(),
     })
+}
+
+/// The copied binaries, unless the other settings file of the folder registers them.
+fn unused_binaries(place: &Place) -> io::Result<Vec<Utf8PathBuf>> {
+    let sibling = place.sibling.as_deref().map(load).transpose()?.flatten();
+    let uses_copies = |text: String| {
+        registered(&text).map_or(true, |hooks| hooks.iter().any(|hook| !hook.is_in_path))
+    };
+    if sibling.is_some_and(uses_copies) {
+        return Ok(Vec::new());
+    }
+    let binaries = HOOK_NAMES.map(|name| place.hooks.join(name));
+    Ok(binaries.into_iter().filter(|path| path.symlink_metadata().is_ok()).collect())
 }
 
 /// What taking the hooks out would change.
@@ -106,11 +134,7 @@ pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
         (without, None) if without != before => without.filter(|text| text.trim() != "{}"),
         (without, _) => without,
     };
-    let sibling = place.sibling.as_deref().map(load).transpose()?.flatten();
-    if !sibling.is_some_and(|text| is_registered(&text).unwrap_or(true)) {
-        let binaries = HOOK_NAMES.map(|name| place.hooks.join(name));
-        removals.extend(binaries.into_iter().filter(|path| path.symlink_metadata().is_ok()));
-    }
+    removals.extend(unused_binaries(place)?);
     Ok(Change {
         place: place.clone(),
         keeps_old: false,
@@ -159,7 +183,7 @@ impl Change {
         for path in &self.removals {
             fs_err::remove_file(path)?;
         }
-        if !self.removals.is_empty() {
+        if !self.removals.is_empty() || self.after.is_none() {
             // Folders that still hold something stay, and that is no failure.
             let _ = fs_err::remove_dir(&self.place.hooks);
             if let Some(folder) = self.place.hooks.parent() {

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use camino::Utf8PathBuf;
 use test_support::Scratch;
 
-use super::{Change, ClientVersion, HOOK_NAMES, InstallError, Place, plan_install, plan_uninstall};
+use super::{
+    Change, ClientVersion, HOOK_NAMES, InstallError, Place, plan_install, plan_team, plan_uninstall,
+};
 
 const NEWEST: ClientVersion = ClientVersion::new(2, 1, 325);
 
@@ -157,4 +159,31 @@ fn a_missing_binary_is_named() {
     fs_err::remove_file(machine.binaries.join("ralph-on-stop")).unwrap();
     let error = plan_install(&machine.place, &machine.binaries, NEWEST, false).unwrap_err();
     assert!(matches!(error, InstallError::NoBinary(path) if path.ends_with("ralph-on-stop")));
+}
+
+#[test]
+fn settings_of_a_team_name_no_folder_and_go_without_a_trace() {
+    let machine = Machine::new();
+    machine.install();
+    let team = || plan_team(&machine.place, NEWEST, true).unwrap();
+    team().apply().unwrap();
+    assert!(!machine.place.hooks.exists(), "the copies are of no use any more");
+    let settings = machine.settings();
+    assert!(!settings.contains("CLAUDE_PROJECT_DIR"), "{settings}");
+    assert!(settings.contains("exec ralph-on-stop"), "{settings}");
+    assert!(team().is_empty(), "twice changes nothing");
+    machine.uninstall();
+    assert!(!machine.scratch.path("a project/.claude").exists());
+}
+
+#[test]
+fn binaries_of_ones_own_settings_stay_beside_those_of_a_team() {
+    let machine = Machine::new();
+    let local = Place::project_local(&machine.scratch.path("a project"));
+    plan_install(&local, &machine.binaries, NEWEST, false).unwrap().apply().unwrap();
+    plan_team(&machine.place, NEWEST, false).unwrap().apply().unwrap();
+    assert!(machine.place.hooks.join("ralph-pre-tool").exists());
+    plan_uninstall(&local).unwrap().apply().unwrap();
+    assert!(!machine.place.hooks.exists());
+    assert!(machine.settings().contains("exec ralph-pre-tool"));
 }

@@ -20,6 +20,7 @@
 
 mod apply;
 mod place;
+mod plugin;
 mod registration;
 mod settings;
 mod version;
@@ -29,8 +30,11 @@ mod apply_tests;
 #[cfg(test)]
 mod settings_tests;
 
-pub use apply::{Change, InstallError, plan_install, plan_uninstall};
+pub use apply::{Change, InstallError, plan_install, plan_team, plan_uninstall};
 pub use place::{Place, quoted};
-pub use registration::{HOOK_NAMES, LeftOut, Registrations, STOP_TIMEOUT};
-pub use settings::{SettingsProblem, hooks_are_off, is_registered, merge, registered, remove};
+pub use plugin::{plugin_hooks, sources};
+pub use registration::{HOOK_NAMES, LeftOut, NOT_IN_PATH, Registrations, STOP_TIMEOUT};
+pub use settings::{
+    Registered, SettingsProblem, hooks_are_off, is_registered, merge, registered, remove,
+};
 pub use version::{ClientVersion, NotAVersion};

@@ -23,8 +23,11 @@ const GUARDED: Option<&str> = Some("Bash|Edit|MultiEdit|Write|NotebookEdit");
 const RECORDED: Option<&str> = Some("Bash|Read|Edit|MultiEdit|Write|NotebookEdit");
 
 /// The versions were found by comparing the event lists of the packages on the registry.
-const TABLE: [Row; 10] = [
+const TABLE: [Row; 13] = [
     ("UserPromptSubmit", ClientVersion::new(1, 0, 53), "ralph-pre-prompt", None, 10),
+    ("SessionStart", ClientVersion::new(1, 0, 62), "ralph-pre-prompt", None, 10),
+    ("SubagentStart", ClientVersion::new(2, 0, 44), "ralph-pre-prompt", None, 10),
+    ("PreCompact", ClientVersion::new(1, 0, 48), "ralph-pre-prompt", None, 10),
     ("PreToolUse", ClientVersion::new(1, 0, 23), "ralph-pre-tool", GUARDED, 10),
     ("PostToolUse", ClientVersion::new(1, 0, 23), "ralph-post-tool", RECORDED, 120),
     ("PostToolUseFailure", ClientVersion::new(2, 0, 56), "ralph-post-tool", Some("Bash"), 120),
@@ -35,6 +38,17 @@ const TABLE: [Row; 10] = [
     ("TaskCompleted", ClientVersion::new(2, 1, 33), "ralph-on-stop", None, 60),
     ("TeammateIdle", ClientVersion::new(2, 1, 33), "ralph-on-stop", None, 60),
 ];
+
+/// What somebody is told who has none of the hooks that settings or a plugin name. It stands in a
+/// command between single quotes.
+pub const NOT_IN_PATH: &str = "The hooks of Ralph are not in PATH: run `cargo xtask dist` in its \
+     sources and add the folder target/dist to PATH.";
+
+/// The event at which that is said, by clients that know it: once a session.
+const TOLD_AT: &str = "SessionStart";
+
+/// Events at which a strict registration refuses where the hook is missing.
+const REFUSED_AT: [&str; 2] = ["UserPromptSubmit", "PreToolUse"];
 
 /// An event that the client does not know, so that its hook is not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,12 +89,37 @@ impl Registrations {
     /// For this client, with the hooks in `folder` as a shell would write it. `strict` makes the
     /// client block when the guard itself fails.
     pub fn of(client: ClientVersion, folder: &str, strict: bool) -> Self {
+        Self::with(client, strict, |_, hook| format!("{folder}/{hook}"))
+    }
+
+    /// For this client, with the hooks wherever they are in PATH. Where they are missing, that is
+    /// said once a session; `strict` makes the client refuse prompts and tool calls then.
+    pub fn in_path(client: ClientVersion, strict: bool) -> Self {
+        let mut registrations = Self::with(client, strict, |event, hook| {
+            let refuses = strict && REFUSED_AT.contains(&event);
+            let refusal =
+                format!(r#"{{ echo '{{"decision":"block","reason":"{NOT_IN_PATH}"}}'; exit 0; }}"#);
+            let otherwise = if refuses { &refusal } else { "exit 0" };
+            format!("{}{otherwise}; exec {hook}", unless_found(hook))
+        });
+        if registrations.events().contains(&TOLD_AT) {
+            let [hook, ..] = HOOK_NAMES;
+            let told =
+                format!(r#"{}echo '{{"systemMessage":"{NOT_IN_PATH}"}}'"#, unless_found(hook));
+            let entry = Entry { kind: "command", command: told, timeout: 10, on_failure: None };
+            let group = Group { matcher: Some("startup"), hooks: [entry] };
+            registrations.groups.insert(0, (TOLD_AT, group));
+        }
+        registrations
+    }
+
+    fn with(client: ClientVersion, strict: bool, command: impl Fn(&str, &str) -> String) -> Self {
         let (known, unknown): (Vec<Row>, Vec<Row>) =
             TABLE.into_iter().partition(|(_, since, ..)| *since <= client);
         let group = |(event, _, hook, matcher, timeout): Row| {
             let entry = Entry {
                 kind: "command",
-                command: format!("{folder}/{hook}"),
+                command: command(event, hook),
                 timeout,
                 on_failure: (strict && event == "PreToolUse").then_some("block"),
             };
@@ -119,6 +158,11 @@ impl Registrations {
     }
 }
 
+/// How a command begins whose hook is looked up in PATH; what follows is done where it is missing.
+pub(super) fn unless_found(hook: &str) -> String {
+    format!("command -v {hook} >/dev/null || ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +180,16 @@ mod tests {
         check("2.1.78", &[]);
         check("2.1.63", &["StopFailure"]);
         check("2.0.77", &["StopFailure", "TaskCompleted", "TeammateIdle"]);
+        check(
+            "2.0.42",
+            &[
+                "SubagentStart",
+                "PostToolUseFailure",
+                "StopFailure",
+                "TaskCompleted",
+                "TeammateIdle",
+            ],
+        );
         check("2.0.55", &["PostToolUseFailure", "StopFailure", "TaskCompleted", "TeammateIdle"]);
     }
 
@@ -166,6 +220,29 @@ mod tests {
             })
             .collect();
         assert_eq!(documented, expected);
+    }
+
+    #[test]
+    fn what_is_looked_up_in_path_says_once_that_it_is_missing() {
+        let of = |strict, event| {
+            let registrations = Registrations::in_path(ClientVersion::new(2, 1, 325), strict);
+            let group = registrations.groups.iter().find(|(name, _)| *name == event);
+            let (_, group) = group.expect("the event is registered");
+            group.hooks[0].command.clone()
+        };
+        let quiet = "command -v ralph-pre-tool >/dev/null || exit 0; exec ralph-pre-tool";
+        assert_eq!(of(false, "PreToolUse"), quiet);
+        assert!(!of(false, "UserPromptSubmit").contains(NOT_IN_PATH));
+        for (strict, event) in
+            [(false, "SessionStart"), (true, "UserPromptSubmit"), (true, "PreToolUse")]
+        {
+            assert!(of(strict, event).contains(NOT_IN_PATH), "{event}");
+        }
+        assert!(!of(true, "Stop").contains(NOT_IN_PATH));
+        assert!(
+            !NOT_IN_PATH.contains(['\'', '"', '\\']),
+            "it stands in a shell's and in JSON's quotes"
+        );
     }
 
     #[test]

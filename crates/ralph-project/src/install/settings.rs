@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::ser::PrettyFormatter;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::registration::{Group, HOOK_NAMES, Registrations};
+use super::registration::{Group, HOOK_NAMES, Registrations, unless_found};
 use ralph_base::json_members::members;
 
 /// Why a settings file cannot be changed: it is not JSON, or not what the client expects there.
@@ -65,16 +65,32 @@ pub fn is_registered(text: &str) -> Result<bool, SettingsProblem> {
     Ok(!registered(text)?.is_empty())
 }
 
-/// Which hooks of ours are registered in this text, and for which event each.
-pub fn registered(text: &str) -> Result<Vec<(String, &'static str)>, SettingsProblem> {
+/// A hook of ours that a file registers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    /// The event.
+    pub event: String,
+    /// The name of its binary.
+    pub hook: &'static str,
+    /// Whether it is looked up in PATH, so that it may be missing; others lie in a folder.
+    pub is_in_path: bool,
+}
+
+/// Which hooks of ours are registered in this text.
+pub fn registered(text: &str) -> Result<Vec<Registered>, SettingsProblem> {
     let text = without_mark(text).1;
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
     for (event, groups) in File::read(text)?.events() {
-        let entries = groups.into_iter().flat_map(entries_of);
-        found.extend(entries.filter_map(our_hook).map(|hook| (event.clone(), hook)));
+        for (command, hook) in groups.into_iter().flat_map(entries_of).filter_map(our_command) {
+            let is_in_path = command.starts_with(&unless_found(hook));
+            // A command that only says what is missing runs nothing.
+            if !is_in_path || command.ends_with(hook) {
+                found.push(Registered { event: event.clone(), hook, is_in_path });
+            }
+        }
     }
     Ok(found)
 }
@@ -242,14 +258,17 @@ fn entries_of(group: &RawValue) -> Vec<&RawValue> {
 }
 
 fn is_ours(entry: &RawValue) -> bool {
-    our_hook(entry).is_some()
+    our_command(entry).is_some()
 }
 
-/// An entry is ours if its command runs one of our binaries, wherever it lies; names it.
-fn our_hook(entry: &RawValue) -> Option<&'static str> {
+/// An entry is ours if its command runs one of our binaries, wherever it lies, or looks for one in
+/// PATH as we write it; its command, and which binary.
+fn our_command(entry: &RawValue) -> Option<(String, &'static str)> {
     let entry: Value = serde_json::from_str(entry.get()).ok()?;
-    let name = entry.get("command")?.as_str()?.rsplit('/').next()?.trim_matches(['"', '\'', ' ']);
-    HOOK_NAMES.into_iter().find(|hook| *hook == name)
+    let command = entry.get("command")?.as_str()?;
+    let name = command.rsplit('/').next()?.trim_matches(['"', '\'', ' ']);
+    let is_it = |hook: &&str| *hook == name || command.starts_with(&unless_found(hook));
+    Some((command.to_owned(), HOOK_NAMES.into_iter().find(is_it)?))
 }
 
 /// A byte order mark stays where it is; JSON itself does not allow it.

@@ -17,6 +17,7 @@ fn a_block_names_its_gates_and_who_wanted_to_stop() {
     assert_eq!(event["gates"], json!(["LOOP", "TASKS"]));
     assert!(event.get("agent_type").is_none(), "{event}");
 
+    stage.state("s1", "quality-gate.json", r#"{"last_result":"failed"}"#);
     let mut input = payload("SubagentStop-subagent");
     input["session_id"] = "s1".into();
     input["agent_type"] = "ralph-worker".into();
@@ -28,6 +29,7 @@ fn a_block_names_its_gates_and_who_wanted_to_stop() {
         (&event["hook_event"], &event["agent_type"]),
         (&"SubagentStop".into(), &"ralph-worker".into())
     );
+    assert_eq!(event["gates"], json!(["QUALITY"]));
 }
 
 #[test]

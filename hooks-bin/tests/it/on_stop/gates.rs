@@ -119,6 +119,10 @@ fn uncommitted_changes_hold_an_orchestrated_session_and_are_advice_otherwise() {
 
     stage.state("s1", "loop.json", r#"{"verified_done":true}"#);
     stage.state("s1", "orchestrator.json", r#"{"verified_done":true}"#);
+    assert_eq!(stage.stop("s1", false), None, "our loop commits what its agents leave");
+    let stage = Stage::new();
+    stage.write("new.txt", "x");
+    stage.state("s1", "orchestrator.json", r#"{"verified_done":true}"#);
     let reason = stage.stop("s1", false).unwrap();
     assert_eq!(
         reason,
@@ -235,18 +239,45 @@ fn while_something_runs_nothing_is_judged() {
     assert!(stage.send(&input).blocked.is_some(), "a new one is judged again");
 }
 
+/// A subagent of the session wants to stop.
+fn subagent_stops(stage: &Stage, agent_type: &str, id: &str, active: bool) -> Option<String> {
+    let mut input = payload("SubagentStop-subagent");
+    input["session_id"] = "s1".into();
+    input["agent_type"] = agent_type.into();
+    input["agent_id"] = id.into();
+    input["stop_hook_active"] = active.into();
+    stage.send(&input).blocked
+}
+
 #[test]
-fn gated_subagents_meet_the_same_gates_each_for_itself() {
+fn a_subagent_is_judged_by_its_work_and_not_by_what_its_session_is_to_do() {
+    for (name, unmeet, expected) in GATES {
+        let stage = stage();
+        unmeet(&stage);
+        let reason = subagent_stops(&stage, "ralph-coder", "a1", false);
+        let is_its_work = ["quality", "verify"].contains(&name);
+        assert_eq!(
+            reason.is_some_and(|reason| reason.starts_with(expected)),
+            is_its_work,
+            "{name}"
+        );
+        assert!(stage.stop("s1", false).is_some(), "{name}: the session is held all the same");
+    }
+    let stage = stage();
+    stage.state("s1", "orchestrator.json", ORCHESTRATOR).write("new.txt", "x");
+    assert_eq!(subagent_stops(&stage, "ralph-coder", "a1", false), None);
+    let red = json!({"verdict": "failed", "command": "npm test", "agent": "a1"}).to_string();
+    stage.state("s1", "verdict.json", &red);
+    assert_eq!(subagent_stops(&stage, "ralph-coder", "a2", false), None);
+    let reason = subagent_stops(&stage, "ralph-coder", "a1", false).unwrap();
+    assert!(reason.starts_with("TESTS gate failed") && !reason.contains("verified"), "{reason}");
+}
+
+#[test]
+fn gated_subagents_are_counted_each_for_itself() {
     let stage = Stage::new();
     stage.state("s1", "quality-gate.json", QUALITY);
-    let stop = |agent_type: &str, id: &str, active: bool| {
-        let mut input = payload("SubagentStop-subagent");
-        input["session_id"] = "s1".into();
-        input["agent_type"] = agent_type.into();
-        input["agent_id"] = id.into();
-        input["stop_hook_active"] = active.into();
-        stage.send(&input).blocked
-    };
+    let stop = |agent_type: &str, id: &str, active| subagent_stops(&stage, agent_type, id, active);
     assert_eq!(stop("general-purpose", "a1", false), None);
     assert!(stop("ralph-coder", "a1", false).unwrap().starts_with("QUALITY gate"));
     assert!(stop("ralph-coder", "a2", false).is_some());

@@ -2,7 +2,6 @@
 
 use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo};
-use serde_json::json;
 
 use super::{Answer, Stage, payload};
 
@@ -16,9 +15,9 @@ fn complete(stage: &Stage, task: &str) -> Option<String> {
 }
 
 fn idle(stage: &Stage) -> Answer {
-    stage.send(&json!({
-        "hook_event_name": "TeammateIdle", "session_id": "s1", "teammate_name": "coder",
-    }))
+    let mut input = payload("TeammateIdle-2.1.63");
+    input["session_id"] = "s1".into();
+    stage.send(&input)
 }
 
 #[test]
@@ -105,7 +104,7 @@ fn a_teammate_pauses_without_debugging() {
     let answer = idle(&stage);
     assert_eq!((answer.exit_code, answer.blocked), (2, None));
     assert!(answer.stderr.starts_with(
-        "coder cannot pause yet: added lines contain 1 leftover.\n- a.py:2: `breakpoint(`"
+        "bob cannot pause yet: added lines contain 1 leftover.\n- a.py:2: `breakpoint(`"
     ));
 }
 

@@ -29,13 +29,13 @@ fn what_a_reviewer_finds_holds_the_session_once_a_turn() {
     let said = json!({"type": "user", "message": {"content": "make it so"}});
     fs_err::write(stage.repo.scratch().path("transcript.jsonl"), format!("{said}\n")).unwrap();
     let reason = stage.stop("s1", false).unwrap_or_default();
-    let expected =
-        "REVIEW gate failed: the review found:\na.txt:1: wrong\nNext: fix what was found";
+    let expected = "REVIEW gate failed: the review found: a.txt:1: wrong\nNext: fix what was found";
     assert!(reason.starts_with(expected), "{reason}");
     let asked_once = asked(&stage);
-    for part in ["make it so", "+changed", "new file: new.txt\nbrand new"] {
+    for part in ["make it so", "+changed", "new file: new.txt\n+brand new"] {
         assert!(asked_once.contains(part), "no {part} in {asked_once}");
     }
+    assert!(!asked_once.contains("hush"), "{asked_once}");
     assert_eq!(stage.stop("s1", true), None);
     assert_eq!(asked(&stage), asked_once, "nobody is asked twice in a turn");
 }

@@ -10,11 +10,9 @@ use ralph_project::config::{self, KEYS, Key, Kind};
 use ralph_project::prompt::{self, Template, Values};
 use ralph_project::under_way::Attempt;
 
-use crate::agent::is_found;
 use crate::exit::Failure;
-use crate::install::folder_of_this_program;
+use crate::install::path_of_agent;
 use crate::run::Run;
-use crate::run::context::OURS;
 
 /// How many tests that failed before are named.
 const KNOWN_NAMED: usize = 20;
@@ -58,7 +56,11 @@ impl Run {
             ("PLAN_PATH".to_owned(), self.workspace.shown_path(&self.books.plan).into_string()),
             (MAILBOX.to_owned(), context.run_dir.mailbox().into_string()),
         ];
-        vars.extend(self.path_with_us().map(|path| ("PATH".to_owned(), path)));
+        // The prompt tells the agent to run `ralph-loop`.
+        let path = path_of_agent(&self.context.path, self.workspace.root());
+        if path != self.context.path {
+            vars.push(("PATH".to_owned(), path));
+        }
         let settled = ["loop.plan", "loop.prd"];
         for Key { name, env, kind, .. } in KEYS.iter().filter(|key| !settled.contains(&key.name)) {
             let given = context.flags.iter().filter(|flag| flag.key == *name);
@@ -71,17 +73,6 @@ impl Run {
             vars.push(((*env).to_owned(), value));
         }
         vars
-    }
-
-    /// Where programs are looked for, with the folder of this one at its end; none if `ralph-loop` is
-    /// found already. The prompt tells the agent to run it.
-    fn path_with_us(&self) -> Option<String> {
-        let path = &self.context.path;
-        if path.is_empty() || is_found(OURS, path, self.workspace.root()) {
-            return None;
-        }
-        let folder = folder_of_this_program().filter(|folder| folder.join(OURS).is_file())?;
-        Some(format!("{path}:{folder}"))
     }
 
     pub(in crate::run) fn prompt(&self, attempt: &Attempt, plan: &Plan) -> Result<String, Failure> {

@@ -9,7 +9,6 @@ use ralph_project::prompt::Values;
 use ralph_project::review::{REVIEWER, ReviewAnswer, command_line, shown_diff};
 use ralph_project::under_way::Attempt;
 
-use super::begin::start_of;
 use super::check::Passed;
 use super::prompt::review_template;
 use super::watch::{log_of, supervision};
@@ -95,9 +94,7 @@ impl Run {
         self.context.view.line(format!("{story}: being reviewed"));
         let prompt = self.review_prompt(attempt, passed)?;
         let run = self.ask_reviewer(attempt, &prompt);
-        // Whatever it did to the files, the work is what was checked.
-        self.workspace.renew(start_of(attempt))?;
-        self.restore_staged()?;
+        self.workspace.clear_away();
         let (run, printed) = run?;
         if let RunEnd::Signalled(signal) = run.end {
             return Err(WorkEnd::LandingStopped(signal).into());
@@ -155,9 +152,10 @@ impl Run {
         let marks = [(RUN_MARK, context.run.as_str()), (REVIEWER, "1")];
         let vars: Vec<(String, String)> =
             marks.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        self.workspace.distrust();
+        // Not where the agent worked: whatever it does to the files, the work is what was checked.
+        let room = self.workspace.lay_out()?;
         let begun = Instant::now();
-        let mut session = Session::start(&line, self.workspace.root(), &vars, prompt, &log)?;
+        let mut session = Session::start(&line, &room, &vars, prompt, &log)?;
         let deadline =
             context.config.review.timeout.limit().into_iter().chain(self.time_for_checks()).min();
         let watch = Supervision { deadline, ..supervision(context) };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ralph_core::plan::{Next, Plan};
 use ralph_project::checks::one_line;
 use ralph_project::config::{Config, Limits, Mode, StoriesPerSession};
+use ralph_project::review::command_line;
 
 use super::preflight::Preflight;
 use crate::exit::Failure;
@@ -20,7 +21,7 @@ use crate::{forecast, here, history};
 impl Preflight {
     /// Puts it among the findings.
     pub(super) fn outline(&mut self) -> Result<(), Failure> {
-        let Config { run, agent, verify, limits, session, .. } = &self.config;
+        let Config { run, agent, verify, limits, session, review, .. } = &self.config;
         let is_planning = run.mode == Mode::Planning;
         let good = Finding::Good;
         let mut findings = vec![good(format!("project {}", self.project.root()))];
@@ -53,6 +54,10 @@ impl Preflight {
             findings.push(Finding::Note(
                 "no verify commands are set, so everything lands unchecked".to_owned(),
             ));
+        }
+        if review.enabled && !is_planning {
+            let reviewer = command_line(&self.config);
+            findings.push(good(format!("each story is reviewed before it lands: `{reviewer}`")));
         }
         let (top, branch) = (self.workspace.top(), &self.target.branch);
         findings.push(good(format!("the agent works in {top}; work lands on {branch}")));

@@ -23,7 +23,7 @@ use crate::history::Forecast;
 use crate::landing::{Target, resolve};
 use crate::run::RunRecord;
 use crate::run::books::Books;
-use crate::run::iteration::template;
+use crate::run::iteration::{review_template, template};
 use crate::run::prds::other_prds;
 use crate::run::record::attempt_left;
 use crate::workspace::{Source, Workspace, in_place, text_path};
@@ -243,6 +243,11 @@ impl Preflight {
                  is not told what the story asks for"
                     .to_owned(),
             );
+        }
+        if self.config.review.enabled && !review_template(plan.path())?.shows_change() {
+            let lack =
+                "the review template has no {{DIFF}}, so the reviewer is not shown the change";
+            doubts.push(lack.to_owned());
         }
         self.findings.extend(doubts.into_iter().map(Finding::Note));
         Ok(())

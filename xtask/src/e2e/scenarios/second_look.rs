@@ -128,5 +128,5 @@ fn held(stage: &mut Stage<'_>) -> Result<()> {
     expect::contains(&asked, "write two")?;
     expect::contains(&asked, "two.story")?;
     let told: Vec<String> = run.requests.iter().map(Request::told).collect();
-    expect::contains(&told.concat(), "REVIEW gate failed: the review found:\ntwo.story:1")
+    expect::contains(&told.concat(), "REVIEW gate failed: the review found: two.story:1")
 }

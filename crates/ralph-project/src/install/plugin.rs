@@ -1,0 +1,91 @@
+//! Our hooks as a plugin of the client: its own files say whether it is on, and where it lies.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::env::Env;
+use serde_json::Value;
+
+use super::place::Place;
+use super::settings::registered;
+
+/// How the plugin is called, up to the name of its marketplace.
+const NAME: &str = "ralph-loop@";
+
+/// The list of plugins that the client has fetched.
+const FETCHED: &str = "plugins/installed_plugins.json";
+
+/// Where a plugin has its hooks.
+const HOOKS: &str = "hooks/hooks.json";
+
+/// The file with the plugin's hooks, if these settings switch it on; where they differ, the last one
+/// counts.
+pub fn plugin_hooks(env: &Env, settings: &[String]) -> Option<Utf8PathBuf> {
+    let switched = |text: &String| {
+        let value: Value = serde_json::from_str(text).ok()?;
+        let plugins = value.get("enabledPlugins")?.as_object()?.clone();
+        plugins.into_iter().find(|(name, _)| name.starts_with(NAME))
+    };
+    let (name, is_on) = settings.iter().filter_map(switched).next_back()?;
+    let list = Place::user(env)?.settings.parent()?.join(FETCHED);
+    let list: Value = serde_json::from_slice(&fs_err::read(list).ok()?).ok()?;
+    let fetched = list.get("plugins")?.get(&name)?.as_array()?;
+    let mut folders = fetched.iter().filter_map(|entry| entry.get("installPath")?.as_str());
+    let folder = folders.next().filter(|_| is_on == Value::Bool(true))?;
+    Some(Utf8PathBuf::from(folder).join(HOOKS))
+}
+
+/// Every file by which the client finds hooks of ours while it works in a project. Each of them is
+/// obeyed, so that with two of them every event is handled twice.
+pub fn sources(env: &Env, root: &Utf8Path) -> Vec<Utf8PathBuf> {
+    // The client reads a person's own settings first.
+    let files: Vec<Utf8PathBuf> =
+        Place::all(root, env).into_iter().map(|place| place.settings).rev().collect();
+    let texts = |file: &Utf8PathBuf| fs_err::read_to_string(file).ok();
+    let plugin = plugin_hooks(env, &files.iter().filter_map(texts).collect::<Vec<_>>());
+    let holds_ours = |file: &Utf8PathBuf| {
+        texts(file).is_some_and(|text| registered(&text).is_ok_and(|hooks| !hooks.is_empty()))
+    };
+    files.into_iter().chain(plugin).filter(holds_ours).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    const HOOK: &str =
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x/ralph-on-stop"}]}]}}"#;
+
+    #[test]
+    fn a_plugin_that_is_on_is_a_source_of_hooks() {
+        let scratch = Scratch::new();
+        let env = Env::of([("HOME", scratch.path("home").as_str())]);
+        let project = scratch.dir("app");
+        assert!(sources(&env, &project).is_empty());
+        let hooks = scratch.file("cache/ralph-loop/hooks/hooks.json", HOOK);
+        let list = format!(
+            r#"{{"plugins":{{"ralph-loop@ralph":[{{"installPath":"{}"}}]}}}}"#,
+            scratch.path("cache/ralph-loop")
+        );
+        scratch.file("home/.claude/plugins/installed_plugins.json", list);
+        let switch = |is_on| format!(r#"{{"enabledPlugins":{{"ralph-loop@ralph":{is_on}}}}}"#);
+        scratch.file("home/.claude/settings.json", switch(true));
+        assert_eq!(sources(&env, &project), std::slice::from_ref(&hooks));
+        let shared = scratch.file("app/.claude/settings.json", HOOK);
+        assert_eq!(sources(&env, &project), [shared, hooks]);
+        scratch.file("app/.claude/settings.json", switch(false));
+        assert!(sources(&env, &project).is_empty());
+    }
+
+    #[test]
+    fn lists_of_any_shape_do_no_harm() {
+        let scratch = Scratch::new();
+        let env = Env::of([("HOME", scratch.path("home").as_str())]);
+        let on = [r#"{"enabledPlugins":{"ralph-loop@ralph":true}}"#.to_owned()];
+        for list in ["", "[]", r#"{"plugins":[]}"#, r#"{"plugins":{"ralph-loop@ralph":[3]}}"#] {
+            scratch.file("home/.claude/plugins/installed_plugins.json", list);
+            assert_eq!(plugin_hooks(&env, &on), None, "{list}");
+        }
+        assert_eq!(plugin_hooks(&env, &["{".to_owned(), "3".to_owned()]), None);
+    }
+}

@@ -1,0 +1,308 @@
+//! What a gate names as the next step is tried as the agent would: the guard lets it pass, it is
+//! really done, and then the gate is met. So no session is ever locked in.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::state::StateDir;
+use ralph_project::claim::{Claim, ClaimStatus};
+use serde_json::{Value, json};
+use test_support::{TestRepo, program};
+
+use crate::client::Client;
+
+const ON_STOP: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
+const OTHER: &str = "another-session";
+
+/// What a session does about a hint. `{}` stands for the file or folder that the hint names.
+enum Step {
+    /// Reads a file and writes it anew.
+    Rewrite(&'static str, &'static str),
+    /// Runs a command line.
+    Bash(&'static str),
+    /// Runs a command line of `ralph-loop`, which does this.
+    Ours(&'static str, fn(&Session)),
+    /// Runs its tests, which pass.
+    Test(&'static str),
+}
+
+/// A session of an agent in a project.
+struct Session {
+    repo: TestRepo,
+    client: Client,
+}
+
+impl Session {
+    fn new() -> Self {
+        let repo = TestRepo::new();
+        repo.introduce_user();
+        repo.write(".ralph/config.toml", "");
+        StateDir::of_project(repo.root()).prepare().unwrap();
+        repo.commit_all("state");
+        let client = Client::in_repo(&repo);
+        Self { repo, client }
+    }
+
+    /// Where the state of a session is, in the project or at home.
+    fn folder(&self, at_home: bool, session: &str) -> Utf8PathBuf {
+        let root = if at_home { self.client.home.root() } else { self.repo.root() };
+        root.join(".ralph/state").join(session)
+    }
+
+    /// Puts a state file of a session there, as a skill of the user's would.
+    fn keep(&self, at_home: bool, session: &str, name: &str, text: &str) {
+        let path = self.folder(at_home, session).join(name);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(path, text).unwrap();
+    }
+
+    /// The reason for which a new turn may not end.
+    fn held(&self) -> Option<String> {
+        let answer = self.client.send(ON_STOP, json!({"hook_event_name": "Stop"}))?;
+        assert_eq!(answer["decision"], "block", "{answer}");
+        Some(answer["reason"].as_str().unwrap().to_owned())
+    }
+
+    /// Does a step under the guard.
+    #[track_caller]
+    fn take(&self, step: &Step, named: &Utf8Path) {
+        match step {
+            Step::Rewrite(file, text) => {
+                let file = file.replace("{}", named.as_str());
+                self.client.tool_ended("Read", &file);
+                for tool in ["Edit", "Write"] {
+                    assert_eq!(self.client.edit_denied(tool, &file), None, "{tool} {file}");
+                }
+                fs_err::write(self.client.cwd.join(file), text).unwrap();
+            }
+            Step::Bash(line) => {
+                let line = line.replace("{}", named.as_str());
+                assert_eq!(self.client.bash_denied(&line), None, "{line}");
+                let mut shell = program("sh", self.client.home.root());
+                shell.envs(self.repo.isolation()).args(["-c", &line]);
+                assert!(shell.current_dir(self.repo.root()).status().unwrap().success(), "{line}");
+            }
+            Step::Ours(line, done) => {
+                assert_eq!(self.client.bash_denied(line), None, "{line}");
+                done(self);
+            }
+            Step::Test(line) => {
+                assert_eq!(self.client.bash_denied(line), None, "{line}");
+                self.client.bash_ended(line, 0, "test result: ok. 3 passed; 0 failed; 0 ignored");
+            }
+        }
+    }
+
+    /// The guard keeps the session from doing the same to another one's files.
+    #[track_caller]
+    fn is_kept_from(&self, step: &Step, theirs: &Utf8Path) {
+        let rule = "ralph-state";
+        let reason = match step {
+            Step::Rewrite(file, _) => {
+                let file = file.replace("{}", theirs.as_str());
+                self.client.tool_ended("Read", &file);
+                self.client.edit_denied("Write", &file)
+            }
+            Step::Bash(line) => self.client.bash_denied(&line.replace("{}", theirs.as_str())),
+            Step::Ours(..) | Step::Test(_) => return,
+        };
+        let reason = reason.unwrap_or_default();
+        assert!(reason.contains(rule) || reason.contains("protected-path"), "{theirs}: {reason}");
+    }
+}
+
+/// What a hint quotes, a command among it, is nothing that the guard refuses.
+#[track_caller]
+fn is_allowed(session: &Session, reason: &str) {
+    for quoted in reason.split('`').skip(1).step_by(2) {
+        assert_eq!(session.client.bash_denied(quoted), None, "{quoted}");
+    }
+}
+
+/// The path that a hint names.
+fn path_in(reason: &str) -> Option<Utf8PathBuf> {
+    let word = reason.split_whitespace().find(|word| word.starts_with('/') && word.len() > 1)?;
+    Some(word.trim_end_matches(['.', ',', ';']).into())
+}
+
+/// A gate that reads a file of the session: the file, what it holds at first, and each way out.
+type FileGate = (&'static str, &'static str, &'static str, &'static [Step]);
+
+const DONE: &str = r#"{"verified_done": true}"#;
+const PASSED: &str = r#"{"last_result": "passed"}"#;
+const COMPLETED: &str = r#"{"status": "completed"}"#;
+
+const FILE_GATES: [FileGate; 4] = [
+    (
+        "ORCHESTRATOR",
+        "orchestrator.json",
+        r#"{"phase": "tests", "verified_done": false, "conditions": {"mine_alone": false}}"#,
+        &[
+            Step::Rewrite("{}", DONE),
+            Step::Bash("sed -i 's/\"verified_done\": false/\"verified_done\": true/' {}"),
+            Step::Bash("printf '%s' '{\"verified_done\": true}' > {}"),
+            Step::Bash("cat > {} <<'END'\n{\"verified_done\": true}\nEND"),
+            Step::Ours("ralph-loop verified --condition mine_alone --done", |session| {
+                session.keep(false, &session.client.session, "orchestrator.json", DONE);
+                session.keep(true, &session.client.session, "orchestrator.json", DONE);
+            }),
+        ],
+    ),
+    (
+        "LOOP",
+        "loop.json",
+        r#"{"iteration": 1, "max_iterations": 9, "verified_done": false, "last_error": "E1"}"#,
+        &[
+            Step::Rewrite("{}", DONE),
+            Step::Bash("sed -i 's/\"iteration\": 1/\"iteration\": 9/' {}"),
+            Step::Bash("new=$(mktemp); echo '{\"verified_done\": true}' > $new; mv $new {}"),
+            Step::Ours("ralph-loop verified --iteration 2 --done", |session| {
+                session.keep(false, &session.client.session, "loop.json", DONE);
+                session.keep(true, &session.client.session, "loop.json", DONE);
+            }),
+        ],
+    ),
+    (
+        "QUALITY",
+        "quality-gate.json",
+        r#"{"last_result": "failed", "stages": {"types": {"status": "failed"}}}"#,
+        &[
+            Step::Rewrite("{}", PASSED),
+            Step::Bash("echo '{\"last_result\": \"passed\"}' | tee {} > /dev/null"),
+            Step::Bash("sed -i 's/failed/passed/g' {}"),
+        ],
+    ),
+    (
+        "TASKS",
+        "tasks/1.json",
+        r#"{"status": "in_progress", "title": "Log in"}"#,
+        &[
+            Step::Rewrite("{}/1.json", COMPLETED),
+            Step::Bash("sed -i 's/in_progress/completed/' {}/1.json"),
+            Step::Bash("rm {}/1.json"),
+        ],
+    ),
+];
+
+#[test]
+fn a_session_gets_out_of_each_gate_on_its_own_files_and_only_its_own() {
+    for (gate, file, text, steps) in FILE_GATES {
+        for step in steps {
+            for at_home in [false, true] {
+                let session = Session::new();
+                let own = session.client.session.clone();
+                session.keep(at_home, &own, file, text);
+                session.keep(at_home, OTHER, file, text);
+                let reason = session.held().unwrap();
+                assert!(reason.starts_with(&format!("{gate} gate failed")), "{reason}");
+                is_allowed(&session, &reason);
+                let named = path_in(&reason).unwrap();
+                assert!(named.starts_with(session.folder(at_home, &own)), "{reason}");
+                let theirs: Utf8PathBuf = named.as_str().replace(&own, OTHER).into();
+                session.is_kept_from(step, &theirs);
+                session.take(step, &named);
+                assert_eq!(session.held(), None, "{gate}");
+                let kept = fs_err::read_to_string(session.folder(at_home, OTHER).join(file));
+                assert_eq!(kept.unwrap(), text, "{gate}: another session's file");
+            }
+        }
+    }
+}
+
+/// A gate on the work: how it becomes unmet, and each way out.
+type WorkGate = (&'static str, fn(&Session), &'static [&'static [Step]]);
+
+fn fail_tests(session: &Session) {
+    session.keep(false, &session.client.session, "loop.json", DONE);
+    session.client.bash_ended("cargo test", 101, "test result: FAILED. 2 passed; 1 failed");
+}
+
+fn open_story(session: &Session) {
+    session.keep(false, &session.client.session, "loop.json", DONE);
+    session.repo.write(".ralph/current-story", "US-001\n");
+    session.repo.write(".ralph/PRD-1/plan.md", "- [ ] US-001: Log in\n");
+}
+
+fn verify(session: &Session) {
+    let config = "[stop]\nverify = true\n[verify]\ncommands = [\"test -e fixed\"]\n";
+    session.repo.write(".ralph/config.toml", config);
+}
+
+fn change(session: &Session) {
+    session.keep(false, &session.client.session, "orchestrator.json", DONE);
+    session.repo.write("new.txt", "x");
+}
+
+fn report(session: &Session, status: ClaimStatus) {
+    Claim::new("US-001", status, "so").save(&StateDir::of_project(session.repo.root())).unwrap();
+}
+
+const WORK_GATES: [WorkGate; 4] = [
+    ("TESTS", fail_tests, &[&[Step::Test("cargo test")]]),
+    (
+        "STORY",
+        open_story,
+        &[
+            &[Step::Ours(
+                "ralph-loop complete US-001 --status success --summary \"…\"",
+                |session| {
+                    report(session, ClaimStatus::Success);
+                },
+            )],
+            &[Step::Ours("ralph-loop complete US-001 --status blocked --summary x", |session| {
+                report(session, ClaimStatus::Blocked);
+            })],
+        ],
+    ),
+    ("VERIFY", verify, &[&[Step::Bash("touch fixed"), Step::Bash("test -e fixed")]]),
+    (
+        "CHANGES",
+        change,
+        &[&[Step::Bash("git add -A && git commit -qm 'the work'")], &[Step::Bash("rm new.txt")]],
+    ),
+];
+
+#[test]
+fn a_session_gets_out_of_each_gate_on_its_work() {
+    for (gate, unmeet, ways) in WORK_GATES {
+        for way in ways {
+            let session = Session::new();
+            unmeet(&session);
+            let reason = session.held().unwrap_or_default();
+            assert!(reason.starts_with(&format!("{gate} gate failed")), "{gate}: {reason}");
+            is_allowed(&session, &reason);
+            way.iter().for_each(|step| session.take(step, "".into()));
+            assert_eq!(session.held(), None, "{gate}");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_file_locks_nobody_in_and_can_be_written_anew() {
+    for (gate, file, text, _) in FILE_GATES {
+        let session = Session::new();
+        let own = session.client.session.clone();
+        session.keep(false, &own, file, "{\"verified_done\":");
+        assert_eq!(session.held(), None, "{gate}");
+        let path = session.folder(false, &own).join(file);
+        assert_eq!(fs_err::read_to_string(&path).unwrap(), "{\"verified_done\":", "{gate}");
+        let error = fs_err::read_to_string(session.repo.root().join(".ralph/.hook-error.json"));
+        assert!(error.unwrap().contains(path.file_name().unwrap()), "{gate}");
+        assert_eq!(session.client.bash_denied(&format!("rm {path}")), None, "{gate}");
+        session.client.tool_ended("Read", path.as_str());
+        assert_eq!(session.client.edit_denied("Write", path.as_str()), None, "{gate}");
+        fs_err::write(&path, text).unwrap();
+        assert!(session.held().is_some(), "{gate}: it holds again");
+    }
+}
+
+#[test]
+fn what_else_is_state_stays_out_of_reach() {
+    let session = Session::new();
+    let own = session.folder(false, &session.client.session);
+    let beside = own.parent().unwrap();
+    for path in [own.join("verdict.json"), own.join("blocks.json"), beside.join("loop.json")] {
+        let step = Step::Bash("echo '{}' > {}");
+        session.is_kept_from(&step, &path);
+        let write: Value = json!({"file_path": path});
+        assert!(session.client.denied("Write", write).is_some(), "{path}");
+    }
+}

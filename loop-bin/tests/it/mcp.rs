@@ -1,0 +1,263 @@
+//! `ralph-loop mcp`: what commands say and refuse, over the real protocol.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
+
+use serde_json::{Value, json};
+use test_support::run_with_input;
+
+use crate::stage::{Stage, is_alive, signal, until};
+
+const ONE: &str = "- [ ] US-001: First\n  - Acceptance: it is there\n";
+
+/// A client of the protocol, and the server that it started.
+struct Client {
+    server: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl Client {
+    fn start(stage: &Stage, variables: &[(&str, &str)]) -> Self {
+        let mut command = stage.command(&["mcp"]);
+        command.envs(variables.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut server = command.spawn().unwrap();
+        let to = server.stdin.take();
+        let from = BufReader::new(server.stdout.take().unwrap());
+        let mut client = Self { server, to, from, last: 0 };
+        let about = client.ask("initialize", hello());
+        assert_eq!(about["result"]["serverInfo"]["name"], "ralph", "{about}");
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+        client
+    }
+
+    fn send(&mut self, line: &str) {
+        writeln!(self.to.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// The answer; every line of the output is the protocol's.
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.send(&request(id, method, params));
+        let mut line = String::new();
+        self.from.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).expect(&line);
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    /// What a tool says, and whether it refuses.
+    fn call(&mut self, tool: &str, arguments: Value) -> (bool, String) {
+        let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        let result = &answer["result"];
+        let text = result["content"][0]["text"].as_str().expect("a text");
+        (result["isError"] == true, text.to_owned())
+    }
+
+    #[track_caller]
+    fn does(&mut self, tool: &str, arguments: Value, words: &str) {
+        let (is_refused, text) = self.call(tool, arguments);
+        assert!(!is_refused && text.contains(words), "no `{words}` in: {text}");
+    }
+
+    #[track_caller]
+    fn refuses(&mut self, tool: &str, arguments: Value, words: &str) {
+        let (is_refused, text) = self.call(tool, arguments);
+        assert!(is_refused && text.contains(words), "no `{words}` in: {text}");
+    }
+
+    /// Closes its input, and waits for its end.
+    fn close(mut self) -> ExitStatus {
+        self.to = None;
+        self.server.wait().unwrap()
+    }
+}
+
+fn hello() -> Value {
+    let me = json!({"name": "test", "version": "1"});
+    json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": me})
+}
+
+fn request(id: u64, method: &str, params: Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+}
+
+/// Somebody else's loop works on the story, and this check must pass.
+fn stage(plan: &str, check: &str) -> Stage {
+    let stage = Stage::new("works", plan);
+    stage.repo.write(".ralph/config.toml", format!("[verify]\ncommands = [\"{check}\"]\n"));
+    stage.repo.write(".ralph/current-story", "US-001\n");
+    stage
+}
+
+#[test]
+fn all_tools_are_listed_with_what_they_take() {
+    let stage = stage(ONE, "true");
+    let mut client = Client::start(&stage, &[]);
+    let listed = client.ask("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let takes = |tool: &Value| {
+        let takes = tool["inputSchema"]["properties"].as_object().cloned().unwrap_or_default();
+        let names: Vec<&str> = takes.keys().map(String::as_str).collect();
+        format!("{} {}", tool["name"].as_str().unwrap(), names.join(" "))
+    };
+    let takes: Vec<String> = tools.iter().map(takes).collect();
+    let expected = [
+        "current_story ",
+        "complete_story status story summary",
+        "report_blocked summary",
+        "request_merge summary",
+        "add_story details title",
+        "note_lesson lesson",
+        "verify begin conditions done iteration max_iterations phase session task",
+        "status ",
+    ];
+    assert_eq!(takes, expected);
+    assert!(client.close().success());
+}
+
+#[test]
+fn a_claim_is_judged_and_worded_as_on_the_command_line() {
+    let stage = stage(ONE, "echo red; test -e fixed");
+    let mut client = Client::start(&stage, &[]);
+    client.does("current_story", json!({}), "US-001: First");
+    client.does("current_story", json!({}), "it is there");
+    let claim = json!({"story": "US-001", "status": "success", "summary": "all of it"});
+    let (is_refused, text) = client.call("complete_story", claim.clone());
+    let typed = stage.run(&["complete", "US-001", "--summary", "all of it"]);
+    assert_eq!((is_refused, format!("ralph-loop: {text}\n")), (true, typed.ended(1).err.clone()));
+    client.refuses("verify", json!({}), "not verified: `echo red; test -e fixed` failed");
+    assert!(!stage.exists(".ralph/claim.json"));
+    stage.repo.write("fixed", "");
+    client.does("verify", json!({}), "all checks passed: `echo red; test -e fixed`");
+    client.does("complete_story", claim, "US-001: recorded. Stop now");
+    assert!(stage.read(".ralph/claim.json").contains("all of it"));
+    client.does("report_blocked", json!({"summary": "no key"}), "US-001: recorded as blocked");
+    assert!(stage.read(".ralph/claim.json").contains("no key"));
+    client.does("request_merge", json!({"summary": "take it"}), "Merge request saved");
+    client.does("status", json!({}), "Needs you merge request: ");
+    assert!(client.close().success());
+}
+
+#[test]
+fn a_session_is_verified_by_tools_as_by_commands() {
+    let stage = stage(ONE, "true");
+    let mut client = Client::start(&stage, &[("CLAUDE_CODE_SESSION_ID", "s-1")]);
+    client.refuses("verify", json!({"done": true}), "session s-1 has nothing to verify");
+    client.refuses("verify", json!({"begin": "loop"}), "to begin, say both");
+    client.refuses("verify", json!({"begin": "spiral", "task": "x"}), "unknown variant `spiral`");
+    client.does("verify", json!({"begin": "orchestrator", "task": "x"}), "is held until");
+    client.does("verify", json!({"conditions": ["memory_search"]}), "recorded in ");
+    client.refuses("verify", json!({"conditions": ["all_good"]}), "no condition `all_good`");
+    client.refuses("verify", json!({"done": true}), "not done: task_classified is not met");
+    let damaged = ".ralph/state/s-1/orchestrator.json";
+    stage.repo.write(damaged, "{\"verified_done\":");
+    client.refuses("verify", json!({"done": true}), "is damaged");
+    client.refuses("verify", json!({"session": "s-2", "done": true}), "s-2 is not yours");
+    assert_eq!(stage.read(damaged), "{\"verified_done\":");
+}
+
+#[test]
+fn stories_and_lessons_go_where_they_belong() {
+    let stage = stage(ONE, "true");
+    let mut client = Client::start(&stage, &[]);
+    client.does("add_story", json!({"title": "Second\nof all", "details": "soon"}), "US-002 added");
+    assert_eq!(stage.plan(), format!("{ONE}- [ ] US-002: Second of all\n  soon\n"));
+    client.refuses("add_story", json!({"title": " "}), "the story has no title");
+    client.refuses("add_story", json!({"title": "x", "details": "```"}), "does not fit");
+    client.does("note_lesson", json!({"lesson": "never divide by zero"}), "noted");
+    assert!(stage.read(".ralph/guardrails.md").ends_with("\n- never divide by zero\n"));
+    client.refuses("note_lesson", json!({"lesson": "x".repeat(301)}), "this one has 301");
+    client.refuses("note_lesson", json!({"lesson": ""}), "this one has 0");
+}
+
+#[test]
+fn bad_input_is_refused_and_the_server_goes_on() {
+    let stage = stage(ONE, "true");
+    let mut client = Client::start(&stage, &[]);
+    let claim = |story: &str, status: &str| json!({"story": story, "status": status});
+    client.refuses("complete_story", claim("US-009", "success"), "has no story US-009");
+    let expected = "status `done`: expected success, partial or blocked";
+    client.refuses("complete_story", claim("US-001", "done"), expected);
+    client.refuses("complete_story", json!({"story": "US-001"}), "missing field `status`");
+    client.refuses("complete_story", json!({"story": 1, "status": "success"}), "invalid type");
+    client.refuses("report_blocked", json!({"summary": ""}), "say what is blocking the story");
+    client.refuses("request_merge", json!({"summary": " "}), "say what to merge, and why");
+    client.send("{\"jsonrpc\": ");
+    client.send("not JSON");
+    let unknown = client.ask("tools/call", json!({"name": "push", "arguments": {}}));
+    let why = unknown["error"]["message"].as_str().unwrap();
+    assert!(why.starts_with("no tool `push`; there are current_story, "), "{why}");
+    stage.repo.write(".ralph/PRD-1/plan.md", "no stories\n");
+    for tool in ["current_story", "add_story"] {
+        let given = if tool == "add_story" { json!({"title": "x"}) } else { json!({}) };
+        client.refuses(tool, given, "PRD-1/plan.md");
+    }
+    assert_eq!(stage.plan(), "no stories\n");
+    stage.repo.write(".ralph/config.toml", "[verify]\ncommand = []\n");
+    client.refuses("verify", json!({}), "command");
+    assert!(client.close().success());
+    let mut client = Client::start(&stage, &[("RALPH_ROOT", "/nowhere")]);
+    client.refuses("status", json!({}), "RALPH_ROOT points to /nowhere, which does not exist");
+}
+
+#[test]
+fn a_signal_ends_the_server_and_the_check_that_it_runs() {
+    let stage = stage(ONE, "echo $$ > pid; sleep 600");
+    let mut client = Client::start(&stage, &[]);
+    client.send(&request(7, "tools/call", json!({"name": "verify", "arguments": {}})));
+    until("the check runs", || stage.read("pid").ends_with('\n'));
+    signal("TERM", client.server.id());
+    assert!(client.server.wait().unwrap().success());
+    assert!(!is_alive(&stage.read("pid")));
+}
+
+#[test]
+fn a_server_that_nobody_talks_to_ends() {
+    let stage = stage(ONE, "true");
+    for said in [String::new(), "nonsense\n".to_owned(), request(1, "initialize", hello())] {
+        let output = run_with_input(&mut stage.command(&["mcp"]), said.as_bytes());
+        assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]), "{said}");
+    }
+}
+
+/// What the agent of a run says to the server, for a shell.
+fn spoken(calls: &[(&str, Value)]) -> String {
+    let start = [request(1, "initialize", hello())];
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    let calls = calls.iter().zip(2..).map(|((tool, arguments), id)| {
+        request(id, "tools/call", json!({"name": tool, "arguments": arguments}))
+    });
+    let lines: Vec<String> = start.into_iter().chain([ready]).chain(calls).collect();
+    format!("'{}'", lines.join("\n"))
+}
+
+#[test]
+fn in_a_run_the_story_lands_with_what_was_added_and_learned() {
+    let stage = Stage::new("acts", ONE);
+    stage.repo.commit_all("the plan");
+    let claim = json!({"story": "US-001", "status": "success", "summary": "by tool"});
+    let told = spoken(&[
+        ("current_story", json!({})),
+        ("complete_story", json!({"story": "US-002", "status": "success"})),
+        ("add_story", json!({"title": "Second"})),
+        ("note_lesson", json!({"lesson": "never divide by zero"})),
+        ("complete_story", claim),
+    ]);
+    let act = format!("printf '%s\\n' {told} | \"$RALPH_LOOP\" mcp >\"$AGENT_NOTES/said\"");
+    stage.repo.write(".git/acts/US-001", act);
+    stage.run(&["--verify", "test -e US-001.txt"]).ended(0).says("2 stories landed");
+    let said = stage.note("said");
+    let refused = "US-002\"}],\"isError\":true";
+    for words in ["Iteration 1, attempt 1", refused, "stays in the plan once US-001 lands", "Stop"]
+    {
+        assert!(said.contains(words), "no {words} in {said}");
+    }
+    assert_eq!(stage.subjects()[1..3], ["feat(US-002): second", "feat(US-001): first"]);
+    assert!(stage.read(".ralph/guardrails.md").contains("- never divide by zero"));
+    let message = stage.repo.git(["log", "--format=%b", "--grep=US-001"]);
+    assert!(message.contains("by tool"), "{message}");
+    stage.is_clean();
+}
