@@ -25,6 +25,12 @@ const ASKS: &str = "RALPH_INTERNAL__COMPLETE";
 
 const PROGRAM: &str = "ralph-loop";
 
+/// What makes the script for zsh answer at the first tab too where it lies as `_ralph-loop` in a folder
+/// of `fpath`: there it is a function that runs when it is needed.
+const AS_FILE: &str = "
+if [[ $funcstack[1] = _ralph-loop ]]; then _clap_dynamic_completer_ralph_loop; fi
+";
+
 /// Print a script that completes commands, flags, stories and attempts in your shell
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -45,6 +51,9 @@ impl Completions {
         })?;
         let mut script = Vec::new();
         shell.write_registration(ASKS, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
+        if self.shell == "zsh" {
+            script.extend(AS_FILE.bytes());
+        }
         say_as_it_is(&String::from_utf8_lossy(&script));
         Ok(ExitCode::SUCCESS)
     }

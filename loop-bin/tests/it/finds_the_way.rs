@@ -121,6 +121,19 @@ fn zsh_completes_them_too() {
 }
 
 #[test]
+fn zsh_completes_with_the_script_as_a_file_of_its_own() {
+    check_completions(&["zsh", "-f"], |words| {
+        format!(
+            "compdef() {{ }}\n_describe() {{ print -rl -- ${{${{(P)3}}%%:*}} }}\n\
+             ralph-loop completions zsh >_ralph-loop\nfpath=($PWD) autoload -U _ralph-loop\n\
+             words=(ralph-loop {}) CURRENT={}\nfpath=($PWD) _ralph-loop\n",
+            quoted(words),
+            words.len() + 1,
+        )
+    });
+}
+
+#[test]
 fn fish_completes_them_too() {
     check_completions(&["fish", "--no-config"], |words| {
         format!(
