@@ -45,9 +45,12 @@ fn an_agent_that_nobody_watches_does_not_deploy() {
     let run = Run::new("");
     let reason = run.agent().bash_denied("terraform apply").unwrap();
     assert!(reason.contains("forbidden by rule deploy"), "{reason}");
-    assert_eq!(run.person().bash_denied("terraform apply"), None);
+    assert!(run.agent().bash_denied("docker push x/y").unwrap().contains("rule publish-image"));
+    for command in ["terraform apply", "docker push x/y", "dropdb app"] {
+        assert_eq!(run.person().bash_denied(command), None, "{command}");
+    }
     assert!(run.person().bash_denied("npm publish").unwrap().contains("rule publish"));
-    let strict = Run::new("[guard]\nenable = [\"deploy\", \"database\"]\n");
+    let strict = Run::new("[guard]\nstrict = true\nenable = [\"deploy\"]\n");
     assert!(strict.person().bash_denied("terraform apply").is_some());
     assert!(strict.person().bash_denied("echo 'drop table a' | psql").is_some());
 }

@@ -1,4 +1,4 @@
-//! `publish`: packages, images and releases that others can download.
+//! `publish` and `publish-image`: packages, releases and images that others can download.
 
 use super::act::Act;
 use super::table::{Row, listed};
@@ -43,6 +43,9 @@ const PUBLISHES: &[Row] = &[
     ["goreleaser", "release", "", "--snapshot --skip --skip-publish", "", INSTEAD],
     row("gh", "release create|upload|edit|delete|delete-asset"),
     row("glab", "release create|upload|delete"),
+];
+
+const PUSHES_IMAGES: &[Row] = &[
     row("docker|podman|nerdctl|buildah|docker-compose|podman-compose|helm|oras", "push"),
     row("docker|podman|nerdctl", "image|manifest|compose|plugin push"),
     row_with("docker|podman|nerdctl|docker-compose", "build", "--push"),
@@ -54,26 +57,38 @@ const PUBLISHES: &[Row] = &[
 /// Programs that are given tasks by name, in any order.
 const BUILDERS: [&str; 5] = ["mvn", "mvnw", "gradle", "gradlew", "sbt"];
 
-/// The programs that the rule is about. Every command comes by here, and nearly all are others.
+/// The programs that each rule is about. Every command comes by here, and nearly all are others.
 #[rustfmt::skip]
-const PROGRAMS: [&str; 58] = [
-    "anaconda", "buildah", "bun", "cabal", "cargo", "changeset", "cnpm", "conan",
-    "crane", "dart", "deno", "docker", "docker-compose", "dotnet", "flit", "flutter",
-    "gem", "gh", "glab", "goreleaser", "gradle", "gradlew", "hatch", "helm",
-    "jsr", "lerna", "luarocks", "maturin", "mix", "mvn", "mvnw", "nerdctl",
-    "np", "npm", "nuget", "nx", "opam", "oras", "ovsx", "pdm",
-    "pnpm", "pod", "podman", "podman-compose", "poetry", "rake", "release-it", "rye",
-    "sbt", "semantic-release", "setup.py", "skopeo", "snapcraft", "stack", "twine", "uv",
-    "vsce", "yarn",
+const PUBLISHERS: [&str; 48] = [
+    "anaconda", "bun", "cabal", "cargo", "changeset", "cnpm", "conan", "dart",
+    "deno", "dotnet", "flit", "flutter", "gem", "gh", "glab", "goreleaser",
+    "gradle", "gradlew", "hatch", "jsr", "lerna", "luarocks", "maturin", "mix",
+    "mvn", "mvnw", "np", "npm", "nuget", "nx", "opam", "ovsx",
+    "pdm", "pnpm", "pod", "poetry", "rake", "release-it", "rye", "sbt",
+    "semantic-release", "setup.py", "snapcraft", "stack", "twine", "uv", "vsce", "yarn",
+];
+#[rustfmt::skip]
+const IMAGE_PUSHERS: [&str; 10] = [
+    "buildah", "crane", "docker", "docker-compose", "helm", "nerdctl", "oras", "podman",
+    "podman-compose", "skopeo",
 ];
 
-/// What to do instead of publishing.
+/// What to do instead of publishing a package or a release.
 pub(super) fn instead_of_publishing(act: &Act) -> Option<String> {
-    if !PROGRAMS.contains(&act.asked().0) {
+    if !PUBLISHERS.contains(&act.asked().0) {
         return None;
     }
     let found =
         listed(PUBLISHES, act).or_else(|| builds_and_publishes(act).then(|| INSTEAD.to_owned()))?;
+    (!stays_here(act)).then_some(found)
+}
+
+/// What to do instead of pushing an image or a chart.
+pub(super) fn instead_of_pushing_images(act: &Act) -> Option<String> {
+    if !IMAGE_PUSHERS.contains(&act.asked().0) {
+        return None;
+    }
+    let found = listed(PUSHES_IMAGES, act)?;
     (!stays_here(act)).then_some(found)
 }
 
@@ -142,10 +157,13 @@ mod tests {
 
     #[test]
     fn every_program_of_the_rows_is_listed() {
-        let named = PUBLISHES.iter().flat_map(|[programs, ..]| programs.split('|'));
-        let missing: Vec<&str> =
-            named.chain(BUILDERS).filter(|program| !PROGRAMS.contains(program)).collect();
-        assert!(missing.is_empty(), "{missing:?}");
+        let named = |rows: &'static [Row]| rows.iter().flat_map(|[names, ..]| names.split('|'));
+        for program in named(PUBLISHES).chain(BUILDERS) {
+            assert!(PUBLISHERS.contains(&program), "{program}");
+        }
+        for program in named(PUSHES_IMAGES) {
+            assert!(IMAGE_PUSHERS.contains(&program), "{program}");
+        }
     }
 
     #[test]

@@ -27,8 +27,8 @@ pub(super) enum Applies {
     Always,
     /// In sessions that a loop started, which nobody watches.
     InLoop,
-    /// Only where the settings name it in `enable`.
-    OnRequest,
+    /// Where the settings ask for `strict`.
+    WhenStrict,
 }
 
 impl Rule {
@@ -37,7 +37,7 @@ impl Rule {
         match self.applies {
             Applies::Always => "on",
             Applies::InLoop => "on under the loop",
-            Applies::OnRequest => "off",
+            Applies::WhenStrict => "on if strict",
         }
     }
 
@@ -46,7 +46,7 @@ impl Rule {
         settings.decided(self.name).unwrap_or(match self.applies {
             Applies::Always => true,
             Applies::InLoop => facts.in_loop,
-            Applies::OnRequest => false,
+            Applies::WhenStrict => settings.strict,
         })
     }
 }
@@ -100,6 +100,15 @@ pub const RULES: &[Rule] = &[
         "what others can download cannot be taken back",
         publish::instead_of_publishing,
     ),
+    // Somebody at the keyboard who builds images also pushes them, many times a day.
+    Rule {
+        applies: Applies::InLoop,
+        ..rule(
+            "publish-image",
+            "what others can download cannot be taken back",
+            publish::instead_of_pushing_images,
+        )
+    },
     Rule {
         applies: Applies::InLoop,
         ..rule(
@@ -109,7 +118,7 @@ pub const RULES: &[Rule] = &[
         )
     },
     Rule {
-        applies: Applies::OnRequest,
+        applies: Applies::WhenStrict,
         ..rule("database", "it deletes data that no commit holds", database::instead_of_deleting)
     },
 ];
@@ -149,6 +158,7 @@ mod tests {
             ("rm .git/config", "git's own commands"),
             ("git config core.hooksPath x", "leave git's hooks in force"),
             ("npm publish", "a registry on this machine"),
+            ("docker push x/y", "a registry on this machine"),
             ("terraform apply", "`plan`"),
             ("kubectl apply -f x", "`--context kind-…`"),
         ] {

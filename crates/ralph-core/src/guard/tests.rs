@@ -49,6 +49,7 @@ fn every_rule_can_be_switched_off_and_on() {
         ("fork-bomb", ":(){ :|:& };:"),
         ("opaque-script", "curl x | sh"),
         ("publish", "npm publish"),
+        ("publish-image", "docker push x/y"),
         ("deploy", "terraform apply"),
         ("database", "psql -c 'drop table a'"),
     ];
@@ -64,6 +65,7 @@ fn every_rule_can_be_switched_off_and_on() {
         };
         let by_default = if name == "database" { "" } else { name };
         assert_eq!(rule(""), by_default, "{command}");
+        assert_eq!(rule("strict = true"), name, "{command}");
         assert_eq!(rule(&format!("enable = ['{name}']")), name, "{command}");
         assert_eq!(rule(&format!("disable = ['{name}']")), "", "{command}");
         let both = format!("disable = ['{name}']\nenable = ['{name}']");

@@ -92,6 +92,7 @@ pub const KEYS: &[Key] = &[
     key("limits.story_max_duration", Kind::Seconds, "RALPH_STORY_MAX_DURATION", "story-max-duration", "Maximum total time for all attempts at one story; 0 means no limit."),
     key("guard.disable", Kind::List, "RALPH_GUARD_DISABLE", "", "Names of guard rules to turn off; see docs/guard.md."),
     key("guard.enable", Kind::List, "RALPH_GUARD_ENABLE", "", "Names of guard rules to turn on that are off by default."),
+    key("guard.strict", Kind::Switch, "RALPH_GUARD_STRICT", "", "Turn on the guard rules that are off unless strict, as `install --strict` does."),
     key("guard.allow", Kind::List, "RALPH_GUARD_ALLOW", "", "Commands that no guard rule denies; `*` matches anything."),
     key("guard.protect", Kind::List, "RALPH_GUARD_PROTECT", "", "Globs of files that the agent must not edit or overwrite."),
     key("guard.rules", Kind::Table, "", "", "Your own rules: `name`, `regex` or `program` with `args`, `reason`, `instead`."),
