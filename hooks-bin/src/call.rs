@@ -147,7 +147,7 @@ impl<'a> Call<'a> {
 
     /// What our loop keeps of its run; none outside of a repository.
     pub fn run_dir(&self) -> Option<RunDir> {
-        RunDir::of_project(self.project().root())
+        self.project().run_dir()
     }
 
     /// Whether a loop is at work in the project. An agent that outlived its loop has nobody to work

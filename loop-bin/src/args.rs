@@ -89,6 +89,9 @@ enum Request {
     RequestMerge(request_merge::RequestMerge),
     /// Serve the agent's tools over MCP on stdin and stdout (for the agent's client)
     Mcp,
+    /// Work as one of several workers of a run, which starts it
+    #[command(hide = true)]
+    Worker,
     Completions(completions::Completions),
     Man(man::Man),
     /// Run three demo stories, one with a failing test, in a temporary project
@@ -133,6 +136,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Verified(verified) => said(verified.answer(env, &until_asked_to_end()?)),
         Request::RequestMerge(request) => said(request.answer(env)),
         Request::Mcp => mcp::run(env),
+        Request::Worker => run::workers::work(env),
         Request::Completions(completions) => completions.run(),
         Request::Man(man) => man.run(command()),
         Request::Demo => demo::run(env),
@@ -257,13 +261,28 @@ fn heading(key: &Key) -> &'static str {
         "commit" => "Commits",
         "session" => "Sessions",
         "hooks" => "Lifecycle scripts",
+        "notify" => "Notifications",
         _ => "Guarding and rolling back",
     }
 }
 
+/// A default as a person would write it.
+fn shown(key: &Key, default: &Value) -> String {
+    match (key.kind, default) {
+        (Kind::Seconds, Value::Integer(seconds @ 1..)) if seconds % 3600 == 0 => {
+            format!("{}h", seconds / 3600)
+        }
+        (Kind::Seconds, Value::Integer(seconds @ 1..)) if seconds % 60 == 0 => {
+            format!("{}m", seconds / 60)
+        }
+        (Kind::Seconds, Value::Integer(seconds @ 1..)) => format!("{seconds}s"),
+        (Kind::Number, Value::Float(number)) => number.to_string(),
+        _ => default.to_string().trim_matches('"').to_owned(),
+    }
+}
+
 fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg {
-    let default = default.map(|value| value.to_string()).unwrap_or_default();
-    let default = match default.trim_matches('"') {
+    let default = match default.map(|value| shown(key, &value)).unwrap_or_default().as_str() {
         "" | "[]" => String::new(),
         text => format!(" [default: {text}]"),
     };
@@ -293,4 +312,28 @@ fn given_flags(matches: &ArgMatches) -> Vec<Flag> {
         values.map(|value| Flag::new(key.name, value.clone())).collect::<Vec<_>>()
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flag_says_its_default_and_takes_it() {
+        let default_of = Config::default().values();
+        for key in KEYS.iter().filter(|key| key.flag.is_some()) {
+            let default = default_of(key).unwrap();
+            let command = command();
+            let flag = command.get_arguments().find(|arg| arg.get_id() == key.name).unwrap();
+            let help = flag.get_help().unwrap().to_string();
+            let text = shown(key, &default);
+            let is_empty = matches!(text.as_str(), "" | "[]");
+            let says =
+                if is_empty { &["efaults to ", "empty means "][..] } else { &["[default: "] };
+            assert!(says.iter().any(|words| help.contains(words)), "{}: {help}", key.name);
+            let given = [Flag::new(key.name, text)];
+            let read = Config::from_parts("c", "", &Env::of([("", "")]), &given);
+            assert!(is_empty || read.unwrap() == Config::default(), "{}: {help}", key.name);
+        }
+    }
 }

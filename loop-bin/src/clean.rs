@@ -3,11 +3,13 @@
 
 use std::process::ExitCode;
 
+use camino::Utf8Path;
 use clap::Args;
 use indicatif::DecimalBytes;
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::git::Repo;
+use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
@@ -42,42 +44,17 @@ impl Clean {
         let _lock = take_lock(&run_dir, "ralph-loop clean")?;
         let source = Source::of(&project, &repo)?;
         let folder = cache::folder(env, &config, &source.top)?;
-        let verb = if self.dry_run { "would remove" } else { "removed" };
-        if let Some(attempt) = attempt_left(&run_dir)? {
-            let (story, work) = (&attempt.story, &attempt.work);
-            if self.force {
-                let is_copy = work.starts_with(&folder);
-                let stays = format!("; its files in {work} are kept");
-                let stays = if is_copy { String::new() } else { stays };
-                say(format!("{verb} the record of the interrupted attempt at {story}{stays}"));
-            }
-            let name = saved::name_of(story, attempt.number);
-            if !self.force
-                && work.starts_with(&folder)
-                && work.exists()
-                && resolve(repo.git(), &name)?.is_none()
-            {
-                return Err(Failure::because(format!(
-                    "the copy holds the only version of an interrupted attempt at {story}; run \
-                     `ralph-loop` to continue it, or discard it with --force"
-                )));
-            }
-            if self.force && !self.dry_run {
-                agent::end_left_by(&attempt.run);
-                for left in [project.own_state().current_story(), project.own_state().checkpoint()]
-                {
-                    state::remove_if_there(left)?;
-                }
-                saved::release(repo.git())?;
-                Attempt::clear(&run_dir)?;
-            }
-        }
+        let verb = self.verb();
+        self.clean_attempts(&project, &repo, &folder)?;
         if folder.exists() {
             let size = DecimalBytes(cache::size_of(&folder));
             if !self.dry_run {
                 remove_all(folder.as_std_path())?;
-                for name in ["index-1", "setup-1"] {
-                    state::remove_if_there(run_dir.root().join(name))?;
+                for entry in run_dir.root().read_dir_utf8()?.flatten() {
+                    // What is remembered of each copy.
+                    if ["index-", "setup-"].iter().any(|name| entry.file_name().starts_with(name)) {
+                        state::remove_if_there(entry.path())?;
+                    }
                 }
             }
             say(format!("{verb} the copy {folder}: {size}"));
@@ -94,5 +71,52 @@ impl Clean {
             ));
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// What interrupted attempts left, the loop's own and those of its workers.
+    fn clean_attempts(
+        &self,
+        project: &Project,
+        repo: &Repo,
+        folder: &Utf8Path,
+    ) -> Result<(), Failure> {
+        let (run_dir, state) = (run_dir(repo)?, project.own_state());
+        let verb = self.verb();
+        let workers = run_dir.workers().into_iter();
+        let workers = workers.map(|(name, run_dir)| (run_dir, state.of_worker(&name)));
+        for (run_dir, state) in [(run_dir.clone(), state.clone())].into_iter().chain(workers) {
+            let Some(attempt) = attempt_left(&run_dir)? else { continue };
+            let (story, work) = (&attempt.story, &attempt.work);
+            if self.force {
+                let is_copy = work.starts_with(folder);
+                let stays = format!("; its files in {work} are kept");
+                let stays = if is_copy { String::new() } else { stays };
+                say(format!("{verb} the record of the interrupted attempt at {story}{stays}"));
+            }
+            let name = saved::name_of(story, attempt.number);
+            if !self.force
+                && work.starts_with(folder)
+                && work.exists()
+                && resolve(repo.git(), &name)?.is_none()
+            {
+                return Err(Failure::because(format!(
+                    "the copy holds the only version of an interrupted attempt at {story}; run \
+                     `ralph-loop` to continue it, or discard it with --force"
+                )));
+            }
+            if self.force && !self.dry_run {
+                agent::end_left_by(&attempt.run);
+                for left in [state.current_story(), state.checkpoint()] {
+                    state::remove_if_there(left)?;
+                }
+                saved::release(repo.git())?;
+                Attempt::clear(&run_dir)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn verb(&self) -> &'static str {
+        if self.dry_run { "would remove" } else { "removed" }
     }
 }

@@ -3,7 +3,7 @@
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{Lock, RunDir};
+use ralph_base::state::Lock;
 use ralph_project::checks::{CheckContext, CheckRules, run_checks};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Config;
@@ -31,7 +31,7 @@ pub(crate) struct Complete {
     #[schemars(with = "String", extend("enum" = ["success", "partial", "blocked"]))]
     pub(crate) status: ClaimStatus,
     /// What was done, or what is blocking the story
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     #[serde(default)]
     pub(crate) summary: String,
 }
@@ -101,7 +101,7 @@ pub(crate) fn refuse_red_checks(
     // The agent works in its copy, and that is what is checked.
     let work = env.workspace().filter(|_| env.run().is_some());
     let dir = work.unwrap_or_else(|| project.root().to_owned());
-    let record = RunDir::of_project(project.root()).map(|dir| RunRecord::load(&dir));
+    let record = project.run_dir().map(|dir| RunRecord::load(&dir));
     let failed_before = record.transpose()?.flatten().unwrap_or_default().failed_before;
     let rules = Some(CheckRules { config, failed_before: &failed_before });
     let context = CheckContext { dir: &dir, run: "", left: None, rules };
@@ -120,7 +120,7 @@ pub(crate) fn refuse_red_checks(
 /// Nobody would read the word about another story. The story under way is that of our loop's
 /// attempt, or the one that somebody else's loop has written down.
 fn refuse_if_not_under_way(project: &Project, story: &str) -> Result<(), Failure> {
-    let run_dir = RunDir::of_project(project.root());
+    let run_dir = project.run_dir();
     let is_alone = run_dir.is_some_and(|run_dir| Lock::holder(&run_dir.lock()).is_none());
     if attempt_of(project)?.is_some() && is_alone {
         return Err(Failure::because(format!(
@@ -148,6 +148,6 @@ pub(crate) fn story_under_way(project: &Project) -> Result<Option<String>, Failu
 
 /// Our loop's attempt at it.
 pub(crate) fn attempt_of(project: &Project) -> Result<Option<Attempt>, Failure> {
-    let run_dir = RunDir::of_project(project.root());
+    let run_dir = project.run_dir();
     Ok(run_dir.as_ref().map(Attempt::load).transpose()?.flatten())
 }

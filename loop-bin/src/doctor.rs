@@ -80,7 +80,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     if lock.is_err() || attempt_left(run_dir)?.is_some() {
         return Ok(vec![Finding::Note(busy.to_owned())]);
     }
-    let (interrupts, view) = (Interrupts::listen()?, View::new(env, &LoopSettings::default()));
+    let (interrupts, view) = (Interrupts::listen()?, View::new(env, &LoopSettings::default(), 1));
     let stop = || interrupts.signal().is_some();
     let (tip, branch) = (target.look()?.0, target.current_branch());
     let mut trial = Trial { workspace, config, view: &view, run: "", stop: &stop };

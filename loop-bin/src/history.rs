@@ -318,7 +318,7 @@ impl PastRun {
 
     fn checked(&mut self, line: Line<'_>) {
         let story = line.story.as_deref().unwrap_or_default();
-        let of_story = self.attempts.last_mut().filter(|last| last.story == story);
+        let of_story = self.attempts.iter_mut().rfind(|attempt| attempt.story == story);
         let checks = of_story.map_or(&mut self.baseline, |attempt| &mut attempt.checks);
         let check = PastCheck {
             check: line.check.unwrap_or_default(),

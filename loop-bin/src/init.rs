@@ -25,7 +25,7 @@ use self::table::KindTable;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::terminal::say;
-use crate::{here, lifecycle};
+use crate::{here, lifecycle, show_config};
 
 const TABLE: &str = include_str!("init/kinds.toml");
 const PLAN: &str = include_str!("init/templates/plan.md");
@@ -50,6 +50,8 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     tell(&found);
     let trunk = default_branch(root);
     write_new(&state.config(), &config_text::config_text(&found, trunk.as_deref()), false)?;
+    // Not the user's, and of this version of ours: written anew each time.
+    state::replace(&state.config_schema(), show_config::schema_text()?.as_bytes())?;
     let find = || Ok::<_, Failure>(here::plan(&project, env, &here::config(&project, env, &[])?));
     if find()?.is_err() && state.prd_numbers().is_empty() {
         write_new(&state.plan(1), PLAN, false)?;

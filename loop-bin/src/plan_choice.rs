@@ -61,7 +61,10 @@ pub(crate) fn plan_with_work(
         None => plan,
     };
     let is_of_run = Lock::holder(&run_dir.lock()).is_some() && record.plan == plan.path();
-    if is_of_run { with_given_up(plan, &record.counters.set_aside, config) } else { Ok(plan) }
+    if !is_of_run {
+        return Ok(plan);
+    }
+    with_given_up(plan, &record.whole(&run_dir)?.set_aside, config)
 }
 
 /// What a run has given up is committed as such with its next commit; until then it says so itself.

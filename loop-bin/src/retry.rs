@@ -30,7 +30,7 @@ pub(crate) struct Retry {
     #[arg(long, value_name = "ID")]
     from: Option<String>,
     /// What the agent should know this time
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     hint: String,
 }
 

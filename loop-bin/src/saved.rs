@@ -21,7 +21,7 @@ pub(crate) const REFS: &str = "refs/ralph/attempts/";
 
 /// What the attempt under way began from. The user may rewrite the target and have git remove what
 /// nothing names any more; what our record names stays.
-const UNDER_WAY: &str = "refs/ralph/under-way";
+const BEGUN: &str = "refs/ralph/begun";
 
 /// How `ralph-loop retry` calls the attempt that it asks for.
 pub(crate) const RETRY: &str = "retry";
@@ -110,13 +110,14 @@ impl Account<'_> {
 }
 
 /// Holds the commit that an attempt begins from.
-pub(crate) fn hold(git: &Git, base: &str) -> Result<(), GitError> {
-    git.run(&["update-ref", UNDER_WAY, base]).map(drop)
+pub(crate) fn hold(git: &Git, worker: &str, base: &str) -> Result<(), GitError> {
+    git.run(&["update-ref", &format!("{BEGUN}/{worker}"), base]).map(drop)
 }
 
 /// No attempt is under way any more.
 pub(crate) fn release(git: &Git) -> Result<(), GitError> {
-    git.run(&["update-ref", "-d", UNDER_WAY]).map(drop)
+    let all = git.run(&["for-each-ref", "--format=delete %(refname)", BEGUN])?;
+    git.feed(&["update-ref", "--stdin"], &all).map(drop)
 }
 
 /// Keeps a tree as an attempt, reads it back, and gives the name of its ref. `git` has the tree, in the

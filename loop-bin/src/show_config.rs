@@ -17,8 +17,13 @@ pub(crate) const KEY: &str = "key";
 
 /// Prints the JSON schema of the file.
 pub(crate) fn print_schema() -> Result<ExitCode, Failure> {
-    say(serde_json::to_string_pretty(&schema())?);
+    say(schema_text()?.trim_end());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The text of that schema, as a file has it.
+pub(crate) fn schema_text() -> Result<String, Failure> {
+    Ok(serde_json::to_string_pretty(&schema())? + "\n")
 }
 
 /// Prints them, or those that are wanted, as the file would have them.

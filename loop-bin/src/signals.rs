@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
+use serde::{Deserialize, Serialize};
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXFSZ,
 };
@@ -15,7 +16,7 @@ use signal_hook::iterator::Signals;
 const MEANINGLESS: [i32; 7] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXFSZ];
 
 /// A signal that asks us to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Signal {
     Interrupt,
     Terminate,
@@ -48,6 +49,17 @@ impl Interrupts {
             }
         });
         Ok(interrupts)
+    }
+
+    /// Ends us as SIGTERM would, once nobody writes to our standard input any more: whoever started us is
+    /// gone.
+    pub(crate) fn end_with_input(&self) {
+        let heard = self.clone();
+        std::thread::spawn(move || {
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            let _ = heard.first.compare_exchange(0, SIGTERM, Ordering::SeqCst, Ordering::SeqCst);
+            heard.count.fetch_add(1, Ordering::SeqCst);
+        });
     }
 
     /// The first signal, if one came.

@@ -156,11 +156,12 @@ impl Report {
         let holder = Lock::holder(&run_dir.lock());
         self.running = holder.as_ref().and_then(|held| held.by.as_ref()).map(|by| by.pid);
         if let Some(record) = RunRecord::load(&run_dir)? {
-            self.iteration = record.counters.iteration;
-            self.commits = record.counters.commits;
-            self.cost_usd = record.counters.known_cost();
-            self.tokens = record.counters.spent.tokens;
-            self.meanwhile = record.counters.meanwhile();
+            let counters = record.whole(&run_dir)?;
+            self.iteration = counters.iteration;
+            self.commits = counters.commits;
+            self.cost_usd = counters.known_cost();
+            self.tokens = counters.spent.tokens;
+            self.meanwhile = counters.meanwhile();
             self.last_finish = record.finish.clone();
             self.last_reason = record.reason.clone();
             let waiting = Waiting::find(&Source::of(project, &repo)?, &record.target)?;
@@ -174,8 +175,16 @@ impl Report {
             }
             let stop = fs_err::read_to_string(run_dir.stop_request()).unwrap_or_default();
             self.stopping = holder.is_some() && stop == record.run;
-            self.pause = record.pause.filter(|_| holder.is_some());
-            self.story = record.story.filter(|_| holder.is_some());
+            let workers = RunRecord::of_workers(&run_dir)?.into_iter().map(|(_, record)| record);
+            let (mut pauses, mut stories) = (vec![record.pause], vec![record.story]);
+            for worker in workers {
+                pauses.push(worker.pause);
+                stories.push(worker.story);
+            }
+            self.pause = pauses.into_iter().flatten().next().filter(|_| holder.is_some());
+            let stories: Vec<String> = stories.into_iter().flatten().collect();
+            self.story =
+                Some(stories.join(", ")).filter(|story| holder.is_some() && !story.is_empty());
             self.now = holder.and_then(|_| Scene::load(&run_dir));
         }
         self.look_at_blocked(&repo, past)?;

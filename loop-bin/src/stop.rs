@@ -6,7 +6,7 @@ use clap::Args;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Lock, RunDir};
+use ralph_base::state::{self, Lock};
 
 use crate::exit::Failure;
 use crate::here;
@@ -25,7 +25,7 @@ impl Stop {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
         let none = || Failure::because("no run is under way in this project");
-        let run_dir = RunDir::of_project(project.root()).ok_or_else(none)?;
+        let run_dir = project.run_dir().ok_or_else(none)?;
         let by = Lock::holder(&run_dir.lock()).and_then(|held| held.by).ok_or_else(none)?;
         let record = RunRecord::load(&run_dir)?.filter(|record| record.pid == by.pid);
         let record = record.ok_or_else(none)?;

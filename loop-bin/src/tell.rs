@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{self, RunDir};
+use ralph_base::state;
 
 use crate::exit::Failure;
 use crate::here;
@@ -24,7 +24,7 @@ impl Tell {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
         let none = || Failure::because(format!("{} is not in a git repository", project.root()));
-        let run_dir = RunDir::of_project(project.root()).ok_or_else(none)?;
+        let run_dir = project.run_dir().ok_or_else(none)?;
         let text = self.text.join(" ");
         if text.trim().is_empty() {
             return Err(Failure::usage("there is nothing to tell: the text is empty"));

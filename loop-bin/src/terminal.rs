@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 
 pub(crate) use scene::{Scene, Totals, Worker};
 pub(crate) use screen::columns;
-pub(crate) use view::{Tone, View};
+pub(crate) use view::{Relayed, Tone, View};
 pub(crate) use width::cut;
 
 /// A line for the user. A closed pipe is no reason to complain.

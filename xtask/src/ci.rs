@@ -48,9 +48,9 @@ pub(crate) fn run() -> Result<()> {
     static_binaries()?;
     dist::run_task(&["guard"])?;
     dist::run_task(&["fuzz-guard", "--cases", FUZZED])?;
-    // Not the person beside a run, nor 64 hooks at once: what happens in the same instant is left to
-    // chance, so that belongs to the long campaigns.
-    for campaign in ["kill", "disk", "hostile", "agents"] {
+    // Not the person beside a run: what happens in the same instant is left to chance, so that belongs
+    // to the long campaigns.
+    for campaign in ["kill", "disk", "concurrency", "hostile", "agents"] {
         let bounds = ["--rounds", ROUNDS, "--seconds", SECONDS, "--binaries", "target/dist"];
         dist::run_task(&[&["torture", campaign][..], &bounds].concat())?;
     }

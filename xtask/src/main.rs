@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod book;
 mod ci;
 mod compare_readers;
 mod dist;
@@ -38,6 +39,8 @@ struct Arguments {
 enum Task {
     /// How fast the released programs are; times as ratios within one run.
     Bench(bench::Bench),
+    /// The pages of docs/ as a site with search, in target/book; fetches mdbook if there is none.
+    Book,
     /// Everything that must pass before a change lands.
     Ci,
     /// Our reader of command lines beside shuck-parser: speed, robustness, cost of a process.
@@ -86,6 +89,7 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::Book => book::run(),
         Task::Ci => ci::run(),
         Task::CompareReaders(arguments) => compare_readers::run(&arguments),
         Task::Dist => dist::run().map(drop),

@@ -24,7 +24,7 @@ pub(crate) struct Pages {
     /// The folder of the programs.
     #[arg(long, default_value = "target/debug")]
     binaries: Utf8PathBuf,
-    /// Make the pictures of the documentation instead, in this folder.
+    /// Make the picture of a report for the documentation instead, in this folder.
     #[arg(long, value_name = "FOLDER")]
     pictures: Option<Utf8PathBuf>,
 }

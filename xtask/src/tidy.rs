@@ -1,8 +1,10 @@
 //! The tree's own rules, checked as tests: what a reader may rely on without looking.
 
+mod anchors;
 mod docs;
 mod faults;
 mod links;
+mod messages;
 mod names;
 mod shape;
 mod tree;

@@ -19,6 +19,9 @@ use camino::Utf8PathBuf;
 /// The variable of [`Env::workspace`].
 pub const WORKSPACE: &str = "RALPH_WORKSPACE";
 
+/// The variable of [`Env::worker`].
+pub const WORKER: &str = "RALPH_WORKER";
+
 /// The variable of [`Env::mailbox`].
 pub const MAILBOX: &str = "RALPH_INTERNAL__MAILBOX";
 
@@ -113,6 +116,12 @@ impl Env {
     /// `RALPH_WORKSPACE`: set by the loop for its agent, the folder in which that works.
     pub fn workspace(&self) -> Option<Utf8PathBuf> {
         self.path(WORKSPACE)
+    }
+
+    /// `RALPH_WORKER`: set by the loop for its agent where several work at once, the one whose agent it
+    /// is. Its files are apart from the others'.
+    pub fn worker(&self) -> Option<String> {
+        self.run().and_then(|_| self.get(WORKER))
     }
 
     /// Where the stop hook of the loop's agent asks the loop.

@@ -21,8 +21,8 @@ pub const POINTS: &str = "\
     land.committed land.journaled land.logged lock.taken loop.agent-ended loop.finishing \
     loop.step-saved loop.taken-over replace.renamed replace.written restore.checked-out \
     restore.files-removed restore.files-written restore.head-moved restore.index-written \
-    restore.note-left restore.note-removed restore.saved workspace.cloned workspace.renewed \
-    workspace.reset";
+    restore.note-left restore.note-removed restore.saved workers.started workspace.cloned \
+    workspace.renewed workspace.reset";
 
 /// What was asked for.
 struct Fault {

@@ -16,7 +16,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::known_files::resolved;
 use ralph_base::env::Env;
-use ralph_base::state::{PROJECT_MARKER, StateDir};
+use ralph_base::state::{Id, PROJECT_MARKER, RunDir, StateDir};
 
 /// A project folder, and the state folders that belong to it.
 #[derive(Debug, Clone)]
@@ -25,6 +25,7 @@ pub struct Project {
     work_root: Utf8PathBuf,
     own_state: StateDir,
     home_state: Option<StateDir>,
+    worker: Option<Id>,
 }
 
 impl Project {
@@ -42,7 +43,29 @@ impl Project {
         let home_state = home.map(|home| StateDir::of_home(&home));
         let workspace = env.run().and_then(|_| env.workspace());
         let work_root = workspace.map_or_else(|| root.clone(), |folder| cwd.join(folder));
-        Self { own_state: StateDir::of_project(&root), home_state, work_root, root }
+        let own_state = StateDir::of_project(&root);
+        let project = Self { own_state, home_state, work_root, root, worker: None };
+        match env.worker().and_then(|name| Id::parse(&name).ok()) {
+            Some(worker) => project.for_worker(worker),
+            None => project,
+        }
+    }
+
+    /// The same as one of several workers of a run sees it.
+    #[must_use]
+    pub fn for_worker(self, worker: Id) -> Self {
+        Self { own_state: self.own_state.of_worker(&worker), worker: Some(worker), ..self }
+    }
+
+    /// The worker of a run with several that we belong to.
+    pub fn worker(&self) -> Option<&Id> {
+        self.worker.as_ref()
+    }
+
+    /// What our programs keep of a run, found without starting git; none outside of a repository.
+    pub fn run_dir(&self) -> Option<RunDir> {
+        let shared = RunDir::of_project(&self.root)?;
+        Some(self.worker.as_ref().map_or(shared.clone(), |worker| shared.of_worker(worker)))
     }
 
     /// The project's folder.

@@ -28,5 +28,5 @@ pub use processes::{is_alive, signal, started_with, until};
 pub use program::{own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};
 pub use scratch::{Scratch, fixtures};
-pub use screen::{screen_of, screen_with};
+pub use screen::{coloured_screen_with, screen_of, screen_with};
 pub use terminal::{interrupted_on_columns, run_on_columns, run_on_terminal};

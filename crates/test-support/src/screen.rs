@@ -11,20 +11,37 @@ pub fn screen_of(shown: &str, columns: usize) -> String {
 /// What is on the terminal when a text is on it for the last time, complete: right before the next
 /// thing is drawn.
 pub fn screen_with(shown: &str, columns: usize, text: &str) -> String {
+    last_with(shown, columns, text).text()
+}
+
+/// The same with colours: lines of texts, each with the number by which a program sets its colour.
+pub fn coloured_screen_with(shown: &str, columns: usize, text: &str) -> Vec<Vec<(u8, String)>> {
+    let rows = last_with(shown, columns, text).rows;
+    let rows = rows.into_iter().filter(|row| row.iter().any(|(c, _)| *c != ' '));
+    let parts = rows.map(|row| {
+        let parts = row.chunk_by(|(_, one), (_, other)| one == other);
+        parts.map(|part| (part[0].1, part.iter().map(|(c, _)| c).collect())).collect()
+    });
+    parts.collect()
+}
+
+fn last_with(shown: &str, columns: usize, text: &str) -> Screen {
     let (mut screen, mut found) = (Screen::new(columns), None);
     screen.replay(shown, |screen| {
-        let now = screen.text();
-        if now.contains(text) {
-            found = Some(now);
+        if screen.text().contains(text) {
+            found = Some(screen.clone());
         }
     });
     let never = || format!("`{text}` was never on the screen:\n{}", screen.text());
     found.ok_or_else(never).expect("the text is shown")
 }
 
+#[derive(Clone)]
 struct Screen {
     columns: usize,
-    rows: Vec<Vec<char>>,
+    /// Each character with its colour.
+    rows: Vec<Vec<(char, u8)>>,
+    colour: u8,
     row: usize,
     column: usize,
     /// Whether something was written since the last look.
@@ -33,7 +50,7 @@ struct Screen {
 
 impl Screen {
     fn new(columns: usize) -> Self {
-        Self { columns, rows: vec![Vec::new()], row: 0, column: 0, is_new: false }
+        Self { columns, rows: vec![Vec::new()], colour: 0, row: 0, column: 0, is_new: false }
     }
 
     /// Looks at it whenever something new is complete: right before the cursor goes up.
@@ -58,6 +75,8 @@ impl Screen {
                         }
                         Some('B') => (0..count).for_each(|_| self.down()),
                         Some('K') => self.rows[self.row].clear(),
+                        // Bold is no colour.
+                        Some('m') if number != "1" => self.colour = number.parse().unwrap_or(0),
                         _ => {}
                     }
                 }
@@ -84,15 +103,15 @@ impl Screen {
         }
         let row = &mut self.rows[self.row];
         if row.len() <= self.column {
-            row.resize(self.column + 1, ' ');
+            row.resize(self.column + 1, (' ', 0));
         }
-        row[self.column] = c;
+        row[self.column] = (c, self.colour);
         self.column += 1;
         self.is_new = true;
     }
 
     fn text(&self) -> String {
-        let lines = self.rows.iter().map(|row| row.iter().collect::<String>());
+        let lines = self.rows.iter().map(|row| row.iter().map(|(c, _)| c).collect::<String>());
         let lines: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
         lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     }
@@ -107,6 +126,9 @@ mod tests {
         let shown = "one\r\nbusy 1\r\nmore\r\u{1b}[2K\u{1b}[1A\r\u{1b}[2Ktwo\r\nbusy 2";
         assert_eq!(screen_of(shown, 20), "one\ntwo\nbusy 2");
         assert_eq!(screen_with(shown, 20, "busy 1"), "one\nbusy 1");
+        let red = "a\u{1b}[31m\u{1b}[1mb\u{1b}[0mc";
+        let expected = [(0, "a".to_owned()), (31, "b".to_owned()), (0, "c".to_owned())];
+        assert_eq!(coloured_screen_with(red, 20, "b"), [expected]);
         assert_eq!(screen_of("\u{1b}]2;title\u{7}abcdef", 4), "abcd\nef");
     }
 }

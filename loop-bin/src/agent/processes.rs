@@ -138,9 +138,15 @@ pub(crate) fn left_by(run: &str) -> Vec<Pid> {
     pids.retain(|pid| {
         let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let mut variables = environment.split(|byte| *byte == 0);
-        variables.any(|variable| marks.iter().any(|mark| variable == mark.as_bytes()))
+        variables.any(|variable| marks.iter().any(|mark| is_marked(variable, mark)))
     });
     pids
+}
+
+/// Whether a variable names the run, or one of its workers.
+fn is_marked(variable: &[u8], mark: &str) -> bool {
+    let rest = variable.strip_prefix(mark.as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
 }
 
 /// Ends them; returns how many there were.

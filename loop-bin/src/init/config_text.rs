@@ -4,7 +4,8 @@ use ralph_project::config::{Config, KEYS};
 
 use super::detect::{Detected, FoundCommand};
 
-const HEAD: &str = "# All settings are optional; a key behind a `#` is shown with its default.\n";
+/// Editors that know schemas for TOML (taplo, Even Better TOML) read the first line.
+const HEAD: &str = "#:schema ./config.schema.json\n# All settings are optional; a key behind a `#` is shown with its default.\n";
 
 /// A branch of its own for each plan.
 pub(super) const BRANCH: &str = "ralph/{plan}";
@@ -68,7 +69,7 @@ mod tests {
 
     /// The text with all that is only a comment taken out, and the defaults in force.
     fn uncommented(text: &str) -> String {
-        let plain = text.lines().filter(|line| !line.starts_with("# "));
+        let plain = text.lines().filter(|line| !line.starts_with("# ") && !line.starts_with("#:"));
         plain.map(|line| format!("{}\n", line.strip_prefix('#').unwrap_or(line))).collect()
     }
 

@@ -25,6 +25,8 @@ pub(crate) struct Target {
     pub(crate) branch: String,
     /// Whether work waits that the project's checkout did not follow to.
     pub(crate) is_waiting: bool,
+    /// Whether several workers land on it, so that another one may be the first whose work has to wait.
+    pub(crate) is_shared: bool,
     /// What was there when it was found.
     pub(crate) found: Look,
 }
@@ -57,7 +59,8 @@ impl Target {
             )));
         }
         let found = look_at(&git, &branch)?;
-        let mut target = Self { source: source.clone(), branch, is_waiting: false, found };
+        let mut target =
+            Self { source: source.clone(), branch, is_waiting: false, is_shared: false, found };
         target.is_waiting = target.has_waiting_work(&target.found)?;
         if let Some(subject) = target.users_commit()? {
             let (branch, waiting) = (&target.branch, waiting_for(&target.branch));
@@ -111,7 +114,8 @@ impl Target {
     /// Looks at it, and whether a person took the work that waits, and perhaps removed its branch.
     pub(crate) fn look_again(&mut self) -> Result<Tip, Failure> {
         let look = self.see()?;
-        self.is_waiting = self.is_waiting && self.has_waiting_work(&look)?;
+        let may_wait = self.is_waiting || self.is_shared;
+        self.is_waiting = may_wait && self.has_waiting_work(&look)?;
         self.standing(&look)
     }
 

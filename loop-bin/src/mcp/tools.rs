@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use ralph_base::env::Env;
-use ralph_base::state::RunDir;
 use ralph_project::attempt::{LONGEST_LESSON, add_lesson};
 use ralph_project::claim::ClaimStatus;
 use rmcp::handler::server::tool::schema_for_input;
@@ -141,7 +140,7 @@ impl Lesson {
         }
         let project = here::project(env)?;
         project.own_state().prepare()?;
-        let run_dir = RunDir::of_project(project.root()).filter(|_| env.run().is_some());
+        let run_dir = project.run_dir().filter(|_| env.run().is_some());
         add_lesson(project.own_state(), run_dir.as_ref(), &self.lesson)?;
         Ok("noted; it goes into every prompt from now on".to_owned())
     }

@@ -19,6 +19,9 @@ pub(super) enum Owner {
     Iteration,
     Story,
     Run,
+    /// One of several workers: what is left of the run's money is divided among them, so that all of
+    /// them together cannot spend more.
+    Share(u64),
 }
 
 /// What an iteration may take at most.
@@ -30,13 +33,13 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     /// What is left: `elapsed` is the run's time, `story` what earlier attempts took, `all` what
-    /// the run spent.
+    /// the run spent with so many workers.
     pub(super) fn of(
         agent: &Agent,
         limits: &Limits,
         elapsed: Duration,
         story: Spent,
-        all: Spent,
+        (all, workers): (Spent, u64),
     ) -> Self {
         let time = |limit: Option<Duration>, used: Duration, owner| {
             limit.map(|limit| (limit.saturating_sub(used).max(LEAST_TIME), owner))
@@ -51,7 +54,12 @@ impl Allowance {
             (limit > 0.0).then(|| ((limit - used).max(LEAST_COST), owner))
         };
         let costs = [
-            cost(limits.max_cost_usd, all.cost_usd, Owner::Run),
+            cost(limits.max_cost_usd, all.cost_usd, Owner::Run).map(
+                |(left, owner)| match workers {
+                    0 | 1 => (left, owner),
+                    many => ((left / many as f64).max(LEAST_COST), Owner::Share(many)),
+                },
+            ),
             cost(limits.story_max_cost_usd, story.cost_usd, Owner::Story),
         ];
         Self {
@@ -75,7 +83,7 @@ mod tests {
         let [story, elapsed] = used;
         let spent = Spent { seconds: story as f64, ..Spent::default() };
         let elapsed = Duration::from_secs(elapsed);
-        let found = Allowance::of(&agent, &limits, elapsed, spent, Spent::default());
+        let found = Allowance::of(&agent, &limits, elapsed, spent, (Spent::default(), 1));
         assert_eq!(found.time.map(|(time, owner)| (time.as_secs(), owner)), expected);
         assert_eq!(found.cost_usd, None);
     }
@@ -96,11 +104,18 @@ mod tests {
             let limits =
                 Limits { story_max_cost_usd: story, max_cost_usd: run, ..Limits::default() };
             let [story, all] = spent.map(|cost_usd| Spent { cost_usd, ..Spent::default() });
-            Allowance::of(&Agent::default(), &limits, Duration::ZERO, story, all).cost_usd
+            let of = |workers| {
+                Allowance::of(&Agent::default(), &limits, Duration::ZERO, story, (all, workers))
+            };
+            [of(1).cost_usd, of(4).cost_usd]
         };
-        assert_eq!(found(0.0, 0.0, [1.0, 1.0]), None);
-        assert_eq!(found(2.0, 5.0, [0.5, 1.0]), Some((1.5, Owner::Story)));
-        assert_eq!(found(2.0, 5.0, [0.0, 4.0]), Some((1.0, Owner::Run)));
-        assert_eq!(found(0.0, 5.0, [0.0, 6.0]), Some((LEAST_COST, Owner::Run)));
+        let share = Owner::Share(4);
+        assert_eq!(found(0.0, 0.0, [1.0, 1.0]), [None, None]);
+        let expected = [Some((1.5, Owner::Story)), Some((1.0, share))];
+        assert_eq!(found(2.0, 5.0, [0.5, 1.0]), expected);
+        let expected = [Some((1.0, Owner::Run)), Some((0.25, share))];
+        assert_eq!(found(2.0, 5.0, [0.0, 4.0]), expected);
+        let expected = [Some((LEAST_COST, Owner::Run)), Some((LEAST_COST, share))];
+        assert_eq!(found(0.0, 5.0, [0.0, 6.0]), expected);
     }
 }

@@ -82,7 +82,7 @@ impl Books {
         run_dir: &RunDir,
     ) -> Self {
         let path = progress_path(&config.run, project.root(), plan);
-        let pending = run_dir.root().join("progress-pending");
+        let pending = run_dir.progress_pending();
         let progress = Appended { path: path.clone(), pending, title: TITLE };
         let (guardrails, pending) = (project.own_state().guardrails(), run_dir.lessons());
         let lessons = Appended { path: guardrails, pending, title: LESSONS_TITLE };
@@ -92,7 +92,7 @@ impl Books {
             appended: [progress, lessons],
             options: config.plan.clone(),
             source: source.clone(),
-            index_lock: run_dir.root().with_file_name("index.lock"),
+            index_lock: run_dir.of_run().root().with_file_name("index.lock"),
             known: RefCell::default(),
             asked_for: Vec::new(),
         }

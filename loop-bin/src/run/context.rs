@@ -8,6 +8,7 @@ use ralph_project::checks::Check;
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
+use super::workers::Part;
 use crate::agent::ClientOptions;
 use crate::history::Forecast;
 use crate::signals::Interrupts;
@@ -31,8 +32,10 @@ pub(crate) struct Context {
     /// What the agent gets besides its own command line.
     pub(crate) options: ClientOptions,
     pub(crate) interrupts: Interrupts,
-    /// The run's name.
+    /// The run's name; that of a worker is its own.
     pub(crate) run: String,
+    /// Our part in a run with several workers.
+    pub(crate) part: Option<Part>,
     pub(crate) run_dir: RunDir,
     pub(crate) started_at: String,
     /// How long the run took before a crash, and since when it goes on.

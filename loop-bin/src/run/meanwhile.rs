@@ -13,7 +13,11 @@ impl Run {
         let done = plan.stories().iter().filter(|story| story.state == State::Done);
         let done: Vec<&str> = done.map(|story| story.id.as_str()).collect();
         let counters = &mut self.record.counters;
-        let ticked = counters.newly_ticked(&done);
+        let mut ticked = counters.newly_ticked(&done);
+        // What another worker has landed, or is about to say so, was checked.
+        let landed = counters.rest.as_ref().and_then(|rest| rest.done.clone()).unwrap_or_default();
+        ticked.retain(|id| !landed.contains(id) && !self.others.taken.contains_key(id));
+        counters.ticked.retain(|id| !landed.contains(id) && !self.others.taken.contains_key(id));
         let is_new = !counters.is_config_changed && self.context.is_config_changed();
         counters.is_config_changed |= is_new;
         for story in ticked {

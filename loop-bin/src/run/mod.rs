@@ -25,6 +25,7 @@ pub(crate) mod record;
 mod scripts;
 mod show;
 pub(crate) mod start;
+pub(crate) mod workers;
 
 use std::process::ExitCode;
 
@@ -47,6 +48,7 @@ use decide::{Finish, Next, Outcome, Then, Wish, WorkEnd};
 use iteration::{Choice, LiveAgent, Report, start_of};
 pub(crate) use record::RunRecord;
 use scripts::NEXT_ITERATION;
+use workers::Others;
 
 /// Runs the loop, with the settings that were given on the command line.
 pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
@@ -64,7 +66,7 @@ pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
     }
     let ended = match run.context.config.run.mode {
         Mode::Planning => run.write_plan(),
-        Mode::Building => run.work_through_plan(),
+        Mode::Building => run.settle_left_workers().and_then(|()| run.work_through_plan()),
     };
     let finish = ended.unwrap_or_else(|failure| run.ended_by(&failure));
     Ok(run.finish(finish))
@@ -102,6 +104,12 @@ pub(crate) struct Run {
     quota_streak: u32,
     is_author_known: bool,
     is_costless: bool,
+    /// How long the checks took before the first story, in seconds.
+    checks_s: f64,
+    /// What the other workers are about.
+    others: Others,
+    /// Held while our work lands.
+    landing: Option<Lock>,
     /// Held for as long as we live.
     _lock: Lock,
 }
@@ -111,6 +119,21 @@ impl Run {
         if let Some(finish) = self.run_started()? {
             return Ok(finish);
         }
+        let workers = self.number_of_workers();
+        if workers == 1 {
+            return self.work_on_stories();
+        }
+        if std::mem::take(&mut self.is_unlanded) {
+            self.bring_back_work()?;
+            if let Some(finish) = self.settle(WorkEnd::Well)? {
+                return Ok(finish);
+            }
+        }
+        self.work_with(workers)
+    }
+
+    /// One story after the other, until none is left.
+    fn work_on_stories(&mut self) -> Result<Finish, Failure> {
         loop {
             let interrupts = self.context.interrupts.clone();
             if let Some(signal) = interrupts.signal() {
@@ -119,6 +142,10 @@ impl Run {
             let end = match self.choose()? {
                 Choice::Finish(finish) => return Ok(finish),
                 Choice::Unlanded => WorkEnd::Well,
+                Choice::Wait => match self.wait_for_others()? {
+                    Some(finish) => return Ok(finish),
+                    None => continue,
+                },
                 Choice::Story(story) => {
                     let wish = self.run_next_iteration();
                     if let Some(signal) = interrupts.signal() {
@@ -148,6 +175,7 @@ impl Run {
         let mut end = end;
         loop {
             let story = self.current()?.story;
+            self.look_at_others()?;
             let (session, limits) = (self.session_end(), &self.context.config.limits);
             let next = self.record.counters.after(end, &story, session, limits);
             log::debug!("next: {next:?}");

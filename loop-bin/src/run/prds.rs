@@ -57,6 +57,21 @@ impl Run {
     /// No story of this plan can be worked on any more; with the reason, if that is not because all
     /// of them are done. The run goes on with the next plan, where that is wanted.
     pub(super) fn leave_plan(&mut self, stuck: Option<String>) -> Result<Choice, Failure> {
+        if self.context.part.is_some() {
+            // Which plan is next is the run's to say, once all workers are through with this one.
+            return Ok(Choice::Finish(stuck.map_or(Finish::Complete, Finish::Blocked)));
+        }
+        match self.turn_to_next_plan(stuck)? {
+            Some(finish) => Ok(Choice::Finish(finish)),
+            None => self.choose(),
+        }
+    }
+
+    /// Goes on with the next plan, where that is wanted; why the run ends, if there is none.
+    pub(super) fn turn_to_next_plan(
+        &mut self,
+        stuck: Option<String>,
+    ) -> Result<Option<Finish>, Failure> {
         if self.context.config.run.all_prds {
             let counters = &mut self.record.counters;
             counters.plans_left.insert(self.books.plan.clone());
@@ -71,11 +86,11 @@ impl Run {
             let next = self.other_prds()?.into_iter().find(|(_, plan)| has_work(plan));
             if let Some((number, plan)) = next {
                 self.turn_to(number, &plan)?;
-                return self.choose();
+                return Ok(None);
             }
         }
         let stuck = stuck.or_else(|| self.record.counters.stuck.clone());
-        Ok(Choice::Finish(stuck.map_or(Finish::Complete, Finish::Blocked)))
+        Ok(Some(stuck.map_or(Finish::Complete, Finish::Blocked)))
     }
 
     /// The other numbered plans.

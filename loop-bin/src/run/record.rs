@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 
 use camino::Utf8PathBuf;
-use ralph_base::state::{self, Lock, RunDir};
+use ralph_base::state::{self, Id, Lock, RunDir};
 use ralph_project::failed_before::FailedBefore;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 use serde::{Deserialize, Serialize};
 
-use super::decide::{Counters, Discarding};
+use super::decide::{Counters, Discarding, Finish};
 
 /// The version of the file's format.
 const VERSION: u32 = 3;
@@ -53,12 +53,17 @@ pub(crate) struct RunRecord {
     pub(crate) interrupted: bool,
     /// Whether it writes the plan instead of working through it.
     pub(crate) planning: bool,
+    /// How one of several workers ended; what the run ends with is decided by all of them.
+    pub(crate) ended: Option<Finish>,
 }
 
 /// A wait of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pause {
     pub(crate) why: String,
+    /// Whether the agent's service asked for it, which is that of all workers.
+    #[serde(default)]
+    pub(crate) is_services: bool,
     /// As RFC 3339 in UTC.
     pub(crate) until: String,
 }
@@ -72,6 +77,22 @@ impl RunRecord {
     /// The last run's; none if there was none yet, or only in the project that this is a copy of.
     pub(crate) fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
         Ok(Self::read(run_dir)?.filter(|record| record.is_of(run_dir)))
+    }
+
+    /// Those of the workers of a run that has not ended, by name.
+    pub(crate) fn of_workers(run_dir: &RunDir) -> io::Result<Vec<(Id, Self)>> {
+        let mut found = Vec::new();
+        for (name, folder) in run_dir.workers() {
+            found.extend(Self::load(&folder)?.map(|record| (name, record)));
+        }
+        found.retain(|(_, record)| record.finish.is_none());
+        Ok(found)
+    }
+
+    /// What the run has done with all its workers.
+    pub(crate) fn whole(&self, run_dir: &RunDir) -> io::Result<Counters> {
+        let workers = Self::of_workers(run_dir)?;
+        Ok(workers.iter().fold(self.counters.clone(), |sum, (_, one)| sum.plus(&one.counters)))
     }
 
     fn read(run_dir: &RunDir) -> io::Result<Option<Self>> {
@@ -91,7 +112,7 @@ impl RunRecord {
 
 /// The plan of the run that is under way in a project, if one is.
 pub(crate) fn plan_of_run(project: &Project) -> io::Result<Option<String>> {
-    let Some(run_dir) = RunDir::of_project(project.root()) else { return Ok(None) };
+    let Some(run_dir) = project.run_dir() else { return Ok(None) };
     if Lock::holder(&run_dir.lock()).is_none() {
         return Ok(None);
     }

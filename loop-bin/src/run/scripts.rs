@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::history::Forecast;
 use crate::terminal::counted;
-use crate::workspace::Start;
+use crate::workspace::{ONLY_WORKER, Start};
 use crate::{forecast, lifecycle};
 use ralph_project::client::Client;
 
@@ -42,8 +42,10 @@ impl Run {
             Mode::Building => "building",
             Mode::Planning => "planning",
         };
+        let worker = context.project.worker().map_or(ONLY_WORKER, state::Id::as_str);
         let mut vars = vec![
             ("MODE", mode.to_owned()),
+            ("WORKER", worker.to_owned()),
             ("MAX_ITERATIONS", context.config.run.max_iterations.to_string()),
             ("PROJECT_DIR", context.project.root().to_string()),
             ("LOG_DIR", context.state().logs().to_string()),
@@ -186,6 +188,7 @@ impl Run {
         if let Some(signal) = interrupts.signal() {
             return Ok(Some(Finish::Manual(signal)));
         }
+        self.checks_s = checks.iter().map(|check| check.took.as_secs_f64()).sum();
         self.context.note_checks(None, &checks);
         let mut problems = Vec::new();
         for found in findings(&checks, config) {
@@ -205,13 +208,13 @@ impl Run {
     }
 
     pub(super) fn run_next_iteration(&self) -> Wish {
-        let counters = &self.record.counters;
+        let (counters, whole) = (&self.record.counters, self.record.counters.whole());
         let vars = vec![
-            ("ITERATION", counters.iteration.to_string()),
+            ("ITERATION", whole.iteration.to_string()),
             ("STORY", self.record.story.clone().unwrap_or_default()),
             ("LAST_EXIT_CODE", counters.last_exit_code.unwrap_or(0).to_string()),
             ("LAST_DURATION", format!("{:.0}", counters.last_duration_s)),
-            ("COMMITS_MADE", counters.commits.to_string()),
+            ("COMMITS_MADE", whole.commits.to_string()),
         ];
         self.script(NEXT_ITERATION, vars)
     }
@@ -225,7 +228,7 @@ impl Run {
     ) -> Option<Finish> {
         let counters = &self.record.counters;
         let vars = vec![
-            ("ITERATION", counters.iteration.to_string()),
+            ("ITERATION", counters.whole().iteration.to_string()),
             ("STORY", story.to_owned()),
             ("EXIT_CODE", counters.last_exit_code.unwrap_or(-1).to_string()),
             ("DURATION", format!("{:.0}", counters.last_duration_s)),

@@ -63,7 +63,7 @@ impl Report {
         if self.stopping {
             lines.push("Stopping  before the next story, as `ralph-loop stop` asked".to_owned());
         }
-        if let Some(Pause { why, until }) = &self.pause {
+        if let Some(Pause { why, until, .. }) = &self.pause {
             lines.push(format!("Waiting   {why}; until {}", local_time(until)));
         }
         if self.iteration > 0 {
@@ -87,21 +87,29 @@ impl Report {
     }
 }
 
-/// The worker, and what is left.
+/// The workers, and what is left.
 fn told_now(now: &Scene, at: Timestamp) -> Vec<String> {
-    let Scene { worker, totals } = now;
+    let Scene { worker, totals, .. } = now;
     let mut lines = Vec::new();
-    let activity = worker.activity(at);
-    // A wait has a line of its own.
-    if worker.until.is_none() && !activity.is_empty() {
-        let mut told = activity;
+    for worker in now.all() {
+        let activity = worker.activity(at);
+        let name = worker.worker.as_ref().map(|name| {
+            let story = worker.story.as_ref().map(|story| format!(" {}", printable(story)));
+            format!("worker {name}{}", story.unwrap_or_default())
+        });
+        // A wait has a line of its own.
+        if worker.until.is_some() || activity.is_empty() {
+            continue;
+        }
+        let mut parts = vec![name.unwrap_or_default()];
         if worker.attempts > 0 {
             let (elapsed, title) = (clock(worker.elapsed(at)), printable(&worker.title));
             let attempt = format!("attempt {} of {}, {elapsed}", worker.attempt, worker.attempts);
-            let parts = [title, attempt, told];
-            told = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+            parts.extend([title, attempt]);
         }
-        lines.push(format!("Now       {told}"));
+        parts.push(activity);
+        parts.retain(|part| !part.is_empty());
+        lines.push(format!("Now       {}", parts.join("; ")));
     }
     let left =
         totals.time_left(worker.elapsed(at)).map(|left| format!("about {} left", in_words(left)));

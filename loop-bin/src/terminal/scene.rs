@@ -31,6 +31,9 @@ const BAR: (usize, usize) = (100, 20);
 #[serde(default)]
 pub(crate) struct Scene {
     pub(crate) worker: Worker,
+    /// The other workers, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others: Vec<Worker>,
     pub(crate) totals: Totals,
 }
 
@@ -38,6 +41,9 @@ pub(crate) struct Scene {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Worker {
+    /// Which one, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) worker: Option<String>,
     /// The story, as it is called in a line; none between two of them.
     pub(crate) story: Option<String>,
     /// Its title, where the name is not made from it.
@@ -76,9 +82,16 @@ impl Scene {
         serde_json::from_slice(&fs_err::read(run_dir.live()).ok()?).ok()
     }
 
-    /// Two lines, neither longer than the terminal is wide: the worker's, and the run's.
-    pub(crate) fn lines(&self, now: Timestamp, columns: usize) -> [String; 2] {
-        [self.worker.line(now, columns), self.totals.line(self.worker.elapsed(now), columns)]
+    /// The lines, none longer than the terminal is wide: one for each worker, and the run's.
+    pub(crate) fn lines(&self, now: Timestamp, columns: usize) -> Vec<String> {
+        let workers = self.all().map(|worker| worker.line(now, columns));
+        let totals = self.totals.line(self.worker.elapsed(now), columns);
+        workers.chain([totals]).collect()
+    }
+
+    /// All workers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Worker> {
+        [&self.worker].into_iter().chain(&self.others)
     }
 
     /// What the window of the terminal is called meanwhile.
@@ -111,6 +124,13 @@ impl Worker {
     /// What stays the same comes first, so that nothing jumps; what the agent does gets all the rest,
     /// and never less than half of the line.
     fn line(&self, now: Timestamp, columns: usize) -> String {
+        let Some(worker) = &self.worker else { return self.own_line(now, columns) };
+        let name = format!("{worker}:");
+        let rest = columns.saturating_sub(columns_of(&name) + 1);
+        cut(&format!("{name} {}", self.own_line(now, rest)), columns)
+    }
+
+    fn own_line(&self, now: Timestamp, columns: usize) -> String {
         let Some(story) = &self.story else { return cut(&self.activity(now), columns) };
         let room = columns.saturating_sub((columns * 11 / 20).clamp(ACTIVITY.0, ACTIVITY.1));
         let time = clock(self.elapsed(now));
@@ -257,6 +277,7 @@ mod tests {
                 context: Some(41),
                 ..Worker::default()
             },
+            others: Vec::new(),
             totals: Totals {
                 done: 6,
                 blocked: 1,

@@ -12,6 +12,7 @@ use jiff::{Timestamp, Zoned};
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_project::config::{ColorChoice, LoopSettings};
+use serde::{Deserialize, Serialize};
 
 use super::scene::{Scene, Totals, Worker};
 use super::screen::{Screen, columns};
@@ -32,8 +33,15 @@ const BESIDE: u16 = 5;
 const KEEP_TITLE: &str = "\u{1b}[22;2t";
 const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 
+/// The rows of workers, by the names that the drawing has for them.
+const ROWS: [&str; 16] = [
+    "w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8", "w9", "w10", "w11", "w12", "w13", "w14", "w15",
+    "w16",
+];
+const MOST_ROWS: u64 = ROWS.len() as u64;
+
 /// What a line is about, by which it gets its colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Tone {
     Plain,
     /// A story is done.
@@ -69,6 +77,25 @@ enum Place {
     Json,
     /// What should be seen to and, once the run has ended, how.
     Quiet { has_ended: Cell<bool> },
+    /// What a worker has to say, for the run's process to show.
+    Relayed { last: RefCell<(String, Option<Instant>)> },
+}
+
+/// A line of a worker's, on its way to the run's view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Relayed {
+    pub(crate) tone: Tone,
+    pub(crate) text: String,
+    pub(crate) kind: RelayedKind,
+}
+
+/// What kind of line it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum RelayedKind {
+    Line,
+    Warning,
+    /// What the agent does now: a line only where nothing moves.
+    Glimpse,
 }
 
 /// How a run is shown.
@@ -82,8 +109,14 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The view that fits where the output goes.
-    pub(crate) fn new(env: &Env, settings: &LoopSettings) -> Self {
+    /// The view of a worker.
+    pub(crate) fn of_worker() -> Self {
+        let place = Place::Relayed { last: RefCell::default() };
+        Self { place, scene: Arc::default(), file: None, published: Cell::default() }
+    }
+
+    /// The view that fits where the output goes, with so many workers at most.
+    pub(crate) fn new(env: &Env, settings: &LoopSettings, workers: u64) -> Self {
         match settings.color {
             ColorChoice::Auto => {}
             ColorChoice::Always => set_colors_enabled(true),
@@ -100,7 +133,7 @@ impl View {
         } else {
             let screen = Box::new(Screen::new());
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::term_like(screen));
-            bar.set_style(drawing(&scene));
+            bar.set_style(drawing(&scene, workers.clamp(1, MOST_ROWS) as usize));
             // The console of the system has no windows, and shows what it does not know.
             Place::Live { bar, title: RefCell::default(), has_title: term != "linux" }
         };
@@ -120,6 +153,9 @@ impl View {
 
     /// The same, in the colour of what it is about.
     pub(crate) fn toned(&self, tone: Tone, text: impl AsRef<str>) {
+        if let Place::Relayed { .. } = self.place {
+            return self.relay_on(tone, RelayedKind::Line, text.as_ref());
+        }
         printable_lines(text.as_ref()).iter().for_each(|line| self.print(tone, line));
     }
 
@@ -135,12 +171,41 @@ impl View {
                     say(line);
                 }
             }
-            Place::Json => {}
+            Place::Json | Place::Relayed { .. } => {}
+        }
+    }
+
+    fn relay_on(&self, tone: Tone, kind: RelayedKind, text: &str) {
+        let relayed = Relayed { tone, text: text.to_owned(), kind };
+        if let Ok(line) = serde_json::to_string(&relayed) {
+            say(line);
+        }
+    }
+
+    /// Shows a line of a worker's.
+    pub(crate) fn relay(&self, said: &Relayed) {
+        match said.kind {
+            RelayedKind::Line => self.toned(said.tone, &said.text),
+            RelayedKind::Warning => self.warn(&said.text),
+            RelayedKind::Glimpse if matches!(self.place, Place::Plain { .. }) => {
+                self.line(&said.text);
+            }
+            RelayedKind::Glimpse => {}
+        }
+    }
+
+    /// What all workers do now.
+    pub(crate) fn workers(&self, scene: Scene) {
+        if self.scene() != scene {
+            self.change(|old| *old = scene);
         }
     }
 
     /// Something that the user should see to.
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
+        if let Place::Relayed { .. } = self.place {
+            return self.relay_on(Tone::Warning, RelayedKind::Warning, text.as_ref());
+        }
         let mut mark = "warning: ";
         for line in printable_lines(text.as_ref()) {
             let line = format!("{mark}{line}");
@@ -155,7 +220,7 @@ impl View {
 
     /// Where the run stands, before the next iteration.
     pub(crate) fn position(&self, totals: Totals) {
-        if let Place::Plain { last } = &self.place {
+        if let Place::Plain { last } | Place::Relayed { last } = &self.place {
             last.take();
         }
         self.change(|scene| *scene = Scene { totals, ..Scene::default() });
@@ -175,7 +240,7 @@ impl View {
     /// What the agent does now for the story, and what the run cost so far.
     pub(crate) fn glimpse(&self, seen: &Seen, cost_usd: f64) {
         let window = seen.window().filter(|window| *window > 0);
-        self.set(|Scene { worker, totals }| {
+        self.set(|Scene { worker, totals, .. }| {
             worker.doing.clone_from(&seen.doing);
             worker.is_refused = seen.is_refused;
             worker.tokens = seen.tokens;
@@ -185,7 +250,7 @@ impl View {
         if self.published.get().is_none_or(|at| at.elapsed() >= PUBLISHED_EVERY) {
             self.publish();
         }
-        let Place::Plain { last } = &self.place else { return };
+        let (Place::Plain { last } | Place::Relayed { last }) = &self.place else { return };
         let worker = self.scene().worker;
         let doing = worker.activity(Timestamp::now());
         let (shown, at) = last.borrow().clone();
@@ -195,7 +260,11 @@ impl View {
             return;
         }
         last.replace((doing.clone(), Some(Instant::now())));
-        self.line(format!("{} | {doing}", worker.story.unwrap_or_default()));
+        let line = format!("{} | {doing}", worker.story.unwrap_or_default());
+        match &self.place {
+            Place::Relayed { .. } => self.relay_on(Tone::Plain, RelayedKind::Glimpse, &line),
+            _ => self.line(line),
+        }
     }
 
     /// What the loop itself does now.
@@ -276,26 +345,32 @@ fn write_raw(sequence: &str) {
     let _ = out.write_all(sequence.as_bytes()).and_then(|()| out.flush());
 }
 
-/// The two lines, made when they are drawn: so the clock goes on, and they fit a terminal whose size
-/// has changed.
-fn drawing(scene: &Arc<Mutex<Scene>>) -> ProgressStyle {
-    let lines = |scene: &Mutex<Scene>| {
-        let scene = scene.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = scene.lines(Timestamp::now(), columns().saturating_sub(BESIDE).into());
-        (lines, scene.worker.is_refused)
+/// The lines, made when they are drawn: so the clock goes on, and they fit a terminal whose size has
+/// changed.
+fn drawing(scene: &Arc<Mutex<Scene>>, workers: usize) -> ProgressStyle {
+    let names: Vec<&'static str> = ROWS.into_iter().take(workers).collect();
+    let rows: Vec<String> = names.iter().map(|name| format!("{{{name}}}")).collect();
+    let template = format!("{{spinner:.cyan}} {}\n  {{totals}}", rows.join("\n  "));
+    let bar = ProgressStyle::with_template(&template)
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let row = |at: Option<usize>| {
+        let scene = Arc::clone(scene);
+        move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let scene = scene.lock().unwrap_or_else(PoisonError::into_inner);
+            let lines = scene.lines(Timestamp::now(), columns().saturating_sub(BESIDE).into());
+            let Some(at) = at else {
+                let totals = lines.last().cloned().unwrap_or_default();
+                let _ = write!(out, "{}", style(totals).dim());
+                return;
+            };
+            let is_refused = scene.all().nth(at).is_some_and(|worker| worker.is_refused);
+            // The last line is the run's.
+            let line = lines.get(at).filter(|_| at + 1 < lines.len()).cloned().unwrap_or_default();
+            let line = if is_refused { style(line).yellow() } else { style(line) };
+            let _ = write!(out, "{line}");
+        }
     };
-    let (first, second) = (Arc::clone(scene), Arc::clone(scene));
-    let worker = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let ([line, _], is_refused) = lines(&first);
-        let line = if is_refused { style(line).yellow() } else { style(line) };
-        let _ = write!(out, "{line}");
-    };
-    let totals = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let ([_, line], _) = lines(&second);
-        let _ = write!(out, "{}", style(line).dim());
-    };
-    let template = "{spinner:.cyan} {worker}\n  {totals}";
-    let bar =
-        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
-    bar.with_key("worker", worker).with_key("totals", totals)
+    let rows = names.into_iter().enumerate();
+    rows.fold(bar, |bar, (at, name)| bar.with_key(name, row(Some(at))))
+        .with_key("totals", row(None))
 }

@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::fault;
-use ralph_base::state::RunDir;
+use ralph_base::state::{Id, RunDir};
 use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
@@ -46,8 +46,8 @@ pub(crate) use import::Imported;
 pub(crate) use remove::remove_all;
 pub(crate) use stage::Staged;
 
-/// The name of the only worker there is for now.
-const WORKER: &str = "1";
+/// The name of the worker where there is only one.
+pub(crate) const ONLY_WORKER: &str = "1";
 
 /// Where the agent works.
 #[derive(Debug)]
@@ -141,17 +141,20 @@ impl Workspace {
         let settings = GitSettings::read(&source.git())?;
         let is_in_place = config.workspace.in_place;
         let cache = cache::folder(env, config, &source.top);
-        let reading_room = cache.as_ref().ok().map(|cache| cache.join("review"));
-        let top = if is_in_place { source.top.clone() } else { cache?.join(WORKER) };
+        let reading_room = cache.as_ref().ok().map(|cache| cache.join(reading_room(project)));
+        let worker = project.worker().map_or(ONLY_WORKER, Id::as_str);
+        let top = if is_in_place { source.top.clone() } else { cache?.join(worker) };
+        let shared = run_dir.of_run();
+        let shared = shared.root();
         Ok(Self {
             is_in_place,
             is_planning: config.run.mode == Mode::Planning,
             root: top.join(&source.inside),
             top,
             reading_room,
-            index: run_dir.root().join(format!("index-{WORKER}")).into_std_path_buf(),
-            setup_stamp: run_dir.root().join(format!("setup-{WORKER}")),
-            setup_leftovers: run_dir.root().join(format!("setup-{WORKER}-left")),
+            index: shared.join(format!("index-{worker}")).into_std_path_buf(),
+            setup_stamp: shared.join(format!("setup-{worker}")),
+            setup_leftovers: shared.join(format!("setup-{worker}-left")),
             source,
             is_fresh: false,
             is_clean: false,
@@ -321,6 +324,12 @@ impl Workspace {
         remove_all(self.setup_leftovers.as_std_path())?;
         Ok(remove_all(self.setup_stamp.as_std_path())?)
     }
+}
+
+/// The folder in which a worker's reviewer reads.
+fn reading_room(project: &Project) -> String {
+    let of_worker = |worker: &Id| format!("review-{}", worker.as_str());
+    project.worker().map_or_else(|| "review".to_owned(), of_worker)
 }
 
 /// A path of the project, which has to be text.

@@ -204,7 +204,9 @@ fn files_of_other_loops_are_named_and_their_scripts_not_hidden() {
     let stage = Stage::new("works", ONE);
     stage.script("unused", "");
     stage.repo.remove(".ralph/hooks");
-    for file in ["ralph.sh", "PROMPT.md", "fix_plan.md", "scripts/ralph/prd.json"] {
+    let more = [".ralphrc", ".ralph-tui/config.toml", ".agents/ralph/config.sh", "@fix_plan.md"];
+    let files = ["ralph.sh", "PROMPT.md", "fix_plan.md", "scripts/ralph/prd.json"];
+    for file in files.into_iter().chain(more) {
         stage.repo.write(file, "");
     }
     stage.repo.write(".fresher/hooks/started", "#!/bin/sh\ntouch \"$AGENT_NOTES/theirs\"\n");
@@ -212,7 +214,10 @@ fn files_of_other_loops_are_named_and_their_scripts_not_hidden() {
     let ran = stage.run(&["init"]);
     ran.ended(0).says("found    .fresher/hooks: its lifecycle scripts are run");
     ran.says("found    ralph.sh: another loop").says("found    PROMPT.md: the prompt of another");
-    ran.says("found    fix_plan.md: ").says("found    scripts/ralph/prd.json: ");
+    ran.says("found    .ralphrc: ").says("found    .ralph-tui: ").says("found    .agents/ralph: ");
+    ran.says("found    @fix_plan.md: ")
+        .says("found    fix_plan.md: ")
+        .says("found    scripts/ralph/prd.json: ");
     assert!(!stage.exists(".ralph/hooks"));
     stage.repo.commit_all("both");
     stage.run(&["--agent", WORK]).ended(0);

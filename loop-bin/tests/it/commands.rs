@@ -145,6 +145,10 @@ fn a_newcomer_is_led_from_one_step_to_the_next() {
     stage.run(&[]).ended(1).says(found);
     let ran = stage.run(&["init"]);
     ran.ended(0).says("written  .ralph/PRD-1/plan.md").says("ralph-loop --dry-run");
+    let config = stage.read(".ralph/config.toml");
+    let named = config.lines().next().unwrap().strip_prefix("#:schema ./").unwrap();
+    assert_eq!(stage.read(&format!(".ralph/{named}")), stage.run(&["config", "--schema"]).out);
+    assert!(!stage.repo.git(["status", "--porcelain", "--untracked-files=all"]).contains(named));
     stage.run(&["status"]).ended(0).says("no run has finished here yet").says("0 done, 2 open");
     stage.run(&["--dry-run"]).ended(2).says("is still the example that `ralph-loop init` wrote");
     stage.repo.write(crate::stage::PLAN, "- [ ] US-001: First\n- [ ] US-002: Second\n");

@@ -1,10 +1,10 @@
-//! `docs/cli.md` is what the program itself says.
+//! `docs/cli.md` is what the program itself says, and the examples of the first page are read.
 
 use std::fmt::Write;
 
 use test_support::{fixtures, program};
 
-use crate::stage::LOOP;
+use crate::stage::{LOOP, Stage};
 
 const COMMANDS: [&str; 23] = [
     "init",
@@ -74,4 +74,17 @@ fn every_subcommand_is_on_the_page() {
         .filter(|name| *name != "help")
         .collect();
     assert_eq!(names, COMMANDS);
+}
+
+#[test]
+fn the_plan_and_the_settings_of_the_first_page_are_read() {
+    let page = fs_err::read_to_string(fixtures().join("../README.md")).unwrap();
+    let block = |kind: &str| {
+        let (_, rest) = page.split_once(&format!("\n```{kind}\n")).unwrap();
+        rest.split("```").next().unwrap().to_owned()
+    };
+    let stage = Stage::new("works", &block("markdown"));
+    stage.repo.write(".ralph/config.toml", block("toml"));
+    stage.run(&["stories"]).ended(0).says("[ ] US-002  Sign out everywhere  (after US-001)");
+    stage.run(&["config"]).ended(0).says("max_cost_usd = 10.0  # .ralph/config.toml");
 }

@@ -39,6 +39,7 @@ mod one_bad_act_costs_one_attempt;
 mod other_plans;
 mod outputs;
 mod passed_hooks;
+mod picture;
 mod plan_edits;
 mod planning;
 mod progress_words;
@@ -55,12 +56,14 @@ mod status;
 mod stays_awake;
 mod talk_to_a_run;
 mod target;
+mod tutorial;
 mod undo;
 mod unusual_projects;
 mod user_work_survives;
 mod verified;
 mod view;
 mod waiting_work;
+mod workers;
 
 use std::process::Output;
 

@@ -25,7 +25,7 @@ fn what_an_attempt_began_from_outlasts_a_rewritten_history() {
     stage.run(&["--agent", &agent, "--verify", "ls x.txt"]).ended(0).says("2 stories landed");
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
     stage.is_clean();
-    assert_eq!(stage.repo.git(["for-each-ref", "refs/ralph/under-way"]), "");
+    assert_eq!(stage.repo.git(["for-each-ref", "refs/ralph/begun"]), "");
 }
 
 #[test]

@@ -30,6 +30,7 @@ const GITIGNORE: &str = "\
 .hook-error.json
 *.tmp
 claim.json
+config.schema.json
 context-window.json
 current-story
 events.jsonl
@@ -71,17 +72,31 @@ const MERGE_REQUESTS: &str = "merge-requests";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDir {
     root: Utf8PathBuf,
+    /// Where the files are that belong to one attempt: with several workers, each has such a folder.
+    own: Utf8PathBuf,
 }
 
 impl StateDir {
     /// The state folder of the project at `root`.
     pub fn of_project(root: &Utf8Path) -> Self {
-        Self { root: root.join(PROJECT_MARKER) }
+        Self::at(root.join(PROJECT_MARKER))
+    }
+
+    fn at(root: Utf8PathBuf) -> Self {
+        Self { own: root.clone(), root }
+    }
+
+    /// The same as one of several workers has it: the story under way, its checkpoint, strikes, claim
+    /// and sessions are its own, all else is the project's.
+    #[must_use]
+    pub fn of_worker(&self, worker: &Id) -> Self {
+        let own = self.root.join(format!("state/worker-{}", worker.as_str()));
+        Self { root: self.root.clone(), own }
     }
 
     /// The state folder for projects that have none of their own.
     pub fn of_home(home: &Utf8Path) -> Self {
-        Self { root: home.join(PROJECT_MARKER) }
+        Self::at(home.join(PROJECT_MARKER))
     }
 
     /// The folder itself.
@@ -92,6 +107,11 @@ impl StateDir {
     /// Settings, all optional.
     pub fn config(&self) -> Utf8PathBuf {
         self.root.join("config.toml")
+    }
+
+    /// What an editor checks the settings by, beside them.
+    pub fn config_schema(&self) -> Utf8PathBuf {
+        self.root.join("config.schema.json")
     }
 
     /// What git is not to see of the folder.
@@ -184,22 +204,22 @@ impl StateDir {
 
     /// The id of the story under way.
     pub fn current_story(&self) -> Utf8PathBuf {
-        self.root.join("current-story")
+        self.own.join("current-story")
     }
 
     /// Where to return to: a commit id, then the snapshot ref.
     pub fn checkpoint(&self) -> Utf8PathBuf {
-        self.root.join(".checkpoint")
+        self.own.join(".checkpoint")
     }
 
     /// Failing runs of the attempt under way, and what failed before it began.
     pub fn strikes(&self) -> Utf8PathBuf {
-        self.root.join("strikes.json")
+        self.own.join("strikes.json")
     }
 
     /// Held while a failing test run is weighed.
     pub fn strikes_lock(&self) -> Utf8PathBuf {
-        self.root.join("strikes.lock")
+        self.own.join("strikes.lock")
     }
 
     /// Sessions that stopped early.
@@ -239,22 +259,22 @@ impl StateDir {
 
     /// The session that works on the attempt: the first that speaks after the agent was started.
     pub fn working_session(&self) -> Utf8PathBuf {
-        self.root.join("state/working-session")
+        self.own.join("state/working-session")
     }
 
     /// The agent's word about its story.
     pub fn claim(&self) -> Utf8PathBuf {
-        self.root.join("claim.json")
+        self.own.join("claim.json")
     }
 
     /// Held while the tree is returned to a checkpoint.
     pub fn rollback_lock(&self) -> Utf8PathBuf {
-        self.root.join("rollback.lock")
+        self.own.join("rollback.lock")
     }
 
     /// The folders of all client sessions.
     pub fn sessions(&self) -> Utf8PathBuf {
-        self.root.join("state")
+        self.own.join("state")
     }
 
     /// The files of one client session.

@@ -24,6 +24,9 @@ pub struct Record {
     /// The loop's run, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// Which of several workers of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
     /// The story under way, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub story: Option<String>,

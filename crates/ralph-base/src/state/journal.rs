@@ -6,6 +6,7 @@ use camino::Utf8PathBuf;
 
 use super::dir::StateDir;
 use super::event::{Event, Record};
+use super::id::Id;
 use super::tail::tail;
 use super::write;
 
@@ -75,12 +76,17 @@ impl Journal {
     }
 
     fn line(&self, event: &Event) -> io::Result<Vec<u8>> {
+        let (run, worker) = self.marks.run.as_deref().map_or((None, None), |name| {
+            let (run, worker) = run_and_worker(name);
+            (Some(run.to_owned()), worker.map(str::to_owned))
+        });
         let record = Record {
             v: VERSION,
             at: now(),
             source: self.source.clone(),
             session: self.marks.session.clone(),
-            run: self.marks.run.clone(),
+            run,
+            worker,
             story: self.marks.story.clone(),
             event: event.masked(),
         };
@@ -98,6 +104,21 @@ impl Journal {
     }
 }
 
+/// The name under which one of several workers of a run works.
+pub fn name_of_worker(run: &str, worker: &Id) -> String {
+    format!("{run}.{}", worker.as_str())
+}
+
+/// The run, and which of its workers, by the name under which that works; no worker where the run has
+/// only one.
+pub fn run_and_worker(name: &str) -> (&str, Option<&str>) {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match name.rsplit_once('.') {
+        Some((run, worker)) if is_number(worker) => (run, Some(worker)),
+        _ => (name, None),
+    }
+}
+
 /// This instant as RFC 3339 in UTC, always in milliseconds, so that texts sort by time.
 pub fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
@@ -108,6 +129,14 @@ mod tests {
     use test_support::Scratch;
 
     use super::*;
+
+    #[test]
+    fn a_worker_is_named_after_its_run() {
+        let name = name_of_worker("20261116-101500-7", &Id::parse("2").unwrap());
+        assert_eq!(run_and_worker(&name), ("20261116-101500-7", Some("2")));
+        assert_eq!(run_and_worker("20261116-101500-7"), ("20261116-101500-7", None));
+        assert_eq!(run_and_worker("mine.v"), ("mine.v", None));
+    }
 
     fn journal(scratch: &Scratch) -> Journal {
         Journal::new(&StateDir::of_project(scratch.root()), "ralph-test")

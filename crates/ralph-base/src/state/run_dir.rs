@@ -5,21 +5,51 @@ use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::id::Id;
 use super::read;
+
+/// The folder of the workers' folders.
+const WORKERS: &str = "workers";
 
 /// A note in the git folder of a work tree: a restore has begun and is to be finished.
 pub const RESTORE_NOTE: &str = "ralph/restoring";
 
-/// The folder `ralph/` in the git folder of a work tree.
+/// The folder `ralph/` in the git folder of a work tree, or that of one of several workers inside of
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
     root: Utf8PathBuf,
+    /// What the whole run shares.
+    shared: Utf8PathBuf,
 }
 
 impl RunDir {
     /// The one in this git folder.
     pub fn in_git_folder(git_dir: &Utf8Path) -> Self {
-        Self { root: git_dir.join("ralph") }
+        let root = git_dir.join("ralph");
+        Self { shared: root.clone(), root }
+    }
+
+    /// The folder of one of several workers.
+    #[must_use]
+    pub fn of_worker(&self, worker: &Id) -> Self {
+        let root = self.shared.join(WORKERS).join(worker.as_str());
+        Self { root, shared: self.shared.clone() }
+    }
+
+    /// The folders of all workers that there are or were, by name.
+    pub fn workers(&self) -> Vec<(Id, Self)> {
+        let folders = self.shared.join(WORKERS).read_dir_utf8().into_iter().flatten().flatten();
+        let mut names: Vec<Id> =
+            folders.filter_map(|folder| Id::parse(folder.file_name()).ok()).collect();
+        names.sort_by_key(|name| (name.as_str().len(), name.as_str().to_owned()));
+        names.into_iter().map(|name| (name.clone(), self.of_worker(&name))).collect()
+    }
+
+    /// What the whole run shares.
+    #[must_use]
+    pub fn of_run(&self) -> Self {
+        Self { root: self.shared.clone(), shared: self.shared.clone() }
     }
 
     /// The one of the project in this folder, found without starting git; none outside of a
@@ -59,6 +89,11 @@ impl RunDir {
         self.root.join("progress-given")
     }
 
+    /// Entries of the progress that no commit holds yet.
+    pub fn progress_pending(&self) -> Utf8PathBuf {
+        self.root.join("progress-pending")
+    }
+
     /// Lessons of the run that no commit holds yet.
     pub fn lessons(&self) -> Utf8PathBuf {
         self.root.join("lessons-pending")
@@ -66,12 +101,22 @@ impl RunDir {
 
     /// What the user told the agent and no story that landed has answered yet.
     pub fn told(&self) -> Utf8PathBuf {
-        self.root.join("told.md")
+        self.shared.join("told.md")
     }
 
     /// The name of the run that is to end after its story.
     pub fn stop_request(&self) -> Utf8PathBuf {
-        self.root.join("stop")
+        self.shared.join("stop")
+    }
+
+    /// Held by a worker while it chooses its story, so that no other one takes the same.
+    pub fn choosing(&self) -> Utf8PathBuf {
+        self.shared.join("choosing")
+    }
+
+    /// Held by a worker while its work lands: one at a time.
+    pub fn landing(&self) -> Utf8PathBuf {
+        self.shared.join("landing")
     }
 
     /// Held by the loop for as long as it lives.

@@ -14,7 +14,7 @@ use super::status::Status;
 use ralph_base::state;
 
 /// The files that are not as they were in the target; our own folders aside, and whatever is in
-/// submodules and repositories inside.
+/// submodules and repositories inside. What is staged does not count: the work is what is on disk.
 pub fn changed_since(repo: &Repo, target: &Snapshot) -> Result<Vec<PathBuf>, SnapshotError> {
     let status = Status::read(repo)?;
     let mut changed: BTreeSet<PathBuf> = status.changed.into_iter().collect();
@@ -29,6 +29,18 @@ pub fn changed_since(repo: &Repo, target: &Snapshot) -> Result<Vec<PathBuf>, Sna
         changed.remove(&change.path);
     }
     changed.extend(not_on_disk(repo, &uncommitted)?);
+    let is_uncommitted = |path: &PathBuf| uncommitted.iter().any(|change| change.path == *path);
+    let staged = status.staged.into_iter().filter(|change| !change.is_inner);
+    let staged: Vec<PathBuf> =
+        staged.map(|change| change.path).filter(|path| !is_uncommitted(path)).collect();
+    if !staged.is_empty() {
+        // A file may be out of the index and on disk as it was.
+        let wanted = diff::in_tree(repo.git(), &target.commit, &staged)?;
+        for path in &staged {
+            changed.remove(path);
+        }
+        changed.extend(not_on_disk(repo, &wanted)?);
+    }
     changed.retain(|path| !repo.is_untouched(path));
     Ok(changed.into_iter().collect())
 }

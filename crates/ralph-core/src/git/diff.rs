@@ -1,10 +1,15 @@
 //! What differs between two trees.
 
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use super::command::Git;
 use super::error::GitError;
 use super::paths::as_path;
+
+/// The mode of what is not there.
+const ABSENT: &str = "000000";
 
 /// What a path becomes on the way from one tree to another, or from HEAD to the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +26,7 @@ pub(super) struct Change {
 impl Change {
     /// Whether nothing is to be there.
     pub(super) fn is_absent(&self) -> bool {
-        self.mode == "000000"
+        self.mode == ABSENT
     }
 }
 
@@ -44,4 +49,36 @@ pub(super) fn between(git: &Git, from: &str, to: &str) -> Result<Vec<Change>, Gi
         }
     }
     Ok(changes)
+}
+
+/// The most paths that one question to git names.
+const MOST_NAMED: usize = 500;
+
+/// What these paths are in a commit, as changes that would make them so.
+pub(super) fn in_tree(git: &Git, commit: &str, paths: &[PathBuf]) -> Result<Vec<Change>, GitError> {
+    let mut known = HashMap::new();
+    for some in paths.chunks(MOST_NAMED) {
+        let mut args = ["ls-tree", "-z", "--full-tree", commit, "--"].map(OsStr::new).to_vec();
+        args.extend(some.iter().map(|path| path.as_os_str()));
+        let output = git.run(&args)?;
+        // `<mode> <type> <object>`, a tab and `<path>`, each ended by NUL.
+        for record in output.split(|byte| *byte == 0) {
+            let Some(tab) = record.iter().position(|byte| *byte == b'\t') else { continue };
+            let (header, path) = record.split_at(tab);
+            let header = String::from_utf8_lossy(header).into_owned();
+            if let [mode, kind, object] = header.split(' ').collect::<Vec<_>>().as_slice()
+                && *kind != "tree"
+            {
+                let path = as_path(path.get(1..).unwrap_or_default());
+                known.insert(path, ((*mode).to_owned(), (*object).to_owned()));
+            }
+        }
+    }
+    let change = |path: &PathBuf| {
+        let (mode, object) =
+            known.remove(path).unwrap_or_else(|| (ABSENT.to_owned(), String::new()));
+        let is_inner = mode == "160000";
+        Change { path: path.clone(), mode, object, is_inner }
+    };
+    Ok(paths.iter().map(change).collect())
 }

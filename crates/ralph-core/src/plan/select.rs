@@ -19,28 +19,44 @@ pub enum Next<'a> {
     },
 }
 
+fn can_go(story: &Story, set_aside: &BTreeSet<String>) -> bool {
+    story.state == State::Open && !set_aside.contains(&story.id)
+}
+
 impl Plan {
     /// The next story: the first open one in the file, in `prd.json` the one with the lowest
     /// priority number, whose dependencies are all done. `set_aside` holds ids to pass over.
     ///
     /// A story of an optional section is chosen only if a story that counts depends on it.
     pub fn next_story(&self, set_aside: &BTreeSet<String>) -> Next<'_> {
+        let left = self.left();
+        if left.is_empty() {
+            return Next::Complete;
+        }
+        if let Some(story) = self.ready_stories(set_aside).first() {
+            return Next::Story(story);
+        }
+        let can_go = |story: &&Story| can_go(story, set_aside);
+        let (waiting, blocked) = left.into_iter().partition(can_go);
+        Next::Stuck { waiting, blocked }
+    }
+
+    /// All stories that could be worked on now, the next one first.
+    pub fn ready_stories(&self, set_aside: &BTreeSet<String>) -> Vec<&Story> {
+        let mut ready = self.left();
+        ready.retain(|story| can_go(story, set_aside) && self.is_ready(story));
+        ready
+    }
+
+    /// What is not done and counts, in the order in which it is worked on.
+    fn left(&self) -> Vec<&Story> {
         let needed = self.stories.iter().zip(self.needed()).filter(|(_, needed)| *needed);
         let mut left: Vec<&Story> = needed.map(|(story, _)| story).collect();
         left.retain(|story| story.state != State::Done);
         if self.format == Format::Prd {
             left.sort_by_key(|story| story.priority.unwrap_or(i64::MAX));
         }
-        if left.is_empty() {
-            return Next::Complete;
-        }
-        let can_go = |story: &&Story| story.state == State::Open && !set_aside.contains(&story.id);
-        let ready = |story: &&&Story| can_go(story) && self.is_ready(story);
-        if let Some(story) = left.iter().find(ready) {
-            return Next::Story(story);
-        }
-        let (waiting, blocked) = left.into_iter().partition(can_go);
-        Next::Stuck { waiting, blocked }
+        left
     }
 
     /// Whether all that a story depends on is done.

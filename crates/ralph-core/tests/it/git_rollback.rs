@@ -148,6 +148,26 @@ fn what_changed_since_a_checkpoint_is_known_exactly() {
 }
 
 #[test]
+fn what_is_only_staged_is_no_change_of_the_work() {
+    let test = TestRepo::new();
+    test.git(["rm", "-q", "--cached", "a.txt"]);
+    let (repo, state) = checkpoint(&test);
+    let target = Checkpoint::load(&state).unwrap().unwrap().target(&repo).unwrap();
+    let changed = || changed_since(&repo, &target).unwrap();
+    assert_eq!(changed(), Vec::<std::path::PathBuf>::new());
+    test.write("staged.txt", "agent");
+    test.git(["add", "staged.txt"]);
+    assert_eq!(changed(), [Path::new("staged.txt")]);
+    test.remove("staged.txt");
+    assert_eq!(changed(), Vec::<std::path::PathBuf>::new());
+    test.write("a.txt", "agent");
+    assert_eq!(changed(), [Path::new("a.txt")]);
+    rollback(&repo, &state, None, "why").unwrap();
+    assert_eq!(changed(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(test.git(["status", "--porcelain"]), "D  a.txt\n?? a.txt\n");
+}
+
+#[test]
 fn a_checkpoint_may_be_described_in_several_paragraphs_or_not_at_all() {
     let test = TestRepo::new();
     let repo = Repo::open(test.root()).unwrap();

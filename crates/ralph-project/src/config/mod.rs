@@ -40,6 +40,6 @@ pub use seconds::Seconds;
 pub use stories_per_session::StoriesPerSession;
 pub use values::{
     Agent, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode, Rollback,
-    RollbackOn, Scope, Session, SessionRetry, Stop, WorkspaceSettings,
+    RollbackOn, Scope, Session, SessionRetry, Stop, Workers, WorkspaceSettings,
 };
 pub use verification::{Baseline, Prove, Review, Tests, Verify, Weakened};

@@ -51,6 +51,7 @@ pub struct LoopSettings {
     pub progress: String,
     pub prd: u64,
     pub all_prds: bool,
+    pub workers: Workers,
     pub specs: String,
     pub branch: String,
     pub fail_if_incomplete: bool,
@@ -70,6 +71,7 @@ impl Default for LoopSettings {
             progress: String::new(),
             prd: 0,
             all_prds: false,
+            workers: Workers::Number(1),
             specs: "specs".to_owned(),
             branch: String::new(),
             fail_if_incomplete: false,
@@ -80,6 +82,17 @@ impl Default for LoopSettings {
             inhibit: true,
         }
     }
+}
+
+/// How many stories are worked on at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", expecting = "expected at least 1 worker, or \"auto\"")]
+pub enum Workers {
+    /// As many as the machine bears.
+    Auto,
+    /// This many.
+    #[serde(untagged, deserialize_with = "at_least_one")]
+    Number(u64),
 }
 
 /// What the loop does with the plan.

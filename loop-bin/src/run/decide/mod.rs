@@ -3,6 +3,7 @@
 mod last_lines;
 mod recovery;
 mod step;
+mod sum;
 mod words;
 
 pub(crate) use last_lines::Ending;

@@ -25,12 +25,13 @@ const MOST_AGENT_FAILURES: u64 = 3;
 impl Counters {
     /// How many attempts at a story count.
     pub(crate) fn attempts_at(&self, story: &str) -> u64 {
-        self.attempts.get(story).copied().unwrap_or(0)
+        let own = self.attempts.get(story).copied().unwrap_or(0);
+        own + self.rest.as_ref().map_or(0, |rest| rest.attempts_at(story))
     }
 
     /// Whether another session may go on with a story that one left because its context was full.
     pub(crate) fn may_hand_over(&self, story: &str, limits: &Limits) -> bool {
-        let done = self.handovers.get(story).copied().unwrap_or(0);
+        let done = self.whole().handovers.get(story).copied().unwrap_or(0);
         done < limits.attempts_per_story.max(1)
     }
 
@@ -64,12 +65,12 @@ impl Counters {
     /// What the run cost with a session that is not over: as far as it says, or by its tokens.
     pub(crate) fn cost_with(&self, said: Option<f64>, tokens: u64) -> f64 {
         let by_tokens = || self.price().unwrap_or(0.0) * tokens as f64;
-        self.spent.cost_usd + said.unwrap_or_else(by_tokens)
+        self.whole().spent.cost_usd + said.unwrap_or_else(by_tokens)
     }
 
     /// What a token costs, by the sessions that said what they cost.
     fn price(&self) -> Option<f64> {
-        let Spent { cost_usd, tokens, .. } = self.priced;
+        let Spent { cost_usd, tokens, .. } = self.whole().priced;
         if tokens > 0 { Some(cost_usd / tokens as f64) } else { None }
     }
 
@@ -104,15 +105,16 @@ impl Counters {
         max_iterations: u64,
         seconds: f64,
     ) -> Option<Finish> {
-        let (spent, most) = (self.spent.cost_usd, limits.max_cost_usd);
+        let whole = self.whole();
+        let (spent, most) = (whole.spent.cost_usd, limits.max_cost_usd);
         if most > 0.0 && spent >= most {
             let why = format!("budget exceeded: spent ${spent:.2} of ${most:.2}");
             return Some(Finish::Budget(why));
         }
-        if most > 0.0 && self.unpriced_sessions >= MOST_UNPRICED {
+        if most > 0.0 && whole.unpriced_sessions >= MOST_UNPRICED {
             return Some(Finish::Budget(format!(
                 "the cost of {} tokens is unknown, so the limit of ${most:.2} cannot be kept",
-                self.spent.unpriced
+                whole.spent.unpriced
             )));
         }
         if let Some(limit) =
@@ -120,7 +122,7 @@ impl Counters {
         {
             return Some(Finish::Budget(format!("time limit of {} reached", seconds_of(limit))));
         }
-        let is_last = max_iterations > 0 && self.iteration >= max_iterations;
+        let is_last = max_iterations > 0 && whole.iteration >= max_iterations;
         is_last.then_some(Finish::MaxIterations)
     }
 
@@ -131,7 +133,7 @@ impl Counters {
             let count = counted(attempts as usize, "failed attempt", "failed attempts");
             return Some(format!("gave up after {count}"));
         }
-        let spent = self.story_spent.get(story).copied().unwrap_or_default();
+        let spent = self.spent_on(story);
         let cost = limits.story_max_cost_usd;
         if cost > 0.0 && spent.cost_usd >= cost {
             return Some(format!("budget of ${cost:.2} used up"));
@@ -240,6 +242,7 @@ impl Counters {
                 *self.handovers.entry(story.to_owned()).or_default() += 1;
                 kept(Outcome::Handoff, &why, Then::GoOn)
             }
+            WorkEnd::Conflict(why) => Next::Discard(self.conflict(why, story, limits), Then::GoOn),
             WorkEnd::Failed(outcome, why) => {
                 let kept = self.fail(outcome, why.clone(), story, limits);
                 let is_last = self.attempts_at(story) >= limits.attempts_per_story.max(1);
@@ -279,6 +282,16 @@ impl Counters {
                 kept(Outcome::Interrupted, &why, Then::End(Finish::Error(why.clone())))
             }
         }
+    }
+
+    /// Work that does not fit what others landed meanwhile: nobody's fault, the first time.
+    fn conflict(&mut self, why: String, story: &str, limits: &Limits) -> Discarding {
+        if self.whole().conflicts.contains_key(story) {
+            return self.fail(Outcome::Failed, why, story, limits);
+        }
+        self.conflicts.insert(story.to_owned(), 1);
+        self.iteration = self.iteration.saturating_sub(1);
+        Discarding::new(Outcome::Failed, &why)
     }
 
     /// Counts another failed attempt.

@@ -59,6 +59,11 @@ pub(crate) struct Counters {
     /// How the last iteration ended.
     pub(crate) last_exit_code: Option<i32>,
     pub(crate) last_duration_s: f64,
+    /// How often each story met the work of another one that had landed meanwhile.
+    pub(crate) conflicts: BTreeMap<String, u64>,
+    /// What the other workers of the run have done; never on disk, where each has its own.
+    #[serde(skip)]
+    pub(crate) rest: Option<Box<Counters>>,
 }
 
 /// Money, time and tokens.
@@ -88,6 +93,8 @@ pub(crate) enum WorkEnd {
     Landed,
     /// A failed attempt, and what it is called.
     Failed(Outcome, String),
+    /// It does not fit what others landed meanwhile.
+    Conflict(String),
     /// A person is needed, or the story's own budget is used up.
     Blocked(String),
     /// The service's usage limit; with the time of its reset in Unix seconds, where it was told.
@@ -238,7 +245,7 @@ impl Outcome {
 }
 
 /// Why the run ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Finish {
     Complete,
     MaxIterations,
@@ -273,6 +280,27 @@ impl Finish {
             Self::Stopped => Some("stopped by `ralph-loop stop`"),
             _ => None,
         }
+    }
+
+    /// Whether the whole run ends with it, and not only a worker that finds nothing more to do.
+    pub(crate) fn ends_run(&self) -> bool {
+        !matches!(self, Self::Complete | Self::Blocked(_) | Self::Stopped)
+    }
+
+    /// How a run ended whose workers ended so: by what a person should know first.
+    pub(crate) fn of_workers(ends: impl IntoIterator<Item = Self>) -> Self {
+        let rank = |finish: &Self| match finish {
+            Self::Manual(_) => 9,
+            Self::Error(_) | Self::RedBaseline(_) => 8,
+            Self::HookAbort(_) => 7,
+            Self::Budget(_) => 6,
+            Self::NoChanges => 5,
+            Self::MaxIterations => 4,
+            Self::Stopped => 3,
+            Self::Blocked(_) => 2,
+            Self::Complete => 1,
+        };
+        ends.into_iter().max_by_key(rank).unwrap_or(Self::Complete)
     }
 
     /// The documented exit code; `incomplete` if stories remain and the user wants to know.

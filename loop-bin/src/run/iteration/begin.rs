@@ -19,8 +19,8 @@ use crate::run::context::Context;
 use crate::run::decide::Outcome;
 use crate::run::start::Trial;
 use crate::saved::{self, SavedAttempt};
-use crate::workspace::Start;
 use crate::workspace::in_place::ProtectedFiles;
+use crate::workspace::{ONLY_WORKER, Start};
 
 /// What an agent is told that goes on with the work of another one.
 const WORK_IS_THERE: &str =
@@ -28,12 +28,16 @@ const WORK_IS_THERE: &str =
 
 impl Run {
     pub(in crate::run) fn begin(&mut self, story: &str) -> Result<Plan, Failure> {
+        if self.record.counters.whole().conflicts.contains_key(story) {
+            // It met the work of others once. This time nobody lands before it.
+            self.lock_books()?;
+        }
         let (tip, is_followed) = self.target.look()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         let found = plan.story(story).cloned().ok_or_else(|| {
             Failure::because(format!("story {story} was just removed from {}", plan.path()))
         })?;
-        let iteration = self.record.counters.iteration;
+        let iteration = self.record.counters.whole().iteration;
         self.show_story(&found);
         let branch = self.target.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
@@ -87,7 +91,7 @@ impl Run {
             run: self.context.run.clone(),
             story: story.to_owned(),
             title: title.to_owned(),
-            iteration: self.record.counters.iteration,
+            iteration: self.record.counters.whole().iteration,
             number,
             plan: self.books.plan.clone(),
             progress: self.books.progress.clone(),
@@ -101,7 +105,8 @@ impl Run {
     /// Writes an attempt down, and holds what it begins from.
     pub(in crate::run) fn put_under_way(&self, attempt: &Attempt) -> Result<(), Failure> {
         if let Some(base) = &attempt.base {
-            saved::hold(&self.workspace.source.git(), base)?;
+            let worker = self.context.project.worker().map_or(ONLY_WORKER, state::Id::as_str);
+            saved::hold(&self.workspace.source.git(), worker, base)?;
         }
         Ok(attempt.save(&self.context.run_dir)?)
     }

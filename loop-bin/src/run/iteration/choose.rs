@@ -1,7 +1,8 @@
 //! Which story is next.
 
+use ralph_base::state::run_and_worker;
 use ralph_base::state::{self, StateDir};
-use ralph_core::plan::{self, Format, Next};
+use ralph_core::plan::{self, Format, Next, Plan};
 use ralph_project::loop_progress::LoopProgress;
 
 use super::LiveAgent;
@@ -16,6 +17,8 @@ pub(in crate::run) enum Choice {
     Story(String),
     /// The work of the attempt under way is there and has to be landed.
     Unlanded,
+    /// Nothing, until another worker has ended its story.
+    Wait,
     Finish(Finish),
 }
 
@@ -30,20 +33,15 @@ impl Run {
             self.bring_back_work()?;
             return Ok(Choice::Unlanded);
         }
-        let (tip, is_followed) = self.target.look_again()?;
-        let plan = self.books.load_at(tip.as_deref(), is_followed)?;
-        self.look_for_changes(&plan);
-        self.show_position(&plan);
-        let story = match plan.next_story(&self.record.counters.set_aside) {
-            Next::Story(story) => story.id.clone(),
-            Next::Complete => return self.leave_plan(None),
-            Next::Stuck { waiting, blocked } => {
-                return self.leave_plan(Some(stuck(&waiting, &blocked)));
-            }
-        };
-        if self.is_stop_requested()? {
-            return Ok(Choice::Finish(Finish::Stopped));
+        if self.context.part.as_ref().is_some_and(|part| part.is_to_settle) {
+            return Ok(Choice::Finish(Finish::Complete));
         }
+        let choosing = self.lock_for_choosing()?;
+        let (plan, tip) = self.see_plan()?;
+        let story = match self.next_story(&plan)? {
+            Choice::Story(story) => story,
+            other => return Ok(other),
+        };
         log::info!("chosen: {story}");
         let done = self.record.counters.attempts_at(&story);
         let config = &self.context.config;
@@ -51,6 +49,7 @@ impl Run {
             let times = counted(done as usize, "attempt", "attempts");
             let why = format!("it is open again after {times}; something keeps removing its work");
             self.set_aside(&story, tip.as_deref(), &why)?;
+            drop(choosing);
             return self.choose();
         }
         // What a session cost is known at its end, and the next story may be one too many.
@@ -71,11 +70,48 @@ impl Run {
         Ok(Choice::Story(story))
     }
 
+    /// The plan as it is now, and the commit that it is of; what the other workers have is known before
+    /// and after, because what lands meanwhile was theirs.
+    fn see_plan(&mut self) -> Result<(Plan, Option<String>), Failure> {
+        self.look_at_others()?;
+        let before = std::mem::take(&mut self.others.taken);
+        let (tip, is_followed) = self.target.look_again()?;
+        let plan = self.books.load_at(tip.as_deref(), is_followed)?;
+        self.look_at_others()?;
+        self.others.taken.extend(before);
+        self.look_for_changes(&plan);
+        self.show_position(&plan);
+        Ok((plan, tip))
+    }
+
+    /// The next story, or why there is none.
+    fn next_story(&mut self, plan: &Plan) -> Result<Choice, Failure> {
+        let passed_over = self.passed_over();
+        let next = plan.next_story(&passed_over);
+        if next == Next::Complete {
+            return self.leave_plan(None);
+        }
+        let is_stuck = matches!(next, Next::Stuck { .. });
+        if let (Next::Stuck { waiting, blocked }, true) = (&next, self.others.taken.is_empty()) {
+            return self.leave_plan(Some(stuck(waiting, blocked)));
+        }
+        if self.is_stop_requested()? {
+            return Ok(Choice::Finish(Finish::Stopped));
+        }
+        // What others end may be what the rest waits for.
+        if is_stuck || self.others.pause.is_some() {
+            return Ok(Choice::Wait);
+        }
+        let story = self.preferred(plan, &passed_over);
+        Ok(story.map_or(Choice::Wait, Choice::Story))
+    }
+
     /// Whether `ralph-loop stop` asked this run to end before its next story.
     pub(super) fn is_stop_requested(&self) -> Result<bool, Failure> {
         let request = self.context.run_dir.stop_request();
-        let is_ours = fs_err::read_to_string(&request).is_ok_and(|run| run == self.context.run);
-        if is_ours {
+        let (run, worker) = run_and_worker(&self.context.run);
+        let is_ours = fs_err::read_to_string(&request).is_ok_and(|asked| asked == run);
+        if is_ours && worker.is_none() {
             state::remove_if_there(request)?;
         }
         Ok(is_ours)

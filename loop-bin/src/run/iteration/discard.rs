@@ -30,7 +30,9 @@ impl Run {
         }
         self.record.discarding = Some(kept.clone());
         self.save();
+        self.landing = None;
         self.end_session("the attempt has ended")?;
+        self.lock_books()?;
         let Discarding { outcome, why, set_aside } = kept;
         self.show_failure(story, &why);
         if self.workspace.is_in_place && self.context.run_dir.plan_given().is_file() {
@@ -177,6 +179,7 @@ impl Run {
         self.end_attempt()?;
         (self.record.story, self.record.discarding) = (None, None);
         self.save();
+        self.landing = None;
         Ok(())
     }
 }

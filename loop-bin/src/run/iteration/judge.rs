@@ -138,6 +138,10 @@ fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
 fn used_up(owner: Owner, what: &str) -> WorkEnd {
     match owner {
         Owner::Story => WorkEnd::Blocked(format!("the {what} for this story was reached")),
+        Owner::Share(workers) => {
+            let why = format!("its share of the run's budget, one of {workers}, is used up");
+            WorkEnd::Failed(Outcome::Budget, why)
+        }
         Owner::Run | Owner::Iteration => {
             WorkEnd::Spent(format!("the {what} for this run was reached"))
         }

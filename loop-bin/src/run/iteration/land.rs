@@ -103,28 +103,36 @@ impl Run {
 
     /// The boxes of stories that this run gave up.
     pub(in crate::run) fn blocked_marks(&self) -> Vec<Mark> {
-        let set_aside = self.record.counters.set_aside.iter();
-        set_aside.map(|story| (story.clone(), State::Blocked)).collect()
+        let set_aside = self.record.counters.whole().set_aside;
+        set_aside.into_iter().map(|story| (story, State::Blocked)).collect()
     }
 
     fn land_staged(&mut self, staged: Staged, changes: &PlanChanges) -> Result<(), NotLanded> {
-        let (mut staged, mut is_looked_at) = (staged, false);
+        let (mut staged, mut passed, mut is_looked_at) = (staged, None, false);
         for _ in 0..MOST_MOVES {
             let (tip, is_followed) = self.target.look_again()?;
             let branch = self.target.current_branch();
             let mut attempt = self.current()?;
             if tip != attempt.base || branch != attempt.target {
-                staged = self.move_onto(attempt, tip, branch)?;
+                (staged, passed) = (self.move_onto(attempt, tip, branch)?, None);
                 attempt = self.current()?;
             }
-            let passed = self.check_work(&attempt, staged)?;
+            let now = match passed.take() {
+                Some(passed) => passed,
+                None => self.check_work(&attempt, std::mem::take(&mut staged))?,
+            };
             if !std::mem::replace(&mut is_looked_at, true) {
-                self.prove(&attempt, &passed)?;
-                self.review(&attempt, &passed)?;
+                self.prove(&attempt, &now)?;
+                self.review(&attempt, &now)?;
+            }
+            if self.lock_for_landing()? {
+                // Nobody else lands from here on; what landed before is looked at once more.
+                passed = Some(now);
+                continue;
             }
             let base = attempt.base.as_deref();
             let files = self.books.files_for(is_followed, base, changes)?;
-            let (made, passed) = self.commit(&attempt, None, passed, &files)?;
+            let (made, now) = self.commit(&attempt, None, now, &files)?;
             let files = self.as_committed(&made, files);
             self.set_phase(Phase::Landing { commit: made.commit.clone() })?;
             fault::point("land.committed");
@@ -133,11 +141,11 @@ impl Run {
             fault::point("land.advanced");
             if advance == Advance::Moved {
                 log::info!("{}: the target moved; landing again", attempt.story);
-                staged = passed.staged;
+                staged = now.staged;
                 continue;
             }
             self.tell_advance(&attempt.story, &advance);
-            return Ok(self.conclude(&attempt, &made, &passed, changes)?);
+            return Ok(self.conclude(&attempt, &made, &now, changes)?);
         }
         Err(WorkEnd::failed("the target moved every time the work was about to land").into())
     }
@@ -204,10 +212,23 @@ impl Run {
     ) -> Result<Staged, NotLanded> {
         self.prepare_workspace(start)?;
         if let Some(said) = self.workspace.overlay(commit, start)? {
-            let why = format!("the work conflicts with what landed in the meantime: {said}");
-            return Err(WorkEnd::failed(why).into());
+            let theirs = self.landed_since(commit, start);
+            let why =
+                format!("the work conflicts with what landed in the meantime{theirs}: {said}");
+            return Err(WorkEnd::Conflict(why).into());
         }
         Ok(self.workspace.stage(start, &self.books.ours())?)
+    }
+
+    /// The stories that landed since a commit was begun, in words.
+    fn landed_since(&self, commit: &str, start: Start<'_>) -> String {
+        let Some(tip) = start.tip else { return String::new() };
+        let range = format!("{commit}^1..{tip}");
+        let stories = "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=%x2C)";
+        let listed = self.workspace.source.git().line(&["log", "--reverse", stories, &range]);
+        let listed = listed.unwrap_or_default();
+        let stories: Vec<&str> = listed.lines().filter(|line| !line.trim().is_empty()).collect();
+        if stories.is_empty() { String::new() } else { format!(" ({})", stories.join(", ")) }
     }
 
     fn tell_advance(&mut self, story: &str, advance: &Advance) {

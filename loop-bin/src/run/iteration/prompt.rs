@@ -1,7 +1,7 @@
 //! What the agent is told: its prompt, and the variables around it.
 
 use camino::Utf8Path;
-use ralph_base::env::{MAILBOX, WORKSPACE};
+use ralph_base::env::{MAILBOX, WORKER, WORKSPACE};
 use ralph_base::listing::first_few;
 use ralph_base::state::{self, StateDir};
 use ralph_core::plan::Plan;
@@ -53,9 +53,13 @@ impl Run {
             ("RALPH_RUN".to_owned(), context.run.clone()),
             ("RALPH_ROOT".to_owned(), context.project.root().to_string()),
             (WORKSPACE.to_owned(), self.workspace.root().to_string()),
+            ("RALPH_STORY_FILE".to_owned(), context.state().current_story().into_string()),
             ("PLAN_PATH".to_owned(), self.workspace.shown_path(&self.books.plan).into_string()),
             (MAILBOX.to_owned(), context.run_dir.mailbox().into_string()),
         ];
+        if let Some(worker) = context.project.worker() {
+            vars.push((WORKER.to_owned(), worker.as_str().to_owned()));
+        }
         // The prompt tells the agent to run `ralph-loop`.
         let path = path_of_agent(&self.context.path, self.workspace.root());
         if path != self.context.path {

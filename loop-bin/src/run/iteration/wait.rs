@@ -22,6 +22,14 @@ const PULSE: Duration = Duration::from_millis(50);
 const FIRST_PAUSE: u64 = 60;
 const LONGEST_PAUSE: u64 = 1800;
 
+/// A wait: what for, how long, and whether the agent's service asked for it.
+#[derive(Debug, Clone, Copy)]
+struct Wait<'a> {
+    why: &'a str,
+    pause: Duration,
+    is_services: bool,
+}
+
 impl Run {
     /// Waits until the usage limit is reset. The time is counted by a clock that nobody sets; the
     /// wall clock can only make it shorter, as after a night in which the machine slept.
@@ -41,7 +49,8 @@ impl Run {
         }
         let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
         let reset = reset.filter(|reset| *reset > now()).map(|_| now().saturating_add(seconds));
-        self.wait_for(why, pause, &|| reset.is_some_and(|reset| now() >= reset))
+        let is_over = || reset.is_some_and(|reset| now() >= reset);
+        self.wait_for(Wait { why, pause, is_services: true }, &is_over)
     }
 
     /// Waits before `next_iteration` is asked again; and why the run ends instead.
@@ -56,7 +65,9 @@ impl Run {
         self.end_session("the next story begins later, in a new session")?;
         self.record.story = None;
         let why = format!("{NEXT_ITERATION} skipped");
-        if let Some(finish) = self.wait_for(&why, pause, &|| false) {
+        if let Some(finish) =
+            self.wait_for(Wait { why: &why, pause, is_services: false }, &|| false)
+        {
             return Ok(Some(finish));
         }
         let elapsed = self.context.elapsed().as_secs_f64();
@@ -64,16 +75,13 @@ impl Run {
     }
 
     /// Waits so long, or until it is over; a signal or `ralph-loop stop` ends it, and the run.
-    fn wait_for(
-        &mut self,
-        why: &str,
-        pause: Duration,
-        is_over: &dyn Fn() -> bool,
-    ) -> Option<Finish> {
+    fn wait_for(&mut self, wait: Wait<'_>, is_over: &dyn Fn() -> bool) -> Option<Finish> {
+        let Wait { why, pause, is_services } = wait;
         self.context.view.toned(Tone::Warning, format!("{why}; waiting for {}", in_words(pause)));
         let until = Timestamp::now() + pause;
         self.context.view.waiting(why, until);
-        self.record.pause = Some(Pause { why: why.to_owned(), until: until.to_string() });
+        self.record.pause =
+            Some(Pause { why: why.to_owned(), is_services, until: until.to_string() });
         self.save();
         // No longer than the run may take; then the choice of the next story ends it.
         let until = Instant::now() + self.context.time_left().map_or(pause, |left| pause.min(left));

@@ -82,6 +82,7 @@ impl Run {
         let Some(live) = self.waiting.take() else {
             return Err(Failure::because("no agent is waiting for an answer"));
         };
+        self.landing = None;
         self.show_failure(&attempt.story, why);
         ralph_project::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
         let most = self.context.config.limits.attempts_per_story.max(1);
@@ -252,10 +253,10 @@ impl Run {
 
     pub(in crate::run) fn allowance(&self) -> Allowance {
         let (config, counters) = (&self.context.config, &self.record.counters);
-        let story = self.record.story.as_ref().and_then(|id| counters.story_spent.get(id));
-        let story = story.copied().unwrap_or_default();
-        let elapsed = self.context.elapsed();
-        Allowance::of(&config.agent, &config.limits, elapsed, story, counters.spent)
+        let story = self.record.story.as_ref().map(|id| counters.spent_on(id)).unwrap_or_default();
+        let (elapsed, all) = (self.context.elapsed(), counters.whole().spent);
+        let workers = self.context.part.as_ref().map_or(1, |part| part.workers);
+        Allowance::of(&config.agent, &config.limits, elapsed, story, (all, workers))
     }
 
     /// The stop hook wants to know how large the window of its model is; the client says so only at

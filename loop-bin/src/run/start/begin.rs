@@ -19,16 +19,21 @@ use crate::agent;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
+use crate::landing::Target;
 use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
 use crate::run::decide::Counters;
 use crate::run::iteration::Report;
+use crate::run::workers::{Others, Part};
 use crate::run::{Run, RunRecord};
 use crate::saved;
 use crate::signals::Interrupts;
 use crate::terminal::View;
-use crate::workspace::Imported;
 use crate::workspace::in_place::ProtectedFiles;
+use crate::workspace::{Imported, Workspace};
+
+/// How long a worker that starts waits for one that lands.
+const LONGEST_LANDING: Duration = Duration::from_secs(3600);
 
 /// Sorts by time, and is different for every run of a machine.
 fn run_name() -> String {
@@ -56,16 +61,22 @@ pub(crate) fn held_by(held: &Held) -> String {
 /// What killed processes of an earlier run hold: locks and temporary files that nobody else owns.
 fn free_what_was_left(
     run_dir: &state::RunDir,
-    state_dir: &state::StateDir,
+    project: &Project,
     plan: &Utf8Path,
 ) -> Result<(), Failure> {
+    if let Some(worker) = project.worker() {
+        // The others are at work; only what is this worker's own is nobody's.
+        let index = format!("index-{}.lock", worker.as_str());
+        state::remove_if_there(run_dir.of_run().root().join(index))?;
+    }
     for entry in run_dir.root().read_dir_utf8().into_iter().flatten().flatten() {
         // Git's locks on our own index files.
         if entry.file_name().ends_with(".lock") {
             state::remove_if_there(entry.path())?;
         }
     }
-    for folder in [Some(run_dir.root()), Some(state_dir.root()), plan.parent()] {
+    let state = project.own_state().root();
+    for folder in [Some(run_dir.root()), Some(state), plan.parent()] {
         folder.map_or(Ok(()), state::remove_stale_temporaries)?;
     }
     Ok(())
@@ -117,33 +128,63 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 
 /// Makes a run of what was found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
-    let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
-    let Preflight { options, findings, forecast, .. } = preflight;
-    let view = View::new(env, &config.run);
+    let view = View::new(env, &preflight.config.run, preflight.most_workers());
+    tell(&preflight.findings, &view)?;
+    start_as(env, preflight, view, None)
+}
+
+/// A worker's part, and the lock that keeps others from landing while it starts.
+type Begun = (Part, Lock);
+
+/// Makes a worker's run of what was found. Nobody lands meanwhile: what another worker is about to land
+/// would look like something that was left.
+pub(crate) fn start_worker(env: &Env, preflight: Preflight, part: Part) -> Result<Run, Failure> {
+    let view = View::of_worker();
+    let landing = preflight.run_dir.landing();
+    let landing = Lock::take_within(&landing, "starting a worker", LONGEST_LANDING)?;
+    let mut run = start_as(env, preflight, view, Some((part, landing)))?;
+    run.landing = None;
+    run.context.interrupts.end_with_input();
+    Ok(run)
+}
+
+fn start_as(
+    env: &Env,
+    preflight: Preflight,
+    view: View,
+    begun: Option<Begun>,
+) -> Result<Run, Failure> {
+    let (part, landing) = begun.unzip();
+    let Preflight { project, config, run_dir, plan, flags, workspace, mut target, .. } = preflight;
+    let Preflight { options, forecast, .. } = preflight;
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
         None => plan_to_write(&project, &config, &flags)?,
     };
-    tell(&findings, &view)?;
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, OURS)?;
     agent::adopt_orphans();
-    free_what_was_left(&run_dir, project.own_state(), &path)?;
+    free_what_was_left(&run_dir, &project, &path)?;
     let found = find(&run_dir, &workspace.source)?;
     if found.attempt.is_none() {
         // What was copied here with the project is nobody's to go on with.
         Attempt::clear(&run_dir)?;
     }
-    let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
+    let whole = match &part {
+        Some(_) => RunRecord::load(&run_dir.of_run())?,
+        None => found.record.clone(),
+    };
+    let before = whole.filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
     let mut books = Books::of(&path, &project, &config, &workspace.source, &run_dir);
     books.asked_for = saved::asked_for(&workspace.source.git(), plan.as_ref())?;
     let context = Context {
         flags,
         interrupts: Interrupts::listen()?,
-        run: run_name(),
-        started_at: before.map_or_else(state::now, |record| record.started_at),
+        run: part.as_ref().map_or_else(|| Ok(run_name()), Part::name)?,
+        part,
+        started_at: before.clone().map_or_else(state::now, |record| record.started_at),
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
@@ -156,28 +197,56 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         view: view.published_in(run_dir.live()),
         run_dir,
     };
+    target.is_shared = context.part.is_some();
     target.make()?;
-    let mut run = Run {
-        record: new_record(&context, &books, &target.branch, found.record.clone()),
-        context,
-        books,
-        workspace,
-        target,
-        attempt: None,
-        waiting: None,
-        report: Report::default(),
-        agents: None,
-        imported: Imported::default(),
-        protected: ProtectedFiles::default(),
-        before: String::new(),
-        resumed: None,
-        target_trouble: None,
-        is_unlanded: false,
-        quota_streak: 0,
-        is_author_known: false,
-        is_costless: false,
-        _lock: lock,
-    };
+    let mut record = new_record(&context, &books, &target.branch, found.record.clone());
+    if let (Some(before), Some(_)) = (before, &context.part) {
+        record.failed_before = before.failed_before;
+    }
+    let prepared = Prepared { books, workspace, target, record, landing, lock };
+    let mut run = prepared.run(context);
+    run.look_at_others()?;
     run.recover(&found)?;
     Ok(run)
+}
+
+/// What a run begins with, besides what never changes in it.
+struct Prepared {
+    books: Books,
+    workspace: Workspace,
+    target: Target,
+    record: RunRecord,
+    landing: Option<Lock>,
+    lock: Lock,
+}
+
+impl Prepared {
+    /// A run that has done nothing yet.
+    fn run(self, context: Context) -> Run {
+        let Self { books, workspace, target, record, landing, lock } = self;
+        Run {
+            record,
+            context,
+            books,
+            workspace,
+            target,
+            attempt: None,
+            waiting: None,
+            report: Report::default(),
+            agents: None,
+            imported: Imported::default(),
+            protected: ProtectedFiles::default(),
+            before: String::new(),
+            resumed: None,
+            target_trouble: None,
+            is_unlanded: false,
+            quota_streak: 0,
+            is_author_known: false,
+            is_costless: false,
+            checks_s: 0.0,
+            others: Others::default(),
+            landing,
+            _lock: lock,
+        }
+    }
 }

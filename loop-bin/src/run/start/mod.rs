@@ -11,7 +11,7 @@ mod recover;
 mod take_waiting;
 
 pub(crate) use baseline::{Trial, failed_before, findings};
-pub(crate) use begin::{held_by, start, take_lock};
-pub(crate) use preflight::{Preflight, preflight, progress_path, run_dir};
+pub(crate) use begin::{held_by, start, start_worker, take_lock};
+pub(crate) use preflight::{Preflight, preflight, preflight_of_worker, progress_path, run_dir};
 pub(crate) use programs::troubles;
 pub(crate) use recover::look as look_for_recovery;

@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::listing::first_few;
-use ralph_base::state::{self, RunDir, StateDir};
+use ralph_base::state::{self, StateDir};
 use ralph_core::plan::{self, FindError, Plan};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
@@ -69,7 +69,7 @@ pub(super) fn look_at_prds(project: &Project, config: &Config) -> Result<(), Fai
 pub(super) fn plan_of_attempt(project: &Project, config: &Config) -> Result<Config, Failure> {
     let mut config = config.clone();
     let is_named = !config.run.plan.is_empty() || config.run.prd > 0;
-    if let (false, Some(run_dir)) = (is_named, RunDir::of_project(project.root()))
+    if let (false, Some(run_dir)) = (is_named, project.run_dir())
         && let Some(attempt) = attempt_left(&run_dir)?.filter(|left| left.plan.is_file())
     {
         config.run.plan = attempt.plan.into_string();

@@ -8,7 +8,7 @@ use ralph_base::listing::named_files;
 use ralph_base::state::{Lock, RunDir, StateDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::{Format, Plan};
-use ralph_project::config::{Config, Flag, Key, LoopSettings, Mode};
+use ralph_project::config::{Config, Flag, Key, LoopSettings, Mode, Workers};
 use ralph_project::loop_progress::LoopProgress;
 use ralph_project::project::Project;
 use ralph_project::project_plan;
@@ -26,6 +26,7 @@ use crate::run::books::Books;
 use crate::run::iteration::{review_template, template};
 use crate::run::prds::other_prds;
 use crate::run::record::attempt_left;
+use crate::run::workers::{Part, how_many, machine};
 use crate::workspace::{Source, Workspace, in_place, text_path};
 use crate::{here, init, trust};
 
@@ -55,7 +56,15 @@ pub(crate) struct Preflight {
 
 /// Finds everything and checks what can be checked without writing.
 pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
-    let project = here::project(env)?;
+    preflight_of(env, here::project(env)?, given)
+}
+
+/// The same for one of several workers.
+pub(crate) fn preflight_of_worker(env: &Env, part: &Part) -> Result<Preflight, Failure> {
+    preflight_of(env, here::project(env)?.for_worker(part.id()?), &part.flags())
+}
+
+fn preflight_of(env: &Env, project: Project, given: &[Flag]) -> Result<Preflight, Failure> {
     let mut config = here::config(&project, env, given)?;
     if let Some(flaw) = flaw_in_command(&config) {
         return Err(Failure::usage(flaw));
@@ -78,6 +87,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     }
     let repo = Repo::open(project.root())?;
     let run_dir = run_dir(&repo)?;
+    let run_dir = project.worker().map_or(run_dir.clone(), |worker| run_dir.of_worker(worker));
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     let branch = match branch_name(&config, plan.as_ref(), &project)? {
         name if name.is_empty() => target_of_unfinished(&run_dir, &workspace.source)?,
@@ -175,7 +185,7 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Resul
 
 /// The branch of a run that was killed: it goes on there, whatever is checked out by now.
 fn target_of_unfinished(run_dir: &RunDir, source: &Source) -> Result<String, Failure> {
-    let record = RunRecord::load(run_dir)?;
+    let record = RunRecord::load(&run_dir.of_run())?;
     let unfinished = record.filter(|record| record.finish.is_none() && !record.planning);
     let Some(RunRecord { target, .. }) = unfinished else { return Ok(String::new()) };
     let is_there = resolve(&source.git(), &format!("refs/heads/{target}"))?.is_some();
@@ -201,6 +211,14 @@ fn plan_name(path: &Utf8Path) -> String {
 }
 
 impl Preflight {
+    /// How many workers there may be at most.
+    pub(crate) fn most_workers(&self) -> u64 {
+        match self.config.run.mode {
+            Mode::Planning => 1,
+            Mode::Building => how_many(self.config.run.workers, machine(), None, 0.0),
+        }
+    }
+
     /// Everything that there is to say about it.
     fn look_around(
         &mut self,
@@ -276,6 +294,13 @@ impl Preflight {
         }
         let changed = in_place::uncommitted(repo, &ours)?;
         if self.workspace.is_in_place {
+            if self.config.run.workers != Workers::Number(1) {
+                self.problem(
+                    "with --in-place there is one tree, so one story at a time; start without \
+                     --workers, or without --in-place"
+                        .to_owned(),
+                );
+            }
             // What an interrupted attempt left in the tree is kept by the start, which then goes on
             // with it.
             let refused = if interrupted.is_some() { &[][..] } else { &changed };

@@ -34,8 +34,15 @@ pub(crate) fn look(project: &Project) -> Result<Vec<String>, Failure> {
         return Ok(Vec::new());
     }
     let source = Source::of(project, &repo)?;
-    let found = find(&run_dir, &source)?;
-    Ok(recovery(&found).iter().filter_map(Recovery::told).collect())
+    let mut told = Vec::new();
+    for folder in
+        [run_dir.clone()].into_iter().chain(run_dir.workers().into_iter().map(|(_, folder)| folder))
+    {
+        let found = find(&folder, &source)?;
+        told.extend(recovery(&found).iter().filter_map(Recovery::told));
+    }
+    told.dedup();
+    Ok(told)
 }
 
 /// What an earlier run left.

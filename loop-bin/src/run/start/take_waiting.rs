@@ -31,9 +31,9 @@ impl Run {
                     self.target.replace_waiting(&work, &new)?;
                     None
                 }
-                Err(NotLanded::Work(WorkEnd::Failed(_, why) | WorkEnd::Impossible(why))) => {
-                    Some(why)
-                }
+                Err(NotLanded::Work(
+                    WorkEnd::Failed(_, why) | WorkEnd::Conflict(why) | WorkEnd::Impossible(why),
+                )) => Some(why),
                 Err(NotLanded::Work(_)) => return Ok(()),
                 Err(NotLanded::Failure(failure)) => Some(failure.to_string()),
             };

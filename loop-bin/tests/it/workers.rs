@@ -1,0 +1,214 @@
+//! Several stories at once: each commit on the target was checked as it is, no story lands twice, and
+//! what holds for a run holds for all its workers together.
+
+use std::collections::BTreeSet;
+
+use crate::stage::{Stage, is_alive, signal, until};
+
+const RECORDS: &str = ".git/ralph/workers";
+
+fn plan(stories: usize) -> String {
+    (1..=stories).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect()
+}
+
+/// An agent that does its story, and takes a moment for it.
+fn agent(act: &str) -> String {
+    format!("cat >/dev/null; story=$(cat \"$RALPH_STORY_FILE\"); sleep 0.3; {act}")
+}
+
+const OWN_FILE: &str = "echo done >\"$story.txt\"";
+const ONE_FILE: &str = "echo \"$story\" >>shared.txt";
+
+/// The stories that landed, oldest first.
+fn landed(stage: &Stage) -> Vec<String> {
+    let format = "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=)";
+    let log = stage.repo.git(["log", "--reverse", format]);
+    log.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// Every story landed once, is ticked, and nothing of ours is left.
+#[track_caller]
+fn complete(stage: &Stage, stories: usize) {
+    let landed = landed(stage);
+    let distinct: BTreeSet<&String> = landed.iter().collect();
+    assert_eq!((landed.len(), distinct.len()), (stories, stories), "{landed:?}");
+    assert_eq!(stage.plan().matches("[x]").count(), stories, "{}", stage.plan());
+    let logged = stage.progress().matches("- Status: SUCCESS").count();
+    assert_eq!(logged, stories, "{}", stage.progress());
+    stage.is_clean();
+    let left = stage.repo.git(["for-each-ref", "refs/ralph/begun"]);
+    assert_eq!(left, "");
+}
+
+#[test]
+fn each_worker_has_a_copy_of_its_own_and_every_commit_is_checked_as_it_is() {
+    let stage = Stage::new("works", &plan(6));
+    // The check writes down the tree that it has seen.
+    let check = "git write-tree >>\"$AGENT_NOTES/checked\"";
+    let agent = agent(&format!("echo \"$RALPH_WORKER $PWD\" >>\"$AGENT_NOTES/where\"; {OWN_FILE}"));
+    let ran = stage.run(&["--workers", "3", "--agent", &agent, "--verify", check]);
+    ran.ended(0).says("finished (complete): 6 stories landed in 6 iterations");
+    complete(&stage, 6);
+    let places = stage.note("where");
+    let places: BTreeSet<&str> = places.lines().collect();
+    assert_eq!(places.len(), 3, "{places:?}");
+    let checked = stage.note("checked");
+    for commit in stage.repo.git(["rev-list", "--grep=^Ralph-Story", "HEAD"]).lines() {
+        // The tick is the loop's own, and no check has to see it.
+        let files = stage.repo.git(["ls-tree", "-r", "--name-only", commit]);
+        let seen = checked
+            .lines()
+            .any(|tree| stage.repo.git(["ls-tree", "-r", "--name-only", tree]) == files);
+        assert!(seen, "{commit} was not checked as it is");
+    }
+}
+
+#[test]
+fn a_story_waits_for_what_it_depends_on_and_is_begun_from_there() {
+    let text = "- [ ] US-001: First\n- [ ] US-002: Second (depends: US-001)\n- [ ] US-003: Third\n";
+    let stage = Stage::new("works", text);
+    let act = format!("[ $story != US-002 ] || [ -e US-001.txt ] || exit 1; {OWN_FILE}");
+    let ran = stage.run(&["--workers", "3", "--agent", &agent(&act), "--attempts", "1"]);
+    ran.ended(0).says("finished (complete)");
+    complete(&stage, 3);
+    let order = landed(&stage);
+    let place = |story: &str| order.iter().position(|one| one == story);
+    assert!(place("US-001") < place("US-002"), "{order:?}");
+}
+
+#[test]
+fn stories_that_touch_one_file_all_land_and_a_conflict_costs_no_attempt() {
+    let stage = Stage::new("works", &plan(8));
+    let ran = stage.run(&["--workers", "4", "--agent", &agent(ONE_FILE), "--attempts", "1"]);
+    ran.ended(0).says("the work conflicts with what landed in the meantime (US-00");
+    complete(&stage, 8);
+    let text = stage.read("shared.txt");
+    let lines: BTreeSet<&str> = text.lines().collect();
+    assert_eq!((text.lines().count(), lines.len()), (8, 8), "{text}");
+}
+
+#[test]
+fn limits_and_attempts_hold_for_the_run_as_a_whole() {
+    let stage = Stage::new("works", &plan(9));
+    let agent = agent(OWN_FILE);
+    let ran = stage.run(&["--workers", "3", "--max-iterations", "4", "--agent", &agent]);
+    ran.ended(0).says("finished (max_iterations): 4 stories landed in 4 iterations");
+    assert_eq!(landed(&stage).len(), 4);
+    let stage = Stage::new("fails", "- [ ] US-001: Only\n");
+    let ran = stage.run(&["--workers", "3", "--attempts", "2", "--verify", "false"]);
+    ran.ended(8).says("gave up after 2 failed attempts").says("finished (blocked)");
+    assert_eq!(stage.plan(), "- [!] US-001: Only\n");
+}
+
+#[test]
+fn scripts_and_the_journal_know_the_worker() {
+    let stage = Stage::new("works", &plan(4));
+    for name in ["next_iteration", "post_iteration"] {
+        let text = format!(
+            "#!/bin/sh\necho {name} $RALPH_STORY $RALPH_WORKER >>\"$AGENT_NOTES/scripts\"\n"
+        );
+        stage.script(name, &text);
+    }
+    let ran = stage.run(&["--workers", "2", "--agent", &agent(OWN_FILE)]);
+    ran.ended(0);
+    let scripts = stage.note("scripts");
+    assert_eq!(scripts.lines().count(), 8, "{scripts}");
+    let journal = stage.read(".ralph/events.jsonl");
+    for n in 1..=4 {
+        let story = format!("US-{n:03}");
+        let of_story = |line: &&str| line.contains(&story);
+        let workers: BTreeSet<&str> =
+            scripts.lines().filter(of_story).filter_map(|line| line.rsplit(' ').next()).collect();
+        assert_eq!(workers.len(), 1, "{scripts}");
+        let worker = format!("\"worker\":\"{}\"", workers.first().unwrap());
+        let done = format!("\"story\":\"{story}\",\"event\":\"story_done\"");
+        assert!(journal.lines().any(|line| line.contains(&done) && line.contains(&worker)));
+    }
+    let runs: BTreeSet<String> = journal
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|line| Some(line.get("run")?.as_str()?.to_owned()))
+        .collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+}
+
+#[test]
+fn a_worker_that_dies_is_started_again_and_harms_nobody() {
+    let stage = Stage::new("works", &plan(5));
+    // The first agent takes its worker down with it.
+    let act = format!(
+        "if mkdir \"$AGENT_NOTES/killed\"; then kill -9 $(sed -n 's/.*\"pid\": \\([0-9]*\\).*/\\1/p' \
+         \"$RALPH_ROOT/{RECORDS}/$RALPH_WORKER/run.json\"); sleep 60; fi; {OWN_FILE}"
+    );
+    let ran = stage.run(&["--workers", "2", "--agent", &agent(&act)]);
+    ran.ended(0).says("was killed by signal 9; starting it again");
+    complete(&stage, 5);
+}
+
+#[test]
+fn a_run_that_is_killed_is_continued_with_as_many_workers_as_wanted() {
+    let stage = Stage::new("works", &plan(5));
+    let act = "echo $$ >>\"$AGENT_NOTES/begun\"; echo half >\"$story-half.txt\"; sleep 60";
+    let begun = || stage.note("begun").lines().count() == 3;
+    stage.killed_when(&["--workers", "3", "--agent", &agent(act)], "three work", begun);
+    // The workers hear that nobody is there any more, and end their agents.
+    let agents = stage.note("begun");
+    until("the agents have ended", || agents.lines().all(|pid| !is_alive(pid)));
+    let ran = stage.run(&["--agent", &agent(OWN_FILE)]);
+    ran.ended(0).says("finished (complete)");
+    complete(&stage, 5);
+    let files = stage.repo.git(["ls-files"]);
+    assert_eq!(files.matches("-half.txt").count(), 3, "work goes on where it was: {files}");
+}
+
+#[test]
+fn an_interrupt_reaches_all_workers_and_the_next_start_goes_on() {
+    let stage = Stage::new("works", &plan(4));
+    let act = "echo $$ >>\"$AGENT_NOTES/begun\"; sleep 60";
+    let child = stage.start(&["--workers", "2", "--agent", &agent(act)]);
+    until("two work", || stage.note("begun").lines().count() == 2);
+    signal("INT", child.id());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert!(stage.note("begun").lines().all(|pid| !is_alive(pid)));
+    stage.run(&["--workers", "2", "--agent", &agent(OWN_FILE)]).ended(0);
+    complete(&stage, 4);
+}
+
+#[test]
+fn stop_lets_the_stories_under_way_land_and_begins_no_other() {
+    let stage = Stage::new("works", &plan(6));
+    let act = format!("echo $$ >>\"$AGENT_NOTES/begun\"; sleep 1; {OWN_FILE}");
+    let child = stage.start(&["--workers", "2", "--agent", &agent(&act)]);
+    until("two work", || stage.note("begun").lines().count() == 2);
+    stage.run(&["stop"]).ended(0);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    assert_eq!(landed(&stage).len(), 2);
+    stage.is_clean();
+}
+
+#[test]
+fn the_usage_limit_of_the_service_pauses_all() {
+    let stage = Stage::new("meets-limit", &plan(4));
+    let ran = stage.run(&["--workers", "2", "--attempts", "1"]);
+    ran.ended(0).says("usage limit reached; waiting");
+    assert_eq!(landed(&stage).len(), 4);
+}
+
+#[test]
+fn numbered_plans_follow_one_another_with_workers_too() {
+    let stage = Stage::new("works", &plan(3));
+    stage.repo.write(".ralph/PRD-2/plan.md", plan(2).as_bytes());
+    let ran = stage.run(&["--workers", "2", "--all-prds", "--agent", &agent(OWN_FILE)]);
+    ran.says("continuing with PRD-2: 2 open stories");
+    assert_eq!(stage.plan().matches("[x]").count(), 3);
+}
+
+#[test]
+fn one_tree_is_worked_on_by_one_worker() {
+    let stage = Stage::new("works", &plan(2));
+    let ran = stage.run(&["--workers", "2", "--in-place"]);
+    ran.ended(1).says("with --in-place there is one tree, so one story at a time");
+    stage.run(&["--workers", "0"]).ended(2).says("expected at least 1 worker");
+}

@@ -1,0 +1,20 @@
+//! `cargo xtask book`: the pages of `docs/` as a site with search, in `target/book`.
+
+use anyhow::Result;
+
+use crate::run;
+
+/// What makes the site, unless there is one already.
+const MDBOOK: &str = "mdbook@0.5";
+
+/// Runs the task.
+pub(crate) fn run() -> Result<()> {
+    let found = run::output(run::command("mdbook").arg("--version")).is_ok();
+    let own = run::root().join("target/mdbook");
+    let program = if found { "mdbook".into() } else { own.join("bin/mdbook") };
+    if !found && !program.is_file() {
+        let root = own.as_str();
+        run::cargo(&["install", "--locked", "--root", root, MDBOOK])?;
+    }
+    run::run(run::command(program.as_str()).args(["build", "docs"]))
+}
