@@ -5,7 +5,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand, ValueHint};
 use ralph_base::env::Env;
 use ralph_project::config::{Config, Flag, KEYS, Key, Kind};
 use toml::Value;
@@ -14,12 +14,27 @@ use crate::exit::Failure;
 use crate::signals::Interrupts;
 use crate::terminal::say;
 use crate::{
-    attempts, clean, complete, demo, doctor, explain, init, install, mcp, report, request_merge,
-    retry, run, show_config, status, stop, stories, tell, undo, verified,
+    attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, man, mcp,
+    report, request_merge, retry, run, show_config, status, stop, stories, suggest, tell, undo,
+    verified,
 };
 
 const PLAN_FILE: &str = "plan-file";
 const NO_INHIBIT: &str = "no-inhibit";
+
+/// The flags that `-h` shows.
+const BRIEF_FLAGS: [&str; 10] = [
+    "plan",
+    "max-iterations",
+    "branch",
+    "dry-run",
+    "quiet",
+    "agent",
+    "verify",
+    "review",
+    "max-cost",
+    "max-duration",
+];
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -57,6 +72,7 @@ enum Request {
     Doctor,
     Stories(stories::Stories),
     Status(status::Status),
+    Logs(logs::Logs),
     Report(report::Report),
     Stop(stop::Stop),
     Tell(tell::Tell),
@@ -76,6 +92,8 @@ enum Request {
     /// Work as one of several workers of a run, which starts it
     #[command(hide = true)]
     Worker,
+    Completions(completions::Completions),
+    Man(man::Man),
     /// Run three demo stories, one with a failing test, in a temporary project
     Demo,
 }
@@ -100,11 +118,15 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         }
         Request::Stories(stories) => stories.run(env),
         Request::Status(status) => status.run(env),
+        Request::Logs(logs) => logs.run(env),
         Request::Report(report) => report.run(env),
         Request::Stop(stop) => stop.run(env),
         Request::Tell(tell) => tell.run(env),
         Request::Config if given.get_flag(show_config::SCHEMA) => show_config::print_schema(),
-        Request::Config => show_config::run(env, &given_flags(given)),
+        Request::Config => {
+            let keys = given.get_many::<String>(show_config::KEY).into_iter().flatten();
+            show_config::run(env, &given_flags(given), &keys.cloned().collect::<Vec<_>>())
+        }
         Request::Explain(explain) => explain.run(env),
         Request::Attempts(attempts) => attempts.run(env),
         Request::Retry(retry) => retry.run(env),
@@ -115,6 +137,8 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::RequestMerge(request) => said(request.answer(env)),
         Request::Mcp => mcp::run(env),
         Request::Worker => run::workers::work(env),
+        Request::Completions(completions) => completions.run(),
+        Request::Man(man) => man.run(command()),
         Request::Demo => demo::run(env),
     }
 }
@@ -131,12 +155,29 @@ fn said(answer: Result<String, Failure>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The command line as it is needed now: for `-h`, the flags that most runs do without are left out.
+pub(crate) fn asked_for() -> Command {
+    let command = command();
+    if !std::env::args_os().skip(1).any(|arg| arg == "-h") {
+        return command;
+    }
+    let brief = |arg: Arg| {
+        let Some(flag) = Key::find(arg.get_id().as_str()) else { return arg };
+        let is_shown = flag.flag.is_some_and(|name| BRIEF_FLAGS.contains(&name));
+        let help = flag.help.split(['.', ';']).next().unwrap_or(flag.help);
+        arg.help(help).help_heading(None).hide(!is_shown)
+    };
+    command.mut_args(brief).after_help(
+        "`ralph-loop --help` lists every flag with its default, the exit codes and examples.",
+    )
+}
+
 /// The whole command line; the documentation is made from it.
 pub(crate) fn command() -> Command {
     let flags = flags_of_keys();
     let hidden: Vec<Arg> = flags.iter().cloned().map(|flag| flag.hide(true)).collect();
     let command = Command::new("ralph-loop")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(env!("RALPH_LOOP_VERSION"))
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
         .arg(plan_file())
@@ -154,7 +195,7 @@ pub(crate) fn command() -> Command {
     let of_a_run = |command: Command| command.args(&hidden);
     Request::augment_subcommands(command)
         .mut_subcommand("doctor", |doctor| of_a_run(doctor.arg(no_checks())))
-        .mut_subcommand("config", |config| of_a_run(config.arg(schema())))
+        .mut_subcommand("config", |config| of_a_run(config.arg(keys()).arg(schema())))
 }
 
 /// The plan, named without a flag. A word that could be a subcommand is none.
@@ -163,10 +204,10 @@ fn plan_file() -> Arg {
         if text.contains(['.', '/']) || std::path::Path::new(text).is_file() {
             return Ok(text.to_owned());
         }
-        Err("neither a subcommand nor a plan file; `ralph-loop --help` lists the subcommands"
-            .to_owned())
+        Err(suggest::instead_of(text, &Request::augment_subcommands(Command::new("ralph-loop"))))
     };
-    let arg = Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse);
+    let arg =
+        Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse).value_hint(ValueHint::FilePath);
     arg.conflicts_with("loop.plan").help("The plan to work on, as with --plan")
 }
 
@@ -184,6 +225,12 @@ fn allow_dirty() -> Arg {
     };
     let flag = Arg::new("allow-dirty").long("allow-dirty").hide(true);
     flag.num_args(0..=1).require_equals(true).default_missing_value("true").value_parser(gone)
+}
+
+/// Which keys to show.
+fn keys() -> Arg {
+    let arg = Arg::new(show_config::KEY).value_name("KEY").num_args(0..);
+    arg.help("Show only these keys, such as verify.commands")
 }
 
 fn schema() -> Arg {
@@ -242,6 +289,7 @@ fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg
     let variable = key.env.map(|env| format!(" [{env}]")).unwrap_or_default();
     let help = format!("{}{default}{variable}", key.help);
     let flag = Arg::new(key.name).long(name).help(help).help_heading(heading(key));
+    let flag = if name == "quiet" { flag.short('q') } else { flag };
     match key.kind {
         Kind::List => flag.action(ArgAction::Append).value_name("ITEM"),
         // `--flag` alone means yes; `--flag=false` switches off what the file switches on.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use camino::Utf8PathBuf;
 use clap::{ArgGroup, Args};
 use ralph_base::env::Env;
-use ralph_core::guard::{self, Denial};
+use ralph_core::guard::{self, Denial, Facts, RULES, Settings};
 use ralph_core::verdict::{self, Judgement, Run};
 use ralph_project::surroundings::Surroundings;
 use shell_reader::{FETCHED, Fate, Reach, Redirect, UNKNOWN, Word};
@@ -52,6 +52,9 @@ impl Explain {
             show_commands(command);
             let facts = around.of_command(&here, command);
             denial = guard::check(command, &facts, &config.guard);
+            if denial.is_none() {
+                show_rules_not_in_force(command, &facts, &config.guard);
+            }
         }
         if let Some(file) = &self.file {
             let mut edit = around.of_edit(&here.join(file), None);
@@ -129,6 +132,20 @@ fn show_judgement(
         say(format!("failing   {}", test.name));
     }
     Ok(())
+}
+
+/// Names the rule that would speak in a run, or if the settings asked for it.
+fn show_rules_not_in_force(command: &str, facts: &Facts, settings: &Settings) {
+    let in_loop = Facts { in_loop: true, ..facts.clone() };
+    let undecided =
+        RULES.iter().filter(|rule| !settings.disable.iter().any(|name| name == rule.name));
+    let enable = undecided.map(|rule| rule.name.to_owned()).collect();
+    let asked_for = Settings { enable, ..settings.clone() };
+    if let Some(denial) = guard::check(command, &in_loop, settings) {
+        say(format!("in a run  denied by {}: {}", denial.rule, denial.reason));
+    } else if let Some(denial) = guard::check(command, facts, &asked_for) {
+        say(format!("rule      {} is off; `guard.enable` would make it deny this", denial.rule));
+    }
 }
 
 fn show_denial(denial: Option<&Denial>) {

@@ -5,6 +5,7 @@ mod args;
 mod attempts;
 mod clean;
 mod complete;
+mod completions;
 mod demo;
 mod doctor;
 mod exit;
@@ -19,6 +20,8 @@ mod init;
 mod install;
 mod landing;
 mod lifecycle;
+mod logs;
+mod man;
 mod mcp;
 mod morning;
 mod plan_choice;
@@ -32,6 +35,7 @@ mod signals;
 mod status;
 mod stop;
 mod stories;
+mod suggest;
 mod tell;
 mod terminal;
 mod trust;
@@ -44,12 +48,18 @@ use std::process::ExitCode;
 use ralph_base::env::Env;
 
 fn main() -> ExitCode {
-    let matches = match args::command().try_get_matches_from(std::env::args_os()) {
+    let env = Env::process();
+    match completions::answer(&env, args::command) {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => {}
+        Err(error) => return exit::usage(&error),
+    }
+    let matches = match args::asked_for().try_get_matches_from(std::env::args_os()) {
         Ok(matches) => matches,
         Err(error) => return exit::usage(&error),
     };
     log_decisions(matches.get_count("verbose"));
-    exit::code(args::perform(&Env::process(), &matches))
+    exit::code(args::perform(&env, &matches))
 }
 
 /// A debug log for those who ask for it, by `-v` or by `RUST_LOG`.

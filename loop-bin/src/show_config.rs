@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ralph_base::env::Env;
-use ralph_project::config::{Config, Flag, KEYS, schema};
+use ralph_project::config::{Config, Flag, KEYS, Key, schema};
 
 use crate::exit::Failure;
 use crate::here;
@@ -11,6 +11,9 @@ use crate::terminal::say;
 
 /// The flag that asks for the schema instead.
 pub(crate) const SCHEMA: &str = "schema";
+
+/// The keys that are asked for.
+pub(crate) const KEY: &str = "key";
 
 /// Prints the JSON schema of the file.
 pub(crate) fn print_schema() -> Result<ExitCode, Failure> {
@@ -23,13 +26,19 @@ pub(crate) fn schema_text() -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(&schema())? + "\n")
 }
 
-/// Prints them as the file would have them.
-pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
+/// Prints them, or those that are wanted, as the file would have them.
+pub(crate) fn run(env: &Env, flags: &[Flag], wanted: &[String]) -> Result<ExitCode, Failure> {
+    let is_unknown = |name: &&String| !KEYS.iter().any(|key| key.name == **name);
+    if let Some(name) = wanted.iter().find(is_unknown) {
+        let message = format!("there is no key `{name}`; `ralph-loop config` lists them all");
+        return Err(Failure::usage(message));
+    }
+    let is_wanted = |key: &&Key| wanted.is_empty() || wanted.iter().any(|name| name == key.name);
     let project = here::project(env)?;
     let config = here::config(&project, env, flags)?;
     let path = project.own_state().config();
     let (value_of, mut shown) = (config.values(), "");
-    for key in KEYS {
+    for key in KEYS.iter().filter(is_wanted) {
         let Some((table, name)) = key.name.split_once('.') else { continue };
         if table != shown {
             say(format!("{}[{table}]", if shown.is_empty() { "" } else { "\n" }));

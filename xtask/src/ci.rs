@@ -1,7 +1,6 @@
 //! Everything that must pass before a change lands, cheapest first.
 
 use anyhow::{Result, bail};
-use camino::Utf8PathBuf;
 
 use crate::{dist, run};
 
@@ -67,11 +66,7 @@ fn forget_packages() -> Result<()> {
     if built.is_dir() {
         fs_err::remove_dir_all(built)?;
     }
-    let home = std::env::var("CARGO_HOME").ok().map(Utf8PathBuf::from);
-    let usual = || std::env::var("HOME").ok().map(|home| Utf8PathBuf::from(home).join(".cargo"));
-    let Some(sources) = home.or_else(usual).map(|home| home.join("registry/src")) else {
-        return Ok(());
-    };
+    let sources = dist::cargo_home().join("registry/src");
     for registry in sources.read_dir_utf8().into_iter().flatten().flatten() {
         for package in registry.path().read_dir_utf8().into_iter().flatten().flatten() {
             if package.file_name().starts_with("ralph-loop-") {

@@ -16,17 +16,13 @@ pub(crate) const BINARIES: [&str; 5] =
 /// anywhere first has to correct thousands of pointers in its tables, page by page.
 const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
 
-/// Builds them and returns the folder that holds them.
+/// Builds them for this machine and returns the folder that holds them.
 pub(crate) fn run() -> Result<Utf8PathBuf> {
-    let host = host()?;
-    let mut build = cargo("build", &host);
-    build.args(["--package", "ralph-hooks", "--package", "ralph-loop", "--bins"]);
-    run::run(&mut build)?;
-    let target = run::root().join("target");
-    let dist = target.join("dist");
+    let release = build(&host()?)?;
+    let dist = run::root().join("target/dist");
     fs_err::create_dir_all(&dist)?;
     for name in BINARIES {
-        let built = target.join(&host).join("release").join(name);
+        let built = release.join(name);
         // A running binary cannot be overwritten, but it can be replaced.
         let fresh = dist.join(format!("{name}.new"));
         fs_err::copy(&built, &fresh)?;
@@ -34,6 +30,14 @@ pub(crate) fn run() -> Result<Utf8PathBuf> {
         println!("{}", dist.join(name));
     }
     Ok(dist)
+}
+
+/// Builds them for a machine and returns the folder where cargo puts them.
+pub(crate) fn build(target: &str) -> Result<Utf8PathBuf> {
+    let mut build = cargo("build", target);
+    build.args(["--package", "ralph-hooks", "--package", "ralph-loop", "--bins"]);
+    run::run(&mut build)?;
+    Ok(run::root().join("target").join(target).join("release"))
 }
 
 /// Runs one of our own tasks as the released binaries are built, to measure what people get.
@@ -52,15 +56,30 @@ pub(crate) fn build_examples(package: &str, names: &[&str]) -> Result<Utf8PathBu
 }
 
 /// Cargo with the flags of the released binaries.
-fn cargo(what: &str, host: &str) -> Command {
+fn cargo(what: &str, target: &str) -> Command {
     let mut command = run::command("cargo");
     // The target is named although it is the host: otherwise the flag would also hold for derive
     // macros, which are dynamic libraries and cannot be linked that way.
-    command.args([what, "--release", "--target", host]);
-    if host.contains("linux") {
-        command.env("RUSTFLAGS", FLAGS);
+    command.args([what, "--release", "--target", target]);
+    let mut flags = Vec::new();
+    if target.contains("linux") {
+        flags.push(FLAGS.to_owned());
     }
+    if target.contains("musl") {
+        // Part of the compiler, as the libraries are: no other tools, also for another processor.
+        flags.push("-C linker=rust-lld".to_owned());
+        // Where the sources lie is nobody's business, and would make other bytes.
+        flags.push(format!("--remap-path-prefix={}=/ralph", run::root()));
+        flags.push(format!("--remap-path-prefix={}=/cargo", cargo_home()));
+    }
+    command.env("RUSTFLAGS", flags.join(" "));
     command
+}
+
+/// Where cargo keeps the sources of packages.
+pub(crate) fn cargo_home() -> Utf8PathBuf {
+    let home = std::env::var("HOME").unwrap_or_default();
+    std::env::var("CARGO_HOME").map_or_else(|_| Utf8PathBuf::from(home).join(".cargo"), Into::into)
 }
 
 fn host() -> Result<String> {

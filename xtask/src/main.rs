@@ -18,6 +18,7 @@ mod install;
 mod nightly;
 mod pages;
 mod plugin;
+mod release;
 mod run;
 #[cfg(test)]
 mod tidy;
@@ -63,7 +64,7 @@ enum Task {
         #[arg(long, default_value_t = 20_260_101)]
         seed: u64,
     },
-    /// What takes too long for every change: fault campaigns at full length, fuzzing, benchmark.
+    /// What takes too long for every change: fault campaigns at full length, fuzzing, benchmark, a release.
     Nightly {
         /// Where the randomness begins; the same seed gives the same faults.
         #[arg(long, default_value_t = 20_260_101)]
@@ -73,6 +74,8 @@ enum Task {
     Pages(pages::Pages),
     /// The plugin for the client with the release binaries inside, in target/plugin.
     Plugin(plugin::Plugin),
+    /// Everything that people download, in target/packages.
+    Release(release::Release),
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
     /// Breaks our own programs on purpose, and checks that nothing is lost.
@@ -96,6 +99,7 @@ fn main() -> anyhow::Result<()> {
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Pages(arguments) => pages::run(&arguments),
         Task::Plugin(arguments) => plugin::run(&arguments),
+        Task::Release(arguments) => release::run(&arguments),
         Task::Nightly { seed } => nightly::run(seed),
         Task::FuzzGuard { cases, seed } => fuzz::for_guard(cases, seed),
         Task::Verdicts => verdicts::run(),

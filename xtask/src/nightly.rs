@@ -1,5 +1,5 @@
 //! What takes too long for every change: the fault campaigns at full length, fuzzing, the whole
-//! benchmark, and the pages as a site.
+//! benchmark, the pages as a site, and a release that is built twice.
 
 use anyhow::{Result, ensure};
 
@@ -42,6 +42,7 @@ pub(crate) fn run(seed: u64) -> Result<()> {
     task(&["fuzz-guard", "--cases", COMMANDS, "--seed", &seed]);
     task(&["book"]);
     task(&["bench", "--dense", "--binaries", "target/dist"]);
+    task(&["release", "--twice", "--try"]);
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
 }

@@ -9,6 +9,7 @@
 //! | [`listing`] | how are many files named in one line? |
 //! | [`secrets`] | how is a text kept without the keys in it? |
 //! | [`state`] | what is on disk, and how is it written so that nothing tears? |
+//! | [`texts`] | how may people write a list? |
 
 pub mod env;
 pub mod fault;
@@ -18,3 +19,4 @@ pub mod listing;
 pub mod secrets;
 pub mod state;
 pub mod supervised;
+pub mod texts;

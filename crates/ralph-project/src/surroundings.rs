@@ -76,6 +76,7 @@ impl Surroundings<'_> {
             home: self.env.home().unwrap_or_default(),
             own_files: self.own_files(texts),
             session: self.session.map(Id::to_string).unwrap_or_default(),
+            in_loop: self.env.run().is_some(),
             ..Facts::default()
         }
     }

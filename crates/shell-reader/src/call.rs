@@ -109,6 +109,7 @@ impl Walker<'_> {
             span: call.span.clone(),
             directory: self.state.directory.as_deref().cloned(),
             inline: None,
+            input: None,
         });
         Some(self.commands.len() - 1)
     }
@@ -169,7 +170,8 @@ impl Walker<'_> {
             || templates::follow(self, name, call, context)
             || tasks::follow(self, name, call, context)
             || interpreters::follow(self, name, call, context)
-            || wrappers::follow(self, name, call, context);
+            || wrappers::follow(self, name, call, context)
+            || interpreters::database(self, name, call, context);
     }
 
     /// Follows a text in a process of its own: what it assigns stays there.

@@ -41,6 +41,21 @@ fn edits_are_held_to_the_copy_and_the_refusal_names_the_right_path() {
 }
 
 #[test]
+fn an_agent_that_nobody_watches_does_not_deploy() {
+    let run = Run::new("");
+    let reason = run.agent().bash_denied("terraform apply").unwrap();
+    assert!(reason.contains("forbidden by rule deploy"), "{reason}");
+    assert!(run.agent().bash_denied("docker push x/y").unwrap().contains("rule publish-image"));
+    for command in ["terraform apply", "docker push x/y", "dropdb app"] {
+        assert_eq!(run.person().bash_denied(command), None, "{command}");
+    }
+    assert!(run.person().bash_denied("npm publish").unwrap().contains("rule publish"));
+    let strict = Run::new("[guard]\nstrict = true\nenable = [\"deploy\"]\n");
+    assert!(strict.person().bash_denied("terraform apply").is_some());
+    assert!(strict.person().bash_denied("echo 'drop table a' | psql").is_some());
+}
+
+#[test]
 fn commands_do_not_change_the_project() {
     let run = Run::new("");
     let (agent, project, copy) = (run.agent(), run.project.root(), run.copy.root());

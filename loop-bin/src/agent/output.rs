@@ -49,15 +49,26 @@ pub(super) fn follow(
 
 /// What was seen of an agent that printed into this log, from there on.
 pub(crate) fn seen_in_log(path: &Utf8Path, from: u64) -> io::Result<Seen> {
+    let mut seen = Seen::default();
+    each_line_of_log(path, from, |line| seen.line(line))?;
+    Ok(seen)
+}
+
+/// Gives each line of a log to `take`, from there on.
+pub(crate) fn each_line_of_log(
+    path: &Utf8Path,
+    from: u64,
+    mut take: impl FnMut(&[u8]),
+) -> io::Result<()> {
     let mut log = state::open_regular(path)?;
     log.seek(SeekFrom::Start(from))?;
-    let (mut seen, mut lines, mut part) = (Seen::default(), Lines::default(), vec![0; 64 * 1024]);
+    let (mut lines, mut part) = (Lines::default(), vec![0; 64 * 1024]);
     loop {
         let count = log.read(&mut part)?;
         let bytes = if count == 0 { b"\n" } else { part.get(..count).unwrap_or_default() };
-        lines.feed(bytes, |line| seen.line(line));
+        lines.feed(bytes, &mut take);
         if count == 0 {
-            return Ok(seen);
+            return Ok(());
         }
     }
 }

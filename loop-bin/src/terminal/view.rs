@@ -75,6 +75,8 @@ enum Place {
     Live { bar: ProgressBar, title: RefCell<String>, has_title: bool },
     /// Nothing but the journal's lines, which the journal echoes.
     Json,
+    /// What should be seen to and, once the run has ended, how.
+    Quiet { has_ended: Cell<bool> },
     /// What a worker has to say, for the run's process to show.
     Relayed { last: RefCell<(String, Option<Instant>)> },
 }
@@ -124,6 +126,8 @@ impl View {
         let term = env.get("TERM").unwrap_or_else(|| "dumb".to_owned());
         let place = if settings.json_events {
             Place::Json
+        } else if settings.quiet {
+            Place::Quiet { has_ended: Cell::new(false) }
         } else if !io::stdout().is_terminal() || term == "dumb" {
             Place::Plain { last: RefCell::default() }
         } else {
@@ -162,6 +166,11 @@ impl View {
         match &self.place {
             Place::Live { bar, .. } if !bar.is_finished() => bar.println(line),
             Place::Plain { .. } | Place::Live { .. } => say(line),
+            Place::Quiet { has_ended } => {
+                if has_ended.get() || matches!(tone, Tone::Warning | Tone::Bad) {
+                    say(line);
+                }
+            }
             Place::Json | Place::Relayed { .. } => {}
         }
     }
@@ -283,6 +292,9 @@ impl View {
     pub(crate) fn close(&self) {
         if let Some(file) = &self.file {
             let _ = state::remove_if_there(file);
+        }
+        if let Place::Quiet { has_ended } = &self.place {
+            has_ended.set(true);
         }
         let Place::Live { bar, title, .. } = &self.place else { return };
         bar.finish_and_clear();

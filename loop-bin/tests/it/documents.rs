@@ -6,13 +6,14 @@ use test_support::{fixtures, program};
 
 use crate::stage::{LOOP, Stage};
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 23] = [
     "init",
     "install",
     "uninstall",
     "doctor",
     "stories",
     "status",
+    "logs",
     "report",
     "stop",
     "tell",
@@ -26,6 +27,8 @@ const COMMANDS: [&str; 20] = [
     "verified",
     "request-merge",
     "mcp",
+    "completions",
+    "man",
     "demo",
 ];
 

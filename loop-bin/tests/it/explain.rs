@@ -58,6 +58,17 @@ fn the_projects_own_rules_speak() {
 }
 
 #[test]
+fn rules_that_speak_only_in_a_run_or_on_request_are_named() {
+    let scratch = Scratch::new();
+    let out = explain(&scratch, &["terraform apply"]);
+    assert!(out.contains("in a run  denied by deploy"), "{out}");
+    assert!(out.contains("no rule applies"), "{out}");
+    let out = explain(&scratch, &["psql -c 'drop table a'"]);
+    assert!(out.contains("database is off"), "{out}");
+    assert!(explain(&scratch, &["npm publish"]).contains("denied by publish"));
+}
+
+#[test]
 fn an_edit_is_explained() {
     let scratch = Scratch::new();
     scratch.file(".ralph/config.toml", "[scope]\npaths = [\"src/**\"]\n");

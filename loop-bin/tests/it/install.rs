@@ -103,7 +103,7 @@ fn settings_of_a_team_find_the_hooks_in_path_or_say_how_to_get_them() {
         })
     };
     for hook in HOOKS {
-        let says = format!("#!/bin/sh\necho from {hook}\n");
+        let says = format!("#!/bin/sh\necho from {hook} $RALPH_GUARD_STRICT\n");
         machine.scratch.script(&format!("unpacked/{hook}"), &says);
     }
     let how = "run `cargo xtask dist` in its sources";
@@ -125,6 +125,7 @@ fn settings_of_a_team_find_the_hooks_in_path_or_say_how_to_get_them() {
         assert_eq!(answer["decision"], "block");
         assert!(answer["reason"].as_str().unwrap().contains(how) && there.starts_with("from "));
     }
+    assert_eq!(answers("PreToolUse")[1], "from ralph-pre-tool true\n");
     machine.run(&["uninstall"]).ended(0);
     assert!(!machine.project.join(".claude").exists());
 }

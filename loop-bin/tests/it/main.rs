@@ -20,6 +20,7 @@ mod crash_points;
 mod doctor;
 mod documents;
 mod explain;
+mod finds_the_way;
 mod git_hooks;
 mod goes_on_after_a_kill;
 mod in_place;

@@ -31,7 +31,7 @@ fn a_plan_may_be_named_without_a_flag() {
     stage.repo.commit_all("another plan");
     stage.run(&["OTHER.md", "--dry-run"]).ended(0).says("plan OTHER.md: 1 open");
     stage.run(&["OTHER.md"]).ended(0).says("A-1 done");
-    stage.run(&["statsu"]).ended(2).says("neither a subcommand nor a plan file");
+    stage.run(&["statsu"]).ended(2).says("did you mean `ralph-loop status`?");
 }
 
 #[test]

@@ -7,6 +7,28 @@ use super::settings::Settings;
 use super::words::{has_option, operands};
 use shell_reader::{Command, Reach, Word};
 
+/// Options that may stand before the words that say what to do, and take a value.
+const TAKES_VALUE: &[(&str, &str)] = &[
+    (
+        "npm pnpm yarn bun lerna",
+        "-w --workspace --prefix --registry --tag -C --dir --filter -F --cwd --otp --access \
+         --from --include --exclude -j --jobs --scope",
+    ),
+    ("cargo", "--manifest-path --config -C -Z -p --package --registry --index --color"),
+    ("kubectl oc", "-n --namespace --context --cluster --kubeconfig --user -s --server --as"),
+    ("helm", "-n --namespace --kube-context --kubeconfig"),
+    (
+        "docker podman nerdctl docker-compose podman-compose",
+        "-H --host -c --context --config -l --log-level -f --file -p --project-name --profile \
+         --env-file --project-directory",
+    ),
+    ("aws", "--profile --region --endpoint-url --output --query --color --ca-bundle"),
+    ("gcloud", "--project --account --configuration --format --verbosity --region --zone"),
+    ("az", "--subscription --output -o --query"),
+    ("pulumi", "-s --stack -C --cwd"),
+    ("redis-cli valkey-cli", "-h -p -a -u -n -s -r -i --user --pass"),
+];
+
 /// One command that would run, with all that a rule may ask about it.
 pub(super) struct Act<'a> {
     pub(super) command: &'a Command,
@@ -35,16 +57,33 @@ impl<'a> Act<'a> {
         operands(&self.command.args, "")
     }
 
+    /// The program that is asked for and its arguments; `python -m twine upload` asks for `twine`.
+    pub(super) fn asked(&self) -> (&'a str, &'a [Word]) {
+        let args = self.command.args.as_slice();
+        let within = match args {
+            _ if !self.name.starts_with('p') => None,
+            [option, module, rest @ ..] if option.text() == "-m" => Some((module, rest)),
+            [script, rest @ ..] => Some((script, rest)),
+            [] => None,
+        };
+        let is_launcher = || self.name == "php" || self.name.starts_with("python");
+        let within = within.filter(|_| is_launcher());
+        within
+            .map_or((self.name, args), |(word, rest)| (word.base_name().unwrap_or_default(), rest))
+    }
+
     /// The words by which programs with subcommands say what to do.
     pub(super) fn leading_words(&self) -> Vec<&'a str> {
-        match &self.git {
-            Some(git) => std::iter::once(git.name()).chain(git.operands()).collect(),
-            // Forges' tools are told the repository on the way.
-            None => {
-                let words = operands(&self.command.args, "-R --repo --cwd -C");
-                words.into_iter().map(Word::text).collect()
-            }
+        if let Some(git) = &self.git {
+            return std::iter::once(git.name()).chain(git.operands()).collect();
         }
+        let (program, args) = self.asked();
+        let row = TAKES_VALUE.iter().find(|(names, _)| names.split(' ').any(|one| one == program));
+        // Forges' tools are told the repository on the way.
+        let takers = row.map_or("-R --repo --cwd -C", |(_, options)| options);
+        let words = operands(args, takers).into_iter().map(Word::text);
+        // `cargo +nightly publish`
+        words.filter(|word| !word.starts_with('+')).collect()
     }
 
     /// Whether one of the options is given: `-f` also in a cluster, `--force` also shortened.

@@ -65,7 +65,7 @@ fn is_given_everything(commands: &[&Command], at: usize, facts: &Facts) -> bool 
 }
 
 fn denial(act: &Act, text: &str) -> Option<Denial> {
-    let mut rules = RULES.iter().filter(|rule| act.settings.in_force(rule.name));
+    let mut rules = RULES.iter().filter(|rule| rule.applies(act.facts, act.settings));
     let built_in = rules.find_map(|rule| Some((rule.name, rule.reason, (rule.instead)(act)?)));
     let (name, reason, instead) = built_in.or_else(|| {
         let rule = user::forbidding(act)?;

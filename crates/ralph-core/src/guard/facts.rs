@@ -28,6 +28,8 @@ pub struct Facts {
     pub own_files: Vec<Utf8PathBuf>,
     /// The client's session.
     pub session: String,
+    /// Whether a loop started the agent, so that nobody watches it.
+    pub in_loop: bool,
 }
 
 impl Facts {

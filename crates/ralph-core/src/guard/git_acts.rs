@@ -3,12 +3,8 @@
 
 use super::act::Act;
 use super::git::GitCall;
+use super::table::{Row, listed};
 use shell_reader::UNKNOWN;
-
-/// A forbidden call: the programs (`git` stands for all ways to call it); the words that come first,
-/// options left out, such as `stash drop|clear`; options of which one must be given, if any are
-/// named; options with which it is harmless; the switch that must be on, if any; what to do instead.
-type Row = [&'static str; 6];
 
 const PUBLISH: &str =
     "commit your work and leave publishing to the user: `ralph-loop request-merge --summary \"…\"`";
@@ -157,35 +153,6 @@ pub(super) fn instead_of_rewrite(act: &Act) -> Option<String> {
         };
         is_one.then(|| instead.to_owned())
     })
-}
-
-/// What the first row that fits says.
-fn listed(rows: &[Row], act: &Act) -> Option<String> {
-    let program = if act.git.is_some() { "git" } else { act.name };
-    // As bytes, because every command comes by here.
-    let is_one = |own: &[u8]| own == program.as_bytes() || own == act.name.as_bytes();
-    let fits = |[own, ..]: &&Row| own.as_bytes().split(|byte| *byte == b'|').any(is_one);
-    let mut rows = rows.iter().filter(fits).peekable();
-    rows.peek()?;
-    let words = act.leading_words();
-    let has = |options: &str| match &act.git {
-        Some(git) => git.has(options),
-        None => act.has(options),
-    };
-    let row = rows.find(|[_, wanted, with, without, switch, _]| {
-        let mut given = words.iter();
-        let mut wanted = wanted.split_whitespace();
-        wanted.all(|any| given.next().is_some_and(|word| any.split('|').any(|one| one == *word)))
-            && (with.is_empty() || has(with))
-            && !has(without)
-            && (switch.is_empty() || act.switch(switch))
-    });
-    let [.., instead] = row?;
-    let asks_for_help = match &act.git {
-        Some(git) => git.asks_for_help(),
-        None => act.args().any(|arg| arg == "--help" || arg == "-h"),
-    };
-    (!asks_for_help).then(|| (*instead).to_owned())
 }
 
 /// `gh api -X PUT repos/o/r/pulls/1/merge`, the same with `curl`, and `mergePullRequest`.

@@ -17,7 +17,8 @@
 //! | --- | --- |
 //! | `facts.rs`, `settings.rs`, `mistake.rs` | what the guard is told and answers; what users set; what is wrong with that |
 //! | `check.rs`, `rules.rs`, `act.rs` | the question; the rules; one command as they see it |
-//! | `git.rs`, `git_acts.rs` | a call of git; what git and the tools of forges must not do |
+//! | `git.rs`, `git_acts.rs`, `table.rs` | a call of git; what git and the tools of forges must not do; forbidden calls as rows |
+//! | `publish.rs`, `deploy.rs`, `database.rs` | what leaves the machine, changes running systems, deletes data |
 //! | `files.rs`, `protected.rs`, `copy.rs` | deleting and writing; whose file it is; the project and its copy |
 //! | `system.rs`, `user.rs` | what endangers the machine; the user's own rules |
 //! | `edit.rs` | edits instead of commands |
@@ -27,6 +28,8 @@
 mod act;
 mod check;
 mod copy;
+mod database;
+mod deploy;
 mod edit;
 mod facts;
 mod files;
@@ -37,10 +40,12 @@ mod mistake;
 mod paths;
 mod plain;
 mod protected;
+mod publish;
 mod reads;
 mod rules;
 mod settings;
 mod system;
+mod table;
 mod user;
 mod words;
 mod writes;

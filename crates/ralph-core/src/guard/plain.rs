@@ -6,9 +6,33 @@
 use std::collections::BTreeSet;
 
 /// Programs that the rules speak about; the others are not worth a second look.
-const PROGRAMS: [&str; 16] = [
-    "git", "gh", "glab", "hub", "hg", "jj", "rm", "find", "mv", "dd", "sudo", "env", "bash", "sh",
-    "eval", "xargs",
+const PROGRAMS: [&str; 26] = [
+    "git",
+    "gh",
+    "glab",
+    "hub",
+    "hg",
+    "jj",
+    "rm",
+    "find",
+    "mv",
+    "dd",
+    "sudo",
+    "env",
+    "bash",
+    "sh",
+    "eval",
+    "xargs",
+    "npm",
+    "pnpm",
+    "yarn",
+    "cargo",
+    "twine",
+    "gem",
+    "docker",
+    "kubectl",
+    "helm",
+    "terraform",
 ];
 /// Words of the shell that may stand before a command.
 const KEYWORDS: [&str; 8] = ["then", "do", "else", "if", "while", "until", "!", "elif"];

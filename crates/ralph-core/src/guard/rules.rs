@@ -4,7 +4,9 @@
 //! forbidden, put a row here and a line into `docs/guard.md`; a test asks for both.
 
 use super::act::Act;
-use super::{copy, files, git_acts, system};
+use super::facts::Facts;
+use super::settings::Settings;
+use super::{copy, database, deploy, files, git_acts, publish, system};
 
 /// One named prohibition.
 pub struct Rule {
@@ -12,8 +14,41 @@ pub struct Rule {
     pub name: &'static str,
     /// Why it exists; goes into the answer.
     pub reason: &'static str,
+    /// When it applies, if the settings say nothing.
+    pub(super) applies: Applies,
     /// What to do instead of this command; none if it is fine.
     pub(super) instead: fn(&Act) -> Option<String>,
+}
+
+/// When a rule applies about which the settings say nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Applies {
+    /// In every session.
+    Always,
+    /// In sessions that a loop started, which nobody watches.
+    InLoop,
+    /// Where the settings ask for `strict`.
+    WhenStrict,
+}
+
+impl Rule {
+    /// Its default, as the documentation says it.
+    pub fn default_words(&self) -> &'static str {
+        match self.applies {
+            Applies::Always => "on",
+            Applies::InLoop => "on under the loop",
+            Applies::WhenStrict => "on if strict",
+        }
+    }
+
+    /// Whether it applies at this place under these settings.
+    pub fn applies(&self, facts: &Facts, settings: &Settings) -> bool {
+        settings.decided(self.name).unwrap_or(match self.applies {
+            Applies::Always => true,
+            Applies::InLoop => facts.in_loop,
+            Applies::WhenStrict => settings.strict,
+        })
+    }
 }
 
 const fn rule(
@@ -21,12 +56,12 @@ const fn rule(
     reason: &'static str,
     instead: fn(&Act) -> Option<String>,
 ) -> Rule {
-    Rule { name, reason, instead }
+    Rule { name, reason, applies: Applies::Always, instead }
 }
 
 /// The rules that come with the product.
 pub const RULES: &[Rule] = &[
-    rule("git-push", "an unattended agent must not publish anything", git_acts::instead_of_push),
+    rule("git-push", "what is pushed is out of the user's hands", git_acts::instead_of_push),
     rule("git-merge", "merging is the user's decision", git_acts::instead_of_merge),
     rule(
         "git-discard",
@@ -60,6 +95,32 @@ pub const RULES: &[Rule] = &[
         "it runs text from elsewhere that nobody has read",
         system::instead_of_running_unread,
     ),
+    rule(
+        "publish",
+        "what others can download cannot be taken back",
+        publish::instead_of_publishing,
+    ),
+    // Somebody at the keyboard who builds images also pushes them, many times a day.
+    Rule {
+        applies: Applies::InLoop,
+        ..rule(
+            "publish-image",
+            "what others can download cannot be taken back",
+            publish::instead_of_pushing_images,
+        )
+    },
+    Rule {
+        applies: Applies::InLoop,
+        ..rule(
+            "deploy",
+            "it changes running systems, which no rollback restores",
+            deploy::instead_of_deploying,
+        )
+    },
+    Rule {
+        applies: Applies::WhenStrict,
+        ..rule("database", "it deletes data that no commit holds", database::instead_of_deleting)
+    },
 ];
 
 #[cfg(test)]
@@ -69,7 +130,7 @@ mod tests {
     #[test]
     fn what_to_do_instead_fits_the_act() {
         let (root, cwd) = ("/w/app".into(), "/w/app".into());
-        let facts = Facts { root, cwd, ..Facts::default() };
+        let facts = Facts { root, cwd, in_loop: true, ..Facts::default() };
         for (command, instead) in [
             ("git push", "leave publishing to the user"),
             ("svn commit -m x", "leave the change uncommitted"),
@@ -96,6 +157,10 @@ mod tests {
             ("rm .claude/settings.json", "ask the user to change settings"),
             ("rm .git/config", "git's own commands"),
             ("git config core.hooksPath x", "leave git's hooks in force"),
+            ("npm publish", "a registry on this machine"),
+            ("docker push x/y", "a registry on this machine"),
+            ("terraform apply", "`plan`"),
+            ("kubectl apply -f x", "`--context kind-…`"),
         ] {
             let denial = check(command, &facts, &Settings::default()).unwrap();
             assert!(denial.instead.contains(instead), "{command}: {}", denial.instead);

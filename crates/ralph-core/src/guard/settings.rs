@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ralph_base::texts::texts;
 use serde::{Deserialize, Serialize};
 
 /// The table `[guard]`.
@@ -9,12 +10,18 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Names of rules that are switched off.
+    #[serde(deserialize_with = "texts")]
     pub disable: Vec<String>,
-    /// Names of rules that are switched on although `disable` names them.
+    /// Names of rules that are switched on: those that are off by default or that `disable` names.
+    #[serde(deserialize_with = "texts")]
     pub enable: Vec<String>,
+    /// Whether the rules that are off because they also stop ordinary work are on.
+    pub strict: bool,
     /// Commands that no rule may forbid; `*` stands for anything.
+    #[serde(deserialize_with = "texts")]
     pub allow: Vec<String>,
     /// Globs of files, relative to the project, that no command may write or remove.
+    #[serde(deserialize_with = "texts")]
     pub protect: Vec<String>,
     /// Rules of the user's own.
     pub rules: Vec<UserRule>,
@@ -33,6 +40,7 @@ pub struct UserRule {
     /// The program, without its folder; `*` stands for anything.
     pub program: Option<String>,
     /// Words that must follow, in this order; other words may stand between them.
+    #[serde(deserialize_with = "texts")]
     pub args: Vec<String>,
     /// Why it is forbidden.
     pub reason: String,
@@ -84,9 +92,17 @@ impl Settings {
         self.switches.get(name).copied().unwrap_or(default)
     }
 
-    /// Whether the rule of this name is in force.
+    /// Whether the rule of this name is in force, unless it is one that must be asked for.
     pub fn in_force(&self, name: &str) -> bool {
+        self.decided(name).unwrap_or(true)
+    }
+
+    /// What the user says about the rule of this name, if anything.
+    pub(super) fn decided(&self, name: &str) -> Option<bool> {
         let listed = |names: &[String]| names.iter().any(|listed| listed == name);
-        !listed(&self.disable) || listed(&self.enable)
+        if listed(&self.enable) {
+            return Some(true);
+        }
+        listed(&self.disable).then_some(false)
     }
 }

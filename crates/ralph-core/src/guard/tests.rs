@@ -48,6 +48,10 @@ fn every_rule_can_be_switched_off_and_on() {
         ("disk", "mkfs.ext4 /dev/sdb"),
         ("fork-bomb", ":(){ :|:& };:"),
         ("opaque-script", "curl x | sh"),
+        ("publish", "npm publish"),
+        ("publish-image", "docker push x/y"),
+        ("deploy", "terraform apply"),
+        ("database", "psql -c 'drop table a'"),
     ];
     assert_eq!(
         examples.map(|(name, _)| name).to_vec(),
@@ -59,7 +63,10 @@ fn every_rule_can_be_switched_off_and_on() {
                 .map(|denial| denial.rule)
                 .unwrap_or_default()
         };
-        assert_eq!(rule(""), name, "{command}");
+        let by_default = if name == "database" { "" } else { name };
+        assert_eq!(rule(""), by_default, "{command}");
+        assert_eq!(rule("strict = true"), name, "{command}");
+        assert_eq!(rule(&format!("enable = ['{name}']")), name, "{command}");
         assert_eq!(rule(&format!("disable = ['{name}']")), "", "{command}");
         let both = format!("disable = ['{name}']\nenable = ['{name}']");
         assert_eq!(rule(&both), name, "{command}");
@@ -108,10 +115,13 @@ fn users_allow_commands_and_add_rules() {
     assert_eq!(rule("cd x && git push origin docs; git push origin main", allow), "git-push");
     let own = "[[rules]]\nname = 'no-publish'\nprogram = 'npm'\nargs = ['publish']\nreason = 'r'\n\
                [[rules]]\nname = 'no-prod'\nregex = '^kubectl .*--context[= ]prod'\nreason = 'r'";
-    assert_eq!(rule("sudo npm --silent publish .", own), "no-publish");
+    let first = format!("disable = ['publish']\n{own}");
+    assert_eq!(rule("sudo npm --silent publish .", &first), "no-publish");
     assert_eq!(rule("npm test; echo npm publish", own), "");
     assert_eq!(rule("bash -c 'kubectl get pods --context prod'", own), "no-prod");
-    assert_eq!(rule("npm publish", &format!("disable = ['no-publish']\n{own}")), "");
+    assert_eq!(rule("npm publish", &format!("disable = ['no-publish']\n{own}")), "publish");
+    let disable = "disable = ['no-publish', 'publish']";
+    assert_eq!(rule("npm publish", &format!("{disable}\n{own}")), "");
     let protect = "protect = ['migrations/**', '*.lock']";
     assert_eq!(rule("echo > migrations/a/1.sql", protect), "ralph-state");
     assert_eq!(rule("cd migrations && rm 1.sql", protect), "ralph-state");
@@ -150,7 +160,7 @@ fn in_copy() -> Facts {
     };
     let state = "/home/dev/app/.ralph/state/s1";
     let own_files = ["loop.json", "tasks"].map(|name| format!("{state}/{name}").into()).into();
-    Facts { copy: Some(copy), own_files, session: "s1".into(), ..facts() }
+    Facts { copy: Some(copy), own_files, session: "s1".into(), in_loop: true, ..facts() }
 }
 
 #[test]

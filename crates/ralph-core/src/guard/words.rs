@@ -5,7 +5,11 @@ use shell_reader::Word;
 /// Whether one of `options` is among `args`: short ones also in a cluster, long ones shortened.
 pub(super) fn has_option<'w>(args: impl Iterator<Item = &'w str>, options: &str) -> bool {
     args.take_while(|arg| *arg != "--").any(|arg| {
-        let name = arg.split('=').next().unwrap_or(arg);
+        let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
+        // `--dry-run=none`: an option that is switched off is not given.
+        if matches!(value, "none" | "false") {
+            return false;
+        }
         options.split_whitespace().any(|option| match option.strip_prefix("--") {
             Some(_) => name == option || (name.len() > 2 && option.starts_with(name)),
             None => is_cluster(arg) && flags(arg).contains(option.trim_start_matches('-')),

@@ -36,6 +36,7 @@ pub enum Format {
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Names of sections whose stories do not keep the loop going; case and hyphens do not matter.
+    #[serde(deserialize_with = "ralph_base::texts::texts")]
     pub optional_sections: Vec<String>,
 }
 

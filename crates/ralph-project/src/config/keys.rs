@@ -67,6 +67,7 @@ pub const KEYS: &[Key] = &[
     key("loop.fail_if_incomplete", Kind::Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete", "Exit with code 7 instead of 0 if stories remain."),
     key("loop.dry_run", Kind::Switch, "RALPH_DRY_RUN", "dry-run", "Show what would be done, without writing anything or running the agent."),
     key("loop.json_events", Kind::Switch, "RALPH_JSON", "json", "Print events as JSON, one per line, instead of the normal output."),
+    key("loop.quiet", Kind::Switch, "RALPH_QUIET", "quiet", "Print only warnings during a run, and how it ended."),
     key("loop.color", Kind::Choice, "RALPH_COLOR", "color", "When to use colours: `auto` (on a terminal, unless NO_COLOR is set), `always` or `never`."),
     key("loop.inhibit", Kind::Switch, "RALPH_INHIBIT", "inhibit", "Keep the machine awake during a run, with `systemd-inhibit` or `caffeinate` where there is one; `--no-inhibit` does not."),
     key("agent.command", Kind::Text, "RALPH_AGENT", "agent", "Command that runs the agent; it receives the prompt on standard input."),
@@ -92,6 +93,7 @@ pub const KEYS: &[Key] = &[
     key("limits.story_max_duration", Kind::Seconds, "RALPH_STORY_MAX_DURATION", "story-max-duration", "Maximum total time for all attempts at one story; 0 means no limit."),
     key("guard.disable", Kind::List, "RALPH_GUARD_DISABLE", "", "Names of guard rules to turn off; see docs/guard.md."),
     key("guard.enable", Kind::List, "RALPH_GUARD_ENABLE", "", "Names of guard rules to turn on that are off by default."),
+    key("guard.strict", Kind::Switch, "RALPH_GUARD_STRICT", "", "Turn on the guard rules that are off unless strict, as `install --strict` does."),
     key("guard.allow", Kind::List, "RALPH_GUARD_ALLOW", "", "Commands that no guard rule denies; `*` matches anything."),
     key("guard.protect", Kind::List, "RALPH_GUARD_PROTECT", "", "Globs of files that the agent must not edit or overwrite."),
     key("guard.rules", Kind::Table, "", "", "Your own rules: `name`, `regex` or `program` with `args`, `reason`, `instead`."),
@@ -138,5 +140,10 @@ impl Key {
     /// The key of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The words that it may be set to: its help names them all, and no others, in backticks.
+    pub fn choices(&self) -> Vec<&'static str> {
+        self.help.split('`').skip(1).step_by(2).collect()
     }
 }

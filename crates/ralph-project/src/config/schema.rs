@@ -43,20 +43,15 @@ fn kind(key: &Key, default: &Value) -> Map<String, Value> {
         Kind::Seconds => json!({"type": ["integer", "string"], "minimum": least}),
         Kind::Switch => json!({"type": "boolean"}),
         Kind::Text => json!({"type": "string"}),
-        Kind::List => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::List => json!({"type": ["array", "string"], "items": {"type": "string"}}),
         Kind::Choice if default.is_number() => json!({"anyOf": [
-            {"type": "integer", "minimum": least}, {"enum": choices(key)},
+            {"type": "integer", "minimum": least}, {"enum": key.choices()},
         ]}),
-        Kind::Choice => json!({"enum": choices(key)}),
+        Kind::Choice => json!({"enum": key.choices()}),
         Kind::Table if default.is_array() => json!({"type": "array", "items": {"type": "object"}}),
         Kind::Table => json!({"type": "object"}),
     };
     kind.as_object().cloned().unwrap_or_default()
-}
-
-/// The words that a key may be set to: its help names them all, and no others, in backticks.
-fn choices(key: &Key) -> Vec<&'static str> {
-    key.help.split('`').skip(1).step_by(2).collect()
 }
 
 #[cfg(test)]
@@ -75,7 +70,7 @@ mod tests {
     fn every_choice_is_taken_and_the_default_is_one() {
         let default_of = Config::default().values();
         for key in KEYS.iter().filter(|key| key.kind == Kind::Choice) {
-            let words = choices(key);
+            let words = key.choices();
             assert!(!words.is_empty() && words.iter().all(|word| takes(key, word)), "{words:?}");
             assert!(!takes(key, "nonsense"), "{}", key.name);
             let default = default_of(key).unwrap();

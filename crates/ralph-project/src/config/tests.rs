@@ -51,6 +51,28 @@ fn newlines_separate_commands_that_hold_commas() {
 }
 
 #[test]
+fn a_text_is_a_list_of_one_for_every_list() {
+    let mut lists = KEYS.iter().filter(|key| key.kind == Kind::List).peekable();
+    assert!(lists.peek().is_some());
+    for key in lists {
+        let (table, name) = key.name.split_once('.').unwrap();
+        let given =
+            if key.name == "guard.disable" || key.name == "guard.enable" { "disk" } else { "a, b" };
+        let config = load(&format!("[{table}]\n{name} = '{given}'\n"), &[], &[]).unwrap();
+        assert_eq!(config.values()(key), Some(vec![given.to_owned()].into()), "{}", key.name);
+    }
+    let stories = load("[scope.stories]\nUS-1 = 'src/**'\n", &[], &[]).unwrap().scope.stories;
+    assert_eq!(stories["US-1"], ["src/**"]);
+    let error = load("[verify]\ncommands = 3\n", &[], &[]).unwrap_err();
+    assert!(
+        error.ends_with(
+            "`commands`: invalid type: integer `3`, expected a string or a list of strings"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
 fn unknown_keys_name_line_and_nearest_key() {
     check_error(
         "[limits]\n\natempts_per_story = 3\n",

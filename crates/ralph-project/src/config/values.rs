@@ -14,6 +14,7 @@ use super::presentation::{ColorChoice, Notify};
 use super::seconds::Seconds;
 use super::stories_per_session::StoriesPerSession;
 use super::verification::{Review, Tests, Verify};
+use ralph_base::texts::{texts, texts_by_name};
 use ralph_core::{guard, plan};
 
 /// All settings.
@@ -56,6 +57,7 @@ pub struct LoopSettings {
     pub fail_if_incomplete: bool,
     pub dry_run: bool,
     pub json_events: bool,
+    pub quiet: bool,
     pub color: ColorChoice,
     pub inhibit: bool,
 }
@@ -75,6 +77,7 @@ impl Default for LoopSettings {
             fail_if_incomplete: false,
             dry_run: false,
             json_events: false,
+            quiet: false,
             color: ColorChoice::Auto,
             inhibit: true,
         }
@@ -189,7 +192,9 @@ impl Default for Limits {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scope {
+    #[serde(deserialize_with = "texts")]
     pub paths: Vec<String>,
+    #[serde(deserialize_with = "texts_by_name")]
     pub stories: BTreeMap<String, Vec<String>>,
 }
 
@@ -201,6 +206,7 @@ pub struct Stop {
     pub max_idle_blocks: u64,
     pub verify: bool,
     pub review: bool,
+    #[serde(deserialize_with = "texts")]
     pub subagents: Vec<String>,
 }
 
@@ -295,6 +301,7 @@ pub enum FailBehavior {
 pub struct WorkspaceSettings {
     pub in_place: bool,
     pub folder: String,
+    #[serde(deserialize_with = "texts")]
     pub setup: Vec<String>,
     pub setup_timeout: Seconds,
     pub include_limit_mb: u64,

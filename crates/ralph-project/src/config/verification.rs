@@ -5,11 +5,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::seconds::Seconds;
+use ralph_base::texts::texts;
 
 /// The table `[verify]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Verify {
+    #[serde(deserialize_with = "texts")]
     pub commands: Vec<String>,
     pub timeout: Seconds,
     pub baseline: Baseline,
@@ -59,7 +61,9 @@ pub enum Prove {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tests {
+    #[serde(deserialize_with = "texts")]
     pub commands: Vec<String>,
+    #[serde(deserialize_with = "texts")]
     pub files: Vec<String>,
     pub weakened: Weakened,
 }

@@ -47,8 +47,11 @@ pub const NOT_IN_PATH: &str = "The hooks of Ralph are not in PATH: run `cargo xt
 /// The event at which that is said, by clients that know it: once a session.
 const TOLD_AT: &str = "SessionStart";
 
+/// The event at which the guard speaks.
+const GUARDED_AT: &str = "PreToolUse";
+
 /// Events at which a strict registration refuses where the hook is missing.
-const REFUSED_AT: [&str; 2] = ["UserPromptSubmit", "PreToolUse"];
+const REFUSED_AT: [&str; 2] = ["UserPromptSubmit", GUARDED_AT];
 
 /// An event that the client does not know, so that its hook is not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,9 +90,11 @@ pub(super) struct Entry {
 
 impl Registrations {
     /// For this client, with the hooks in `folder` as a shell would write it. `strict` makes the
-    /// client block when the guard itself fails.
+    /// guard strict, and the client block when the guard itself fails.
     pub fn of(client: ClientVersion, folder: &str, strict: bool) -> Self {
-        Self::with(client, strict, |_, hook| format!("{folder}/{hook}"))
+        Self::with(client, strict, |event, hook| {
+            format!("{}{folder}/{hook}", made_strict(strict, event))
+        })
     }
 
     /// For this client, with the hooks wherever they are in PATH. Where they are missing, that is
@@ -100,7 +105,8 @@ impl Registrations {
             let refusal =
                 format!(r#"{{ echo '{{"decision":"block","reason":"{NOT_IN_PATH}"}}'; exit 0; }}"#);
             let otherwise = if refuses { &refusal } else { "exit 0" };
-            format!("{}{otherwise}; exec {hook}", unless_found(hook))
+            let strictly = made_strict(strict, event);
+            format!("{}{otherwise}; {strictly}exec {hook}", unless_found(hook))
         });
         if registrations.events().contains(&TOLD_AT) {
             let [hook, ..] = HOOK_NAMES;
@@ -121,7 +127,7 @@ impl Registrations {
                 kind: "command",
                 command: command(event, hook),
                 timeout,
-                on_failure: (strict && event == "PreToolUse").then_some("block"),
+                on_failure: (strict && event == GUARDED_AT).then_some("block"),
             };
             (event, Group { matcher, hooks: [entry] })
         };
@@ -156,6 +162,11 @@ impl Registrations {
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
+}
+
+/// What makes the hook that follows in a command strict.
+fn made_strict(strict: bool, event: &str) -> &'static str {
+    if strict && event == GUARDED_AT { "export RALPH_GUARD_STRICT=true; " } else { "" }
 }
 
 /// How a command begins whose hook is looked up in PATH; what follows is done where it is missing.
@@ -252,8 +263,10 @@ mod tests {
             .groups
             .iter()
             .filter(|(_, group)| group.hooks[0].on_failure.is_some())
-            .map(|(event, _)| *event)
+            .map(|(_, group)| group.hooks[0].command.as_str())
             .collect();
-        assert_eq!(strict, ["PreToolUse"]);
+        assert_eq!(strict, ["export RALPH_GUARD_STRICT=true; hooks/ralph-pre-tool"]);
+        let all = registrations.groups.iter().map(|(_, group)| &group.hooks[0].command);
+        assert_eq!(all.filter(|command| command.contains("STRICT")).count(), 1);
     }
 }
