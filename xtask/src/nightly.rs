@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use crate::dist;
 
 /// Campaigns and how many rounds each has.
-const CAMPAIGNS: [(&str, &str); 8] = [
+const CAMPAIGNS: [(&str, &str); 9] = [
     ("kill", "300"),
     ("person", "500"),
     ("person-undisturbed", "200"),
@@ -15,6 +15,7 @@ const CAMPAIGNS: [(&str, &str); 8] = [
     ("hostile", "300"),
     ("agents", "66"),
     ("clock", "60"),
+    ("workers", "200"),
 ];
 
 /// Programs that are linked statically do not look at a clock that we set.

@@ -17,6 +17,7 @@ mod stage;
 mod state_files;
 mod tally;
 mod users_work;
+mod workers;
 
 use std::time::{Duration, Instant};
 
@@ -70,9 +71,11 @@ enum Campaign {
     Agents,
     /// The wall clock is set forward and back; needs libfaketime.
     Clock,
+    /// Several workers, killed one by one or together, and started again.
+    Workers,
 }
 
-const ALL: [Campaign; 8] = [
+const ALL: [Campaign; 9] = [
     Campaign::Kill,
     Campaign::Person,
     Campaign::PersonUndisturbed,
@@ -81,6 +84,7 @@ const ALL: [Campaign; 8] = [
     Campaign::Hostile,
     Campaign::Agents,
     Campaign::Clock,
+    Campaign::Workers,
 ];
 
 /// Runs the campaigns.
@@ -133,6 +137,7 @@ impl Campaign {
             Self::Hostile => ("hostile", hostile::run),
             Self::Agents => ("agents", agents::run),
             Self::Clock => ("clock", clock_jumps::run),
+            Self::Workers => ("workers", workers::run),
         };
         let mut tally = Tally::new(name, bounds);
         campaign(binaries, &mut dice, &mut tally)?;

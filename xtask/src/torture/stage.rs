@@ -197,6 +197,24 @@ impl Stage {
         self.processes().into_iter().filter(run).for_each(|pid| signal("KILL", pid));
     }
 
+    /// What works under this number: the worker, which is marked by `true`, and its agent.
+    pub(super) fn of_worker(&self, number: usize) -> Vec<(u32, bool)> {
+        let record = self.path(&format!(".git/ralph/workers/{number}/run.json"));
+        let record = fs_err::read(record).unwrap_or_default();
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap_or_default();
+        let worker = record.get("pid").and_then(serde_json::Value::as_u64);
+        let mark = format!("RALPH_WORKER={number}");
+        let agent = |pid: &u32| {
+            let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|each| each == mark.as_bytes())
+        };
+        // Numbers are used again: only what is ours is meant.
+        let ours = self.processes().into_iter();
+        ours.map(|pid| (pid, Some(u64::from(pid)) == worker))
+            .filter(|(pid, is_worker)| *is_worker || agent(pid))
+            .collect()
+    }
+
     fn home(&self) -> Utf8PathBuf {
         self.repo.scratch().path("home")
     }
