@@ -163,19 +163,19 @@ fn named(files: &[String]) -> Option<String> {
     (!files.is_empty()).then(|| format!("{} ({names})", files.len()))
 }
 
-/// Whether the newest entry of a progress file is this one, written no earlier than `since`: a time
+/// Whether a progress file has this entry, written no earlier than `since`: a time
 /// as entries have it.
 pub fn progress_has(bytes: &[u8], entry: &ProgressEntry, since: &str) -> bool {
     let text = String::from_utf8_lossy(bytes);
-    let Some(newest) = text.rfind("\n## Iteration ").and_then(|at| text.get(at + 1..)) else {
-        return false;
-    };
-    let mut lines = newest.lines();
-    let heading = format!("## Iteration {} - {}", entry.iteration, entry.story);
+    let heading = format!("{} - {}", entry.iteration, entry.story);
     let status = format!("- Status: {}", entry.status.word());
-    lines.next() == Some(heading.as_str())
-        && lines.clone().any(|line| line == status)
-        && lines.any(|line| line.strip_prefix("- Time: ").is_some_and(|at| at >= since))
+    // Other workers may have written since.
+    text.split("\n## Iteration ").skip(1).any(|section| {
+        let mut lines = section.lines();
+        lines.next() == Some(heading.as_str())
+            && lines.clone().any(|line| line == status)
+            && lines.any(|line| line.strip_prefix("- Time: ").is_some_and(|at| at >= since))
+    })
 }
 
 /// A progress file for the prompt, all of it unless that is longer than `limit` bytes. Then what is

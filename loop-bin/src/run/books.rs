@@ -16,7 +16,7 @@ use ralph_core::git::GitError;
 use ralph_core::plan::{self, Options, Plan, agents_plan};
 use ralph_project::attempt::LESSONS_TITLE;
 use ralph_project::config::Config;
-use ralph_project::progress::{ProgressEntry, agents_lines};
+use ralph_project::progress::ProgressEntry;
 use ralph_project::project::Project;
 
 use super::start::progress_path;
@@ -53,6 +53,11 @@ impl Appended {
         let text = fs_err::read(&self.pending).ok().filter(|text| !text.is_empty())?;
         Some(Change::Append { title: self.title, text })
     }
+}
+
+/// Whether a text has another one in it: at its end, or before what other workers have added.
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    String::from_utf8_lossy(text).contains(&*String::from_utf8_lossy(part))
 }
 
 /// Plan, progress and lessons of a run.
@@ -269,7 +274,7 @@ impl Books {
             let (before, path) = (self.committed(tip, &file.path), self.below_top(&file.path));
             // What a commit holds already does not wait any more, though a crash may have left it.
             let is_there = matches!((&before, &change), (Some(before), Change::Append { text, .. })
-                if before.ends_with(text));
+                if contains(before, text));
             if let (Some(path), false, true) =
                 (path, is_there, self.goes_by_commits(tip, &file.path)?)
             {
@@ -376,13 +381,12 @@ impl Books {
         Ok(state::edit_users(&self.plan, |text| Some(change.apply(text?)))?)
     }
 
-    /// What the agent wrote into its file of the progress: its new lines go to the end, patterns with
-    /// their heading.
-    pub(crate) fn take_progress(&self, given: &[u8], left: &[u8]) -> io::Result<()> {
-        let new = agents_lines(given, left);
-        if new.is_empty() {
-            return Ok(());
+    /// What the agent wrote into its file of the progress goes to the end.
+    pub(crate) fn take_progress(&self, run_dir: &RunDir) -> io::Result<()> {
+        let new = fs_err::read(run_dir.progress_added()).unwrap_or_default();
+        if !new.is_empty() {
+            self.append_progress(&[b"\n".as_slice(), &new].concat())?;
         }
-        self.append_progress(&[b"\n".as_slice(), &new].concat())
+        state::remove_if_there(run_dir.progress_added())
     }
 }

@@ -89,6 +89,11 @@ impl RunDir {
         self.root.join("progress-given")
     }
 
+    /// What the agent of the attempt added to it.
+    pub fn progress_added(&self) -> Utf8PathBuf {
+        self.root.join("progress-added")
+    }
+
     /// Entries of the progress that no commit holds yet.
     pub fn progress_pending(&self) -> Utf8PathBuf {
         self.root.join("progress-pending")

@@ -217,6 +217,7 @@ impl Run {
         state::remove_if_there(state.claim())?;
         Attempt::clear(&self.context.run_dir)?;
         state::remove_if_there(self.context.run_dir.plan_given())?;
+        state::remove_if_there(self.context.run_dir.progress_added())?;
         fault::point("attempt.forgotten");
         self.attempt = None;
         Ok(())

@@ -4,13 +4,14 @@
 //! checked as it is: where the target moved meanwhile, the work is laid over its new tip and checked
 //! again.
 
+use camino::Utf8PathBuf;
 use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::plan::State;
 use ralph_project::attempt::clear_failure;
 use ralph_project::checks::{Check, one_line};
-use ralph_project::progress::{ProgressEntry, ProgressStatus};
+use ralph_project::progress::{ProgressEntry, ProgressStatus, agents_lines};
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::begin::start_of;
@@ -44,6 +45,7 @@ impl Run {
             Some(agents) => agents,
             None => self.read_agents_plan(&attempt)?,
         };
+        self.keep_agents_progress()?;
         let staged = self.stage_work(&attempt)?;
         if let Some(why) = self.left_history(&attempt) {
             return Err(WorkEnd::failed(why).into());
@@ -59,6 +61,18 @@ impl Run {
         self.set_phase(Phase::Checking)?;
         let changes = PlanChanges { marks: self.marks(&attempt.story), added: vec![agents] };
         self.land_staged(staged, &changes)
+    }
+
+    /// What the agent wrote into its file of the progress: its new lines, patterns with their heading.
+    /// Before anything is laid over another commit, whose progress has the lines of others.
+    fn keep_agents_progress(&self) -> Result<(), Failure> {
+        let run_dir = &self.context.run_dir;
+        let Some(left) = self.workspace.left(&self.books.progress) else { return Ok(()) };
+        let read = |path: Utf8PathBuf| fs_err::read(path).unwrap_or_default();
+        let new = agents_lines(&read(run_dir.progress_given()), &left);
+        let added = [read(run_dir.progress_added()), new].concat();
+        state::replace_unsynced(&run_dir.progress_added(), &added)?;
+        Ok(state::replace_unsynced(&run_dir.progress_given(), &left)?)
     }
 
     /// What the agent did, as a tree. Commits of its own are part of it.
@@ -198,6 +212,8 @@ impl Run {
             self.end_session("the attempt starts over")?;
         }
         let staged = laid?;
+        let progress = self.workspace.left(&self.books.progress).unwrap_or_default();
+        state::replace_unsynced(&self.context.run_dir.progress_given(), &progress)?;
         let moved = Attempt { base: tip, target: branch, ..attempt };
         self.put_under_way(&moved)?;
         self.attempt = Some(moved);
@@ -308,10 +324,7 @@ impl Run {
         self.workspace.source.git().run(&["update-ref", &name, commit])?;
         self.books.clear_pending(Some(commit))?;
         self.books.mark_on_disk(Some(commit), changes)?;
-        let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
-        if let Some(left) = self.workspace.left(&self.books.progress) {
-            self.books.take_progress(&given, &left)?;
-        }
+        self.books.take_progress(&self.context.run_dir)?;
         self.workspace.settle_index()?;
         if !self.books.has_entry(Some(commit), entry, &attempt.began) {
             self.record.counters.unchecked += u64::from(entry.is_unchecked);

@@ -78,6 +78,8 @@ impl Run {
             }
         }
         self.attempt.clone_from(&found.attempt);
+        // Until it is settled, no other worker takes it.
+        self.record.story = found.attempt.as_ref().map(|attempt| attempt.story.clone());
         for step in steps {
             log::info!("recovery: {step:?}");
             match step {
