@@ -50,7 +50,7 @@ pub(crate) fn run() -> Result<()> {
     dist::run_task(&["fuzz-guard", "--cases", FUZZED])?;
     // Not the person beside a run: what happens in the same instant is left to chance, so that belongs
     // to the long campaigns.
-    for campaign in ["kill", "workers", "disk", "concurrency", "hostile", "agents"] {
+    for campaign in ["kill", "disk", "concurrency", "hostile", "agents"] {
         let bounds = ["--rounds", ROUNDS, "--seconds", SECONDS, "--binaries", "target/dist"];
         dist::run_task(&[&["torture", campaign][..], &bounds].concat())?;
     }

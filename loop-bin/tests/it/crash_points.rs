@@ -8,7 +8,7 @@ use crate::stage::{PLAN, Ran, Stage};
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
 /// Fails its first story once, and works otherwise.
-const AGENT: &str = "cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story); \
+const AGENT: &str = "cat >/dev/null; story=$(cat $RALPH_STORY_FILE); \
                      echo done >$story.txt; mkdir \"$AGENT_NOTES/failed\" 2>/dev/null && exit 1; true";
 
 /// Points of which a run of the loop comes to some, here or in place; the others are the hooks'.
@@ -17,8 +17,17 @@ fn points() -> impl Iterator<Item = &'static str> {
 }
 
 /// Those to which it comes but once.
-const ONCE: [&str; 5] =
-    ["discard.kept", "discard.logged", "lock.taken", "loop.finishing", "loop.taken-over"];
+const ONCE: [&str; 6] = [
+    "discard.kept",
+    "discard.logged",
+    "lock.taken",
+    "loop.finishing",
+    "loop.taken-over",
+    WITH_WORKERS,
+];
+
+/// One to which only a run with several workers comes.
+const WITH_WORKERS: &str = "workers.started";
 
 fn killed_at(stage: &Stage, fault: &str, args: &[&str]) -> bool {
     let mut command = stage.command(&[&["--agent", AGENT], args].concat());
@@ -47,7 +56,8 @@ fn try_points(share: usize) {
         stage.repo.commit_all("the plan");
         stage.repo.write("mine.txt", "mine\n");
         stage.repo.write("a.txt", "mine\n");
-        assert!(killed_at(&stage, &fault, &[]), "a run comes to {fault}");
+        let args: &[&str] = if point == WITH_WORKERS { &["--workers", "2"] } else { &[] };
+        assert!(killed_at(&stage, &fault, args), "a run comes to {fault}");
         stage.run(&["--agent", AGENT]).ended(0);
         is_whole(&stage, point);
         assert_eq!(stage.repo.git(["status", "--porcelain"]), " M a.txt\n?? mine.txt\n", "{point}");

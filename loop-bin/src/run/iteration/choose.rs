@@ -39,8 +39,8 @@ impl Run {
         let choosing = self.lock_for_choosing()?;
         let (plan, tip) = self.see_plan()?;
         let story = match self.next_story(&plan)? {
-            Choice::Story(story) => story,
-            other => return Ok(other),
+            Ok(story) => story,
+            Err(instead) => return Ok(instead),
         };
         log::info!("chosen: {story}");
         let done = self.record.counters.attempts_at(&story);
@@ -84,26 +84,25 @@ impl Run {
         Ok((plan, tip))
     }
 
-    /// The next story, or why there is none.
-    fn next_story(&mut self, plan: &Plan) -> Result<Choice, Failure> {
+    /// The next story of this plan, or what is to be done instead.
+    fn next_story(&mut self, plan: &Plan) -> Result<Result<String, Choice>, Failure> {
         let passed_over = self.passed_over();
         let next = plan.next_story(&passed_over);
         if next == Next::Complete {
-            return self.leave_plan(None);
+            return self.leave_plan(None).map(Err);
         }
         let is_stuck = matches!(next, Next::Stuck { .. });
         if let (Next::Stuck { waiting, blocked }, true) = (&next, self.others.taken.is_empty()) {
-            return self.leave_plan(Some(stuck(waiting, blocked)));
+            return self.leave_plan(Some(stuck(waiting, blocked))).map(Err);
         }
         if self.is_stop_requested()? {
-            return Ok(Choice::Finish(Finish::Stopped));
+            return Ok(Err(Choice::Finish(Finish::Stopped)));
         }
         // What others end may be what the rest waits for.
         if is_stuck || self.others.pause.is_some() {
-            return Ok(Choice::Wait);
+            return Ok(Err(Choice::Wait));
         }
-        let story = self.preferred(plan, &passed_over);
-        Ok(story.map_or(Choice::Wait, Choice::Story))
+        Ok(self.preferred(plan, &passed_over).ok_or(Choice::Wait))
     }
 
     /// Whether `ralph-loop stop` asked this run to end before its next story.

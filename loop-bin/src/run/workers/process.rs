@@ -1,7 +1,8 @@
 //! The process of a worker, as the run's process sees it.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -32,12 +33,17 @@ pub(super) struct Process {
     prefix: String,
 }
 
+/// This very program: where the system can tell, also after its file was replaced by a newer one.
+fn own_program() -> io::Result<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
+}
+
 impl Process {
     /// Starts it in a process group of its own: Ctrl-C in a terminal reaches us, and we pass it on.
     #[expect(clippy::disallowed_methods, reason = "this is the door for starting a worker")]
     pub(super) fn start(context: &Context, part: Part) -> Result<Self, Failure> {
-        let program = std::env::current_exe()?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(own_program()?);
         command.arg("worker").env(RUN_MARK, &part.run).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;

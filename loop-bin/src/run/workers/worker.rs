@@ -16,6 +16,7 @@ use ralph_project::config::Scope;
 use super::part::Part;
 use crate::agent::Descendants;
 use crate::exit::Failure;
+use crate::landing;
 use crate::run::decide::{Finish, NotLanded, WorkEnd};
 use crate::run::record::Pause;
 use crate::run::{Run, RunRecord, start};
@@ -107,6 +108,11 @@ impl Run {
             match Lock::take_within(&path, "landing a story", PULSE) {
                 Ok(lock) => {
                     self.landing = Some(lock);
+                    let source = &self.workspace.source;
+                    if landing::is_interrupted(source) {
+                        // A worker died while its work landed, and is not back yet.
+                        landing::finish_interrupted(source)?;
+                    }
                     return Ok(true);
                 }
                 Err(LockError::Held(_)) => {}
