@@ -8,6 +8,7 @@ mod hooks;
 mod instructions;
 mod loop_time;
 mod output;
+mod peak;
 mod recorded;
 mod report;
 mod rivals;

@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use camino::Utf8PathBuf;
-use nix::sys::ptrace;
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::Pid;
+
+use super::peak;
 
 /// What a pipe takes without a reader.
 const PIPE: usize = 64 * 1024;
@@ -75,28 +74,14 @@ impl Program {
         Ok(reader)
     }
 
-    /// The most memory that it ever had resident, in KiB. The kernel stops it for us just before it
-    /// ends; what a parent learns otherwise includes the parent's own memory.
+    /// The most memory that it ever had resident, in KiB.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
         let mut command = self.command()?;
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let pid = Pid::from_raw(i32::try_from(child.id())?);
-        ptrace::seize(pid, ptrace::Options::PTRACE_O_TRACEEXIT).context("could not watch it")?;
+        let watched = peak::Watched::new(&child)?;
         feed(&mut child, &self.input);
-        loop {
-            match waitpid(pid, None)? {
-                WaitStatus::PtraceEvent(_, _, event) if event == libc_exit_event() => {
-                    let peak = high_water_mark(pid)?;
-                    ptrace::cont(pid, None)?;
-                    waitpid(pid, None)?;
-                    return Ok(peak);
-                }
-                WaitStatus::Stopped(_, signal) => ptrace::cont(pid, signal)?,
-                WaitStatus::PtraceEvent(..) => ptrace::cont(pid, None)?,
-                other => bail!("it ended before it could be looked at: {other:?}"),
-            }
-        }
+        watched.peak_at_end()
     }
 }
 
@@ -105,18 +90,6 @@ fn feed(child: &mut Child, input: &[u8]) {
     if let Some(mut stdin) = child.stdin.take() {
         let _ = stdin.write_all(input);
     }
-}
-
-/// The number by which the kernel announces that a process is about to end.
-fn libc_exit_event() -> i32 {
-    ptrace::Event::PTRACE_EVENT_EXIT as i32
-}
-
-fn high_water_mark(pid: Pid) -> Result<u64> {
-    let status = fs_err::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    Ok(number.context("the kernel does not tell a peak of memory")?.parse()?)
 }
 
 fn text(pipe: &mut PipeReader) -> io::Result<String> {
