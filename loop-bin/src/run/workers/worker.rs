@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ralph_base::env::Env;
 use ralph_base::state::{self, Lock, LockError};
@@ -24,8 +24,11 @@ use crate::run::{Run, RunRecord, start};
 /// How often a worker looks whether there is something for it.
 const PULSE: Duration = Duration::from_millis(100);
 
+/// How long it does not look at the plan meanwhile: a person may have added a story.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
 /// What the other workers of a run are about.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Others {
     /// The stories that they have, and which worker has each.
     pub(crate) taken: BTreeMap<String, String>,
@@ -151,8 +154,16 @@ impl Run {
             None => "waiting for other stories".to_owned(),
         };
         self.context.view.doing(&doing);
-        std::thread::sleep(PULSE);
-        Ok(self.context.interrupts.signal().map(Finish::Manual))
+        // The plan is read again when one of them has ended its story, or now and then.
+        let (before, until) = (self.others.clone(), Instant::now() + LONGEST_WAIT);
+        while self.others == before && Instant::now() < until {
+            if let Some(signal) = self.context.interrupts.signal() {
+                return Ok(Some(Finish::Manual(signal)));
+            }
+            std::thread::sleep(PULSE);
+            self.look_at_others()?;
+        }
+        Ok(None)
     }
 
     /// The end of a worker: the run's process tells of it.
