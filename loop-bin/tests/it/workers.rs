@@ -148,7 +148,7 @@ fn a_worker_that_dies_is_started_again_and_harms_nobody() {
 #[test]
 fn a_run_that_is_killed_is_continued_with_as_many_workers_as_wanted() {
     let stage = Stage::new("works", &plan(5));
-    let act = "echo $$ >>\"$AGENT_NOTES/begun\"; echo half >\"$story-half.txt\"; sleep 60";
+    let act = "echo half >\"$story-half.txt\"; echo $$ >>\"$AGENT_NOTES/begun\"; sleep 60";
     let begun = || stage.note("begun").lines().count() == 3;
     stage.killed_when(&["--workers", "3", "--agent", &agent(act)], "three work", begun);
     // The workers hear that nobody is there any more, and end their agents.
