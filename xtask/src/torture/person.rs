@@ -17,7 +17,7 @@ use test_support::TestRepo;
 
 use self::life::Person;
 use super::dice::Dice;
-use super::stage::{Ran, Stage};
+use super::stage::{PATIENT, Ran, Stage};
 use super::tally::Tally;
 
 /// The stories of the plan; the agent fails at two of them first, and calls one blocked.
@@ -30,16 +30,6 @@ const PLAN: &str = ".ralph/PRD-1/plan.md";
 /// Passes unless something is broken, and leaves a sum of what it has seen.
 const CHECK: &str = "cat made/* mine/* shared.txt 2>/dev/null | cksum >>\"$AGENT_NOTES/checked\"\n\
     ! grep -qs broken made/*\n";
-
-const CONFIG: &str = "\
-[verify]
-commands = [\"sh check.sh\"]
-[limits]
-attempts_per_story = 50
-stalled_after = 50
-[agent]
-grace = 1
-";
 
 /// How a run ends in which a story is blocked.
 const BLOCKED_CODE: i32 = 8;
@@ -90,7 +80,7 @@ fn usual(binaries: &Utf8Path) -> Result<Duration> {
 
 fn project(binaries: &Utf8Path) -> Stage {
     let repo = TestRepo::new();
-    repo.write(".ralph/config.toml", CONFIG);
+    repo.write(".ralph/config.toml", PATIENT);
     repo.write(
         ".ralph/.gitignore",
         "*\n!/.gitignore\n!/config.toml\n!/PRD-*/\n!/PRD-*/*.md\n!/guardrails.md\n",

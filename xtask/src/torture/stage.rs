@@ -12,6 +12,17 @@ use wait_timeout::ChildExt;
 use super::clock::Clock;
 use super::users_work::UsersWork;
 
+/// Settings of a project whose stories may be tried as often as it takes.
+pub(super) const PATIENT: &str = "\
+[verify]
+commands = [\"sh check.sh\"]
+[limits]
+attempts_per_story = 50
+stalled_after = 50
+[agent]
+grace = 1
+";
+
 /// A whole run takes seconds; whoever takes longer than this hangs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 

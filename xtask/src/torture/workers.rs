@@ -16,7 +16,7 @@ use test_support::{TestRepo, signal};
 
 use super::dice::Dice;
 use super::oracle;
-use super::stage::{Ran, Stage};
+use super::stage::{PATIENT, Ran, Stage};
 use super::tally::Tally;
 use super::users_work::UsersWork;
 
@@ -35,16 +35,6 @@ done
 [ ! -e made/US-005.txt ] || [ -e made/US-001.txt ] || exit 1
 [ ! -e counted/US-006.txt ] || [ -e counted/US-002.txt ] || exit 1
 [ \"$(cat count.txt)\" -eq \"$(ls counted 2>/dev/null | wc -l)\" ]
-";
-
-const CONFIG: &str = "\
-[verify]
-commands = [\"sh check.sh\"]
-[limits]
-attempts_per_story = 50
-stalled_after = 50
-[agent]
-grace = 1
 ";
 
 /// A round disturbs so many starts at most, and a start that goes on by itself so often at most.
@@ -114,7 +104,7 @@ fn measure(binaries: &Utf8Path) -> Result<Duration> {
 
 fn project(binaries: &Utf8Path) -> Stage {
     let repo = TestRepo::new();
-    repo.write(".ralph/config.toml", CONFIG);
+    repo.write(".ralph/config.toml", PATIENT);
     repo.write(
         ".ralph/.gitignore",
         "*\n!/.gitignore\n!/config.toml\n!/PRD-*/\n!/PRD-*/*.md\n!/guardrails.md\n",

@@ -46,10 +46,9 @@ pub(crate) fn how_many(
     story_s: Option<f64>,
     checks_s: f64,
 ) -> u64 {
-    let Workers::Auto = wanted else {
-        let Workers::Number(number) = wanted else { return 1 };
+    if let Workers::Number(number) = wanted {
         return number;
-    };
+    }
     let by_memory = memory.map_or(u64::MAX, |free| free / MEMORY_OF_ONE);
     let by_checks = match story_s {
         Some(story) if checks_s > 0.0 => (story / checks_s).ceil() as u64 + 1,
