@@ -11,6 +11,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod finding;
+mod fleet;
 mod forecast;
 mod git_output;
 mod here;

@@ -137,10 +137,14 @@ pub(crate) fn keep(
     Ok(name)
 }
 
-/// The ref of an attempt. Ids are plain enough for a ref but for dots in some places.
+/// The ref of an attempt.
 pub(crate) fn name_of(story: &str, number: u64) -> String {
-    let story = story.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c), "_");
-    format!("{REFS}{story}/{number}")
+    format!("{REFS}{}/{number}", folder_of(story))
+}
+
+/// A story as part of a ref's name. Ids are plain enough but for dots in some places.
+pub(crate) fn folder_of(story: &str) -> String {
+    story.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c), "_")
 }
 
 /// All attempts that are kept, newest first; those at one story, if it is named.

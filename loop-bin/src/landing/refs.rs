@@ -4,6 +4,7 @@ use camino::Utf8Path;
 use ralph_core::git::{Git, GitError};
 
 use crate::exit::Failure;
+use crate::fleet::TARGET;
 use crate::workspace::Source;
 
 const TIPS: &str = "--format=%(refname) %(objectname) %(HEAD)";
@@ -82,9 +83,9 @@ pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError>
     }
 }
 
-/// Whether a commit has come to any branch.
+/// Whether a commit has come to any branch, or to the target of a fleet.
 pub(crate) fn is_on_a_branch(git: &Git, commit: &str) -> bool {
-    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads"];
+    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads", TARGET];
     git.line(&list).is_ok_and(|found| !found.is_empty())
 }
 

@@ -10,6 +10,7 @@ use super::refs::{
 };
 use super::waiting::{Advance, Cause, Waiting};
 use crate::exit::Failure;
+use crate::fleet::{Pushed, Server, TARGET, Update};
 use crate::git_output::text_at;
 use crate::workspace::Source;
 use ralph_core::git::GitError;
@@ -27,6 +28,8 @@ pub(crate) struct Target {
     pub(crate) is_waiting: bool,
     /// Whether several workers land on it, so that another one may be the first whose work has to wait.
     pub(crate) is_shared: bool,
+    /// Where it is, if not in the project's own repository.
+    pub(crate) server: Option<Server>,
     /// What was there when it was found.
     pub(crate) found: Look,
 }
@@ -35,8 +38,31 @@ impl Target {
     /// The branch of this name, or the one that is checked out. A missing one is made by
     /// [`Target::make`].
     pub(crate) fn find(source: &Source, name: &str) -> Result<Self, Failure> {
+        let (git, branch) = (source.git(), Self::branch_name(source, name)?);
+        if let Some(path) = other_work_tree(source, &branch)? {
+            return Err(Failure::because(format!(
+                "{branch} is also checked out in {path}, whose files would not be updated; remove \
+                 that work tree, or specify another branch with --branch"
+            )));
+        }
+        let found = look_at(&git, &branch)?;
+        let mut target = Self::new(source, branch, found);
+        target.is_waiting = target.has_waiting_work(&target.found)?;
+        if let Some(subject) = target.users_commit()? {
+            let (branch, waiting) = (&target.branch, waiting_for(&target.branch));
+            return Err(Failure::because(format!(
+                "{waiting} is reserved for work that cannot land on {branch} yet, but it has a \
+                 commit of yours: {subject}; merge that branch, rename it (`git branch -m \
+                 {waiting} NAME`), or specify another target with --branch"
+            )));
+        }
+        Ok(target)
+    }
+
+    /// The branch that is meant by a name; that which is checked out, if there is none.
+    pub(crate) fn branch_name(source: &Source, name: &str) -> Result<String, Failure> {
         let git = source.git();
-        let branch = match name {
+        Ok(match name {
             "" => checked_out(&git)
                 .and_then(|name| Some(name.strip_prefix("refs/heads/")?.to_owned()))
                 .ok_or_else(|| {
@@ -51,31 +77,29 @@ impl Target {
                 )));
             }
             name => name.to_owned(),
-        };
-        if let Some(path) = other_work_tree(source, &branch)? {
-            return Err(Failure::because(format!(
-                "{branch} is also checked out in {path}, whose files would not be updated; remove \
-                 that work tree, or specify another branch with --branch"
-            )));
-        }
-        let found = look_at(&git, &branch)?;
-        let mut target =
-            Self { source: source.clone(), branch, is_waiting: false, is_shared: false, found };
-        target.is_waiting = target.has_waiting_work(&target.found)?;
-        if let Some(subject) = target.users_commit()? {
-            let (branch, waiting) = (&target.branch, waiting_for(&target.branch));
-            return Err(Failure::because(format!(
-                "{waiting} is reserved for work that cannot land on {branch} yet, but it has a \
-                 commit of yours: {subject}; merge that branch, rename it (`git branch -m \
-                 {waiting} NAME`), or specify another target with --branch"
-            )));
-        }
+        })
+    }
+
+    fn new(source: &Source, branch: String, found: Look) -> Self {
+        let source = source.clone();
+        Self { source, branch, is_waiting: false, is_shared: false, server: None, found }
+    }
+
+    /// The branch of a fleet, as it was last seen on the server. Nothing waits there: the project's own
+    /// checkout is left alone.
+    pub(crate) fn on_server(source: &Source, server: Server) -> Result<Self, Failure> {
+        let mut target = Self::new(source, server.branch.clone(), Look::default());
+        target.server = Some(server);
+        target.found = target.see()?;
         Ok(target)
     }
 
     /// Makes the branch at what is checked out, if it was missing. A branch of ours whose work was
     /// taken is not needed any more.
     pub(crate) fn make(&self) -> Result<(), Failure> {
+        if self.server.is_some() {
+            return Ok(());
+        }
         let git = self.source.git();
         if let ((Some(old), false), false) = (&self.found.work, self.is_waiting) {
             git.run(&["update-ref", "-d", &self.waiting_name(), old])?;
@@ -108,6 +132,9 @@ impl Target {
 
     /// What is on the target and not in the user's files, if anything is.
     pub(crate) fn waiting(&self, look: Look) -> Result<Option<Waiting>, Failure> {
+        if self.server.is_some() {
+            return Ok(None);
+        }
         Waiting::of(&self.source, &self.branch, look)
     }
 
@@ -137,7 +164,10 @@ impl Target {
 
     /// Looks at the branch, and at what waits.
     pub(crate) fn see(&self) -> Result<Look, GitError> {
-        look_at(&self.source.git(), &self.branch)
+        match &self.server {
+            Some(server) => Ok(Look { own: (server.tip()?, false), ..Look::default() }),
+            None => look_at(&self.source.git(), &self.branch),
+        }
     }
 
     /// The commit at its end, if there is one, and whether the project's files are those of the
@@ -187,6 +217,9 @@ impl Target {
         new: &str,
         files: &[LoopFile],
     ) -> Result<Advance, Failure> {
+        if let Some(server) = &self.server {
+            return push(server, old, new);
+        }
         if let Some(path) = other_work_tree(&self.source, &self.branch)? {
             return self.wait(new, Cause::Elsewhere(path));
         }
@@ -226,5 +259,29 @@ impl Target {
         self.source.git().run(&["update-ref", "-m", message, &self.waiting_name(), new])?;
         self.is_waiting = true;
         Ok(Advance::Waits(cause))
+    }
+}
+
+/// Moves the branch on the server from `old` to `new`, if it is still there.
+fn push(server: &Server, old: Option<&str>, new: &str) -> Result<Advance, Failure> {
+    let update = Update {
+        name: format!("refs/heads/{}", server.branch),
+        old: old.map(str::to_owned),
+        new: Some(new.to_owned()),
+    };
+    match server.push(&[update])?.pop() {
+        Some(Pushed::Done) => {
+            server.git().run(&["update-ref", TARGET, new])?;
+            Ok(Advance::Landed)
+        }
+        Some(Pushed::Refused(why)) => {
+            let Server { remote, branch, .. } = server;
+            Err(Failure::because(format!("{remote} does not take commits on {branch}: {why}")))
+        }
+        // It may have arrived, and others may have landed on top of it since.
+        _ => {
+            server.look()?;
+            Ok(if server.has(new)? { Advance::Landed } else { Advance::Moved })
+        }
     }
 }

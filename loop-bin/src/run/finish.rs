@@ -38,8 +38,10 @@ impl Run {
         };
         let ended = self.end_session(goodbye);
         self.tell(ended);
-        let recorded = self.record_progress();
-        self.tell(recorded);
+        if self.member.is_none() {
+            let recorded = self.record_progress();
+            self.tell(recorded);
+        }
         if let (Ok(plan), false) = (self.books.load(&self.target), self.record.planning) {
             self.look_for_changes(&plan);
         }
@@ -62,6 +64,8 @@ impl Run {
         self.record.finish = Some(finish.word().to_owned());
         self.record.reason = finish.reason().map(str::to_owned);
         self.save();
+        let left = self.leave_fleet();
+        self.tell(left);
         self.close(finish, report.as_deref())
     }
 
@@ -112,7 +116,8 @@ impl Run {
             return Ok(());
         }
         for _ in 0..5 {
-            let (tip, is_followed) = self.target.look_again()?;
+            let (tip, is_followed) = self.look_again()?;
+            self.take_left_progress(tip.as_deref())?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
             let changes = PlanChanges { marks: self.blocked_marks(), ..PlanChanges::default() };
             let files = self.books.files_for(is_followed, tip.as_deref(), &changes)?;

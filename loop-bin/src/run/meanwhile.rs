@@ -14,6 +14,11 @@ impl Run {
         let done: Vec<&str> = done.map(|story| story.id.as_str()).collect();
         let counters = &mut self.record.counters;
         let mut ticked = counters.newly_ticked(&done);
+        if self.member.is_some() {
+            // Whoever ticked it, it came to the server with a commit.
+            ticked.clear();
+            counters.ticked.clear();
+        }
         // What another worker has landed, or is about to say so, was checked.
         let landed = counters.rest.as_ref().and_then(|rest| rest.done.clone()).unwrap_or_default();
         ticked.retain(|id| !landed.contains(id) && !self.others.taken.contains_key(id));

@@ -8,6 +8,7 @@
 //! | one iteration, in the order of its files | `iteration/` |
 //! | lifecycle scripts; the end | `scripts.rs`, `finish.rs` |
 //! | several plans in one run; what others do meanwhile | `prds.rs`, `meanwhile.rs` |
+//! | several workers; several machines | `workers/`, `fleet.rs` |
 //! | writing the plan instead of working through it | `planning.rs` |
 
 mod allowance;
@@ -16,6 +17,7 @@ pub(crate) mod books;
 pub(crate) mod context;
 mod decide;
 mod finish;
+mod fleet;
 mod iteration;
 mod meanwhile;
 mod notify;
@@ -39,6 +41,7 @@ use ralph_project::under_way::Attempt;
 use crate::agent::ResumedSession;
 use crate::doctor;
 use crate::exit::Failure;
+use crate::fleet::Member;
 use crate::landing::Target;
 use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Imported, Workspace};
@@ -106,6 +109,8 @@ pub(crate) struct Run {
     is_costless: bool,
     /// How long the checks took before the first story, in seconds.
     checks_s: f64,
+    /// Our part in a fleet.
+    member: Option<Member>,
     /// What the other workers are about.
     others: Others,
     /// Held while our work lands.
@@ -142,6 +147,7 @@ impl Run {
             let end = match self.choose()? {
                 Choice::Finish(finish) => return Ok(finish),
                 Choice::Unlanded => WorkEnd::Well,
+                Choice::Lost => continue,
                 Choice::Wait => match self.wait_for_others()? {
                     Some(finish) => return Ok(finish),
                     None => continue,

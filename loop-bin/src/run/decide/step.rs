@@ -254,6 +254,14 @@ impl Counters {
                     _ => Next::Discard(kept, Then::GoOn),
                 }
             }
+            WorkEnd::Overtaken => {
+                self.iteration = self.iteration.saturating_sub(1);
+                kept(
+                    Outcome::Interrupted,
+                    "another machine has done the story meanwhile",
+                    Then::GoOn,
+                )
+            }
             WorkEnd::Blocked(why) => {
                 let set_aside = Some(why.clone());
                 Next::Discard(Discarding { outcome: Outcome::Blocked, why, set_aside }, Then::GoOn)

@@ -95,6 +95,8 @@ pub(crate) enum WorkEnd {
     Failed(Outcome, String),
     /// It does not fit what others landed meanwhile.
     Conflict(String),
+    /// Another machine has done the story meanwhile.
+    Overtaken,
     /// A person is needed, or the story's own budget is used up.
     Blocked(String),
     /// The service's usage limit; with the time of its reset in Unix seconds, where it was told.

@@ -17,6 +17,8 @@ pub(in crate::run) enum Choice {
     Story(String),
     /// The work of the attempt under way is there and has to be landed.
     Unlanded,
+    /// Another machine was faster; the next look shows what is left.
+    Lost,
     /// Nothing, until another worker has ended its story.
     Wait,
     Finish(Finish),
@@ -58,13 +60,16 @@ impl Run {
             self.end_session("this session reached its number of stories; a new one continues")?;
         }
         let (config, elapsed) = (&self.context.config, self.context.elapsed().as_secs_f64());
-        let counters = &mut self.record.counters;
+        let counters = &self.record.counters;
         if let Some(finish) =
             counters.limit_reached(&config.limits, config.run.max_iterations, elapsed)
         {
             return Ok(Choice::Finish(finish));
         }
-        counters.iteration += 1;
+        if !self.claim(&story)? {
+            return Ok(Choice::Lost);
+        }
+        self.record.counters.iteration += 1;
         self.record.story = Some(story.clone());
         self.save();
         Ok(Choice::Story(story))
@@ -75,7 +80,7 @@ impl Run {
     fn see_plan(&mut self) -> Result<(Plan, Option<String>), Failure> {
         self.look_at_others()?;
         let before = std::mem::take(&mut self.others.taken);
-        let (tip, is_followed) = self.target.look_again()?;
+        let (tip, is_followed) = self.look_again()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         self.look_at_others()?;
         self.others.taken.extend(before);
@@ -102,7 +107,11 @@ impl Run {
         if is_stuck || self.others.pause.is_some() {
             return Ok(Err(Choice::Wait));
         }
-        Ok(self.preferred(plan, &passed_over).ok_or(Choice::Wait))
+        let mut chosen = self.picked(plan, &passed_over);
+        if self.member.is_none() {
+            chosen = self.preferred(plan, &passed_over);
+        }
+        Ok(chosen.ok_or(Choice::Wait))
     }
 
     /// Whether `ralph-loop stop` asked this run to end before its next story.

@@ -113,6 +113,7 @@ impl Run {
         why: &str,
     ) -> Result<(), Failure> {
         let saved_as = self.keep(attempt, staged, outcome, why)?;
+        self.give_attempt(&saved_as)?;
         let (Attempt { story, base, .. }, id) = (attempt, saved_as.trim_start_matches(saved::REFS));
         let shows = format!("view it with `ralph-loop attempts {id}`");
         self.context.view.line(format!("{story}: attempt saved; {shows}"));

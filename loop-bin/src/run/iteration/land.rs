@@ -124,9 +124,10 @@ impl Run {
     fn land_staged(&mut self, staged: Staged, changes: &PlanChanges) -> Result<(), NotLanded> {
         let (mut staged, mut passed, mut is_looked_at) = (staged, None, false);
         for _ in 0..MOST_MOVES {
-            let (tip, is_followed) = self.target.look_again()?;
+            let (tip, is_followed) = self.look_again()?;
             let branch = self.target.current_branch();
             let mut attempt = self.current()?;
+            self.is_still_open(&attempt.story, tip == attempt.base)?;
             if tip != attempt.base || branch != attempt.target {
                 (staged, passed) = (self.move_onto(attempt, tip, branch)?, None);
                 attempt = self.current()?;

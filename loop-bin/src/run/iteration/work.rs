@@ -255,7 +255,7 @@ impl Run {
         let (config, counters) = (&self.context.config, &self.record.counters);
         let story = self.record.story.as_ref().map(|id| counters.spent_on(id)).unwrap_or_default();
         let (elapsed, all) = (self.context.elapsed(), counters.whole().spent);
-        let workers = self.context.part.as_ref().map_or(1, |part| part.workers);
+        let workers = self.sharers();
         Allowance::of(&config.agent, &config.limits, elapsed, story, (all, workers))
     }
 

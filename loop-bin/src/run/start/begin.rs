@@ -13,11 +13,13 @@ use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 
+use super::fleet::join;
 use super::preflight::Preflight;
 use super::recover::find;
 use crate::agent;
 use crate::exit::Failure;
 use crate::finding::Finding;
+use crate::fleet::Member;
 use crate::here;
 use crate::landing::Target;
 use crate::run::books::Books;
@@ -203,7 +205,8 @@ fn start_as(
     if let (Some(before), Some(_)) = (before, &context.part) {
         record.failed_before = before.failed_before;
     }
-    let prepared = Prepared { books, workspace, target, record, landing, lock };
+    let member = join(&context, &mut target, &mut record, &found)?;
+    let prepared = Prepared { books, workspace, target, record, member, landing, lock };
     let mut run = prepared.run(context);
     run.look_at_others()?;
     run.recover(&found)?;
@@ -216,6 +219,7 @@ struct Prepared {
     workspace: Workspace,
     target: Target,
     record: RunRecord,
+    member: Option<Member>,
     landing: Option<Lock>,
     lock: Lock,
 }
@@ -223,7 +227,7 @@ struct Prepared {
 impl Prepared {
     /// A run that has done nothing yet.
     fn run(self, context: Context) -> Run {
-        let Self { books, workspace, target, record, landing, lock } = self;
+        let Self { books, workspace, target, record, member, landing, lock } = self;
         Run {
             record,
             context,
@@ -244,6 +248,7 @@ impl Prepared {
             is_author_known: false,
             is_costless: false,
             checks_s: 0.0,
+            member,
             others: Others::default(),
             landing,
             _lock: lock,

@@ -3,6 +3,7 @@
 
 mod baseline;
 mod begin;
+mod fleet;
 mod outline;
 mod plan_file;
 mod preflight;

@@ -14,6 +14,7 @@ use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 
+use super::fleet::find_target;
 use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
 use super::programs::flaw_in_command;
 use crate::agent::{self, ClientOptions};
@@ -93,7 +94,7 @@ fn preflight_of(env: &Env, project: Project, given: &[Flag]) -> Result<Preflight
         name if name.is_empty() => target_of_unfinished(&run_dir, &workspace.source)?,
         name => name,
     };
-    let target = Target::find(&workspace.source, &branch)?;
+    let target = find_target(env, &config, &workspace.source, &branch)?;
     let books = |path: &Utf8Path| Books::of(path, &project, &config, &workspace.source, &run_dir);
     let plan = match plan {
         // As the run will read it: the work may be on another branch than the user's files.
@@ -230,6 +231,7 @@ impl Preflight {
         let uncommitted = self.look_at_tree(repo)?;
         self.look_for_programs(env, repo, &uncommitted);
         self.look_at_plan()?;
+        self.look_at_fleet();
         // Before a setup could install into the environment that leads back.
         let Config { workspace, verify, .. } = &self.config;
         let commands = [&workspace.setup[..], &verify.commands].concat();

@@ -50,6 +50,11 @@ pub(crate) fn work(env: &Env) -> Result<ExitCode, Failure> {
 impl Run {
     /// Looks at what the others have done and what they have; nothing where there are none.
     pub(in crate::run) fn look_at_others(&mut self) -> Result<(), Failure> {
+        if let Some((sum, others)) = self.others_in_fleet() {
+            self.record.counters.rest = Some(Box::new(sum));
+            self.others = others;
+            return Ok(());
+        }
         let Some(part) = &self.context.part else { return Ok(()) };
         let shared = self.context.run_dir.of_run();
         let mut sum = RunRecord::load(&shared)?.unwrap_or_default().counters;
@@ -154,6 +159,9 @@ impl Run {
             None => "waiting for other stories".to_owned(),
         };
         self.context.view.doing(&doing);
+        if self.member.is_some() {
+            return Ok(self.wait_for_fleet());
+        }
         // The plan is read again when one of them has ended its story, or now and then.
         let (before, until) = (self.others.clone(), Instant::now() + LONGEST_WAIT);
         while self.others == before && Instant::now() < until {

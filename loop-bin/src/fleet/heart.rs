@@ -1,0 +1,87 @@
+//! What tells the other machines that this one is at work: its commit on the server, written anew at
+//! every beat, in a thread of its own, whatever the loop is busy with.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use ralph_base::state::{self, RunDir};
+use ralph_core::git::GitError;
+
+use super::machine::{JOURNAL, MACHINES, Machine, PENDING, VERSION, lines_since};
+use super::rules::BEATS;
+use super::server::{Pushed, Server, Update};
+use crate::run::RunRecord;
+
+/// What a heart beats for.
+#[derive(Debug)]
+pub(super) struct Heart {
+    pub(super) server: Server,
+    pub(super) name: String,
+    pub(super) lease: Duration,
+    /// Where the run writes down how it stands, and what it says until it has.
+    pub(super) run_dir: RunDir,
+    pub(super) journal: Utf8PathBuf,
+    pub(super) first: RunRecord,
+    pub(super) beat: u64,
+    /// What the server has of us.
+    pub(super) last: Option<String>,
+}
+
+impl Heart {
+    /// The next beat, as a change on the server.
+    pub(super) fn next(&mut self) -> Result<Update, GitError> {
+        self.beat += 1;
+        let on_disk = RunRecord::load(&self.run_dir).ok().flatten();
+        let record = on_disk.filter(|record| record.run == self.first.run);
+        let record = record.unwrap_or_else(|| self.first.clone());
+        let journal = lines_since(&self.journal, &record.started_at);
+        let pending = fs_err::read(self.run_dir.progress_pending()).unwrap_or_default();
+        let machine = Machine {
+            version: VERSION,
+            name: self.name.clone(),
+            beat: self.beat,
+            at: state::now(),
+            lease_s: self.lease.as_secs(),
+            record,
+            ..Machine::default()
+        };
+        let files = [(JOURNAL, journal), (PENDING, pending)];
+        let new = self.server.commit(&machine.text(), &files)?;
+        let name = self.server.name(MACHINES, &self.name);
+        Ok(Update { name, old: self.last.clone(), new: Some(new) })
+    }
+
+    /// What became of a beat. Where another machine took us for gone, the next one goes over that.
+    pub(super) fn pushed(&mut self, update: Update, became: &Pushed) {
+        match became {
+            Pushed::Done => self.last = update.new,
+            Pushed::Lost(now) => self.last.clone_from(now),
+            Pushed::Refused(why) => log::warn!("heartbeat: {why}"),
+        }
+    }
+
+    fn beat(&mut self) {
+        let Ok(update) = self.next() else { return };
+        // One that does not get through is followed by another.
+        if let Ok(became) = self.server.impatient().push(std::slice::from_ref(&update)) {
+            became.iter().for_each(|became| self.pushed(update.clone(), became));
+        }
+    }
+}
+
+/// Ours, whoever panicked while it was theirs.
+pub(super) fn lock(heart: &Mutex<Heart>) -> MutexGuard<'_, Heart> {
+    heart.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Beats until nobody is there who could say `end`.
+pub(super) fn keep_beating(heart: Arc<Mutex<Heart>>, end: Receiver<()>) {
+    let pause = lock(&heart).lease / BEATS;
+    std::thread::spawn(move || {
+        while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            lock(&heart).beat();
+        }
+    });
+}

@@ -1,0 +1,283 @@
+//! A machine's part in a fleet: it joins, sees what the others do, claims stories and leaves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use ralph_base::fault;
+use ralph_base::state::RunDir;
+
+use super::heart::{Heart, keep_beating, lock};
+use super::machine::{CLAIMS, Claim, MACHINES, Machine, claims, machines, new_name};
+use super::rules::{BEATS, Claiming, Watch, claiming, pick};
+use super::server::{Pushed, Server, Update};
+use crate::exit::Failure;
+use crate::landing::resolve;
+use crate::run::RunRecord;
+use crate::saved;
+
+/// How much later each machine of a large fleet looks again, while there is nothing for it to do.
+const PAUSE_FOR_EACH: Duration = Duration::from_millis(10);
+
+/// What came of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claimed {
+    Ours,
+    /// Another machine was faster.
+    Lost,
+}
+
+/// A machine's part in a fleet.
+#[derive(Debug)]
+pub(crate) struct Member {
+    server: Server,
+    pub(crate) name: String,
+    lease: Duration,
+    heart: Arc<Mutex<Heart>>,
+    /// Dropped, it ends the heart.
+    _alive: Sender<()>,
+    watch: Watch,
+    looked: Option<Instant>,
+    /// As they were last seen.
+    machines: Vec<Machine>,
+    claims: Vec<Claim>,
+    gone: BTreeSet<String>,
+    /// The claims that are ours: their names and commits.
+    held: BTreeMap<String, String>,
+    turn: u64,
+}
+
+/// With what a machine joins.
+pub(crate) struct Joining {
+    pub(crate) server: Server,
+    pub(crate) lease: Duration,
+    pub(crate) run_dir: RunDir,
+    pub(crate) journal: Utf8PathBuf,
+    /// What it has done so far, if it was in the fleet before.
+    pub(crate) record: RunRecord,
+}
+
+impl Member {
+    /// Joins the fleet. The first machine of a run removes what the last run left, unless one of that is
+    /// still at work or was killed: then its run goes on.
+    pub(crate) fn join(joining: Joining) -> Result<Self, Failure> {
+        let Joining { server, lease, run_dir, journal, record } = joining;
+        let seen = machines(&server)?;
+        let name = record.machine.clone().unwrap_or_else(|| new_name(&record.run));
+        let first = RunRecord { machine: Some(name.clone()), finish: None, ..record };
+        let own = seen.iter().find(|machine| machine.name == name);
+        let (beat, last) = own.map_or((0, None), |own| (own.beat, Some(own.commit.clone())));
+        let heart =
+            Heart { server, name: name.clone(), lease, run_dir, journal, first, beat, last };
+        let mut member = Self {
+            server: heart.server.clone(),
+            name,
+            lease,
+            heart: Arc::new(Mutex::new(heart)),
+            _alive: channel().0,
+            watch: Watch::default(),
+            looked: None,
+            machines: Vec::new(),
+            claims: Vec::new(),
+            gone: BTreeSet::new(),
+            held: BTreeMap::new(),
+            turn: 0,
+        };
+        let is_over = !seen.iter().any(Machine::is_at_work);
+        member.enter(if is_over { &seen } else { &[] })?;
+        let (alive, end) = channel();
+        member._alive = alive;
+        keep_beating(member.heart.clone(), end);
+        Ok(member)
+    }
+
+    /// The first beat, and the end of what was over.
+    fn enter(&mut self, over: &[Machine]) -> Result<(), Failure> {
+        let claims = if over.is_empty() { Vec::new() } else { claims(&self.server)? };
+        loop {
+            let mut heart = lock(&self.heart);
+            let own = heart.next()?;
+            let mut updates = vec![own.clone()];
+            let old = over.iter().filter(|machine| machine.name != self.name);
+            let old = old.map(|machine| (MACHINES, &machine.name, &machine.commit));
+            let old = old.chain(claims.iter().map(|claim| (CLAIMS, &claim.name, &claim.commit)));
+            updates.extend(old.map(|(kind, name, commit)| Update {
+                name: self.server.name(kind, name),
+                old: Some(commit.clone()),
+                new: None,
+            }));
+            let became = self.server.push(&updates)?;
+            let Some(first) = became.first() else { return Ok(()) };
+            heart.pushed(own, first);
+            match first {
+                Pushed::Done => return Ok(()),
+                Pushed::Lost(_) => {}
+                Pushed::Refused(_) if !self.server.takes_only_branches() => {
+                    heart.server = self.server.with_branches_only();
+                    self.server = heart.server.clone();
+                }
+                Pushed::Refused(why) => {
+                    let remote = &self.server.remote;
+                    return Err(Failure::because(format!(
+                        "{remote} takes no refs of a fleet, neither below refs/ralph/ nor as \
+                         branches below ralph-fleet/: {why}"
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Looks at the server.
+    pub(crate) fn look(&mut self) -> Result<(), Failure> {
+        self.server.look()?;
+        fault::point("fleet.looked");
+        let since = self.looked.replace(Instant::now()).map_or(Duration::ZERO, |at| at.elapsed());
+        self.machines = machines(&self.server)?;
+        self.claims = claims(&self.server)?;
+        let us = self.name.clone();
+        let others = self.machines.iter().filter(|machine| machine.name != us);
+        let others = others.filter(|machine| machine.is_at_work());
+        let seen = others.map(|one| (one.name.as_str(), one.commit.as_str(), one.lease()));
+        self.gone = self.watch.look(seen, since);
+        self.say_who_is_gone()
+    }
+
+    /// One machine says so for all: the first by name that is at work.
+    fn say_who_is_gone(&self) -> Result<(), Failure> {
+        let first = self.machines.iter().map(|machine| &machine.name).find(|name| self.sees(name));
+        if first != Some(&self.name) || self.gone.is_empty() {
+            return Ok(());
+        }
+        let gone = self.machines.iter().filter(|machine| self.gone.contains(&machine.name));
+        let updates: Result<Vec<Update>, _> = gone.map(|one| one.gone(&self.server)).collect();
+        self.server.push(&updates?).map(drop)
+    }
+
+    /// Whether a machine is at work, as far as we can see.
+    fn sees(&self, name: &str) -> bool {
+        let found = self.machines.iter().find(|machine| machine.name == name);
+        name == self.name || found.is_some_and(Machine::is_at_work) && !self.gone.contains(name)
+    }
+
+    /// The other machines of this run, those that have ended too.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &Machine> {
+        self.machines.iter().filter(|machine| machine.name != self.name)
+    }
+
+    /// How many machines are at work, this one too.
+    pub(crate) fn at_work(&self) -> usize {
+        1 + self.others().filter(|machine| self.sees(&machine.name)).count()
+    }
+
+    /// The stories that others work on, and which machine has each.
+    pub(crate) fn taken(&self) -> BTreeMap<String, String> {
+        let is_theirs = |claim: &&Claim| claim.machine != self.name && self.sees(&claim.machine);
+        let theirs = self.claims.iter().filter(is_theirs);
+        theirs.map(|claim| (claim.story.clone(), claim.machine.clone())).collect()
+    }
+
+    /// Which of so many stories that are ready is for this machine.
+    pub(crate) fn pick(&mut self, ready: usize) -> usize {
+        self.turn += 1;
+        pick(&self.name, self.turn, ready, self.at_work())
+    }
+
+    /// Claims a story, and gives up what we had claimed before; what this machine has done is told
+    /// with it.
+    pub(crate) fn claim(&mut self, story: &str) -> Result<Claimed, Failure> {
+        let id = saved::folder_of(story);
+        let name = self.server.name(CLAIMS, &id);
+        let known = self.claims.iter().find(|claim| claim.name == id);
+        let known = known.map(|claim| (claim.commit.as_str(), claim.machine.as_str()));
+        let old = match claiming(known, &self.name, |machine| self.sees(machine)) {
+            Claiming::Taken => return Ok(Claimed::Lost),
+            Claiming::Ours => known.map(|(commit, _)| commit.to_owned()),
+            Claiming::Free(old) => old,
+        };
+        let claim =
+            Claim { machine: self.name.clone(), story: story.to_owned(), ..Claim::default() };
+        let new = self.server.commit(&serde_json::to_string(&claim)?, &[])?;
+        let mut updates = vec![Update { name: name.clone(), old, new: Some(new.clone()) }];
+        self.held.remove(&name);
+        updates.extend(self.releases());
+        let mut heart = lock(&self.heart);
+        let beat = heart.next()?;
+        updates.push(beat.clone());
+        fault::point("fleet.claim");
+        let became = self.server.push(&updates)?;
+        fault::point("fleet.claimed");
+        if let Some(last) = became.last() {
+            heart.pushed(beat, last);
+        }
+        self.held.clear();
+        if became.first() != Some(&Pushed::Done) {
+            return Ok(Claimed::Lost);
+        }
+        self.held.insert(name, new);
+        drop(heart);
+        // What landed until our claim was there is known from here on.
+        self.server.look_at_story(story)?;
+        Ok(Claimed::Ours)
+    }
+
+    fn releases(&self) -> Vec<Update> {
+        let one = |(name, commit): (&String, &String)| Update {
+            name: name.clone(),
+            old: Some(commit.clone()),
+            new: None,
+        };
+        self.held.iter().map(one).collect()
+    }
+
+    /// Gives a kept attempt to the server, under the first number that is free there.
+    pub(crate) fn keep_attempt(&self, name: &str) -> Result<(), Failure> {
+        let Some(commit) = resolve(self.server.git(), name)? else { return Ok(()) };
+        let Some((folder, number)) = name.trim_start_matches(saved::REFS).rsplit_once('/') else {
+            return Ok(());
+        };
+        let number: u64 = number.parse().unwrap_or(1);
+        for number in number..number + 100 {
+            let name = self.server.name("attempts", &format!("{folder}/{number}"));
+            let update = Update { name, old: None, new: Some(commit.clone()) };
+            match self.server.push(&[update])?.as_slice() {
+                [Pushed::Lost(Some(_))] => {}
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// How long to wait before the next look, while there is nothing to do.
+    pub(crate) fn pause(&self) -> Duration {
+        let one = (self.lease / BEATS / 6).max(Duration::from_millis(100));
+        one.max(PAUSE_FOR_EACH * u32::try_from(self.machines.len()).unwrap_or(u32::MAX))
+    }
+
+    /// What those that have left, this one too, wrote into the progress and can commit no more.
+    pub(crate) fn left_progress(&self) -> Vec<Vec<u8>> {
+        let has_left = |one: &&Machine| !one.is_at_work() || self.gone.contains(&one.name);
+        let left = self.machines.iter().filter(has_left);
+        left.map(|machine| machine.pending(&self.server)).filter(|text| !text.is_empty()).collect()
+    }
+
+    /// Whether nobody else is at work.
+    pub(crate) fn is_last(&self) -> bool {
+        self.at_work() == 1
+    }
+
+    /// The last beat says how the run ended, and the claims go. The server may be out of reach.
+    pub(crate) fn leave(&mut self) -> Result<(), Failure> {
+        let mut updates = self.releases();
+        let mut heart = lock(&self.heart);
+        let beat = heart.next()?;
+        updates.push(beat.clone());
+        let became = self.server.push(&updates)?;
+        if let Some(last) = became.last() {
+            heart.pushed(beat, last);
+        }
+        self.held.clear();
+        Ok(())
+    }
+}
