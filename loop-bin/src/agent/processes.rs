@@ -5,6 +5,7 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
@@ -25,6 +26,14 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long what outlived another loop has to end by itself.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(3);
+
+/// Held while a thread of ours waits for children of its own, and while descendants are ended.
+static CHILDREN: Mutex<()> = Mutex::new(());
+
+/// Until this is dropped, no descendant is ended: a thread has children that are not the agent's.
+pub(crate) fn hold_children() -> MutexGuard<'static, ()> {
+    CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Makes us the parent of descendants whose own parent has ended.
 pub(crate) fn adopt_orphans() {
@@ -62,6 +71,7 @@ impl Descendants {
 
     /// Ends them: TERM, then KILL after `grace` or as soon as `now` says so.
     pub(crate) fn end(&self, grace: Duration, now: &dyn Fn() -> bool) {
+        let _held = hold_children();
         end(self.leader, &|| self.living(), grace, now);
     }
 

@@ -12,6 +12,7 @@ use ralph_core::git::GitError;
 use super::machine::{JOURNAL, MACHINES, Machine, PENDING, VERSION, lines_since};
 use super::rules::BEATS;
 use super::server::{Pushed, Server, Update};
+use crate::agent::hold_children;
 use crate::run::RunRecord;
 
 /// What a heart beats for.
@@ -63,9 +64,10 @@ impl Heart {
     }
 
     fn beat(&mut self) {
+        let _held = hold_children();
         let Ok(update) = self.next() else { return };
         // One that does not get through is followed by another.
-        if let Ok(became) = self.server.impatient().push(std::slice::from_ref(&update)) {
+        if let Ok(became) = self.server.hurried().push(std::slice::from_ref(&update)) {
             became.iter().for_each(|became| self.pushed(update.clone(), became));
         }
     }

@@ -21,6 +21,9 @@ use crate::saved;
 /// How much later each machine of a large fleet looks again, while there is nothing for it to do.
 const PAUSE_FOR_EACH: Duration = Duration::from_millis(10);
 
+/// The claim of a machine that lands next; no story is called so.
+const TURN: &str = "+landing";
+
 /// What came of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Claimed {
@@ -173,7 +176,9 @@ impl Member {
 
     /// The stories that others work on, and which machine has each.
     pub(crate) fn taken(&self) -> BTreeMap<String, String> {
-        let is_theirs = |claim: &&Claim| claim.machine != self.name && self.sees(&claim.machine);
+        let is_theirs = |claim: &&Claim| {
+            claim.name != TURN && claim.machine != self.name && self.sees(&claim.machine)
+        };
         let theirs = self.claims.iter().filter(is_theirs);
         theirs.map(|claim| (claim.story.clone(), claim.machine.clone())).collect()
     }
@@ -187,20 +192,11 @@ impl Member {
     /// Claims a story, and gives up what we had claimed before; what this machine has done is told
     /// with it.
     pub(crate) fn claim(&mut self, story: &str) -> Result<Claimed, Failure> {
-        let id = saved::folder_of(story);
-        let name = self.server.name(CLAIMS, &id);
-        let known = self.claims.iter().find(|claim| claim.name == id);
-        let known = known.map(|claim| (claim.commit.as_str(), claim.machine.as_str()));
-        let old = match claiming(known, &self.name, |machine| self.sees(machine)) {
-            Claiming::Taken => return Ok(Claimed::Lost),
-            Claiming::Ours => known.map(|(commit, _)| commit.to_owned()),
-            Claiming::Free(old) => old,
+        let Some(claim) = self.claim_of(&saved::folder_of(story), story)? else {
+            return Ok(Claimed::Lost);
         };
-        let claim =
-            Claim { machine: self.name.clone(), story: story.to_owned(), ..Claim::default() };
-        let new = self.server.commit(&serde_json::to_string(&claim)?, &[])?;
-        let mut updates = vec![Update { name: name.clone(), old, new: Some(new.clone()) }];
-        self.held.remove(&name);
+        self.held.remove(&claim.name);
+        let mut updates = vec![claim.clone()];
         updates.extend(self.releases());
         let mut heart = lock(&self.heart);
         let beat = heart.next()?;
@@ -211,15 +207,63 @@ impl Member {
         if let Some(last) = became.last() {
             heart.pushed(beat, last);
         }
+        drop(heart);
         self.held.clear();
-        if became.first() != Some(&Pushed::Done) {
+        if !self.holds(claim, &became) {
             return Ok(Claimed::Lost);
         }
-        self.held.insert(name, new);
-        drop(heart);
         // What landed until our claim was there is known from here on.
         self.server.look_at_story(story)?;
         Ok(Claimed::Ours)
+    }
+
+    /// Our claim, in the place of what is there; none if it is another machine's.
+    fn claim_of(&self, id: &str, story: &str) -> Result<Option<Update>, Failure> {
+        let known = self.claims.iter().find(|claim| claim.name == id);
+        let known = known.map(|claim| (claim.commit.as_str(), claim.machine.as_str()));
+        let old = match claiming(known, &self.name, |machine| self.sees(machine)) {
+            Claiming::Taken => return Ok(None),
+            Claiming::Ours => known.map(|(commit, _)| commit.to_owned()),
+            Claiming::Free(old) => old,
+        };
+        let (machine, story) = (self.name.clone(), story.to_owned());
+        let claim = Claim { machine, story, ..Claim::default() };
+        let new = Some(self.server.commit(&serde_json::to_string(&claim)?, &[])?);
+        Ok(Some(Update { name: self.server.name(CLAIMS, id), old, new }))
+    }
+
+    /// Whether a claim is ours now, which was the first of what was pushed.
+    fn holds(&mut self, claim: Update, became: &[Pushed]) -> bool {
+        let is_ours = became.first() == Some(&Pushed::Done);
+        if let (Some(new), true) = (claim.new, is_ours) {
+            self.held.insert(claim.name, new);
+        }
+        is_ours
+    }
+
+    /// Whether another machine asked that nobody lands before it.
+    pub(crate) fn waits_its_turn(&self) -> bool {
+        let turn = self.claims.iter().find(|claim| claim.name == TURN);
+        turn.is_some_and(|turn| turn.machine != self.name && self.sees(&turn.machine))
+    }
+
+    /// Whether we asked for that.
+    pub(crate) fn has_turn(&self) -> bool {
+        self.held.contains_key(&self.server.name(CLAIMS, TURN))
+    }
+
+    /// Asks that nobody lands before us.
+    pub(crate) fn take_turn(&mut self, story: &str) -> Result<Claimed, Failure> {
+        let Some(claim) = self.claim_of(TURN, story)? else { return Ok(Claimed::Lost) };
+        let became = self.server.push(std::slice::from_ref(&claim))?;
+        Ok(if self.holds(claim, &became) { Claimed::Ours } else { Claimed::Lost })
+    }
+
+    /// Others may land again.
+    pub(crate) fn give_turn(&mut self) -> Result<(), Failure> {
+        let name = self.server.name(CLAIMS, TURN);
+        let Some(old) = self.held.remove(&name) else { return Ok(()) };
+        self.server.push(&[Update { name, old: Some(old), new: None }]).map(drop)
     }
 
     fn releases(&self) -> Vec<Update> {

@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::landing::{commit_tree, is_ancestor, resolve};
 use crate::saved;
 use crate::signals::Interrupts;
-use crate::terminal::printable;
+use crate::terminal::{self, printable};
 
 /// What the server had when it was last looked at.
 const MIRROR: &str = "refs/ralph/fleet/";
@@ -29,8 +29,14 @@ const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// The first and the longest pause between two tries.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(20)];
 
+/// What is over soon is not told.
+const SOON: Duration = Duration::from_secs(3);
+
 /// How long a connection may stand still.
 const STANDSTILL: Duration = Duration::from_secs(60);
+
+/// The same for a heartbeat, which is followed by another.
+const HURRY: Duration = Duration::from_secs(10);
 
 /// How often a ref is tried again that the server refuses without a reason that we know: another push may
 /// have been about to change it.
@@ -90,9 +96,10 @@ impl Server {
         Self { interrupts: interrupts.clone(), patience: PATIENCE, ..self.clone() }
     }
 
-    /// The same, which tries once.
-    pub(crate) fn impatient(&self) -> Self {
-        Self { patience: Duration::ZERO, ..self.clone() }
+    /// The same, which tries once, and not for long.
+    pub(super) fn hurried(&self) -> Self {
+        let patience = Patience { idle: HURRY, ..Patience::default() };
+        Self { git: self.git.with_patience(patience), patience: Duration::ZERO, ..self.clone() }
     }
 
     /// The same for a server that takes nothing but branches.
@@ -266,12 +273,16 @@ impl Server {
     /// Tries again for as long as the server cannot be reached, within bounds.
     fn patiently<T>(&self, mut run: impl FnMut() -> Result<T, GitError>) -> Result<T, Failure> {
         let (begun, [mut pause, longest]) = (Instant::now(), PAUSES);
+        let mut is_told = self.patience.is_zero();
         loop {
             let failed = match run() {
                 Ok(done) => return Ok(done),
                 Err(error) => error,
             };
             log::info!("{}: {failed}", self.remote);
+            if pause > SOON && !std::mem::replace(&mut is_told, true) {
+                terminal::complain(&format!("{} cannot be reached; trying again", self.remote));
+            }
             let until = Instant::now() + pause;
             while Instant::now() < until && self.interrupts.signal().is_none() {
                 std::thread::sleep(Duration::from_millis(50).min(self.patience));

@@ -2,7 +2,7 @@
 //! chooses and before it lands, claims what it works on, and leaves to others what they have.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ralph_core::plan::{Plan, State};
 
@@ -10,10 +10,17 @@ use super::Run;
 use super::decide::{Counters, Finish, NotLanded, WorkEnd};
 use super::workers::Others;
 use crate::exit::Failure;
-use crate::fleet::{AtServer, Claimed, at_server};
+use crate::fleet::{AtServer, Claimed, Member, at_server};
+use crate::signals::Signal;
 
 /// How often a machine that waits looks whether it is asked to end.
-const PULSE: std::time::Duration = std::time::Duration::from_millis(100);
+const PULSE: Duration = Duration::from_millis(100);
+
+/// After so many times that others landed first, a machine asks them to wait.
+const MOST_OVERTAKEN: usize = 3;
+
+/// How often a machine looks whether it may land.
+const TURN_PAUSE: Duration = Duration::from_secs(1);
 
 impl Run {
     /// Looks at the target; in a fleet at all that the server has.
@@ -76,17 +83,59 @@ impl Run {
         }
     }
 
-    /// There is nothing to do for this machine now; it looks again soon.
-    pub(super) fn wait_for_fleet(&mut self) -> Option<Finish> {
-        let pause = self.member.as_ref()?.pause();
+    /// Lets a machine land first that asked for it, and asks for it after having met too many others;
+    /// tells whether anything may have landed meanwhile.
+    pub(super) fn wait_its_turn(&mut self, story: &str, moves: usize) -> Result<bool, NotLanded> {
+        let (mut has_waited, is_asked) = (false, moves >= MOST_OVERTAKEN);
+        while let Some(member) = &mut self.member
+            && !member.has_turn()
+            && (is_asked || member.waits_its_turn())
+        {
+            has_waited = true;
+            if is_asked && member.take_turn(story)? == Claimed::Ours {
+                break;
+            }
+            self.context.view.doing("waiting to land");
+            if let Some(signal) = self.pause(TURN_PAUSE) {
+                return Err(WorkEnd::LandingStopped(signal).into());
+            }
+            if let Some(member) = &mut self.member {
+                member.look()?;
+            }
+        }
+        Ok(has_waited)
+    }
+
+    /// Work that met that of others once begins when nobody else lands before it.
+    pub(super) fn begin_alone(&mut self, story: &str) -> Result<(), Failure> {
+        match self.wait_its_turn(story, MOST_OVERTAKEN) {
+            Err(NotLanded::Failure(failure)) => Err(failure),
+            _ if self.member.is_none() => Ok(()),
+            _ => self.look_again().map(drop),
+        }
+    }
+
+    /// Others may land.
+    pub(super) fn free_landing(&mut self) -> Result<(), Failure> {
+        self.landing = None;
+        self.member.as_mut().map_or(Ok(()), Member::give_turn)
+    }
+
+    fn pause(&self, pause: Duration) -> Option<Signal> {
         let until = Instant::now() + pause;
         while Instant::now() < until {
             if let Some(signal) = self.context.interrupts.signal() {
-                return Some(Finish::Manual(signal));
+                return Some(signal);
             }
             std::thread::sleep(PULSE.min(pause));
         }
         None
+    }
+
+    /// There is nothing to do for this machine now; it looks again soon.
+    pub(super) fn wait_for_fleet(&mut self) -> Option<Finish> {
+        let pause = self.member.as_ref()?.pause();
+        self.pause(pause).map(Finish::Manual)
     }
 
     /// Gives a kept attempt to the server, so that it outlives this machine.

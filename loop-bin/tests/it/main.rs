@@ -21,6 +21,7 @@ mod doctor;
 mod documents;
 mod explain;
 mod finds_the_way;
+mod fleet;
 mod git_hooks;
 mod goes_on_after_a_kill;
 mod in_place;

@@ -31,6 +31,7 @@ impl Run {
         if self.record.counters.whole().conflicts.contains_key(story) {
             // It met the work of others once. This time nobody lands before it.
             self.lock_books()?;
+            self.begin_alone(story)?;
         }
         let (tip, is_followed) = self.target.look()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;

@@ -30,7 +30,7 @@ impl Run {
         }
         self.record.discarding = Some(kept.clone());
         self.save();
-        self.landing = None;
+        self.free_landing()?;
         self.end_session("the attempt has ended")?;
         self.lock_books()?;
         let Discarding { outcome, why, set_aside } = kept;
@@ -180,7 +180,7 @@ impl Run {
         self.end_attempt()?;
         (self.record.story, self.record.discarding) = (None, None);
         self.save();
-        self.landing = None;
+        self.free_landing()?;
         Ok(())
     }
 }

@@ -123,7 +123,7 @@ impl Run {
 
     fn land_staged(&mut self, staged: Staged, changes: &PlanChanges) -> Result<(), NotLanded> {
         let (mut staged, mut passed, mut is_looked_at) = (staged, None, false);
-        for _ in 0..MOST_MOVES {
+        for moves in 0..MOST_MOVES {
             let (tip, is_followed) = self.look_again()?;
             let branch = self.target.current_branch();
             let mut attempt = self.current()?;
@@ -140,7 +140,7 @@ impl Run {
                 self.prove(&attempt, &now)?;
                 self.review(&attempt, &now)?;
             }
-            if self.lock_for_landing()? {
+            if self.lock_for_landing()? || self.wait_its_turn(&attempt.story, moves)? {
                 // Nobody else lands from here on; what landed before is looked at once more.
                 passed = Some(now);
                 continue;

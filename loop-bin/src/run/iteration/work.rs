@@ -82,7 +82,7 @@ impl Run {
         let Some(live) = self.waiting.take() else {
             return Err(Failure::because("no agent is waiting for an answer"));
         };
-        self.landing = None;
+        self.free_landing()?;
         self.show_failure(&attempt.story, why);
         ralph_project::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
         let most = self.context.config.limits.attempts_per_story.max(1);

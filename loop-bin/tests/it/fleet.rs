@@ -1,0 +1,272 @@
+//! Several machines and one git server: every story lands once, whoever dies, comes back, is cut off or
+//! is faster.
+
+use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use camino::Utf8PathBuf;
+use test_support::{Scratch, TestRepo, program};
+
+use crate::stage::{LOOP, Ran, signal, until};
+
+const PLAN: &str = "IMPLEMENTATION_PLAN.md";
+const OWN_FILE: &str = "echo done >\"$story.txt\"";
+
+struct Fleet {
+    /// Where the user works.
+    user: TestRepo,
+    notes: Scratch,
+}
+
+fn agent(act: &str) -> String {
+    format!("cat >/dev/null; story=$(cat \"$RALPH_STORY_FILE\"); {act}")
+}
+
+impl Fleet {
+    /// A server with a plan of so many stories, and so many clones of it.
+    fn new(stories: usize, machines: usize) -> Self {
+        let user = TestRepo::new();
+        user.introduce_user();
+        let plan: String = (1..=stories).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect();
+        user.write(PLAN, plan);
+        user.write(".ralph/.gitignore", "*\n");
+        user.commit_all("plan");
+        let fleet = Self { user, notes: Scratch::new() };
+        let server = fleet.server();
+        fleet.user.git(["init", "-q", "--bare", "-b", "main", server.as_str()]);
+        fleet.user.git(["remote", "add", "origin", server.as_str()]);
+        fleet.user.git(["push", "-q", "origin", "main"]);
+        for machine in 0..machines {
+            let clone = fleet.machine(machine);
+            fleet.user.git(["clone", "-q", server.as_str(), clone.as_str()]);
+        }
+        fleet
+    }
+
+    fn server(&self) -> Utf8PathBuf {
+        self.user.scratch().path("server.git")
+    }
+
+    fn machine(&self, machine: usize) -> Utf8PathBuf {
+        self.user.scratch().path(&format!("machine-{machine}"))
+    }
+
+    fn command(&self, machine: usize, args: &[&str]) -> Command {
+        // Each has a home of its own, as machines do.
+        let home = self.user.scratch().path(&format!("home-{machine}"));
+        let mut command = program(LOOP, &home);
+        fs_err::create_dir_all(&home).unwrap();
+        fs_err::write(home.join(".gitconfig"), "[user]\nname = M\nemail = m@example.com\n")
+            .unwrap();
+        command
+            .args(args)
+            .current_dir(self.machine(machine))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("RALPH_BASELINE", "skip")
+            .env("RALPH_FLEET", "origin")
+            .env("RALPH_LEASE", "4")
+            .env("NOTES", self.notes.root())
+            .env("CLAUDECODE", "1");
+        command
+    }
+
+    fn run(&self, machine: usize, args: &[&str]) -> Ran {
+        self.command(machine, args).output().expect("the loop runs").into()
+    }
+
+    fn start(&self, machine: usize, args: &[&str]) -> Child {
+        let mut command = self.command(machine, args);
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the loop starts")
+    }
+
+    fn at_server(&self, args: &[&str]) -> String {
+        self.user.git_in(self.server().as_std_path(), args)
+    }
+
+    fn refs(&self, below: &str) -> Vec<String> {
+        let listed = self.at_server(&["for-each-ref", "--format=%(refname)", below]);
+        listed.lines().map(str::to_owned).collect()
+    }
+
+    fn has_note(&self, name: &str) -> bool {
+        self.notes.path(name).exists()
+    }
+
+    /// Every story landed once and is ticked, and the progress has it once.
+    #[track_caller]
+    fn complete(&self, stories: usize) {
+        let format = "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=)";
+        let log = self.at_server(&["log", format, "main"]);
+        let landed: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
+        let distinct: BTreeSet<&&str> = landed.iter().collect();
+        assert_eq!((landed.len(), distinct.len()), (stories, stories), "{landed:?}");
+        let plan = self.at_server(&["show", &format!("main:{PLAN}")]);
+        assert_eq!(plan.matches("[x]").count(), stories, "{plan}");
+        let progress = self.at_server(&["show", "main:progress.md"]);
+        assert_eq!(progress.matches("- Status: SUCCESS").count(), stories, "{progress}");
+        assert_eq!(self.refs("refs/ralph/claims"), [""; 0]);
+    }
+
+    fn hook(&self, name: &str, text: &str) {
+        let path = self.server().join("hooks").join(name);
+        self.user.scratch().file(path.as_str(), format!("#!/bin/sh\n{text}\n"));
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs_err::set_permissions(path, mode).unwrap();
+    }
+}
+
+fn ended(child: Child) -> Ran {
+    child.wait_with_output().expect("it was started").into()
+}
+
+#[test]
+fn every_story_lands_once_whichever_machine_does_it() {
+    let fleet = Fleet::new(6, 3);
+    let agent = agent(&format!("sleep 0.5; {OWN_FILE}"));
+    let args = ["--agent", &agent, "--verify", "test -e README || true"];
+    let machines: Vec<Child> = (0..3).map(|machine| fleet.start(machine, &args)).collect();
+    for machine in machines {
+        ended(machine).ended(0).says("6 of 6 stories done");
+    }
+    fleet.complete(6);
+    assert_eq!(fleet.refs("refs/ralph/machines").len(), 3);
+    // The user's own clone is left alone, and so are the machines' checkouts.
+    let clean = fleet.user.git_in(fleet.machine(0).as_std_path(), ["status", "--porcelain"]);
+    assert_eq!(clean, "");
+}
+
+#[test]
+fn the_story_of_a_machine_that_vanished_is_taken_over() {
+    let fleet = Fleet::new(2, 2);
+    let hangs = agent("touch \"$NOTES/working\"; sleep 600");
+    let mut first = fleet.start(0, &["--agent", &hangs]);
+    until("the first one works", || fleet.has_note("working"));
+    let claims = fleet.refs("refs/ralph/claims");
+    assert_eq!(claims.len(), 1);
+    signal("KILL", first.id());
+    first.wait().unwrap();
+    let works = agent(OWN_FILE);
+    fleet.run(1, &["--agent", &works]).ended(0).says("2 of 2 stories done");
+    let status = fleet.run(1, &["fleet", "status"]);
+    status.ended(0).says("2 machines, 0 at work").says(": gone").says(": complete;");
+    // What it had begun is not lost, and the story is not done twice.
+    fleet.run(0, &["--agent", &works]).ended(0).says("2 of 2 stories done");
+    fleet.complete(2);
+}
+
+#[test]
+fn work_on_a_story_that_another_machine_has_done_is_kept_and_not_landed() {
+    let fleet = Fleet::new(1, 2);
+    let waits = "touch \"$NOTES/working\"; while ! [ -e \"$NOTES/go\" ]; do sleep 0.1; done";
+    let first = fleet.start(0, &["--agent", &agent(&format!("{OWN_FILE}; {waits}"))]);
+    until("the first one works", || fleet.has_note("working"));
+    // Somebody lands the story meanwhile, tick and all.
+    fleet.user.write(PLAN, "- [x] US-001: Story 1\n");
+    fleet.user.commit_all("by hand");
+    fleet.user.git(["push", "-q", "origin", "main"]);
+    fleet.notes.file("go", "");
+    ended(first).ended(0).says("another machine has done the story meanwhile");
+    assert_eq!(fleet.refs("refs/ralph/attempts"), ["refs/ralph/attempts/US-001/1"]);
+    let subjects = fleet.at_server(&["log", "--format=%s", "main"]);
+    assert!(!subjects.contains("feat(US-001)"), "{subjects}");
+}
+
+#[test]
+fn a_push_whose_answer_is_lost_is_not_made_twice() {
+    let fleet = Fleet::new(3, 2);
+    // The first push of a commit, and that of a claim, arrive, and the connection breaks right then.
+    let script = "while read -r old new ref; do\n\
+                  case $ref in refs/heads/main) note=main;; refs/ralph/claims/*) note=claim;; \
+                  *) continue;; esac\n\
+                  mkdir \"$GIT_DIR/lost-$note\" 2>/dev/null && kill -9 $PPID\n\
+                  done; true";
+    fleet.hook("post-receive", script);
+    let args = ["--agent", &agent(OWN_FILE)];
+    let machines: Vec<Child> = (0..2).map(|machine| fleet.start(machine, &args)).collect();
+    for machine in machines {
+        ended(machine).ended(0);
+    }
+    for note in ["lost-main", "lost-claim"] {
+        assert!(fleet.server().join(note).exists(), "{note}");
+    }
+    fleet.complete(3);
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_waited_for() {
+    let fleet = Fleet::new(2, 1);
+    let waits = "touch \"$NOTES/working\"; while ! [ -e \"$NOTES/go\" ]; do sleep 0.1; done";
+    let machine = fleet.start(0, &["--agent", &agent(&format!("{OWN_FILE}; {waits}"))]);
+    until("it works", || fleet.has_note("working"));
+    let away = fleet.user.scratch().path("away.git");
+    fs_err::rename(fleet.server(), &away).unwrap();
+    fleet.notes.file("go", "");
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    fs_err::rename(&away, fleet.server()).unwrap();
+    ended(machine).ended(0).says("origin cannot be reached; trying again");
+    fleet.complete(2);
+}
+
+#[test]
+fn a_server_that_takes_nothing_but_branches_will_do() {
+    let fleet = Fleet::new(2, 2);
+    fleet.hook("update", "case $1 in refs/heads/*) exit 0;; *) echo only branches; exit 1;; esac");
+    let args = ["--agent", &agent(OWN_FILE)];
+    let machines: Vec<Child> = (0..2).map(|machine| fleet.start(machine, &args)).collect();
+    for machine in machines {
+        ended(machine).ended(0);
+    }
+    fleet.complete(2);
+    assert_eq!(fleet.refs("refs/heads/ralph-fleet/machines").len(), 2);
+    fleet.run(0, &["fleet", "status", "--json"]).ended(0).says("\"state\": \"complete\"");
+}
+
+#[test]
+fn attempts_count_wherever_they_were_made_and_outlive_their_machine() {
+    let fleet = Fleet::new(1, 2);
+    let act = "if mkdir \"$NOTES/once\"; then echo bad >bad.txt; else touch \"$NOTES/again\"; \
+               sleep 600; fi";
+    let args = ["--agent", &agent(act), "--verify", "! test -e bad.txt", "--attempts", "2"];
+    let mut first = fleet.start(0, &args);
+    until("the second attempt", || fleet.has_note("again"));
+    signal("KILL", first.id());
+    first.wait().unwrap();
+    let args = ["--agent", &agent("echo bad >bad.txt"), "--verify", "! test -e bad.txt"];
+    let ran = fleet.run(1, &[&args[..], &["--attempts", "2"]].concat());
+    ran.ended(8).says("US-001 is blocked: gave up after 2 failed attempts");
+    let kept = ["refs/ralph/attempts/US-001/1", "refs/ralph/attempts/US-001/2"];
+    assert_eq!(fleet.refs("refs/ralph/attempts"), kept);
+    let plan = fleet.at_server(&["show", &format!("main:{PLAN}")]);
+    assert!(plan.contains("[!]"), "{plan}");
+}
+
+#[test]
+fn stories_that_touch_one_file_all_land() {
+    let fleet = Fleet::new(6, 3);
+    let agent = agent("sleep 0.2; echo \"$story\" >>shared.txt");
+    let args = ["--agent", &agent];
+    let machines: Vec<Child> = (0..3).map(|machine| fleet.start(machine, &args)).collect();
+    for machine in machines {
+        ended(machine).ended(0);
+    }
+    fleet.complete(6);
+    let lines = fleet.at_server(&["show", "main:shared.txt"]);
+    assert_eq!(lines.lines().collect::<BTreeSet<_>>().len(), 6, "{lines}");
+}
+
+#[test]
+fn what_cannot_work_is_said_before_the_first_story() {
+    let fleet = Fleet::new(1, 1);
+    let agent = agent(OWN_FILE);
+    let run = |more: &[&str]| fleet.run(0, &[&["--agent", &agent], more].concat());
+    run(&["--branch", "other"]).ended(1).says("origin has no branch other; push it with");
+    run(&["--workers", "2"]).ended(1).says("start it once for each in clones of their own");
+    run(&["--in-place"]).ended(1).says("start without --in-place");
+    run(&["--lease", "1"]).ended(1).says("--lease is too short");
+    run(&["--fleet", "nowhere"]).ended(1).says("nowhere cannot be reached");
+    fs_err::write(fleet.machine(0).join("prd.md"), "- [ ] US-001: Mine\n").unwrap();
+    run(&["--plan", "prd.md"]).ended(1).says("prd.md is not on main of origin");
+    assert_eq!(fleet.refs("refs/ralph"), [""; 0]);
+}
