@@ -211,7 +211,7 @@ fn is_passed_over(line: &[u8]) -> bool {
 }
 
 /// The runs that these lines tell of.
-fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
+pub(crate) fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
     let mut runs: Vec<PastRun> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut bytes = Vec::new();

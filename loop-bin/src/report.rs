@@ -7,17 +7,20 @@ use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::Lock;
 use ralph_core::git::Repo;
+use ralph_project::config::Config;
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
-use crate::here;
-use crate::landing::Waiting;
+use crate::fleet::{Server, machines};
+use crate::landing::{Target, Waiting};
 use crate::morning::{self, Page, Standing};
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::RunRecord;
+use crate::run::books::Books;
 use crate::run::start::run_dir;
 use crate::terminal::{say, say_as_it_is};
 use crate::workspace::Source;
+use crate::{here, history};
 
 /// Report on a run: what needs you, what was done, what it cost
 ///
@@ -29,6 +32,9 @@ pub(crate) struct Report {
     /// The run: last, a number as in `status --run all`, or all
     #[arg(long, value_name = "last|N|all", default_value = "last")]
     run: String,
+    /// The last run of a fleet, from its git remote; defaults to the setting `loop.fleet`
+    #[arg(long, value_name = "REMOTE", conflicts_with = "run")]
+    fleet: Option<String>,
     /// Print Markdown, for a pull request
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
@@ -43,7 +49,12 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let page = page_of(env, &project, &self.choice, &self.run)?;
+        let config = self.choice.config(env, &project)?;
+        let set = Some(config.run.fleet.clone()).filter(|remote| !remote.is_empty());
+        let page = match self.fleet.clone().or(set).filter(|_| self.run == "last") {
+            Some(remote) => page_of_fleet(env, &project, &config, &remote)?,
+            None => page_of(env, &project, &self.choice, &self.run)?,
+        };
         if self.json {
             say_as_it_is(&serde_json::to_string_pretty(&page)?);
         } else if self.markdown {
@@ -53,6 +64,40 @@ impl Report {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The page of what all machines of a fleet have done in their last run.
+fn page_of_fleet(
+    env: &Env,
+    project: &Project,
+    config: &Config,
+    remote: &str,
+) -> Result<Page, Failure> {
+    let repo = Repo::open(project.root())?;
+    let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
+    let branch = Target::branch_name(&source, &config.run.branch)?;
+    let server = Server::new(env, &source.git(), remote, &branch);
+    server.look()?;
+    server.take_attempts()?;
+    let mut runs = Vec::new();
+    for machine in machines(&server)? {
+        runs.extend(history::read(machine.journal(&server).as_slice())?);
+    }
+    let path = here::plan(project, env, config)?.path().to_owned();
+    let mut books = Books::of(&path, project, config, &source, &run_dir);
+    books.is_servers = true;
+    let plan = books.load_at(server.tip()?.as_deref(), false).ok();
+    // The last one to end says how the fleet's run ended.
+    runs.sort_by(|one, other| one.ended_at.cmp(&other.ended_at));
+    let began = runs.iter().map(|run| run.started_at.clone()).min().unwrap_or_default();
+    for run in &mut runs {
+        // Where the plan is on that machine says nothing here.
+        (run.plan, run.started_at) = (path.to_string(), began.clone());
+    }
+    let standing = Standing { runs: Some(runs), ..Standing::default() };
+    let page = morning::page(project, &source, plan.as_ref(), &standing, "all")?;
+    let none = format!("no machine has worked on {branch} of {remote} yet");
+    page.ok_or_else(|| Failure::because(none))
 }
 
 /// The page of a run.
@@ -70,7 +115,7 @@ pub(crate) fn page_of(
         waiting: Waiting::find(&source, &record.target)?,
         misfit: record.misfit,
         running: Lock::holder(&run_dir.lock()).map(|_| record.run),
-        ends: None,
+        ..Standing::default()
     };
     let page = morning::page(project, &source, plan.as_ref(), &standing, which)?;
     page.ok_or_else(|| Failure::because("there is no run to report on yet; start one"))

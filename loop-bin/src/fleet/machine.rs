@@ -1,6 +1,7 @@
 //! A machine of a fleet, as the server has it: a commit that says where its run stands, with its journal
 //! and what it has not committed of the progress.
 
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use camino::Utf8Path;
@@ -108,13 +109,15 @@ pub(super) fn claims(server: &Server) -> Result<Vec<Claim>, GitError> {
     Ok(server.mirrored(CLAIMS)?.into_iter().filter_map(read).collect())
 }
 
-/// A name that no other machine has: that of the computer and of the run with which it joined.
+/// A name that no other machine has: that of the computer and of the run with which it joined, and
+/// something random, because containers are alike.
 pub(super) fn new_name(run: &str) -> String {
     let host = fs_err::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = if host.trim().is_empty() { "machine" } else { host.trim() };
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let host: String = host.chars().take(40).map(plain).collect();
-    format!("{}-{run}", host.trim_matches('-'))
+    let random = RandomState::new().hash_one(run) & 0xff_ffff;
+    format!("{}-{run}-{random:06x}", host.trim_matches('-'))
 }
 
 /// The lines of a journal since a moment.

@@ -28,6 +28,7 @@ mod rules;
 mod server;
 mod status;
 
+pub(crate) use machine::machines;
 pub(crate) use member::{Claimed, Joining, Member};
 pub(crate) use rules::{AtServer, at_server};
 pub(crate) use server::{Pushed, Server, TARGET, Update};

@@ -38,9 +38,10 @@ const STANDSTILL: Duration = Duration::from_secs(60);
 /// The same for a heartbeat, which is followed by another.
 const HURRY: Duration = Duration::from_secs(10);
 
-/// How often a ref is tried again that the server refuses without a reason that we know: another push may
-/// have been about to change it.
-const MOST_REFUSALS: u32 = 5;
+/// How often a ref is tried again that the server refuses, and when: another push may have been about to
+/// change it.
+const MOST_REFUSALS: u32 = 3;
+const REFUSAL_PAUSE: Duration = Duration::from_millis(300);
 
 const NEVER_ASKS: &str = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10";
 
@@ -132,13 +133,22 @@ impl Server {
 
     /// Looks at the target, and takes the attempts at a story that other machines have kept.
     pub(crate) fn look_at_story(&self, story: &str) -> Result<(), Failure> {
-        let id = saved::folder_of(story);
-        let (own, mirror) = (format!("{}{id}/", saved::REFS), format!("{MIRROR}attempts/{id}/"));
+        self.take(&format!("attempts/{}/", saved::folder_of(story)))
+    }
+
+    /// The same for all stories.
+    pub(crate) fn take_attempts(&self) -> Result<(), Failure> {
+        self.take("attempts/")
+    }
+
+    /// What we do not have of that kind, under the name that it has there; ours stays.
+    fn take(&self, kind: &str) -> Result<(), Failure> {
+        let (own, mirror) = (format!("{}{kind}", SPACES[0]), format!("{MIRROR}{kind}"));
         let mut wanted = vec![format!("+refs/heads/{}:{TARGET}", self.branch)];
-        wanted.extend(SPACES.map(|space| format!("+{space}attempts/{id}/*:{mirror}*")));
+        wanted.extend(SPACES.map(|space| format!("+{space}{kind}*:{mirror}*")));
         self.fetch(&wanted, "--no-prune")?;
-        let listed =
-            self.git.line(&["for-each-ref", "--format=%(refname) %(objectname)", &mirror])?;
+        let format = "--format=%(refname) %(objectname)";
+        let listed = self.git.line(&["for-each-ref", format, &mirror])?;
         for (name, commit) in listed.lines().filter_map(|line| line.split_once(' ')) {
             let local = format!("{own}{}", name.trim_start_matches(&mirror));
             if resolve(&self.git, &local)?.is_none() {
@@ -231,32 +241,27 @@ impl Server {
         args.extend(leases.iter().map(String::as_str));
         args.push(&self.remote);
         args.extend(changes.iter().map(String::as_str));
-        let refusals = std::cell::Cell::new(0);
         self.patiently(|| {
-            fault::point("fleet.push");
-            let failed = match self.git.run(&args) {
-                Ok(_) => return Ok(vec![Pushed::Done; updates.len()]),
-                Err(error) => error,
-            };
-            fault::point("fleet.pushed");
-            let now = self.list(updates)?;
-            let is_refused = matches!(&failed, GitError::Failed { stderr, .. }
-                if stderr.contains("rejected]"));
-            let mut became = Vec::new();
-            for update in updates {
-                let now = now.get(&update.name);
-                became.push(if now == update.new.as_ref() {
-                    Pushed::Done
-                } else if now != update.old.as_ref() {
-                    Pushed::Lost(now.cloned())
-                } else if is_refused && refusals.get() >= MOST_REFUSALS {
-                    Pushed::Refused(printable(&failed.to_string()))
-                } else {
-                    refusals.set(refusals.get() + u32::from(is_refused));
+            let mut refusals = 0;
+            loop {
+                fault::point("fleet.push");
+                let failed = match self.git.run(&args) {
+                    Ok(_) => return Ok(vec![Pushed::Done; updates.len()]),
+                    Err(error) => error,
+                };
+                fault::point("fleet.pushed");
+                let became = became(updates, &self.list(updates)?, &failed);
+                let is_refused = became.iter().any(|one| matches!(one, Pushed::Refused(_)));
+                if !is_refused || refusals == MOST_REFUSALS {
+                    return Ok(became);
+                }
+                if !matches!(&failed, GitError::Failed { stderr, .. } if stderr.contains("rejected]"))
+                {
                     return Err(failed);
-                });
+                }
+                refusals += 1;
+                std::thread::sleep(REFUSAL_PAUSE);
             }
-            Ok(became)
         })
     }
 
@@ -297,4 +302,14 @@ impl Server {
             pause = (pause * 2).min(longest);
         }
     }
+}
+
+/// What became of each change, by what the server has now.
+fn became(updates: &[Update], now: &BTreeMap<String, String>, failed: &GitError) -> Vec<Pushed> {
+    let one = |update: &Update| match now.get(&update.name) {
+        now if now == update.new.as_ref() => Pushed::Done,
+        now if now != update.old.as_ref() => Pushed::Lost(now.cloned()),
+        _ => Pushed::Refused(printable(&failed.to_string())),
+    };
+    updates.iter().map(one).collect()
 }

@@ -10,7 +10,8 @@ use ralph_project::project::Project;
 
 use super::Standing;
 use crate::exit::Failure;
-use crate::history::{self, PastRun};
+use crate::fleet::TARGET;
+use crate::history::{self, PastAttempt, PastRun};
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::counted;
 use crate::workspace::Source;
@@ -75,13 +76,19 @@ pub(super) fn gather(
     standing: &Standing,
     which: &str,
 ) -> Result<Option<Gathered>, Failure> {
-    let runs = history::of(project.own_state())?;
+    let runs = match &standing.runs {
+        Some(runs) => runs.clone(),
+        None => history::of(project.own_state())?,
+    };
     let set_aside = history::set_aside(&runs);
     let Some(mut run) = chosen(runs, which)? else { return Ok(None) };
     if let Some((finish, reason)) = &standing.ends {
         (run.finish, run.reason) = (Some(finish.clone()), reason.clone());
     }
     let (git, waiting) = (&source.git(), standing.waiting.as_ref());
+    if standing.runs.is_some() {
+        put_in_order(&mut run, git)?;
+    }
     let commits = run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
     let own = own_files(project, source, &run);
     let commits = landed(git, &commits.collect::<Vec<_>>(), &own)?;
@@ -98,7 +105,10 @@ pub(super) fn gather(
     Ok(Some(Gathered {
         commits,
         set_aside,
-        records: records(git, &run.run),
+        records: match &standing.runs {
+            Some(_) => found(git, "Ralph-Run: ", TARGET),
+            None => found(git, &format!("Ralph-Run: {}", run.run), "--branches"),
+        },
         kept: kept(git, &run)?,
         stories: stories.collect(),
         waiting_on: waiting.map(|waiting| waiting.branch.clone()),
@@ -151,10 +161,34 @@ fn together(mut first: PastRun, next: PastRun) -> PastRun {
     first
 }
 
-/// The commit with the last records of a run.
-fn records(git: &Git, run: &str) -> Option<String> {
-    let grep = format!("--grep=Ralph-Run: {run}");
-    let found = git.line(&["rev-list", "-1", "--fixed-strings", &grep, "--branches"]).ok()?;
+/// What several machines did at once, as it happened: by time, and what landed by the target's history,
+/// because clocks differ.
+fn put_in_order(run: &mut PastRun, git: &Git) -> Result<(), GitError> {
+    run.attempts.sort_by(|one, other| one.ended_at.cmp(&other.ended_at));
+    let history = git.line(&["rev-list", "--topo-order", "--reverse", TARGET])?;
+    let places: BTreeMap<&str, usize> =
+        history.lines().enumerate().map(|(place, commit)| (commit, place)).collect();
+    let place = |attempt: &PastAttempt| places.get(attempt.commit.as_deref()?).copied();
+    let (slots, mut landed): (Vec<usize>, Vec<PastAttempt>) = run
+        .attempts
+        .iter()
+        .enumerate()
+        .filter(|(_, attempt)| place(attempt).is_some())
+        .map(|(slot, attempt)| (slot, attempt.clone()))
+        .unzip();
+    landed.sort_by_key(place);
+    for (slot, attempt) in slots.into_iter().zip(landed) {
+        if let Some(one) = run.attempts.get_mut(slot) {
+            *one = attempt;
+        }
+    }
+    Ok(())
+}
+
+/// The newest commit with these words: that with the last records of a run.
+fn found(git: &Git, words: &str, at: &str) -> Option<String> {
+    let grep = format!("--grep={words}");
+    let found = git.line(&["rev-list", "-1", "--fixed-strings", &grep, at]).ok()?;
     (!found.is_empty()).then_some(found)
 }
 

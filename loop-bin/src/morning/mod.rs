@@ -23,7 +23,7 @@ use ralph_core::plan::Plan;
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
-use crate::history;
+use crate::history::{self, PastRun};
 use crate::landing::Waiting;
 use crate::workspace::Source;
 use gather::gather;
@@ -77,6 +77,8 @@ pub(crate) struct Standing {
     pub(crate) misfit: Option<String>,
     /// The run that goes on, if one does.
     pub(crate) running: Option<String>,
+    /// The runs that are meant, if not those of this project's own journal.
+    pub(crate) runs: Option<Vec<PastRun>>,
     /// How the last run ends, where the journal does not say so yet.
     pub(crate) ends: Option<(String, Option<String>)>,
 }

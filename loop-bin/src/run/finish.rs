@@ -75,7 +75,7 @@ impl Run {
         let (plan, waiting) = self.what_is_there();
         let misfit = self.record.misfit.clone();
         let ends = Some((finish.word().to_owned(), finish.reason().map(str::to_owned)));
-        let standing = Standing { waiting, misfit, running: None, ends };
+        let standing = Standing { waiting, misfit, ends, ..Standing::default() };
         let page = morning::page(project, source, plan.as_ref(), &standing, &self.context.run);
         let written =
             page.and_then(|page| page.map(|page| morning::write(project, &page, None)).transpose());

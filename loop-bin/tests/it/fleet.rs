@@ -270,3 +270,31 @@ fn what_cannot_work_is_said_before_the_first_story() {
     run(&["--plan", "prd.md"]).ended(1).says("prd.md is not on main of origin");
     assert_eq!(fleet.refs("refs/ralph"), [""; 0]);
 }
+
+#[test]
+fn a_report_of_all_machines_can_be_had_in_any_clone() {
+    let fleet = Fleet::new(4, 2);
+    let act = format!("sleep 0.5; mkdir \"$NOTES/once\" 2>/dev/null && exit 0; {OWN_FILE}");
+    let args = ["--agent", &agent(&act), "--verify", "true"];
+    let machines: Vec<Child> = (0..2).map(|machine| fleet.start(machine, &args)).collect();
+    for machine in machines {
+        ended(machine).ended(0);
+    }
+    let clone = fleet.machine(2);
+    fleet.user.git(["clone", "-q", fleet.server().as_str(), clone.as_str()]);
+    let report = fleet.run(2, &["report", "--markdown"]);
+    report.ended(0).says("4 stories done, nothing needs you");
+    for story in 1..=4 {
+        report.says(&format!("US-{story:03}: Story {story}"));
+    }
+    // All of it is undone by what it says, whichever machine landed first.
+    let (_, rest) = report.out.split_once("```sh\n").expect("how to undo it");
+    let (undo, _) = rest.split_once("```").expect("an end");
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", undo]).current_dir(&clone).envs(fleet.user.isolation());
+    shell.env("GIT_AUTHOR_NAME", "M").env("GIT_AUTHOR_EMAIL", "m@example.com");
+    shell.env("GIT_COMMITTER_NAME", "M").env("GIT_COMMITTER_EMAIL", "m@example.com");
+    let undone = shell.output().unwrap();
+    assert!(undone.status.success(), "{undone:?}");
+    assert!(!clone.join("US-001.txt").exists() && !clone.join("US-004.txt").exists());
+}

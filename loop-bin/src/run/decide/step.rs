@@ -19,6 +19,9 @@ const MOST_UNPRICED: u64 = 2;
 pub(crate) const CONFIG_CHANGED: &str = "config.toml changed during the run, which keeps the settings \
                                          it began with; hooks and the next run use the new ones";
 
+/// What is said of work on a story that another machine of the fleet has landed.
+const OVERTAKEN: &str = "another machine has done the story meanwhile";
+
 /// After so many agents in a row that failed before they did anything, the next one will, too.
 const MOST_AGENT_FAILURES: u64 = 3;
 
@@ -254,14 +257,7 @@ impl Counters {
                     _ => Next::Discard(kept, Then::GoOn),
                 }
             }
-            WorkEnd::Overtaken => {
-                self.iteration = self.iteration.saturating_sub(1);
-                kept(
-                    Outcome::Interrupted,
-                    "another machine has done the story meanwhile",
-                    Then::GoOn,
-                )
-            }
+            WorkEnd::Overtaken => self.not_its_fault(OVERTAKEN, Then::GoOn),
             WorkEnd::Blocked(why) => {
                 let set_aside = Some(why.clone());
                 Next::Discard(Discarding { outcome: Outcome::Blocked, why, set_aside }, Then::GoOn)
@@ -281,15 +277,20 @@ impl Counters {
                 Next::Discard(Discarding::interrupted(), Then::End(Finish::Manual(signal)))
             }
             WorkEnd::LandingStopped(signal) => Next::Leave(signal),
-            // Neither is this the story's fault.
             WorkEnd::AgentFailed(why) => {
-                self.iteration = self.iteration.saturating_sub(1);
-                kept(Outcome::Interrupted, &why, self.after_failed_agent(&why))
+                let then = self.after_failed_agent(&why);
+                self.not_its_fault(&why, then)
             }
             WorkEnd::Impossible(why) => {
                 kept(Outcome::Interrupted, &why, Then::End(Finish::Error(why.clone())))
             }
         }
+    }
+
+    /// An end that is not the story's fault costs it neither attempt nor iteration.
+    fn not_its_fault(&mut self, why: &str, then: Then) -> Next {
+        self.iteration = self.iteration.saturating_sub(1);
+        Next::Discard(Discarding::new(Outcome::Interrupted, why), then)
     }
 
     /// Work that does not fit what others landed meanwhile: nobody's fault, the first time.
