@@ -12,6 +12,7 @@ use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
+use crate::fleet::TARGET;
 use crate::here;
 use crate::landing::{Waiting, resolve};
 use crate::run::RunRecord;
@@ -42,7 +43,7 @@ impl PlanChoice {
 }
 
 /// The plan with what the last run did to it: where that is not in the user's files, the plan of the
-/// branch on which it is.
+/// branch on which it is, and in a fleet that of the server as it was last seen.
 pub(crate) fn plan_with_work(
     env: &Env,
     project: &Project,
@@ -52,10 +53,16 @@ pub(crate) fn plan_with_work(
     let Ok(repo) = Repo::open(project.root()) else { return Ok(plan) };
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
     let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
-    let plan = match Waiting::find(&source, &record.target)? {
-        Some(waiting) => {
-            let tip = resolve(&source.git(), &format!("refs/heads/{}", waiting.branch))?;
-            let books = Books::of(plan.path(), project, config, &source, &run_dir);
+    let elsewhere = match record.machine {
+        Some(_) => Some(TARGET.to_owned()),
+        None => Waiting::find(&source, &record.target)?
+            .map(|waiting| format!("refs/heads/{}", waiting.branch)),
+    };
+    let plan = match elsewhere {
+        Some(name) => {
+            let tip = resolve(&source.git(), &name)?;
+            let mut books = Books::of(plan.path(), project, config, &source, &run_dir);
+            books.is_servers = record.machine.is_some();
             books.load_at(tip.as_deref(), false)?
         }
         None => plan,

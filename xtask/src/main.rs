@@ -49,6 +49,8 @@ enum Task {
     Dist,
     /// The real client with our hooks against a scripted model; needs node, npm and the registry.
     E2e(e2e::E2e),
+    /// What a fleet asks of its git server for each story.
+    FleetCost(torture::FleetCost),
     /// Build the hooks and register them with the client.
     Install(installer::Install),
     /// How well the guard judges the labelled commands.
@@ -94,6 +96,7 @@ fn main() -> anyhow::Result<()> {
         Task::CompareReaders(arguments) => compare_readers::run(&arguments),
         Task::Dist => dist::run().map(drop),
         Task::E2e(arguments) => e2e::run(&arguments),
+        Task::FleetCost(arguments) => arguments.run(),
         Task::Install(arguments) => install::install(&arguments),
         Task::Guard => guard::run(),
         Task::Fuzz(arguments) => fuzz::run(&arguments),

@@ -7,6 +7,7 @@ mod clock_jumps;
 mod concurrency;
 pub(crate) mod dice;
 mod disk;
+mod fleet;
 mod hooks_at_once;
 mod hostile;
 mod kill;
@@ -28,6 +29,7 @@ use clap::{Args, ValueEnum};
 use self::dice::Dice;
 use self::tally::{Bounds, Tally};
 use crate::run;
+pub(crate) use fleet::FleetCost;
 
 /// What to break, and for how long.
 #[derive(Debug, Args)]
@@ -73,9 +75,11 @@ enum Campaign {
     Clock,
     /// Several workers, killed one by one or together, and started again.
     Workers,
+    /// Several machines and one git server: machines are killed, and the network is cut.
+    Fleet,
 }
 
-const ALL: [Campaign; 9] = [
+const ALL: [Campaign; 10] = [
     Campaign::Kill,
     Campaign::Person,
     Campaign::PersonUndisturbed,
@@ -85,6 +89,7 @@ const ALL: [Campaign; 9] = [
     Campaign::Agents,
     Campaign::Clock,
     Campaign::Workers,
+    Campaign::Fleet,
 ];
 
 /// Runs the campaigns.
@@ -138,6 +143,7 @@ impl Campaign {
             Self::Agents => ("agents", agents::run),
             Self::Clock => ("clock", clock_jumps::run),
             Self::Workers => ("workers", workers::run),
+            Self::Fleet => ("fleet", fleet::run),
         };
         let mut tally = Tally::new(name, bounds);
         campaign(binaries, &mut dice, &mut tally)?;

@@ -201,9 +201,7 @@ impl Member {
         let mut heart = lock(&self.heart);
         let beat = heart.next()?;
         updates.push(beat.clone());
-        fault::point("fleet.claim");
         let became = self.server.push(&updates)?;
-        fault::point("fleet.claimed");
         if let Some(last) = became.last() {
             heart.pushed(beat, last);
         }

@@ -45,6 +45,12 @@ const REFUSAL_PAUSE: Duration = Duration::from_millis(300);
 
 const NEVER_ASKS: &str = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10";
 
+/// Forgets what the server had when it was last looked at.
+pub(crate) fn forget_server(git: &Git) -> Result<(), GitError> {
+    let all = git.run(&["for-each-ref", "--format=delete %(refname)", MIRROR])?;
+    git.feed(&["update-ref", "--stdin"], &all).map(drop)
+}
+
 /// A change of one ref on the server, if that is still what we take it for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Update {
@@ -163,7 +169,6 @@ impl Server {
         let args: Vec<&str> = self.words(&options).into_iter().collect();
         let mut args = [args, vec![self.remote.as_str()]].concat();
         args.extend(wanted.iter().map(String::as_str));
-        fault::point("fleet.fetch");
         self.patiently(|| match self.git.run(&args) {
             Err(GitError::Failed { stderr, .. }) if stderr.contains("couldn't find remote ref") => {
                 Ok(Err(Failure::because(self.lacks_branch())))
@@ -246,10 +251,12 @@ impl Server {
             loop {
                 fault::point("fleet.push");
                 let failed = match self.git.run(&args) {
-                    Ok(_) => return Ok(vec![Pushed::Done; updates.len()]),
+                    Ok(_) => {
+                        fault::point("fleet.pushed");
+                        return Ok(vec![Pushed::Done; updates.len()]);
+                    }
                     Err(error) => error,
                 };
-                fault::point("fleet.pushed");
                 let became = became(updates, &self.list(updates)?, &failed);
                 let is_refused = became.iter().any(|one| matches!(one, Pushed::Refused(_)));
                 if !is_refused || refusals == MOST_REFUSALS {

@@ -195,6 +195,22 @@ fn a_push_whose_answer_is_lost_is_not_made_twice() {
 }
 
 #[test]
+fn a_machine_that_is_killed_at_any_point_goes_on_where_it_was() {
+    for fault in
+        ["fleet.looked:2", "fleet.push:2", "fleet.push:3", "fleet.pushed:2", "fleet.pushed:3"]
+    {
+        let fleet = Fleet::new(2, 1);
+        // A heart that beats would come to these points at any time.
+        let args = ["--agent", &agent(OWN_FILE), "--lease", "600"];
+        let mut command = fleet.command(0, &args);
+        let killed: Ran = command.env("RALPH_INTERNAL__FAULT", fault).output().unwrap().into();
+        assert_eq!(killed.code, None, "{fault}: {}", killed.out);
+        fleet.run(0, &args).ended(0).says("2 of 2 stories done");
+        fleet.complete(2);
+    }
+}
+
+#[test]
 fn a_server_that_cannot_be_reached_is_waited_for() {
     let fleet = Fleet::new(2, 1);
     let waits = "touch \"$NOTES/working\"; while ! [ -e \"$NOTES/go\" ]; do sleep 0.1; done";
