@@ -21,7 +21,7 @@ pub(super) const CLAIMS: &str = "claims";
 
 /// The files in a machine's commit.
 pub(super) const JOURNAL: &str = "journal.jsonl";
-pub(super) const PENDING: &str = "progress.md";
+pub(super) const PENDING: &str = "pending.md";
 
 /// A machine of a fleet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

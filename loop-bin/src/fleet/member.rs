@@ -140,6 +140,10 @@ impl Member {
         self.machines = machines(&self.server)?;
         self.claims = claims(&self.server)?;
         let us = self.name.clone();
+        // Those of ours from before a crash as well.
+        let ours = self.claims.iter().filter(|claim| claim.machine == us);
+        let ours = ours.map(|one| (self.server.name(CLAIMS, &one.name), one.commit.clone()));
+        self.held = ours.collect();
         let others = self.machines.iter().filter(|machine| machine.name != us);
         let others = others.filter(|machine| machine.is_at_work());
         let seen = others.map(|one| (one.name.as_str(), one.commit.as_str(), one.lease()));

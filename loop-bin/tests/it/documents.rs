@@ -15,6 +15,7 @@ const COMMANDS: [&str; 23] = [
     "status",
     "logs",
     "report",
+    "fleet",
     "stop",
     "tell",
     "config",
