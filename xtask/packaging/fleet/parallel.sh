@@ -6,8 +6,7 @@ set -eu
 
 hosts=$1
 shift
-# All hosts at once, and nothing is copied to them: the script is an argument. Who is asked to end has
-# time to give its story back.
+# All hosts at once, and nothing is copied to them: the script is an argument.
 machine=$(cat "$(dirname "$0")/machine.sh")
-exec parallel --quote --nonall --jobs 0 --tag --line-buffer --termseq TERM,20000,KILL,25 \
-    --sshloginfile "$hosts" sh -c "$machine" machine.sh "$@"
+exec parallel --quote --nonall --jobs 0 --tag --line-buffer --sshloginfile "$hosts" \
+    sh -c "$machine" machine.sh "$@"
