@@ -12,6 +12,7 @@ mod ci;
 mod compare_readers;
 mod dist;
 mod e2e;
+mod fleet_recipes;
 mod fuzz;
 mod guard;
 mod install;
@@ -51,6 +52,8 @@ enum Task {
     E2e(e2e::E2e),
     /// What a fleet asks of its git server for each story.
     FleetCost(torture::FleetCost),
+    /// The ways to start a fleet of docs/fleet.md, tried with a real Slurm, sshd and linters.
+    FleetRecipes(fleet_recipes::FleetRecipes),
     /// Build the hooks and register them with the client.
     Install(installer::Install),
     /// How well the guard judges the labelled commands.
@@ -97,6 +100,7 @@ fn main() -> anyhow::Result<()> {
         Task::Dist => dist::run().map(drop),
         Task::E2e(arguments) => e2e::run(&arguments),
         Task::FleetCost(arguments) => arguments.run(),
+        Task::FleetRecipes(arguments) => fleet_recipes::run(&arguments),
         Task::Install(arguments) => install::install(&arguments),
         Task::Guard => guard::run(),
         Task::Fuzz(arguments) => fuzz::run(&arguments),

