@@ -19,6 +19,7 @@ use ralph_project::config::Config;
 use ralph_project::progress::ProgressEntry;
 use ralph_project::project::Project;
 
+use super::appended::{Appended, contains};
 use super::start::progress_path;
 use crate::exit::Failure;
 use crate::git_output::text_at;
@@ -37,28 +38,6 @@ const SECONDS: usize = "2026-01-01T00:00:00".len();
 
 /// What a file says in a commit; none if it is not there.
 type KnownTexts = HashMap<(String, PathBuf), Option<Vec<u8>>>;
-
-/// A file to whose end the loop writes. What it writes waits in the git folder until a commit takes it
-/// along, or is put into the file where none will.
-#[derive(Debug)]
-struct Appended {
-    path: Utf8PathBuf,
-    pending: Utf8PathBuf,
-    title: &'static str,
-}
-
-impl Appended {
-    /// What waits, as a change of the file.
-    fn waiting(&self) -> Option<Change> {
-        let text = fs_err::read(&self.pending).ok().filter(|text| !text.is_empty())?;
-        Some(Change::Append { title: self.title, text })
-    }
-}
-
-/// Whether a text has another one in it: at its end, or before what other workers have added.
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    String::from_utf8_lossy(text).contains(&*String::from_utf8_lossy(part))
-}
 
 /// Plan, progress and lessons of a run.
 #[derive(Debug)]

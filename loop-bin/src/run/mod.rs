@@ -12,6 +12,7 @@
 //! | writing the plan instead of working through it | `planning.rs` |
 
 mod allowance;
+mod appended;
 mod awake;
 pub(crate) mod books;
 pub(crate) mod context;
