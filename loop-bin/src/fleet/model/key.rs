@@ -85,6 +85,7 @@ impl Ordered<'_> {
             stories[usize::from(self.stories[story])] = claim;
         }
         stories.into_iter().for_each(|story| all.put(story, 3));
+        all.put(self.machine(self.world.turn), 2);
         words[3] = all.0;
         Key(words)
     }
@@ -104,12 +105,13 @@ impl Ordered<'_> {
             At::Pushing(push, _) => self.push(push, computer),
             _ => 0,
         };
-        word.put(push, 7);
+        word.put(push, 8);
+        word.put(computer.has_turn, 1);
         word.put(self.disk(computer), 5);
         let late = self.world.late.iter().filter(|push| push.machine == machine);
         let mut late: Vec<u128> = late.map(|push| self.push(*push, computer)).collect();
         late.sort_unstable();
-        late.into_iter().for_each(|push| word.put(push, 7));
+        late.into_iter().for_each(|push| word.put(push, 8));
         word.0
     }
 
@@ -143,13 +145,18 @@ impl Ordered<'_> {
                 };
                 word.put(place, 2);
                 word.put(is_current, 1);
-                word.put(0_u8, 1);
+                word.put(0_u8, 2);
             }
             What::Claim { story, old } => {
                 word.put(self.story(story), 2);
                 word.put(self.machine(old), 3);
-                word.put(1_u8, 1);
+                word.put(1_u8, 2);
             }
+            What::TakeTurn { old } => {
+                word.put(self.machine(old), 5);
+                word.put(2_u8, 2);
+            }
+            What::GiveTurn => word.put(3_u8, 7),
         }
         word.0
     }

@@ -14,12 +14,16 @@
 //! | --- | --- |
 //! | `world.rs` | what there is at one moment |
 //! | `steps.rs` | what can happen next |
+//! | `turns.rs` | the same for whose turn it is to land |
+//! | `words.rs` | how a step is told |
 //! | `key.rs` | which worlds are as good as the same |
 //! | `search.rs` | all of them, and the shortest way to one that is broken |
 
 mod key;
 mod search;
 mod steps;
+mod turns;
+mod words;
 mod world;
 
 use std::collections::HashSet;
@@ -27,7 +31,7 @@ use std::collections::HashSet;
 use key::{Key, key};
 use search::{Explored, explore};
 use steps::Flaw;
-use world::World;
+use world::{Turns, World};
 
 fn all(faults: u8, flaw: Flaw) -> Explored<Key> {
     explore(World::new(3, 3, faults), flaw, key)
@@ -86,6 +90,27 @@ the push of A arrives
 A crashes
 from here the plan does not come to its end";
     assert_eq!(without(Flaw::NoTakeover, 1), expected);
+}
+
+/// What a fleet does whose machines take turns at landing.
+fn in_turns(machines: usize, faults: u8, turns: Turns) -> Explored<Key> {
+    explore(World { turns, ..World::new(machines, machines, faults) }, Flaw::None, key)
+}
+
+#[test]
+fn who_has_the_turn_is_what_the_server_says() {
+    for (machines, faults) in [(3, 1), (2, 2)] {
+        let Explored { found, steps, broken, stuck } = in_turns(machines, faults, Turns::Seen);
+        println!("{} worlds, {steps} steps between them", found.len());
+        assert_eq!((broken.as_deref(), stuck.as_deref()), (None, None));
+    }
+}
+
+#[test]
+fn a_turn_that_is_only_remembered_is_never_given_back_after_a_crash() {
+    let stuck = in_turns(2, 1, Turns::Remembered).stuck.unwrap_or_default();
+    println!("{stuck}");
+    assert!(stuck.contains("crashes") && stuck.contains("starts again"), "{stuck}");
 }
 
 /// Two machines and two stories: where worlds are told apart by all that is in them, there are many more,

@@ -1,9 +1,8 @@
 //! What can happen next. What a machine does between two things that it sees or that others see of it is
 //! one step: a crash in its middle is as one before it, or as one after it.
 
-use std::fmt;
-
-use super::world::{Answer, At, Commit, Computer, Named, Push, Stage, Tried, What, World};
+use super::turns::{give_turn, leave};
+use super::world::{Answer, At, Commit, Computer, Push, Stage, Tried, What, World};
 use crate::fleet::rules::{AtServer, Claiming, at_server, claiming};
 
 /// What a model can have wrong, so that we see that the search would find it.
@@ -46,6 +45,8 @@ pub(super) enum Step {
     },
     /// It looks at the target, checks its work on what it sees, makes the commit and pushes it.
     Lands(u8),
+    TakesTurn(u8),
+    GivesTurn(u8),
     Crashes(u8),
     Restarts(u8),
     Outsider(Option<u8>),
@@ -70,14 +71,19 @@ pub(super) fn steps(world: &World, flaw: Flaw) -> Vec<Next> {
     found.found
 }
 
-struct Steps<'a> {
-    world: &'a World,
-    flaw: Flaw,
+pub(super) struct Steps<'a> {
+    pub(super) world: &'a World,
+    pub(super) flaw: Flaw,
     found: Vec<Next>,
 }
 
 impl Steps<'_> {
-    fn add(&mut self, step: Step, is_luck: bool, act: impl FnOnce(&mut World) -> Option<Commit>) {
+    pub(super) fn add(
+        &mut self,
+        step: Step,
+        is_luck: bool,
+        act: impl FnOnce(&mut World) -> Option<Commit>,
+    ) {
         let mut world = self.world.clone();
         let believed = act(&mut world);
         // A server that takes everything takes what is old, too.
@@ -88,7 +94,7 @@ impl Steps<'_> {
     }
 
     fn machine(&mut self, machine: u8) {
-        let (flaw, computer) = (self.flaw, self.world.machines[usize::from(machine)]);
+        let computer = self.world.machines[usize::from(machine)];
         match (computer.at, computer.disk) {
             (At::Off, disk) => {
                 let is_landed = is_landed(self.world, disk);
@@ -97,12 +103,15 @@ impl Steps<'_> {
                 });
                 return;
             }
+            (At::Idle, _) if self.is_to_give_turn(machine) => {
+                self.add(Step::GivesTurn(machine), false, |world| {
+                    give_turn(world, machine);
+                    None
+                });
+            }
             (At::Idle, _) => self.choose(machine),
             (At::Pushing(push, answer), _) => self.push(push, answer),
-            (At::Checking, Some(tried)) => self.add(Step::Lands(machine), false, |world| {
-                land(world, machine, tried, flaw);
-                None
-            }),
+            (At::Checking, Some(tried)) => self.land(machine, tried),
             (At::Checking, None) => {}
         }
         if self.world.faults > 0 {
@@ -193,7 +202,7 @@ impl Steps<'_> {
 }
 
 impl World {
-    fn set(&mut self, machine: u8, at: At, disk: Option<Tried>) {
+    pub(super) fn set(&mut self, machine: u8, at: At, disk: Option<Tried>) {
         let computer = &mut self.machines[usize::from(machine)];
         (computer.at, computer.disk) = (at, disk);
     }
@@ -218,6 +227,19 @@ fn arrive(world: &mut World, push: Push, flaw: Flaw) -> bool {
             }
             is_taken || *claim == Some(push.machine)
         }
+        What::TakeTurn { old } => {
+            let is_taken = world.turn == old;
+            if is_taken {
+                world.turn = Some(push.machine);
+            }
+            is_taken || world.turn == Some(push.machine)
+        }
+        What::GiveTurn => {
+            if world.turn == Some(push.machine) {
+                world.turn = None;
+            }
+            world.turn.is_none()
+        }
     }
 }
 
@@ -232,6 +254,11 @@ fn ask(world: &mut World, push: Push, flaw: Flaw) -> Option<Commit> {
             return pushed(world, push, true);
         }
         What::Claim { story, old } => world.claim_of(story) == old,
+        What::TakeTurn { .. } if world.turn == Some(push.machine) => {
+            return pushed(world, push, true);
+        }
+        What::TakeTurn { old } => world.turn == old,
+        What::GiveTurn => world.turn == Some(push.machine),
     };
     if again {
         world.machines[usize::from(push.machine)].at = At::Pushing(push, Answer::Pending);
@@ -255,20 +282,24 @@ fn pushed(world: &mut World, push: Push, is_done: bool) -> Option<Commit> {
         }
         (What::Claim { .. }, false) => computer.at = At::Idle,
         (What::Land(commit), true) => {
-            (computer.at, computer.disk) = (At::Idle, None);
+            leave(world, push.machine);
             return Some(commit);
         }
+        (What::TakeTurn { .. }, is_done) => {
+            (computer.at, computer.has_turn) = (At::Checking, is_done);
+        }
+        (What::GiveTurn, _) => computer.at = At::Idle,
         (What::Land(_), false) => computer.at = At::Checking,
     }
     None
 }
 
 /// As `land_staged` in `run/iteration/land.rs`.
-fn land(world: &mut World, machine: u8, tried: Tried, flaw: Flaw) {
+pub(super) fn land(world: &mut World, machine: u8, tried: Tried, flaw: Flaw) {
     let (base, is_done) = (world.target, world.target.has_done(tried.story));
     let is_looked_at = flaw != Flaw::NeverLooks;
     let checked_on = match at_server(false, is_done && is_looked_at, base == tried.base) {
-        AtServer::Done => return world.set(machine, At::Idle, None),
+        AtServer::Done => return leave(world, machine),
         AtServer::Moved if flaw == Flaw::OldCheck => tried.base,
         AtServer::Landed | AtServer::Moved | AtServer::Same => base,
     };
@@ -290,7 +321,7 @@ fn crash(world: &mut World, machine: u8) {
     if let At::Pushing(push, Answer::Pending) = computer.at {
         world.late.push(push);
     }
-    computer.at = At::Off;
+    (computer.at, computer.has_turn) = (At::Off, false);
 }
 
 /// As `decide/recovery.rs` says; the server was looked at before.
@@ -312,43 +343,4 @@ fn restart(computer: &mut Computer, is_landed: bool) -> Option<Commit> {
 
 fn is_landed(world: &World, disk: Option<Tried>) -> bool {
     matches!(disk, Some(Tried { phase: Stage::Landing(commit), .. }) if world.target.has(commit))
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |machine: &u8| Named(*machine);
-        match self {
-            Self::Chooses { machine, story, over: None } => {
-                write!(f, "{} pushes a claim for S{}", name(machine), story + 1)
-            }
-            Self::Chooses { machine, story, over: Some(other) } => {
-                let (us, other) = (name(machine), name(other));
-                write!(f, "{us} takes {other} for gone and pushes a claim for S{}", story + 1)
-            }
-            Self::Arrives { machine, is_repeated: false } => {
-                write!(f, "the push of {} arrives", name(machine))
-            }
-            Self::Arrives { machine, is_repeated: true } => {
-                write!(f, "the push of {} arrives, and will once more", name(machine))
-            }
-            Self::ArrivesLate(push) => {
-                write!(f, "an old push of {} arrives: {:?}", Named(push.machine), push.what)
-            }
-            Self::Hears(machine) => write!(f, "{} hears that its push is done", name(machine)),
-            Self::Asks { machine, is_silent: true } => {
-                write!(f, "{} hears nothing and asks the server", name(machine))
-            }
-            Self::Asks { machine, is_silent: false } => {
-                write!(f, "{} is rejected and asks the server", name(machine))
-            }
-            Self::Lands(machine) => {
-                let us = name(machine);
-                write!(f, "{us} looks at the target, checks its work and pushes it")
-            }
-            Self::Crashes(machine) => write!(f, "{} crashes", name(machine)),
-            Self::Restarts(machine) => write!(f, "{} starts again", name(machine)),
-            Self::Outsider(None) => f.write_str("a person pushes to the target"),
-            Self::Outsider(Some(story)) => write!(f, "a person does S{} by hand", story + 1),
-        }
-    }
 }

@@ -96,6 +96,11 @@ pub(super) enum What {
         old: Option<u8>,
     },
     Land(Commit),
+    /// The machine asks that nobody lands before it, in the place of another one that did.
+    TakeTurn {
+        old: Option<u8>,
+    },
+    GiveTurn,
 }
 
 /// Where a machine is, in memory: a crash forgets it.
@@ -137,6 +142,19 @@ pub(super) enum Stage {
 pub(super) struct Computer {
     pub(super) at: At,
     pub(super) disk: Option<Tried>,
+    /// Whether it remembers that it has the turn.
+    pub(super) has_turn: bool,
+}
+
+/// How machines know whose turn it is to land.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Turns {
+    /// There are none.
+    None,
+    /// A machine that has it remembers so, and gives it back when its work has landed.
+    Remembered,
+    /// A machine has it if the server says so, and gives it back when it has no work to land.
+    Seen,
 }
 
 /// All of it.
@@ -145,6 +163,8 @@ pub(super) struct World {
     pub(super) target: Commit,
     /// Which machine has claimed each story. Two claims of a machine are the same: they say the same.
     pub(super) claims: Vec<Option<u8>>,
+    pub(super) turns: Turns,
+    pub(super) turn: Option<u8>,
     pub(super) machines: Vec<Computer>,
     /// Pushes that nobody waits for any more, and which may arrive all the same.
     pub(super) late: Vec<Push>,
@@ -154,10 +174,12 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(machines: usize, stories: usize, faults: u8) -> Self {
-        let computer = Computer { at: At::Idle, disk: None };
+        let computer = Computer { at: At::Idle, disk: None, has_turn: false };
         Self {
             target: Commit::default(),
             claims: vec![None; stories],
+            turns: Turns::None,
+            turn: None,
             machines: vec![computer; machines],
             late: Vec::new(),
             faults,
@@ -195,6 +217,7 @@ impl World {
         self.late.retain(|push| match push.what {
             What::Claim { story, .. } => !target.has_done(story),
             What::Land(commit) => commit.parent() == target,
+            What::TakeTurn { .. } | What::GiveTurn => true,
         });
     }
 
