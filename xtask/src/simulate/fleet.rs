@@ -14,6 +14,9 @@ const MOST_MOVES: u32 = 20;
 const MOST_OVERTAKEN: u32 = 3;
 const TURN_PAUSE: Time = 1000;
 
+/// The same for patient ones: ten looks a second, however many machines wait.
+const TURN_PAUSE_FOR_EACH: Time = 100;
+
 /// As in `fleet/member.rs`.
 const PAUSE_FOR_EACH: Time = 10;
 
@@ -289,7 +292,9 @@ impl Fleet {
     fn pause_for_turn(&mut self, now: Time, number: usize) {
         let pause = match self.setting.landing {
             Landing::Race | Landing::Turns => TURN_PAUSE,
-            Landing::PatientTurns => TURN_PAUSE.max(PAUSE_FOR_EACH * self.machines.len() as Time),
+            Landing::PatientTurns => {
+                TURN_PAUSE.max(TURN_PAUSE_FOR_EACH * self.machines.len() as Time)
+            }
         };
         self.at(now + pause, number, Awaits::TurnPause);
     }
