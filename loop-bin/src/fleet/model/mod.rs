@@ -113,6 +113,13 @@ fn a_turn_that_is_only_remembered_is_never_given_back_after_a_crash() {
     assert!(stuck.contains("crashes") && stuck.contains("starts again"), "{stuck}");
 }
 
+#[test]
+fn a_turn_that_goes_with_the_next_claim_is_kept_where_there_is_nothing_to_claim() {
+    let stuck = in_turns(2, 1, Turns::WithNextClaim).stuck.unwrap_or_default();
+    println!("{stuck}");
+    assert!(stuck.contains("crashes") && stuck.contains("starts again"), "{stuck}");
+}
+
 /// Two machines and two stories: where worlds are told apart by all that is in them, there are many more,
 /// but none with another key and none that is broken. So it is enough to go on from one for each key.
 #[test]

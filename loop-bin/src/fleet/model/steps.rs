@@ -2,7 +2,7 @@
 //! one step: a crash in its middle is as one before it, or as one after it.
 
 use super::turns::{give_turn, leave};
-use super::world::{Answer, At, Commit, Computer, Push, Stage, Tried, What, World};
+use super::world::{Answer, At, Commit, Computer, Push, Stage, Tried, Turns, What, World};
 use crate::fleet::rules::{AtServer, Claiming, at_server, claiming};
 
 /// What a model can have wrong, so that we see that the search would find it.
@@ -220,6 +220,9 @@ fn arrive(world: &mut World, push: Push, flaw: Flaw) -> bool {
             is_taken || world.target == commit
         }
         What::Claim { story, old } => {
+            if world.turns == Turns::WithNextClaim && world.turn == Some(push.machine) {
+                world.turn = None;
+            }
             let claim = &mut world.claims[usize::from(story)];
             let is_taken = *claim == old;
             if is_taken {

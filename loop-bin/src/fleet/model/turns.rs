@@ -25,7 +25,7 @@ impl Steps<'_> {
         let has_turn = match world.turns {
             Turns::None => true,
             Turns::Remembered => world.machines[usize::from(us)].has_turn,
-            Turns::Seen => world.turn == Some(us),
+            Turns::WithNextClaim | Turns::Seen => world.turn == Some(us),
         };
         if !has_turn {
             self.add(Step::TakesTurn(us), is_mistaken, |world| {
@@ -51,8 +51,13 @@ pub(super) fn give_turn(world: &mut World, machine: u8) {
 pub(super) fn leave(world: &mut World, machine: u8) {
     let computer = &mut world.machines[usize::from(machine)];
     let has_turn = std::mem::replace(&mut computer.has_turn, false);
+    let is_given = match world.turns {
+        Turns::None | Turns::Seen => false,
+        Turns::Remembered => has_turn,
+        Turns::WithNextClaim => world.turn == Some(machine),
+    };
     world.set(machine, At::Idle, None);
-    if has_turn && world.turns == Turns::Remembered {
+    if is_given {
         give_turn(world, machine);
     }
 }

@@ -153,7 +153,10 @@ pub(super) enum Turns {
     None,
     /// A machine that has it remembers so, and gives it back when its work has landed.
     Remembered,
-    /// A machine has it if the server says so, and gives it back when it has no work to land.
+    /// A machine has it if the server says so, and gives it back when its work has landed, or with its next
+    /// claim.
+    WithNextClaim,
+    /// A machine has it if the server says so, and gives it back whenever it has no work to land.
     Seen,
 }
 
