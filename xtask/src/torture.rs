@@ -26,7 +26,7 @@ use anyhow::{Result, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
 
-use self::dice::Dice;
+pub(crate) use self::dice::Dice;
 use self::tally::{Bounds, Tally};
 use crate::run;
 pub(crate) use fleet::FleetCost;

@@ -19,11 +19,14 @@
 //! | `machine.rs` | a machine as the server has it |
 //! | `heart.rs` | what tells the others that a machine is at work |
 //! | `member.rs` | a machine's part: it joins, claims stories and leaves |
+//! | `model/` | all that can happen to three machines, as a test |
 //! | `status.rs` | `ralph-loop fleet status` |
 
 mod heart;
 mod machine;
 mod member;
+#[cfg(test)]
+mod model;
 mod rules;
 mod server;
 mod status;
