@@ -20,6 +20,7 @@ mod init;
 mod install;
 mod landing;
 mod lifecycle;
+mod linux;
 mod logs;
 mod man;
 mod mcp;

@@ -15,6 +15,7 @@ mod e2e;
 mod fuzz;
 mod guard;
 mod install;
+mod linux;
 mod nightly;
 mod pages;
 mod plugin;
