@@ -3,8 +3,10 @@
 
 mod deb;
 mod lint;
+mod machine;
 mod npm;
 mod packages;
+mod publisher;
 mod target;
 mod tree;
 mod trial;
@@ -17,6 +19,7 @@ use clap::Args;
 use sha2::{Digest, Sha256};
 use test_support::Scratch;
 
+use self::publisher::Publisher;
 use self::target::Target;
 use self::tree::{Tree, gz};
 use crate::{dist, run};
@@ -36,16 +39,19 @@ const LICENCES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 /// What is made, and what is done with it.
 #[derive(Args)]
 pub(crate) struct Release {
-    /// A machine, as rustc names it; may be repeated.
-    #[arg(long = "target", value_name = "TRIPLE", default_value = "x86_64-unknown-linux-musl")]
+    /// A machine, as rustc names it; may be repeated. If none is named: Linux, on all processors that the
+    /// compiler has libraries for.
+    #[arg(long = "target", value_name = "TRIPLE")]
     targets: Vec<String>,
     /// Take the programs from this folder instead of building them; for a single target.
     #[arg(long, value_name = "DIR")]
     binaries: Option<Utf8PathBuf>,
-    /// The address of the folder that the packages will be downloaded from; goes into install.sh.
+    /// The address of the folder that the packages will be downloaded from; goes into install.sh. What is
+    /// published so must say whose it is, in Cargo.toml.
     #[arg(long, default_value = "")]
     url: String,
-    /// Install each package of this machine into an empty folder, without cargo, and run it.
+    /// Install each package without cargo and use it: here, in a new Debian (needs mmdebstrap), and
+    /// those of other processors by qemu.
     #[arg(long = "try")]
     is_tried: bool,
     /// Build it all again from a clone in another folder, and compare.
@@ -61,15 +67,15 @@ pub(crate) fn run(wanted: &Release) -> Result<()> {
     if wanted.lint {
         lint::run()?;
     }
-    let targets: Vec<Target> =
-        wanted.targets.iter().map(|triple| Target::find(triple)).collect::<Result<_>>()?;
+    let targets = Target::chosen(&wanted.targets)?;
+    let publisher = Publisher::read(!wanted.url.is_empty())?;
     ensure!(wanted.binaries.is_none() || targets.len() == 1, "--binaries is for a single --target");
     let folder = run::root().join(PACKAGES);
     if folder.exists() {
         fs_err::remove_dir_all(&folder)?;
     }
     fs_err::create_dir_all(&folder)?;
-    let documents = Documents::read()?;
+    let documents = Documents::read(publisher)?;
     for target in &targets {
         let binaries = match &wanted.binaries {
             Some(binaries) => run::root().join(binaries),
@@ -84,10 +90,10 @@ pub(crate) fn run(wanted: &Release) -> Result<()> {
     fs_err::write(folder.join(SUMS), &sums)?;
     print!("{sums}");
     if wanted.twice {
-        again(&wanted.targets, &wanted.url, &sums)?;
+        again(&targets, &wanted.url, &sums)?;
     }
     if wanted.is_tried {
-        for target in targets.into_iter().filter(|target| target.is_here()) {
+        for target in targets {
             trial::run(target, &folder)?;
         }
     }
@@ -101,13 +107,14 @@ struct Documents {
     shared: Vec<(String, Vec<u8>)>,
     /// The time of all files.
     at: u64,
+    publisher: Publisher,
 }
 
 impl Documents {
-    fn read() -> Result<Self> {
+    fn read(publisher: Publisher) -> Result<Self> {
         let read = |name| Ok((name, fs_err::read_to_string(run::root().join(name))?));
         let licences = LICENCES.into_iter().map(read).collect::<Result<_>>()?;
-        Ok(Self { licences, shared: shared_files()?, at: time_of_sources()? })
+        Ok(Self { licences, shared: shared_files()?, at: time_of_sources()?, publisher })
     }
 
     /// Writes the archive, the Debian package, the npm package and the list of parts for one machine.
@@ -123,7 +130,8 @@ impl Documents {
         fs_err::write(folder.join(format!("{name}.cdx.json")), bill)?;
         if let Some(architecture) = target.debian {
             let name = format!("ralph-loop_{VERSION}_{architecture}.deb");
-            fs_err::write(folder.join(name), deb::deb(&tree, architecture, self.at)?)?;
+            let control = deb::control_file(tree.size(), architecture, &self.publisher);
+            fs_err::write(folder.join(name), deb::deb(&tree, control, self.at)?)?;
         }
         let name = format!("{}-{VERSION}.tgz", target.npm_package());
         let package = npm::machine(target, &programs, &self.licences, self.at)?;
@@ -209,13 +217,13 @@ fn sums(folder: &Utf8Path) -> Result<String> {
 }
 
 /// Makes the same packages from the same commit in another folder, and compares.
-fn again(targets: &[String], url: &str, sums: &str) -> Result<()> {
+fn again(targets: &[Target], url: &str, sums: &str) -> Result<()> {
     let other = Scratch::new();
     let clone = other.path("sources");
     run::run(run::command("git").args(["clone", "--quiet", ".", clone.as_str()]))?;
     let mut release = run::command("cargo");
     release.current_dir(&clone).args(["xtask", "release", "--url", url]);
-    release.args(targets.iter().flat_map(|target| ["--target", target]));
+    release.args(targets.iter().flat_map(|target| ["--target", target.triple]));
     run::run(release.env_remove("CARGO_TARGET_DIR"))?;
     let others = fs_err::read_to_string(clone.join(PACKAGES).join(SUMS))?;
     ensure!(others == sums, "another build gave other bytes; is everything committed?\n{others}");
@@ -327,6 +335,8 @@ mod tests {
                 manifest.contains(&format!("\"{}/bin/{{ bin }}", target.archive())),
                 "{package}"
             );
+            // It asks the package where that is.
+            assert!(manifest.contains("\nrepository.workspace = true\n"), "{package}");
         }
     }
 

