@@ -57,7 +57,7 @@ pub(crate) struct Release {
     /// Build it all again from a clone in another folder, and compare.
     #[arg(long)]
     twice: bool,
-    /// Lint the workflows, the scripts and the Dockerfile; needs npm, the registry and shellcheck.
+    /// Lint the workflows, the scripts and the Dockerfile; needs shellcheck, npm, python and registries.
     #[arg(long)]
     lint: bool,
 }

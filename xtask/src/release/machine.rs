@@ -80,7 +80,7 @@ pub(super) fn image() -> Result<Utf8PathBuf> {
         let part = image.with_extension("part.tar");
         fs_err::create_dir_all(run::root().join("target/machine"))?;
         let mut make = run::command("mmdebstrap");
-        make.args(["--quiet", "--variant=apt", INCLUDED, RELEASE, part.as_str()]);
+        make.args(["--variant=apt", INCLUDED, RELEASE, part.as_str()]);
         run::output(&mut make)?;
         fs_err::rename(part, &image)?;
     }
