@@ -36,6 +36,9 @@ const INSTALL: &str = include_str!("../packaging/install.sh");
 /// What belongs into every package, from the root of the sources.
 const LICENCES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
+/// The licences of others.
+const NOTICES: &str = "THIRD-PARTY.txt";
+
 /// What is made, and what is done with it.
 #[derive(Args)]
 pub(crate) struct Release {
@@ -123,7 +126,8 @@ impl Documents {
         let read = |name| Ok((name, fs_err::read(binaries.join(name))?));
         let programs: Vec<(&str, Vec<u8>)> =
             dist::BINARIES.into_iter().map(read).collect::<Result<_>>()?;
-        let tree = self.tree(&programs, &packages::notices(&parts)?);
+        let notices = packages::notices(&parts)?;
+        let tree = self.tree(&programs, &notices);
         let name = target.archive();
         fs_err::write(folder.join(format!("{name}.tar.gz")), tree.tar_gz(&name)?)?;
         let bill = packages::bill_of_materials(&parts, target)?;
@@ -134,7 +138,8 @@ impl Documents {
             fs_err::write(folder.join(name), deb::deb(&tree, control, self.at)?)?;
         }
         let name = format!("{}-{VERSION}.tgz", target.npm_package());
-        let package = npm::machine(target, &programs, &self.licences, self.at)?;
+        let licences = [&self.licences[..], &[(NOTICES, notices)]].concat();
+        let package = npm::machine(target, &programs, &licences, self.at)?;
         Ok(fs_err::write(folder.join(name), package)?)
     }
 
@@ -153,7 +158,7 @@ impl Documents {
         let copyright = "Licensed under MIT or Apache-2.0, as you like; see LICENSE-MIT and \
                          LICENSE-APACHE. THIRD-PARTY.txt names the packages inside.\n";
         tree.add("share/doc/ralph-loop/copyright", copyright);
-        tree.add("share/doc/ralph-loop/THIRD-PARTY.txt", notices);
+        tree.add(format!("share/doc/ralph-loop/{NOTICES}"), notices);
         tree
     }
 }
