@@ -21,6 +21,7 @@ mod init;
 mod install;
 mod landing;
 mod lifecycle;
+mod linux;
 mod logs;
 mod man;
 mod mcp;

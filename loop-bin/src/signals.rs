@@ -10,6 +10,8 @@ use signal_hook::consts::{
 };
 use signal_hook::iterator::Signals;
 
+use crate::linux;
+
 /// Signals that mean nothing to us, and would end us if nobody listened to them. Not set to be
 /// ignored: then the agent would have to ignore them as well. A file that is larger than `ulimit -f`
 /// allows is an error of the write, as on a full disk.
@@ -35,7 +37,7 @@ impl Interrupts {
         let interrupts = Self::default();
         let mut wanted = vec![SIGINT, SIGTERM, SIGQUIT];
         wanted.extend(MEANINGLESS);
-        if !is_ignored(SIGHUP) {
+        if !linux::is_ignored(SIGHUP) {
             wanted.push(SIGHUP);
         }
         let mut signals = Signals::new(wanted)?;
@@ -75,12 +77,4 @@ impl Interrupts {
     pub(crate) fn count(&self) -> u32 {
         self.count.load(Ordering::SeqCst)
     }
-}
-
-/// Whether whoever started us wants a signal ignored, as `nohup` does; then it is not ours to hear.
-fn is_ignored(signal: i32) -> bool {
-    let status = fs_err::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask & (1 << (signal - 1)) != 0
 }

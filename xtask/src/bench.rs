@@ -8,7 +8,6 @@ mod hooks;
 mod instructions;
 mod loop_time;
 mod output;
-mod peak;
 mod recorded;
 mod report;
 mod rivals;

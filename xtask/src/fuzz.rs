@@ -13,8 +13,8 @@ use camino::Utf8Path;
 use clap::{Args, ValueEnum};
 
 use self::target::Target;
-use crate::run;
 use crate::torture::dice::Dice;
+use crate::{linux, run};
 
 /// An input that takes longer is a failure. Far above what the slowest takes on a slow machine: this
 /// is about work that grows without bound; how fast a hook is, `cargo xtask bench` measures.
@@ -156,13 +156,9 @@ fn timed(target: &Target, input: &[u8]) -> (Duration, bool) {
 
 /// The time on the processor, where the system tells it: another program may have been in the way.
 pub(crate) fn processor_time<T>(act: impl FnOnce() -> T) -> Option<Duration> {
-    let now = || {
-        let text = fs_err::read_to_string("/proc/thread-self/schedstat").ok()?;
-        text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
-    };
-    let before = now()?;
+    let before = linux::processor_time()?;
     act();
-    now()?.checked_sub(before)
+    linux::processor_time()?.checked_sub(before)
 }
 
 fn shown(input: &[u8]) -> String {

@@ -16,6 +16,7 @@ mod fleet_recipes;
 mod fuzz;
 mod guard;
 mod install;
+mod linux;
 mod nightly;
 mod pages;
 mod plugin;

@@ -3,8 +3,10 @@
 
 mod deb;
 mod lint;
+mod machine;
 mod npm;
 mod packages;
+mod publisher;
 mod target;
 mod tree;
 mod trial;
@@ -18,6 +20,7 @@ use sha2::{Digest, Sha256};
 use test_support::Scratch;
 
 pub(crate) use self::lint::workflows as lint_workflows;
+use self::publisher::Publisher;
 use self::target::Target;
 use self::tree::{Tree, gz};
 use crate::{dist, run};
@@ -34,25 +37,31 @@ const INSTALL: &str = include_str!("../packaging/install.sh");
 /// What belongs into every package, from the root of the sources.
 const LICENCES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
+/// The licences of others.
+const NOTICES: &str = "THIRD-PARTY.txt";
+
 /// What is made, and what is done with it.
 #[derive(Args)]
 pub(crate) struct Release {
-    /// A machine, as rustc names it; may be repeated.
-    #[arg(long = "target", value_name = "TRIPLE", default_value = "x86_64-unknown-linux-musl")]
+    /// A machine, as rustc names it; may be repeated. If none is named: Linux, on all processors that the
+    /// compiler has libraries for.
+    #[arg(long = "target", value_name = "TRIPLE")]
     targets: Vec<String>,
     /// Take the programs from this folder instead of building them; for a single target.
     #[arg(long, value_name = "DIR")]
     binaries: Option<Utf8PathBuf>,
-    /// The address of the folder that the packages will be downloaded from; goes into install.sh.
+    /// The address of the folder that the packages will be downloaded from; goes into install.sh. What is
+    /// published so must say whose it is, in Cargo.toml.
     #[arg(long, default_value = "")]
     url: String,
-    /// Install each package of this machine into an empty folder, without cargo, and run it.
+    /// Install each package without cargo and use it: here, in a new Debian (needs mmdebstrap), and
+    /// those of other processors by qemu.
     #[arg(long = "try")]
     is_tried: bool,
     /// Build it all again from a clone in another folder, and compare.
     #[arg(long)]
     twice: bool,
-    /// Lint the workflows, the scripts and the Dockerfile; needs npm, the registry and shellcheck.
+    /// Lint the workflows, the scripts and the Dockerfile; needs shellcheck, npm, python and registries.
     #[arg(long)]
     lint: bool,
 }
@@ -62,15 +71,15 @@ pub(crate) fn run(wanted: &Release) -> Result<()> {
     if wanted.lint {
         lint::run()?;
     }
-    let targets: Vec<Target> =
-        wanted.targets.iter().map(|triple| Target::find(triple)).collect::<Result<_>>()?;
+    let targets = Target::chosen(&wanted.targets)?;
+    let publisher = Publisher::read(!wanted.url.is_empty())?;
     ensure!(wanted.binaries.is_none() || targets.len() == 1, "--binaries is for a single --target");
     let folder = run::root().join(PACKAGES);
     if folder.exists() {
         fs_err::remove_dir_all(&folder)?;
     }
     fs_err::create_dir_all(&folder)?;
-    let documents = Documents::read()?;
+    let documents = Documents::read(publisher)?;
     for target in &targets {
         let binaries = match &wanted.binaries {
             Some(binaries) => run::root().join(binaries),
@@ -85,10 +94,10 @@ pub(crate) fn run(wanted: &Release) -> Result<()> {
     fs_err::write(folder.join(SUMS), &sums)?;
     print!("{sums}");
     if wanted.twice {
-        again(&wanted.targets, &wanted.url, &sums)?;
+        again(&targets, &wanted.url, &sums)?;
     }
     if wanted.is_tried {
-        for target in targets.into_iter().filter(|target| target.is_here()) {
+        for target in targets {
             trial::run(target, &folder)?;
         }
     }
@@ -102,13 +111,14 @@ struct Documents {
     shared: Vec<(String, Vec<u8>)>,
     /// The time of all files.
     at: u64,
+    publisher: Publisher,
 }
 
 impl Documents {
-    fn read() -> Result<Self> {
+    fn read(publisher: Publisher) -> Result<Self> {
         let read = |name| Ok((name, fs_err::read_to_string(run::root().join(name))?));
         let licences = LICENCES.into_iter().map(read).collect::<Result<_>>()?;
-        Ok(Self { licences, shared: shared_files()?, at: time_of_sources()? })
+        Ok(Self { licences, shared: shared_files()?, at: time_of_sources()?, publisher })
     }
 
     /// Writes the archive, the Debian package, the npm package and the list of parts for one machine.
@@ -117,17 +127,20 @@ impl Documents {
         let read = |name| Ok((name, fs_err::read(binaries.join(name))?));
         let programs: Vec<(&str, Vec<u8>)> =
             dist::BINARIES.into_iter().map(read).collect::<Result<_>>()?;
-        let tree = self.tree(&programs, &packages::notices(&parts)?);
+        let notices = packages::notices(&parts)?;
+        let tree = self.tree(&programs, &notices);
         let name = target.archive();
         fs_err::write(folder.join(format!("{name}.tar.gz")), tree.tar_gz(&name)?)?;
         let bill = packages::bill_of_materials(&parts, target)?;
         fs_err::write(folder.join(format!("{name}.cdx.json")), bill)?;
         if let Some(architecture) = target.debian {
             let name = format!("ralph-loop_{VERSION}_{architecture}.deb");
-            fs_err::write(folder.join(name), deb::deb(&tree, architecture, self.at)?)?;
+            let control = deb::control_file(tree.size(), architecture, &self.publisher);
+            fs_err::write(folder.join(name), deb::deb(&tree, control, self.at)?)?;
         }
         let name = format!("{}-{VERSION}.tgz", target.npm_package());
-        let package = npm::machine(target, &programs, &self.licences, self.at)?;
+        let licences = [&self.licences[..], &[(NOTICES, notices)]].concat();
+        let package = npm::machine(target, &programs, &licences, self.at)?;
         Ok(fs_err::write(folder.join(name), package)?)
     }
 
@@ -146,7 +159,7 @@ impl Documents {
         let copyright = "Licensed under MIT or Apache-2.0, as you like; see LICENSE-MIT and \
                          LICENSE-APACHE. THIRD-PARTY.txt names the packages inside.\n";
         tree.add("share/doc/ralph-loop/copyright", copyright);
-        tree.add("share/doc/ralph-loop/THIRD-PARTY.txt", notices);
+        tree.add(format!("share/doc/ralph-loop/{NOTICES}"), notices);
         tree
     }
 }
@@ -210,13 +223,13 @@ fn sums(folder: &Utf8Path) -> Result<String> {
 }
 
 /// Makes the same packages from the same commit in another folder, and compares.
-fn again(targets: &[String], url: &str, sums: &str) -> Result<()> {
+fn again(targets: &[Target], url: &str, sums: &str) -> Result<()> {
     let other = Scratch::new();
     let clone = other.path("sources");
     run::run(run::command("git").args(["clone", "--quiet", ".", clone.as_str()]))?;
     let mut release = run::command("cargo");
     release.current_dir(&clone).args(["xtask", "release", "--url", url]);
-    release.args(targets.iter().flat_map(|target| ["--target", target]));
+    release.args(targets.iter().flat_map(|target| ["--target", target.triple]));
     run::run(release.env_remove("CARGO_TARGET_DIR"))?;
     let others = fs_err::read_to_string(clone.join(PACKAGES).join(SUMS))?;
     ensure!(others == sums, "another build gave other bytes; is everything committed?\n{others}");
@@ -328,6 +341,8 @@ mod tests {
                 manifest.contains(&format!("\"{}/bin/{{ bin }}", target.archive())),
                 "{package}"
             );
+            // It asks the package where that is.
+            assert!(manifest.contains("\nrepository.workspace = true\n"), "{package}");
         }
     }
 

@@ -7,4 +7,5 @@ mod links;
 mod messages;
 mod names;
 mod shape;
+mod systems;
 mod tree;

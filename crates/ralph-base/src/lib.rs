@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`mod@env`] | which variables do we read? |
 //! | [`fault`] | where can we be killed on purpose, to prove that nothing is lost? |
+//! | [`linux`] | what does only Linux tell about processes? |
 //! | [`lines`] | where do the lines of a file begin and end? |
 //! | [`listing`] | how are many files named in one line? |
 //! | [`secrets`] | how is a text kept without the keys in it? |
@@ -15,6 +16,7 @@ pub mod env;
 pub mod fault;
 pub mod json_members;
 pub mod lines;
+pub mod linux;
 pub mod listing;
 pub mod secrets;
 pub mod state;

@@ -12,6 +12,7 @@
 
 mod key_shapes;
 mod labelled_commands;
+mod linux;
 mod processes;
 mod program;
 mod repo;
@@ -24,7 +25,8 @@ pub use key_shapes::{KeyShape, key_shapes};
 pub use labelled_commands::{
     COMMAND_TABLES, LabelledCommand, all_labelled_commands, labelled_commands,
 };
-pub use processes::{is_alive, signal, started_with, until};
+pub use linux::is_alive;
+pub use processes::{signal, started_with, until};
 pub use program::{own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};
 pub use scratch::{Scratch, fixtures};

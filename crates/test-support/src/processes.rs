@@ -3,6 +3,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::linux;
+
 /// Long enough for a busy machine; reached only when something hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -22,20 +24,10 @@ pub fn signal(name: &str, pid: u32) {
     Command::new("kill").args(["-s", name, &pid]).status().expect("kill runs");
 }
 
-/// Whether a process is there and not merely waiting to be noticed as ended.
-pub fn is_alive(pid: &str) -> bool {
-    let stat = fs_err::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    !stat.is_empty() && !stat.contains(") Z ")
-}
-
 /// The processes that were started with this variable, `NAME=value`, and still live. Whatever a
 /// process does to hide, its children inherit its environment.
 pub fn started_with(variable: &str) -> Vec<u32> {
-    let Ok(entries) = fs_err::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let has_it = |pid: &u32| {
-        let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|each| each == variable.as_bytes())
-    };
-    pids.filter(has_it).filter(|pid| is_alive(&pid.to_string())).collect()
+    let has_it = |pid: &u32| linux::environment(*pid).iter().any(|each| each == variable);
+    let pids = linux::pids().into_iter().filter(has_it);
+    pids.filter(|pid| linux::is_alive(&pid.to_string())).collect()
 }

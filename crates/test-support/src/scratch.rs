@@ -94,25 +94,7 @@ fn place() -> PathBuf {
     if std::env::var_os("TMPDIR").is_some() {
         return std::env::temp_dir();
     }
-    memory().unwrap_or_else(std::env::temp_dir)
-}
-
-/// A folder in memory, if programs can be written there and started, and there is room.
-#[cfg(target_os = "linux")]
-fn memory() -> Option<PathBuf> {
-    use nix::sys::statvfs::{FsFlags, statvfs};
-    const ROOM: u64 = 1 << 30;
-    let folder = Path::new("/dev/shm");
-    let facts = statvfs(folder).ok()?;
-    let is_closed = facts.flags().intersects(FsFlags::ST_RDONLY | FsFlags::ST_NOEXEC);
-    let has_room = facts.blocks_available().saturating_mul(facts.fragment_size()) >= ROOM;
-    let is_usable = !is_closed && has_room && tempfile::tempdir_in(folder).is_ok();
-    is_usable.then(|| folder.to_owned())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn memory() -> Option<PathBuf> {
-    None
+    crate::linux::memory().unwrap_or_else(std::env::temp_dir)
 }
 
 /// The workspace's `fixtures/` folder.

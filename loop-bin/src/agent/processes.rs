@@ -1,7 +1,7 @@
 //! Every process that descends from us, and how all of them are ended.
 //!
 //! The agent's tools start sessions of their own, so a process group does not reach them: we make
-//! ourselves the parent of orphans and find the rest in `/proc`.
+//! ourselves the parent of orphans and find the rest where the system tells; elsewhere the group must do.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getppid};
+use ralph_base::linux::{self, Process};
 use ralph_project::checks::RUN_MARK;
 use ralph_project::install::HOOK_NAMES;
 
@@ -35,20 +36,13 @@ pub(crate) fn hold_children() -> MutexGuard<'static, ()> {
     CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes us the parent of descendants whose own parent has ended.
-pub(crate) fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
-    // Without it a daemon of the agent's could escape; nothing else depends on it.
-    let _ = nix::sys::prctl::set_child_subreaper(true);
-}
-
 /// Which descendants are meant.
 #[derive(Debug, Default)]
 pub(crate) struct Descendants {
     /// The child that leads a group of its own, and that somebody else waits for.
     leader: Option<Pid>,
     /// Those that were there before: a server that the script `started` began, for instance.
-    spared: Vec<Pid>,
+    spared: Vec<i32>,
 }
 
 impl Descendants {
@@ -81,10 +75,8 @@ impl Descendants {
         let all = descendants(&self.spared);
         let is_busy = |server: &Process| all.iter().any(|process| process.parent == server.pid);
         let is_ours = |process: &&Process| {
-            let program = fs_err::read_link(format!("/proc/{}/exe", process.pid)).ok();
+            let program = linux::program(process.pid);
             let name = program.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
-            // The system marks a program whose file was replaced meanwhile.
-            let name = name.map(|name| name.trim_end_matches(" (deleted)"));
             name.is_some_and(|name| name == PROGRAM || HOOK_NAMES.contains(&name))
         };
         all.iter().filter(is_ours).any(|process| !is_server(process.pid) || is_busy(process))
@@ -94,19 +86,23 @@ impl Descendants {
     fn living(&self) -> Vec<Pid> {
         let (dead, living): (Vec<Process>, Vec<Process>) =
             descendants(&self.spared).into_iter().partition(|process| process.is_dead);
-        for process in dead.iter().filter(|process| process.parent == Pid::this()) {
-            if Some(process.pid) != self.leader {
-                let _ = waitpid(process.pid, Some(WaitPidFlag::WNOHANG));
+        for process in dead.iter().filter(|process| process.parent == here()) {
+            let pid = Pid::from_raw(process.pid);
+            if Some(pid) != self.leader {
+                let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
             }
         }
-        living.iter().map(|process| process.pid).collect()
+        living.iter().map(|process| Pid::from_raw(process.pid)).collect()
     }
 }
 
 /// Whether a program of ours is the MCP server.
-fn is_server(pid: Pid) -> bool {
-    let line = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    line.split(|byte| *byte == 0).nth(1) == Some(b"mcp")
+fn is_server(pid: i32) -> bool {
+    linux::arguments(pid).get(1).is_some_and(|first| first == b"mcp")
+}
+
+fn here() -> i32 {
+    Pid::this().as_raw()
 }
 
 fn end(
@@ -142,15 +138,14 @@ fn end(
 /// known by the run's name in their environment, as the agent, checks, scripts and git hooks have it.
 pub(crate) fn left_by(run: &str) -> Vec<Pid> {
     let marks = [format!("RALPH_RUN={run}"), format!("{RUN_MARK}={run}")];
-    let mut pids: Vec<Pid> = processes().iter().map(|process| process.pid).collect();
+    let mut pids: Vec<i32> = processes().iter().map(|process| process.pid).collect();
     // Whoever started us inside that run is not to be ended by us.
-    pids.retain(|pid| *pid != Pid::this() && *pid != getppid());
+    pids.retain(|pid| *pid != here() && *pid != getppid().as_raw());
     pids.retain(|pid| {
-        let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let mut variables = environment.split(|byte| *byte == 0);
-        variables.any(|variable| marks.iter().any(|mark| is_marked(variable, mark)))
+        let mut variables = linux::variables(*pid).into_iter();
+        variables.any(|variable| marks.iter().any(|mark| is_marked(&variable, mark)))
     });
-    pids
+    pids.into_iter().map(Pid::from_raw).collect()
 }
 
 /// Whether a variable names the run, or one of its workers.
@@ -166,21 +161,12 @@ pub(crate) fn end_left_by(run: &str) -> usize {
     count
 }
 
-/// A process as `/proc` shows it.
-#[derive(Debug, Clone, Copy)]
-struct Process {
-    pid: Pid,
-    parent: Pid,
-    /// Ended, but nobody has asked for its exit code yet.
-    is_dead: bool,
-}
-
-/// All that descend from us, but for those that are spared and theirs; none where there is no
-/// `/proc`.
-fn descendants(spared: &[Pid]) -> Vec<Process> {
+/// All that descend from us, but for those that are spared and theirs; none where the system does not
+/// tell.
+fn descendants(spared: &[i32]) -> Vec<Process> {
     let all = processes();
     let mut found: Vec<Process> = Vec::new();
-    let mut parents = vec![Pid::this()];
+    let mut parents = vec![here()];
     while let Some(parent) = parents.pop() {
         let children =
             all.iter().filter(|process| process.parent == parent && !spared.contains(&process.pid));
@@ -193,33 +179,5 @@ fn descendants(spared: &[Pid]) -> Vec<Process> {
 }
 
 fn processes() -> Vec<Process> {
-    let Ok(entries) = fs_err::read_dir("/proc") else { return Vec::new() };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers
-        .filter_map(|number: i32| {
-            let stat = fs_err::read_to_string(format!("/proc/{number}/stat")).ok()?;
-            parse_stat(Pid::from_raw(number), &stat)
-        })
-        .collect()
-}
-
-/// `<pid> (<name>) <state> <parent> …`; the name may hold spaces and parentheses.
-fn parse_stat(pid: Pid, stat: &str) -> Option<Process> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut words = rest.split_whitespace();
-    let (state, parent) = (words.next()?, words.next()?.parse().ok()?);
-    let is_dead = matches!(state, "Z" | "X" | "x");
-    Some(Process { pid, parent: Pid::from_raw(parent), is_dead })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn odd_names_do_not_confuse() {
-        let process = parse_stat(Pid::from_raw(7), "7 (a) b) (c) Z 42 7 7 0").unwrap();
-        assert_eq!((process.parent, process.is_dead), (Pid::from_raw(42), true));
-        assert!(parse_stat(Pid::from_raw(7), "7 (sh").is_none());
-    }
+    linux::processes().unwrap_or_default()
 }

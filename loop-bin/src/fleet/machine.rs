@@ -112,8 +112,9 @@ pub(super) fn claims(server: &Server) -> Result<Vec<Claim>, GitError> {
 /// A name that no other machine has: that of the computer and of the run with which it joined, and
 /// something random, because containers are alike.
 pub(super) fn new_name(run: &str) -> String {
-    let host = fs_err::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = if host.trim().is_empty() { "machine" } else { host.trim() };
+    let host = nix::unistd::gethostname().unwrap_or_default();
+    let host = host.to_string_lossy();
+    let host = if host.is_empty() { "machine" } else { &host };
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let host: String = host.chars().take(40).map(plain).collect();
     let random = RandomState::new().hash_one(run) & 0xff_ffff;

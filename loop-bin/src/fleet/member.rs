@@ -19,7 +19,10 @@ use crate::run::RunRecord;
 use crate::saved;
 
 /// How much later each machine of a large fleet looks again, while there is nothing for it to do.
-const PAUSE_FOR_EACH: Duration = Duration::from_millis(10);
+const PAUSE_FOR_EACH: Duration = Duration::from_millis(100);
+
+/// How often a machine of a small one looks whether it may land.
+const TURN_PAUSE: Duration = Duration::from_secs(1);
 
 /// The claim of a machine that lands next; no story is called so.
 const TURN: &str = "+landing";
@@ -50,6 +53,8 @@ pub(crate) struct Member {
     /// The claims that are ours: their names and commits.
     held: BTreeMap<String, String>,
     turn: u64,
+    /// Whether we asked that nobody lands before us, and have not landed yet.
+    is_next: bool,
 }
 
 /// With what a machine joins.
@@ -87,6 +92,7 @@ impl Member {
             gone: BTreeSet::new(),
             held: BTreeMap::new(),
             turn: 0,
+            is_next: false,
         };
         let is_over = !seen.iter().any(Machine::is_at_work);
         member.enter(if is_over { &seen } else { &[] })?;
@@ -144,6 +150,10 @@ impl Member {
         let ours = self.claims.iter().filter(|claim| claim.machine == us);
         let ours = ours.map(|one| (self.server.name(CLAIMS, &one.name), one.commit.clone()));
         self.held = ours.collect();
+        if self.has_turn() && !self.is_next {
+            // From before a crash: what it was for has landed, or is begun anew.
+            self.give_turn()?;
+        }
         let others = self.machines.iter().filter(|machine| machine.name != us);
         let others = others.filter(|machine| machine.is_at_work());
         let seen = others.map(|one| (one.name.as_str(), one.commit.as_str(), one.lease()));
@@ -258,11 +268,13 @@ impl Member {
     pub(crate) fn take_turn(&mut self, story: &str) -> Result<Claimed, Failure> {
         let Some(claim) = self.claim_of(TURN, story)? else { return Ok(Claimed::Lost) };
         let became = self.server.push(std::slice::from_ref(&claim))?;
-        Ok(if self.holds(claim, &became) { Claimed::Ours } else { Claimed::Lost })
+        self.is_next = self.holds(claim, &became);
+        Ok(if self.is_next { Claimed::Ours } else { Claimed::Lost })
     }
 
     /// Others may land again.
     pub(crate) fn give_turn(&mut self) -> Result<(), Failure> {
+        self.is_next = false;
         let name = self.server.name(CLAIMS, TURN);
         let Some(old) = self.held.remove(&name) else { return Ok(()) };
         self.server.push(&[Update { name, old: Some(old), new: None }]).map(drop)
@@ -297,8 +309,17 @@ impl Member {
 
     /// How long to wait before the next look, while there is nothing to do.
     pub(crate) fn pause(&self) -> Duration {
-        let one = (self.lease / BEATS / 6).max(Duration::from_millis(100));
-        one.max(PAUSE_FOR_EACH * u32::try_from(self.machines.len()).unwrap_or(u32::MAX))
+        self.among_all((self.lease / BEATS / 6).max(PAUSE_FOR_EACH))
+    }
+
+    /// The same for a machine that waits to land.
+    pub(crate) fn turn_pause(&self) -> Duration {
+        self.among_all(TURN_PAUSE)
+    }
+
+    /// So that all of them together do not ask more than a server can answer.
+    fn among_all(&self, pause: Duration) -> Duration {
+        pause.max(PAUSE_FOR_EACH * u32::try_from(self.machines.len()).unwrap_or(u32::MAX))
     }
 
     /// What those that have left, this one too, wrote into the progress and can commit no more.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ralph_base::state;
+use ralph_base::{linux, state};
 
 /// How long another process may hold the index before the work waits instead.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -94,11 +94,9 @@ fn is_older(path: &Path, patience: Duration) -> bool {
 
 /// Whether a git of another process is at work in a folder, as far as the system tells.
 fn is_git_at_work(top: &Path) -> bool {
-    let processes = fs_err::read_dir("/proc").into_iter().flatten().flatten();
-    processes.map(|entry| entry.path()).any(|process| {
-        fs_err::read(process.join("comm")).is_ok_and(|name| name.trim_ascii_end() == b"git")
-            && fs_err::read_link(process.join("cwd")).is_ok_and(|folder| folder.starts_with(top))
-    })
+    let mut processes = linux::processes().into_iter().flatten();
+    let is_in = |folder: PathBuf| folder.starts_with(top);
+    processes.any(|process| linux::folder_of(process.pid, "git").is_some_and(is_in))
 }
 
 #[cfg(test)]

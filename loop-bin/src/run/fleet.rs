@@ -19,9 +19,6 @@ const PULSE: Duration = Duration::from_millis(100);
 /// After so many times that others landed first, a machine asks them to wait.
 const MOST_OVERTAKEN: usize = 3;
 
-/// How often a machine looks whether it may land.
-const TURN_PAUSE: Duration = Duration::from_secs(1);
-
 impl Run {
     /// Looks at the target; in a fleet at all that the server has.
     pub(super) fn look_again(&mut self) -> Result<(Option<String>, bool), Failure> {
@@ -95,8 +92,9 @@ impl Run {
             if is_asked && member.take_turn(story)? == Claimed::Ours {
                 break;
             }
+            let pause = member.turn_pause();
             self.context.view.doing("waiting to land");
-            if let Some(signal) = self.pause(TURN_PAUSE) {
+            if let Some(signal) = self.pause(pause) {
                 return Err(WorkEnd::LandingStopped(signal).into());
             }
             if let Some(member) = &mut self.member {

@@ -8,6 +8,7 @@
 )]
 
 mod access;
+mod action;
 mod agents;
 mod before_the_first_story;
 mod checks_do_more;

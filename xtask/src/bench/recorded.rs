@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 
 use super::report::Report;
-use crate::run;
+use crate::{linux, run};
 
 /// The part of the page that the benchmark writes stands between these lines.
 const BEGIN: &str = "<!-- measured: begin -->";
@@ -32,10 +32,8 @@ pub(crate) fn record(report: &Report) -> Result<()> {
 
 /// Where it was measured, in a few words.
 fn machine() -> String {
-    let cpus = fs_err::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let count = cpus.lines().filter(|line| line.starts_with("processor")).count();
-    format!("{count} × {}", model.map_or("an unknown processor", |(_, name)| name.trim()))
+    let (count, name) = linux::processors();
+    format!("{count} × {}", name.as_deref().unwrap_or("an unknown processor"))
 }
 
 /// What grew beyond the tolerance, or was never recorded; each in one line.

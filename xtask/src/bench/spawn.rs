@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use camino::Utf8PathBuf;
 
-use super::peak;
+use crate::linux;
 
 /// What a pipe takes without a reader.
 const PIPE: usize = 64 * 1024;
@@ -79,7 +79,7 @@ impl Program {
         let mut command = self.command()?;
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let watched = peak::Watched::new(&child)?;
+        let watched = linux::Watched::new(&child)?;
         feed(&mut child, &self.input);
         watched.peak_at_end()
     }

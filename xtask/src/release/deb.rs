@@ -3,12 +3,13 @@
 use anyhow::Result;
 
 use super::VERSION;
+use super::publisher::Publisher;
 use super::tree::Tree;
 
-/// The package, for an architecture as Debian names it; `tree` is what lies below `/usr`.
-pub(super) fn deb(tree: &Tree, architecture: &str, at: u64) -> Result<Vec<u8>> {
+/// The package: `tree` is what lies below `/usr`, `control_file` describes it.
+pub(super) fn deb(tree: &Tree, control_file: String, at: u64) -> Result<Vec<u8>> {
     let mut control = Tree::new(at);
-    control.add("control", control_file(tree.size(), architecture));
+    control.add("control", control_file);
     let mut archive = b"!<arch>\n".to_vec();
     member(&mut archive, "debian-binary", at, b"2.0\n");
     member(&mut archive, "control.tar.gz", at, &control.tar_gz(".")?);
@@ -16,13 +17,15 @@ pub(super) fn deb(tree: &Tree, architecture: &str, at: u64) -> Result<Vec<u8>> {
     Ok(archive)
 }
 
-fn control_file(size: usize, architecture: &str) -> String {
+/// What Debian wants to know about so many bytes for an architecture, as it names them.
+pub(super) fn control_file(size: usize, architecture: &str, publisher: &Publisher) -> String {
     let kibibytes = size.div_ceil(1024);
+    let maintainer = &publisher.maintainer;
     format!(
         "Package: ralph-loop\n\
          Version: {VERSION}\n\
          Architecture: {architecture}\n\
-         Maintainer: The Ralph developers <ralph@localhost>\n\
+         Maintainer: {maintainer}\n\
          Installed-Size: {kibibytes}\n\
          Depends: git\n\
          Section: devel\n\

@@ -1,8 +1,10 @@
 //! The machines that there are packages for.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use camino::Utf8Path;
 
 use super::VERSION;
+use crate::run;
 
 /// A machine, as each kind of package names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,45 @@ impl Target {
         let names = TARGETS.map(|target| target.triple).join(", ");
         let found = TARGETS.into_iter().find(|target| target.triple == triple);
         found.with_context(|| format!("there are no packages for {triple}, only for {names}"))
+    }
+
+    /// Those that were asked for; if none were, those for Linux, as far as the compiler has them.
+    pub(super) fn chosen(asked: &[String]) -> Result<Vec<Self>> {
+        if !asked.is_empty() {
+            let chosen: Vec<Self> =
+                asked.iter().map(|triple| Self::find(triple)).collect::<Result<_>>()?;
+            for target in &chosen {
+                ensure!(target.is_installed()?, "{}", target.missing());
+            }
+            return Ok(chosen);
+        }
+        let mut chosen = Vec::new();
+        for target in TARGETS.into_iter().filter(|target| target.triple.ends_with("linux-musl")) {
+            if target.is_installed()? {
+                chosen.push(target);
+            } else {
+                println!("passed over: {}", target.missing());
+            }
+        }
+        ensure!(!chosen.is_empty(), "there is nothing to build for");
+        Ok(chosen)
+    }
+
+    /// Whether the compiler has its libraries.
+    fn is_installed(self) -> Result<bool> {
+        let mut ask = run::command("rustc");
+        ask.args(["--print", "target-libdir", "--target", self.triple]);
+        Ok(Utf8Path::new(run::output(&mut ask)?.trim()).exists())
+    }
+
+    fn missing(self) -> String {
+        format!("{0} (needs `rustup target add {0}`)", self.triple)
+    }
+
+    /// Programs that run those for such machines elsewhere.
+    pub(super) fn emulators(self) -> [String; 2] {
+        let processor = self.triple.split('-').next().unwrap_or_default();
+        [format!("qemu-{processor}-static"), format!("qemu-{processor}")]
     }
 
     /// Whether this machine is one of them.

@@ -18,7 +18,7 @@ const TURN_PAUSE: Time = 1000;
 const TURN_PAUSE_FOR_EACH: Time = 100;
 
 /// As in `fleet/member.rs`.
-const PAUSE_FOR_EACH: Time = 10;
+const PAUSE_FOR_EACH: Time = 100;
 
 /// As the settings have it by default.
 const LEASE: Time = 120_000;

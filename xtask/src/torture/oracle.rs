@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
+use ralph_base::linux;
 use ralph_base::state::{Lock, RunDir, StateDir};
 use test_support::TestRepo;
 
@@ -168,8 +169,7 @@ pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
 /// Whoever lives on.
 pub(super) fn processes(stage: &Stage) -> Option<String> {
     let names = stage.processes().into_iter().map(|pid| {
-        let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&command).replace('\0', " ")
+        String::from_utf8_lossy(&linux::arguments(pid.cast_signed()).join(&b' ')).into_owned()
     });
     let names: Vec<String> = names.collect();
     if names.is_empty() {

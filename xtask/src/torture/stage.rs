@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::linux;
 use test_support::{Scratch, TestRepo, fixtures, program, signal, started_with};
 use wait_timeout::ChildExt;
 
@@ -201,10 +202,8 @@ impl Stage {
 
     /// Kills the agent and what it started, but neither the loop nor its git.
     pub(super) fn kill_agent(&self) {
-        let run = |pid: &u32| {
-            let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|each| each.starts_with(b"RALPH_RUN="))
-        };
+        let is_run = |variable: &Vec<u8>| variable.starts_with(b"RALPH_RUN=");
+        let run = |pid: &u32| linux::variables(pid.cast_signed()).iter().any(is_run);
         self.processes().into_iter().filter(run).for_each(|pid| signal("KILL", pid));
     }
 
@@ -215,10 +214,8 @@ impl Stage {
         let record: serde_json::Value = serde_json::from_slice(&record).unwrap_or_default();
         let worker = record.get("pid").and_then(serde_json::Value::as_u64);
         let mark = format!("RALPH_WORKER={number}");
-        let agent = |pid: &u32| {
-            let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|each| each == mark.as_bytes())
-        };
+        let is_mark = |variable: &Vec<u8>| variable == mark.as_bytes();
+        let agent = |pid: &u32| linux::variables(pid.cast_signed()).iter().any(is_mark);
         // Numbers are used again: only what is ours is meant.
         let ours = self.processes().into_iter();
         ours.map(|pid| (pid, Some(u64::from(pid)) == worker))

@@ -11,6 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{read, write};
+use crate::linux;
 
 /// How long the description of a holder is, filled up with blanks.
 const HOLDER_LENGTH: usize = 160;
@@ -78,8 +79,8 @@ impl Lock {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {
                     let by = read_holder(&mut file);
-                    let is_alive = |holder: &Holder| write::is_alive(&holder.pid.to_string());
-                    let is_orphan = by.as_ref().is_some_and(|holder| !is_alive(holder));
+                    let is_dead = |holder: &Holder| !linux::is_alive(holder.pid.cast_signed());
+                    let is_orphan = by.as_ref().is_some_and(is_dead);
                     let patience = if is_orphan { patience.max(AFTERLIFE) } else { patience };
                     if begun.elapsed() >= patience {
                         return Err(LockError::Held(Held { path: path.to_owned(), by }));

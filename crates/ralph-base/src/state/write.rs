@@ -15,7 +15,7 @@ use fs_err as fs;
 
 use super::dir::PROJECT_MARKER;
 use super::read::read_if_there;
-use crate::fault;
+use crate::{fault, linux};
 
 /// How long an append waits for another process's append, which takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -272,25 +272,19 @@ fn temporary_beside(path: &Utf8Path) -> Utf8PathBuf {
 pub fn remove_stale_temporaries(folder: &Utf8Path) -> io::Result<()> {
     for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
         let writer = entry.file_name().strip_prefix('.').and_then(writer_of);
-        if writer.is_some_and(|pid| !is_alive(pid)) {
+        if writer.is_some_and(|pid| !linux::is_alive(pid)) {
             fs::remove_file(entry.path())?;
         }
     }
     Ok(())
 }
 
-/// A process that has ended but was not waited for does nothing any more.
-pub(super) fn is_alive(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    !stat.is_empty() && !stat.contains(") Z ")
-}
-
 /// The process in the name of a temporary file of ours.
-fn writer_of(name: &str) -> Option<&str> {
+fn writer_of(name: &str) -> Option<i32> {
     let (_, numbers) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
     let (pid, count) = numbers.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    (is_number(pid) && is_number(count)).then_some(pid)
+    if is_number(pid) && is_number(count) { pid.parse().ok() } else { None }
 }
 
 fn naming(path: &Utf8Path, doing: &str, error: &io::Error) -> io::Error {

@@ -1,7 +1,9 @@
 //! What a git that failed to save leaves in the repository: half a pack can be gigabytes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
+
+use ralph_base::linux;
 
 use super::repo::Repo;
 
@@ -24,18 +26,11 @@ pub(super) fn remove_since(repo: &Repo, begun: SystemTime) {
             }
         }
     }
-    let Ok(processes) = fs_err::read_dir("/proc") else { return };
-    if !processes.flatten().any(|process| has_open(&process.path(), &left)) {
+    let Some(processes) = linux::processes() else { return };
+    let is_left = |path: &PathBuf| left.contains(path);
+    if !processes.iter().any(|process| linux::open_files(process.pid).iter().any(is_left)) {
         for path in left {
             let _ = fs_err::remove_file(path);
         }
     }
-}
-
-/// Whether a process has one of these files open.
-fn has_open(process: &Path, files: &[PathBuf]) -> bool {
-    let opened = fs_err::read_dir(process.join("fd")).into_iter().flatten().flatten();
-    opened
-        .filter_map(|entry| fs_err::read_link(entry.path()).ok())
-        .any(|path| files.contains(&path))
 }

@@ -11,7 +11,7 @@ use wait_timeout::ChildExt;
 
 use super::command::Git;
 use super::error::GitError;
-use ralph_base::supervised;
+use ralph_base::{linux, supervised};
 
 /// What is kept of git's own messages.
 const MOST_STDERR: usize = 8 * 1024;
@@ -128,7 +128,7 @@ fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
         if let Some(status) = child.wait_timeout(PULSE.min(idle))? {
             return Ok(Some(status));
         }
-        let now = signs_of_life(child);
+        let now = linux::signs_of_life(child.id().cast_signed());
         if now != last.0 {
             last = (now, Instant::now());
         } else if last.1.elapsed() >= idle {
@@ -139,12 +139,6 @@ fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
             return Ok(None);
         }
     }
-}
-
-/// What it read and wrote, and the time and memory that it used so far, as the system tells.
-fn signs_of_life(child: &Child) -> Vec<u8> {
-    let told = ["io", "stat"].map(|file| fs_err::read(format!("/proc/{}/{file}", child.id())));
-    told.into_iter().flatten().flatten().collect()
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {

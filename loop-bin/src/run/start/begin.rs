@@ -16,12 +16,12 @@ use ralph_project::under_way::Attempt;
 use super::fleet::join;
 use super::preflight::Preflight;
 use super::recover::find;
-use crate::agent;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::fleet::Member;
 use crate::here;
 use crate::landing::Target;
+use crate::linux;
 use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
 use crate::run::decide::Counters;
@@ -166,7 +166,7 @@ fn start_as(
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, OURS)?;
-    agent::adopt_orphans();
+    linux::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
     let found = find(&run_dir, &workspace.source)?;
     if found.attempt.is_none() {

@@ -20,6 +20,7 @@ use ralph_project::under_way::Attempt;
 use super::decide::{Counters, Finish};
 use super::{Run, RunRecord};
 use crate::exit::Failure;
+use crate::linux;
 use crate::terminal::{Scene, Worker, counted};
 pub(crate) use part::Part;
 use process::Process;
@@ -60,10 +61,7 @@ pub(crate) fn how_many(
 /// The processors and the free memory of this machine; where the second is not told, it is not a bound.
 pub(crate) fn machine() -> (u64, Option<u64>) {
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    let told = fs_err::read_to_string("/proc/meminfo").unwrap_or_default();
-    let free = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let free = free.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    (processors, free.map(|kib| kib << 10))
+    (processors, linux::free_memory())
 }
 
 impl Run {

@@ -1,8 +1,7 @@
 //! The process of a worker, as the run's process sees it.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use ralph_project::checks::RUN_MARK;
 
 use super::part::Part;
 use crate::exit::Failure;
+use crate::linux;
 use crate::run::context::Context;
 use crate::signals::Signal;
 use crate::terminal::{Relayed, complain, say};
@@ -33,17 +33,11 @@ pub(super) struct Process {
     prefix: String,
 }
 
-/// This very program: where the system can tell, also after its file was replaced by a newer one.
-fn own_program() -> io::Result<PathBuf> {
-    let running = Path::new("/proc/self/exe");
-    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
-}
-
 impl Process {
     /// Starts it in a process group of its own: Ctrl-C in a terminal reaches us, and we pass it on.
     #[expect(clippy::disallowed_methods, reason = "this is the door for starting a worker")]
     pub(super) fn start(context: &Context, part: Part) -> Result<Self, Failure> {
-        let mut command = Command::new(own_program()?);
+        let mut command = Command::new(linux::own_program()?);
         command.arg("worker").env(RUN_MARK, &part.run).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;

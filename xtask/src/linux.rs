@@ -1,13 +1,31 @@
-//! The most memory that a process ever had. Linux stops it for us just before it ends; what a parent
-//! learns otherwise includes the parent's own memory. Elsewhere nobody tells, and that is an error.
+//! What only Linux tells the tasks, beside what `ralph_base::linux` tells. Elsewhere nothing is known, and
+//! the peak of memory is an error.
 
-#[cfg(target_os = "linux")]
-pub(super) use self::linux::Watched;
+use std::time::Duration;
+
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::other::Watched;
-
+pub(crate) use self::elsewhere::Watched;
 #[cfg(target_os = "linux")]
-mod linux {
+pub(crate) use self::here::Watched;
+
+/// The time that this thread had on a processor so far.
+pub(crate) fn processor_time() -> Option<Duration> {
+    let text = fs_err::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+}
+
+/// How many processors there are, and what they are called.
+pub(crate) fn processors() -> (usize, Option<String>) {
+    let cpus = fs_err::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let count = cpus.lines().filter(|line| line.starts_with("processor")).count();
+    (count, model.map(|(_, name)| name.trim().to_owned()))
+}
+
+/// The most memory that a process ever had: it is stopped just before it ends. What a parent learns
+/// otherwise includes the parent's own memory.
+#[cfg(target_os = "linux")]
+mod here {
     use std::process::Child;
 
     use anyhow::{Context, Result, bail};
@@ -16,10 +34,10 @@ mod linux {
     use nix::unistd::Pid;
 
     /// A process that is stopped before it ends.
-    pub(in super::super) struct Watched(Pid);
+    pub(crate) struct Watched(Pid);
 
     impl Watched {
-        pub(in super::super) fn new(child: &Child) -> Result<Self> {
+        pub(crate) fn new(child: &Child) -> Result<Self> {
             let pid = Pid::from_raw(i32::try_from(child.id())?);
             ptrace::seize(pid, ptrace::Options::PTRACE_O_TRACEEXIT)
                 .context("could not watch it")?;
@@ -27,7 +45,7 @@ mod linux {
         }
 
         /// Waits for its end; in KiB.
-        pub(in super::super) fn peak_at_end(&self) -> Result<u64> {
+        pub(crate) fn peak_at_end(&self) -> Result<u64> {
             let pid = self.0;
             loop {
                 match waitpid(pid, None)? {
@@ -59,20 +77,20 @@ mod linux {
 }
 
 #[cfg(not(target_os = "linux"))]
-mod other {
+mod elsewhere {
     use std::process::Child;
 
     use anyhow::{Result, bail};
 
     /// Nothing: it cannot be watched.
-    pub(in super::super) struct Watched;
+    pub(crate) struct Watched;
 
     impl Watched {
-        pub(in super::super) fn new(_child: &Child) -> Result<Self> {
+        pub(crate) fn new(_child: &Child) -> Result<Self> {
             bail!("only Linux tells the peak of memory of a process")
         }
 
-        pub(in super::super) fn peak_at_end(&self) -> Result<u64> {
+        pub(crate) fn peak_at_end(&self) -> Result<u64> {
             bail!("only Linux tells the peak of memory of a process")
         }
     }

@@ -1,0 +1,114 @@
+//! What only Linux tells about processes, in `/proc`. Elsewhere nothing is known of them: there are none
+//! to be found, and one that somebody names counts as living, so that nothing is taken from it.
+
+use std::path::{Path, PathBuf};
+
+/// Where the system tells it.
+const PROCESSES: &str = "/proc";
+
+/// A process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// The number of its parent.
+    pub parent: i32,
+    /// Ended, but nobody has asked for its exit code yet.
+    pub is_dead: bool,
+}
+
+/// All of them; none where the system does not tell.
+pub fn processes() -> Option<Vec<Process>> {
+    let entries = fs_err::read_dir(PROCESSES).ok()?.flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Some(pids.filter_map(process).collect())
+}
+
+fn process(pid: i32) -> Option<Process> {
+    parse_stat(pid, &fs_err::read_to_string(file(pid, "stat")).ok()?)
+}
+
+/// `<pid> (<name>) <state> <parent> …`; the name may hold spaces and parentheses.
+fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut words = rest.split_whitespace();
+    let (state, parent) = (words.next()?, words.next()?.parse().ok()?);
+    Some(Process { pid, parent, is_dead: matches!(state, "Z" | "X" | "x") })
+}
+
+/// Whether a process is there. One that has ended but was not waited for does nothing any more; where
+/// the system does not tell, every one is.
+pub fn is_alive(pid: i32) -> bool {
+    match process(pid) {
+        Some(process) => !process.is_dead,
+        None => process(std::process::id().cast_signed()).is_none(),
+    }
+}
+
+/// The file that it runs, also if that was replaced meanwhile.
+pub fn program(pid: i32) -> Option<PathBuf> {
+    let path = fs_err::read_link(file(pid, "exe")).ok()?;
+    let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)"));
+    Some(replaced.map(PathBuf::from).unwrap_or(path))
+}
+
+/// What it was started with, its own name first.
+pub fn arguments(pid: i32) -> Vec<Vec<u8>> {
+    texts(&file(pid, "cmdline"))
+}
+
+/// The variables that it was started with, as `NAME=value`.
+pub fn variables(pid: i32) -> Vec<Vec<u8>> {
+    texts(&file(pid, "environ"))
+}
+
+/// The folder that it works in, if its program has this name.
+pub fn folder_of(pid: i32, name: &str) -> Option<PathBuf> {
+    let found = fs_err::read(file(pid, "comm")).ok()?;
+    if found.trim_ascii_end() == name.as_bytes() {
+        fs_err::read_link(file(pid, "cwd")).ok()
+    } else {
+        None
+    }
+}
+
+/// The files that it has open.
+pub fn open_files(pid: i32) -> Vec<PathBuf> {
+    let opened = fs_err::read_dir(file(pid, "fd")).into_iter().flatten().flatten();
+    opened.filter_map(|entry| fs_err::read_link(entry.path()).ok()).collect()
+}
+
+/// What it read and wrote, and the time and memory that it used so far: as long as this changes, it is
+/// at work. Always the same where the system does not tell.
+pub fn signs_of_life(pid: i32) -> Vec<u8> {
+    let told = ["io", "stat"].map(|name| fs_err::read(file(pid, name)));
+    told.into_iter().flatten().flatten().collect()
+}
+
+fn file(pid: i32, name: &str) -> PathBuf {
+    Path::new(PROCESSES).join(pid.to_string()).join(name)
+}
+
+fn texts(path: &Path) -> Vec<Vec<u8>> {
+    let all = fs_err::read(path).unwrap_or_default();
+    all.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_do_not_confuse() {
+        let found = parse_stat(7, "7 (a) b) (c) Z 42 7 7 0");
+        assert_eq!(found, Some(Process { pid: 7, parent: 42, is_dead: true }));
+        assert_eq!(parse_stat(7, "7 (sh"), None);
+    }
+
+    #[test]
+    fn this_process_lives_and_one_that_cannot_be_does_not() {
+        let here = std::process::id().cast_signed();
+        assert!(is_alive(here));
+        assert_eq!(is_alive(i32::MAX), processes().is_none());
+    }
+}
