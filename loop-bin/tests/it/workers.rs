@@ -176,6 +176,30 @@ fn an_interrupt_reaches_all_workers_and_the_next_start_goes_on() {
 }
 
 #[test]
+fn work_that_waits_to_land_is_interrupted_and_lands_with_the_next_start() {
+    let stage = Stage::new("works", &plan(2));
+    let go = stage.note_path("go");
+    let act = format!(
+        "echo $story >>\"$AGENT_NOTES/begun\"; until [ -e {go} ]; do sleep 0.05; done; {OWN_FILE}"
+    );
+    let child = stage.start(&["--workers", "2", "--agent", &agent(&act)]);
+    until("two work", || stage.note("begun").lines().count() == 2);
+    let lock = stage.repo.root().join(".git/ralph/landing");
+    let lock = fs_err::OpenOptions::new().write(true).open(lock).unwrap();
+    lock.file().lock().unwrap();
+    fs_err::write(go, "").unwrap();
+    let waits = "waiting for another story to land";
+    until("both wait", || stage.run(&["status"]).out.matches(waits).count() == 2);
+    signal("INT", child.id());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    drop(lock);
+    // Nobody has to work again.
+    stage.run(&["--workers", "2", "--agent", &agent("exit 1")]).ended(0);
+    complete(&stage, 2);
+}
+
+#[test]
 fn stop_lets_the_stories_under_way_land_and_begins_no_other() {
     let stage = Stage::new("works", &plan(6));
     let act = format!("echo $$ >>\"$AGENT_NOTES/begun\"; sleep 1; {OWN_FILE}");

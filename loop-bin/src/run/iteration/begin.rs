@@ -30,7 +30,7 @@ impl Run {
     pub(in crate::run) fn begin(&mut self, story: &str) -> Result<Plan, Failure> {
         if self.record.counters.whole().conflicts.contains_key(story) {
             // It met the work of others once. This time nobody lands before it.
-            self.lock_books()?;
+            self.lock_landing("trying a story again", 1)?;
         }
         let (tip, is_followed) = self.target.look()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;

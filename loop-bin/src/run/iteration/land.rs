@@ -139,7 +139,7 @@ impl Run {
                 self.prove(&attempt, &now)?;
                 self.review(&attempt, &now)?;
             }
-            if self.lock_for_landing()? {
+            if self.lock_landing("landing a story", 1)? {
                 // Nobody else lands from here on; what landed before is looked at once more.
                 passed = Some(now);
                 continue;

@@ -23,6 +23,7 @@ use crate::exit::Failure;
 use crate::terminal::{Scene, Worker, counted};
 pub(crate) use part::Part;
 use process::Process;
+pub(in crate::run) use worker::lock_unless;
 pub(crate) use worker::{Others, work};
 
 /// How often the workers are looked at, and how often the run's own record is written.
