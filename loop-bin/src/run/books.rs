@@ -56,7 +56,7 @@ impl Appended {
 }
 
 /// Whether a text has another one in it: at its end, or before what other workers have added.
-fn contains(text: &[u8], part: &[u8]) -> bool {
+pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
     String::from_utf8_lossy(text).contains(&*String::from_utf8_lossy(part))
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::stage::{Stage, is_alive, signal, until};
+use crate::stage::{PLAN, Ran, Stage, executable, is_alive, signal, until};
 
 const RECORDS: &str = ".git/ralph/workers";
 
@@ -143,6 +143,22 @@ fn a_worker_that_dies_is_started_again_and_harms_nobody() {
     let ran = stage.run(&["--workers", "2", "--agent", &agent(&act)]);
     ran.ended(0).says("was killed by signal 9; starting it again");
     complete(&stage, 5);
+}
+
+#[test]
+fn a_landing_that_no_worker_could_end_is_told_of_once() {
+    let stage = Stage::new("works", &plan(2));
+    stage.repo.git(["add", "--force", PLAN]);
+    stage.repo.git(["commit", "-qm", "the plan"]);
+    // What the run itself has to write cannot be committed.
+    let (hook, agent) = (stage.repo.root().join(".git/hooks/commit-msg"), agent(OWN_FILE));
+    executable(&hook, "#!/bin/sh\n! grep -q '^chore(ralph)' \"$1\"\n");
+    let mut command = stage.command(&["--workers", "2", "--agent", &agent]);
+    let ran: Ran = command.env("RALPH_INTERNAL__FAULT", "land.logged").output().unwrap().into();
+    ran.ended(1).says("was killed by signal 9");
+    fs_err::remove_file(hook).unwrap();
+    stage.run(&["--agent", &agent]).ended(0);
+    complete(&stage, 2);
 }
 
 #[test]

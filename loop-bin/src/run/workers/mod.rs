@@ -17,6 +17,7 @@ use ralph_base::state::{self, Cap, Id, RunDir};
 use ralph_project::config::Workers;
 use ralph_project::under_way::Attempt;
 
+use super::books::contains;
 use super::decide::{Counters, Finish};
 use super::{Run, RunRecord};
 use crate::exit::Failure;
@@ -101,10 +102,9 @@ impl Run {
     /// they had counted is counted on.
     pub(super) fn settle_left_workers(&mut self) -> Result<(), Failure> {
         let all = self.context.run_dir.workers();
-        let has_work = |run_dir: &RunDir| matches!(Attempt::load(run_dir), Ok(Some(_)));
         let left: Vec<Id> = all
             .into_iter()
-            .filter(|(_, run_dir)| has_work(run_dir))
+            .filter(|(_, run_dir)| has_attempt(run_dir))
             .map(|(name, _)| name)
             .collect();
         for name in left {
@@ -246,23 +246,35 @@ impl Run {
         self.save();
         for (name, record) in workers {
             let folder = run_dir.of_worker(&name);
-            take_pending(&run_dir, &folder)?;
             let counters = Counters { priced: record.counters.priced, ..Counters::default() };
-            let finish = Some("folded".to_owned());
-            RunRecord { counters, finish, story: None, pause: None, ..record }.save(&folder)?;
+            let mut left = RunRecord { counters, pause: None, ..record };
+            // Whoever settles what is under way needs the rest.
+            if !has_attempt(&folder) {
+                take_pending(&run_dir, &folder)?;
+                (left.finish, left.story) = (Some("folded".to_owned()), None);
+            }
+            left.save(&folder)?;
         }
         Ok(())
     }
 }
 
-/// What a worker has written and not committed waits with what the run itself has written.
+/// Whether a worker has left an attempt that is not settled.
+fn has_attempt(worker: &RunDir) -> bool {
+    matches!(Attempt::load(worker), Ok(Some(_)))
+}
+
+/// What a worker has written and not committed waits with what the run itself has written. A crash may
+/// come between, so what is there already is not added.
 fn take_pending(run: &RunDir, worker: &RunDir) -> io::Result<()> {
     let never = Cap { above: u64::MAX, keep_lines: 0 };
     for (own, theirs) in
         [(run.progress_pending(), worker.progress_pending()), (run.lessons(), worker.lessons())]
     {
         if let Ok(text) = fs_err::read(&theirs) {
-            state::append_capped(&own, &text, never)?;
+            if !contains(&fs_err::read(&own).unwrap_or_default(), &text) {
+                state::append_capped(&own, &text, never)?;
+            }
             state::remove_if_there(&theirs)?;
         }
     }
