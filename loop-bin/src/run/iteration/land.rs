@@ -117,7 +117,7 @@ impl Run {
 
     /// The boxes of stories that this run gave up.
     pub(in crate::run) fn blocked_marks(&self) -> Vec<Mark> {
-        let set_aside = self.record.counters.whole().set_aside;
+        let set_aside = self.record.counters.all_set_aside();
         set_aside.into_iter().map(|story| (story, State::Blocked)).collect()
     }
 

@@ -10,7 +10,7 @@ mod process;
 mod worker;
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ralph_base::fault;
 use ralph_base::state::{self, Cap, Id, RunDir};
@@ -27,9 +27,11 @@ use process::Process;
 pub(in crate::run) use worker::lock_unless;
 pub(crate) use worker::{Others, work};
 
-/// How often the workers are looked at, and how often the run's own record is written.
+/// How often the workers are looked at; and after so many looks, what they do is shown (they write it
+/// down no more often), and the run's own record is written.
 const PULSE: Duration = Duration::from_millis(100);
-const SAVED_EVERY: Duration = Duration::from_secs(5);
+const SHOWN_EVERY: u64 = 5;
+const SAVED_EVERY: u64 = 50;
 
 /// How long the last lines of a worker that has ended are waited for.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -131,9 +133,10 @@ impl Run {
             working.push(Process::start(&self.context, self.part_of(name, workers, is_to_settle))?);
         }
         fault::point("workers.started");
-        let (mut ends, mut saved, mut signals) = (Vec::new(), Instant::now(), 0);
+        let (mut ends, mut pulses, mut signals) = (Vec::new(), 0_u64, 0);
         while !working.is_empty() {
             std::thread::sleep(PULSE);
+            pulses += 1;
             let count = self.context.interrupts.count();
             if count > signals {
                 signals = count;
@@ -141,7 +144,9 @@ impl Run {
                     .iter()
                     .for_each(|worker| worker.interrupt(self.context.interrupts.signal()));
             }
-            self.show_workers(names);
+            if pulses.is_multiple_of(SHOWN_EVERY) {
+                self.show_workers(names);
+            }
             let mut left = Vec::new();
             for mut worker in working {
                 while let Some(said) = worker.said(Duration::ZERO) {
@@ -162,8 +167,7 @@ impl Run {
                 }
             }
             working = left;
-            if saved.elapsed() >= SAVED_EVERY {
-                saved = Instant::now();
+            if pulses.is_multiple_of(SAVED_EVERY) {
                 self.save();
             }
         }

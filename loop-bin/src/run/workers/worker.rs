@@ -53,25 +53,25 @@ impl Run {
     pub(in crate::run) fn look_at_others(&mut self) -> Result<(), Failure> {
         let Some(part) = &self.context.part else { return Ok(()) };
         let shared = self.context.run_dir.of_run();
-        let mut sum = RunRecord::load(&shared)?.unwrap_or_default().counters;
+        let mut rest = vec![RunRecord::load(&shared)?.unwrap_or_default().counters];
         let mut others = Others::default();
         for (name, record) in RunRecord::of_workers(&shared)? {
             if name.as_str() == part.worker {
                 continue;
             }
-            sum = sum.plus(&record.counters);
+            rest.push(record.counters);
             let is_services = |pause: &Pause| pause.is_services;
             others.pause = others.pause.or(record.pause.filter(is_services));
             others.taken.extend(record.story.map(|story| (story, name.as_str().to_owned())));
         }
-        self.record.counters.rest = Some(Box::new(sum));
+        self.record.counters.rest = rest;
         self.others = others;
         Ok(())
     }
 
     /// The stories that are not ours to choose: given up by any worker, or another one's.
     pub(in crate::run) fn passed_over(&self) -> BTreeSet<String> {
-        let mut stories = self.record.counters.whole().set_aside;
+        let mut stories = self.record.counters.all_set_aside();
         stories.extend(self.others.taken.keys().cloned());
         stories
     }
