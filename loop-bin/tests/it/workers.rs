@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::stage::{PLAN, Ran, Stage, executable, is_alive, signal, until};
 
 const RECORDS: &str = ".git/ralph/workers";
@@ -130,6 +132,50 @@ fn scripts_and_the_journal_know_the_worker() {
         .filter_map(|line| Some(line.get("run")?.as_str()?.to_owned()))
         .collect();
     assert_eq!(runs.len(), 1, "{runs:?}");
+}
+
+#[test]
+fn status_and_report_name_the_workers() {
+    let stage = Stage::new("works", &plan(4));
+    stage.repo.commit_all("the plan");
+    let go = stage.note_path("go");
+    // The first story lands last.
+    let act = format!(
+        "echo $story >>\"$AGENT_NOTES/begun\"; until [ -e {go} ]; do sleep 0.05; done; \
+         until [ $story != US-001 ] || [ -e \"$RALPH_ROOT/US-004.txt\" ]; do sleep 0.05; done; \
+         {OWN_FILE}"
+    );
+    let child = stage.start(&["--workers", "2", "--agent", &agent(&act)]);
+    until("two work", || stage.note("begun").lines().count() == 2);
+    let status: Value = serde_json::from_str(&stage.run(&["status", "--json"]).out).unwrap();
+    let under_way = status["workers"].as_array().unwrap();
+    let mut stories: Vec<&str> = under_way.iter().filter_map(|one| one["story"].as_str()).collect();
+    assert_eq!(status["story"], stories.join(", "));
+    stories.sort_unstable();
+    assert_eq!(stories, ["US-001", "US-002"]);
+    for (one, name) in under_way.iter().zip(["1", "2"]) {
+        assert_eq!((&one["worker"], &one["attempt"]), (&name.into(), &1.into()), "{one}");
+        assert!(one["since"].is_string(), "{one}");
+    }
+    fs_err::write(go, "").unwrap();
+    assert!(child.wait_with_output().unwrap().status.success());
+    let page: Value = serde_json::from_str(&stage.run(&["report", "--json"]).out).unwrap();
+    let of = |key: &str| -> Vec<String> {
+        let all = page["done"].as_array().unwrap().iter();
+        all.map(|done| done[key].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(of("story"), landed(&stage), "in the order of the commits");
+    let workers = of("worker");
+    assert!(workers.iter().all(|worker| worker == "1" || worker == "2"), "{workers:?}");
+    let lanes = page["time_line"]["lanes"].as_array().unwrap();
+    assert_eq!((&lanes[0]["worker"], &lanes[1]["worker"]), (&"1".into(), &"2".into()));
+    let first = stage.repo.git(["rev-list", "--reverse", "--grep=^Ralph-Story", "HEAD"]);
+    let undo = page["undo"][0].as_str().unwrap();
+    assert!(undo.contains(&format!("{}^..", &first[..12])), "{undo}");
+    stage
+        .run(&["report", "--markdown"])
+        .says(&format!(", worker {}: US-001 Story 1: success", workers[3]));
+    stage.run(&["status", "--run", "last"]).says(&format!(", worker {})", workers[0]));
 }
 
 #[test]
