@@ -292,6 +292,14 @@ fn numbered_plans_follow_one_another_with_workers_too() {
 }
 
 #[test]
+fn auto_says_how_many_workers_that_is() {
+    let stage = Stage::new("works", &plan(3));
+    let ran = stage.run(&["--workers", "auto", "--agent", &agent(OWN_FILE)]);
+    ran.ended(0).says(" (--workers auto)");
+    complete(&stage, 3);
+}
+
+#[test]
 fn one_tree_is_worked_on_by_one_worker() {
     let stage = Stage::new("works", &plan(2));
     let ran = stage.run(&["--workers", "2", "--in-place"]);

@@ -5,6 +5,7 @@
 //! dies harms nobody and is started again. What the run has done is the sum of what its workers have
 //! (`decide/sum.rs`); what they share is the plan, the target, and two locks.
 
+mod auto;
 mod part;
 mod process;
 mod worker;
@@ -22,6 +23,7 @@ use super::decide::{Counters, Finish};
 use super::{Run, RunRecord};
 use crate::exit::Failure;
 use crate::terminal::{Scene, Worker, counted};
+pub(crate) use auto::{how_many, machine};
 pub(crate) use part::Part;
 use process::Process;
 pub(in crate::run) use worker::lock_unless;
@@ -38,37 +40,6 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// A worker that dies so often ends the run.
 const MOST_DEATHS: u32 = 5;
-
-/// What one worker needs: a client with its language servers, a build, the tests.
-const MEMORY_OF_ONE: u64 = 2 << 30;
-
-/// How many workers there are to be on a machine with so many processors and so much free memory, where
-/// a story takes so long and its checks so long: one lands at a time, so more would only wait.
-pub(crate) fn how_many(
-    wanted: Workers,
-    (processors, memory): (u64, Option<u64>),
-    story_s: Option<f64>,
-    checks_s: f64,
-) -> u64 {
-    if let Workers::Number(number) = wanted {
-        return number;
-    }
-    let by_memory = memory.map_or(u64::MAX, |free| free / MEMORY_OF_ONE);
-    let by_checks = match story_s {
-        Some(story) if checks_s > 0.0 => (story / checks_s).ceil() as u64 + 1,
-        _ => u64::MAX,
-    };
-    processors.min(by_memory).min(by_checks).max(1)
-}
-
-/// The processors and the free memory of this machine; where the second is not told, it is not a bound.
-pub(crate) fn machine() -> (u64, Option<u64>) {
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    let told = fs_err::read_to_string("/proc/meminfo").unwrap_or_default();
-    let free = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let free = free.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    (processors, free.map(|kib| kib << 10))
-}
 
 impl Run {
     /// How many workers this run has.
@@ -283,21 +254,4 @@ fn take_pending(run: &RunDir, worker: &RunDir) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn auto_is_bounded_by_the_machine_and_by_what_lands_one_at_a_time() {
-        let auto = |machine, story, checks| how_many(Workers::Auto, machine, story, checks);
-        let gib = |count: u64| Some(count << 30);
-        assert_eq!(auto((8, gib(64)), None, 0.0), 8);
-        assert_eq!(auto((8, gib(7)), None, 0.0), 3);
-        assert_eq!(auto((8, gib(1)), None, 0.0), 1);
-        assert_eq!(auto((8, None), Some(600.0), 300.0), 3);
-        assert_eq!(auto((8, None), Some(10.0), 300.0), 2);
-        assert_eq!(how_many(Workers::Number(5), (1, gib(1)), Some(1.0), 9.0), 5);
-    }
 }
