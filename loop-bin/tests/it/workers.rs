@@ -28,6 +28,12 @@ fn landed(stage: &Stage) -> Vec<String> {
     log.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
+/// The loop's own files go by commits.
+fn track_plan(stage: &Stage) {
+    stage.repo.git(["add", "--force", PLAN]);
+    stage.repo.git(["commit", "-qm", "the plan"]);
+}
+
 /// Every story landed once, is ticked, and nothing of ours is left.
 #[track_caller]
 fn complete(stage: &Stage, stories: usize) {
@@ -194,8 +200,7 @@ fn a_worker_that_dies_is_started_again_and_harms_nobody() {
 #[test]
 fn a_landing_that_no_worker_could_end_is_told_of_once() {
     let stage = Stage::new("works", &plan(2));
-    stage.repo.git(["add", "--force", PLAN]);
-    stage.repo.git(["commit", "-qm", "the plan"]);
+    track_plan(&stage);
     // What the run itself has to write cannot be committed.
     let (hook, agent) = (stage.repo.root().join(".git/hooks/commit-msg"), agent(OWN_FILE));
     executable(&hook, "#!/bin/sh\n! grep -q '^chore(ralph)' \"$1\"\n");
@@ -205,6 +210,27 @@ fn a_landing_that_no_worker_could_end_is_told_of_once() {
     fs_err::remove_file(hook).unwrap();
     stage.run(&["--agent", &agent]).ended(0);
     complete(&stage, 2);
+}
+
+#[test]
+fn what_a_worker_has_left_in_its_copy_is_landed_as_it_is() {
+    let stage = Stage::new("works", &plan(2));
+    track_plan(&stage);
+    // Once the other story has landed, the first worker cannot save what its agent did.
+    let act = format!(
+        "if [ $RALPH_WORKER = 1 ]; then \
+         until ls \"$RALPH_ROOT\" | grep -q ^US-; do sleep 0.05; done; \
+         echo $story >\"$AGENT_NOTES/left\"; \
+         echo x >\"$RALPH_ROOT/.git/refs/ralph/attempts/$story\"; fi; {OWN_FILE}"
+    );
+    stage.run(&["--workers", "2", "--agent", &agent(&act)]).ended(1);
+    let left = stage.note("left");
+    let in_the_way = format!(".git/refs/ralph/attempts/{}", left.trim());
+    fs_err::remove_file(stage.repo.root().join(in_the_way)).unwrap();
+    // Nobody has to work again.
+    stage.run(&["--agent", &agent("exit 1")]).ended(0);
+    complete(&stage, 2);
+    assert!(stage.exists(&format!("{}.txt", left.trim())));
 }
 
 #[test]
