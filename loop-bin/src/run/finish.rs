@@ -109,7 +109,7 @@ impl Run {
     /// where git has the plan: so that nothing of ours is left uncommitted.
     pub(super) fn record_progress(&mut self) -> Result<(), Failure> {
         // The copy holds what an attempt has made, and perhaps nothing else does.
-        if self.attempt.is_some() || self.is_copy_taken() {
+        if self.attempt.is_some() || self.is_copy_taken()? {
             return Ok(());
         }
         for _ in 0..5 {

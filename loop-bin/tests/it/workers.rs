@@ -227,6 +227,11 @@ fn what_a_worker_has_left_in_its_copy_is_landed_as_it_is() {
     let left = stage.note("left");
     let in_the_way = format!(".git/refs/ralph/attempts/{}", left.trim());
     fs_err::remove_file(stage.repo.root().join(in_the_way)).unwrap();
+    let mut doctor = stage.command(&["doctor"]);
+    doctor.env("RALPH_BASELINE", "check").env("RALPH_VERIFY", "true");
+    Ran::from(doctor.output().unwrap()).says("the copy holds work");
+    let ran = stage.run(&["--mode", "planning", "--agent", &agent("exit 1")]);
+    ran.ended(1).says("the copy holds an interrupted attempt of a worker");
     // Nobody has to work again.
     stage.run(&["--agent", &agent("exit 1")]).ended(0);
     complete(&stage, 2);

@@ -23,7 +23,6 @@ use super::decide::{Counters, Finish};
 use super::{Run, RunRecord};
 use crate::exit::Failure;
 use crate::terminal::{Scene, Worker, counted};
-use crate::workspace::ONLY_WORKER;
 pub(crate) use auto::{how_many, machine};
 pub(crate) use part::Part;
 use process::Process;
@@ -91,13 +90,6 @@ impl Run {
             }
         }
         self.take_over_counts()
-    }
-
-    /// Whether a worker has left an attempt in the copy that the run itself uses as well.
-    pub(super) fn is_copy_taken(&self) -> bool {
-        let has_same = |name: &Id| name.as_str() == ONLY_WORKER;
-        let workers = self.context.run_dir.workers();
-        workers.iter().any(|(name, folder)| has_same(name) && has_attempt(folder))
     }
 
     /// Starts these workers and waits until the last of them has ended; says how the run ends with that.
