@@ -14,7 +14,7 @@ use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
 use crate::plan_choice::with_plan_of_run;
-use crate::run::record::attempt_left;
+use crate::run::record::is_work_left_in;
 use crate::run::start::{
     Preflight, Trial, findings, held_by, look_for_recovery, preflight, take_lock, troubles,
 };
@@ -77,7 +77,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     let busy = "the checks were not run, because the copy holds work: a run is under way, or the \
                 next start goes on with an attempt";
     let lock = take_lock(run_dir, "examining");
-    if lock.is_err() || attempt_left(run_dir)?.is_some() {
+    if lock.is_err() || is_work_left_in(workspace.root(), run_dir)? {
         return Ok(vec![Finding::Note(busy.to_owned())]);
     }
     let (interrupts, view) = (Interrupts::listen()?, View::new(env, &LoopSettings::default(), 1));

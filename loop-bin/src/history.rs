@@ -1,6 +1,7 @@
 //! What the journal tells of the runs in a project, one after the other. Pure: lines go in, runs come
 //! out, and a line that cannot be read is passed over.
 
+mod counted;
 mod stops;
 
 use std::borrow::Cow;
@@ -10,6 +11,7 @@ use std::io::{self, BufRead, BufReader};
 use ralph_base::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use counted::{Counted, Kind};
 pub(crate) use stops::{Followed, Stops};
 
 /// Who writes into the journal besides the hooks.
@@ -17,9 +19,6 @@ const OURS: &str = "ralph-loop";
 
 /// A line that is longer holds nothing that is shown.
 const LONGEST_LINE: usize = 1 << 20;
-
-/// How many different ones of a kind are kept; each has how often it came.
-const MOST_KINDS: usize = 500;
 
 /// A run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -55,8 +54,12 @@ pub(crate) struct PastAttempt {
     pub(crate) story: String,
     pub(crate) title: String,
     pub(crate) attempt: Option<u64>,
+    /// Which of several workers made it.
+    pub(crate) worker: Option<String>,
     pub(crate) began_at: String,
     pub(crate) ended_at: String,
+    /// When it was told that its commit is on the target; empty if it is not.
+    pub(crate) landed_at: String,
     /// `success`, `failed`, …; empty while it goes on.
     pub(crate) outcome: String,
     pub(crate) duration_s: f64,
@@ -98,23 +101,11 @@ pub(crate) fn tests_passed(checks: &[PastCheck]) -> Option<u64> {
 /// A wait for the agent's service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Wait {
+    /// Which of several workers waited.
+    pub(crate) worker: Option<String>,
     pub(crate) ended_at: String,
     pub(crate) seconds: f64,
     pub(crate) why: String,
-}
-
-/// How often each thing came, in the order in which they came first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct Counted(pub(crate) Vec<Kind>);
-
-/// One thing that came, perhaps several times.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct Kind {
-    /// Which rule, if one.
-    pub(crate) rule: String,
-    pub(crate) what: String,
-    pub(crate) story: String,
-    pub(crate) count: u64,
 }
 
 /// The fields of every event that is read here.
@@ -128,6 +119,8 @@ struct Line<'a> {
     source: Cow<'a, str>,
     #[serde(borrow, default)]
     run: Option<Cow<'a, str>>,
+    #[serde(default)]
+    worker: Option<String>,
     #[serde(borrow, default)]
     story: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -241,6 +234,14 @@ pub(crate) fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
 }
 
 impl PastRun {
+    /// The attempts that landed, in the order in which they did.
+    pub(crate) fn landed(&self) -> Vec<&PastAttempt> {
+        let landed = self.attempts.iter().filter(|attempt| attempt.commit.is_some());
+        let mut landed: Vec<&PastAttempt> = landed.collect();
+        landed.sort_by(|one, other| one.landed_at.cmp(&other.landed_at));
+        landed
+    }
+
     fn take(&mut self, line: Line<'_>) {
         self.ended_at = line.at.clone().into_owned();
         self.has_hooks |= line.source != OURS;
@@ -258,8 +259,9 @@ impl PastRun {
             "loop_finished" => (self.finish, self.reason) = (line.finish_type, line.reason),
             "iteration_started" => {
                 let (story, title) = (story.to_owned(), line.title.unwrap_or_default());
-                let (attempt, began_at) = (line.attempt, line.at.into_owned());
-                let begun = PastAttempt { story, title, attempt, began_at, ..Default::default() };
+                let (attempt, worker, began_at) = (line.attempt, line.worker, line.at.into_owned());
+                let begun =
+                    PastAttempt { story, title, attempt, worker, began_at, ..Default::default() };
                 self.attempts.push(begun);
             }
             "story_set_aside" => {
@@ -267,6 +269,7 @@ impl PastRun {
             }
             "checked" => self.checked(line),
             "waited" => self.waits.push(Wait {
+                worker: line.worker,
                 ended_at: line.at.into_owned(),
                 seconds: line.seconds.unwrap_or_default(),
                 why: line.why.unwrap_or_default(),
@@ -299,12 +302,15 @@ impl PastRun {
         let at = at.unwrap_or_else(|| {
             // One that an earlier run began, and that was killed before it could land it.
             let (story, began_at) = (story.to_owned(), line.at.clone().into_owned());
-            self.attempts.push(PastAttempt { story, began_at, ..PastAttempt::default() });
+            let worker = line.worker.clone();
+            self.attempts.push(PastAttempt { story, worker, began_at, ..PastAttempt::default() });
             self.attempts.len() - 1
         });
         let Some(attempt) = self.attempts.get_mut(at) else { return };
         match line.event.as_ref() {
-            "committed" => attempt.commit = line.commit,
+            "committed" => {
+                (attempt.commit, attempt.landed_at) = (line.commit, line.at.into_owned());
+            }
             "story_done" => attempt.outcome = "success".to_owned(),
             "iteration_finished" => {
                 attempt.ended_at = line.at.into_owned();
@@ -343,19 +349,6 @@ impl PastRun {
         match &line.status {
             Some(status) => stops.allowed(&line.gates, status, line.note.as_deref()),
             None => stops.held(&line.gates, &line.reasons),
-        }
-    }
-}
-
-impl Counted {
-    fn note(&mut self, rule: &str, what: Option<&str>, story: &str) {
-        let what = what.unwrap_or_default();
-        let is_same = |one: &&mut Kind| one.what == what && one.rule == rule && one.story == story;
-        if let Some(one) = self.0.iter_mut().find(is_same) {
-            one.count += 1;
-        } else if self.0.len() < MOST_KINDS {
-            let (rule, what, story) = (rule.to_owned(), what.to_owned(), story.to_owned());
-            self.0.push(Kind { rule, what, story, count: 1 });
         }
     }
 }

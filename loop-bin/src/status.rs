@@ -8,10 +8,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::Lock;
+use ralph_base::state::{Lock, RunDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State, StoryCounts};
 use ralph_project::project::Project;
+use ralph_project::under_way::Attempt;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -50,8 +51,10 @@ struct Report {
     plan: Option<String>,
     plan_problem: Option<String>,
     stories: StoryCounts,
-    /// The story under way, and the iteration.
+    /// The story under way, several with a comma between, and the iteration.
     story: Option<String>,
+    /// The stories under way, one by one.
+    workers: Vec<UnderWay>,
     iteration: u64,
     /// Whether `ralph-loop stop` asked it to end after that.
     stopping: bool,
@@ -79,6 +82,17 @@ struct Report {
     kept_waiting: BTreeMap<String, Vec<String>>,
     /// What only a person can do.
     waiting: Vec<String>,
+}
+
+/// A story that is worked on.
+#[derive(Debug, Serialize)]
+struct UnderWay {
+    /// By which of several workers.
+    worker: Option<String>,
+    story: String,
+    /// Which attempt, as `attempts` counts them; none before it begins.
+    attempt: Option<u64>,
+    since: Option<String>,
 }
 
 impl Status {
@@ -175,23 +189,36 @@ impl Report {
             }
             let stop = fs_err::read_to_string(run_dir.stop_request()).unwrap_or_default();
             self.stopping = holder.is_some() && stop == record.run;
-            let workers = RunRecord::of_workers(&run_dir)?.into_iter().map(|(_, record)| record);
-            let (mut pauses, mut stories) = (vec![record.pause], vec![record.story]);
-            for worker in workers {
-                pauses.push(worker.pause);
-                stories.push(worker.story);
+            if holder.is_some() {
+                self.look_at_work(&run_dir, record)?;
             }
-            self.pause = pauses.into_iter().flatten().next().filter(|_| holder.is_some());
-            let stories: Vec<String> = stories.into_iter().flatten().collect();
-            self.story =
-                Some(stories.join(", ")).filter(|story| holder.is_some() && !story.is_empty());
-            self.now = holder.and_then(|_| Scene::load(&run_dir));
         }
         self.look_at_blocked(&repo, past)?;
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
             let paths = requests.flatten().map(|entry| entry.path().display().to_string());
             self.waiting.extend(paths.map(|path| format!("merge request: {path}")));
         }
+        Ok(())
+    }
+
+    /// What is worked on and waited for now.
+    fn look_at_work(&mut self, run_dir: &RunDir, record: RunRecord) -> Result<(), Failure> {
+        let mut all = vec![(None, run_dir.clone(), record)];
+        for (name, record) in RunRecord::of_workers(run_dir)? {
+            all.push((Some(name.as_str().to_owned()), run_dir.of_worker(&name), record));
+        }
+        for (worker, folder, record) in all {
+            self.pause = self.pause.take().or(record.pause);
+            let Some(story) = record.story else { continue };
+            let attempt = Attempt::load(&folder)?.filter(|attempt| attempt.story == story);
+            let (attempt, since) = attempt.map(|attempt| (attempt.number, attempt.began)).unzip();
+            self.workers.push(UnderWay { worker, story, attempt, since });
+        }
+        let stories: Vec<&str> = self.workers.iter().map(|one| one.story.as_str()).collect();
+        if !stories.is_empty() {
+            self.story = Some(stories.join(", "));
+        }
+        self.now = Scene::load(run_dir);
         Ok(())
     }
 

@@ -14,6 +14,9 @@ const FUZZED: &str = "200000";
 const ROUNDS: &str = "10";
 const SECONDS: &str = "20";
 
+/// A round with several workers starts more than one run of eight stories.
+const WORKERS_SECONDS: &str = "60";
+
 /// Where packages are built: apart, because what was built of an earlier one would be used again.
 const PACKAGED: &str = "target/packaged";
 
@@ -54,6 +57,8 @@ pub(crate) fn run() -> Result<()> {
         let bounds = ["--rounds", ROUNDS, "--seconds", SECONDS, "--binaries", "target/dist"];
         dist::run_task(&[&["torture", campaign][..], &bounds].concat())?;
     }
+    let bounds = ["--rounds", ROUNDS, "--seconds", WORKERS_SECONDS, "--binaries", "target/dist"];
+    dist::run_task(&[&["torture", "workers"][..], &bounds].concat())?;
     // Programs that are linked statically do not look at a clock that we set: as built for tests.
     dist::run_task(&["torture", "clock", "--rounds", ROUNDS, "--binaries", "target/debug"])?;
     dist::run_task(&["verdicts"])

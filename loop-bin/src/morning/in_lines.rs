@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::costs::{CostSum, money};
-use super::page::Page;
+use super::page::{Done, Page};
 use super::text::line;
 use crate::history::PastRun;
 use crate::terminal::{counted, local_time};
@@ -64,7 +64,10 @@ pub(crate) fn told(page: &Page) -> Vec<String> {
         lines.extend(need.commands.iter().map(|command| format!("    {command}")));
     }
     for done in &page.done {
-        lines.push(format!("done: {} {} ({}, {})", done.story, done.title, done.commit, done.cost));
+        let worker = done.worker.as_ref().map(|worker| format!(", worker {worker}"));
+        let Done { story, title, commit, cost, .. } = done;
+        let worker = worker.unwrap_or_default();
+        lines.push(format!("done: {story} {title} ({commit}, {cost}{worker})"));
     }
     lines.extend(page.twice.iter().map(|told| format!("look twice: {told}")));
     lines

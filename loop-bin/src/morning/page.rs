@@ -10,7 +10,7 @@ use super::gather::{Gathered, Kept, Landed};
 use super::proposals::{self, Proposal};
 use super::text::{block, epoch, line};
 use super::time_line::{self, TimeLine};
-use crate::history::{Followed, Kind, PastRun, Stops, tests_passed};
+use crate::history::{Followed, Kind, PastAttempt, PastRun, Stops, tests_passed};
 use crate::landing::UNCHECKED;
 use crate::terminal::{counted, in_words, local_time, thousands};
 
@@ -55,6 +55,8 @@ pub(crate) struct Need {
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Tried {
     pub(crate) id: String,
+    /// Which of several workers made it.
+    pub(crate) worker: Option<String>,
     pub(crate) outcome: String,
     pub(crate) why: String,
     pub(crate) failing: String,
@@ -77,6 +79,8 @@ pub(crate) struct Done {
     pub(crate) proof: String,
     pub(crate) review: String,
     pub(crate) attempts: usize,
+    /// Which of several workers landed it.
+    pub(crate) worker: Option<String>,
     pub(crate) time: String,
     pub(crate) cost: String,
     /// The agent's own words.
@@ -215,7 +219,7 @@ fn needs(gathered: &Gathered) -> Vec<Need> {
         });
         let waits: Vec<&str> = waits.map(|story| story.id.as_str()).collect();
         let tried = gathered.kept.iter().filter(|kept| kept.attempt.story == *id).rev();
-        let tried: Vec<Tried> = tried.map(tried_once).collect();
+        let tried: Vec<Tried> = tried.map(|kept| tried_once(kept, &gathered.run)).collect();
         let why = set_aside.get(*id).cloned();
         let why = why.or_else(|| tried.last().map(|tried| tried.why.clone())).unwrap_or_default();
         let mut commands = Vec::new();
@@ -236,10 +240,13 @@ fn needs(gathered: &Gathered) -> Vec<Need> {
     ids.iter().map(need).collect()
 }
 
-fn tried_once(kept: &Kept) -> Tried {
+fn tried_once(kept: &Kept, run: &PastRun) -> Tried {
     let attempt = &kept.attempt;
+    let is_this =
+        |one: &&PastAttempt| one.story == attempt.story && one.attempt == Some(attempt.number);
     Tried {
         id: line(&attempt.id),
+        worker: run.attempts.iter().rfind(is_this).and_then(|one| one.worker.clone()),
         outcome: attempt.outcome.clone().unwrap_or_default(),
         why: line(&attempt.why),
         failing: block(&attempt.details),
@@ -255,7 +262,7 @@ fn done(gathered: &Gathered) -> Vec<Done> {
     let (price, attempts) = (price(run), by_story(run));
     let mut before = tests_passed(&run.baseline);
     let mut found = Vec::new();
-    for attempt in run.attempts.iter().filter(|attempt| attempt.commit.is_some()) {
+    for attempt in run.landed() {
         let commit = attempt.commit.as_deref().unwrap_or_default();
         let landed = gathered.commits.get(commit).cloned().unwrap_or_default();
         let all = attempts.get(attempt.story.as_str()).cloned().unwrap_or_default();
@@ -275,6 +282,7 @@ fn done(gathered: &Gathered) -> Vec<Done> {
             proof: trailer(&landed, "Ralph-Proof:"),
             review: trailer(&landed, "Ralph-Review:"),
             attempts: all.len(),
+            worker: attempt.worker.clone(),
             time: time(all.iter().map(|one| one.duration_s).sum()),
             cost: CostSum::of(all, price).to_string(),
             claim: claim(&landed),
@@ -321,7 +329,7 @@ fn twice(gathered: &Gathered) -> Vec<String> {
     let mut found = remarks(run);
     let unseen = unchecked(gathered).into_iter();
     found.extend(unseen.map(|story| line(&format!("no check has seen {story}"))));
-    for attempt in run.attempts.iter().filter(|attempt| attempt.commit.is_some()) {
+    for attempt in run.landed() {
         let red = attempt.checks.iter().filter(|check| check.ended == "failed as before");
         found.extend(red.map(|check| {
             line(&format!("`{}` still fails as before, after {}", check.check, attempt.story))
@@ -362,7 +370,8 @@ fn undo(gathered: &Gathered) -> Vec<String> {
         return vec![format!("git branch -D {branch}   # your own branch has none of it")];
     }
     let short = |commit: &str| commit.chars().take(12).collect::<String>();
-    let mut commits = gathered.run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
+    let landed = gathered.run.landed();
+    let mut commits = landed.iter().filter_map(|attempt| attempt.commit.as_deref());
     let Some(first) = commits.next() else { return Vec::new() };
     let last = gathered.records.as_deref().or(commits.next_back()).unwrap_or(first);
     let range = format!("{}^..{}", short(first), short(last));

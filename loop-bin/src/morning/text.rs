@@ -3,6 +3,7 @@
 
 use console::strip_ansi_codes;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// More of one text nobody reads on a page.
 const LONGEST: usize = 4_000;
@@ -43,6 +44,12 @@ fn is_shown(c: char) -> bool {
 /// Seconds since the epoch.
 pub(super) fn epoch(at: &str) -> Option<f64> {
     at.parse::<Timestamp>().ok().map(|time| time.as_millisecond() as f64 / 1e3)
+}
+
+/// A time of the day where people read it: `13:45`.
+pub(super) fn hour(at: f64) -> String {
+    let time = Timestamp::from_second(at as i64).map(|time| time.to_zoned(TimeZone::system()));
+    time.map(|time| time.strftime("%H:%M").to_string()).unwrap_or_default()
 }
 
 #[cfg(test)]

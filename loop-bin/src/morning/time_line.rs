@@ -1,8 +1,10 @@
 //! The night from left to right: attempts, waits and landings. Pure.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use super::text::{self, epoch};
+use super::text::{self, epoch, hour};
 use crate::history::PastRun;
 use crate::terminal::local_time;
 
@@ -15,10 +17,19 @@ const NARROWEST: f64 = 2.0;
 /// A drawing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct TimeLine {
-    pub(crate) bars: Vec<Bar>,
-    pub(crate) dots: Vec<Dot>,
+    /// One below the other: each of several workers has its own.
+    pub(crate) lanes: Vec<Lane>,
     pub(crate) from: String,
     pub(crate) to: String,
+}
+
+/// What one worker did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Lane {
+    /// Which one, where there are several.
+    pub(crate) worker: Option<String>,
+    pub(crate) bars: Vec<Bar>,
+    pub(crate) dots: Vec<Dot>,
 }
 
 /// Something that took a while.
@@ -28,6 +39,8 @@ pub(crate) struct Bar {
     pub(crate) width: String,
     /// `success`, `failed` or `wait`.
     pub(crate) kind: &'static str,
+    /// From when to when.
+    pub(crate) when: String,
     pub(crate) title: String,
 }
 
@@ -49,29 +62,57 @@ pub(super) fn of(run: &PastRun) -> TimeLine {
         x: format!("{:.1}", place(from)),
         width: format!("{:.1}", ((to - from) * scale).clamp(NARROWEST, WIDTH - place(from))),
         kind,
+        when: format!("{} to {}", hour(from), hour(to)),
         title,
     };
-    let mut line = TimeLine {
-        from: local_time(&run.started_at),
-        to: local_time(&run.ended_at),
-        ..TimeLine::default()
-    };
-    for attempt in &run.attempts {
-        let Some(from) = epoch(&attempt.began_at) else { continue };
-        let to = epoch(&attempt.ended_at).unwrap_or(end);
-        let kind = if attempt.outcome == "success" { "success" } else { "failed" };
-        let outcome = if attempt.outcome.is_empty() { "under way" } else { &attempt.outcome };
-        let title = text::line(&format!("{} {}: {outcome}", attempt.story, attempt.title));
-        line.bars.push(bar(from, to, kind, title.clone()));
-        if attempt.commit.is_some() {
-            line.dots.push(Dot { x: format!("{:.1}", place(to)), title });
+    let mut lanes: BTreeMap<Option<u64>, Lane> = BTreeMap::new();
+    for Moment { worker, from, to, kind, title, is_landing } in moments(run, end) {
+        let number = worker.and_then(|worker| worker.parse().ok());
+        let lane = lanes.entry(number).or_default();
+        lane.worker = worker.map(str::to_owned);
+        lane.bars.push(bar(from, to, kind, title.clone()));
+        if is_landing {
+            lane.dots.push(Dot { x: format!("{:.1}", place(to)), title });
         }
     }
-    for wait in &run.waits {
-        let Some(to) = epoch(&wait.ended_at) else { continue };
-        line.bars.push(bar(to - wait.seconds, to, "wait", text::line(&wait.why)));
+    TimeLine {
+        lanes: lanes.into_values().collect(),
+        from: local_time(&run.started_at),
+        to: local_time(&run.ended_at),
     }
-    line
+}
+
+/// An attempt or a wait.
+struct Moment<'a> {
+    worker: Option<&'a str>,
+    from: f64,
+    to: f64,
+    kind: &'static str,
+    title: String,
+    is_landing: bool,
+}
+
+/// All of a run, in the order in which they began.
+fn moments(run: &PastRun, end: f64) -> Vec<Moment<'_>> {
+    let attempts = run.attempts.iter().filter_map(|attempt| {
+        let outcome = if attempt.outcome.is_empty() { "under way" } else { &attempt.outcome };
+        Some(Moment {
+            worker: attempt.worker.as_deref(),
+            from: epoch(&attempt.began_at)?,
+            to: epoch(&attempt.ended_at).unwrap_or(end),
+            kind: if attempt.outcome == "success" { "success" } else { "failed" },
+            title: text::line(&format!("{} {}: {outcome}", attempt.story, attempt.title)),
+            is_landing: attempt.commit.is_some(),
+        })
+    });
+    let waits = run.waits.iter().filter_map(|wait| {
+        let (worker, to) = (wait.worker.as_deref(), epoch(&wait.ended_at)?);
+        let (from, title) = (to - wait.seconds, text::line(&wait.why));
+        Some(Moment { worker, from, to, kind: "wait", title, is_landing: false })
+    });
+    let mut moments: Vec<Moment<'_>> = attempts.chain(waits).collect();
+    moments.sort_by(|one, other| one.from.total_cmp(&other.from));
+    moments
 }
 
 #[cfg(test)]
@@ -90,7 +131,7 @@ mod tests {
             commit: Some("c".into()),
             ..PastAttempt::default()
         };
-        let wait = Wait { ended_at: at(20), seconds: 120.0, why: "limit".into() };
+        let wait = Wait { worker: None, ended_at: at(20), seconds: 120.0, why: "limit".into() };
         let run = PastRun {
             started_at: at(0),
             ended_at: at(20),
@@ -99,8 +140,30 @@ mod tests {
             ..PastRun::default()
         };
         let line = of(&run);
-        let places: Vec<_> = line.bars.iter().map(|bar| (&*bar.x, &*bar.width, bar.kind)).collect();
+        let [lane] = line.lanes.as_slice() else { panic!("one lane") };
+        let places: Vec<_> = lane.bars.iter().map(|bar| (&*bar.x, &*bar.width, bar.kind)).collect();
         assert_eq!(places, [("500.0", "250.0", "success"), ("900.0", "100.0", "wait")]);
-        assert_eq!(line.dots[0].x, "750.0");
+        assert_eq!(lane.dots[0].x, "750.0");
+    }
+
+    #[test]
+    fn each_worker_has_a_lane() {
+        let at = |minute: u32| format!("2026-01-01T00:{minute:02}:00.000Z");
+        let attempt = |worker: &str, minute| PastAttempt {
+            worker: Some(worker.into()),
+            began_at: at(minute),
+            ended_at: at(minute + 1),
+            ..PastAttempt::default()
+        };
+        let run = PastRun {
+            started_at: at(0),
+            ended_at: at(20),
+            attempts: vec![attempt("10", 0), attempt("2", 1), attempt("10", 2)],
+            ..PastRun::default()
+        };
+        let line = of(&run);
+        let lanes: Vec<_> =
+            line.lanes.iter().map(|lane| (lane.worker.as_deref(), lane.bars.len())).collect();
+        assert_eq!(lanes, [(Some("2"), 1), (Some("10"), 2)]);
     }
 }

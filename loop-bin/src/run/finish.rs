@@ -112,7 +112,8 @@ impl Run {
     /// The last entries of the progress, the lessons and the boxes of blocked stories, as one commit
     /// where git has the plan: so that nothing of ours is left uncommitted.
     pub(super) fn record_progress(&mut self) -> Result<(), Failure> {
-        if self.attempt.is_some() {
+        // The copy holds what an attempt has made, and perhaps nothing else does.
+        if self.attempt.is_some() || self.is_copy_taken()? {
             return Ok(());
         }
         for _ in 0..5 {

@@ -29,14 +29,13 @@ impl Run {
     }
 
     /// What the other machines have done and what they have, as it was last seen.
-    pub(super) fn others_in_fleet(&self) -> Option<(Counters, Others)> {
+    pub(super) fn others_in_fleet(&self) -> Option<(Vec<Counters>, Others)> {
         let member = self.member.as_ref()?;
-        let none = Counters::default();
-        let sum = member.others().fold(none, |sum, other| sum.plus(&other.record.counters));
+        let rest = member.others().map(|other| other.record.counters.clone()).collect();
         let at_work = member.others().filter(|other| other.is_at_work());
         let pause = at_work.filter_map(|other| other.record.pause.clone());
         let pause = pause.into_iter().find(|pause| pause.is_services);
-        Some((sum, Others { taken: member.taken(), pause }))
+        Some((rest, Others { taken: member.taken(), pause }))
     }
 
     /// How many share what is left of the run's money.

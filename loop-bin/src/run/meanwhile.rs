@@ -1,5 +1,7 @@
 //! What others do to plan and settings while a run goes on: it counts, and it is said.
 
+use std::collections::BTreeSet;
+
 use ralph_base::state::Event;
 use ralph_core::plan::{Plan, State};
 
@@ -20,7 +22,8 @@ impl Run {
             counters.ticked.clear();
         }
         // What another worker has landed, or is about to say so, was checked.
-        let landed = counters.rest.as_ref().and_then(|rest| rest.done.clone()).unwrap_or_default();
+        let landed = counters.rest.iter().filter_map(|other| other.done.clone());
+        let landed: BTreeSet<String> = landed.flatten().collect();
         ticked.retain(|id| !landed.contains(id) && !self.others.taken.contains_key(id));
         counters.ticked.retain(|id| !landed.contains(id) && !self.others.taken.contains_key(id));
         let is_new = !counters.is_config_changed && self.context.is_config_changed();

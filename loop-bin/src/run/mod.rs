@@ -233,6 +233,11 @@ impl Run {
         fault::point("loop.step-saved");
     }
 
+    /// Whether a worker has left an attempt in the copy that is ours as well.
+    fn is_copy_taken(&self) -> Result<bool, Failure> {
+        Ok(record::is_work_left_in(self.workspace.root(), &self.context.run_dir)?)
+    }
+
     fn journal_note(&self, event: &ralph_base::state::Event) {
         let story = self.attempt.as_ref().map(|attempt| attempt.story.as_str());
         self.context.note(story, event);

@@ -27,6 +27,12 @@ const LONGEST_PROGRESS: usize = 16 * 1024;
 impl Run {
     /// One session of the agent that writes the plan.
     pub(super) fn write_plan(&mut self) -> Result<Finish, Failure> {
+        if self.attempt.is_none() && self.is_copy_taken()? {
+            return Err(Failure::because(
+                "the copy holds an interrupted attempt of a worker; run `ralph-loop` to continue it, \
+                 then plan",
+            ));
+        }
         self.record.story = Some(NAME.to_owned());
         self.record.counters.iteration = 1;
         let context = &self.context;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{self, Id, Lock, RunDir};
 use ralph_project::failed_before::FailedBefore;
 use ralph_project::project::Project;
@@ -127,4 +127,15 @@ pub(crate) fn attempt_left(run_dir: &RunDir) -> io::Result<Option<Attempt>> {
         Some(record) if !record.is_of(run_dir) => Ok(None),
         _ => Attempt::load(run_dir),
     }
+}
+
+/// Whether an attempt was left under way in this folder, by the loop itself or by a worker.
+pub(crate) fn is_work_left_in(folder: &Utf8Path, run_dir: &RunDir) -> io::Result<bool> {
+    let workers = run_dir.workers().into_iter().map(|(_, run_dir)| run_dir);
+    for run_dir in [run_dir.clone()].into_iter().chain(workers) {
+        if attempt_left(&run_dir)?.is_some_and(|left| left.work == *folder) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

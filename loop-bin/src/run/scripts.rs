@@ -208,13 +208,13 @@ impl Run {
     }
 
     pub(super) fn run_next_iteration(&self) -> Wish {
-        let (counters, whole) = (&self.record.counters, self.record.counters.whole());
+        let counters = &self.record.counters;
         let vars = vec![
-            ("ITERATION", whole.iteration.to_string()),
+            ("ITERATION", counters.all(|one| one.iteration).to_string()),
             ("STORY", self.record.story.clone().unwrap_or_default()),
             ("LAST_EXIT_CODE", counters.last_exit_code.unwrap_or(0).to_string()),
             ("LAST_DURATION", format!("{:.0}", counters.last_duration_s)),
-            ("COMMITS_MADE", whole.commits.to_string()),
+            ("COMMITS_MADE", counters.all(|one| one.commits).to_string()),
         ];
         self.script(NEXT_ITERATION, vars)
     }
@@ -228,7 +228,7 @@ impl Run {
     ) -> Option<Finish> {
         let counters = &self.record.counters;
         let vars = vec![
-            ("ITERATION", counters.whole().iteration.to_string()),
+            ("ITERATION", counters.all(|one| one.iteration).to_string()),
             ("STORY", story.to_owned()),
             ("EXIT_CODE", counters.last_exit_code.unwrap_or(-1).to_string()),
             ("DURATION", format!("{:.0}", counters.last_duration_s)),

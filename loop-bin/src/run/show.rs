@@ -16,15 +16,15 @@ impl Run {
     pub(super) fn show_position(&self, plan: &Plan) {
         let (context, counts) = (&self.context, plan.counts());
         // What this very run took says more than earlier ones.
-        let whole = self.record.counters.whole();
-        let ended = whole.commits as f64;
+        let counters = &self.record.counters;
+        let ended = counters.all(|one| one.commits) as f64;
         let so_far = context.elapsed().as_secs_f64() / ended;
         let story_s = if ended > 0.0 { Some(so_far) } else { context.forecast.seconds };
         context.view.position(Totals {
             done: counts.done,
             blocked: counts.blocked,
             left: counts.open,
-            cost_usd: whole.spent.cost_usd,
+            cost_usd: counters.all(|one| one.spent).cost_usd,
             max_cost_usd: context.config.limits.max_cost_usd,
             story_s,
         });
@@ -36,7 +36,8 @@ impl Run {
         let (view, counters) = (&self.context.view, &self.record.counters);
         let (name, rest) = if story.is_named_by_title() { (title, "") } else { (id, &**title) };
         let gap = if rest.is_empty() { "" } else { " " };
-        view.line(format!("iteration {}: {name}{gap}{rest}", counters.whole().iteration));
+        let iteration = counters.all(|one| one.iteration);
+        view.line(format!("iteration {iteration}: {name}{gap}{rest}"));
         view.story(Worker {
             story: Some(name.clone()),
             title: rest.to_owned(),

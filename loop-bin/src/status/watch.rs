@@ -8,7 +8,7 @@ use console::Term;
 
 use super::Report;
 use crate::exit::Failure;
-use crate::terminal::{columns, cut, say};
+use crate::terminal::{Worker, columns, cut, say};
 
 /// How often it is looked at.
 const EVERY: Duration = Duration::from_millis(500);
@@ -54,10 +54,17 @@ impl Report {
     /// Without what changes by itself, as a clock does.
     fn in_one_line(&self) -> String {
         let mut parts = vec![self.verdict()];
-        if let (Some(story), Some(now)) = (&self.story, &self.now) {
-            let worker = &now.worker;
-            parts.push(format!("{story} attempt {} of {}", worker.attempt, worker.attempts));
-            parts.push(worker.doing.clone());
+        if let (Some(_), Some(now)) = (&self.story, &self.now) {
+            for Worker { worker, story, attempt, attempts, doing, .. } in now.all() {
+                let name = worker.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+                match story {
+                    Some(story) => {
+                        parts.push(format!("{name}{story} attempt {attempt} of {attempts}"));
+                        parts.push(doing.clone());
+                    }
+                    None => parts.push(format!("{name}{doing}")),
+                }
+            }
         } else if let Some(pause) = &self.pause {
             parts.push(pause.why.clone());
         } else if let Some(finish) = &self.last_finish {

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::stage::{Stage, is_alive, signal, until};
+use serde_json::Value;
+
+use crate::stage::{PLAN, Ran, Stage, executable, is_alive, signal, until};
 
 const RECORDS: &str = ".git/ralph/workers";
 
@@ -24,6 +26,12 @@ fn landed(stage: &Stage) -> Vec<String> {
     let format = "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=)";
     let log = stage.repo.git(["log", "--reverse", format]);
     log.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// The loop's own files go by commits.
+fn track_plan(stage: &Stage) {
+    stage.repo.git(["add", "--force", PLAN]);
+    stage.repo.git(["commit", "-qm", "the plan"]);
 }
 
 /// Every story landed once, is ticked, and nothing of ours is left.
@@ -133,6 +141,50 @@ fn scripts_and_the_journal_know_the_worker() {
 }
 
 #[test]
+fn status_and_report_name_the_workers() {
+    let stage = Stage::new("works", &plan(4));
+    stage.repo.commit_all("the plan");
+    let go = stage.note_path("go");
+    // The first story lands last.
+    let act = format!(
+        "echo $story >>\"$AGENT_NOTES/begun\"; until [ -e {go} ]; do sleep 0.05; done; \
+         until [ $story != US-001 ] || [ -e \"$RALPH_ROOT/US-004.txt\" ]; do sleep 0.05; done; \
+         {OWN_FILE}"
+    );
+    let child = stage.start(&["--workers", "2", "--agent", &agent(&act)]);
+    until("two work", || stage.note("begun").lines().count() == 2);
+    let status: Value = serde_json::from_str(&stage.run(&["status", "--json"]).out).unwrap();
+    let under_way = status["workers"].as_array().unwrap();
+    let mut stories: Vec<&str> = under_way.iter().filter_map(|one| one["story"].as_str()).collect();
+    assert_eq!(status["story"], stories.join(", "));
+    stories.sort_unstable();
+    assert_eq!(stories, ["US-001", "US-002"]);
+    for (one, name) in under_way.iter().zip(["1", "2"]) {
+        assert_eq!((&one["worker"], &one["attempt"]), (&name.into(), &1.into()), "{one}");
+        assert!(one["since"].is_string(), "{one}");
+    }
+    fs_err::write(go, "").unwrap();
+    assert!(child.wait_with_output().unwrap().status.success());
+    let page: Value = serde_json::from_str(&stage.run(&["report", "--json"]).out).unwrap();
+    let of = |key: &str| -> Vec<String> {
+        let all = page["done"].as_array().unwrap().iter();
+        all.map(|done| done[key].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(of("story"), landed(&stage), "in the order of the commits");
+    let workers = of("worker");
+    assert!(workers.iter().all(|worker| worker == "1" || worker == "2"), "{workers:?}");
+    let lanes = page["time_line"]["lanes"].as_array().unwrap();
+    assert_eq!((&lanes[0]["worker"], &lanes[1]["worker"]), (&"1".into(), &"2".into()));
+    let first = stage.repo.git(["rev-list", "--reverse", "--grep=^Ralph-Story", "HEAD"]);
+    let undo = page["undo"][0].as_str().unwrap();
+    assert!(undo.contains(&format!("{}^..", &first[..12])), "{undo}");
+    stage
+        .run(&["report", "--markdown"])
+        .says(&format!(", worker {}: US-001 Story 1: success", workers[3]));
+    stage.run(&["status", "--run", "last"]).says(&format!(", worker {})", workers[0]));
+}
+
+#[test]
 fn a_worker_that_dies_is_started_again_and_harms_nobody() {
     let stage = Stage::new("works", &plan(5));
     // The first agent takes its worker down with it.
@@ -143,6 +195,47 @@ fn a_worker_that_dies_is_started_again_and_harms_nobody() {
     let ran = stage.run(&["--workers", "2", "--agent", &agent(&act)]);
     ran.ended(0).says("was killed by signal 9; starting it again");
     complete(&stage, 5);
+}
+
+#[test]
+fn a_landing_that_no_worker_could_end_is_told_of_once() {
+    let stage = Stage::new("works", &plan(2));
+    track_plan(&stage);
+    // What the run itself has to write cannot be committed.
+    let (hook, agent) = (stage.repo.root().join(".git/hooks/commit-msg"), agent(OWN_FILE));
+    executable(&hook, "#!/bin/sh\n! grep -q '^chore(ralph)' \"$1\"\n");
+    let mut command = stage.command(&["--workers", "2", "--agent", &agent]);
+    let ran: Ran = command.env("RALPH_INTERNAL__FAULT", "land.logged").output().unwrap().into();
+    ran.ended(1).says("was killed by signal 9");
+    fs_err::remove_file(hook).unwrap();
+    stage.run(&["--agent", &agent]).ended(0);
+    complete(&stage, 2);
+}
+
+#[test]
+fn what_a_worker_has_left_in_its_copy_is_landed_as_it_is() {
+    let stage = Stage::new("works", &plan(2));
+    track_plan(&stage);
+    // Once the other story has landed, the first worker cannot save what its agent did.
+    let act = format!(
+        "if [ $RALPH_WORKER = 1 ]; then \
+         until ls \"$RALPH_ROOT\" | grep -q ^US-; do sleep 0.05; done; \
+         echo $story >\"$AGENT_NOTES/left\"; \
+         echo x >\"$RALPH_ROOT/.git/refs/ralph/attempts/$story\"; fi; {OWN_FILE}"
+    );
+    stage.run(&["--workers", "2", "--agent", &agent(&act)]).ended(1);
+    let left = stage.note("left");
+    let in_the_way = format!(".git/refs/ralph/attempts/{}", left.trim());
+    fs_err::remove_file(stage.repo.root().join(in_the_way)).unwrap();
+    let mut doctor = stage.command(&["doctor"]);
+    doctor.env("RALPH_BASELINE", "check").env("RALPH_VERIFY", "true");
+    Ran::from(doctor.output().unwrap()).says("the copy holds work");
+    let ran = stage.run(&["--mode", "planning", "--agent", &agent("exit 1")]);
+    ran.ended(1).says("the copy holds an interrupted attempt of a worker");
+    // Nobody has to work again.
+    stage.run(&["--agent", &agent("exit 1")]).ended(0);
+    complete(&stage, 2);
+    assert!(stage.exists(&format!("{}.txt", left.trim())));
 }
 
 #[test]
@@ -176,6 +269,30 @@ fn an_interrupt_reaches_all_workers_and_the_next_start_goes_on() {
 }
 
 #[test]
+fn work_that_waits_to_land_is_interrupted_and_lands_with_the_next_start() {
+    let stage = Stage::new("works", &plan(2));
+    let go = stage.note_path("go");
+    let act = format!(
+        "echo $story >>\"$AGENT_NOTES/begun\"; until [ -e {go} ]; do sleep 0.05; done; {OWN_FILE}"
+    );
+    let child = stage.start(&["--workers", "2", "--agent", &agent(&act)]);
+    until("two work", || stage.note("begun").lines().count() == 2);
+    let lock = stage.repo.root().join(".git/ralph/landing");
+    let lock = fs_err::OpenOptions::new().write(true).open(lock).unwrap();
+    lock.file().lock().unwrap();
+    fs_err::write(go, "").unwrap();
+    let waits = "waiting for another story to land";
+    until("both wait", || stage.run(&["status"]).out.matches(waits).count() == 2);
+    signal("INT", child.id());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    drop(lock);
+    // Nobody has to work again.
+    stage.run(&["--workers", "2", "--agent", &agent("exit 1")]).ended(0);
+    complete(&stage, 2);
+}
+
+#[test]
 fn stop_lets_the_stories_under_way_land_and_begins_no_other() {
     let stage = Stage::new("works", &plan(6));
     let act = format!("echo $$ >>\"$AGENT_NOTES/begun\"; sleep 1; {OWN_FILE}");
@@ -203,6 +320,14 @@ fn numbered_plans_follow_one_another_with_workers_too() {
     let ran = stage.run(&["--workers", "2", "--all-prds", "--agent", &agent(OWN_FILE)]);
     ran.says("continuing with PRD-2: 2 open stories");
     assert_eq!(stage.plan().matches("[x]").count(), 3);
+}
+
+#[test]
+fn auto_says_how_many_workers_that_is() {
+    let stage = Stage::new("works", &plan(3));
+    let ran = stage.run(&["--workers", "auto", "--agent", &agent(OWN_FILE)]);
+    ran.ended(0).says(" (--workers auto)");
+    complete(&stage, 3);
 }
 
 #[test]

@@ -217,7 +217,9 @@ impl Round {
     fn broken_off(&mut self, blow: Blow, ran: &Ran) -> Result<()> {
         self.ended(ran);
         let is_signal = matches!(blow, Blow::Interrupt | Blow::Terminate);
-        if is_signal && !matches!(ran.code, Some(0 | 130 | 143)) {
+        // One that came before the loop listened has ended it as it ends any program.
+        let was_early = ran.code.is_none() && ran.said.is_empty();
+        if is_signal && !was_early && !matches!(ran.code, Some(0 | 130 | 143)) {
             self.found.push(format!("{blow:?}: it ended with {:?}:\n{}", ran.code, ran.said));
         }
         // Now and then the next start meets the workers of the one before.

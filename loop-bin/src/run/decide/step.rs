@@ -28,13 +28,12 @@ const MOST_AGENT_FAILURES: u64 = 3;
 impl Counters {
     /// How many attempts at a story count.
     pub(crate) fn attempts_at(&self, story: &str) -> u64 {
-        let own = self.attempts.get(story).copied().unwrap_or(0);
-        own + self.rest.as_ref().map_or(0, |rest| rest.attempts_at(story))
+        self.all(|one| one.attempts.get(story).copied().unwrap_or(0))
     }
 
     /// Whether another session may go on with a story that one left because its context was full.
     pub(crate) fn may_hand_over(&self, story: &str, limits: &Limits) -> bool {
-        let done = self.whole().handovers.get(story).copied().unwrap_or(0);
+        let done = self.all(|one| one.handovers.get(story).copied().unwrap_or(0));
         done < limits.attempts_per_story.max(1)
     }
 
@@ -68,12 +67,12 @@ impl Counters {
     /// What the run cost with a session that is not over: as far as it says, or by its tokens.
     pub(crate) fn cost_with(&self, said: Option<f64>, tokens: u64) -> f64 {
         let by_tokens = || self.price().unwrap_or(0.0) * tokens as f64;
-        self.whole().spent.cost_usd + said.unwrap_or_else(by_tokens)
+        self.all(|one| one.spent).cost_usd + said.unwrap_or_else(by_tokens)
     }
 
     /// What a token costs, by the sessions that said what they cost.
     fn price(&self) -> Option<f64> {
-        let Spent { cost_usd, tokens, .. } = self.whole().priced;
+        let Spent { cost_usd, tokens, .. } = self.all(|one| one.priced);
         if tokens > 0 { Some(cost_usd / tokens as f64) } else { None }
     }
 
@@ -108,16 +107,15 @@ impl Counters {
         max_iterations: u64,
         seconds: f64,
     ) -> Option<Finish> {
-        let whole = self.whole();
-        let (spent, most) = (whole.spent.cost_usd, limits.max_cost_usd);
+        let Spent { cost_usd: spent, unpriced, .. } = self.all(|one| one.spent);
+        let most = limits.max_cost_usd;
         if most > 0.0 && spent >= most {
             let why = format!("budget exceeded: spent ${spent:.2} of ${most:.2}");
             return Some(Finish::Budget(why));
         }
-        if most > 0.0 && whole.unpriced_sessions >= MOST_UNPRICED {
+        if most > 0.0 && self.all(|one| one.unpriced_sessions) >= MOST_UNPRICED {
             return Some(Finish::Budget(format!(
-                "the cost of {} tokens is unknown, so the limit of ${most:.2} cannot be kept",
-                whole.spent.unpriced
+                "the cost of {unpriced} tokens is unknown, so the limit of ${most:.2} cannot be kept"
             )));
         }
         if let Some(limit) =
@@ -125,7 +123,7 @@ impl Counters {
         {
             return Some(Finish::Budget(format!("time limit of {} reached", seconds_of(limit))));
         }
-        let is_last = max_iterations > 0 && whole.iteration >= max_iterations;
+        let is_last = max_iterations > 0 && self.all(|one| one.iteration) >= max_iterations;
         is_last.then_some(Finish::MaxIterations)
     }
 
@@ -295,7 +293,7 @@ impl Counters {
 
     /// Work that does not fit what others landed meanwhile: nobody's fault, the first time.
     fn conflict(&mut self, why: String, story: &str, limits: &Limits) -> Discarding {
-        if self.whole().conflicts.contains_key(story) {
+        if self.has_met_others(story) {
             return self.fail(Outcome::Failed, why, story, limits);
         }
         self.conflicts.insert(story.to_owned(), 1);

@@ -1,29 +1,41 @@
 //! What a run with several workers has done is the sum of what each of them has: every worker counts
 //! for itself, on disk as well, and looks at the others before it decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Sum;
 
 use super::words::{Counters, Spent};
 
 impl Counters {
-    /// What the whole run has done.
-    pub(crate) fn whole(&self) -> Self {
-        match &self.rest {
-            Some(rest) => self.plus(rest),
-            None => self.clone(),
-        }
+    /// What this worker has done, and what each of the others has.
+    fn each(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.rest)
+    }
+
+    /// The sum of something over the whole run.
+    pub(crate) fn all<T: Sum>(&self, of: impl Fn(&Self) -> T) -> T {
+        self.each().map(of).sum()
     }
 
     /// What the whole run has spent on a story.
     pub(crate) fn spent_on(&self, story: &str) -> Spent {
-        let of = |counters: &Self| counters.story_spent.get(story).copied().unwrap_or_default();
-        self.rest.iter().fold(of(self), |sum, rest| sum.plus(of(rest)))
+        self.all(|one| one.story_spent.get(story).copied().unwrap_or_default())
+    }
+
+    /// Whether a story has met the work of another one before.
+    pub(crate) fn has_met_others(&self, story: &str) -> bool {
+        self.each().any(|one| one.conflicts.contains_key(story))
+    }
+
+    /// The stories that the run does not try again.
+    pub(crate) fn all_set_aside(&self) -> BTreeSet<String> {
+        self.each().flat_map(|one| one.set_aside.iter().cloned()).collect()
     }
 
     /// What both have done. What is only of one worker, as the end of its last iteration, is this one's.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         let mut sum = self.clone();
-        sum.rest = None;
+        sum.rest = Vec::new();
         sum.iteration += other.iteration;
         sum.unpriced_sessions += other.unpriced_sessions;
         sum.costless_sessions += other.costless_sessions;
@@ -60,6 +72,12 @@ impl Spent {
     }
 }
 
+impl Sum for Spent {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Self::plus)
+    }
+}
+
 fn add(sums: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
     for (story, count) in more {
         *sums.entry(story.clone()).or_default() += count;
@@ -81,7 +99,7 @@ mod tests {
 
     #[test]
     fn limits_hold_for_the_run_as_a_whole() {
-        let rest = Some(Box::new(worker("B", 3.0).plus(&worker("A", 1.0))));
+        let rest = vec![worker("B", 3.0), worker("A", 1.0)];
         let counters = Counters { rest, ..worker("A", 2.0) };
         let limits = Limits { max_cost_usd: 6.0, ..Limits::default() };
         assert!(matches!(counters.limit_reached(&limits, 0, 0.0), Some(Finish::Budget(_))));
@@ -90,8 +108,7 @@ mod tests {
         assert_eq!(counters.limit_reached(&limits, 6, 0.0), Some(Finish::MaxIterations));
         let limits = Limits { story_max_cost_usd: 3.0, ..Limits::default() };
         assert!(counters.given_up("A", &limits).is_some());
-        let whole = counters.whole();
-        assert_eq!((whole.spent.seconds, whole.rest), (30.0, None));
+        assert_eq!(counters.all(|one| one.spent).seconds, 30.0);
     }
 
     #[test]
@@ -101,7 +118,7 @@ mod tests {
         for _ in 0..2 {
             other.fail(Outcome::Failed, "red".to_owned(), "A", &limits);
         }
-        let mut own = Counters { rest: Some(Box::new(other)), ..Counters::default() };
+        let mut own = Counters { rest: vec![other], ..Counters::default() };
         assert_eq!(own.attempts_at("A"), 2);
         let kept = own.fail(Outcome::Failed, "red".to_owned(), "A", &limits);
         let given_up = "gave up after 3 failed attempts; last failure: red";

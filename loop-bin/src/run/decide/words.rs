@@ -61,9 +61,9 @@ pub(crate) struct Counters {
     pub(crate) last_duration_s: f64,
     /// How often each story met the work of another one that had landed meanwhile.
     pub(crate) conflicts: BTreeMap<String, u64>,
-    /// What the other workers of the run have done; never on disk, where each has its own.
+    /// What the others of the run have done; never on disk, where each has its own.
     #[serde(skip)]
-    pub(crate) rest: Option<Box<Counters>>,
+    pub(crate) rest: Vec<Counters>,
 }
 
 /// Money, time and tokens.

@@ -28,9 +28,9 @@ const WORK_IS_THERE: &str =
 
 impl Run {
     pub(in crate::run) fn begin(&mut self, story: &str) -> Result<Plan, Failure> {
-        if self.record.counters.whole().conflicts.contains_key(story) {
+        if self.record.counters.has_met_others(story) {
             // It met the work of others once. This time nobody lands before it.
-            self.lock_books()?;
+            self.lock_landing("trying a story again", 1)?;
             self.begin_alone(story)?;
         }
         let (tip, is_followed) = self.target.look()?;
@@ -38,7 +38,7 @@ impl Run {
         let found = plan.story(story).cloned().ok_or_else(|| {
             Failure::because(format!("story {story} was just removed from {}", plan.path()))
         })?;
-        let iteration = self.record.counters.whole().iteration;
+        let iteration = self.record.counters.all(|one| one.iteration);
         self.show_story(&found);
         let branch = self.target.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
@@ -92,7 +92,7 @@ impl Run {
             run: self.context.run.clone(),
             story: story.to_owned(),
             title: title.to_owned(),
-            iteration: self.record.counters.whole().iteration,
+            iteration: self.record.counters.all(|one| one.iteration),
             number,
             plan: self.books.plan.clone(),
             progress: self.books.progress.clone(),

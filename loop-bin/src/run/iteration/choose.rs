@@ -75,15 +75,16 @@ impl Run {
         Ok(Choice::Story(story))
     }
 
-    /// The plan as it is now, and the commit that it is of; what the other workers have is known before
-    /// and after, because what lands meanwhile was theirs.
+    /// The plan as it is now, and the commit that it is of. What the other workers have is looked at before:
+    /// what lands meanwhile was theirs, and nobody takes anything while we choose.
     fn see_plan(&mut self) -> Result<(Plan, Option<String>), Failure> {
         self.look_at_others()?;
-        let before = std::mem::take(&mut self.others.taken);
         let (tip, is_followed) = self.look_again()?;
+        if self.member.is_some() {
+            // The server told all of it at once; what lands until our claim is there, we see then.
+            self.look_at_others()?;
+        }
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
-        self.look_at_others()?;
-        self.others.taken.extend(before);
         self.look_for_changes(&plan);
         self.show_position(&plan);
         Ok((plan, tip))

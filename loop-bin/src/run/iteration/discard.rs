@@ -32,7 +32,8 @@ impl Run {
         self.save();
         self.free_landing()?;
         self.end_session("the attempt has ended")?;
-        self.lock_books()?;
+        // It is kept now rather than by the next start, but for those who are asked twice to end.
+        self.lock_landing("saving an attempt", 2)?;
         let Discarding { outcome, why, set_aside } = kept;
         self.show_failure(story, &why);
         if self.workspace.is_in_place && self.context.run_dir.plan_given().is_file() {

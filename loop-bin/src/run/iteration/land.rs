@@ -117,7 +117,7 @@ impl Run {
 
     /// The boxes of stories that this run gave up.
     pub(in crate::run) fn blocked_marks(&self) -> Vec<Mark> {
-        let set_aside = self.record.counters.whole().set_aside;
+        let set_aside = self.record.counters.all_set_aside();
         set_aside.into_iter().map(|story| (story, State::Blocked)).collect()
     }
 
@@ -140,7 +140,9 @@ impl Run {
                 self.prove(&attempt, &now)?;
                 self.review(&attempt, &now)?;
             }
-            if self.lock_for_landing()? || self.wait_its_turn(&attempt.story, moves)? {
+            if self.lock_landing("landing a story", 1)?
+                || self.wait_its_turn(&attempt.story, moves)?
+            {
                 // Nobody else lands from here on; what landed before is looked at once more.
                 passed = Some(now);
                 continue;

@@ -254,7 +254,7 @@ impl Run {
     pub(in crate::run) fn allowance(&self) -> Allowance {
         let (config, counters) = (&self.context.config, &self.record.counters);
         let story = self.record.story.as_ref().map(|id| counters.spent_on(id)).unwrap_or_default();
-        let (elapsed, all) = (self.context.elapsed(), counters.whole().spent);
+        let (elapsed, all) = (self.context.elapsed(), counters.all(|one| one.spent));
         let workers = self.sharers();
         Allowance::of(&config.agent, &config.limits, elapsed, story, (all, workers))
     }

@@ -26,16 +26,13 @@ use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
 use crate::run::decide::Counters;
 use crate::run::iteration::Report;
-use crate::run::workers::{Others, Part};
+use crate::run::workers::{Others, Part, lock_unless};
 use crate::run::{Run, RunRecord};
 use crate::saved;
 use crate::signals::Interrupts;
 use crate::terminal::View;
 use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Imported, Workspace};
-
-/// How long a worker that starts waits for one that lands.
-const LONGEST_LANDING: Duration = Duration::from_secs(3600);
 
 /// Sorts by time, and is different for every run of a machine.
 fn run_name() -> String {
@@ -132,7 +129,7 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let view = View::new(env, &preflight.config.run, preflight.most_workers());
     tell(&preflight.findings, &view)?;
-    start_as(env, preflight, view, None)
+    start_as(env, preflight, view, Interrupts::listen()?, None)
 }
 
 /// A worker's part, and the lock that keeps others from landing while it starts.
@@ -142,11 +139,12 @@ type Begun = (Part, Lock);
 /// would look like something that was left.
 pub(crate) fn start_worker(env: &Env, preflight: Preflight, part: Part) -> Result<Run, Failure> {
     let view = View::of_worker();
-    let landing = preflight.run_dir.landing();
-    let landing = Lock::take_within(&landing, "starting a worker", LONGEST_LANDING)?;
-    let mut run = start_as(env, preflight, view, Some((part, landing)))?;
+    let interrupts = Interrupts::listen()?;
+    interrupts.end_with_input();
+    let path = preflight.run_dir.landing();
+    let landing = lock_unless(&path, "starting a worker", || interrupts.count() > 0)?;
+    let mut run = start_as(env, preflight, view, interrupts, Some((part, landing)))?;
     run.landing = None;
-    run.context.interrupts.end_with_input();
     Ok(run)
 }
 
@@ -154,6 +152,7 @@ fn start_as(
     env: &Env,
     preflight: Preflight,
     view: View,
+    interrupts: Interrupts,
     begun: Option<Begun>,
 ) -> Result<Run, Failure> {
     let (part, landing) = begun.unzip();
@@ -183,7 +182,7 @@ fn start_as(
     books.asked_for = saved::asked_for(&workspace.source.git(), plan.as_ref())?;
     let context = Context {
         flags,
-        interrupts: Interrupts::listen()?,
+        interrupts,
         run: part.as_ref().map_or_else(|| Ok(run_name()), Part::name)?,
         part,
         started_at: before.clone().map_or_else(state::now, |record| record.started_at),

@@ -166,11 +166,11 @@ impl Run {
         let all = saved::all(&self.workspace.source.git(), Some(&attempt.story))?;
         let saved = all.into_iter().find(|saved| saved.number == attempt.number);
         // In place the tree may still hold it, with whatever the user did to it since.
-        let is_there = self.workspace.is_in_place
+        let mut is_there = self.workspace.is_in_place
             && !in_place::uncommitted(&self.workspace.repo()?, &self.books.ours())?.is_empty();
         if let (Some(saved), false) = (&saved, is_there) {
             self.prepare_workspace(start)?;
-            self.workspace.overlay(&saved.commit, start)?;
+            is_there = self.workspace.overlay(&saved.commit, start)?.is_none();
         }
         // What the agent did to its plan is lost with the copy, but for its claim that it is done.
         if let Ok(given) = fs_err::read(self.context.run_dir.plan_given())
@@ -179,9 +179,8 @@ impl Run {
             self.workspace.give(&self.books.plan, &given)?;
         }
         // Without its work a story is not done, whatever was claimed.
-        let claimed = saved.is_some() || is_there;
         let cost_usd = saved.and_then(|saved| saved.cost_usd);
-        self.report = Report { claimed, cost_usd, ..Report::default() };
+        self.report = Report { claimed: is_there, cost_usd, ..Report::default() };
         Ok(())
     }
 }

@@ -5,64 +5,41 @@
 //! dies harms nobody and is started again. What the run has done is the sum of what its workers have
 //! (`decide/sum.rs`); what they share is the plan, the target, and two locks.
 
+mod auto;
 mod part;
 mod process;
 mod worker;
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ralph_base::fault;
 use ralph_base::state::{self, Cap, Id, RunDir};
 use ralph_project::config::Workers;
 use ralph_project::under_way::Attempt;
 
+use super::appended::contains;
 use super::decide::{Counters, Finish};
 use super::{Run, RunRecord};
 use crate::exit::Failure;
-use crate::linux;
 use crate::terminal::{Scene, Worker, counted};
+pub(crate) use auto::{how_many, machine};
 pub(crate) use part::Part;
 use process::Process;
+pub(in crate::run) use worker::lock_unless;
 pub(crate) use worker::{Others, work};
 
-/// How often the workers are looked at, and how often the run's own record is written.
+/// How often the workers are looked at; and after so many looks, what they do is shown (they write it
+/// down no more often), and the run's own record is written.
 const PULSE: Duration = Duration::from_millis(100);
-const SAVED_EVERY: Duration = Duration::from_secs(5);
+const SHOWN_EVERY: u64 = 5;
+const SAVED_EVERY: u64 = 50;
 
 /// How long the last lines of a worker that has ended are waited for.
 const DRAIN: Duration = Duration::from_secs(2);
 
 /// A worker that dies so often ends the run.
 const MOST_DEATHS: u32 = 5;
-
-/// What one worker needs: a client with its language servers, a build, the tests.
-const MEMORY_OF_ONE: u64 = 2 << 30;
-
-/// How many workers there are to be on a machine with so many processors and so much free memory, where
-/// a story takes so long and its checks so long: one lands at a time, so more would only wait.
-pub(crate) fn how_many(
-    wanted: Workers,
-    (processors, memory): (u64, Option<u64>),
-    story_s: Option<f64>,
-    checks_s: f64,
-) -> u64 {
-    if let Workers::Number(number) = wanted {
-        return number;
-    }
-    let by_memory = memory.map_or(u64::MAX, |free| free / MEMORY_OF_ONE);
-    let by_checks = match story_s {
-        Some(story) if checks_s > 0.0 => (story / checks_s).ceil() as u64 + 1,
-        _ => u64::MAX,
-    };
-    processors.min(by_memory).min(by_checks).max(1)
-}
-
-/// The processors and the free memory of this machine; where the second is not told, it is not a bound.
-pub(crate) fn machine() -> (u64, Option<u64>) {
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    (processors, linux::free_memory())
-}
 
 impl Run {
     /// How many workers this run has.
@@ -98,10 +75,9 @@ impl Run {
     /// they had counted is counted on.
     pub(super) fn settle_left_workers(&mut self) -> Result<(), Failure> {
         let all = self.context.run_dir.workers();
-        let has_work = |run_dir: &RunDir| matches!(Attempt::load(run_dir), Ok(Some(_)));
         let left: Vec<Id> = all
             .into_iter()
-            .filter(|(_, run_dir)| has_work(run_dir))
+            .filter(|(_, run_dir)| has_attempt(run_dir))
             .map(|(name, _)| name)
             .collect();
         for name in left {
@@ -128,9 +104,10 @@ impl Run {
             working.push(Process::start(&self.context, self.part_of(name, workers, is_to_settle))?);
         }
         fault::point("workers.started");
-        let (mut ends, mut saved, mut signals) = (Vec::new(), Instant::now(), 0);
+        let (mut ends, mut pulses, mut signals) = (Vec::new(), 0_u64, 0);
         while !working.is_empty() {
             std::thread::sleep(PULSE);
+            pulses += 1;
             let count = self.context.interrupts.count();
             if count > signals {
                 signals = count;
@@ -138,7 +115,9 @@ impl Run {
                     .iter()
                     .for_each(|worker| worker.interrupt(self.context.interrupts.signal()));
             }
-            self.show_workers(names);
+            if pulses.is_multiple_of(SHOWN_EVERY) {
+                self.show_workers(names);
+            }
             let mut left = Vec::new();
             for mut worker in working {
                 while let Some(said) = worker.said(Duration::ZERO) {
@@ -159,8 +138,7 @@ impl Run {
                 }
             }
             working = left;
-            if saved.elapsed() >= SAVED_EVERY {
-                saved = Instant::now();
+            if pulses.is_multiple_of(SAVED_EVERY) {
                 self.save();
             }
         }
@@ -243,42 +221,37 @@ impl Run {
         self.save();
         for (name, record) in workers {
             let folder = run_dir.of_worker(&name);
-            take_pending(&run_dir, &folder)?;
             let counters = Counters { priced: record.counters.priced, ..Counters::default() };
-            let finish = Some("folded".to_owned());
-            RunRecord { counters, finish, story: None, pause: None, ..record }.save(&folder)?;
+            let mut left = RunRecord { counters, pause: None, ..record };
+            // Whoever settles what is under way needs the rest.
+            if !has_attempt(&folder) {
+                take_pending(&run_dir, &folder)?;
+                (left.finish, left.story) = (Some("folded".to_owned()), None);
+            }
+            left.save(&folder)?;
         }
         Ok(())
     }
 }
 
-/// What a worker has written and not committed waits with what the run itself has written.
+/// Whether a worker has left an attempt that is not settled.
+fn has_attempt(worker: &RunDir) -> bool {
+    matches!(Attempt::load(worker), Ok(Some(_)))
+}
+
+/// What a worker has written and not committed waits with what the run itself has written. A crash may
+/// come between, so what is there already is not added.
 fn take_pending(run: &RunDir, worker: &RunDir) -> io::Result<()> {
     let never = Cap { above: u64::MAX, keep_lines: 0 };
     for (own, theirs) in
         [(run.progress_pending(), worker.progress_pending()), (run.lessons(), worker.lessons())]
     {
         if let Ok(text) = fs_err::read(&theirs) {
-            state::append_capped(&own, &text, never)?;
+            if !contains(&fs_err::read(&own).unwrap_or_default(), &text) {
+                state::append_capped(&own, &text, never)?;
+            }
             state::remove_if_there(&theirs)?;
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn auto_is_bounded_by_the_machine_and_by_what_lands_one_at_a_time() {
-        let auto = |machine, story, checks| how_many(Workers::Auto, machine, story, checks);
-        let gib = |count: u64| Some(count << 30);
-        assert_eq!(auto((8, gib(64)), None, 0.0), 8);
-        assert_eq!(auto((8, gib(7)), None, 0.0), 3);
-        assert_eq!(auto((8, gib(1)), None, 0.0), 1);
-        assert_eq!(auto((8, None), Some(600.0), 300.0), 3);
-        assert_eq!(auto((8, None), Some(10.0), 300.0), 2);
-        assert_eq!(how_many(Workers::Number(5), (1, gib(1)), Some(1.0), 9.0), 5);
-    }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use camino::Utf8Path;
 use ralph_base::env::Env;
 use ralph_base::state::{self, Lock, LockError};
 use ralph_core::plan::{Plan, Story};
@@ -17,7 +18,7 @@ use super::part::Part;
 use crate::agent::Descendants;
 use crate::exit::Failure;
 use crate::landing;
-use crate::run::decide::{Finish, NotLanded, WorkEnd};
+use crate::run::decide::Finish;
 use crate::run::record::Pause;
 use crate::run::{Run, RunRecord, start};
 
@@ -50,32 +51,32 @@ pub(crate) fn work(env: &Env) -> Result<ExitCode, Failure> {
 impl Run {
     /// Looks at what the others have done and what they have; nothing where there are none.
     pub(in crate::run) fn look_at_others(&mut self) -> Result<(), Failure> {
-        if let Some((sum, others)) = self.others_in_fleet() {
-            self.record.counters.rest = Some(Box::new(sum));
+        if let Some((rest, others)) = self.others_in_fleet() {
+            self.record.counters.rest = rest;
             self.others = others;
             return Ok(());
         }
         let Some(part) = &self.context.part else { return Ok(()) };
         let shared = self.context.run_dir.of_run();
-        let mut sum = RunRecord::load(&shared)?.unwrap_or_default().counters;
+        let mut rest = vec![RunRecord::load(&shared)?.unwrap_or_default().counters];
         let mut others = Others::default();
         for (name, record) in RunRecord::of_workers(&shared)? {
             if name.as_str() == part.worker {
                 continue;
             }
-            sum = sum.plus(&record.counters);
+            rest.push(record.counters);
             let is_services = |pause: &Pause| pause.is_services;
             others.pause = others.pause.or(record.pause.filter(is_services));
             others.taken.extend(record.story.map(|story| (story, name.as_str().to_owned())));
         }
-        self.record.counters.rest = Some(Box::new(sum));
+        self.record.counters.rest = rest;
         self.others = others;
         Ok(())
     }
 
     /// The stories that are not ours to choose: given up by any worker, or another one's.
     pub(in crate::run) fn passed_over(&self) -> BTreeSet<String> {
-        let mut stories = self.record.counters.whole().set_aside;
+        let mut stories = self.record.counters.all_set_aside();
         stories.extend(self.others.taken.keys().cloned());
         stories
     }
@@ -100,52 +101,32 @@ impl Run {
         if self.context.part.is_none() {
             return Ok(None);
         }
+        let interrupts = &self.context.interrupts;
         let path = self.context.run_dir.choosing();
-        Ok(Some(Lock::take_within(&path, "choosing a story", Duration::from_secs(60))?))
+        lock_unless(&path, "choosing a story", || interrupts.count() > 0).map(Some)
     }
 
-    /// Waits until the one worker that lands is this one; tells whether it had to take the lock. It is
-    /// free again when the iteration has ended.
-    pub(in crate::run) fn lock_for_landing(&mut self) -> Result<bool, NotLanded> {
+    /// Waits until no other worker lands or writes into plan, progress and lessons, and keeps all of them
+    /// from it until the iteration has ended; tells whether the lock had to be taken. Whoever is asked
+    /// to end so often does not wait for it.
+    pub(in crate::run) fn lock_landing(
+        &mut self,
+        doing: &str,
+        signals: u32,
+    ) -> Result<bool, Failure> {
         if self.context.part.is_none() || self.landing.is_some() {
             return Ok(false);
         }
-        let path = self.context.run_dir.landing();
-        self.context.view.doing("waiting to land");
-        loop {
-            match Lock::take_within(&path, "landing a story", PULSE) {
-                Ok(lock) => {
-                    self.landing = Some(lock);
-                    let source = &self.workspace.source;
-                    if landing::is_interrupted(source) {
-                        // A worker died while its work landed, and is not back yet.
-                        landing::finish_interrupted(source)?;
-                    }
-                    return Ok(true);
-                }
-                Err(LockError::Held(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-            if let Some(signal) = self.context.interrupts.signal() {
-                return Err(WorkEnd::LandingStopped(signal).into());
-            }
+        let (context, path) = (&self.context, self.context.run_dir.landing());
+        context.view.doing("waiting for another story to land");
+        let is_enough = || context.interrupts.count() >= signals;
+        self.landing = Some(lock_unless(&path, doing, is_enough)?);
+        let source = &self.workspace.source;
+        if landing::is_interrupted(source) {
+            // A worker died while its work landed, and is not back yet.
+            landing::finish_interrupted(source)?;
         }
-    }
-
-    /// The same for whatever else is done while nobody lands: plan, progress and lessons are changed by one
-    /// worker at a time.
-    pub(in crate::run) fn lock_books(&mut self) -> Result<(), Failure> {
-        while self.context.part.is_some() && self.landing.is_none() {
-            match Lock::take_within(&self.context.run_dir.landing(), "saving an attempt", PULSE) {
-                Ok(lock) => self.landing = Some(lock),
-                Err(LockError::Held(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-            if self.attempt.is_none() && self.context.is_interrupted() {
-                return Err(Failure::because("interrupted"));
-            }
-        }
-        Ok(())
+        Ok(true)
     }
 
     /// Nothing can be begun while others are at work; this one looks again soon.
@@ -189,6 +170,19 @@ impl Run {
         self.save();
         let _ = state::remove_if_there(self.context.run_dir.live());
         ExitCode::from(code)
+    }
+}
+
+/// Takes a lock of the workers, unless we are asked to end: it dies with its holder, so the wait has an
+/// end.
+pub(in crate::run) fn lock_unless(
+    path: &Utf8Path,
+    doing: &str,
+    is_enough: impl Fn() -> bool,
+) -> Result<Lock, Failure> {
+    match Lock::take_unless(path, doing, is_enough) {
+        Err(LockError::Held(_)) => Err(Failure::because("interrupted; the next start goes on")),
+        taken => Ok(taken?),
     }
 }
 
