@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use crate::dist;
 
 /// Campaigns and how many rounds each has.
-const CAMPAIGNS: [(&str, &str); 9] = [
+const CAMPAIGNS: [(&str, &str); 10] = [
     ("kill", "300"),
     ("person", "500"),
     ("person-undisturbed", "200"),
@@ -16,6 +16,7 @@ const CAMPAIGNS: [(&str, &str); 9] = [
     ("agents", "66"),
     ("clock", "60"),
     ("workers", "200"),
+    ("fleet", "5"),
 ];
 
 /// Programs that are linked statically do not look at a clock that we set.
@@ -41,6 +42,7 @@ pub(crate) fn run(seed: u64) -> Result<()> {
     }
     task(&["fuzz", "--cases", INPUTS, "--seed", &seed]);
     task(&["fuzz-guard", "--cases", COMMANDS, "--seed", &seed]);
+    task(&["fleet-cost", "--binaries", "target/dist"]);
     task(&["fleet-recipes", "--binaries", "target/dist"]);
     task(&["book"]);
     task(&["bench", "--dense", "--binaries", "target/dist"]);
