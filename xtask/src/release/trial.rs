@@ -20,7 +20,13 @@ pub(super) fn run(target: Target, packages: &Utf8Path) -> Result<()> {
         return emulated(target, packages);
     }
     for kind in ["archive", "script", "debian-beside", "npm"] {
-        if kind != "debian-beside" || target.debian.is_some() {
+        let is_there = match kind {
+            // It fetches the archives that run on every Linux, and no others.
+            "script" => target.triple.ends_with("-musl"),
+            "debian-beside" => target.debian.is_some(),
+            _ => true,
+        };
+        if is_there {
             used("here", kind, &Machine::here(), &variables(target, packages))?;
         }
     }
@@ -34,7 +40,8 @@ pub(super) fn run(target: Target, packages: &Utf8Path) -> Result<()> {
             return Ok(());
         }
     };
-    for kind in ["archive", "script", "debian", "npm"] {
+    let kinds = ["archive", "script", "debian", "npm"].into_iter();
+    for kind in kinds.filter(|kind| *kind != "script" || target.triple.ends_with("-musl")) {
         let own = Machine::own(&image, packages)?;
         used("in a new Debian", kind, &own, &variables(target, Utf8Path::new("/packages")))?;
     }
