@@ -212,14 +212,7 @@ impl Member {
         self.held.remove(&claim.name);
         let mut updates = vec![claim.clone()];
         updates.extend(self.releases());
-        let mut heart = lock(&self.heart);
-        let beat = heart.next()?;
-        updates.push(beat.clone());
-        let became = self.server.push(&updates)?;
-        if let Some(last) = became.last() {
-            heart.pushed(beat, last);
-        }
-        drop(heart);
+        let became = self.push_with_beat(updates)?;
         self.held.clear();
         if !self.holds(claim, &became) {
             return Ok(Claimed::Lost);
@@ -336,7 +329,13 @@ impl Member {
 
     /// The last beat says how the run ended, and the claims go. The server may be out of reach.
     pub(crate) fn leave(&mut self) -> Result<(), Failure> {
-        let mut updates = self.releases();
+        self.push_with_beat(self.releases())?;
+        self.held.clear();
+        Ok(())
+    }
+
+    /// Changes refs on the server, and tells with it what this machine has done.
+    fn push_with_beat(&self, mut updates: Vec<Update>) -> Result<Vec<Pushed>, Failure> {
         let mut heart = lock(&self.heart);
         let beat = heart.next()?;
         updates.push(beat.clone());
@@ -344,7 +343,6 @@ impl Member {
         if let Some(last) = became.last() {
             heart.pushed(beat, last);
         }
-        self.held.clear();
-        Ok(())
+        Ok(became)
     }
 }
