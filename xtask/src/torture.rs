@@ -26,6 +26,8 @@ use anyhow::{Result, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
 
+use ralph_base::fault::POINTS;
+
 pub(crate) use self::dice::Dice;
 use self::tally::{Bounds, Tally};
 use crate::run;
@@ -98,7 +100,7 @@ const ALL: [Campaign; 10] = [
 /// When something was not true that must be, or a campaign could not be run.
 pub(crate) fn run(wanted: &Torture) -> Result<()> {
     if wanted.list {
-        ralph_base::fault::POINTS.split(' ').for_each(|point| println!("{point}"));
+        POINTS.split(' ').for_each(|point| println!("{point}"));
         return Ok(());
     }
     let binaries = match &wanted.binaries {
@@ -124,6 +126,13 @@ pub(crate) fn run(wanted: &Torture) -> Result<()> {
         tallies.iter().flat_map(|tally| tally.violations()).map(String::as_str).collect();
     ensure!(violations.is_empty(), "seed {}: violated by {}", wanted.seed, violations.join("; "));
     Ok(())
+}
+
+/// The points that one machine comes to, with as many workers as there are.
+///
+/// Those of a fleet are for its own tests, which have a server to talk to.
+fn points() -> Vec<&'static str> {
+    POINTS.split(' ').filter(|point| !point.starts_with("fleet.")).collect()
 }
 
 /// Runs rounds until the tally says that it is enough.

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use camino::Utf8Path;
-use ralph_base::fault::POINTS;
 
 use super::dice::Dice;
 use super::oracle;
@@ -26,7 +25,7 @@ const VICTIMS: [Victim; 4] = [Victim::Loop, Victim::Agent, Victim::Both, Victim:
 /// One fault after the other, the bounds permitting: every point as often as it is reached, then
 /// random instants and pairs of points.
 pub(super) fn run(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) -> Result<()> {
-    let mut points: Vec<&str> = POINTS.split(' ').collect();
+    let mut points = points();
     dice.shuffle(&mut points);
     let usual = measure(binaries)?;
     let mut times = 1;
@@ -129,7 +128,7 @@ fn at_an_instant(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally, usual:
 fn twice(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) {
     let stage = Stage::with_submodule(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
     let mut fault = || {
-        let points: Vec<&str> = POINTS.split(' ').collect();
+        let points = points();
         let point = dice.pick(&points).copied().unwrap_or("lock.taken");
         format!("{point}:{}", 1 + dice.below(4))
     };
@@ -145,6 +144,11 @@ fn twice(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) {
         Ok(found)
     })();
     tally.round(&format!("{first}, then {second}"), faults, found);
+}
+
+/// The points that a run without workers comes to.
+fn points() -> Vec<&'static str> {
+    super::points().into_iter().filter(|point| !point.starts_with("workers.")).collect()
 }
 
 /// The start that is left alone.

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use camino::Utf8Path;
-use ralph_base::fault::POINTS;
 use test_support::TestRepo;
 
 use self::life::Person;
@@ -164,7 +163,7 @@ fn killed(
 ) -> Result<Ran> {
     let begun = Instant::now();
     if running.is_none() && dice.below(2) == 0 {
-        let points: Vec<&str> = POINTS.split(' ').collect();
+        let points = super::points();
         let point = dice.pick(&points).copied().unwrap_or("lock.taken");
         return stage.run(Some(&format!("{point}:{}", 1 + dice.below(6))));
     }

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use camino::Utf8Path;
-use ralph_base::fault::POINTS;
 use test_support::{TestRepo, signal};
 
 use super::dice::Dice;
@@ -161,7 +160,7 @@ impl Round {
 
     /// The loop and each of its workers are killed when they come to a point for the n-th time.
     fn at_a_point(&mut self, workers: usize) -> Result<()> {
-        let points: Vec<&str> = POINTS.split(' ').collect();
+        let points = super::points();
         let point = self.dice.pick(&points).copied().unwrap_or("lock.taken");
         let fault = format!("{point}:{}", 1 + self.dice.below(4));
         self.told.push(format!("{workers} workers, {fault}"));
