@@ -11,8 +11,8 @@ use ralph_project::config::Config;
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
-use crate::fleet::{Server, machines};
-use crate::landing::{Target, Waiting};
+use crate::fleet::{machines, of_project};
+use crate::landing::Waiting;
 use crate::morning::{self, Page, Standing};
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::RunRecord;
@@ -75,8 +75,7 @@ fn page_of_fleet(
 ) -> Result<Page, Failure> {
     let repo = Repo::open(project.root())?;
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
-    let branch = Target::branch_name(&source, &config.run.branch)?;
-    let server = Server::new(env, &source.git(), remote, &branch);
+    let server = of_project(env, Some(remote), Some(&config.run.branch))?;
     server.look()?;
     server.take_attempts()?;
     let mut runs = Vec::new();
@@ -96,7 +95,7 @@ fn page_of_fleet(
     }
     let standing = Standing { runs: Some(runs), ..Standing::default() };
     let page = morning::page(project, &source, plan.as_ref(), &standing, "all")?;
-    let none = format!("no machine has worked on {branch} of {remote} yet");
+    let none = format!("no machine has worked on {} of {remote} yet", server.branch);
     page.ok_or_else(|| Failure::because(none))
 }
 

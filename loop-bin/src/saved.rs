@@ -116,8 +116,7 @@ pub(crate) fn hold(git: &Git, worker: &str, base: &str) -> Result<(), GitError> 
 
 /// No attempt is under way any more.
 pub(crate) fn release(git: &Git) -> Result<(), GitError> {
-    let all = git.run(&["for-each-ref", "--format=delete %(refname)", BEGUN])?;
-    git.feed(&["update-ref", "--stdin"], &all).map(drop)
+    landing::forget(git, BEGUN)
 }
 
 /// Keeps a tree as an attempt, reads it back, and gives the name of its ref. `git` has the tree, in the

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{
@@ -16,6 +17,9 @@ use crate::linux;
 /// ignored: then the agent would have to ignore them as well. A file that is larger than `ulimit -f`
 /// allows is an error of the write, as on a full disk.
 const MEANINGLESS: [i32; 7] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXFSZ];
+
+/// How often somebody who waits looks whether a signal came.
+const PULSE: Duration = Duration::from_millis(50);
 
 /// A signal that asks us to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +74,18 @@ impl Interrupts {
             0 => None,
             SIGINT => Some(Signal::Interrupt),
             _ => Some(Signal::Terminate),
+        }
+    }
+
+    /// Waits for so long, or until a signal comes.
+    pub(crate) fn wait(&self, pause: Duration) -> Option<Signal> {
+        let until = Instant::now() + pause;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.signal().is_some() {
+                return self.signal();
+            }
+            std::thread::sleep(left.min(PULSE));
         }
     }
 

@@ -33,6 +33,5 @@ mod status;
 
 pub(crate) use machine::machines;
 pub(crate) use member::{Claimed, Joining, Member};
-pub(crate) use rules::{AtServer, at_server};
 pub(crate) use server::{Pushed, Server, TARGET, Update, forget_server};
-pub(crate) use status::Fleet;
+pub(crate) use status::{Fleet, of_project};

@@ -30,30 +30,6 @@ pub(crate) fn claiming(
     }
 }
 
-/// What becomes of work that is about to land, by what the server has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AtServer {
-    /// Our commit is there, though we may not have been told.
-    Landed,
-    /// Another machine has done the story.
-    Done,
-    /// The target moved: what we have was checked on another commit.
-    Moved,
-    /// The target is where the work was checked.
-    Same,
-}
-
-/// Looks at the server's target once more, before work is pushed and after a push of which nobody knows
-/// whether it arrived.
-pub(crate) fn at_server(has_ours: bool, is_story_done: bool, is_same: bool) -> AtServer {
-    match (has_ours, is_story_done, is_same) {
-        (true, _, _) => AtServer::Landed,
-        (false, true, _) => AtServer::Done,
-        (false, false, true) => AtServer::Same,
-        (false, false, false) => AtServer::Moved,
-    }
-}
-
 /// What we have seen of the other machines: for how long the heart of each has not beaten, by our own
 /// clock. The time between two looks counts for one beat at most: while the server could not be reached,
 /// no other machine could reach it either.

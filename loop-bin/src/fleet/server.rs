@@ -9,7 +9,7 @@ use ralph_base::fault;
 use ralph_core::git::{Git, GitError, Patience};
 
 use crate::exit::Failure;
-use crate::landing::{commit_tree, is_ancestor, resolve};
+use crate::landing::{commit_tree, forget, is_ancestor, resolve};
 use crate::saved;
 use crate::signals::Interrupts;
 use crate::terminal::{self, printable};
@@ -47,8 +47,7 @@ const NEVER_ASKS: &str = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAli
 
 /// Forgets what the server had when it was last looked at.
 pub(crate) fn forget_server(git: &Git) -> Result<(), GitError> {
-    let all = git.run(&["for-each-ref", "--format=delete %(refname)", MIRROR])?;
-    git.feed(&["update-ref", "--stdin"], &all).map(drop)
+    forget(git, MIRROR)
 }
 
 /// A change of one ref on the server, if that is still what we take it for.
@@ -295,14 +294,7 @@ impl Server {
             if pause > SOON && !std::mem::replace(&mut is_told, true) {
                 terminal::complain(&format!("{} cannot be reached; trying again", self.remote));
             }
-            let until = Instant::now() + pause;
-            while Instant::now() < until && self.interrupts.signal().is_none() {
-                std::thread::sleep(Duration::from_millis(50).min(self.patience));
-                if self.patience.is_zero() {
-                    break;
-                }
-            }
-            if begun.elapsed() >= self.patience || self.interrupts.signal().is_some() {
+            if begun.elapsed() >= self.patience || self.interrupts.wait(pause).is_some() {
                 let remote = &self.remote;
                 return Err(Failure::because(format!("{remote} cannot be reached: {failed}")));
             }

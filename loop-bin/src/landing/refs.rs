@@ -83,6 +83,12 @@ pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError>
     }
 }
 
+/// Removes all refs of ours below a folder.
+pub(crate) fn forget(git: &Git, folder: &str) -> Result<(), GitError> {
+    let all = git.run(&["for-each-ref", "--format=delete %(refname)", folder])?;
+    git.feed(&["update-ref", "--stdin"], &all).map(drop)
+}
+
 /// Whether a commit has come to any branch, or to the target of a fleet.
 pub(crate) fn is_on_a_branch(git: &Git, commit: &str) -> bool {
     let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads", TARGET];

@@ -1,20 +1,13 @@
 //! What a machine of a fleet does besides what every loop does: it looks at the server before it
 //! chooses and before it lands, claims what it works on, and leaves to others what they have.
 
-use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
-
-use ralph_core::plan::{Plan, State};
+use ralph_core::plan::State;
 
 use super::Run;
 use super::decide::{Counters, Finish, NotLanded, WorkEnd};
 use super::workers::Others;
 use crate::exit::Failure;
-use crate::fleet::{AtServer, Claimed, Member, at_server};
-use crate::signals::Signal;
-
-/// How often a machine that waits looks whether it is asked to end.
-const PULSE: Duration = Duration::from_millis(100);
+use crate::fleet::{Claimed, Member};
 
 /// After so many times that others landed first, a machine asks them to wait.
 const MOST_OVERTAKEN: usize = 3;
@@ -47,13 +40,6 @@ impl Run {
         }
     }
 
-    /// The story for this machine: not the same one for all of them.
-    pub(super) fn picked(&mut self, plan: &Plan, passed_over: &BTreeSet<String>) -> Option<String> {
-        let ready = plan.ready_stories(passed_over);
-        let member = self.member.as_mut()?;
-        ready.get(member.pick(ready.len())).map(|story| story.id.clone())
-    }
-
     /// Claims a story; tells whether it is ours, and still open.
     pub(super) fn claim(&mut self, story: &str) -> Result<bool, Failure> {
         let Some(member) = &mut self.member else { return Ok(true) };
@@ -68,15 +54,12 @@ impl Run {
         Ok(plan.story(story).is_none_or(|story| story.state == State::Done))
     }
 
-    /// Whether work on a story may go on to land where it was checked; not if another machine was faster.
-    pub(super) fn is_still_open(&self, story: &str, is_same: bool) -> Result<(), NotLanded> {
-        if self.member.is_none() {
-            return Ok(());
+    /// Whether work on a story may go on to land; not if another machine was faster.
+    pub(super) fn is_still_open(&self, story: &str) -> Result<(), NotLanded> {
+        if self.member.is_some() && self.is_done(story)? {
+            return Err(WorkEnd::Overtaken.into());
         }
-        match at_server(false, self.is_done(story)?, is_same) {
-            AtServer::Done => Err(WorkEnd::Overtaken.into()),
-            AtServer::Landed | AtServer::Moved | AtServer::Same => Ok(()),
-        }
+        Ok(())
     }
 
     /// Lets a machine land first that asked for it, and asks for it after having met too many others;
@@ -93,7 +76,7 @@ impl Run {
             }
             let pause = member.turn_pause();
             self.context.view.doing("waiting to land");
-            if let Some(signal) = self.pause(pause) {
+            if let Some(signal) = self.context.interrupts.wait(pause) {
                 return Err(WorkEnd::LandingStopped(signal).into());
             }
             if let Some(member) = &mut self.member {
@@ -118,21 +101,10 @@ impl Run {
         self.member.as_mut().map_or(Ok(()), Member::give_turn)
     }
 
-    fn pause(&self, pause: Duration) -> Option<Signal> {
-        let until = Instant::now() + pause;
-        while Instant::now() < until {
-            if let Some(signal) = self.context.interrupts.signal() {
-                return Some(signal);
-            }
-            std::thread::sleep(PULSE.min(pause));
-        }
-        None
-    }
-
     /// There is nothing to do for this machine now; it looks again soon.
     pub(super) fn wait_for_fleet(&mut self) -> Option<Finish> {
         let pause = self.member.as_ref()?.pause();
-        self.pause(pause).map(Finish::Manual)
+        self.context.interrupts.wait(pause).map(Finish::Manual)
     }
 
     /// Gives a kept attempt to the server, so that it outlives this machine.

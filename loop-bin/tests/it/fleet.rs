@@ -167,7 +167,7 @@ fn work_on_a_story_that_another_machine_has_done_is_kept_and_not_landed() {
     fleet.user.commit_all("by hand");
     fleet.user.git(["push", "-q", "origin", "main"]);
     fleet.notes.file("go", "");
-    ended(first).ended(0).says("another machine has done the story meanwhile");
+    ended(first).ended(0).says("the fleet has done the story meanwhile");
     assert_eq!(fleet.refs("refs/ralph/attempts"), ["refs/ralph/attempts/US-001/1"]);
     let subjects = fleet.at_server(&["log", "--format=%s", "main"]);
     assert!(!subjects.contains("feat(US-001)"), "{subjects}");

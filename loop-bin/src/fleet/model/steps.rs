@@ -3,7 +3,7 @@
 
 use super::turns::{give_turn, leave};
 use super::world::{Answer, At, Commit, Computer, Push, Stage, Tried, Turns, What, World};
-use crate::fleet::rules::{AtServer, Claiming, at_server, claiming};
+use crate::fleet::rules::{Claiming, claiming};
 
 /// What a model can have wrong, so that we see that the search would find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -300,12 +300,10 @@ fn pushed(world: &mut World, push: Push, is_done: bool) -> Option<Commit> {
 /// As `land_staged` in `run/iteration/land.rs`.
 pub(super) fn land(world: &mut World, machine: u8, tried: Tried, flaw: Flaw) {
     let (base, is_done) = (world.target, world.target.has_done(tried.story));
-    let is_looked_at = flaw != Flaw::NeverLooks;
-    let checked_on = match at_server(false, is_done && is_looked_at, base == tried.base) {
-        AtServer::Done => return leave(world, machine),
-        AtServer::Moved if flaw == Flaw::OldCheck => tried.base,
-        AtServer::Landed | AtServer::Moved | AtServer::Same => base,
-    };
+    if is_done && flaw != Flaw::NeverLooks {
+        return leave(world, machine);
+    }
+    let checked_on = if flaw == Flaw::OldCheck { tried.base } else { base };
     let commit = |again| base.child(machine, tried.story, checked_on, again);
     let is_known = |commit: &Commit| {
         let is_late = |push: &Push| push.what == What::Land(*commit);

@@ -20,7 +20,7 @@ pub(crate) const CONFIG_CHANGED: &str = "config.toml changed during the run, whi
                                          it began with; hooks and the next run use the new ones";
 
 /// What is said of work on a story that another machine of the fleet has landed.
-const OVERTAKEN: &str = "another machine has done the story meanwhile";
+const OVERTAKEN: &str = "the fleet has done the story meanwhile";
 
 /// After so many agents in a row that failed before they did anything, the next one will, too.
 const MOST_AGENT_FAILURES: u64 = 3;

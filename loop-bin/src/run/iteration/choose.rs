@@ -108,11 +108,7 @@ impl Run {
         if is_stuck || self.others.pause.is_some() {
             return Ok(Err(Choice::Wait));
         }
-        let mut chosen = self.picked(plan, &passed_over);
-        if self.member.is_none() {
-            chosen = self.preferred(plan, &passed_over);
-        }
-        Ok(chosen.ok_or(Choice::Wait))
+        Ok(self.preferred(plan, &passed_over).ok_or(Choice::Wait))
     }
 
     /// Whether `ralph-loop stop` asked this run to end before its next story.

@@ -127,7 +127,7 @@ impl Run {
             let (tip, is_followed) = self.look_again()?;
             let branch = self.target.current_branch();
             let mut attempt = self.current()?;
-            self.is_still_open(&attempt.story, tip == attempt.base)?;
+            self.is_still_open(&attempt.story)?;
             if tip != attempt.base || branch != attempt.target {
                 (staged, passed) = (self.move_onto(attempt, tip, branch)?, None);
                 attempt = self.current()?;

@@ -81,19 +81,20 @@ impl Run {
         stories
     }
 
-    /// The story to work on: the next one, or before it one whose scope is apart from what others work
-    /// on.
+    /// The story to work on: the first one whose scope is apart from what others work on, else the first
+    /// one; in a fleet, one of the first, and not the same for all machines.
     pub(in crate::run) fn preferred(
-        &self,
+        &mut self,
         plan: &Plan,
         passed_over: &BTreeSet<String>,
     ) -> Option<String> {
         let ready = plan.ready_stories(passed_over);
-        let taken: Vec<&str> = self.others.taken.keys().map(String::as_str).collect();
-        let scope = &self.context.config.scope;
-        let apart = |story: &&&Story| taken.iter().all(|other| are_apart(scope, &story.id, other));
-        let chosen = ready.iter().find(apart).or(ready.first());
-        chosen.map(|story| story.id.clone())
+        let (scope, taken) = (&self.context.config.scope, &self.others.taken);
+        let is_apart = |story: &&&Story| taken.keys().all(|one| are_apart(scope, &story.id, one));
+        let apart: Vec<&Story> = ready.iter().filter(is_apart).copied().collect();
+        let choice = if apart.is_empty() { ready } else { apart };
+        let place = self.member.as_mut().map_or(0, |member| member.pick(choice.len()));
+        choice.get(place).map(|story| story.id.clone())
     }
 
     /// Held while a worker chooses; nothing where there is only one.
@@ -146,10 +147,9 @@ impl Run {
         // The plan is read again when one of them has ended its story, or now and then.
         let (before, until) = (self.others.clone(), Instant::now() + LONGEST_WAIT);
         while self.others == before && Instant::now() < until {
-            if let Some(signal) = self.context.interrupts.signal() {
+            if let Some(signal) = self.context.interrupts.wait(PULSE) {
                 return Ok(Some(Finish::Manual(signal)));
             }
-            std::thread::sleep(PULSE);
             self.look_at_others()?;
         }
         Ok(None)
