@@ -1,5 +1,6 @@
 //! Everything that is printed.
 
+mod lines;
 mod scene;
 mod screen;
 mod view;
@@ -13,9 +14,10 @@ use console::strip_ansi_codes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+pub(crate) use lines::{Tone, Warner};
 pub(crate) use scene::{Scene, Totals, Worker};
 pub(crate) use screen::columns;
-pub(crate) use view::{Relayed, Tone, View};
+pub(crate) use view::{Relayed, View};
 pub(crate) use width::cut;
 
 /// A line for the user. A closed pipe is no reason to complain.

@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::landing::{commit_tree, forget, is_ancestor, resolve};
 use crate::saved;
 use crate::signals::Interrupts;
-use crate::terminal::{self, printable};
+use crate::terminal::{Warner, in_words, printable};
 
 /// What the server had when it was last looked at.
 const MIRROR: &str = "refs/ralph/fleet/";
@@ -76,6 +76,7 @@ pub(crate) struct Server {
     pub(crate) branch: String,
     space: &'static str,
     interrupts: Interrupts,
+    warner: Warner,
     patience: Duration,
 }
 
@@ -93,13 +94,14 @@ impl Server {
             branch: branch.to_owned(),
             space: SPACES[0],
             interrupts: Interrupts::default(),
+            warner: Warner::default(),
             patience: Duration::ZERO,
         }
     }
 
     /// The same, which waits for a server that cannot be reached until it is asked to end.
-    pub(crate) fn patient(&self, interrupts: &Interrupts) -> Self {
-        Self { interrupts: interrupts.clone(), patience: PATIENCE, ..self.clone() }
+    pub(crate) fn patient(&self, interrupts: &Interrupts, warner: Warner) -> Self {
+        Self { interrupts: interrupts.clone(), warner, patience: PATIENCE, ..self.clone() }
     }
 
     /// The same, which tries once, and not for long.
@@ -292,7 +294,8 @@ impl Server {
             };
             log::info!("{}: {failed}", self.remote);
             if pause > SOON && !std::mem::replace(&mut is_told, true) {
-                terminal::complain(&format!("{} cannot be reached; trying again", self.remote));
+                let (remote, long) = (&self.remote, in_words(self.patience));
+                self.warner.warn(&format!("{remote} cannot be reached; trying again for {long}"));
             }
             if begun.elapsed() >= self.patience || self.interrupts.wait(pause).is_some() {
                 let remote = &self.remote;

@@ -122,6 +122,14 @@ impl Target {
         format!("refs/heads/{}", self.current_branch())
     }
 
+    /// The branch, and whose it is, for people.
+    pub(crate) fn told(&self) -> String {
+        match &self.server {
+            Some(server) => format!("{} of {}", self.branch, server.remote),
+            None => self.branch.clone(),
+        }
+    }
+
     fn own_name(&self) -> String {
         format!("refs/heads/{}", self.branch)
     }

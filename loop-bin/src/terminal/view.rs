@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
-use console::{Style, set_colors_enabled, style};
+use console::{set_colors_enabled, style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use jiff::{Timestamp, Zoned};
+use jiff::Timestamp;
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_project::config::{ColorChoice, LoopSettings};
 use serde::{Deserialize, Serialize};
 
+use super::lines::{Tone, Warner};
 use super::scene::{Scene, Totals, Worker};
 use super::screen::{Screen, columns};
 use super::{printable_lines, say};
@@ -39,32 +40,6 @@ const ROWS: [&str; 16] = [
     "w16",
 ];
 const MOST_ROWS: u64 = ROWS.len() as u64;
-
-/// What a line is about, by which it gets its colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Tone {
-    Plain,
-    /// A story is done.
-    Good,
-    /// Something failed and is tried again, was refused, or should be seen to.
-    Warning,
-    /// Nothing goes on without a person.
-    Bad,
-    /// Details of the line before.
-    Faint,
-}
-
-impl Tone {
-    fn style(self) -> Style {
-        match self {
-            Self::Plain => Style::new(),
-            Self::Good => Style::new().green(),
-            Self::Warning => Style::new().yellow(),
-            Self::Bad => Style::new().red().bold(),
-            Self::Faint => Style::new().dim(),
-        }
-    }
-}
 
 /// Where it is shown.
 #[derive(Debug)]
@@ -160,9 +135,7 @@ impl View {
     }
 
     fn print(&self, tone: Tone, line: &str) {
-        // Without colour where the user or the terminal wants none.
-        let text = tone.style().apply_to(line);
-        let line = format!("{} {text}", Zoned::now().strftime("%H:%M:%S"));
+        let line = tone.stamped(line);
         match &self.place {
             Place::Live { bar, .. } if !bar.is_finished() => bar.println(line),
             Place::Plain { .. } | Place::Live { .. } => say(line),
@@ -215,6 +188,14 @@ impl View {
                 _ => self.print(Tone::Warning, &line),
             }
             mark = "  ";
+        }
+    }
+
+    /// For whoever has a warning and no view.
+    pub(crate) fn warner(&self) -> Warner {
+        match &self.place {
+            Place::Live { bar, .. } => Warner(Some(bar.clone())),
+            _ => Warner(None),
         }
     }
 

@@ -221,7 +221,10 @@ fn a_server_that_cannot_be_reached_is_waited_for() {
     fleet.notes.file("go", "");
     std::thread::sleep(std::time::Duration::from_secs(6));
     fs_err::rename(&away, fleet.server()).unwrap();
-    ended(machine).ended(0).says("origin cannot be reached; trying again");
+    ended(machine)
+        .ended(0)
+        .says("origin cannot be reached; trying again for 30 m")
+        .says("landing on main of origin");
     fleet.complete(2);
 }
 

@@ -91,7 +91,7 @@ pub(super) fn join(
     found: &Found,
 ) -> Result<Option<Member>, Failure> {
     let Some(server) = &target.server else { return Ok(None) };
-    let server = server.patient(&context.interrupts);
+    let server = server.patient(&context.interrupts, context.view.warner());
     let left = found.record.as_ref().filter(|record| record.machine.is_some());
     let unfinished = left.filter(|record| record.finish.is_none());
     record.machine = left.and_then(|record| record.machine.clone());
