@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
+use ralph_core::git::GitError;
+
 use crate::terminal;
 
 /// Why a command did not do what was asked.
@@ -40,6 +42,14 @@ impl Failure {
     pub(crate) fn told(&self) -> String {
         let (Self::Error(error) | Self::Usage(error) | Self::Locked(error)) = self;
         terminal::told_with_causes(error.as_ref())
+    }
+
+    /// Whether it says nothing about what was looked at: somebody ended git, or the disk was full.
+    pub(crate) fn will_pass(&self) -> bool {
+        let (Self::Error(error) | Self::Usage(error) | Self::Locked(error)) = self;
+        let git = error.downcast_ref::<GitError>();
+        let is_ended = matches!(git, Some(GitError::Failed { code: None, .. }));
+        is_ended || terminal::told_with_causes(error.as_ref()).contains("No space left on device")
     }
 
     /// The user's own mistake, to be told as such.

@@ -9,12 +9,16 @@ use crate::terminal::{counted, in_words};
 /// How many of the newest stories are looked at: what was long ago says little.
 const NEWEST: usize = 30;
 
+/// How the journal calls an attempt that was not left to end.
+const INTERRUPTED: &str = "interrupted";
+
 /// All attempts at one story, whichever runs they were made in.
 #[derive(Debug, Clone, Copy, Default)]
 struct Effort {
     seconds: f64,
     cost_usd: Option<f64>,
-    is_known: bool,
+    /// Whether one of them ended by itself.
+    has_ended: bool,
 }
 
 /// For one story, from what was.
@@ -27,8 +31,8 @@ pub(crate) fn from(runs: &[PastRun]) -> Forecast {
         if let Some(cost) = attempt.cost_usd {
             effort.cost_usd = Some(effort.cost_usd.unwrap_or(0.0) + cost);
         }
-        if !effort.is_known {
-            effort.is_known = true;
+        if !effort.has_ended && attempt.outcome != INTERRUPTED {
+            effort.has_ended = true;
             order.push(attempt.story.as_str());
         }
     }
@@ -89,6 +93,7 @@ mod tests {
             attempt("A", "success", 200.0, Some(0.5)),
             attempt("B", "success", 100.0, None),
             attempt("C", "failed", 200.0, Some(3.0)),
+            attempt("D", "interrupted", 0.0, None),
         ];
         let runs = [PastRun { attempts, ..PastRun::default() }];
         let forecast = of_stories(6, &from(&runs));

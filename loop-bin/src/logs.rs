@@ -56,7 +56,8 @@ fn story_of(name: &str) -> Option<&str> {
     let name = name.strip_suffix(".log").filter(|name| !name.ends_with(".review"))?;
     let parts: Vec<&str> = name.splitn(5, '-').collect();
     let [run @ .., story] = parts.as_slice() else { return None };
-    let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+    // The process of a worker is that of the run and the worker's own number: `77.2`.
+    let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if run.len() == 4 && run.iter().all(is_number) { Some(*story) } else { None }
 }
 
@@ -69,6 +70,7 @@ mod tests {
         for (name, story) in [
             ("20261116-143012-77-001-US-001.log", Some("US-001")),
             ("20261116-143012-77-012-add-login.log", Some("add-login")),
+            ("20261116-143012-77.2-003-US-003.log", Some("US-003")),
             ("20261116-143012-77-012-US-1.review.log", None),
             ("report-20261116-143012-77.html", None),
             ("notes.log", None),

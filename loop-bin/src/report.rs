@@ -35,6 +35,9 @@ pub(crate) struct Report {
     /// The last run of a fleet, from its git remote; defaults to the setting `loop.fleet`
     #[arg(long, value_name = "REMOTE", conflicts_with = "run")]
     fleet: Option<String>,
+    /// The branch on which the fleet lands its work; defaults to the one that is checked out
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
     /// Print Markdown, for a pull request
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
@@ -52,7 +55,12 @@ impl Report {
         let config = self.choice.config(env, &project)?;
         let set = Some(config.run.fleet.clone()).filter(|remote| !remote.is_empty());
         let page = match self.fleet.clone().or(set).filter(|_| self.run == "last") {
-            Some(remote) => page_of_fleet(env, &project, &config, &remote)?,
+            Some(remote) => {
+                page_of_fleet(env, &project, &config, (&remote, self.branch.as_deref()))?
+            }
+            None if self.branch.is_some() => {
+                return Err(Failure::usage("--branch is that of a fleet; add --fleet REMOTE"));
+            }
             None => page_of(env, &project, &self.choice, &self.run)?,
         };
         if self.json {
@@ -71,11 +79,11 @@ fn page_of_fleet(
     env: &Env,
     project: &Project,
     config: &Config,
-    remote: &str,
+    (remote, branch): (&str, Option<&str>),
 ) -> Result<Page, Failure> {
     let repo = Repo::open(project.root())?;
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
-    let server = of_project(env, Some(remote), Some(&config.run.branch))?;
+    let server = of_project(env, Some(remote), branch.or(Some(&config.run.branch)))?;
     server.look()?;
     server.take_attempts()?;
     let mut runs = Vec::new();
@@ -113,6 +121,7 @@ pub(crate) fn page_of(
     let standing = Standing {
         waiting: Waiting::find(&source, &record.target)?,
         misfit: record.misfit,
+        is_in_fleet: record.machine.is_some(),
         running: Lock::holder(&run_dir.lock()).map(|_| record.run),
         ..Standing::default()
     };

@@ -63,6 +63,8 @@ pub(crate) struct Joining {
     pub(crate) lease: Duration,
     pub(crate) run_dir: RunDir,
     pub(crate) journal: Utf8PathBuf,
+    /// Whether there is a story to work on: one that comes too late leaves what the others did.
+    pub(crate) has_work: bool,
     /// What it has done so far, if it was in the fleet before.
     pub(crate) record: RunRecord,
 }
@@ -71,7 +73,7 @@ impl Member {
     /// Joins the fleet. The first machine of a run removes what the last run left, unless one of that is
     /// still at work or was killed: then its run goes on.
     pub(crate) fn join(joining: Joining) -> Result<Self, Failure> {
-        let Joining { server, lease, run_dir, journal, record } = joining;
+        let Joining { server, lease, run_dir, journal, has_work, record } = joining;
         let seen = machines(&server)?;
         let name = record.machine.clone().unwrap_or_else(|| new_name(&record.run));
         let first = RunRecord { machine: Some(name.clone()), finish: None, ..record };
@@ -94,7 +96,7 @@ impl Member {
             turn: 0,
             is_next: false,
         };
-        let is_over = !seen.iter().any(Machine::is_at_work);
+        let is_over = has_work && !seen.iter().any(Machine::is_at_work);
         member.enter(if is_over { &seen } else { &[] })?;
         let (alive, end) = channel();
         member._alive = alive;
@@ -222,6 +224,13 @@ impl Member {
         Ok(Claimed::Ours)
     }
 
+    /// The other machine that has claimed a story, whether or not it is still at work.
+    pub(crate) fn claimed_by(&self, story: &str) -> Option<String> {
+        let theirs = |claim: &&Claim| claim.story == story && claim.machine != self.name;
+        let claims = self.claims.iter().filter(|claim| claim.name != TURN);
+        claims.into_iter().find(theirs).map(|claim| claim.machine.clone())
+    }
+
     /// Our claim, in the place of what is there; none if it is another machine's.
     fn claim_of(&self, id: &str, story: &str) -> Result<Option<Update>, Failure> {
         let known = self.claims.iter().find(|claim| claim.name == id);
@@ -327,11 +336,22 @@ impl Member {
         self.at_work() == 1
     }
 
-    /// The last beat says how the run ended, and the claims go. The server may be out of reach.
-    pub(crate) fn leave(&mut self) -> Result<(), Failure> {
+    /// What the others have tried without success is here as well.
+    pub(crate) fn take_attempts(&self) -> Result<(), Failure> {
+        self.server.take_attempts()
+    }
+
+    /// Tells how this machine stands, and gives up what it had claimed: before it waits for others, who
+    /// may wait for that, and when its run has ended.
+    pub(crate) fn release(&mut self) -> Result<(), Failure> {
         self.push_with_beat(self.releases())?;
         self.held.clear();
         Ok(())
+    }
+
+    /// Whether it has claimed anything.
+    pub(crate) fn has_claims(&self) -> bool {
+        !self.held.is_empty()
     }
 
     /// Changes refs on the server, and tells with it what this machine has done.

@@ -299,11 +299,26 @@ impl Server {
             }
             if begun.elapsed() >= self.patience || self.interrupts.wait(pause).is_some() {
                 let remote = &self.remote;
-                return Err(Failure::because(format!("{remote} cannot be reached: {failed}")));
+                return Err(Failure::because(format!(
+                    "{remote} cannot be reached: {}; `git ls-remote {remote}` must work without \
+                     asking for a password",
+                    in_its_words(&failed)
+                )));
             }
             pause = (pause * 2).min(longest);
         }
     }
+}
+
+/// What git or the server said, without the command, which nobody has typed.
+fn in_its_words(failed: &GitError) -> String {
+    let GitError::Failed { stderr, .. } = failed else { return failed.to_string() };
+    let said = |line: &str| {
+        let words = line.strip_prefix("fatal:").or(line.strip_prefix("remote:"))?.trim().to_owned();
+        Some(words).filter(|words| !words.is_empty())
+    };
+    let said: Vec<String> = stderr.lines().filter_map(said).collect();
+    printable(if said.is_empty() { stderr.clone() } else { said.join(" ") }.trim_end_matches('.'))
 }
 
 /// What became of each change, by what the server has now.
@@ -311,7 +326,7 @@ fn became(updates: &[Update], now: &BTreeMap<String, String>, failed: &GitError)
     let one = |update: &Update| match now.get(&update.name) {
         now if now == update.new.as_ref() => Pushed::Done,
         now if now != update.old.as_ref() => Pushed::Lost(now.cloned()),
-        _ => Pushed::Refused(printable(&failed.to_string())),
+        _ => Pushed::Refused(in_its_words(failed)),
     };
     updates.iter().map(one).collect()
 }

@@ -13,7 +13,7 @@ use super::server::Server;
 use crate::exit::Failure;
 use crate::here;
 use crate::landing::Target;
-use crate::terminal::{counted, in_words, say, say_as_it_is};
+use crate::terminal::{counted, in_words, say};
 use crate::workspace::Source;
 
 /// Show what the machines of a fleet do
@@ -59,7 +59,7 @@ struct MachineLine {
     state: String,
     story: Option<String>,
     commits: u64,
-    cost_usd: f64,
+    cost_usd: Option<f64>,
     /// When its heart beat last, by its own clock, and how long ago that is by ours.
     last_beat: String,
     age_s: u64,
@@ -81,7 +81,7 @@ impl Fleet {
         server.look()?;
         let account = account(&server)?;
         if status.json {
-            say_as_it_is(&serde_json::to_string_pretty(&account)?);
+            say(serde_json::to_string_pretty(&account)?);
         } else {
             account.lines().iter().for_each(say);
         }
@@ -118,18 +118,20 @@ fn account(server: &Server) -> Result<Account, Failure> {
         story: claim.story,
         machine: claim.machine,
     });
+    let claims: Vec<ClaimLine> = claims.collect();
     Ok(Account {
         remote: server.remote.clone(),
         branch: server.branch.clone(),
         tip: server.tip()?,
-        claims: claims.collect(),
-        machines: machines.iter().map(line_of).collect(),
+        machines: machines.iter().map(|machine| line_of(machine, &claims)).collect(),
+        claims,
     })
 }
 
-fn line_of(machine: &Machine) -> MachineLine {
+fn line_of(machine: &Machine, claims: &[ClaimLine]) -> MachineLine {
     let at = machine.at.parse::<Timestamp>().unwrap_or(Timestamp::UNIX_EPOCH);
     let age = Timestamp::now().duration_since(at).as_secs();
+    let claimed = claims.iter().find(|claim| claim.machine == machine.name);
     let state = match (&machine.record.finish, machine.gone) {
         (Some(finish), _) => finish.as_str(),
         (None, true) => "gone",
@@ -138,9 +140,10 @@ fn line_of(machine: &Machine) -> MachineLine {
     MachineLine {
         name: machine.name.clone(),
         state: state.to_owned(),
-        story: machine.record.story.clone(),
+        // The claim is there before the next beat.
+        story: machine.record.story.clone().or(claimed.map(|claim| claim.story.clone())),
         commits: machine.record.counters.commits,
-        cost_usd: machine.record.counters.spent.cost_usd,
+        cost_usd: machine.record.counters.known_cost(),
         last_beat: machine.at.clone(),
         age_s: u64::try_from(age).unwrap_or(0),
         lease_s: machine.lease_s,
@@ -159,13 +162,19 @@ impl Account {
         let mut lines = vec![format!("{branch} of {remote}: {many}, {at_work} at work")];
         for one in machines {
             let MachineLine { name, state, commits, cost_usd, .. } = one;
-            let story = one.story.as_ref().map(|story| format!(" on {story}")).unwrap_or_default();
+            let story = one.story.as_deref().unwrap_or_default();
+            let doing = match state.as_str() {
+                "at work" | "gone" if story.is_empty() => state.clone(),
+                "at work" => format!("at work on {story}"),
+                "gone" => format!("gone, with {story} under way"),
+                finish => format!("ended ({finish})"),
+            };
             let landed = counted(*commits as usize, "story", "stories");
             let age = in_words(std::time::Duration::from_secs(one.age_s));
-            let cost = if *cost_usd > 0.0 { format!(", ${cost_usd:.2}") } else { String::new() };
+            let cost = cost_usd.filter(|cost| *cost > 0.0);
+            let cost = cost.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
             lines.push(format!(
-                "  {name}: {state}{story}; {landed} landed{cost}; last heard of {age} ago by its \
-                 clock"
+                "  {name}: {doing}; {landed} landed{cost}; last heard of {age} ago by its clock"
             ));
         }
         for ClaimLine { story, machine, holds } in claims {

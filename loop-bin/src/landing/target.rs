@@ -26,8 +26,6 @@ pub(crate) struct Target {
     pub(crate) branch: String,
     /// Whether work waits that the project's checkout did not follow to.
     pub(crate) is_waiting: bool,
-    /// Whether several workers land on it, so that another one may be the first whose work has to wait.
-    pub(crate) is_shared: bool,
     /// Where it is, if not in the project's own repository.
     pub(crate) server: Option<Server>,
     /// What was there when it was found.
@@ -82,7 +80,7 @@ impl Target {
 
     fn new(source: &Source, branch: String, found: Look) -> Self {
         let source = source.clone();
-        Self { source, branch, is_waiting: false, is_shared: false, server: None, found }
+        Self { source, branch, is_waiting: false, server: None, found }
     }
 
     /// The branch of a fleet, as it was last seen on the server. Nothing waits there: the project's own
@@ -149,8 +147,7 @@ impl Target {
     /// Looks at it, and whether a person took the work that waits, and perhaps removed its branch.
     pub(crate) fn look_again(&mut self) -> Result<Tip, Failure> {
         let look = self.see()?;
-        let may_wait = self.is_waiting || self.is_shared;
-        self.is_waiting = may_wait && self.has_waiting_work(&look)?;
+        self.is_waiting = self.has_waiting_work(&look)?;
         self.standing(&look)
     }
 

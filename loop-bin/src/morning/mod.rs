@@ -79,6 +79,8 @@ pub(crate) struct Standing {
     pub(crate) running: Option<String>,
     /// The runs that are meant, if not those of this project's own journal.
     pub(crate) runs: Option<Vec<PastRun>>,
+    /// Whether others landed work between that of the run.
+    pub(crate) is_in_fleet: bool,
     /// How the last run ends, where the journal does not say so yet.
     pub(crate) ends: Option<(String, Option<String>)>,
 }
@@ -91,7 +93,13 @@ pub(crate) fn page(
     standing: &Standing,
     which: &str,
 ) -> Result<Option<Page>, Failure> {
-    Ok(gather(project, source, plan, standing, which)?.map(|gathered| page::new(&gathered)))
+    let gathered = gather(project, source, plan, standing, which)?;
+    let mut page = gathered.map(|gathered| page::new(&gathered));
+    if let (Some(page), true) = (&mut page, standing.is_in_fleet) {
+        // What all of them did is undone as one.
+        page.undo.clear();
+    }
+    Ok(page)
 }
 
 /// All runs, oldest first, in a line each.
@@ -112,6 +120,9 @@ pub(crate) fn write(
 ) -> Result<Utf8PathBuf, Failure> {
     let usual = || project.own_state().logs().join(format!("report-{}.html", page.run));
     let path = to.map_or_else(usual, Utf8Path::to_owned);
+    if to.is_none() {
+        project.own_state().prepare()?;
+    }
     state::replace(&path, Html { page }.render()?.as_bytes())?;
     Ok(path)
 }

@@ -17,6 +17,7 @@ use super::decide::{Ending, Finish};
 use super::iteration::{LEAST_TIME, receipt};
 use crate::agent::Descendants;
 use crate::exit::Failure;
+use crate::fleet::Server;
 use crate::git_output::paths;
 use crate::landing::{self, Advance, LoopFile, Made, PlanChanges, Waiting};
 use crate::morning::{self, Standing};
@@ -75,7 +76,8 @@ impl Run {
         let (plan, waiting) = self.what_is_there();
         let misfit = self.record.misfit.clone();
         let ends = Some((finish.word().to_owned(), finish.reason().map(str::to_owned)));
-        let standing = Standing { waiting, misfit, ends, ..Standing::default() };
+        let is_in_fleet = self.member.is_some();
+        let standing = Standing { waiting, misfit, ends, is_in_fleet, ..Standing::default() };
         let page = morning::page(project, source, plan.as_ref(), &standing, &self.context.run);
         let written =
             page.and_then(|page| page.map(|page| morning::write(project, &page, None)).transpose());
@@ -94,7 +96,7 @@ impl Run {
 
     fn run_finished(&self, finish: &Finish, report: Option<&Utf8Path>) {
         let counters = &self.record.counters;
-        let blocked: Vec<&str> = counters.set_aside.iter().map(String::as_str).collect();
+        let blocked: Vec<String> = counters.all_set_aside().into_iter().collect();
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
             ("FINISH_TYPE", finish.word().to_owned()),
@@ -208,6 +210,12 @@ impl Run {
         }
         if let Some(report) = report {
             context.view.line(format!("report: {}", here::shown(report)));
+        }
+        if let Some(Server { remote, branch, .. }) = &self.target.server {
+            context.view.line(format!(
+                "the work is on {branch} of {remote}: `git pull {remote} {branch}`; what all \
+                 machines did: `ralph-loop report --fleet {remote}`"
+            ));
         }
         let remain = ending.stories.is_some_and(|stories| stories.open + stories.blocked > 0);
         let incomplete = context.config.run.fail_if_incomplete && remain;

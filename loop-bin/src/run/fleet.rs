@@ -43,8 +43,13 @@ impl Run {
     /// Claims a story; tells whether it is ours, and still open.
     pub(super) fn claim(&mut self, story: &str) -> Result<bool, Failure> {
         let Some(member) = &mut self.member else { return Ok(true) };
+        let before = member.claimed_by(story);
         if member.claim(story)? == Claimed::Lost {
             return Ok(false);
+        }
+        if let Some(other) = before {
+            let line = format!("{story}: taken over from {other}, which is not at work any more");
+            self.context.view.line(line);
         }
         Ok(!self.is_done(story)?)
     }
@@ -102,9 +107,12 @@ impl Run {
     }
 
     /// There is nothing to do for this machine now; it looks again soon.
-    pub(super) fn wait_for_fleet(&mut self) -> Option<Finish> {
-        let pause = self.member.as_ref()?.pause();
-        self.context.interrupts.wait(pause).map(Finish::Manual)
+    pub(super) fn wait_for_fleet(&mut self) -> Result<Option<Finish>, Failure> {
+        let Some(member) = &mut self.member else { return Ok(None) };
+        if member.has_claims() {
+            member.release()?;
+        }
+        Ok(self.context.interrupts.wait(member.pause()).map(Finish::Manual))
     }
 
     /// Gives a kept attempt to the server, so that it outlives this machine.

@@ -107,7 +107,12 @@ impl Run {
         let number = number.filter(|_| !is_one);
         let mut counts = own.counts();
         let mut blocked: BTreeSet<String> = blocked_in(own).collect();
-        blocked.extend(self.record.counters.set_aside.iter().cloned());
+        // What was given up is marked as such with the next commit, which may be another machine's.
+        let mut given_up = self.record.counters.all_set_aside();
+        given_up.retain(|id| own.story(id).is_some_and(|story| story.state == State::Open));
+        counts.open -= given_up.len();
+        counts.blocked += given_up.len();
+        blocked.extend(given_up);
         let mut all: Vec<BlockedIn> = blocked.into_iter().map(|id| (id, number)).collect();
         let others = if is_one { Vec::new() } else { self.other_prds().unwrap_or_default() };
         for (number, plan) in &others {

@@ -61,7 +61,7 @@ impl Report {
             lines.extend(told_now(now, Timestamp::now()));
         }
         if self.stopping {
-            lines.push("Stopping  before the next story, as `ralph-loop stop` asked".to_owned());
+            lines.push("Stopping  before the next story".to_owned());
         }
         if let Some(Pause { why, until, .. }) = &self.pause {
             lines.push(format!("Waiting   {why}; until {}", local_time(until)));
@@ -98,7 +98,7 @@ fn told_now(now: &Scene, at: Timestamp) -> Vec<String> {
             format!("worker {name}{}", story.unwrap_or_default())
         });
         // A wait has a line of its own.
-        if worker.until.is_some() || activity.is_empty() {
+        if worker.until.is_some() || worker.story.is_none() && activity.is_empty() {
             continue;
         }
         let mut parts = vec![name.unwrap_or_default()];

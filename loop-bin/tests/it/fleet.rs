@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use camino::Utf8PathBuf;
-use test_support::{Scratch, TestRepo, program};
+use test_support::{Scratch, TestRepo, fixtures, program};
 
 use crate::stage::{LOOP, Ran, signal, until};
 
@@ -150,7 +150,7 @@ fn the_story_of_a_machine_that_vanished_is_taken_over() {
     let works = agent(OWN_FILE);
     fleet.run(1, &["--agent", &works]).ended(0).says("2 of 2 stories done");
     let status = fleet.run(1, &["fleet", "status"]);
-    status.ended(0).says("2 machines, 0 at work").says(": gone").says(": complete;");
+    status.ended(0).says("2 machines, 0 at work").says(": gone").says(": ended (complete);");
     // What it had begun is not lost, and the story is not done twice.
     fleet.run(0, &["--agent", &works]).ended(0).says("2 of 2 stories done");
     fleet.complete(2);
@@ -281,13 +281,88 @@ fn what_cannot_work_is_said_before_the_first_story() {
     let agent = agent(OWN_FILE);
     let run = |more: &[&str]| fleet.run(0, &[&["--agent", &agent], more].concat());
     run(&["--branch", "other"]).ended(1).says("origin has no branch other; push it with");
-    run(&["--workers", "2"]).ended(1).says("start it once for each in clones of their own");
-    run(&["--in-place"]).ended(1).says("start without --in-place");
-    run(&["--lease", "1"]).ended(1).says("--lease is too short");
-    run(&["--fleet", "nowhere"]).ended(1).says("nowhere cannot be reached");
+    run(&["--workers", "2"]).ended(2).says("start it once for each in clones of their own");
+    run(&["--in-place"]).ended(2).says("start without --in-place");
+    run(&["--lease", "1"]).ended(2).says("--lease is too short");
+    let unknown = run(&["--fleet", "nowhere"]);
+    unknown.ended(1).says("nowhere cannot be reached: 'nowhere' does not appear to be a git repo");
+    unknown.says("`git ls-remote nowhere` must work");
     fs_err::write(fleet.machine(0).join("prd.md"), "- [ ] US-001: Mine\n").unwrap();
     run(&["--plan", "prd.md"]).ended(1).says("prd.md is not on main of origin");
     assert_eq!(fleet.refs("refs/ralph"), [""; 0]);
+}
+
+#[test]
+fn a_fleet_ends_though_a_story_is_given_up() {
+    let fleet = Fleet::new(3, 2);
+    let check = "! test -e US-002.txt";
+    let args = ["--agent", &agent(OWN_FILE), "--verify", check, "--attempts", "1"];
+    let machines: Vec<Child> = (0..2).map(|machine| fleet.start(machine, &args)).collect();
+    for machine in machines {
+        ended(machine).ended(8).says("1 blocked (US-002)");
+    }
+    let plan = fleet.at_server(&["show", &format!("main:{PLAN}")]);
+    assert_eq!((plan.matches("[x]").count(), plan.matches("[!]").count()), (2, 1), "{plan}");
+    // What was tried can be looked at from either.
+    for machine in 0..2 {
+        fleet.run(machine, &["attempts", "US-002"]).ended(0).says("US-002.txt");
+    }
+}
+
+#[test]
+fn a_machine_that_was_killed_goes_on_in_its_fleet_whatever_it_is_started_with() {
+    let fleet = Fleet::new(2, 1);
+    let agent = agent(OWN_FILE);
+    let alone = |args: &[&str]| {
+        let mut command =
+            fleet.command(0, &[&["--agent", &agent, "--lease", "600"], args].concat());
+        command.env_remove("RALPH_FLEET");
+        command
+    };
+    let mut killed = alone(&["--fleet", "origin"]);
+    let killed: Ran =
+        killed.env("RALPH_INTERNAL__FAULT", "fleet.pushed:3").output().unwrap().into();
+    assert_eq!(killed.code, None, "{}", killed.out);
+    let ran: Ran = alone(&[]).output().unwrap().into();
+    ran.ended(0).says("landing on main of origin").says("2 of 2 stories done");
+    ran.says("`git pull origin main`");
+    fleet.complete(2);
+}
+
+#[test]
+fn a_machine_that_comes_too_late_changes_nothing() {
+    let fleet = Fleet::new(2, 2);
+    let args = ["--agent", &agent(OWN_FILE)];
+    fleet.run(0, &args).ended(0);
+    fs_err::write(fleet.machine(1).join(PLAN), "- [ ] US-001: Story 1\n- [ ] US-9: Mine\n")
+        .unwrap();
+    let late = fleet.run(1, &args);
+    late.ended(0).says("has lines here that it does not have there; to add them, commit it");
+    let detached =
+        fleet.user.git_in(fleet.machine(1).as_std_path(), ["checkout", "-q", "--detach"]);
+    assert_eq!(detached, "");
+    let report = fleet.run(1, &["report", "--markdown", "--branch", "main"]);
+    report.ended(0).says("2 stories done");
+    fleet.complete(2);
+}
+
+#[test]
+fn what_the_manual_says_removes_all_of_a_fleet_and_nothing_else() {
+    let fleet = Fleet::new(1, 1);
+    let manual = fs_err::read_to_string(fixtures().join("../docs/fleet.md")).unwrap();
+    let command = manual.lines().find(|line| line.starts_with("git ls-remote")).unwrap();
+    fleet.run(0, &["--agent", &agent(OWN_FILE)]).ended(0);
+    let main = fleet.at_server(&["rev-parse", "main"]);
+    fleet.user.write("mine.txt", "mine\n");
+    fleet.user.commit_all("not to be pushed");
+    for _ in 0..2 {
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", command]).current_dir(fleet.user.root()).envs(fleet.user.isolation());
+        let ran = shell.output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        assert_eq!(fleet.refs("refs/ralph"), [""; 0]);
+        assert_eq!(fleet.at_server(&["rev-parse", "main"]), main);
+    }
 }
 
 #[test]

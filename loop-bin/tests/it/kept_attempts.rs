@@ -1,6 +1,6 @@
 //! Failed attempts are kept: listed, shown, taken, tried again, and removed in the end.
 
-use crate::stage::{PLAN, Stage};
+use crate::stage::{PLAN, Ran, Stage, executable};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
@@ -29,6 +29,24 @@ fn attempts_are_listed_and_shown_with_reason_and_difference() {
     shown.ended(0).says("oops").says("-a\n+tried").says("+new").says("src/lib.rs");
     stage.run(&["attempts", "US-001/7"]).ended(1).says("list them with `ralph-loop attempts`");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn an_attempt_that_could_not_be_kept_is_kept_by_the_next_start() {
+    let stage = Stage::new("works", ONE);
+    let bin = stage.note_path("bin");
+    fs_err::create_dir(&bin).unwrap();
+    let git = "#!/bin/sh\ncase \"$*\" in *'add --all'*) [ -e \"$AGENT_NOTES/armed\" ] && \
+               kill -KILL $$;; esac\nPATH=${PATH#*:}\nexec git \"$@\"\n";
+    executable(&bin.join("git"), git);
+    let act = "cat >/dev/null; echo half >half.txt; touch \"$AGENT_NOTES/armed\"; exit 3";
+    let mut command = stage.command(&["--agent", act]);
+    let path = std::env::var("PATH").unwrap();
+    let ran: Ran = command.env("PATH", format!("{bin}:{path}")).output().unwrap().into();
+    ran.ended(1);
+    assert_eq!(stage.repo.git(["for-each-ref", "refs/ralph/attempts"]), "");
+    stage.run(&["--agent", "cat >/dev/null; echo done >done.txt"]).ended(0);
+    stage.run(&["attempts", "US-001/1"]).ended(0).says("half.txt");
 }
 
 #[test]

@@ -306,6 +306,19 @@ fn stop_lets_the_stories_under_way_land_and_begins_no_other() {
 }
 
 #[test]
+fn what_has_to_wait_waits_with_the_last_records_and_can_be_taken_at_once() {
+    let stage = Stage::new("works", &plan(4));
+    track_plan(&stage);
+    stage.repo.write("US-002.txt", "mine\n");
+    let ran = stage.run(&["--workers", "2", "--agent", &agent(OWN_FILE)]);
+    ran.ended(0).says("4 of 4 stories done").says("`git merge --ff-only ralph/main`");
+    stage.run(&["logs", "US-003"]).ended(0).says("-US-003.log");
+    stage.repo.remove("US-002.txt");
+    stage.repo.git(["merge", "--ff-only", "ralph/main"]);
+    complete(&stage, 4);
+}
+
+#[test]
 fn the_usage_limit_of_the_service_pauses_all() {
     let stage = Stage::new("meets-limit", &plan(4));
     let ran = stage.run(&["--workers", "2", "--attempts", "1"]);

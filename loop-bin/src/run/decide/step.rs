@@ -255,7 +255,7 @@ impl Counters {
                     _ => Next::Discard(kept, Then::GoOn),
                 }
             }
-            WorkEnd::Overtaken => self.not_its_fault(OVERTAKEN, Then::GoOn),
+            WorkEnd::Overtaken => kept(Outcome::Interrupted, OVERTAKEN, Then::GoOn),
             WorkEnd::Blocked(why) => {
                 let set_aside = Some(why.clone());
                 Next::Discard(Discarding { outcome: Outcome::Blocked, why, set_aside }, Then::GoOn)
@@ -291,13 +291,12 @@ impl Counters {
         Next::Discard(Discarding::new(Outcome::Interrupted, why), then)
     }
 
-    /// Work that does not fit what others landed meanwhile: nobody's fault, the first time.
+    /// Work that does not fit what others landed meanwhile: no attempt is lost by it, the first time.
     fn conflict(&mut self, why: String, story: &str, limits: &Limits) -> Discarding {
         if self.has_met_others(story) {
             return self.fail(Outcome::Failed, why, story, limits);
         }
         self.conflicts.insert(story.to_owned(), 1);
-        self.iteration = self.iteration.saturating_sub(1);
         Discarding::new(Outcome::Failed, &why)
     }
 

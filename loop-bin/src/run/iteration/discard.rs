@@ -91,6 +91,8 @@ impl Run {
         self.imported = imported;
         let staged = match self.workspace.stage(start, &self.books.ours()) {
             Ok(staged) => staged,
+            // The work is there, and the next start keeps it.
+            Err(error) if error.will_pass() => return Err(error),
             Err(error) => {
                 let story = &attempt.story;
                 self.context.view.warn(format!("{story}: the copy cannot be read: {error}"));

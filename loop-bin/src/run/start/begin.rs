@@ -198,13 +198,12 @@ fn start_as(
         view: view.published_in(run_dir.live()),
         run_dir,
     };
-    target.is_shared = context.part.is_some();
     target.make()?;
     let mut record = new_record(&context, &books, &target.branch, found.record.clone());
     if let (Some(before), Some(_)) = (before, &context.part) {
         record.failed_before = before.failed_before;
     }
-    let member = join(&context, &mut target, &mut record, &found)?;
+    let member = join(&context, &mut target, &mut record, &found, &books)?;
     let prepared = Prepared { books, workspace, target, record, member, landing, lock };
     let mut run = prepared.run(context);
     run.look_at_others()?;

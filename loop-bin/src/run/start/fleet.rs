@@ -1,7 +1,10 @@
 //! What a run of a fleet needs before its first story: the server, and a part in what the machines do.
 
+use std::collections::BTreeSet;
+
 use camino::Utf8Path;
 use ralph_base::env::Env;
+use ralph_core::plan::Next;
 use ralph_project::config::{Config, Mode, Workers};
 
 use super::preflight::Preflight;
@@ -10,6 +13,7 @@ use crate::fleet::{Joining, Member, Server};
 use crate::git_output::text_at;
 use crate::here;
 use crate::landing::Target;
+use crate::run::books::Books;
 use crate::run::context::Context;
 use crate::run::decide::Found;
 use crate::run::{Run, RunRecord};
@@ -35,52 +39,62 @@ pub(super) fn find_target(
     Target::on_server(source, server)
 }
 
-impl Preflight {
-    /// What keeps a run from being part of a fleet.
-    pub(super) fn look_at_fleet(&mut self) {
-        let Some(server) = &self.target.server else { return };
-        let (remote, branch) = (server.remote.clone(), server.branch.clone());
-        let run = &self.config.run;
-        let mut problems = Vec::new();
-        if self.workspace.is_in_place {
-            problems
-                .push("a machine of a fleet works in a copy; start without --in-place".to_owned());
-        }
-        if run.workers != Workers::Number(1) {
-            problems.push(
-                "with --fleet each process works on one story; start it once for each in clones of \
-                 their own, without --workers"
-                    .to_owned(),
-            );
-        }
-        if run.mode == Mode::Planning {
-            let plan = "write the plan first, without --fleet, then push it";
-            problems.push(format!("a fleet works through a plan that is there; {plan}"));
-        }
-        if run.all_prds {
-            problems.push("a fleet works through one plan; start without --all-prds".to_owned());
-        }
-        if run.lease.0 < SHORTEST_LEASE_S {
-            let least = SHORTEST_LEASE_S;
-            problems.push(format!("--lease is too short: at least {least} seconds are needed"));
-        }
-        if let Some(plan) = &self.plan
-            && !is_on_server(server, &self.workspace.source, plan.path())
-        {
-            let path = here::shown(plan.path());
-            problems.push(format!(
-                "{path} is not on {branch} of {remote}, where the other machines look for it; \
-                 commit it and run `git push {remote} {branch}`"
-            ));
-        }
-        problems.into_iter().for_each(|problem| self.problem(problem));
+/// What does not go with a fleet, as it is asked for.
+pub(super) fn flaw_of_fleet(config: &Config) -> Option<String> {
+    let run = &config.run;
+    if run.fleet.is_empty() {
+        None
+    } else if config.workspace.in_place {
+        Some("a machine of a fleet works in a copy; start without --in-place".to_owned())
+    } else if run.workers != Workers::Number(1) {
+        let instead = "start it once for each in clones of their own, without --workers";
+        Some(format!("with --fleet each process works on one story; {instead}"))
+    } else if run.mode == Mode::Planning {
+        let instead = "write the plan first, without --fleet, then push it";
+        Some(format!("a fleet works through a plan that is there; {instead}"))
+    } else if run.all_prds {
+        Some("a fleet works through one plan; start without --all-prds".to_owned())
+    } else if run.lease.0 < SHORTEST_LEASE_S {
+        Some(format!("--lease is too short: at least {SHORTEST_LEASE_S} seconds are needed"))
+    } else {
+        None
     }
 }
 
-/// Whether the server's branch has a file.
-fn is_on_server(server: &Server, source: &Source, path: &Utf8Path) -> bool {
-    let (Ok(Some(tip)), Some(path)) = (server.tip(), source.below_top(path)) else { return false };
-    text_at(server.git(), &tip, path.as_std_path()).is_some()
+impl Preflight {
+    /// Whether the plan is on the server, and the same as here.
+    pub(super) fn look_at_fleet(&mut self) {
+        let (Some(server), Some(plan)) = (&self.target.server, &self.plan) else { return };
+        let (path, Server { remote, branch, .. }) = (here::shown(plan.path()), server);
+        let push = format!("commit it and run `git push {remote} {branch}`");
+        let Some(there) = on_server(server, &self.workspace.source, plan.path()) else {
+            return self.problem(format!(
+                "{path} is not on {branch} of {remote}, where the other machines look for it; \
+                 {push}"
+            ));
+        };
+        let here = fs_err::read_to_string(plan.path()).unwrap_or_default();
+        if !has_all_of(&there, &here) {
+            self.note(format!(
+                "{path} is read from {branch} of {remote}, and has lines here that it does not \
+                 have there; to add them, {push}"
+            ));
+        }
+    }
+}
+
+/// Whether one text has the lines of another, apart from boxes that are ticked in one of them.
+fn has_all_of(text: &str, other: &str) -> bool {
+    let plain = |line: &str| line.replace("[x]", "[ ]").replace("[!]", "[ ]").trim().to_owned();
+    let lines: BTreeSet<String> = text.lines().map(plain).collect();
+    other.lines().all(|line| lines.contains(&plain(line)))
+}
+
+/// A file of the server's branch.
+fn on_server(server: &Server, source: &Source, path: &Utf8Path) -> Option<String> {
+    let (tip, path) = (server.tip().ok().flatten()?, source.below_top(path)?);
+    let text = text_at(server.git(), &tip, path.as_std_path())?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Makes this machine a part of its fleet, with what it had done before it was killed.
@@ -89,6 +103,7 @@ pub(super) fn join(
     target: &mut Target,
     record: &mut RunRecord,
     found: &Found,
+    books: &Books,
 ) -> Result<Option<Member>, Failure> {
     let Some(server) = &target.server else { return Ok(None) };
     let server = server.patient(&context.interrupts, context.view.warner());
@@ -96,14 +111,17 @@ pub(super) fn join(
     let unfinished = left.filter(|record| record.finish.is_none());
     record.machine = left.and_then(|record| record.machine.clone());
     let counters = unfinished.map(|record| record.counters.clone()).unwrap_or_default();
+    let has_work = matches!(books.load(target)?.next_story(&BTreeSet::new()), Next::Story(_));
     let member = Member::join(Joining {
         server: server.clone(),
+        has_work,
         lease: std::time::Duration::from_secs(context.config.run.lease.0),
         run_dir: context.run_dir.clone(),
         journal: context.state().journal(),
         record: RunRecord { counters, ..record.clone() },
     })?;
-    record.machine = Some(member.name.clone());
+    context.view.line(format!("this machine is {} of the fleet", member.name));
+    (record.machine, record.fleet) = (Some(member.name.clone()), server.remote.clone());
     target.server = Some(server);
     Ok(Some(member))
 }
@@ -112,8 +130,9 @@ impl Run {
     /// The last beat of this machine. Whoever is the last of all commits what the others could not.
     pub(in crate::run) fn leave_fleet(&mut self) -> Result<(), Failure> {
         let Some(member) = &mut self.member else { return Ok(()) };
-        member.leave()?;
+        member.release()?;
         member.look()?;
+        member.take_attempts()?;
         if member.is_last() { self.record_progress() } else { Ok(()) }
     }
 

@@ -38,6 +38,7 @@ impl Process {
     #[expect(clippy::disallowed_methods, reason = "this is the door for starting a worker")]
     pub(super) fn start(context: &Context, part: Part) -> Result<Self, Failure> {
         let mut command = Command::new(linux::own_program()?);
+        command.arg0("ralph-loop");
         command.arg("worker").env(RUN_MARK, &part.run).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;

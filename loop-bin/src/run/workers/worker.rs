@@ -142,7 +142,7 @@ impl Run {
         };
         self.context.view.doing(&doing);
         if self.member.is_some() {
-            return Ok(self.wait_for_fleet());
+            return self.wait_for_fleet();
         }
         // The plan is read again when one of them has ended its story, or now and then.
         let (before, until) = (self.others.clone(), Instant::now() + LONGEST_WAIT);
