@@ -63,6 +63,15 @@ pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> 
 }
 
 impl Run {
+    /// How much is left of what a run may do that was killed.
+    pub(in crate::run) fn show_used(&self) {
+        let (used, most) = (self.record.counters.iteration, self.context.config.run.max_iterations);
+        if most > 0 && used > 0 {
+            let most = counted(most as usize, "iteration", "iterations");
+            self.context.view.line(format!("resuming: {used} of {most} already used"));
+        }
+    }
+
     /// Does what has to be done, and counts on from where the run was.
     pub(super) fn recover(&mut self, found: &Found) -> Result<(), Failure> {
         let steps = recovery(found);
@@ -70,11 +79,8 @@ impl Run {
             (steps.last(), &found.record)
         {
             self.record.counters = Counters { iteration: *iterations, ..record.counters.clone() };
-            let most = self.context.config.run.max_iterations;
-            if most > 0 && *iterations > 0 {
-                let most = counted(most as usize, "iteration", "iterations");
-                let told = format!("resuming: {iterations} of {most} already used");
-                self.context.view.line(told);
+            if self.context.part.is_none() {
+                self.show_used();
             }
         }
         self.attempt.clone_from(&found.attempt);

@@ -80,6 +80,7 @@ impl Run {
             .filter(|(_, run_dir)| has_attempt(run_dir))
             .map(|(name, _)| name)
             .collect();
+        let is_resumed = !left.is_empty();
         for name in left {
             let finish = self.let_work(&[name], 1, true)?;
             if finish.ends_run() {
@@ -89,7 +90,11 @@ impl Run {
                 }));
             }
         }
-        self.take_over_counts()
+        self.take_over_counts()?;
+        if is_resumed {
+            self.show_used();
+        }
+        Ok(())
     }
 
     /// Starts these workers and waits until the last of them has ended; says how the run ends with that.
