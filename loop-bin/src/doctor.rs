@@ -55,8 +55,12 @@ pub(crate) fn run(env: &Env, flags: &[Flag], with_checks: bool) -> Result<ExitCo
             findings.iter().for_each(show);
         }
     }
-    findings.retain(is_problem);
-    match findings.len() {
+    end_of(&findings)
+}
+
+/// A problem keeps a run from beginning, so whoever goes on from here is to know.
+fn end_of(findings: &[Finding]) -> Result<ExitCode, Failure> {
+    match findings.iter().filter(|finding| is_problem(finding)).count() {
         0 => Ok(ExitCode::SUCCESS),
         count => Err(Failure::because(counted(count, "problem found", "problems found"))),
     }
@@ -92,14 +96,15 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
 
 /// Shows what a run would do.
 pub(crate) fn dry_run(preflight: &Preflight) -> Result<ExitCode, Failure> {
-    for finding in all(preflight)? {
+    let findings = all(preflight)?;
+    for finding in &findings {
         if preflight.config.run.json_events {
-            say(serde_json::to_string(&finding)?);
+            say(serde_json::to_string(finding)?);
         } else {
-            show(&finding);
+            show(finding);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    end_of(&findings)
 }
 
 fn show(finding: &Finding) {

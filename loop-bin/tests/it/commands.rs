@@ -66,7 +66,7 @@ fn a_command_of_the_agent_that_no_shell_can_read_is_the_users_mistake() {
 fn a_dry_run_warns_of_an_agent_that_is_not_there() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--dry-run", "--agent", "no-such-agent -p"]);
-    ran.ended(0).says("PROBLEM  the agent `no-such-agent` was not found in PATH");
+    ran.ended(1).says("PROBLEM  the agent `no-such-agent` was not found in PATH");
     ran.says("1 open, 0 done, 0 blocked, 0 optional; next: US-001 First").says("lands on main");
     stage.run(&["--agent", "no-such-agent -p"]).ended(1).says("was not found");
 }
