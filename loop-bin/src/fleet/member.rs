@@ -11,18 +11,12 @@ use ralph_base::state::RunDir;
 
 use super::heart::{Heart, keep_beating, lock};
 use super::machine::{CLAIMS, Claim, MACHINES, Machine, claims, machines, new_name};
-use super::rules::{BEATS, Claiming, Watch, claiming, pick};
+use super::rules::{Claiming, Watch, claiming, pause_of_idle, pause_to_land, pick};
 use super::server::{Pushed, Server, Update};
 use crate::exit::Failure;
 use crate::landing::resolve;
 use crate::run::RunRecord;
 use crate::saved;
-
-/// How much later each machine of a large fleet looks again, while there is nothing for it to do.
-const PAUSE_FOR_EACH: Duration = Duration::from_millis(100);
-
-/// How often a machine of a small one looks whether it may land.
-const TURN_PAUSE: Duration = Duration::from_secs(1);
 
 /// The claim of a machine that lands next; no story is called so.
 const TURN: &str = "+landing";
@@ -311,17 +305,12 @@ impl Member {
 
     /// How long to wait before the next look, while there is nothing to do.
     pub(crate) fn pause(&self) -> Duration {
-        self.among_all((self.lease / BEATS / 6).max(PAUSE_FOR_EACH))
+        pause_of_idle(self.lease, self.machines.len())
     }
 
     /// The same for a machine that waits to land.
     pub(crate) fn turn_pause(&self) -> Duration {
-        self.among_all(TURN_PAUSE)
-    }
-
-    /// So that all of them together do not ask more than a server can answer.
-    fn among_all(&self, pause: Duration) -> Duration {
-        pause.max(PAUSE_FOR_EACH * u32::try_from(self.machines.len()).unwrap_or(u32::MAX))
+        pause_to_land(self.machines.len())
     }
 
     /// What those that have left, this one too, wrote into the progress and can commit no more.

@@ -6,6 +6,15 @@ use std::time::Duration;
 /// How many beats a heart has in the time of a lease.
 pub(crate) const BEATS: u32 = 4;
 
+/// How much later each machine of a large fleet looks again, while there is nothing for it to do.
+const PAUSE_FOR_EACH: Duration = Duration::from_millis(100);
+
+/// The longest pause of one of a small fleet, however long its lease is.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How often one of a small fleet looks whether it may land.
+const TURN_PAUSE: Duration = Duration::from_secs(1);
+
 /// A story's claim, as a machine sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Claiming {
@@ -62,6 +71,22 @@ impl Watch {
     }
 }
 
+/// How long a machine that has nothing to do waits before it looks again: not long, and all of them
+/// together do not ask more than a server can answer.
+pub(crate) fn pause_of_idle(lease: Duration, machines: usize) -> Duration {
+    let pause = (lease / BEATS / 6).clamp(PAUSE_FOR_EACH, LONGEST_PAUSE);
+    pause.max(for_each(machines))
+}
+
+/// The same for a machine that waits until it may land.
+pub(crate) fn pause_to_land(machines: usize) -> Duration {
+    TURN_PAUSE.max(for_each(machines))
+}
+
+fn for_each(machines: usize) -> Duration {
+    PAUSE_FOR_EACH * u32::try_from(machines).unwrap_or(u32::MAX)
+}
+
 /// Which of so many stories a machine takes among the first that are ready: not every machine the same
 /// one, and none far behind where the plan begins.
 pub(crate) fn pick(machine: &str, turn: u64, ready: usize, machines: usize) -> usize {
@@ -104,6 +129,15 @@ mod tests {
             assert_eq!(look("2", 2), gone);
         }
         assert!(!look("3", 1));
+    }
+
+    #[test]
+    fn nobody_waits_long_for_another_look_but_in_a_large_fleet() {
+        let pauses = [(4, 2), (120, 2), (36_000, 2), (120, 1000)].map(|(lease, machines)| {
+            pause_of_idle(Duration::from_secs(lease), machines).as_millis()
+        });
+        assert_eq!(pauses, [166, 5_000, 5_000, 100_000]);
+        assert_eq!([2, 1000].map(|many| pause_to_land(many).as_secs()), [1, 100]);
     }
 
     #[test]
