@@ -9,8 +9,9 @@ use crate::terminal::{counted, in_words};
 /// How many of the newest stories are looked at: what was long ago says little.
 const NEWEST: usize = 30;
 
-/// How the journal calls an attempt that was not left to end.
+/// How the journal calls an attempt that was not left to end; one whose loop was killed has no word.
 const INTERRUPTED: &str = "interrupted";
+const NOT_ENDED: &str = "";
 
 /// All attempts at one story, whichever runs they were made in.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,7 +32,7 @@ pub(crate) fn from(runs: &[PastRun]) -> Forecast {
         if let Some(cost) = attempt.cost_usd {
             effort.cost_usd = Some(effort.cost_usd.unwrap_or(0.0) + cost);
         }
-        if !effort.has_ended && attempt.outcome != INTERRUPTED {
+        if !effort.has_ended && ![NOT_ENDED, INTERRUPTED].contains(&attempt.outcome.as_str()) {
             effort.has_ended = true;
             order.push(attempt.story.as_str());
         }
@@ -94,6 +95,7 @@ mod tests {
             attempt("B", "success", 100.0, None),
             attempt("C", "failed", 200.0, Some(3.0)),
             attempt("D", "interrupted", 0.0, None),
+            attempt("E", "", 0.0, None),
         ];
         let runs = [PastRun { attempts, ..PastRun::default() }];
         let forecast = of_stories(6, &from(&runs));

@@ -12,7 +12,7 @@ use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
-use crate::fleet::TARGET;
+use crate::fleet::target_of;
 use crate::here;
 use crate::landing::{Waiting, resolve};
 use crate::run::RunRecord;
@@ -54,7 +54,7 @@ pub(crate) fn plan_with_work(
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
     let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
     let elsewhere = match record.machine {
-        Some(_) => Some(TARGET.to_owned()),
+        Some(_) => Some(target_of(&record.target)),
         None => Waiting::find(&source, &record.target)?
             .map(|waiting| format!("refs/heads/{}", waiting.branch)),
     };

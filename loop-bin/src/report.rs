@@ -88,12 +88,22 @@ fn page_of_fleet(
     server.take_attempts()?;
     let mut runs = Vec::new();
     for machine in machines(&server)? {
-        runs.extend(history::read(machine.journal(&server).as_slice())?);
+        let mut of_machine = history::read(machine.journal(&server).as_slice())?;
+        for run in &mut of_machine {
+            let workers = run.attempts.iter_mut().map(|attempt| &mut attempt.worker);
+            let workers = workers.chain(run.waits.iter_mut().map(|wait| &mut wait.worker));
+            workers.for_each(|worker| *worker = Some(machine.name.clone()));
+        }
+        runs.extend(of_machine);
     }
     let path = here::plan(project, env, config)?.path().to_owned();
     let mut books = Books::of(&path, project, config, &source, &run_dir);
     books.is_servers = true;
     let plan = books.load_at(server.tip()?.as_deref(), false).ok();
+    if runs.iter().any(|run| !run.attempts.is_empty()) {
+        // One that came too late has done nothing.
+        runs.retain(|run| !run.attempts.is_empty());
+    }
     // The last one to end says how the fleet's run ended.
     runs.sort_by(|one, other| one.ended_at.cmp(&other.ended_at));
     let began = runs.iter().map(|run| run.started_at.clone()).min().unwrap_or_default();
@@ -101,7 +111,7 @@ fn page_of_fleet(
         // Where the plan is on that machine says nothing here.
         (run.plan, run.started_at) = (path.to_string(), began.clone());
     }
-    let standing = Standing { runs: Some(runs), ..Standing::default() };
+    let standing = Standing { runs: Some((server.branch.clone(), runs)), ..Standing::default() };
     let page = morning::page(project, &source, plan.as_ref(), &standing, "all")?;
     let none = format!("no machine has worked on {} of {remote} yet", server.branch);
     page.ok_or_else(|| Failure::because(none))

@@ -33,5 +33,5 @@ mod status;
 
 pub(crate) use machine::machines;
 pub(crate) use member::{Claimed, Joining, Member};
-pub(crate) use server::{Pushed, Server, TARGET, Update, forget_server};
+pub(crate) use server::{Pushed, Server, TARGETS, Update, forget_server, target_of};
 pub(crate) use status::{Fleet, of_project};

@@ -136,7 +136,7 @@ mod tests {
         let pauses = [(4, 2), (120, 2), (36_000, 2), (120, 1000)].map(|(lease, machines)| {
             pause_of_idle(Duration::from_secs(lease), machines).as_millis()
         });
-        assert_eq!(pauses, [166, 5_000, 5_000, 100_000]);
+        assert_eq!(pauses, [200, 5_000, 5_000, 100_000]);
         assert_eq!([2, 1000].map(|many| pause_to_land(many).as_secs()), [1, 100]);
     }
 

@@ -14,14 +14,15 @@ use crate::saved;
 use crate::signals::Interrupts;
 use crate::terminal::{Warner, in_words, printable};
 
-/// What the server had when it was last looked at.
+/// What servers had when they were last looked at, in a folder for each branch.
 const MIRROR: &str = "refs/ralph/fleet/";
 
-/// The target among it.
-pub(crate) const TARGET: &str = "refs/ralph/fleet/target";
+/// The targets among it.
+pub(crate) const TARGETS: &str = "refs/ralph/fleet/*/target";
 
-/// Where a fleet's refs are on a server; the second one where it takes nothing but branches.
-const SPACES: [&str; 2] = ["refs/ralph/", "refs/heads/ralph-fleet/"];
+/// Where the refs of fleets are on a server, in a folder for each branch; the second one where it takes
+/// nothing but branches.
+const SPACES: [&str; 2] = ["refs/ralph/fleet/", "refs/heads/ralph-fleet/"];
 
 /// How long a server that cannot be reached is waited for.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
@@ -48,6 +49,16 @@ const NEVER_ASKS: &str = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAli
 /// Forgets what the server had when it was last looked at.
 pub(crate) fn forget_server(git: &Git) -> Result<(), GitError> {
     forget(git, MIRROR)
+}
+
+/// The folder of a branch among others.
+fn folder_of(branch: &str) -> String {
+    branch.replace('%', "%25").replace('/', "%2F")
+}
+
+/// The end of a fleet's branch, as the server had it when it was last looked at.
+pub(crate) fn target_of(branch: &str) -> String {
+    format!("{MIRROR}{}/target", folder_of(branch))
 }
 
 /// A change of one ref on the server, if that is still what we take it for.
@@ -126,16 +137,12 @@ impl Server {
 
     /// The name of one of the fleet's own refs there.
     pub(crate) fn name(&self, kind: &str, name: &str) -> String {
-        format!("{}{kind}/{name}", self.space)
+        format!("{}{}/{kind}/{name}", self.space, folder_of(&self.branch))
     }
 
     /// Looks at the target, the machines and the claims.
     pub(crate) fn look(&self) -> Result<(), Failure> {
-        let mut wanted = vec![format!("+refs/heads/{}:{TARGET}", self.branch)];
-        for kind in ["machines", "claims"] {
-            wanted.extend(SPACES.map(|space| format!("+{space}{kind}/*:{MIRROR}{kind}/*")));
-        }
-        self.fetch(&wanted, "--prune")
+        self.fetch(&["machines/", "claims/"], "--prune")
     }
 
     /// Looks at the target, and takes the attempts at a story that other machines have kept.
@@ -148,24 +155,38 @@ impl Server {
         self.take("attempts/")
     }
 
-    /// What we do not have of that kind, under the name that it has there; ours stays.
+    /// What we do not have of that kind, under the name that it has there; ours stays, but for what a
+    /// person has asked for since, which comes after all of it.
     fn take(&self, kind: &str) -> Result<(), Failure> {
-        let (own, mirror) = (format!("{}{kind}", SPACES[0]), format!("{MIRROR}{kind}"));
-        let mut wanted = vec![format!("+refs/heads/{}:{TARGET}", self.branch)];
-        wanted.extend(SPACES.map(|space| format!("+{space}{kind}*:{mirror}*")));
-        self.fetch(&wanted, "--no-prune")?;
+        let (own, mirror) = (format!("refs/ralph/{kind}"), format!("{}{kind}", self.mirror()));
+        self.fetch(&[kind], "--no-prune")?;
         let format = "--format=%(refname) %(objectname)";
         let listed = self.git.line(&["for-each-ref", format, &mirror])?;
         for (name, commit) in listed.lines().filter_map(|line| line.split_once(' ')) {
             let local = format!("{own}{}", name.trim_start_matches(&mirror));
-            if resolve(&self.git, &local)?.is_none() {
+            let is_free = match resolve(&self.git, &local)? {
+                None => true,
+                Some(ours) => ours != commit && saved::move_wish(&self.git, &local)?,
+            };
+            if is_free {
                 self.git.run(&["update-ref", &local, commit, ""])?;
             }
         }
         Ok(())
     }
 
-    fn fetch(&self, wanted: &[String], prune: &str) -> Result<(), Failure> {
+    /// The folder in which it is mirrored.
+    fn mirror(&self) -> String {
+        format!("{MIRROR}{}/", folder_of(&self.branch))
+    }
+
+    /// The target, and what the server has of these kinds.
+    fn fetch(&self, kinds: &[&str], prune: &str) -> Result<(), Failure> {
+        let (folder, mirror) = (folder_of(&self.branch), self.mirror());
+        let mut wanted = vec![format!("+refs/heads/{}:{mirror}target", self.branch)];
+        for kind in kinds {
+            wanted.extend(SPACES.map(|space| format!("+{space}{folder}/{kind}*:{mirror}{kind}*")));
+        }
         let options = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", prune];
         let args: Vec<&str> = self.words(&options).into_iter().collect();
         let mut args = [args, vec![self.remote.as_str()]].concat();
@@ -191,7 +212,7 @@ impl Server {
 
     /// What the mirror has of one kind: the last part of each name, its commit and its text.
     pub(crate) fn mirrored(&self, kind: &str) -> Result<Vec<(String, String, String)>, GitError> {
-        let folder = format!("{MIRROR}{kind}/");
+        let folder = format!("{}{kind}/", self.mirror());
         let format = "--format=%(refname)%00%(objectname)%00%(contents)%00";
         let listed = self.git.run(&["for-each-ref", format, &folder])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
@@ -209,7 +230,7 @@ impl Server {
 
     /// The commit of the target, as it was last seen.
     pub(crate) fn tip(&self) -> Result<Option<String>, GitError> {
-        resolve(&self.git, TARGET)
+        resolve(&self.git, &target_of(&self.branch))
     }
 
     /// Whether the target had a commit of ours when it was last seen.
@@ -289,7 +310,12 @@ impl Server {
         let mut is_told = self.patience.is_zero();
         loop {
             let failed = match run() {
-                Ok(done) => return Ok(done),
+                Ok(done) => {
+                    if is_told && !self.patience.is_zero() {
+                        self.warner.warn(&format!("{} can be reached again", self.remote));
+                    }
+                    return Ok(done);
+                }
                 Err(error) => error,
             };
             log::info!("{}: {failed}", self.remote);

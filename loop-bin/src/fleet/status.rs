@@ -13,6 +13,8 @@ use super::server::Server;
 use crate::exit::Failure;
 use crate::here;
 use crate::landing::Target;
+use crate::run::RunRecord;
+use crate::run::start::run_dir;
 use crate::terminal::{counted, in_words, say};
 use crate::workspace::Source;
 
@@ -103,10 +105,16 @@ pub(crate) fn of_project(
 ) -> Result<Server, Failure> {
     let project = here::project(env)?;
     let config = here::config(&project, env, &[])?;
-    let source = Source::of(&project, &Repo::open(project.root())?)?;
+    let repo = Repo::open(project.root())?;
+    let source = Source::of(&project, &repo)?;
     let set = Some(config.run.fleet.as_str()).filter(|remote| !remote.is_empty());
     let remote = remote.or(set).unwrap_or("origin");
-    let branch = Target::branch_name(&source, branch.unwrap_or(&config.run.branch))?;
+    let last = RunRecord::load(&run_dir(&repo)?)?.filter(|last| last.fleet == remote);
+    let branch = match (branch.unwrap_or(&config.run.branch), last) {
+        // That of the last run here, if it was in this fleet.
+        ("", Some(last)) => last.target,
+        (branch, _) => Target::branch_name(&source, branch)?,
+    };
     Ok(Server::new(env, &source.git(), remote, &branch))
 }
 

@@ -4,7 +4,7 @@ use camino::Utf8Path;
 use ralph_core::git::{Git, GitError};
 
 use crate::exit::Failure;
-use crate::fleet::TARGET;
+use crate::fleet::TARGETS;
 use crate::workspace::Source;
 
 const TIPS: &str = "--format=%(refname) %(objectname) %(HEAD)";
@@ -91,7 +91,7 @@ pub(crate) fn forget(git: &Git, folder: &str) -> Result<(), GitError> {
 
 /// Whether a commit has come to any branch, or to the target of a fleet.
 pub(crate) fn is_on_a_branch(git: &Git, commit: &str) -> bool {
-    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads", TARGET];
+    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads", TARGETS];
     git.line(&list).is_ok_and(|found| !found.is_empty())
 }
 

@@ -10,7 +10,7 @@ use super::refs::{
 };
 use super::waiting::{Advance, Cause, Waiting};
 use crate::exit::Failure;
-use crate::fleet::{Pushed, Server, TARGET, Update};
+use crate::fleet::{Pushed, Server, Update, target_of};
 use crate::git_output::text_at;
 use crate::workspace::Source;
 use ralph_core::git::GitError;
@@ -276,7 +276,7 @@ fn push(server: &Server, old: Option<&str>, new: &str) -> Result<Advance, Failur
     };
     match server.push(&[update])?.pop() {
         Some(Pushed::Done) => {
-            server.git().run(&["update-ref", TARGET, new])?;
+            server.git().run(&["update-ref", &target_of(&server.branch), new])?;
             Ok(Advance::Landed)
         }
         Some(Pushed::Refused(why)) => {

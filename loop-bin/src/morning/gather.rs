@@ -10,7 +10,7 @@ use ralph_project::project::Project;
 
 use super::Standing;
 use crate::exit::Failure;
-use crate::fleet::TARGET;
+use crate::fleet::target_of;
 use crate::history::{self, PastAttempt, PastRun};
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::counted;
@@ -77,7 +77,7 @@ pub(super) fn gather(
     which: &str,
 ) -> Result<Option<Gathered>, Failure> {
     let runs = match &standing.runs {
-        Some(runs) => runs.clone(),
+        Some((_, runs)) => runs.clone(),
         None => history::of(project.own_state())?,
     };
     let set_aside = history::set_aside(&runs);
@@ -86,8 +86,8 @@ pub(super) fn gather(
         (run.finish, run.reason) = (Some(finish.clone()), reason.clone());
     }
     let (git, waiting) = (&source.git(), standing.waiting.as_ref());
-    if standing.runs.is_some() {
-        put_in_order(&mut run, git)?;
+    if let Some((branch, _)) = &standing.runs {
+        put_in_order(&mut run, git, branch)?;
     }
     let commits = run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
     let own = own_files(project, source, &run);
@@ -106,7 +106,7 @@ pub(super) fn gather(
         commits,
         set_aside,
         records: match &standing.runs {
-            Some(_) => found(git, "Ralph-Run: ", TARGET),
+            Some((branch, _)) => found(git, "Ralph-Run: ", &target_of(branch)),
             None => found(git, &format!("Ralph-Run: {}", run.run), "--branches"),
         },
         kept: kept(git, &run)?,
@@ -146,7 +146,7 @@ fn chosen(mut runs: Vec<PastRun>, which: &str) -> Result<Option<PastRun>, Failur
 
 fn together(mut first: PastRun, next: PastRun) -> PastRun {
     let PastRun { attempts, waits, set_aside, stops, .. } = next;
-    first.attempts.extend(attempts);
+    attempts.into_iter().for_each(|attempt| add(&mut first.attempts, attempt));
     first.waits.extend(waits);
     first.set_aside.extend(set_aside);
     first.stops.extend(stops);
@@ -161,11 +161,24 @@ fn together(mut first: PastRun, next: PastRun) -> PastRun {
     first
 }
 
+/// Adds an attempt. One that an earlier run began, and was killed in, is that one.
+fn add(attempts: &mut Vec<PastAttempt>, attempt: PastAttempt) {
+    let is_begun = |one: &&mut PastAttempt| one.story == attempt.story && one.ended_at.is_empty();
+    match attempts.iter_mut().rfind(is_begun).filter(|_| attempt.title.is_empty()) {
+        Some(begun) => {
+            let PastAttempt { title, began_at, worker, attempt: number, .. } =
+                std::mem::take(begun);
+            *begun = PastAttempt { title, began_at, worker, attempt: number, ..attempt };
+        }
+        None => attempts.push(attempt),
+    }
+}
+
 /// What several machines did at once, as it happened: by time, and what landed by the target's history,
 /// because clocks differ.
-fn put_in_order(run: &mut PastRun, git: &Git) -> Result<(), GitError> {
+fn put_in_order(run: &mut PastRun, git: &Git, branch: &str) -> Result<(), GitError> {
     run.attempts.sort_by(|one, other| one.ended_at.cmp(&other.ended_at));
-    let history = git.line(&["rev-list", "--topo-order", "--reverse", TARGET])?;
+    let history = git.line(&["rev-list", "--topo-order", "--reverse", &target_of(branch)])?;
     let places: BTreeMap<&str, usize> =
         history.lines().enumerate().map(|(place, commit)| (commit, place)).collect();
     let place = |attempt: &PastAttempt| places.get(attempt.commit.as_deref()?).copied();

@@ -77,8 +77,8 @@ pub(crate) struct Standing {
     pub(crate) misfit: Option<String>,
     /// The run that goes on, if one does.
     pub(crate) running: Option<String>,
-    /// The runs that are meant, if not those of this project's own journal.
-    pub(crate) runs: Option<Vec<PastRun>>,
+    /// The branch of a fleet and the runs of its machines, if those are meant.
+    pub(crate) runs: Option<(String, Vec<PastRun>)>,
     /// Whether others landed work between that of the run.
     pub(crate) is_in_fleet: bool,
     /// How the last run ends, where the journal does not say so yet.

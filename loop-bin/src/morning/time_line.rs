@@ -65,10 +65,11 @@ pub(super) fn of(run: &PastRun) -> TimeLine {
         when: format!("{} to {}", hour(from), hour(to)),
         title,
     };
-    let mut lanes: BTreeMap<Option<u64>, Lane> = BTreeMap::new();
+    // Workers by their numbers, machines of a fleet by their names.
+    let mut lanes: BTreeMap<(Option<u64>, Option<&str>), Lane> = BTreeMap::new();
     for Moment { worker, from, to, kind, title, is_landing } in moments(run, end) {
         let number = worker.and_then(|worker| worker.parse().ok());
-        let lane = lanes.entry(number).or_default();
+        let lane = lanes.entry((number, worker)).or_default();
         lane.worker = worker.map(str::to_owned);
         lane.bars.push(bar(from, to, kind, title.clone()));
         if is_landing {
@@ -158,12 +159,17 @@ mod tests {
         let run = PastRun {
             started_at: at(0),
             ended_at: at(20),
-            attempts: vec![attempt("10", 0), attempt("2", 1), attempt("10", 2)],
+            attempts: ["10", "2", "10", "host-b", "host-a"]
+                .into_iter()
+                .zip(0..)
+                .map(|(worker, minute)| attempt(worker, minute))
+                .collect(),
             ..PastRun::default()
         };
         let line = of(&run);
         let lanes: Vec<_> =
             line.lanes.iter().map(|lane| (lane.worker.as_deref(), lane.bars.len())).collect();
-        assert_eq!(lanes, [(Some("2"), 1), (Some("10"), 2)]);
+        let machines = [(Some("host-a"), 1), (Some("host-b"), 1)];
+        assert_eq!(lanes, [&machines[..], &[(Some("2"), 1), (Some("10"), 2)]].concat());
     }
 }

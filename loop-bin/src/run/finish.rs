@@ -213,8 +213,9 @@ impl Run {
         }
         if let Some(Server { remote, branch, .. }) = &self.target.server {
             context.view.line(format!(
-                "the work is on {branch} of {remote}: `git pull {remote} {branch}`; what all \
-                 machines did: `ralph-loop report --fleet {remote}`"
+                "the work is on {branch} of {remote}: `git pull {remote} {branch}` where {branch} is \
+                 checked out; what all machines did: `ralph-loop report --fleet {remote} --branch \
+                 {branch}`"
             ));
         }
         let remain = ending.stories.is_some_and(|stories| stories.open + stories.blocked > 0);

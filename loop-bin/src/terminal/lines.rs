@@ -5,7 +5,7 @@ use indicatif::ProgressBar;
 use jiff::Zoned;
 use serde::{Deserialize, Serialize};
 
-use super::complain;
+use super::{complain, say};
 
 /// What a line is about, by which it gets its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,17 +38,22 @@ impl Tone {
     }
 }
 
-/// Shows a warning above what goes on, from any thread; else on standard error.
+/// Shows a warning where a view shows its own, from any thread.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Warner(pub(super) Option<ProgressBar>);
+pub(crate) enum Warner {
+    #[default]
+    StandardError,
+    Lines,
+    Live(ProgressBar),
+}
 
 impl Warner {
     pub(crate) fn warn(&self, text: &str) {
-        match &self.0 {
-            Some(bar) if !bar.is_finished() => {
-                bar.println(Tone::Warning.stamped(&format!("warning: {text}")));
-            }
-            _ => complain(text),
+        let line = Tone::Warning.stamped(&format!("warning: {text}"));
+        match self {
+            Self::Live(bar) if !bar.is_finished() => bar.println(line),
+            Self::Live(_) | Self::Lines => say(line),
+            Self::StandardError => complain(text),
         }
     }
 }

@@ -30,6 +30,9 @@ const DRAWN_EVERY: Duration = Duration::from_millis(120);
 /// The spinner, and what a person types: `^C`.
 const BESIDE: u16 = 5;
 
+/// Begins each line, so that the screen does not take an empty one for the padding of the one before.
+const NOTHING: &str = "\u{1b}[0m";
+
 /// Remember the window's title, set it, and bring it back.
 const KEEP_TITLE: &str = "\u{1b}[22;2t";
 const RESTORE_TITLE: &str = "\u{1b}[23;2t";
@@ -194,8 +197,9 @@ impl View {
     /// For whoever has a warning and no view.
     pub(crate) fn warner(&self) -> Warner {
         match &self.place {
-            Place::Live { bar, .. } => Warner(Some(bar.clone())),
-            _ => Warner(None),
+            Place::Live { bar, .. } => Warner::Live(bar.clone()),
+            Place::Plain { .. } | Place::Quiet { .. } => Warner::Lines,
+            Place::Json | Place::Relayed { .. } => Warner::StandardError,
         }
     }
 
@@ -341,17 +345,21 @@ fn drawing(scene: &Arc<Mutex<Scene>>, workers: usize) -> ProgressStyle {
             let lines = scene.lines(Timestamp::now(), columns().saturating_sub(BESIDE).into());
             let Some(at) = at else {
                 let totals = lines.last().cloned().unwrap_or_default();
-                let _ = write!(out, "{}", style(totals).dim());
+                let _ = write!(out, "{NOTHING}{}", style(totals).dim());
                 return;
             };
             let is_refused = scene.all().nth(at).is_some_and(|worker| worker.is_refused);
             // The last line is the run's.
             let line = lines.get(at).filter(|_| at + 1 < lines.len()).cloned().unwrap_or_default();
             let line = if is_refused { style(line).yellow() } else { style(line) };
-            let _ = write!(out, "{line}");
+            let _ = write!(out, "{NOTHING}{line}");
         }
     };
     let rows = names.into_iter().enumerate();
     rows.fold(bar, |bar, (at, name)| bar.with_key(name, row(Some(at))))
         .with_key("totals", row(None))
 }
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

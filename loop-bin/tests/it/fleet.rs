@@ -106,7 +106,7 @@ impl Fleet {
         assert_eq!(plan.matches("[x]").count(), stories, "{plan}");
         let progress = self.at_server(&["show", "main:progress.md"]);
         assert_eq!(progress.matches("- Status: SUCCESS").count(), stories, "{progress}");
-        assert_eq!(self.refs("refs/ralph/claims"), [""; 0]);
+        assert_eq!(self.refs("refs/ralph/fleet/main/claims"), [""; 0]);
     }
 
     fn hook(&self, name: &str, text: &str) {
@@ -131,7 +131,7 @@ fn every_story_lands_once_whichever_machine_does_it() {
         ended(machine).ended(0).says("6 of 6 stories done");
     }
     fleet.complete(6);
-    assert_eq!(fleet.refs("refs/ralph/machines").len(), 3);
+    assert_eq!(fleet.refs("refs/ralph/fleet/main/machines").len(), 3);
     // The user's own clone is left alone, and so are the machines' checkouts.
     let clean = fleet.user.git_in(fleet.machine(0).as_std_path(), ["status", "--porcelain"]);
     assert_eq!(clean, "");
@@ -143,7 +143,7 @@ fn the_story_of_a_machine_that_vanished_is_taken_over() {
     let hangs = agent("touch \"$NOTES/working\"; sleep 600");
     let mut first = fleet.start(0, &["--agent", &hangs]);
     until("the first one works", || fleet.has_note("working"));
-    let claims = fleet.refs("refs/ralph/claims");
+    let claims = fleet.refs("refs/ralph/fleet/main/claims");
     assert_eq!(claims.len(), 1);
     signal("KILL", first.id());
     first.wait().unwrap();
@@ -168,7 +168,10 @@ fn work_on_a_story_that_another_machine_has_done_is_kept_and_not_landed() {
     fleet.user.git(["push", "-q", "origin", "main"]);
     fleet.notes.file("go", "");
     ended(first).ended(0).says("the fleet has done the story meanwhile");
-    assert_eq!(fleet.refs("refs/ralph/attempts"), ["refs/ralph/attempts/US-001/1"]);
+    assert_eq!(
+        fleet.refs("refs/ralph/fleet/main/attempts"),
+        ["refs/ralph/fleet/main/attempts/US-001/1"]
+    );
     let subjects = fleet.at_server(&["log", "--format=%s", "main"]);
     assert!(!subjects.contains("feat(US-001)"), "{subjects}");
 }
@@ -178,7 +181,7 @@ fn a_push_whose_answer_is_lost_is_not_made_twice() {
     let fleet = Fleet::new(3, 2);
     // The first push of a commit, and that of a claim, arrive, and the connection breaks right then.
     let script = "while read -r old new ref; do\n\
-                  case $ref in refs/heads/main) note=main;; refs/ralph/claims/*) note=claim;; \
+                  case $ref in refs/heads/main) note=main;; refs/ralph/fleet/*/claims/*) note=claim;; \
                   *) continue;; esac\n\
                   mkdir \"$GIT_DIR/lost-$note\" 2>/dev/null && kill -9 $PPID\n\
                   done; true";
@@ -224,7 +227,8 @@ fn a_server_that_cannot_be_reached_is_waited_for() {
     ended(machine)
         .ended(0)
         .says("origin cannot be reached; trying again for 30 m")
-        .says("landing on main of origin");
+        .says("landing on main of origin")
+        .says("origin can be reached again");
     fleet.complete(2);
 }
 
@@ -238,7 +242,7 @@ fn a_server_that_takes_nothing_but_branches_will_do() {
         ended(machine).ended(0);
     }
     fleet.complete(2);
-    assert_eq!(fleet.refs("refs/heads/ralph-fleet/machines").len(), 2);
+    assert_eq!(fleet.refs("refs/heads/ralph-fleet/main/machines").len(), 2);
     fleet.run(0, &["fleet", "status", "--json"]).ended(0).says("\"state\": \"complete\"");
 }
 
@@ -255,8 +259,9 @@ fn attempts_count_wherever_they_were_made_and_outlive_their_machine() {
     let args = ["--agent", &agent("echo bad >bad.txt"), "--verify", "! test -e bad.txt"];
     let ran = fleet.run(1, &[&args[..], &["--attempts", "2"]].concat());
     ran.ended(8).says("US-001 is blocked: gave up after 2 failed attempts");
-    let kept = ["refs/ralph/attempts/US-001/1", "refs/ralph/attempts/US-001/2"];
-    assert_eq!(fleet.refs("refs/ralph/attempts"), kept);
+    let kept =
+        ["refs/ralph/fleet/main/attempts/US-001/1", "refs/ralph/fleet/main/attempts/US-001/2"];
+    assert_eq!(fleet.refs("refs/ralph/fleet/main/attempts"), kept);
     let plan = fleet.at_server(&["show", &format!("main:{PLAN}")]);
     assert!(plan.contains("[!]"), "{plan}");
 }
@@ -325,7 +330,7 @@ fn a_machine_that_was_killed_goes_on_in_its_fleet_whatever_it_is_started_with() 
     assert_eq!(killed.code, None, "{}", killed.out);
     let ran: Ran = alone(&[]).output().unwrap().into();
     ran.ended(0).says("landing on main of origin").says("2 of 2 stories done");
-    ran.says("`git pull origin main`");
+    ran.says("`git pull origin main` where main is checked out");
     fleet.complete(2);
 }
 
@@ -337,13 +342,50 @@ fn a_machine_that_comes_too_late_changes_nothing() {
     fs_err::write(fleet.machine(1).join(PLAN), "- [ ] US-001: Story 1\n- [ ] US-9: Mine\n")
         .unwrap();
     let late = fleet.run(1, &args);
-    late.ended(0).says("has lines here that it does not have there; to add them, commit it");
+    late.ended(0)
+        .says("has lines here that it does not have there; to add them, commit and push it");
     let detached =
         fleet.user.git_in(fleet.machine(1).as_std_path(), ["checkout", "-q", "--detach"]);
     assert_eq!(detached, "");
     let report = fleet.run(1, &["report", "--markdown", "--branch", "main"]);
     report.ended(0).says("2 stories done");
     fleet.complete(2);
+}
+
+#[test]
+fn fleets_on_two_branches_of_a_server_have_nothing_to_do_with_each_other() {
+    let fleet = Fleet::new(2, 2);
+    fleet.user.git(["push", "-q", "origin", "main:refs/heads/side/b"]);
+    // The first story fails on one of them.
+    let check = "! test -e US-001.txt";
+    let args = ["--agent", &agent(OWN_FILE), "--verify", check, "--attempts", "1"];
+    let blocked = fleet.start(0, &args);
+    let args = ["--agent", &agent(OWN_FILE), "--branch", "side/b"];
+    let other = fleet.start(1, &args);
+    ended(blocked).ended(8).says("1 of 2 stories done, 1 blocked (US-001)");
+    ended(other).ended(0).says("2 of 2 stories done");
+    let plan = |branch: &str| fleet.at_server(&["show", &format!("{branch}:{PLAN}")]);
+    assert_eq!(plan("main").matches("[!]").count(), 1, "{}", plan("main"));
+    assert_eq!(plan("side/b").matches("[x]").count(), 2, "{}", plan("side/b"));
+    fleet.run(1, &["status"]).ended(0).says("complete: 2 done, 0 open");
+    let status = fleet.run(0, &["fleet", "status", "--branch", "side/b"]);
+    status.ended(0).says("side/b of origin: 1 machine, 0 at work").says("2 stories landed");
+    fleet.run(1, &["fleet", "status"]).ended(0).says("side/b of origin: 1 machine");
+    let report = fleet.run(1, &["report", "--markdown"]);
+    report.ended(0).says("2 stories done");
+}
+
+#[test]
+fn what_a_person_asks_for_reaches_the_agent_from_a_new_clone_too() {
+    let fleet = Fleet::new(1, 2);
+    let fails = ["--agent", &agent("echo try >>tried.txt; exit 1"), "--attempts", "2"];
+    fleet.run(0, &fails).ended(8);
+    let clone = fleet.machine(1);
+    fleet.user.git_in(clone.as_std_path(), ["pull", "-q"]);
+    fleet.run(1, &["retry", "US-001", "--hint", "mind the gap"]).ended(0).says("open again");
+    let reads = "cat >\"$NOTES/prompt\"; story=US-001; ";
+    fleet.run(1, &["--agent", &format!("{reads}{OWN_FILE}")]).ended(0);
+    assert!(fleet.notes.read("prompt").contains("mind the gap"), "{}", fleet.notes.read("prompt"));
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl Preflight {
     pub(super) fn look_at_fleet(&mut self) {
         let (Some(server), Some(plan)) = (&self.target.server, &self.plan) else { return };
         let (path, Server { remote, branch, .. }) = (here::shown(plan.path()), server);
-        let push = format!("commit it and run `git push {remote} {branch}`");
+        let push = format!("commit and push it (`git push {remote} HEAD:{branch}`)");
         let Some(there) = on_server(server, &self.workspace.source, plan.path()) else {
             return self.problem(format!(
                 "{path} is not on {branch} of {remote}, where the other machines look for it; \

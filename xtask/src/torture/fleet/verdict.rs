@@ -21,7 +21,7 @@ pub(super) fn of(fleet: &Fleet) -> Result<Vec<String>> {
     if told != fleet.stories {
         found.push(format!("the progress tells of {told} successes"));
     }
-    let left = git(&["for-each-ref", "--format=%(refname)", "refs/ralph/claims"]);
+    let left = git(&["for-each-ref", "--format=%(refname)", "refs/ralph/fleet/main/claims"]);
     if !left.is_empty() {
         println!("fleet: claims that nobody holds any more: {}", left.lines().count());
     }
