@@ -1,3 +1,5 @@
+//! What is drawn has as many lines as are counted.
+
 use indicatif::TermLike;
 
 use super::*;

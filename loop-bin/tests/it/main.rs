@@ -23,6 +23,8 @@ mod documents;
 mod explain;
 mod finds_the_way;
 mod fleet;
+mod fleet_for_people;
+mod fleet_stage;
 mod git_hooks;
 mod goes_on_after_a_kill;
 mod in_place;
