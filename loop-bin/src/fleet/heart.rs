@@ -9,7 +9,7 @@ use camino::Utf8PathBuf;
 use ralph_base::state::{self, RunDir};
 use ralph_core::git::GitError;
 
-use super::machine::{JOURNAL, MACHINES, Machine, PENDING, VERSION, lines_since};
+use super::machine::{JOURNAL, JOURNALS, MACHINES, Machine, PENDING, VERSION, lines_since};
 use super::rules::BEATS;
 use super::server::{Pushed, Server, Update};
 use crate::agent::hold_children;
@@ -26,18 +26,15 @@ pub(super) struct Heart {
     pub(super) journal: Utf8PathBuf,
     pub(super) first: RunRecord,
     pub(super) beat: u64,
-    /// What the server has of us.
+    /// What the server has of us, and of our journal.
     pub(super) last: Option<String>,
+    pub(super) last_journal: Option<String>,
 }
 
 impl Heart {
     /// The next beat, as a change on the server.
     pub(super) fn next(&mut self) -> Result<Update, GitError> {
         self.beat += 1;
-        let on_disk = RunRecord::load(&self.run_dir).ok().flatten();
-        let record = on_disk.filter(|record| record.run == self.first.run);
-        let record = record.unwrap_or_else(|| self.first.clone());
-        let journal = lines_since(&self.journal, &record.started_at);
         let pending = fs_err::read(self.run_dir.progress_pending()).unwrap_or_default();
         let machine = Machine {
             version: VERSION,
@@ -45,13 +42,26 @@ impl Heart {
             beat: self.beat,
             at: state::now(),
             lease_s: self.lease.as_secs(),
-            record,
+            record: self.record(),
             ..Machine::default()
         };
-        let files = [(JOURNAL, journal), (PENDING, pending)];
-        let new = self.server.commit(&machine.text(), &files)?;
+        let new = self.server.commit(&machine.text(), &[(PENDING, pending)])?;
         let name = self.server.name(MACHINES, &self.name);
         Ok(Update { name, old: self.last.clone(), new: Some(new) })
+    }
+
+    fn record(&self) -> RunRecord {
+        let on_disk = RunRecord::load(&self.run_dir).ok().flatten();
+        let record = on_disk.filter(|record| record.run == self.first.run);
+        record.unwrap_or_else(|| self.first.clone())
+    }
+
+    /// The journal since this machine joined, as a change on the server.
+    pub(super) fn journal(&self) -> Result<Update, GitError> {
+        let lines = lines_since(&self.journal, &self.record().started_at);
+        let new = Some(self.server.commit(&self.name, &[(JOURNAL, lines)])?);
+        let name = self.server.name(JOURNALS, &self.name);
+        Ok(Update { name, old: self.last_journal.clone(), new })
     }
 
     /// What became of a beat. Where another machine took us for gone, the next one goes over that.

@@ -1,5 +1,5 @@
-//! A machine of a fleet, as the server has it: a commit that says where its run stands, with its journal
-//! and what it has not committed of the progress.
+//! A machine of a fleet, as the server has it: a commit that says where its run stands, with what it has
+//! not committed of the progress; and its journal in another one, which only a report fetches.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -18,8 +18,9 @@ pub(super) const VERSION: u32 = 1;
 /// The kinds of refs.
 pub(super) const MACHINES: &str = "machines";
 pub(super) const CLAIMS: &str = "claims";
+pub(super) const JOURNALS: &str = "journals";
 
-/// The files in a machine's commit.
+/// The files in a machine's commits.
 pub(super) const JOURNAL: &str = "journal.jsonl";
 pub(super) const PENDING: &str = "pending.md";
 
@@ -53,9 +54,12 @@ impl Machine {
         Duration::from_secs(self.lease_s.max(1))
     }
 
-    /// Its journal, since it joined.
-    pub(crate) fn journal(&self, server: &Server) -> Vec<u8> {
-        text_at(server.git(), &self.commit, JOURNAL.as_ref()).unwrap_or_default()
+    /// Its journal since it joined, as it was when its last story began or its run ended.
+    pub(crate) fn journal(&self, server: &Server) -> Result<Vec<u8>, GitError> {
+        let all = server.mirrored(JOURNALS)?;
+        let own = all.iter().find(|(name, _, _)| *name == self.name);
+        let text = own.and_then(|(_, commit, _)| text_at(server.git(), commit, JOURNAL.as_ref()));
+        Ok(text.unwrap_or_default())
     }
 
     /// What it wrote into the progress and did not commit.
@@ -66,8 +70,7 @@ impl Machine {
     /// Says on the server that it is gone, unless its heart has beaten meanwhile.
     pub(super) fn gone(&self, server: &Server) -> Result<Update, GitError> {
         let gone = Self { gone: true, ..self.clone() };
-        let files = [(JOURNAL, self.journal(server)), (PENDING, self.pending(server))];
-        let new = Some(server.commit(&gone.text(), &files)?);
+        let new = Some(server.commit(&gone.text(), &[(PENDING, self.pending(server))])?);
         let name = server.name(MACHINES, &self.name);
         Ok(Update { name, old: Some(self.commit.clone()), new })
     }

@@ -10,7 +10,7 @@ use ralph_base::fault;
 use ralph_base::state::RunDir;
 
 use super::heart::{Heart, keep_beating, lock};
-use super::machine::{CLAIMS, Claim, MACHINES, Machine, claims, machines, new_name};
+use super::machine::{CLAIMS, Claim, JOURNALS, MACHINES, Machine, claims, machines, new_name};
 use super::rules::{Claiming, Watch, claiming, pause_of_idle, pause_to_land, pick};
 use super::server::{Pushed, Server, Update};
 use crate::exit::Failure;
@@ -73,8 +73,22 @@ impl Member {
         let first = RunRecord { machine: Some(name.clone()), finish: None, ..record };
         let own = seen.iter().find(|machine| machine.name == name);
         let (beat, last) = own.map_or((0, None), |own| (own.beat, Some(own.commit.clone())));
-        let heart =
-            Heart { server, name: name.clone(), lease, run_dir, journal, first, beat, last };
+        server.look_at_journals()?;
+        let journals = server.mirrored(JOURNALS)?.into_iter();
+        let journals: BTreeMap<String, String> =
+            journals.map(|(name, commit, _)| (name, commit)).collect();
+        let last_journal = journals.get(&name).cloned();
+        let heart = Heart {
+            server,
+            name: name.clone(),
+            lease,
+            run_dir,
+            journal,
+            first,
+            beat,
+            last,
+            last_journal,
+        };
         let mut member = Self {
             server: heart.server.clone(),
             name,
@@ -91,7 +105,8 @@ impl Member {
             is_next: false,
         };
         let is_over = has_work && !seen.iter().any(Machine::is_at_work);
-        member.enter(if is_over { &seen } else { &[] })?;
+        let over: &[Machine] = if is_over { &seen } else { &[] };
+        member.enter(over, &journals)?;
         let (alive, end) = channel();
         member._alive = alive;
         keep_beating(member.heart.clone(), end);
@@ -99,14 +114,22 @@ impl Member {
     }
 
     /// The first beat, and the end of what was over.
-    fn enter(&mut self, over: &[Machine]) -> Result<(), Failure> {
+    fn enter(
+        &mut self,
+        over: &[Machine],
+        journals: &BTreeMap<String, String>,
+    ) -> Result<(), Failure> {
         let claims = if over.is_empty() { Vec::new() } else { claims(&self.server)? };
         loop {
             let mut heart = lock(&self.heart);
             let own = heart.next()?;
             let mut updates = vec![own.clone()];
-            let old = over.iter().filter(|machine| machine.name != self.name);
-            let old = old.map(|machine| (MACHINES, &machine.name, &machine.commit));
+            let is_other = |machine: &&Machine| machine.name != self.name;
+            let old = over.iter().filter(is_other);
+            let told = over.iter().filter(is_other).filter_map(|machine| {
+                Some((JOURNALS, &machine.name, journals.get(&machine.name)?))
+            });
+            let old = old.map(|machine| (MACHINES, &machine.name, &machine.commit)).chain(told);
             let old = old.chain(claims.iter().map(|claim| (CLAIMS, &claim.name, &claim.commit)));
             updates.extend(old.map(|(kind, name, commit)| Update {
                 name: self.server.name(kind, name),
@@ -346,10 +369,15 @@ impl Member {
     /// Changes refs on the server, and tells with it what this machine has done.
     fn push_with_beat(&self, mut updates: Vec<Update>) -> Result<Vec<Pushed>, Failure> {
         let mut heart = lock(&self.heart);
-        let beat = heart.next()?;
-        updates.push(beat.clone());
+        let (journal, beat) = (heart.journal()?, heart.next()?);
+        updates.extend([journal.clone(), beat.clone()]);
         let became = self.server.push(&updates)?;
-        if let Some(last) = became.last() {
+        if let [.., told, last] = became.as_slice() {
+            match told {
+                Pushed::Done => heart.last_journal = journal.new,
+                Pushed::Lost(now) => heart.last_journal.clone_from(now),
+                Pushed::Refused(why) => log::warn!("journal: {why}"),
+            }
             heart.pushed(beat, last);
         }
         Ok(became)

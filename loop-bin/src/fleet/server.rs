@@ -145,6 +145,11 @@ impl Server {
         self.fetch(&["machines/", "claims/"], "--prune")
     }
 
+    /// Looks at what the machines have noted, which can be long.
+    pub(crate) fn look_at_journals(&self) -> Result<(), Failure> {
+        self.fetch(&["journals/"], "--prune")
+    }
+
     /// Looks at the target, and takes the attempts at a story that other machines have kept.
     pub(crate) fn look_at_story(&self, story: &str) -> Result<(), Failure> {
         self.take(&format!("attempts/{}/", saved::folder_of(story)))
