@@ -3,7 +3,10 @@
 
 mod fleet;
 #[path = "../../loop-bin/src/fleet/rules.rs"]
-#[expect(dead_code, reason = "the loop's own rules; some of them need no simulation")]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the loop's own rules; some of them need no simulation")
+)]
 mod rules;
 mod server;
 

@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
+use std::time::Duration;
 
-use super::rules::{BEATS, pick};
+use super::rules::{BEATS, pause_of_idle, pause_to_land, pick};
 use super::server::{Request, Server, Time};
 use crate::torture::Dice;
 
@@ -13,12 +14,6 @@ const MOST_MOVES: u32 = 20;
 /// As in `run/fleet.rs`, for machines that take turns.
 const MOST_OVERTAKEN: u32 = 3;
 const TURN_PAUSE: Time = 1000;
-
-/// The same for patient ones: ten looks a second, however many machines wait.
-const TURN_PAUSE_FOR_EACH: Time = 100;
-
-/// As in `fleet/member.rs`.
-const PAUSE_FOR_EACH: Time = 100;
 
 /// As the settings have it by default.
 const LEASE: Time = 120_000;
@@ -258,7 +253,7 @@ impl Fleet {
             machine.story = *story;
             return self.ask(now, number, Request::Push, Awaits::Claim);
         }
-        let pause = (LEASE / Time::from(BEATS) / 6).max(PAUSE_FOR_EACH * count as Time);
+        let pause = pause_of_idle(Duration::from_millis(LEASE), count).as_millis() as Time;
         self.at(now + pause, number, Awaits::Pause);
     }
 
@@ -292,9 +287,7 @@ impl Fleet {
     fn pause_for_turn(&mut self, now: Time, number: usize) {
         let pause = match self.setting.landing {
             Landing::Race | Landing::Turns => TURN_PAUSE,
-            Landing::PatientTurns => {
-                TURN_PAUSE.max(TURN_PAUSE_FOR_EACH * self.machines.len() as Time)
-            }
+            Landing::PatientTurns => pause_to_land(self.machines.len()).as_millis() as Time,
         };
         self.at(now + pause, number, Awaits::TurnPause);
     }
