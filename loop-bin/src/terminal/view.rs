@@ -30,8 +30,8 @@ const DRAWN_EVERY: Duration = Duration::from_millis(120);
 /// The spinner, and what a person types: `^C`.
 const BESIDE: u16 = 5;
 
-/// Begins each line, so that the screen does not take an empty one for the padding of the one before.
-const NOTHING: &str = "\u{1b}[0m";
+/// An empty line, which the screen would take for the padding of the one before: it erases what is there.
+const NOTHING: &str = "\u{1b}[K";
 
 /// Remember the window's title, set it, and bring it back.
 const KEEP_TITLE: &str = "\u{1b}[22;2t";
@@ -345,14 +345,16 @@ fn drawing(scene: &Arc<Mutex<Scene>>, workers: usize) -> ProgressStyle {
             let lines = scene.lines(Timestamp::now(), columns().saturating_sub(BESIDE).into());
             let Some(at) = at else {
                 let totals = lines.last().cloned().unwrap_or_default();
-                let _ = write!(out, "{NOTHING}{}", style(totals).dim());
+                let totals = if totals.is_empty() { NOTHING.to_owned() } else { totals };
+                let _ = write!(out, "{}", style(totals).dim());
                 return;
             };
             let is_refused = scene.all().nth(at).is_some_and(|worker| worker.is_refused);
             // The last line is the run's.
             let line = lines.get(at).filter(|_| at + 1 < lines.len()).cloned().unwrap_or_default();
+            let line = if line.is_empty() { NOTHING.to_owned() } else { line };
             let line = if is_refused { style(line).yellow() } else { style(line) };
-            let _ = write!(out, "{NOTHING}{line}");
+            let _ = write!(out, "{line}");
         }
     };
     let rows = names.into_iter().enumerate();

@@ -37,7 +37,7 @@ fn an_environment_that_tests_the_project_is_refused() {
         .says("[workspace] setup");
     assert!(stage.copy().is_none());
     with_environment(&stage, &["doctor"]).ended(1).says("PROBLEM  `pytest -q` would use");
-    with_environment(&stage, &["--dry-run"]).ended(0).says("PROBLEM  `pytest -q` would use");
+    with_environment(&stage, &["--dry-run"]).ended(1).says("PROBLEM  `pytest -q` would use");
     with_environment(&stage, &["--in-place"]).ended(0);
 }
 
