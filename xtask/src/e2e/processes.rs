@@ -18,7 +18,7 @@ pub(super) fn end_all_of(home: &Utf8Path) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use test_support::Scratch;
+    use test_support::{Scratch, until};
 
     use super::*;
 
@@ -26,7 +26,10 @@ mod tests {
     fn only_processes_of_that_home_are_ended() {
         let (ours, other) = (Scratch::new(), Scratch::new());
         let start = |home: &Scratch| {
-            run::command("sleep").arg("1000").env("HOME", home.root()).spawn().unwrap()
+            let child = run::command("sleep").arg("1000").env("HOME", home.root()).spawn().unwrap();
+            let variable = format!("HOME={}", home.root());
+            until("the new process shows its environment", || !started_with(&variable).is_empty());
+            child
         };
         let (mut left_behind, mut stranger) = (start(&ours), start(&other));
         assert_eq!(end_all_of(ours.root()), 1);
