@@ -89,7 +89,7 @@ fn page_of_fleet(
     server.take_attempts()?;
     let mut runs = Vec::new();
     for machine in machines(&server)? {
-        let mut of_machine = history::read(machine.journal(&server)?.as_slice())?;
+        let mut of_machine = history::read(machine.journal(&server).as_slice())?;
         for run in &mut of_machine {
             let workers = run.attempts.iter_mut().map(|attempt| &mut attempt.worker);
             let workers = workers.chain(run.waits.iter_mut().map(|wait| &mut wait.worker));

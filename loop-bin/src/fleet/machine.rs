@@ -55,11 +55,9 @@ impl Machine {
     }
 
     /// Its journal since it joined, as it was when its last story began or its run ended.
-    pub(crate) fn journal(&self, server: &Server) -> Result<Vec<u8>, GitError> {
-        let all = server.mirrored(JOURNALS)?;
-        let own = all.iter().find(|(name, _, _)| *name == self.name);
-        let text = own.and_then(|(_, commit, _)| text_at(server.git(), commit, JOURNAL.as_ref()));
-        Ok(text.unwrap_or_default())
+    pub(crate) fn journal(&self, server: &Server) -> Vec<u8> {
+        let own = server.mirror_of(JOURNALS, &self.name);
+        text_at(server.git(), &own, JOURNAL.as_ref()).unwrap_or_default()
     }
 
     /// What it wrote into the progress and did not commit.

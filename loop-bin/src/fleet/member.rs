@@ -73,7 +73,10 @@ impl Member {
         let first = RunRecord { machine: Some(name.clone()), finish: None, ..record };
         let own = seen.iter().find(|machine| machine.name == name);
         let (beat, last) = own.map_or((0, None), |own| (own.beat, Some(own.commit.clone())));
-        server.look_at_journals()?;
+        let is_over = has_work && !seen.iter().any(Machine::is_at_work);
+        if is_over || own.is_some() {
+            server.look_at_journals()?;
+        }
         let journals = server.mirrored(JOURNALS)?.into_iter();
         let journals: BTreeMap<String, String> =
             journals.map(|(name, commit, _)| (name, commit)).collect();
@@ -104,7 +107,6 @@ impl Member {
             turn: 0,
             is_next: false,
         };
-        let is_over = has_work && !seen.iter().any(Machine::is_at_work);
         let over: &[Machine] = if is_over { &seen } else { &[] };
         member.enter(over, &journals)?;
         let (alive, end) = channel();

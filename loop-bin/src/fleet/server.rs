@@ -185,6 +185,11 @@ impl Server {
         format!("{MIRROR}{}/", folder_of(&self.branch))
     }
 
+    /// What was last seen of one of the fleet's own refs.
+    pub(super) fn mirror_of(&self, kind: &str, name: &str) -> String {
+        format!("{}{kind}/{name}", self.mirror())
+    }
+
     /// The target, and what the server has of these kinds.
     fn fetch(&self, kinds: &[&str], prune: &str) -> Result<(), Failure> {
         let (folder, mirror) = (folder_of(&self.branch), self.mirror());

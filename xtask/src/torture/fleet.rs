@@ -17,6 +17,7 @@ use wait_timeout::ChildExt;
 pub(crate) use self::cost::FleetCost;
 use self::server::GitServer;
 use super::dice::Dice;
+use super::stage::PATIENT;
 use super::tally::Tally;
 
 const PLAN: &str = "IMPLEMENTATION_PLAN.md";
@@ -42,14 +43,8 @@ done
 [ \"$(cat count.txt)\" -eq \"$(ls counted 2>/dev/null | wc -l)\" ]
 ";
 
+/// Besides [`PATIENT`]: all machines together may begin as often as it takes.
 const CONFIG: &str = "\
-[verify]
-commands = [\"sh check.sh\"]
-[limits]
-attempts_per_story = 50
-stalled_after = 50
-[agent]
-grace = 1
 [loop]
 max_iterations = 0
 ";
@@ -81,7 +76,7 @@ impl Fleet {
         user.introduce_user();
         user.write(PLAN, plan_with(stories, " "));
         user.write(".ralph/.gitignore", "*\n!/.gitignore\n!/config.toml\n");
-        user.write(".ralph/config.toml", CONFIG);
+        user.write(".ralph/config.toml", format!("{PATIENT}{CONFIG}"));
         user.write("check.sh", CHECK);
         user.write("count.txt", "0\n");
         user.commit_all("plan");

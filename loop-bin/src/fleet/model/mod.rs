@@ -10,7 +10,7 @@
 //! its story was open; what a machine takes for landed is on the target. And from every state in which a
 //! machine is alive the plan comes to its end, though nobody starts a machine again. A story that is given
 //! up, and how machines end with one, is not in it: a machine that waits holds no claim, so that no two wait
-//! for each other, and `tests/it/fleet.rs` shows that.
+//! for each other, and `tests/it/fleet_for_people.rs` shows that.
 //!
 //! | file | what it knows |
 //! | --- | --- |
