@@ -58,6 +58,8 @@ struct Report {
     iteration: u64,
     /// Whether `ralph-loop stop` asked it to end after that.
     stopping: bool,
+    /// Whether it was asked to end now, by Ctrl-C or `ralph-loop stop --now`.
+    interrupted: bool,
     /// What goes on now, as the loop shows it.
     now: Option<Scene>,
     /// What the run waits for now, if it does.
@@ -169,6 +171,7 @@ impl Report {
         let run_dir = run_dir(&repo)?;
         let holder = Lock::holder(&run_dir.lock());
         self.running = holder.as_ref().and_then(|held| held.by.as_ref()).map(|by| by.pid);
+        self.now = self.running.and_then(|_| Scene::load(&run_dir));
         if let Some(record) = RunRecord::load(&run_dir)? {
             let counters = record.whole(&run_dir)?;
             self.iteration = counters.iteration;
@@ -189,7 +192,8 @@ impl Report {
             }
             let stop = fs_err::read_to_string(run_dir.stop_request()).unwrap_or_default();
             self.stopping = holder.is_some() && stop == record.run;
-            if holder.is_some() {
+            // Between its start and its first record, a run shows that of the last one.
+            if self.running == Some(record.pid) {
                 self.look_at_work(&run_dir, record)?;
             }
         }
@@ -208,6 +212,7 @@ impl Report {
             all.push((Some(name.as_str().to_owned()), run_dir.of_worker(&name), record));
         }
         for (worker, folder, record) in all {
+            self.interrupted |= record.interrupted;
             self.pause = self.pause.take().or(record.pause);
             let Some(story) = record.story else { continue };
             let attempt = Attempt::load(&folder)?.filter(|attempt| attempt.story == story);
@@ -218,7 +223,6 @@ impl Report {
         if !stories.is_empty() {
             self.story = Some(stories.join(", "));
         }
-        self.now = Scene::load(run_dir);
         Ok(())
     }
 

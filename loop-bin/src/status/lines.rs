@@ -14,6 +14,7 @@ impl Report {
     /// In one line: how it stands, and whether a person is needed.
     pub(super) fn verdict(&self) -> String {
         let state = match (self.running, &self.pause, &self.last_finish) {
+            (Some(_), ..) if self.interrupted => "stopping",
             (Some(_), Some(_), _) => "waiting",
             (Some(_), None, _) => "running",
             (None, _, Some(finish)) if finish == "complete" => "complete",
@@ -60,7 +61,9 @@ impl Report {
         if let Some(now) = &self.now {
             lines.extend(told_now(now, Timestamp::now()));
         }
-        if self.stopping {
+        if self.interrupted {
+            lines.push("Stopping  now; the next run continues the attempt".to_owned());
+        } else if self.stopping {
             lines.push("Stopping  before the next story".to_owned());
         }
         if let Some(Pause { why, until, .. }) = &self.pause {

@@ -222,6 +222,7 @@ fn interrupted_and_waiting(stage: &Stage) -> Child {
 fn a_second_interrupt_kills_at_once_and_the_first_one_is_answered_at_once() {
     let stage = Stage::new("ignores-term", ONE);
     let child = interrupted_and_waiting(&stage);
+    stage.run(&["status"]).says("stopping: ").says("Stopping  now");
     signal("INT", child.id());
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));

@@ -95,6 +95,19 @@ fn stories_that_touch_one_file_all_land_and_a_conflict_costs_no_attempt() {
     assert_eq!((text.lines().count(), lines.len()), (8, 8), "{text}");
 }
 
+/// Two stories may fit line by line and still be wrong together.
+#[test]
+fn work_that_is_red_only_with_that_of_others_costs_no_attempt() {
+    let stage = Stage::new("works", &plan(8));
+    let count = "mkdir -p counted; touch counted/$story; ls counted | wc -l >count.txt";
+    let check = "[ \"$(cat count.txt)\" -eq \"$(ls counted | wc -l)\" ]";
+    let (agent, four) = (agent(count), ["--workers", "4", "--attempts", "1"]);
+    let ran = stage.run(&[&four[..], &["--agent", &agent, "--verify", check]].concat());
+    ran.ended(0).says("with what landed in the meantime (US-00");
+    complete(&stage, 8);
+    assert_eq!(stage.read("count.txt").trim(), "8");
+}
+
 #[test]
 fn limits_and_attempts_hold_for_the_run_as_a_whole() {
     let stage = Stage::new("works", &plan(9));

@@ -243,17 +243,16 @@ impl Counters {
                 *self.handovers.entry(story.to_owned()).or_default() += 1;
                 kept(Outcome::Handoff, &why, Then::GoOn)
             }
-            WorkEnd::Conflict(why) => Next::Discard(self.conflict(why, story, limits), Then::GoOn),
+            WorkEnd::Conflict(why) => {
+                Next::Discard(self.met_others(why, story, limits), Then::GoOn)
+            }
+            WorkEnd::RedWithOthers(why) => {
+                let kept = self.met_others(why, story, limits);
+                self.again(kept, story, session, limits)
+            }
             WorkEnd::Failed(outcome, why) => {
-                let kept = self.fail(outcome, why.clone(), story, limits);
-                let is_last = self.attempts_at(story) >= limits.attempts_per_story.max(1);
-                // An agent that waits may fix it in the same session.
-                match session {
-                    SessionEnd::Waits if !is_last && outcome != Outcome::Partial => {
-                        Next::SendBack(why)
-                    }
-                    _ => Next::Discard(kept, Then::GoOn),
-                }
+                let kept = self.fail(outcome, why, story, limits);
+                self.again(kept, story, session, limits)
             }
             WorkEnd::Overtaken => kept(Outcome::Interrupted, OVERTAKEN, Then::GoOn),
             WorkEnd::Blocked(why) => {
@@ -291,8 +290,19 @@ impl Counters {
         Next::Discard(Discarding::new(Outcome::Interrupted, why), then)
     }
 
-    /// Work that does not fit what others landed meanwhile: no attempt is lost by it, the first time.
-    fn conflict(&mut self, why: String, story: &str, limits: &Limits) -> Discarding {
+    /// An agent that waits may fix in the same session what failed; else its story is begun again.
+    fn again(&self, kept: Discarding, story: &str, session: SessionEnd, limits: &Limits) -> Next {
+        let is_last = self.attempts_at(story) >= limits.attempts_per_story.max(1);
+        match session {
+            SessionEnd::Waits if !is_last && kept.outcome != Outcome::Partial => {
+                Next::SendBack(kept.why)
+            }
+            _ => Next::Discard(kept, Then::GoOn),
+        }
+    }
+
+    /// Work that fails with what others landed meanwhile: no attempt is lost by it, the first time.
+    fn met_others(&mut self, why: String, story: &str, limits: &Limits) -> Discarding {
         if self.has_met_others(story) {
             return self.fail(Outcome::Failed, why, story, limits);
         }

@@ -77,6 +77,25 @@ fn an_agent_that_waits_is_sent_back_within_the_storys_attempts() {
 }
 
 #[test]
+fn meeting_others_is_free_once() {
+    let red = || WorkEnd::RedWithOthers("red with US-002".into());
+    let conflict = || WorkEnd::Conflict("conflict with US-003".into());
+    let once = limits(|limits| limits.attempts_per_story = 1);
+    let lost = "gave up after 1 failed attempt; last failure: conflict with US-003";
+    let path = vec![
+        (red(), kept(Outcome::Failed, "red with US-002", Then::GoOn)),
+        (conflict(), given_up(Outcome::Failed, "conflict with US-003", lost)),
+    ];
+    check(&once, SessionEnd::Ended, path);
+    // An agent that waits sees both in its tree; a conflict cannot be shown there.
+    let path = vec![
+        (red(), Next::SendBack("red with US-002".into())),
+        (conflict(), given_up(Outcome::Failed, "conflict with US-003", lost)),
+    ];
+    check(&once, SessionEnd::Waits, path);
+}
+
+#[test]
 fn a_failed_attempt_is_kept_under_its_own_name() {
     for outcome in [Outcome::Failed, Outcome::Timeout, Outcome::Partial, Outcome::NoChanges] {
         let end = WorkEnd::Failed(outcome, "why".into());

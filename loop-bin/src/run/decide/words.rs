@@ -95,6 +95,8 @@ pub(crate) enum WorkEnd {
     Failed(Outcome, String),
     /// It does not fit what others landed meanwhile.
     Conflict(String),
+    /// It fits, and its checks fail with what others landed meanwhile.
+    RedWithOthers(String),
     /// Another machine has done the story meanwhile.
     Overtaken,
     /// A person is needed, or the story's own budget is used up.

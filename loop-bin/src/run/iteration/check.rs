@@ -98,7 +98,7 @@ impl Run {
             // They run what the agent wrote, so the repository is not to be believed any more.
             self.workspace.distrust();
             if !last.passed() {
-                return Err(self.not_passed(last).into());
+                return Err(self.not_passed(attempt, last).into());
             }
             self.workspace.renew(start_of(attempt))?;
             let changed = self.workspace.changed_since_staged(&self.books.ours())?;
@@ -200,7 +200,7 @@ impl Run {
 
     /// What follows from a check that did not pass. One that needs a program which no attempt can
     /// bring ends the run.
-    pub(super) fn not_passed(&self, check: &Check) -> WorkEnd {
+    fn not_passed(&self, attempt: &Attempt, check: &Check) -> WorkEnd {
         if let (CheckEnd::Stopped, Some(signal)) = (check.end, self.context.interrupts.signal()) {
             return WorkEnd::LandingStopped(signal);
         }
@@ -213,7 +213,13 @@ impl Run {
             None => {
                 let tests = check.verdict_of(&self.context.config);
                 let what = format!("`{name}` {verdict}");
-                WorkEnd::failed(with_cause(&what, tests.as_ref(), &check.excerpt()))
+                let why = with_cause(&what, tests.as_ref(), &check.excerpt());
+                match self.landed_meanwhile(attempt) {
+                    Some(theirs) => WorkEnd::RedWithOthers(format!(
+                        "with what landed in the meantime{theirs}, {why}"
+                    )),
+                    None => WorkEnd::failed(why),
+                }
             }
         }
     }
@@ -270,7 +276,7 @@ impl Run {
         self.workspace.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
         let checks = self.run_checks(attempt)?;
         if let Some(check) = checks.last().filter(|check| !check.passed()) {
-            return Err(self.not_passed(check).into());
+            return Err(self.not_passed(attempt, check).into());
         }
         Ok((made, Passed { checks, ..passed }))
     }

@@ -7,6 +7,7 @@
 use camino::Utf8PathBuf;
 use jiff::Timestamp;
 use ralph_base::fault;
+use ralph_base::listing::first_few;
 use ralph_base::state;
 use ralph_core::plan::State;
 use ralph_project::attempt::clear_failure;
@@ -231,7 +232,7 @@ impl Run {
     ) -> Result<Staged, NotLanded> {
         self.prepare_workspace(start)?;
         if let Some(said) = self.workspace.overlay(commit, start)? {
-            let theirs = self.landed_since(commit, start);
+            let theirs = self.landed_since(commit, start.tip).unwrap_or_default();
             let why =
                 format!("the work conflicts with what landed in the meantime{theirs}: {said}");
             return Err(WorkEnd::Conflict(why).into());
@@ -239,15 +240,23 @@ impl Run {
         Ok(self.workspace.stage(start, &self.books.ours())?)
     }
 
-    /// The stories that landed since a commit was begun, in words.
-    fn landed_since(&self, commit: &str, start: Start<'_>) -> String {
-        let Some(tip) = start.tip else { return String::new() };
-        let range = format!("{commit}^1..{tip}");
-        let stories = "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=%x2C)";
-        let listed = self.workspace.source.git().line(&["log", "--reverse", stories, &range]);
-        let listed = listed.unwrap_or_default();
-        let stories: Vec<&str> = listed.lines().filter(|line| !line.trim().is_empty()).collect();
-        if stories.is_empty() { String::new() } else { format!(" ({})", stories.join(", ")) }
+    /// The stories over which the work of an attempt was laid since it was saved, in words; none if it
+    /// is still where it was begun.
+    pub(super) fn landed_meanwhile(&self, attempt: &Attempt) -> Option<String> {
+        let name = saved::name_of(&attempt.story, attempt.number);
+        let saved = landing::resolve(&self.workspace.source.git(), &name).ok()??;
+        self.landed_since(&saved, attempt.base.as_deref())
+    }
+
+    /// The stories that landed since a commit was begun, in words; none if nothing did.
+    fn landed_since(&self, commit: &str, tip: Option<&str>) -> Option<String> {
+        let range = format!("{commit}^1..{}", tip?);
+        let format = "--format=%h %(trailers:key=Ralph-Story,valueonly=true,separator=%x2C)";
+        let listed = self.workspace.source.git().line(&["log", "--reverse", format, &range]);
+        let listed = listed.ok().filter(|listed| !listed.is_empty())?;
+        let stories = listed.lines().filter_map(|line| line.split_once(' '));
+        let stories = first_few(stories.map(|(_, story)| story).filter(|it| !it.is_empty()), 5);
+        Some(if stories.is_empty() { stories } else { format!(" ({stories})") })
     }
 
     fn tell_advance(&mut self, story: &str, advance: &Advance) {

@@ -93,7 +93,7 @@ impl Run {
              yourself, then stop again.",
             attempt.story,
             attempt.title.trim(),
-            self.record.counters.attempts_at(&attempt.story),
+            self.record.counters.attempts_at(&attempt.story).max(1),
         );
         let allowance = self.allowance();
         let watched = self.go_on(live, text + &self.told_by_user(), allowance)?;

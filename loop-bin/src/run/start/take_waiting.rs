@@ -32,7 +32,10 @@ impl Run {
                     None
                 }
                 Err(NotLanded::Work(
-                    WorkEnd::Failed(_, why) | WorkEnd::Conflict(why) | WorkEnd::Impossible(why),
+                    WorkEnd::Failed(_, why)
+                    | WorkEnd::Conflict(why)
+                    | WorkEnd::RedWithOthers(why)
+                    | WorkEnd::Impossible(why),
                 )) => Some(why),
                 Err(NotLanded::Work(_)) => return Ok(()),
                 Err(NotLanded::Failure(failure)) => Some(failure.to_string()),
