@@ -13,6 +13,7 @@ use super::machine::{JOURNAL, JOURNALS, MACHINES, Machine, PENDING, VERSION, lin
 use super::rules::BEATS;
 use super::server::{Pushed, Server, Update};
 use crate::agent::hold_children;
+use crate::landing::resolve;
 use crate::run::RunRecord;
 
 /// What a heart beats for.
@@ -53,15 +54,19 @@ impl Heart {
     fn record(&self) -> RunRecord {
         let on_disk = RunRecord::load(&self.run_dir).ok().flatten();
         let record = on_disk.filter(|record| record.run == self.first.run);
-        record.unwrap_or_else(|| self.first.clone())
+        let record = record.unwrap_or_else(|| self.first.clone());
+        RunRecord { counters: record.counters.for_others(), ..record }
     }
 
     /// The journal since this machine joined, as a change on the server.
     pub(super) fn journal(&self) -> Result<Update, GitError> {
         let lines = lines_since(&self.journal, &self.record().started_at);
-        let new = Some(self.server.commit(&self.name, &[(JOURNAL, lines)])?);
-        let name = self.server.name(JOURNALS, &self.name);
-        Ok(Update { name, old: self.last_journal.clone(), new })
+        let (old, files) = (self.last_journal.clone(), [(JOURNAL, lines)]);
+        // What the server has may be that of a machine with our name, and not be here.
+        let is_here = |commit: &&str| matches!(resolve(self.server.git(), commit), Ok(Some(_)));
+        let last = old.as_deref().filter(is_here);
+        let new = Some(self.server.commit_after(last, &self.name, &files)?);
+        Ok(Update { name: self.server.name(JOURNALS, &self.name), old, new })
     }
 
     /// What became of a beat. Where another machine took us for gone, the next one goes over that.

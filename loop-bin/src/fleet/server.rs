@@ -253,6 +253,16 @@ impl Server {
 
     /// A commit that says something and holds these files.
     pub(crate) fn commit(&self, text: &str, files: &[(&str, Vec<u8>)]) -> Result<String, GitError> {
+        self.commit_after(None, text, files)
+    }
+
+    /// The same after another one: then only what differs from that is pushed.
+    pub(crate) fn commit_after(
+        &self,
+        last: Option<&str>,
+        text: &str,
+        files: &[(&str, Vec<u8>)],
+    ) -> Result<String, GitError> {
         let mut listed = String::new();
         for (name, content) in files {
             let blob = self.git.feed(&["hash-object", "-w", "--stdin"], content)?;
@@ -260,7 +270,7 @@ impl Server {
             listed.push_str(&format!("100644 blob {blob}\t{name}\n"));
         }
         let tree = self.git.feed(&["mktree"], listed.as_bytes())?;
-        commit_tree(&self.git, String::from_utf8_lossy(&tree).trim(), &[], text)
+        commit_tree(&self.git, String::from_utf8_lossy(&tree).trim(), last.as_slice(), text)
     }
 
     /// Changes refs on the server, each by itself. What became of a push that did not get through is not
