@@ -24,6 +24,7 @@ use crate::git_output::{base_of, listed, paths};
 use crate::landing::{self, LoopFile, Made, Refusal, Story};
 use crate::run::Run;
 use crate::run::decide::{NotLanded, WorkEnd};
+use crate::saved;
 use crate::workspace::Staged;
 
 /// How often checks that change files are run again on what they left.
@@ -98,7 +99,8 @@ impl Run {
             // They run what the agent wrote, so the repository is not to be believed any more.
             self.workspace.distrust();
             if !last.passed() {
-                return Err(self.not_passed(attempt, last).into());
+                let end = self.not_passed(last);
+                return Err(self.red_alone_or_with_others(attempt, end)?.into());
             }
             self.workspace.renew(start_of(attempt))?;
             let changed = self.workspace.changed_since_staged(&self.books.ours())?;
@@ -200,7 +202,7 @@ impl Run {
 
     /// What follows from a check that did not pass. One that needs a program which no attempt can
     /// bring ends the run.
-    fn not_passed(&self, attempt: &Attempt, check: &Check) -> WorkEnd {
+    fn not_passed(&self, check: &Check) -> WorkEnd {
         if let (CheckEnd::Stopped, Some(signal)) = (check.end, self.context.interrupts.signal()) {
             return WorkEnd::LandingStopped(signal);
         }
@@ -213,15 +215,61 @@ impl Run {
             None => {
                 let tests = check.verdict_of(&self.context.config);
                 let what = format!("`{name}` {verdict}");
-                let why = with_cause(&what, tests.as_ref(), &check.excerpt());
-                match self.landed_meanwhile(attempt) {
-                    Some(theirs) => WorkEnd::RedWithOthers(format!(
-                        "with what landed in the meantime{theirs}, {why}"
-                    )),
-                    None => WorkEnd::failed(why),
-                }
+                WorkEnd::failed(with_cause(&what, tests.as_ref(), &check.excerpt()))
             }
         }
+    }
+
+    /// Work that fails where it was laid over that of others is checked without that as well: then it
+    /// is known whose fault it is.
+    fn red_alone_or_with_others(
+        &mut self,
+        attempt: &Attempt,
+        end: WorkEnd,
+    ) -> Result<WorkEnd, NotLanded> {
+        let WorkEnd::Failed(_, why) = &end else { return Ok(end) };
+        let Some((saved, theirs)) = self.landed_meanwhile(attempt)? else { return Ok(end) };
+        let story = &attempt.story;
+        self.context.view.line(format!("{story}: red; checking without what landed meanwhile"));
+        let own = self.workspace.source.git().line(&["rev-parse", &format!("{saved}^1")])?;
+        let alone = Attempt { base: Some(own), ..attempt.clone() };
+        self.lay_over(&saved, start_of(&alone))?;
+        let checks = self.run_checks(&alone)?;
+        self.workspace.distrust();
+        // An agent that waits is to see both together.
+        self.lay_over(&saved, start_of(attempt))?;
+        Ok(
+            match checks.last().filter(|check| !check.passed()).map(|check| self.not_passed(check))
+            {
+                Some(stopped @ WorkEnd::LandingStopped(_)) => stopped,
+                Some(_) => end,
+                None => WorkEnd::RedWithOthers(format!(
+                    "the work passes on its own but fails with what landed in the meantime{theirs}: {why}"
+                )),
+            },
+        )
+    }
+
+    /// The saved work of an attempt and the stories that it was laid over since, in words; none if it is
+    /// still where it was begun.
+    fn landed_meanwhile(&self, attempt: &Attempt) -> Result<Option<(String, String)>, Failure> {
+        let name = saved::name_of(&attempt.story, attempt.number);
+        let saved = landing::resolve(&self.workspace.source.git(), &name)?;
+        Ok(saved.and_then(|saved| {
+            let theirs = self.landed_since(&saved, attempt.base.as_deref())?;
+            Some((saved, theirs))
+        }))
+    }
+
+    /// The stories that landed since a commit was begun, in words; none if nothing did.
+    pub(super) fn landed_since(&self, commit: &str, tip: Option<&str>) -> Option<String> {
+        let range = format!("{commit}^1..{}", tip?);
+        let format = "--format=%h %(trailers:key=Ralph-Story,valueonly=true,separator=%x2C)";
+        let listed = self.workspace.source.git().line(&["log", "--reverse", format, &range]);
+        let listed = listed.ok().filter(|listed| !listed.is_empty())?;
+        let stories = listed.lines().filter_map(|line| line.split_once(' '));
+        let stories = first_few(stories.map(|(_, story)| story).filter(|it| !it.is_empty()), 5);
+        Some(if stories.is_empty() { stories } else { format!(" ({stories})") })
     }
 
     /// Makes the commit. Git hooks that put files in order and refuse get one of what they left, once
@@ -276,7 +324,7 @@ impl Run {
         self.workspace.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
         let checks = self.run_checks(attempt)?;
         if let Some(check) = checks.last().filter(|check| !check.passed()) {
-            return Err(self.not_passed(attempt, check).into());
+            return Err(self.not_passed(check).into());
         }
         Ok((made, Passed { checks, ..passed }))
     }

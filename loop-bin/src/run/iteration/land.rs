@@ -7,7 +7,6 @@
 use camino::Utf8PathBuf;
 use jiff::Timestamp;
 use ralph_base::fault;
-use ralph_base::listing::first_few;
 use ralph_base::state;
 use ralph_core::plan::State;
 use ralph_project::attempt::clear_failure;
@@ -238,25 +237,6 @@ impl Run {
             return Err(WorkEnd::Conflict(why).into());
         }
         Ok(self.workspace.stage(start, &self.books.ours())?)
-    }
-
-    /// The stories over which the work of an attempt was laid since it was saved, in words; none if it
-    /// is still where it was begun.
-    pub(super) fn landed_meanwhile(&self, attempt: &Attempt) -> Option<String> {
-        let name = saved::name_of(&attempt.story, attempt.number);
-        let saved = landing::resolve(&self.workspace.source.git(), &name).ok()??;
-        self.landed_since(&saved, attempt.base.as_deref())
-    }
-
-    /// The stories that landed since a commit was begun, in words; none if nothing did.
-    fn landed_since(&self, commit: &str, tip: Option<&str>) -> Option<String> {
-        let range = format!("{commit}^1..{}", tip?);
-        let format = "--format=%h %(trailers:key=Ralph-Story,valueonly=true,separator=%x2C)";
-        let listed = self.workspace.source.git().line(&["log", "--reverse", format, &range]);
-        let listed = listed.ok().filter(|listed| !listed.is_empty())?;
-        let stories = listed.lines().filter_map(|line| line.split_once(' '));
-        let stories = first_few(stories.map(|(_, story)| story).filter(|it| !it.is_empty()), 5);
-        Some(if stories.is_empty() { stories } else { format!(" ({stories})") })
     }
 
     fn tell_advance(&mut self, story: &str, advance: &Advance) {
