@@ -1,9 +1,9 @@
 //! Where the agent works: a copy of the project in the cache folder or, in place, the project itself.
 //!
-//! One rule carries it: **the repository of the copy is made anew after every agent.** Whatever an
-//! agent did to its clone (rewrote history, removed `.git`, left a rebase under way, changed
-//! settings) ends there; only the files in the work tree count, and they are read with a git folder
-//! and an index that no agent has touched.
+//! One rule carries it: **the repository of the copy is made anew after every agent,** and after checks
+//! that touched it. Whatever an agent did to its clone (rewrote history, removed `.git`, left a rebase
+//! under way, changed settings) ends there; only the files in the work tree count, and they are read
+//! with a git folder and an index that no agent has touched.
 //!
 //! | file | what it knows |
 //! | --- | --- |
@@ -44,6 +44,7 @@ use crate::exit::Failure;
 use git_settings::GitSettings;
 pub(crate) use import::Imported;
 pub(crate) use remove::remove_all;
+use repository::Stamps;
 pub(crate) use stage::Staged;
 
 /// The name of the worker where there is only one.
@@ -292,6 +293,18 @@ impl Workspace {
     /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.
     pub(crate) fn distrust(&mut self) {
         self.is_fresh = false;
+        self.is_clean = false;
+    }
+
+    /// What the repository of a copy looks like, before checks are at work there.
+    pub(crate) fn stamps(&self) -> Option<Stamps> {
+        if self.is_in_place { None } else { repository::stamps(&self.top) }
+    }
+
+    /// Checks were at work, which may have changed files; if they changed the repository as well, that
+    /// is not to be believed any more.
+    pub(crate) fn doubt(&mut self, before: Option<Stamps>) {
+        self.is_fresh &= before.is_some() && before == self.stamps();
         self.is_clean = false;
     }
 

@@ -1,8 +1,10 @@
 //! A repository made anew around the files of the copy, by git's own local clone.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
 use ralph_core::git::Git;
 
@@ -14,6 +16,30 @@ use crate::exit::Failure;
 
 /// What only an older repository of the copy has: the repositories of its submodules.
 const MODULES: &str = "modules";
+
+/// Every file of a repository but its index, with what tells that it was written or replaced since.
+pub(super) type Stamps = BTreeMap<Utf8PathBuf, (u64, i64, i64)>;
+
+/// What the repository of the copy looks like, if it can be read. Looking at the status writes the
+/// index, and the loop has its own.
+pub(super) fn stamps(top: &Utf8Path) -> Option<Stamps> {
+    let (folder, mut found) = (top.join(".git"), Stamps::new());
+    let mut folders = vec![folder.clone()];
+    while let Some(next) = folders.pop() {
+        for entry in next.read_dir_utf8().ok()? {
+            let path = entry.ok()?.into_path();
+            let metadata = path.symlink_metadata().ok()?;
+            if metadata.is_dir() {
+                folders.push(path);
+            } else {
+                let stamp = (metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
+                found.insert(path, stamp);
+            }
+        }
+    }
+    found.remove(&folder.join("index"));
+    Some(found)
+}
 
 /// Makes the repository of the copy anew. Its objects are the project's, so this takes no time and
 /// no room; refs, index, stash, settings and hooks are its own.
@@ -129,4 +155,28 @@ pub(super) fn update_submodules(source: &Source, top: &Utf8Path) -> Result<(), F
         Git::at(top.join(path).as_std_path()).run(&["clean", "-ffdq"])?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::stamps;
+
+    #[test]
+    fn a_look_at_a_repository_leaves_no_trace_and_everything_else_does() {
+        let repo = TestRepo::new();
+        let before = stamps(repo.root());
+        assert!(before.is_some());
+        repo.write("a.txt", "b\n");
+        repo.git(["status"]);
+        repo.git(["diff"]);
+        assert_eq!(stamps(repo.root()), before);
+        for change in ["config user.name Other", "add a.txt", "branch new", "commit -qm x"] {
+            let before = stamps(repo.root());
+            repo.git(change.split(' '));
+            assert_ne!(stamps(repo.root()), before, "{change}");
+        }
+        assert_eq!(stamps(&repo.root().join("src")), None);
+    }
 }

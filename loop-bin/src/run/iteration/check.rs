@@ -96,8 +96,6 @@ impl Run {
         for round in 1..=MOST_ROUNDS {
             let checks = self.run_checks(attempt)?;
             let Some(last) = checks.last() else { return Ok((checks, staged)) };
-            // They run what the agent wrote, so the repository is not to be believed any more.
-            self.workspace.distrust();
             if !last.passed() {
                 let end = self.not_passed(last);
                 return Err(self.red_alone_or_with_others(attempt, end)?.into());
@@ -133,7 +131,7 @@ impl Run {
         Err(WorkEnd::failed("the checks kept changing files").into())
     }
 
-    pub(super) fn run_checks(&self, attempt: &Attempt) -> Result<Vec<Check>, Failure> {
+    pub(super) fn run_checks(&mut self, attempt: &Attempt) -> Result<Vec<Check>, Failure> {
         let verify = &self.context.config.verify;
         if verify.commands.is_empty() {
             return Ok(Vec::new());
@@ -147,7 +145,9 @@ impl Run {
         let (run, left) = (self.context.run.as_str(), self.time_for_checks());
         let context = CheckContext { dir: self.workspace.root(), run, left, rules };
         let stop = || self.context.is_interrupted();
+        let before = self.workspace.stamps();
         let checks = run_checks(context, &verify.commands, verify.timeout.limit(), &stop)?;
+        self.workspace.doubt(before);
         self.context.note_checks(Some(story), &checks);
         Ok(checks)
     }
@@ -235,7 +235,6 @@ impl Run {
         let alone = Attempt { base: Some(own), ..attempt.clone() };
         self.lay_over(&saved, start_of(&alone))?;
         let checks = self.run_checks(&alone)?;
-        self.workspace.distrust();
         // An agent that waits is to see both together.
         self.lay_over(&saved, start_of(attempt))?;
         Ok(

@@ -81,13 +81,12 @@ impl Trial<'_> {
         self.view.doing("running the checks before the first story");
         let rules = Some(CheckRules { config: self.config, failed_before: &BTreeMap::new() });
         let context = CheckContext { dir: self.workspace.root(), run: self.run, left: None, rules };
-        let mut checks = Vec::new();
+        let (mut checks, before) = (Vec::new(), self.workspace.stamps());
         for command in &verify.commands {
             let one = std::slice::from_ref(command);
             checks.extend(run_checks(context, one, verify.timeout.limit(), self.stop)?);
         }
-        // They run what the project holds, which may change its files.
-        self.workspace.distrust();
+        self.workspace.doubt(before);
         Ok(checks)
     }
 }
