@@ -74,18 +74,19 @@ impl Runner {
         self.origin.git([&["-C", checkout.as_str()], args].concat())
     }
 
-    /// A release with this program in it; returns its address.
+    /// A release that starts this program; returns its address.
     fn release(&self) -> String {
         let version = env!("CARGO_PKG_VERSION");
         let system = if OS == "macos" { "apple-darwin" } else { "unknown-linux-musl" };
         let name = format!("ralph-loop-{version}-{ARCH}-{system}");
         let folder = self.temporary.dir("release");
-        self.temporary.dir(&format!("release/{name}/bin"));
+        let start = format!("#!/bin/sh\nexec '{LOOP}' \"$@\"\n");
+        self.temporary.script(&format!("release/{name}/bin/ralph-loop"), &start);
         let install = fixtures().join("../xtask/packaging/install.sh");
         let install = fs_err::read_to_string(install).unwrap();
         self.temporary.file("release/install.sh", install.replace("@VERSION@", version));
         let pack = format!(
-            "ln -s '{LOOP}' {name}/bin/ralph-loop && tar -ch {name} | gzip -1 >{name}.tar.gz && \
+            "tar -c {name} | gzip >{name}.tar.gz && \
              {{ sha256sum {name}.tar.gz || shasum -a 256 {name}.tar.gz; }} >SHA256SUMS"
         );
         let mut shell = program("sh", &folder);
