@@ -108,7 +108,11 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         if matches.get_flag(NO_INHIBIT) {
             flags.push(Flag::new("loop.inhibit", "false".to_owned()));
         }
-        return run::run(env, &flags);
+        let preflight = run::start::preflight(env, &flags)?;
+        if preflight.config.run.dry_run {
+            return doctor::dry_run(&preflight);
+        }
+        return run::run(env, preflight);
     };
     match Request::from_arg_matches(matches).map_err(Failure::usage)? {
         Request::Init => init::run(env),

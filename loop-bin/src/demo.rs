@@ -31,7 +31,8 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
         Flag::new("verify.commands", "sh tests.sh"),
         Flag::new("loop.max_iterations", "8"),
     ];
-    let outcome = run::run(&demo_env(env, &folder, &root), &flags)?;
+    let env = demo_env(env, &folder, &root);
+    let outcome = run::run(&env, run::start::preflight(&env, &flags)?)?;
     show_results(&root)?;
     Ok(outcome)
 }

@@ -28,6 +28,7 @@ mod piece;
 mod read;
 mod script;
 mod shells;
+mod simple;
 mod sources;
 mod state;
 mod tasks;

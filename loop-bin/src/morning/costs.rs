@@ -5,8 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::page::time;
-use super::text::line;
+use super::text::{line, time};
 use crate::history::{PastAttempt, PastRun};
 use crate::terminal::{counted, dollars};
 

@@ -1,18 +1,16 @@
 //! What the page says about a run. Pure: what was gathered goes in, texts come out.
 
-use std::time::Duration;
-
 use ralph_core::plan::State;
 use serde::Serialize;
 
 use super::costs::{Cost, CostSum, by_story, costs, forecast, is_failed, money, price};
 use super::gather::{Gathered, Kept, Landed};
 use super::proposals::{self, Proposal};
-use super::text::{block, epoch, line};
+use super::text::{block, epoch, line, time};
 use super::time_line::{self, TimeLine};
 use crate::history::{Followed, Kind, PastAttempt, PastRun, Stops, tests_passed};
 use crate::landing::UNCHECKED;
-use crate::terminal::{counted, in_words, local_time, thousands};
+use crate::terminal::{counted, local_time, thousands};
 
 /// The page.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -376,8 +374,4 @@ fn undo(gathered: &Gathered) -> Vec<String> {
     let last = gathered.records.as_deref().or(commits.next_back()).unwrap_or(first);
     let range = format!("{}^..{}", short(first), short(last));
     vec![format!("git revert --no-edit $(git rev-list --grep='^Ralph-' {range})")]
-}
-
-pub(super) fn time(seconds: f64) -> String {
-    in_words(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }

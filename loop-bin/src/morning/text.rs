@@ -1,9 +1,13 @@
 //! Texts of agents, plans and tests, as a page may hold them: no colour codes, nothing that turns the
 //! direction of what follows, and not without end.
 
+use std::time::Duration;
+
 use console::strip_ansi_codes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+
+use crate::terminal::in_words;
 
 /// More of one text nobody reads on a page.
 const LONGEST: usize = 4_000;
@@ -50,6 +54,11 @@ pub(super) fn epoch(at: &str) -> Option<f64> {
 pub(super) fn hour(at: f64) -> String {
     let time = Timestamp::from_second(at as i64).map(|time| time.to_zoned(TimeZone::system()));
     time.map(|time| time.strftime("%H:%M").to_string()).unwrap_or_default()
+}
+
+/// A time that something took.
+pub(super) fn time(seconds: f64) -> String {
+    in_words(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
 #[cfg(test)]

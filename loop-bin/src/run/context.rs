@@ -8,7 +8,7 @@ use ralph_project::checks::Check;
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
-use super::workers::Part;
+use super::workers::part::Part;
 use crate::agent::ClientOptions;
 use crate::history::Forecast;
 use crate::signals::Interrupts;

@@ -36,30 +36,26 @@ use ralph_base::env::Env;
 use ralph_base::fault;
 use ralph_base::state::Lock;
 use ralph_core::plan::AgentsPlan;
-use ralph_project::config::{Flag, Mode};
+use ralph_project::config::Mode;
 use ralph_project::under_way::Attempt;
 
 use crate::agent::ResumedSession;
-use crate::doctor;
 use crate::exit::Failure;
 use crate::fleet::Member;
 use crate::landing::Target;
 use crate::workspace::in_place::ProtectedFiles;
-use crate::workspace::{Imported, Workspace};
+use crate::workspace::{Imported, Start, Workspace};
 use books::Books;
 use context::Context;
 use decide::{Finish, Next, Outcome, Then, Wish, WorkEnd};
-use iteration::{Choice, LiveAgent, Report, start_of};
+use iteration::{Choice, LiveAgent, Report};
 pub(crate) use record::RunRecord;
 use scripts::NEXT_ITERATION;
+use start::Preflight;
 use workers::Others;
 
-/// Runs the loop, with the settings that were given on the command line.
-pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
-    let preflight = start::preflight(env, flags)?;
-    if preflight.config.run.dry_run {
-        return doctor::dry_run(&preflight);
-    }
+/// Runs the loop in a project that was looked at.
+pub(crate) fn run(env: &Env, preflight: Preflight) -> Result<ExitCode, Failure> {
     let mut run = start::start(env, preflight)?;
     fault::point("loop.taken-over");
     // The run's name is on disk before anything is started that could outlive us.
@@ -201,7 +197,7 @@ impl Run {
                     if self.workspace.is_in_place {
                         // The work is kept by now, and the tree is the user's.
                         let attempt = self.current()?;
-                        self.workspace.reset(start_of(&attempt))?;
+                        self.workspace.reset(Start::of(&attempt))?;
                     }
                     let line = format!("{story}: interrupted; the next start checks and lands it");
                     self.context.view.line(line);

@@ -39,6 +39,7 @@ use ralph_base::state::{Id, RunDir};
 use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
+use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
 use git_settings::GitSettings;
@@ -127,6 +128,13 @@ pub(crate) struct Start<'a> {
     pub(crate) tip: Option<&'a str>,
     /// The branch that the agent sees as checked out.
     pub(crate) branch: &'a str,
+}
+
+impl<'a> Start<'a> {
+    /// Where an attempt began.
+    pub(crate) fn of(attempt: &'a Attempt) -> Self {
+        Self { tip: attempt.base.as_deref(), branch: &attempt.target }
+    }
 }
 
 impl Workspace {

@@ -15,6 +15,7 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `world.rs` | what there is at one moment |
+//! | `step.rs` | one thing that happens |
 //! | `steps.rs` | what can happen next |
 //! | `turns.rs` | the same for whose turn it is to land |
 //! | `words.rs` | how a step is told |
@@ -23,6 +24,7 @@
 
 mod key;
 mod search;
+mod step;
 mod steps;
 mod turns;
 mod words;
@@ -32,7 +34,7 @@ use std::collections::HashSet;
 
 use key::{Key, key};
 use search::{Explored, explore};
-use steps::Flaw;
+use step::Flaw;
 use world::{Turns, World};
 
 fn all(faults: u8, flaw: Flaw) -> Explored<Key> {

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-use super::steps::{Flaw, Next, steps};
+use super::step::{Flaw, Next};
+use super::steps::steps;
 use super::world::World;
 
 /// What there is to see in all worlds.

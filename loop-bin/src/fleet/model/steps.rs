@@ -1,65 +1,10 @@
 //! What can happen next. What a machine does between two things that it sees or that others see of it is
 //! one step: a crash in its middle is as one before it, or as one after it.
 
+use super::step::{Flaw, Next, Step, Steps};
 use super::turns::{give_turn, leave};
 use super::world::{Answer, At, Commit, Computer, Push, Stage, Tried, Turns, What, World};
 use crate::fleet::rules::{Claiming, claiming};
-
-/// What a model can have wrong, so that we see that the search would find it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flaw {
-    None,
-    /// The server takes a push to the target whatever is there.
-    BlindPush,
-    /// Nobody looks whether the story is done before it lands.
-    NeverLooks,
-    /// Work that is laid over a target that moved is not checked again.
-    OldCheck,
-    /// No answer is taken for a yes.
-    Hopeful,
-    /// A machine is never taken for gone.
-    NoTakeover,
-}
-
-/// What happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// It looks at the server, chooses a story and pushes its claim, perhaps over that of a machine that
-    /// it takes for gone.
-    Chooses {
-        machine: u8,
-        story: u8,
-        over: Option<u8>,
-    },
-    Arrives {
-        machine: u8,
-        is_repeated: bool,
-    },
-    ArrivesLate(Push),
-    /// It hears that its push is done. With its claim it looks at the target, and its agent works.
-    Hears(u8),
-    /// It asks the server what became of its push.
-    Asks {
-        machine: u8,
-        is_silent: bool,
-    },
-    /// It looks at the target, checks its work on what it sees, makes the commit and pushes it.
-    Lands(u8),
-    TakesTurn(u8),
-    GivesTurn(u8),
-    Crashes(u8),
-    Restarts(u8),
-    Outsider(Option<u8>),
-}
-
-/// A step, what the world is after it, and the commit that a machine takes for landed by it.
-pub(super) struct Next {
-    pub(super) step: Step,
-    pub(super) world: World,
-    pub(super) believed: Option<Commit>,
-    /// Whether a fleet cannot count on it.
-    pub(super) is_luck: bool,
-}
 
 /// Everything that can happen.
 pub(super) fn steps(world: &World, flaw: Flaw) -> Vec<Next> {
@@ -71,28 +16,7 @@ pub(super) fn steps(world: &World, flaw: Flaw) -> Vec<Next> {
     found.found
 }
 
-pub(super) struct Steps<'a> {
-    pub(super) world: &'a World,
-    pub(super) flaw: Flaw,
-    found: Vec<Next>,
-}
-
 impl Steps<'_> {
-    pub(super) fn add(
-        &mut self,
-        step: Step,
-        is_luck: bool,
-        act: impl FnOnce(&mut World) -> Option<Commit>,
-    ) {
-        let mut world = self.world.clone();
-        let believed = act(&mut world);
-        // A server that takes everything takes what is old, too.
-        if self.flaw != Flaw::BlindPush {
-            world.forget();
-        }
-        self.found.push(Next { step, world, believed, is_luck });
-    }
-
     fn machine(&mut self, machine: u8) {
         let computer = self.world.machines[usize::from(machine)];
         match (computer.at, computer.disk) {
@@ -201,13 +125,6 @@ impl Steps<'_> {
     }
 }
 
-impl World {
-    pub(super) fn set(&mut self, machine: u8, at: At, disk: Option<Tried>) {
-        let computer = &mut self.machines[usize::from(machine)];
-        (computer.at, computer.disk) = (at, disk);
-    }
-}
-
 /// What the server does with a push; tells whether it takes it. A ref is changed if it is still what the
 /// pusher takes it for; one that is as it is to become is no change.
 fn arrive(world: &mut World, push: Push, flaw: Flaw) -> bool {
@@ -295,25 +212,6 @@ fn pushed(world: &mut World, push: Push, is_done: bool) -> Option<Commit> {
         (What::Land(_), false) => computer.at = At::Checking,
     }
     None
-}
-
-/// As `land_staged` in `run/iteration/land.rs`.
-pub(super) fn land(world: &mut World, machine: u8, tried: Tried, flaw: Flaw) {
-    let (base, is_done) = (world.target, world.target.has_done(tried.story));
-    if is_done && flaw != Flaw::NeverLooks {
-        return leave(world, machine);
-    }
-    let checked_on = if flaw == Flaw::OldCheck { tried.base } else { base };
-    let commit = |again| base.child(machine, tried.story, checked_on, again);
-    let is_known = |commit: &Commit| {
-        let is_late = |push: &Push| push.what == What::Land(*commit);
-        world.target.has(*commit) || world.late.iter().any(is_late)
-    };
-    // A commit that is made anew after a crash is another one.
-    let commit = (0..3).map(commit).find(|commit| !is_known(commit)).unwrap_or_else(|| commit(3));
-    let disk = Some(Tried { base, phase: Stage::Landing(commit), ..tried });
-    let push = Push { machine, what: What::Land(commit) };
-    world.set(machine, At::Pushing(push, Answer::Pending), disk);
 }
 
 /// What is in memory is gone; what was sent may still arrive.

@@ -1,7 +1,7 @@
 //! A machine that met too many others asks that nobody lands before it. Here each may ask at any time.
 
-use super::steps::{Step, Steps, land};
-use super::world::{Answer, At, Push, Tried, Turns, What, World};
+use super::step::{Flaw, Step, Steps};
+use super::world::{Answer, At, Commit, Push, Stage, Tried, Turns, What, World};
 use crate::fleet::rules::{Claiming, claiming};
 
 impl Steps<'_> {
@@ -40,6 +40,25 @@ impl Steps<'_> {
     pub(super) fn is_to_give_turn(&self, machine: u8) -> bool {
         self.world.turns == Turns::Seen && self.world.turn == Some(machine)
     }
+}
+
+/// As `land_staged` in `run/iteration/land.rs`.
+fn land(world: &mut World, machine: u8, tried: Tried, flaw: Flaw) {
+    let (base, is_done) = (world.target, world.target.has_done(tried.story));
+    if is_done && flaw != Flaw::NeverLooks {
+        return leave(world, machine);
+    }
+    let checked_on = if flaw == Flaw::OldCheck { tried.base } else { base };
+    let commit = |again| base.child(machine, tried.story, checked_on, again);
+    let is_known = |commit: &Commit| {
+        let is_late = |push: &Push| push.what == What::Land(*commit);
+        world.target.has(*commit) || world.late.iter().any(is_late)
+    };
+    // A commit that is made anew after a crash is another one.
+    let commit = (0..3).map(commit).find(|commit| !is_known(commit)).unwrap_or_else(|| commit(3));
+    let disk = Some(Tried { base, phase: Stage::Landing(commit), ..tried });
+    let push = Push { machine, what: What::Land(commit) };
+    world.set(machine, At::Pushing(push, Answer::Pending), disk);
 }
 
 pub(super) fn give_turn(world: &mut World, machine: u8) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::steps::Step;
+use super::step::Step;
 use super::world::Named;
 
 impl fmt::Display for Step {

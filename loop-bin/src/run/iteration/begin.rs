@@ -236,8 +236,3 @@ impl Run {
         Ok(())
     }
 }
-
-/// Where an attempt stands, for the workspace.
-pub(in crate::run) fn start_of<'a>(attempt: &'a Attempt) -> Start<'a> {
-    Start { tip: attempt.base.as_deref(), branch: &attempt.target }
-}

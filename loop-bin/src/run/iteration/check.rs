@@ -16,7 +16,7 @@ use ralph_project::surroundings::scope_of;
 use ralph_project::under_way::Attempt;
 use ralph_project::weakening::weakened_since;
 
-use super::begin::start_of;
+use super::passed::Passed;
 use super::prove::Proof;
 use super::review::Reviewed;
 use crate::exit::Failure;
@@ -25,7 +25,7 @@ use crate::landing::{self, LoopFile, Made, Refusal, Story};
 use crate::run::Run;
 use crate::run::decide::{NotLanded, WorkEnd};
 use crate::saved;
-use crate::workspace::Staged;
+use crate::workspace::{Staged, Start};
 
 /// How often checks that change files are run again on what they left.
 const MOST_ROUNDS: usize = 3;
@@ -38,14 +38,6 @@ pub(in crate::run) const LEAST_TIME: Duration = Duration::from_secs(10);
 
 /// The rule, as users know and switch it.
 const SCOPE: &str = "scope";
-
-/// Work that has passed.
-#[derive(Debug, Clone, Default)]
-pub(in crate::run) struct Passed {
-    pub(super) staged: Staged,
-    pub(super) checks: Vec<Check>,
-    pub(super) weakened: Option<String>,
-}
 
 impl Run {
     /// Checks what is staged.
@@ -100,7 +92,7 @@ impl Run {
                 let end = self.not_passed(last);
                 return Err(self.red_alone_or_with_others(attempt, end)?.into());
             }
-            self.workspace.renew(start_of(attempt))?;
+            self.workspace.renew(Start::of(attempt))?;
             let changed = self.workspace.changed_since_staged(&self.books.ours())?;
             if changed.is_empty() {
                 return Ok((checks, staged));
@@ -233,10 +225,10 @@ impl Run {
         self.context.view.line(format!("{story}: red; checking without what landed meanwhile"));
         let own = self.workspace.source.git().line(&["rev-parse", &format!("{saved}^1")])?;
         let alone = Attempt { base: Some(own), ..attempt.clone() };
-        self.lay_over(&saved, start_of(&alone))?;
+        self.lay_over(&saved, Start::of(&alone))?;
         let checks = self.run_checks(&alone)?;
         // An agent that waits is to see both together.
-        self.lay_over(&saved, start_of(attempt))?;
+        self.lay_over(&saved, Start::of(attempt))?;
         Ok(
             match checks.last().filter(|check| !check.passed()).map(|check| self.not_passed(check))
             {
@@ -300,7 +292,7 @@ impl Run {
                     return Err(WorkEnd::Impossible(refusal.to_string()).into());
                 }
                 Err(refusal @ Refusal::ByHook(_)) => {
-                    let now = self.workspace.stage(start_of(attempt), &self.books.ours())?;
+                    let now = self.workspace.stage(Start::of(attempt), &self.books.ours())?;
                     if now.tree == passed.staged.tree {
                         return Err(WorkEnd::failed(refusal.to_string()).into());
                     }

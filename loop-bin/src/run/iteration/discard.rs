@@ -6,7 +6,6 @@ use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::Attempt;
 
-use super::begin::start_of;
 use crate::exit::Failure;
 use crate::landing::PlanChanges;
 use crate::run::Run;
@@ -14,7 +13,7 @@ use crate::run::decide::{Discarding, Outcome};
 use crate::run::notify::Notice;
 use crate::saved::{self, Account};
 use crate::terminal::Tone;
-use crate::workspace::Staged;
+use crate::workspace::{Staged, Start};
 
 /// What the view shows of a failing output.
 const SHOWN_LINES: usize = 5;
@@ -46,7 +45,7 @@ impl Run {
             self.learn(story, &why)?;
         }
         if self.workspace.is_in_place {
-            self.workspace.reset(start_of(&attempt))?;
+            self.workspace.reset(Start::of(&attempt))?;
         }
         if self.books.untick(&self.target, story)? {
             let what = format!("ticked {story} in the project's own plan before it landed");
@@ -85,7 +84,7 @@ impl Run {
         outcome: &str,
         why: &str,
     ) -> Result<bool, Failure> {
-        let start = start_of(attempt);
+        let start = Start::of(attempt);
         let imported = self.workspace.import(start);
         let was_rolled_back = !imported.discarded.is_empty();
         self.imported = imported;

@@ -14,8 +14,7 @@ use ralph_project::checks::{Check, one_line};
 use ralph_project::progress::{ProgressEntry, ProgressStatus, agents_lines};
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::begin::start_of;
-use super::check::Passed;
+use super::passed::Passed;
 use super::prove::Proof;
 use super::review::Reviewed;
 use super::work::Report;
@@ -77,7 +76,7 @@ impl Run {
 
     /// What the agent did, as a tree. Commits of its own are part of it.
     fn stage_work(&mut self, attempt: &Attempt) -> Result<Staged, Failure> {
-        let start = start_of(attempt);
+        let start = Start::of(attempt);
         self.imported = self.workspace.import(start);
         let staged = self.workspace.stage(start, &self.books.ours())?;
         if !staged.refused.is_empty() {
@@ -210,8 +209,8 @@ impl Run {
         if let Err(NotLanded::Work(_)) = laid {
             // The attempt as it was, for whoever keeps it. An agent that waits cannot fix it: its
             // workspace was at another commit.
-            self.workspace.reset(start_of(&attempt))?;
-            self.workspace.overlay(&saved, start_of(&attempt))?;
+            self.workspace.reset(Start::of(&attempt))?;
+            self.workspace.overlay(&saved, Start::of(&attempt))?;
             self.end_session("the attempt starts over")?;
         }
         let staged = laid?;

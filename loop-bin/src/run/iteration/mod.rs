@@ -7,6 +7,7 @@ mod choose;
 mod discard;
 mod judge;
 mod land;
+mod passed;
 mod prompt;
 mod prove;
 mod review;
@@ -14,7 +15,6 @@ mod wait;
 mod watch;
 mod work;
 
-pub(super) use begin::start_of;
 pub(super) use check::LEAST_TIME;
 pub(super) use choose::Choice;
 pub(super) use judge::{Judged, judge};

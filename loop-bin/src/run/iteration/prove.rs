@@ -12,13 +12,13 @@ use ralph_project::checks::{Check, CheckContext, CheckEnd, run_checks};
 use ralph_project::config::{Config, Prove};
 use ralph_project::under_way::Attempt;
 
-use super::begin::start_of;
-use super::check::Passed;
+use super::passed::Passed;
 use crate::exit::Failure;
 use crate::git_output::{RAW, differences, listed};
 use crate::run::Run;
 use crate::run::decide::{NotLanded, WorkEnd};
 use crate::terminal::{Tone, counted};
+use crate::workspace::Start;
 
 /// What became of a story's tests without the rest of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Run {
         others: &[PathBuf],
         removed: &[PathBuf],
     ) -> Result<(), Failure> {
-        self.workspace.renew(start_of(attempt))?;
+        self.workspace.renew(Start::of(attempt))?;
         self.take_another_second(others);
         for path in removed {
             state::remove_if_there(self.workspace.top().as_std_path().join(path))?;

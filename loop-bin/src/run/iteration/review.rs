@@ -9,7 +9,7 @@ use ralph_project::prompt::Values;
 use ralph_project::review::{REVIEWER, ReviewAnswer, command_line, shown_diff};
 use ralph_project::under_way::Attempt;
 
-use super::check::Passed;
+use super::passed::Passed;
 use super::prompt::review_template;
 use super::watch::{log_of, supervision};
 use crate::agent::{AgentRun, RunEnd, Session, Supervision, Turn, with_files_of};

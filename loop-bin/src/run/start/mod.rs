@@ -4,6 +4,7 @@
 mod baseline;
 mod begin;
 mod fleet;
+mod look;
 mod outline;
 mod plan_file;
 mod preflight;
@@ -13,6 +14,7 @@ mod take_waiting;
 
 pub(crate) use baseline::{Trial, failed_before, findings};
 pub(crate) use begin::{held_by, start, start_worker, take_lock};
-pub(crate) use preflight::{Preflight, preflight, preflight_of_worker, progress_path, run_dir};
+pub(crate) use look::{preflight, preflight_of_worker};
+pub(crate) use preflight::{Preflight, progress_path, run_dir};
 pub(crate) use programs::troubles;
 pub(crate) use recover::look as look_for_recovery;

@@ -6,7 +6,7 @@
 //! (`decide/sum.rs`); what they share is the plan, the target, and two locks.
 
 mod auto;
-mod part;
+pub(in crate::run) mod part;
 mod process;
 mod worker;
 

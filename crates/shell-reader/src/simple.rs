@@ -1,0 +1,346 @@
+//! A simple command: what it assigns, and what it leads to.
+
+use std::rc::Rc;
+
+use super::call::Call;
+use super::context::Context;
+use super::script::{FETCHED, UNKNOWN, base_name};
+use super::state::Value;
+use super::tree::{AssignedValue, Assignment, Body, List, Pipeline, RawWord, Stage};
+use super::walk::{MAX_DEPTH, Walker, is_text};
+use super::{
+    Command, Fate, Reach, RedirectKind, Word, builtins, interpreters, output, parser, shells,
+    sources, tasks, templates, wrappers,
+};
+
+/// A function that calls itself is followed this often; its body does not change.
+const MAX_RECURSION: usize = 2;
+
+/// Elements of an array that are set one by one beyond this are not remembered.
+const MAX_ELEMENTS: usize = 64;
+
+impl Walker<'_> {
+    pub(super) fn simple(
+        &mut self,
+        stage: &Stage,
+        assignments: &[Assignment],
+        words: &[RawWord],
+        context: &Context,
+    ) {
+        if self.alias(stage, words, context) {
+            return;
+        }
+        let fields = self.expander().fields(words);
+        let mut redirects = self.redirects(&stage.redirects);
+        redirects.extend(context.redirects.iter().flat_map(|outer| outer.iter().cloned()));
+        if fields.is_empty() && redirects.is_empty() {
+            self.visit_assignments(assignments, context, context.fate);
+            self.visit(words, context, context.fate);
+            self.assign(assignments);
+            return;
+        }
+        let scalars = self.scalars(assignments);
+        let call =
+            Call { words: fields, assignments: scalars, redirects, span: stage.span.clone() };
+        let Some(place) = self.reserve(&call, context) else { return };
+        self.visit_assignments(assignments, context, Fate::Masked);
+        self.visit(words, context, Fate::Masked);
+        self.visit_redirects(&stage.redirects, context);
+        let mut assigns = call.words.is_empty();
+        if !assigns {
+            self.remember_written(stage, &call, context);
+            self.current = place;
+            self.follow(&call, context, true);
+            let declares = ["declare", "local", "typeset", "export", "readonly"];
+            assigns = call.name().is_some_and(|name| declares.contains(&name));
+        }
+        if assigns {
+            self.assign(assignments);
+        }
+        self.fill(place, call);
+    }
+
+    /// Keeps a place for a command, before those that it runs; nothing when the line has cost
+    /// enough. What the state says now is noted now, the words are moved in by `fill`.
+    fn reserve(&mut self, call: &Call, context: &Context) -> Option<usize> {
+        let length: usize = call.words.iter().map(|word| word.text().len()).sum::<usize>()
+            + call.redirects.iter().map(|redirect| redirect.target.text().len()).sum::<usize>();
+        let cost = 2 + call.words.len() / 2 + length / 64 + context.way.len() / 4;
+        if !self.session.spend(cost) {
+            return None;
+        }
+        self.commands.push(Command {
+            program: Word::Known(String::new()),
+            args: Vec::new(),
+            assignments: Vec::new(),
+            redirects: Vec::new(),
+            reached: context.way.to_vec(),
+            fate: context.fate,
+            span: call.span.clone(),
+            directory: self.state.directory.as_deref().cloned(),
+            inline: None,
+            input: None,
+        });
+        Some(self.commands.len() - 1)
+    }
+
+    /// Writes a command down in the place that was kept for it.
+    fn fill(&mut self, place: usize, call: Call) {
+        let Some(command) = self.commands.get_mut(place) else { return };
+        let mut words = call.words.into_iter();
+        if let Some(program) = words.next() {
+            command.program = program;
+        }
+        command.args = words.collect();
+        command.assignments = call.assignments;
+        command.redirects = call.redirects;
+    }
+
+    pub(super) fn emit_keyword(&mut self, word: &str, pipeline: &Pipeline, context: &Context) {
+        let span = pipeline.stages.first().map_or(0..0, |stage| stage.span.clone());
+        let words = vec![Word::from(word)];
+        let call = Call { words, assignments: Vec::new(), redirects: Vec::new(), span };
+        if let Some(place) = self.reserve(&call, context) {
+            self.fill(place, call);
+        }
+    }
+
+    /// Writes a command down and follows it; used for what wrappers and templates run.
+    pub(super) fn run(&mut self, call: Call, mut context: Context, functions: bool) {
+        if call.words.is_empty() || context.depth >= MAX_DEPTH {
+            return;
+        }
+        let Some(place) = self.reserve(&call, &context) else { return };
+        self.current = place;
+        context.depth += 1;
+        self.follow(&call, &context, functions);
+        self.fill(place, call);
+    }
+
+    /// Follows what a command runs in turn.
+    fn follow(&mut self, call: &Call, context: &Context, functions: bool) {
+        let Some(name) = call.name() else { return };
+        if functions && self.call_function(name, call, context) {
+            return;
+        }
+        let path = call.words.first().map(Word::text).unwrap_or_default();
+        if let Some(text) = path.contains('/').then(|| self.expander().file(path)).flatten() {
+            let reach = Reach::ShellText(path.to_owned());
+            match interpreters::named_by(&text) {
+                Some(interpreter) => {
+                    let words = [Word::from(interpreter)].into_iter().chain(call.words.clone());
+                    self.run(call.with_words(words.collect()), context.via(reach), false);
+                }
+                None => self.child(&text, reach, call, context),
+            }
+            return;
+        }
+        let _ = shells::follow(self, name, call, context)
+            || builtins::follow(self, name, call, context)
+            || templates::follow(self, name, call, context)
+            || tasks::follow(self, name, call, context)
+            || interpreters::follow(self, name, call, context)
+            || wrappers::follow(self, name, call, context)
+            || interpreters::database(self, name, call, context);
+    }
+
+    /// Follows a text in a process of its own: what it assigns stays there.
+    pub(super) fn child(&mut self, text: &str, reach: Reach, call: &Call, context: &Context) {
+        let before = self.state.clone();
+        for (name, value) in &call.assignments {
+            self.state.set_scalar(name, value.clone(), &self.session);
+        }
+        self.run_text(text, Some(call.span.clone()), &context.via(reach).in_child());
+        self.state = before;
+    }
+
+    fn call_function(&mut self, name: &str, call: &Call, context: &Context) -> bool {
+        let Some(body) = self.state.function(name) else { return false };
+        let reach = Reach::Function(name.to_owned());
+        let active = context.way.steps().filter(|step| **step == reach).count();
+        if active >= MAX_RECURSION {
+            return true;
+        }
+        let arguments = std::mem::replace(&mut self.state.parameters, Rc::new(call.words.clone()));
+        let mut inner = context.via(reach);
+        inner.depth += 1;
+        inner.return_fate = inner.fate;
+        if inner.depth < MAX_DEPTH {
+            self.stage(&body, &inner);
+        } else {
+            self.session.note_incomplete();
+        }
+        self.state.parameters = arguments;
+        true
+    }
+
+    /// Runs the text of an alias with the words behind it; false if the first word is none.
+    fn alias(&mut self, stage: &Stage, words: &[RawWord], context: &Context) -> bool {
+        let Some(name) = words.first().and_then(RawWord::plain) else { return false };
+        let Some(text) = self.state.alias(name) else { return false };
+        if !self.session.spend(1 + text.len() / 4) {
+            return true;
+        }
+        let (mut list, _) = parser::parse(&text, Some(stage.span.clone()));
+        if let Some(last) = last_simple(&mut list) {
+            last.extend(words.iter().skip(1).cloned());
+        }
+        // An alias is not expanded again in its own text.
+        let before = self.state.clone();
+        self.state.forget_alias(name, &self.session);
+        self.list(&list, context);
+        self.state = before;
+        true
+    }
+
+    fn scalars(&self, assignments: &[Assignment]) -> Vec<(String, Word)> {
+        let expander = self.expander();
+        let value = |assignment: &Assignment| match &assignment.value {
+            AssignedValue::Scalar(word) => expander.value(word),
+            _ => Word::unknown(),
+        };
+        assignments.iter().map(|one| (one.name.to_string(), value(one))).collect()
+    }
+
+    fn assign(&mut self, assignments: &[Assignment]) {
+        for assignment in assignments {
+            let expander = self.expander();
+            let value = match &assignment.value {
+                AssignedValue::Scalar(word) => Value::Scalar(expander.value(word)),
+                AssignedValue::Array(words) => Value::Array(expander.fields(words)),
+                AssignedValue::Element { key, word } => {
+                    let before = self.state.variable(&assignment.name);
+                    with_element(before, *key, expander.value(word))
+                }
+            };
+            let value = match self.state.variable(&assignment.name) {
+                Some(before) if assignment.append => appended(before, value),
+                _ => value,
+            };
+            self.state.set(&assignment.name, value, &self.session);
+        }
+    }
+
+    fn visit_assignments(&mut self, assignments: &[Assignment], context: &Context, fate: Fate) {
+        for assignment in assignments {
+            match &assignment.value {
+                AssignedValue::Scalar(word) | AssignedValue::Element { word, .. } => {
+                    self.visit(std::slice::from_ref(word), context, fate);
+                }
+                AssignedValue::Array(words) => self.visit(words, context, fate),
+            }
+        }
+    }
+
+    /// Keeps the text of a file that is written here, in case it is run further on.
+    fn remember_written(&mut self, stage: &Stage, call: &Call, context: &Context) {
+        self.remember_copied(call);
+        let target = call.redirects.iter().find(|redirect| {
+            matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append)
+                && redirect.descriptor == 1
+        });
+        let tee = (call.name() == Some("tee")).then(|| call.args().last()).flatten();
+        let by_redirect =
+            target.map(|redirect| (&redirect.target, redirect.kind == RedirectKind::Append));
+        let paths: Vec<(&str, bool)> = by_redirect
+            .into_iter()
+            .chain(tee.map(|path| (path, false)))
+            .map(|(path, append)| (path.text(), append))
+            .filter(|(path, _)| !path.starts_with("/dev/") && !path.starts_with(UNKNOWN))
+            .collect();
+        if paths.is_empty() {
+            return;
+        }
+        let input = context.input.as_deref();
+        let printed = output::of_stage(stage, input, self.expander());
+        let is_fetched = || {
+            let takes_in = input.is_some_and(|text| text.contains(FETCHED));
+            takes_in || call.words.iter().take(4).any(|name| sources::is_source(name, &call.words))
+        };
+        if let Some(text) = printed.or_else(|| is_fetched().then(|| Word::from(FETCHED))) {
+            for (path, append) in paths {
+                self.session.write(&self.state.locate(path), text.text(), append);
+            }
+        }
+    }
+
+    /// Keeps what is downloaded, copied, moved or linked to a file.
+    fn remember_copied(&self, call: &Call) {
+        let name = call.name().unwrap_or_default();
+        for file in sources::downloads(name, call.args()) {
+            self.session.write(&self.state.locate(file.text()), FETCHED, false);
+        }
+        if !matches!(name, "cp" | "mv" | "ln" | "install") {
+            return;
+        }
+        let operands: Vec<&str> = call.args().iter().map(Word::text).collect();
+        if let [.., from, to] = operands.as_slice()
+            && let Some(text) = self.expander().file(from)
+        {
+            let inside = format!("{to}/{}", base_name(from).unwrap_or_default());
+            for path in [to, &*inside] {
+                self.session.write(&self.state.locate(path), &text, false);
+            }
+        }
+    }
+
+    /// The text of a script: a file that the line has written, or the standard input.
+    pub(super) fn script(&self, path: &str, call: &Call, context: &Context) -> Option<Rc<str>> {
+        match path {
+            "-" | "/dev/stdin" | "/dev/fd/0" => self.standard_input(call, context),
+            path => self.expander().file(path),
+        }
+    }
+
+    /// The text on a call's standard input: a here-document, a file written before, or a pipe.
+    pub(super) fn standard_input(&self, call: &Call, context: &Context) -> Option<Rc<str>> {
+        let mut redirects = call.redirects.iter().rev();
+        if let Some(redirect) = redirects.clone().find(|redirect| is_text(redirect)) {
+            return Some(redirect.target.text().into());
+        }
+        match redirects.find(|redirect| redirect.kind == RedirectKind::Read) {
+            Some(redirect) => self.expander().file(redirect.target.text()),
+            None => context.input.clone(),
+        }
+    }
+}
+
+/// An array with one element set; unknown if the key is.
+fn with_element(before: Option<&Value>, key: Option<usize>, value: Word) -> Value {
+    let mut words = match before {
+        Some(Value::Array(words)) => words.clone(),
+        Some(Value::Scalar(word)) => vec![word.clone()],
+        None => Vec::new(),
+    };
+    match key.filter(|key| *key < MAX_ELEMENTS) {
+        Some(key) => {
+            words.resize(words.len().max(key + 1), Word::from(""));
+            if let Some(slot) = words.get_mut(key) {
+                *slot = value;
+            }
+            Value::Array(words)
+        }
+        None => Value::Scalar(Word::unknown()),
+    }
+}
+
+fn appended(before: &Value, value: Value) -> Value {
+    match (before, value) {
+        (Value::Scalar(before), Value::Scalar(more)) => {
+            Value::Scalar(Word::from(format!("{}{}", before.text(), more.text())))
+        }
+        (Value::Array(before), Value::Array(more)) => {
+            Value::Array(before.iter().cloned().chain(more).collect())
+        }
+        (_, value) => value,
+    }
+}
+
+/// The words of the last simple command of a list.
+fn last_simple(list: &mut List) -> Option<&mut Vec<RawWord>> {
+    let (_, pipeline) = list.items.last_mut()?.chain.last_mut()?;
+    match &mut pipeline.stages.last_mut()?.body {
+        Body::Simple { words, .. } => Some(words),
+        _ => None,
+    }
+}

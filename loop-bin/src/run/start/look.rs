@@ -1,0 +1,339 @@
+//! The project as it is found: everything that can be checked without writing.
+
+use std::path::PathBuf;
+
+use camino::Utf8Path;
+use ralph_base::env::Env;
+use ralph_base::listing::named_files;
+use ralph_base::state::{Lock, RunDir, StateDir};
+use ralph_core::git::Repo;
+use ralph_core::plan::{Format, Plan};
+use ralph_project::config::{Config, Flag, Key, Mode, Workers};
+use ralph_project::loop_progress::LoopProgress;
+use ralph_project::project::Project;
+use ralph_project::project_plan;
+use ralph_project::under_way::Attempt;
+
+use super::fleet::{find_target, flaw_of_fleet};
+use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
+use super::preflight::{Preflight, progress_path, run_dir};
+use super::programs::flaw_in_command;
+use crate::agent::{self, ClientOptions};
+use crate::exit::Failure;
+use crate::finding::Finding;
+use crate::history::Forecast;
+use crate::landing::{Target, resolve};
+use crate::run::RunRecord;
+use crate::run::books::Books;
+use crate::run::iteration::{review_template, template};
+use crate::run::prds::other_prds;
+use crate::run::record::attempt_left;
+use crate::run::workers::Part;
+use crate::workspace::{Source, Workspace, in_place};
+use crate::{here, init, trust};
+
+/// What stands for the plan's name in that of a branch.
+const PLAN_NAME: &str = "{plan}";
+
+/// Finds everything and checks what can be checked without writing.
+pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
+    preflight_of(env, here::project(env)?, given)
+}
+
+/// The same for one of several workers.
+pub(crate) fn preflight_of_worker(env: &Env, part: &Part) -> Result<Preflight, Failure> {
+    preflight_of(env, here::project(env)?.for_worker(part.id()?), &part.flags())
+}
+
+fn preflight_of(env: &Env, project: Project, given: &[Flag]) -> Result<Preflight, Failure> {
+    let mut config = here::config(&project, env, given)?;
+    if let Some(flaw) = flaw_in_command(&config) {
+        return Err(Failure::usage(flaw));
+    }
+    let mut flags = given.to_vec();
+    let findings = init::add_checks(&project, env, &mut config, &mut flags)?;
+    let plan = find_plan(&project, env, &plan_of_attempt(&project, &config)?)?;
+    if config.run.all_prds {
+        look_at_prds(&project, &config)?;
+    }
+    if let Some(plan) = &plan
+        && let Some(flag) = iterations_of(plan, &project, env, &flags)?
+    {
+        flags.push(flag);
+        config = here::config(&project, env, &flags)?;
+    }
+    if given.iter().any(|flag| flag.key == "agent.command") && here::folder()? != project.root() {
+        // What was typed is meant from the folder in which that was typed.
+        config.agent.command = agent::with_files_of(&here::folder()?, &config.agent.command);
+    }
+    let repo = Repo::open(project.root())?;
+    let run_dir = run_dir(&repo)?;
+    let run_dir = project.worker().map_or(run_dir.clone(), |worker| run_dir.of_worker(worker));
+    let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
+    let branch = branch_name(&config, plan.as_ref(), &project)?;
+    let target = target_of_run(env, &mut config, &run_dir, &workspace.source, branch)?;
+    let books = |path: &Utf8Path| Books::of(path, &project, &config, &workspace.source, &run_dir);
+    let plan = match plan {
+        // As the run will read it: the work may be on another branch than the user's files.
+        Some(plan) if config.run.mode == Mode::Building => {
+            let plan = books(plan.path()).load_seen(&target, &target.found)?;
+            init::refuse_example(&plan)?;
+            Some(plan)
+        }
+        plan => plan,
+    };
+    let load = |path: &Utf8Path| books(path).load(&target);
+    let others = match &plan {
+        Some(plan) if config.run.all_prds => other_prds(project.own_state(), plan.path(), &load)?,
+        _ => Vec::new(),
+    };
+    let (options, of_client) = ClientOptions::find(env, &project, &config);
+    let mut preflight = Preflight {
+        project,
+        config,
+        run_dir,
+        plan,
+        others,
+        flags,
+        workspace,
+        target,
+        options,
+        findings,
+        forecast: Forecast::default(),
+        agent_problems: 0,
+    };
+    preflight.look_around(env, &repo, of_client)?;
+    Ok(preflight)
+}
+
+/// The limit that the counter beside a feature list names, where nobody set one elsewhere. As a
+/// flag it reaches the hooks as well.
+fn iterations_of(
+    plan: &Plan,
+    project: &Project,
+    env: &Env,
+    flags: &[Flag],
+) -> Result<Option<Flag>, Failure> {
+    const KEY: &str = "loop.max_iterations";
+    let Some(key) = Key::find(KEY) else { return Ok(None) };
+    let path = StateDir::loop_progress_beside(plan.path());
+    if plan.format() != Format::FeatureList || !path.is_file() {
+        return Ok(None);
+    }
+    if Config::origin(&project.own_state().config(), env, flags, key).is_some() {
+        return Ok(None);
+    }
+    let limit = LoopProgress::parse(&fs_err::read(&path)?).max_iterations;
+    Ok(limit.map(|limit| Flag::new(KEY, limit.to_string())))
+}
+
+/// The branch that was asked for: by flag, by the plan itself, or none.
+fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Result<String, Failure> {
+    let named = config.run.branch.as_str();
+    if named.is_empty() {
+        return Ok(plan.and_then(branch_of_plan).unwrap_or_default());
+    }
+    let path = plan.map(|plan| plan.path().to_owned());
+    let path = path.unwrap_or_else(|| project_plan::to_write(project, config, project.root()));
+    let name = named.replace(PLAN_NAME, &plan_name(&path));
+    if name.contains(['{', '}']) {
+        return Err(Failure::usage(format!(
+            "the branch name `{named}` has an unknown placeholder; the only one is `{PLAN_NAME}`"
+        )));
+    }
+    Ok(name)
+}
+
+/// Where the work lands. A run that was killed goes on where it was: in its fleet, and on its branch,
+/// whatever is checked out by now.
+fn target_of_run(
+    env: &Env,
+    config: &mut Config,
+    run_dir: &RunDir,
+    source: &Source,
+    mut branch: String,
+) -> Result<Target, Failure> {
+    let record = RunRecord::load(&run_dir.of_run())?;
+    let left = record.filter(|record| record.finish.is_none() && !record.planning);
+    if let Some(RunRecord { target, fleet, .. }) = left {
+        if config.run.fleet.is_empty() {
+            config.run.fleet = fleet;
+        }
+        let is_there = !config.run.fleet.is_empty()
+            || resolve(&source.git(), &format!("refs/heads/{target}"))?.is_some();
+        if branch.is_empty() && is_there {
+            branch = target;
+        }
+    }
+    match flaw_of_fleet(config) {
+        Some(flaw) => Err(Failure::usage(flaw)),
+        None => find_target(env, config, source, &branch),
+    }
+}
+
+/// The branch that a JSON plan names.
+fn branch_of_plan(plan: &Plan) -> Option<String> {
+    if plan.format() == Format::Markdown {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_slice(plan.bytes()).ok()?;
+    Some(value.get("branchName")?.as_str()?.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// What a plan is called in the name of a branch: `prd-1` for a numbered one, else its file's name.
+fn plan_name(path: &Utf8Path) -> String {
+    let folder = path.parent().and_then(Utf8Path::file_name).unwrap_or_default();
+    let is_numbered = folder.starts_with("PRD-");
+    let name = if is_numbered { folder } else { path.file_stem().unwrap_or("plan") };
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
+    name.to_ascii_lowercase().chars().map(plain).collect()
+}
+
+impl Preflight {
+    /// Everything that there is to say about it.
+    fn look_around(
+        &mut self,
+        env: &Env,
+        repo: &Repo,
+        of_client: Vec<Finding>,
+    ) -> Result<(), Failure> {
+        self.outline()?;
+        let uncommitted = self.look_at_tree(repo)?;
+        self.look_for_programs(env, repo, &uncommitted);
+        self.look_at_plan()?;
+        self.look_at_fleet();
+        // Before a setup could install into the environment that leads back.
+        let Config { workspace, verify, .. } = &self.config;
+        let commands = [&workspace.setup[..], &verify.commands].concat();
+        let linked = self.workspace.linked_by_environment(env, &commands);
+        self.findings.extend(of_client.into_iter().chain(linked));
+        Ok(())
+    }
+
+    /// What is doubtful about the plan's file, and about the prompt beside it.
+    fn look_at_plan(&mut self) -> Result<(), Failure> {
+        let Some(plan) = &self.plan else { return Ok(()) };
+        let mut doubts = trust::doubts(self.project.own_state(), plan.path());
+        if template(plan.path())?.lacks_details() {
+            doubts.push(
+                "the prompt template has neither {{STORY_DETAILS}} nor {{PLAN_PATH}}, so the agent \
+                 is not told what the story asks for"
+                    .to_owned(),
+            );
+        }
+        if self.config.review.enabled && !review_template(plan.path())?.shows_change() {
+            let lack =
+                "the review template has no {{DIFF}}, so the reviewer is not shown the change";
+            doubts.push(lack.to_owned());
+        }
+        self.findings.extend(doubts.into_iter().map(Finding::Note));
+        Ok(())
+    }
+
+    /// Uncommitted work: named where the agent works in a copy, refused in place.
+    fn look_at_tree(&mut self, repo: &Repo) -> Result<Vec<PathBuf>, Failure> {
+        let ours = self.loop_files();
+        let interrupted = attempt_left(&self.run_dir)?;
+        let is_elsewhere =
+            |left: &&Attempt| left.work != *self.workspace.root() && left.work.exists();
+        // A loop that is at work has not left anything.
+        if let Some(attempt) = interrupted.as_ref().filter(is_elsewhere)
+            && Lock::holder(&self.run_dir.lock()).is_none()
+        {
+            // An attempt is settled where it was made: only there its work can be told from the user's.
+            let (story, work) = (&attempt.story, &attempt.work);
+            let is_own = work.starts_with(&self.workspace.source.top);
+            let how =
+                if is_own { "with --in-place" } else { "with its folder, without --in-place" };
+            self.problem(format!(
+                "an attempt at {story} was interrupted in {work}; start {how} to continue it, or \
+                 discard it with `ralph-loop clean --force`, which does not touch your own files"
+            ));
+            return Ok(Vec::new());
+        }
+        let changed = in_place::uncommitted(repo, &ours)?;
+        if self.workspace.is_in_place {
+            if self.config.run.workers != Workers::Number(1) {
+                self.problem(
+                    "with --in-place there is one tree, so one story at a time; start without \
+                     --workers, or without --in-place"
+                        .to_owned(),
+                );
+            }
+            // What an interrupted attempt left in the tree is kept by the start, which then goes on
+            // with it.
+            let refused = if interrupted.is_some() { &[][..] } else { &changed };
+            self.look_in_place(repo, refused)?;
+            return Ok(Vec::new());
+        }
+        if let Some(refused) = self.workspace.refused_folder() {
+            self.problem(refused.to_string());
+        }
+        if self.workspace.settings.is_partial_clone() {
+            self.problem(
+                "this is a partial clone, so a copy would need the network; run `git fetch \
+                 --refetch --no-filter` and `git config --unset remote.origin.promisor`, or start \
+                 with --in-place"
+                    .to_owned(),
+            );
+        }
+        if !changed.is_empty() {
+            let files = named_files(&changed);
+            self.note(format!("uncommitted, so not in the agent's copy: {files}"));
+        }
+        Ok(changed)
+    }
+
+    /// What keeps an agent from working in the project's own tree.
+    fn look_in_place(&mut self, repo: &Repo, uncommitted: &[PathBuf]) -> Result<(), Failure> {
+        repo.refuse_if_busy()?;
+        if !uncommitted.is_empty() {
+            self.problem(format!(
+                "uncommitted changes: {}; with --in-place the tree must be clean: commit them, \
+                 stash them (`git stash -u`), or start without --in-place to let the agent work in \
+                 a copy",
+                named_files(uncommitted)
+            ));
+        }
+        if let (true, Some(waiting)) =
+            (self.target.is_waiting, self.target.waiting(self.target.found.clone())?)
+        {
+            let told = waiting.told(None);
+            self.problem(format!("{told}; do that first, or start without --in-place"));
+        }
+        let overlooked = in_place::overlooked(repo.git())?;
+        if !overlooked.is_empty() {
+            self.problem(format!(
+                "git is set to ignore changes in {} (skip-worktree or assume-unchanged), which \
+                 --in-place does not support; run `git update-index --no-skip-worktree \
+                 --no-assume-unchanged` on them, or start without --in-place",
+                named_files(&overlooked)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Plan and progress, from the top.
+    fn loop_files(&self) -> Vec<PathBuf> {
+        let Some(plan) = &self.plan else { return Vec::new() };
+        let plan = plan.path();
+        let progress = progress_path(&self.config.run, self.project.root(), plan);
+        let paths = [plan.to_owned(), progress, StateDir::loop_progress_beside(plan)];
+        let below = paths.iter().filter_map(|path| self.workspace.source.below_top(path));
+        below.map(Into::into).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_named_after_the_plan() {
+        for (path, expected) in
+            [(".ralph/PRD-3/plan.md", "prd-3"), ("docs/My Plan.md", "my-plan"), ("prd.json", "prd")]
+        {
+            assert_eq!(plan_name(Utf8Path::new(path)), expected);
+        }
+    }
+}
