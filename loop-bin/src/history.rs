@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) use counted::{Counted, Kind};
 pub(crate) use stops::{Followed, Stops};
 
-/// Who writes into the journal besides the hooks.
-const OURS: &str = "ralph-loop";
+/// What the loop calls itself in the journal, into which hooks write as well.
+pub(crate) const OURS: &str = "ralph-loop";
 
 /// A line that is longer holds nothing that is shown.
 const LONGEST_LINE: usize = 1 << 20;

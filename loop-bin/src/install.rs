@@ -9,7 +9,7 @@ use ralph_base::env::Env;
 
 use crate::agent::is_found;
 use crate::exit::Failure;
-use crate::run::context::OURS;
+use crate::history::OURS;
 use crate::terminal::say_as_it_is;
 
 pub(crate) fn install(env: &Env, install: &Install) -> Result<ExitCode, Failure> {

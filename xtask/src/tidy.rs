@@ -1,6 +1,7 @@
 //! The tree's own rules, checked as tests: what a reader may rely on without looking.
 
 mod anchors;
+mod circles;
 mod docs;
 mod faults;
 mod links;

@@ -27,6 +27,6 @@ pub(crate) use commit::{Made, Refusal, commit, commit_tree, verify};
 pub(crate) use follow::{finish_interrupted, is_interrupted};
 pub(crate) use loop_files::{Change, LoopFile, Mark, PlanChanges, marks_of};
 pub(crate) use message::{Story, UNCHECKED, message};
-pub(crate) use refs::{Look, forget, is_ancestor, is_on_a_branch, resolve};
+pub(crate) use refs::{Look, forget, is_ancestor, resolve};
 pub(crate) use target::Target;
 pub(crate) use waiting::{Advance, Waiting};

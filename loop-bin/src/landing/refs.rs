@@ -4,7 +4,6 @@ use camino::Utf8Path;
 use ralph_core::git::{Git, GitError};
 
 use crate::exit::Failure;
-use crate::fleet::TARGETS;
 use crate::workspace::Source;
 
 const TIPS: &str = "--format=%(refname) %(objectname) %(HEAD)";
@@ -87,12 +86,6 @@ pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError>
 pub(crate) fn forget(git: &Git, folder: &str) -> Result<(), GitError> {
     let all = git.run(&["for-each-ref", "--format=delete %(refname)", folder])?;
     git.feed(&["update-ref", "--stdin"], &all).map(drop)
-}
-
-/// Whether a commit has come to any branch, or to the target of a fleet.
-pub(crate) fn is_on_a_branch(git: &Git, commit: &str) -> bool {
-    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads", TARGETS];
-    git.line(&list).is_ok_and(|found| !found.is_empty())
 }
 
 /// Whether one commit is part of the history of another.

@@ -10,12 +10,9 @@ use ralph_project::project::Project;
 
 use super::workers::part::Part;
 use crate::agent::ClientOptions;
-use crate::history::Forecast;
+use crate::history::{Forecast, OURS};
 use crate::signals::Interrupts;
 use crate::terminal::{View, say};
-
-/// What the loop calls itself in the journal.
-pub(crate) const OURS: &str = "ralph-loop";
 
 /// What never changes in a run.
 pub(crate) struct Context {

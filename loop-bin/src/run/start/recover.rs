@@ -2,7 +2,7 @@
 //! `decide/recovery.rs`.
 
 use ralph_base::state::{Lock, RunDir};
-use ralph_core::git::Repo;
+use ralph_core::git::{Git, Repo};
 use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::project::Project;
@@ -11,6 +11,7 @@ use ralph_project::under_way::{Attempt, Phase};
 use super::preflight::run_dir;
 use crate::agent;
 use crate::exit::Failure;
+use crate::fleet::TARGETS;
 use crate::landing::{self, PlanChanges};
 use crate::run::decide::{
     Counters, Discarding, Found, Outcome, Recovery, SessionEnd, WorkEnd, recovery,
@@ -45,6 +46,12 @@ pub(crate) fn look(project: &Project) -> Result<Vec<String>, Failure> {
     Ok(told)
 }
 
+/// Whether a commit has come to any branch, or to the target of a fleet.
+fn is_on_a_branch(git: &Git, commit: &str) -> bool {
+    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads", TARGETS];
+    git.line(&list).is_ok_and(|found| !found.is_empty())
+}
+
 /// What an earlier run left.
 pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> {
     let record = RunRecord::load(run_dir)?;
@@ -52,7 +59,7 @@ pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> 
     let is_landed = match &attempt {
         // It may wait on a branch of ours, or have come from there.
         Some(Attempt { phase: Phase::Landing { commit }, .. }) => {
-            landing::is_on_a_branch(&source.git(), commit)
+            is_on_a_branch(&source.git(), commit)
         }
         _ => false,
     };
