@@ -17,11 +17,12 @@ use crate::exit::Failure;
 /// What only an older repository of the copy has: the repositories of its submodules.
 const MODULES: &str = "modules";
 
-/// Every file of a repository but its index, with what tells that it was written or replaced since.
+/// Every file of a repository that is made anew with it, with what tells that it was written or replaced
+/// since.
 pub(super) type Stamps = BTreeMap<Utf8PathBuf, (u64, i64, i64)>;
 
-/// What the repository of the copy looks like, if it can be read. Looking at the status writes the
-/// index, and the loop has its own.
+/// What the repository of the copy looks like, if it can be read. Not its index, which is written by a look
+/// at the status, and of which the loop has its own; nor the repositories of submodules, which are kept.
 pub(super) fn stamps(top: &Utf8Path) -> Option<Stamps> {
     let (folder, mut found) = (top.join(".git"), Stamps::new());
     let mut folders = vec![folder.clone()];
@@ -30,7 +31,7 @@ pub(super) fn stamps(top: &Utf8Path) -> Option<Stamps> {
             let path = entry.ok()?.into_path();
             let metadata = path.symlink_metadata().ok()?;
             if metadata.is_dir() {
-                folders.push(path);
+                folders.extend(Some(path).filter(|path| *path != folder.join(MODULES)));
             } else {
                 let stamp = (metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
                 found.insert(path, stamp);

@@ -145,13 +145,15 @@ impl Run {
         self.take_another_second(others);
         let source = format!("--source={base}");
         self.restore(&[&source], others)?;
-        self.workspace.distrust();
+        let before = self.workspace.stamps();
         let (dir, rules) = (self.workspace.root(), self.check_rules());
         let (run, left) = (self.context.run.as_str(), self.time_for_checks());
         let context = CheckContext { dir, run, left, rules };
         let stop = || self.context.is_interrupted();
         let limit = self.context.config.verify.timeout.limit();
-        Ok(run_checks(context, &commands, limit, &stop)?)
+        let checks = run_checks(context, &commands, limit, &stop);
+        self.workspace.doubt(before);
+        Ok(checks?)
     }
 
     /// The work as it was staged; what it removed is removed again.
