@@ -14,9 +14,9 @@ use crate::exit::Failure;
 use crate::signals::Interrupts;
 use crate::terminal::say;
 use crate::{
-    attempts, clean, complete, completions, demo, doctor, explain, fleet, init, install, logs, man,
-    mcp, report, request_merge, retry, run, show_config, status, stop, stories, suggest, tell,
-    undo, verified,
+    attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, man, mcp,
+    report, request_merge, retry, run, show_config, status, stop, stories, suggest, tell, undo,
+    verified,
 };
 
 const PLAN_FILE: &str = "plan-file";
@@ -74,7 +74,6 @@ enum Request {
     Status(status::Status),
     Logs(logs::Logs),
     Report(report::Report),
-    Fleet(fleet::Fleet),
     Stop(stop::Stop),
     Tell(tell::Tell),
     /// Print every effective setting and where it comes from
@@ -125,7 +124,6 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Status(status) => status.run(env),
         Request::Logs(logs) => logs.run(env),
         Request::Report(report) => report.run(env),
-        Request::Fleet(fleet) => fleet.run(env),
         Request::Stop(stop) => stop.run(env),
         Request::Tell(tell) => tell.run(env),
         Request::Config if given.get_flag(show_config::SCHEMA) => show_config::print_schema(),

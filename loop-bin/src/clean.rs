@@ -13,7 +13,6 @@ use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
-use crate::fleet::forget_server;
 use crate::landing::resolve;
 use crate::run::record::attempt_left;
 use crate::run::start::{run_dir, take_lock};
@@ -61,9 +60,6 @@ impl Clean {
             say(format!("{verb} the copy {folder}: {size}"));
         } else {
             say("There is no copy to remove.");
-        }
-        if !self.dry_run && attempt_left(&run_dir)?.is_none() {
-            forget_server(repo.git())?;
         }
         let (state, keep) = (project.own_state(), config.workspace.keep);
         let (attempts, files) = housekeeping::prune(repo.git(), state, keep, self.dry_run)?;

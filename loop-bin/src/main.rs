@@ -11,7 +11,6 @@ mod doctor;
 mod exit;
 mod explain;
 mod finding;
-mod fleet;
 mod forecast;
 mod git_output;
 mod here;

@@ -12,7 +12,6 @@ use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
-use crate::fleet::target_of;
 use crate::here;
 use crate::landing::{Waiting, resolve};
 use crate::run::RunRecord;
@@ -43,7 +42,7 @@ impl PlanChoice {
 }
 
 /// The plan with what the last run did to it: where that is not in the user's files, the plan of the
-/// branch on which it is, and in a fleet that of the server as it was last seen.
+/// branch on which it is.
 pub(crate) fn plan_with_work(
     env: &Env,
     project: &Project,
@@ -53,16 +52,12 @@ pub(crate) fn plan_with_work(
     let Ok(repo) = Repo::open(project.root()) else { return Ok(plan) };
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
     let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
-    let elsewhere = match record.machine {
-        Some(_) => Some(target_of(&record.target)),
-        None => Waiting::find(&source, &record.target)?
-            .map(|waiting| format!("refs/heads/{}", waiting.branch)),
-    };
+    let elsewhere = Waiting::find(&source, &record.target)?;
+    let elsewhere = elsewhere.map(|waiting| format!("refs/heads/{}", waiting.branch));
     let plan = match elsewhere {
         Some(name) => {
             let tip = resolve(&source.git(), &name)?;
-            let mut books = Books::of(plan.path(), project, config, &source, &run_dir);
-            books.is_servers = record.machine.is_some();
+            let books = Books::of(plan.path(), project, config, &source, &run_dir);
             books.load_at(tip.as_deref(), false)?
         }
         None => plan,

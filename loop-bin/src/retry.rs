@@ -14,7 +14,6 @@ use crate::git_output::base_of;
 use crate::here;
 use crate::landing::resolve;
 use crate::plan_choice::{PlanChoice, plan_with_work};
-use crate::run::RunRecord;
 use crate::run::start::{run_dir, take_lock};
 use crate::saved::{self, Account, SavedAttempt};
 use crate::terminal::say;
@@ -57,13 +56,6 @@ impl Retry {
             let begins = from.iter().map(|from| format!(", starting from {}", from.id));
             let begins: String = begins.collect();
             say(format!("{story} is open again; the next `ralph-loop` run works on it{begins}."));
-        }
-        let fleet = RunRecord::load(&run_dir(&repo)?)?.map(|record| record.fleet);
-        if let Some(remote) = fleet.filter(|fleet| !fleet.is_empty()) {
-            say(format!(
-                "Work on it here with `ralph-loop --fleet {remote}`; machines in other clones see it \
-                 once the plan is committed and pushed."
-            ));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -188,18 +188,6 @@ pub(crate) fn asked_for(git: &Git, plan: Option<&Plan>) -> Result<Vec<String>, G
     Ok(asked_for.map(|newest| newest.story).collect())
 }
 
-/// Gives a wish for another attempt the next free number, if there is one under this name.
-pub(crate) fn move_wish(git: &Git, name: &str) -> Result<bool, GitError> {
-    let attempts = all(git, None)?;
-    let is_it = |one: &&SavedAttempt| name.strip_prefix(REFS) == Some(one.id.as_str());
-    let is_wish = |one: &&SavedAttempt| one.outcome.as_deref() == Some(RETRY);
-    let Some(wish) = attempts.iter().find(is_it).filter(is_wish) else { return Ok(false) };
-    let to = name_of(&wish.story, number_after(&all(git, Some(&wish.story))?));
-    git.run(&["update-ref", &to, &wish.commit])?;
-    git.run(&["update-ref", "-d", name])?;
-    Ok(true)
-}
-
 /// A wish for another attempt that was granted: where that changed nothing, none is kept in its place.
 pub(crate) fn forget_wish(git: &Git, story: &str) -> Result<(), GitError> {
     let newest = newest(all(git, Some(story))?);

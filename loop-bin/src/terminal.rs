@@ -14,7 +14,7 @@ use console::strip_ansi_codes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-pub(crate) use lines::{Tone, Warner};
+pub(crate) use lines::Tone;
 pub(crate) use scene::{Scene, Totals, Worker};
 pub(crate) use screen::columns;
 pub(crate) use view::{Relayed, View};

@@ -22,7 +22,6 @@ mod pages;
 mod plugin;
 mod release;
 mod run;
-mod simulate;
 #[cfg(test)]
 mod tidy;
 mod torture;
@@ -83,8 +82,6 @@ enum Task {
     Plugin(plugin::Plugin),
     /// Everything that people download, in target/packages.
     Release(release::Release),
-    /// Fleets of up to 1,000 machines in simulated time: what they ask of their server, and where they wait.
-    Simulate(simulate::Simulate),
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
     /// Breaks our own programs on purpose, and checks that nothing is lost.
@@ -114,7 +111,6 @@ fn main() -> anyhow::Result<()> {
         Task::Nightly { seed } => nightly::run(seed),
         Task::FuzzGuard { cases, seed } => fuzz::for_guard(cases, seed),
         Task::Verdicts => verdicts::run(),
-        Task::Simulate(arguments) => simulate::run(&arguments),
         Task::Torture(arguments) => torture::run(&arguments),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),
         Task::Uninstall(arguments) => install::uninstall(&arguments),

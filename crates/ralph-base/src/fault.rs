@@ -17,7 +17,7 @@ const VARIABLE: &str = "RALPH_INTERNAL__FAULT";
 /// Every point at which a process can be killed, with a blank between; each stands in the code once.
 pub const POINTS: &str = "\
     append.written attempt.begun attempt.forgotten checkpoint.saved discard.kept \
-    discard.logged discard.saved fleet.looked fleet.push fleet.pushed follow.files \
+    discard.logged discard.saved follow.files \
     follow.moved follow.noted follow.swapped land.advanced land.committed land.journaled \
     land.logged lock.taken loop.agent-ended loop.finishing loop.step-saved loop.taken-over \
     replace.renamed replace.written restore.checked-out restore.files-removed \

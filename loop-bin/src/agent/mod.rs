@@ -14,6 +14,6 @@ pub(crate) use child::{AgentRun, RunEnd, Session, Supervision, Turn};
 pub(crate) use command::{flaw_in, is_found, program_of, script_of, with_files_of};
 pub(crate) use options::{ClientOptions, ResumedSession};
 pub(crate) use output::{each_line_of_log, seen_in_log};
-pub(crate) use processes::{Descendants, end_left_by, hold_children, left_by};
+pub(crate) use processes::{Descendants, end_left_by, left_by};
 pub(crate) use readable::Readable;
 pub(crate) use stream::Seen;

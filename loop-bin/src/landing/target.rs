@@ -10,7 +10,6 @@ use super::refs::{
 };
 use super::waiting::{Advance, Cause, Waiting};
 use crate::exit::Failure;
-use crate::fleet::{Pushed, Server, Update, target_of};
 use crate::git_output::text_at;
 use crate::workspace::Source;
 use ralph_core::git::GitError;
@@ -26,8 +25,6 @@ pub(crate) struct Target {
     pub(crate) branch: String,
     /// Whether work waits that the project's checkout did not follow to.
     pub(crate) is_waiting: bool,
-    /// Where it is, if not in the project's own repository.
-    pub(crate) server: Option<Server>,
     /// What was there when it was found.
     pub(crate) found: Look,
 }
@@ -80,24 +77,12 @@ impl Target {
 
     fn new(source: &Source, branch: String, found: Look) -> Self {
         let source = source.clone();
-        Self { source, branch, is_waiting: false, server: None, found }
-    }
-
-    /// The branch of a fleet, as it was last seen on the server. Nothing waits there: the project's own
-    /// checkout is left alone.
-    pub(crate) fn on_server(source: &Source, server: Server) -> Result<Self, Failure> {
-        let mut target = Self::new(source, server.branch.clone(), Look::default());
-        target.server = Some(server);
-        target.found = target.see()?;
-        Ok(target)
+        Self { source, branch, is_waiting: false, found }
     }
 
     /// Makes the branch at what is checked out, if it was missing. A branch of ours whose work was
     /// taken is not needed any more.
     pub(crate) fn make(&self) -> Result<(), Failure> {
-        if self.server.is_some() {
-            return Ok(());
-        }
         let git = self.source.git();
         if let ((Some(old), false), false) = (&self.found.work, self.is_waiting) {
             git.run(&["update-ref", "-d", &self.waiting_name(), old])?;
@@ -120,14 +105,6 @@ impl Target {
         format!("refs/heads/{}", self.current_branch())
     }
 
-    /// The branch, and whose it is, for people.
-    pub(crate) fn told(&self) -> String {
-        match &self.server {
-            Some(server) => format!("{} of {}", self.branch, server.remote),
-            None => self.branch.clone(),
-        }
-    }
-
     fn own_name(&self) -> String {
         format!("refs/heads/{}", self.branch)
     }
@@ -138,9 +115,6 @@ impl Target {
 
     /// What is on the target and not in the user's files, if anything is.
     pub(crate) fn waiting(&self, look: Look) -> Result<Option<Waiting>, Failure> {
-        if self.server.is_some() {
-            return Ok(None);
-        }
         Waiting::of(&self.source, &self.branch, look)
     }
 
@@ -169,10 +143,7 @@ impl Target {
 
     /// Looks at the branch, and at what waits.
     pub(crate) fn see(&self) -> Result<Look, GitError> {
-        match &self.server {
-            Some(server) => Ok(Look { own: (server.tip()?, false), ..Look::default() }),
-            None => look_at(&self.source.git(), &self.branch),
-        }
+        look_at(&self.source.git(), &self.branch)
     }
 
     /// The commit at its end, if there is one, and whether the project's files are those of the
@@ -222,9 +193,6 @@ impl Target {
         new: &str,
         files: &[LoopFile],
     ) -> Result<Advance, Failure> {
-        if let Some(server) = &self.server {
-            return push(server, old, new);
-        }
         if let Some(path) = other_work_tree(&self.source, &self.branch)? {
             return self.wait(new, Cause::Elsewhere(path));
         }
@@ -264,29 +232,5 @@ impl Target {
         self.source.git().run(&["update-ref", "-m", message, &self.waiting_name(), new])?;
         self.is_waiting = true;
         Ok(Advance::Waits(cause))
-    }
-}
-
-/// Moves the branch on the server from `old` to `new`, if it is still there.
-fn push(server: &Server, old: Option<&str>, new: &str) -> Result<Advance, Failure> {
-    let update = Update {
-        name: format!("refs/heads/{}", server.branch),
-        old: old.map(str::to_owned),
-        new: Some(new.to_owned()),
-    };
-    match server.push(&[update])?.pop() {
-        Some(Pushed::Done) => {
-            server.git().run(&["update-ref", &target_of(&server.branch), new])?;
-            Ok(Advance::Landed)
-        }
-        Some(Pushed::Refused(why)) => {
-            let Server { remote, branch, .. } = server;
-            Err(Failure::because(format!("{remote} does not take commits on {branch}: {why}")))
-        }
-        // It may have arrived, and others may have landed on top of it since.
-        _ => {
-            server.look()?;
-            Ok(if server.has(new)? { Advance::Landed } else { Advance::Moved })
-        }
     }
 }

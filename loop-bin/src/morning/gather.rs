@@ -10,7 +10,6 @@ use ralph_project::project::Project;
 
 use super::Standing;
 use crate::exit::Failure;
-use crate::fleet::target_of;
 use crate::history::{self, PastAttempt, PastRun};
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::counted;
@@ -76,19 +75,13 @@ pub(super) fn gather(
     standing: &Standing,
     which: &str,
 ) -> Result<Option<Gathered>, Failure> {
-    let runs = match &standing.runs {
-        Some((_, runs)) => runs.clone(),
-        None => history::of(project.own_state())?,
-    };
+    let runs = history::of(project.own_state())?;
     let set_aside = history::set_aside(&runs);
     let Some(mut run) = chosen(runs, which)? else { return Ok(None) };
     if let Some((finish, reason)) = &standing.ends {
         (run.finish, run.reason) = (Some(finish.clone()), reason.clone());
     }
     let (git, waiting) = (&source.git(), standing.waiting.as_ref());
-    if let Some((branch, _)) = &standing.runs {
-        put_in_order(&mut run, git, branch)?;
-    }
     let commits = run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
     let own = own_files(project, source, &run);
     let commits = landed(git, &commits.collect::<Vec<_>>(), &own)?;
@@ -105,10 +98,7 @@ pub(super) fn gather(
     Ok(Some(Gathered {
         commits,
         set_aside,
-        records: match &standing.runs {
-            Some((branch, _)) => found(git, "Ralph-Run: ", &target_of(branch)),
-            None => found(git, &format!("Ralph-Run: {}", run.run), "--branches"),
-        },
+        records: found(git, &format!("Ralph-Run: {}", run.run), "--branches"),
         kept: kept(git, &run)?,
         stories: stories.collect(),
         waiting_on: waiting.map(|waiting| waiting.branch.clone()),
@@ -172,30 +162,6 @@ fn add(attempts: &mut Vec<PastAttempt>, attempt: PastAttempt) {
         }
         None => attempts.push(attempt),
     }
-}
-
-/// What several machines did at once, as it happened: by time, and what landed by the target's history,
-/// because clocks differ.
-fn put_in_order(run: &mut PastRun, git: &Git, branch: &str) -> Result<(), GitError> {
-    run.attempts.sort_by(|one, other| one.ended_at.cmp(&other.ended_at));
-    let history = git.line(&["rev-list", "--topo-order", "--reverse", &target_of(branch)])?;
-    let places: BTreeMap<&str, usize> =
-        history.lines().enumerate().map(|(place, commit)| (commit, place)).collect();
-    let place = |attempt: &PastAttempt| places.get(attempt.commit.as_deref()?).copied();
-    let (slots, mut landed): (Vec<usize>, Vec<PastAttempt>) = run
-        .attempts
-        .iter()
-        .enumerate()
-        .filter(|(_, attempt)| place(attempt).is_some())
-        .map(|(slot, attempt)| (slot, attempt.clone()))
-        .unzip();
-    landed.sort_by_key(place);
-    for (slot, attempt) in slots.into_iter().zip(landed) {
-        if let Some(one) = run.attempts.get_mut(slot) {
-            *one = attempt;
-        }
-    }
-    Ok(())
 }
 
 /// The newest commit with these words: that with the last records of a run.

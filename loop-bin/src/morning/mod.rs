@@ -23,7 +23,7 @@ use ralph_core::plan::Plan;
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
-use crate::history::{self, PastRun};
+use crate::history;
 use crate::landing::Waiting;
 use crate::workspace::Source;
 use gather::gather;
@@ -77,10 +77,6 @@ pub(crate) struct Standing {
     pub(crate) misfit: Option<String>,
     /// The run that goes on, if one does.
     pub(crate) running: Option<String>,
-    /// The branch of a fleet and the runs of its machines, if those are meant.
-    pub(crate) runs: Option<(String, Vec<PastRun>)>,
-    /// Whether others landed work between that of the run.
-    pub(crate) is_in_fleet: bool,
     /// How the last run ends, where the journal does not say so yet.
     pub(crate) ends: Option<(String, Option<String>)>,
 }
@@ -94,12 +90,7 @@ pub(crate) fn page(
     which: &str,
 ) -> Result<Option<Page>, Failure> {
     let gathered = gather(project, source, plan, standing, which)?;
-    let mut page = gathered.map(|gathered| page::new(&gathered));
-    if let (Some(page), true) = (&mut page, standing.is_in_fleet) {
-        // What all of them did is undone as one.
-        page.undo.clear();
-    }
-    Ok(page)
+    Ok(gathered.map(|gathered| page::new(&gathered)))
 }
 
 /// All runs, oldest first, in a line each.

@@ -52,8 +52,6 @@ pub(crate) struct Books {
     index_lock: Utf8PathBuf,
     /// Texts of commits, which never change.
     known: RefCell<KnownTexts>,
-    /// Whether the plan is a server's alone: what the user's own text says does not count.
-    pub(crate) is_servers: bool,
     /// Stories that a person has asked for again, whatever the plan of the target says.
     pub(crate) asked_for: Vec<String>,
 }
@@ -80,7 +78,6 @@ impl Books {
             source: source.clone(),
             index_lock: run_dir.of_run().root().with_file_name("index.lock"),
             known: RefCell::default(),
-            is_servers: !config.run.fleet.is_empty(),
             asked_for: Vec::new(),
         }
     }
@@ -175,7 +172,7 @@ impl Books {
             return Ok(plan::load(&self.plan, &self.options)?);
         };
         let committed = Plan::parse(&self.plan, committed, &self.options)?;
-        let Some(on_disk) = on_disk.filter(|_| !self.is_servers) else { return Ok(committed) };
+        let Some(on_disk) = on_disk else { return Ok(committed) };
         let added = agents_plan(&committed, Some(&on_disk), "");
         Ok(Plan::parse(&self.plan, committed.with_added(&added), &self.options)?)
     }
@@ -192,15 +189,6 @@ impl Books {
     pub(crate) fn log(&self, entry: &ProgressEntry) -> io::Result<()> {
         // Always as a section behind others; a new file gets its title when it is made.
         self.append_progress(&entry.appended_to(b"\n"))
-    }
-
-    /// What the machines of a fleet have written, and none of them has committed, waits here now.
-    pub(crate) fn take_left(&self, tip: Option<&str>, texts: &[Vec<u8>]) -> io::Result<()> {
-        let ([progress, _], committed) = (&self.appended, self.committed(tip, &self.progress));
-        let committed = committed.unwrap_or_default();
-        let left = texts.iter().filter(|text| !contains(&committed, text));
-        let left: Vec<u8> = left.flatten().copied().collect();
-        state::replace(&progress.pending, &left)
     }
 
     /// Without the keys in it: the file may be committed.
@@ -247,7 +235,7 @@ impl Books {
             (self.committed(tip, &self.plan), self.below_top(&self.plan))
         {
             let mut in_commit = changes.clone();
-            if let (Some(on_disk), false) = (plan::read_file(&self.plan)?, self.is_servers) {
+            if let Some(on_disk) = plan::read_file(&self.plan)? {
                 // A story that only the user's own text has gets its tick with its commit all the
                 // same: that text may not follow.
                 let committed = Plan::parse(&self.plan, committed.clone(), &self.options)?;

@@ -17,7 +17,6 @@ use super::decide::{Ending, Finish};
 use super::iteration::{LEAST_TIME, receipt};
 use crate::agent::Descendants;
 use crate::exit::Failure;
-use crate::fleet::Server;
 use crate::git_output::paths;
 use crate::landing::{self, Advance, LoopFile, Made, PlanChanges, Waiting};
 use crate::morning::{self, Standing};
@@ -39,10 +38,8 @@ impl Run {
         };
         let ended = self.end_session(goodbye);
         self.tell(ended);
-        if self.member.is_none() {
-            let recorded = self.record_progress();
-            self.tell(recorded);
-        }
+        let recorded = self.record_progress();
+        self.tell(recorded);
         if let (Ok(plan), false) = (self.books.load(&self.target), self.record.planning) {
             self.look_for_changes(&plan);
         }
@@ -65,8 +62,6 @@ impl Run {
         self.record.finish = Some(finish.word().to_owned());
         self.record.reason = finish.reason().map(str::to_owned);
         self.save();
-        let left = self.leave_fleet();
-        self.tell(left);
         self.close(finish, report.as_deref())
     }
 
@@ -76,8 +71,7 @@ impl Run {
         let (plan, waiting) = self.what_is_there();
         let misfit = self.record.misfit.clone();
         let ends = Some((finish.word().to_owned(), finish.reason().map(str::to_owned)));
-        let is_in_fleet = self.member.is_some();
-        let standing = Standing { waiting, misfit, ends, is_in_fleet, ..Standing::default() };
+        let standing = Standing { waiting, misfit, ends, ..Standing::default() };
         let page = morning::page(project, source, plan.as_ref(), &standing, &self.context.run);
         let written =
             page.and_then(|page| page.map(|page| morning::write(project, &page, None)).transpose());
@@ -119,8 +113,7 @@ impl Run {
             return Ok(());
         }
         for _ in 0..5 {
-            let (tip, is_followed) = self.look_again()?;
-            self.take_left_progress(tip.as_deref())?;
+            let (tip, is_followed) = self.target.look_again()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
             let changes = PlanChanges { marks: self.blocked_marks(), ..PlanChanges::default() };
             let files = self.books.files_for(is_followed, tip.as_deref(), &changes)?;
@@ -210,13 +203,6 @@ impl Run {
         }
         if let Some(report) = report {
             context.view.line(format!("report: {}", here::shown(report)));
-        }
-        if let Some(Server { remote, branch, .. }) = &self.target.server {
-            context.view.line(format!(
-                "the work is on {branch} of {remote}: `git pull {remote} {branch}` where {branch} is \
-                 checked out; what all machines did: `ralph-loop report --fleet {remote} --branch \
-                 {branch}`"
-            ));
         }
         let remain = ending.stories.is_some_and(|stories| stories.open + stories.blocked > 0);
         let incomplete = context.config.run.fail_if_incomplete && remain;

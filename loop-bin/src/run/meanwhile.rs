@@ -16,11 +16,6 @@ impl Run {
         let done: Vec<&str> = done.map(|story| story.id.as_str()).collect();
         let counters = &mut self.record.counters;
         let mut ticked = counters.newly_ticked(&done);
-        if self.member.is_some() {
-            // Whoever ticked it, it came to the server with a commit.
-            ticked.clear();
-            counters.ticked.clear();
-        }
         // What another worker has landed, or is about to say so, was checked.
         let landed = counters.rest.iter().filter_map(|other| other.done.clone());
         let landed: BTreeSet<String> = landed.flatten().collect();

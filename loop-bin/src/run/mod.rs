@@ -8,7 +8,7 @@
 //! | one iteration, in the order of its files | `iteration/` |
 //! | lifecycle scripts; the end | `scripts.rs`, `finish.rs` |
 //! | several plans in one run; what others do meanwhile | `prds.rs`, `meanwhile.rs` |
-//! | several workers; several machines | `workers/`, `fleet.rs` |
+//! | several workers | `workers/` |
 //! | writing the plan instead of working through it | `planning.rs` |
 
 mod allowance;
@@ -18,7 +18,6 @@ pub(crate) mod books;
 pub(crate) mod context;
 mod decide;
 mod finish;
-mod fleet;
 mod iteration;
 mod meanwhile;
 mod notify;
@@ -41,7 +40,6 @@ use ralph_project::under_way::Attempt;
 
 use crate::agent::ResumedSession;
 use crate::exit::Failure;
-use crate::fleet::Member;
 use crate::landing::Target;
 use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Imported, Start, Workspace};
@@ -106,8 +104,6 @@ pub(crate) struct Run {
     is_costless: bool,
     /// How long the checks took before the first story, in seconds.
     checks_s: f64,
-    /// Our part in a fleet.
-    member: Option<Member>,
     /// What the other workers are about.
     others: Others,
     /// Held while our work lands.
@@ -144,7 +140,6 @@ impl Run {
             let end = match self.choose()? {
                 Choice::Finish(finish) => return Ok(finish),
                 Choice::Unlanded => WorkEnd::Well,
-                Choice::Lost => continue,
                 Choice::Wait => match self.wait_for_others()? {
                     Some(finish) => return Ok(finish),
                     None => continue,

@@ -53,9 +53,6 @@ pub(crate) struct RunRecord {
     pub(crate) interrupted: bool,
     /// Whether it writes the plan instead of working through it.
     pub(crate) planning: bool,
-    /// The remote of its fleet, and what it is called there.
-    pub(crate) fleet: String,
-    pub(crate) machine: Option<String>,
     /// How one of several workers ended; what the run ends with is decided by all of them.
     pub(crate) ended: Option<Finish>,
 }

@@ -133,7 +133,7 @@ impl Run {
             all_open += others.iter().map(|(_, plan)| plan.counts().open).sum::<usize>();
             open.extend(followed_by(&others).map(|told| format!(", {told}")));
         }
-        let target = self.target.told();
+        let target = &self.target.branch;
         context.view.line(format!("working on {shown}, landing on {target}: {open}"));
         if self.run_started_script() == Wish::Stop {
             return Ok(Some(Finish::stopped_by(STARTED)));

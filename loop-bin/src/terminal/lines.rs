@@ -1,11 +1,8 @@
 //! Lines that stay: their time, their colour, and how one is shown above what goes on.
 
 use console::Style;
-use indicatif::ProgressBar;
 use jiff::Zoned;
 use serde::{Deserialize, Serialize};
-
-use super::{complain, say};
 
 /// What a line is about, by which it gets its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,25 +32,5 @@ impl Tone {
     /// A line with its time; without colour where the user or the terminal wants none.
     pub(super) fn stamped(self, line: &str) -> String {
         format!("{} {}", Zoned::now().strftime("%H:%M:%S"), self.style().apply_to(line))
-    }
-}
-
-/// Shows a warning where a view shows its own, from any thread.
-#[derive(Debug, Clone, Default)]
-pub(crate) enum Warner {
-    #[default]
-    StandardError,
-    Lines,
-    Live(ProgressBar),
-}
-
-impl Warner {
-    pub(crate) fn warn(&self, text: &str) {
-        let line = Tone::Warning.stamped(&format!("warning: {text}"));
-        match self {
-            Self::Live(bar) if !bar.is_finished() => bar.println(line),
-            Self::Live(_) | Self::Lines => say(line),
-            Self::StandardError => complain(text),
-        }
     }
 }

@@ -14,7 +14,7 @@ use ralph_base::state;
 use ralph_project::config::{ColorChoice, LoopSettings};
 use serde::{Deserialize, Serialize};
 
-use super::lines::{Tone, Warner};
+use super::lines::Tone;
 use super::scene::{Scene, Totals, Worker};
 use super::screen::{Screen, columns};
 use super::{printable_lines, say};
@@ -191,15 +191,6 @@ impl View {
                 _ => self.print(Tone::Warning, &line),
             }
             mark = "  ";
-        }
-    }
-
-    /// For whoever has a warning and no view.
-    pub(crate) fn warner(&self) -> Warner {
-        match &self.place {
-            Place::Live { bar, .. } => Warner::Live(bar.clone()),
-            Place::Plain { .. } | Place::Quiet { .. } => Warner::Lines,
-            Place::Json | Place::Relayed { .. } => Warner::StandardError,
         }
     }
 

@@ -6,7 +6,7 @@ use test_support::{fixtures, program};
 
 use crate::stage::{LOOP, Stage};
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 23] = [
     "init",
     "install",
     "uninstall",
@@ -15,7 +15,6 @@ const COMMANDS: [&str; 24] = [
     "status",
     "logs",
     "report",
-    "fleet",
     "stop",
     "tell",
     "config",

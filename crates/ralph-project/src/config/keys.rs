@@ -62,8 +62,6 @@ pub const KEYS: &[Key] = &[
     key("loop.prd", Kind::Integer, "PRD_NUMBER", "prd", "Number of the `PRD-N` folder to use; 0 means the lowest one with open stories."),
     key("loop.all_prds", Kind::Switch, "RALPH_ALL_PRDS", "all-prds", "When no story of a `PRD-N` folder can be worked on any more, continue with the next folder, in the same run."),
     key("loop.workers", Kind::Choice, "RALPH_WORKERS", "workers", "Number of stories worked on at once, each in a copy of its own, at least 1, or `auto`: by processors, memory and what a check takes."),
-    key("loop.fleet", Kind::Text, "RALPH_FLEET", "fleet", "Git remote, by name or address, on whose branch the work of several machines lands; empty means no fleet. See docs/fleet.md."),
-    key("loop.lease", Kind::Seconds, "RALPH_LEASE", "lease", "In a fleet: how long a machine may give no sign of life before others take over its story; at least 4 seconds."),
     key("loop.specs", Kind::Text, "RALPH_SPECS", "specs", "Folder with the specifications that planning reads."),
     key("loop.branch", Kind::Text, "RALPH_BRANCH", "branch", "Branch to land work on, created if it does not exist; `{plan}` stands for the plan's name. Defaults to the branch that is checked out."),
     key("loop.fail_if_incomplete", Kind::Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete", "Exit with code 7 instead of 0 if stories remain."),

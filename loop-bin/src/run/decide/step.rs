@@ -19,9 +19,6 @@ const MOST_UNPRICED: u64 = 2;
 pub(crate) const CONFIG_CHANGED: &str = "config.toml changed during the run, which keeps the settings \
                                          it began with; hooks and the next run use the new ones";
 
-/// What is said of work on a story that another machine of the fleet has landed.
-const OVERTAKEN: &str = "the fleet has done the story meanwhile";
-
 /// After so many agents in a row that failed before they did anything, the next one will, too.
 const MOST_AGENT_FAILURES: u64 = 3;
 
@@ -254,7 +251,6 @@ impl Counters {
                 let kept = self.fail(outcome, why, story, limits);
                 self.again(kept, story, session, limits)
             }
-            WorkEnd::Overtaken => kept(Outcome::Interrupted, OVERTAKEN, Then::GoOn),
             WorkEnd::Blocked(why) => {
                 let set_aside = Some(why.clone());
                 Next::Discard(Discarding { outcome: Outcome::Blocked, why, set_aside }, Then::GoOn)

@@ -32,18 +32,6 @@ impl Counters {
         self.each().flat_map(|one| one.set_aside.iter().cloned()).collect()
     }
 
-    /// What others have to know: of single stories only what is not over, so that it does not grow.
-    pub(crate) fn for_others(mut self) -> Self {
-        let done = self.done.take().unwrap_or_default();
-        let is_open = |story: &String| !done.contains(story);
-        for counts in [&mut self.attempts, &mut self.handovers, &mut self.conflicts] {
-            counts.retain(|story, _| is_open(story));
-        }
-        self.story_spent.retain(|story, _| is_open(story));
-        self.moved.retain(is_open);
-        self
-    }
-
     /// What both have done. What is only of one worker, as the end of its last iteration, is this one's.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         let mut sum = self.clone();
@@ -101,7 +89,7 @@ mod tests {
     use ralph_project::config::Limits;
 
     use super::*;
-    use crate::run::decide::{Finish, Outcome, SessionEnd, WorkEnd};
+    use crate::run::decide::{Finish, Outcome};
 
     fn worker(story: &str, cost_usd: f64) -> Counters {
         let mut counters = Counters { iteration: 2, ..Counters::default() };
@@ -121,19 +109,6 @@ mod tests {
         let limits = Limits { story_max_cost_usd: 3.0, ..Limits::default() };
         assert!(counters.given_up("A", &limits).is_some());
         assert_eq!(counters.all(|one| one.spent).seconds, 30.0);
-    }
-
-    #[test]
-    fn of_stories_that_are_done_others_learn_only_the_sum() {
-        let limits = Limits::default();
-        let mut counters = worker("A", 2.0);
-        counters.newly_ticked(&[]);
-        counters.fail(Outcome::Failed, "red".to_owned(), "B", &limits);
-        counters.after(WorkEnd::Landed, "A", SessionEnd::Ended, &limits);
-        let told = counters.clone().for_others();
-        assert_eq!((told.attempts_at("A"), told.attempts_at("B")), (0, 1));
-        assert!(told.story_spent.is_empty() && told.done.is_none());
-        assert_eq!((told.commits, told.spent), (1, counters.spent));
     }
 
     #[test]

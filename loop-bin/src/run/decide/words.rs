@@ -97,8 +97,6 @@ pub(crate) enum WorkEnd {
     Conflict(String),
     /// It fits, and its checks fail with what others landed meanwhile.
     RedWithOthers(String),
-    /// Another machine has done the story meanwhile.
-    Overtaken,
     /// A person is needed, or the story's own budget is used up.
     Blocked(String),
     /// The service's usage limit; with the time of its reset in Unix seconds, where it was told.

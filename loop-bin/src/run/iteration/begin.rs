@@ -31,7 +31,6 @@ impl Run {
         if self.record.counters.has_met_others(story) {
             // It met the work of others once. This time nobody lands before it.
             self.lock_landing("trying a story again", 1)?;
-            self.begin_alone(story)?;
         }
         let (tip, is_followed) = self.target.look()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;

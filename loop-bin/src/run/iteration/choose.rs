@@ -17,8 +17,6 @@ pub(in crate::run) enum Choice {
     Story(String),
     /// The work of the attempt under way is there and has to be landed.
     Unlanded,
-    /// Another machine was faster; the next look shows what is left.
-    Lost,
     /// Nothing, until another worker has ended its story.
     Wait,
     Finish(Finish),
@@ -66,9 +64,6 @@ impl Run {
         {
             return Ok(Choice::Finish(finish));
         }
-        if !self.claim(&story)? {
-            return Ok(Choice::Lost);
-        }
         self.record.counters.iteration += 1;
         self.record.story = Some(story.clone());
         self.save();
@@ -79,11 +74,7 @@ impl Run {
     /// what lands meanwhile was theirs, and nobody takes anything while we choose.
     fn see_plan(&mut self) -> Result<(Plan, Option<String>), Failure> {
         self.look_at_others()?;
-        let (tip, is_followed) = self.look_again()?;
-        if self.member.is_some() {
-            // The server told all of it at once; what lands until our claim is there, we see then.
-            self.look_at_others()?;
-        }
+        let (tip, is_followed) = self.target.look_again()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         self.look_for_changes(&plan);
         self.show_position(&plan);

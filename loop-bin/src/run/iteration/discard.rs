@@ -29,7 +29,7 @@ impl Run {
         }
         self.record.discarding = Some(kept.clone());
         self.save();
-        self.free_landing()?;
+        self.free_landing();
         self.end_session("the attempt has ended")?;
         // It is kept now rather than by the next start, but for those who are asked twice to end.
         self.lock_landing("saving an attempt", 2)?;
@@ -115,7 +115,6 @@ impl Run {
         why: &str,
     ) -> Result<(), Failure> {
         let saved_as = self.keep(attempt, staged, outcome, why)?;
-        self.give_attempt(&saved_as)?;
         let (Attempt { story, base, .. }, id) = (attempt, saved_as.trim_start_matches(saved::REFS));
         let shows = format!("view it with `ralph-loop attempts {id}`");
         self.context.view.line(format!("{story}: attempt saved; {shows}"));
@@ -182,7 +181,7 @@ impl Run {
         self.end_attempt()?;
         (self.record.story, self.record.discarding) = (None, None);
         self.save();
-        self.free_landing()?;
+        self.free_landing();
         Ok(())
     }
 }

@@ -82,7 +82,7 @@ impl Run {
         let Some(live) = self.waiting.take() else {
             return Err(Failure::because("no agent is waiting for an answer"));
         };
-        self.free_landing()?;
+        self.free_landing();
         self.show_failure(&attempt.story, why);
         ralph_project::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
         let most = self.context.config.limits.attempts_per_story.max(1);
@@ -255,7 +255,7 @@ impl Run {
         let (config, counters) = (&self.context.config, &self.record.counters);
         let story = self.record.story.as_ref().map(|id| counters.spent_on(id)).unwrap_or_default();
         let (elapsed, all) = (self.context.elapsed(), counters.all(|one| one.spent));
-        let workers = self.sharers();
+        let workers = self.context.part.as_ref().map_or(1, |part| part.workers);
         Allowance::of(&config.agent, &config.limits, elapsed, story, (all, workers))
     }
 

@@ -13,12 +13,10 @@ use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 
-use super::fleet::join;
 use super::preflight::Preflight;
 use super::recover::find;
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::fleet::Member;
 use crate::here;
 use crate::history::OURS;
 use crate::landing::Target;
@@ -157,7 +155,7 @@ fn start_as(
     begun: Option<Begun>,
 ) -> Result<Run, Failure> {
     let (part, landing) = begun.unzip();
-    let Preflight { project, config, run_dir, plan, flags, workspace, mut target, .. } = preflight;
+    let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
     let Preflight { options, forecast, .. } = preflight;
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
@@ -204,8 +202,7 @@ fn start_as(
     if let (Some(before), Some(_)) = (before, &context.part) {
         record.failed_before = before.failed_before;
     }
-    let member = join(&context, &mut target, &mut record, &found, &books)?;
-    let prepared = Prepared { books, workspace, target, record, member, landing, lock };
+    let prepared = Prepared { books, workspace, target, record, landing, lock };
     let mut run = prepared.run(context);
     run.look_at_others()?;
     run.recover(&found)?;
@@ -218,7 +215,6 @@ struct Prepared {
     workspace: Workspace,
     target: Target,
     record: RunRecord,
-    member: Option<Member>,
     landing: Option<Lock>,
     lock: Lock,
 }
@@ -226,7 +222,7 @@ struct Prepared {
 impl Prepared {
     /// A run that has done nothing yet.
     fn run(self, context: Context) -> Run {
-        let Self { books, workspace, target, record, member, landing, lock } = self;
+        let Self { books, workspace, target, record, landing, lock } = self;
         Run {
             record,
             context,
@@ -247,7 +243,6 @@ impl Prepared {
             is_author_known: false,
             is_costless: false,
             checks_s: 0.0,
-            member,
             others: Others::default(),
             landing,
             _lock: lock,

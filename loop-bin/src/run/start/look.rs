@@ -14,7 +14,6 @@ use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 
-use super::fleet::{find_target, flaw_of_fleet};
 use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
 use super::preflight::{Preflight, progress_path, run_dir};
 use super::programs::flaw_in_command;
@@ -71,7 +70,7 @@ fn preflight_of(env: &Env, project: Project, given: &[Flag]) -> Result<Preflight
     let run_dir = project.worker().map_or(run_dir.clone(), |worker| run_dir.of_worker(worker));
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     let branch = branch_name(&config, plan.as_ref(), &project)?;
-    let target = target_of_run(env, &mut config, &run_dir, &workspace.source, branch)?;
+    let target = target_of_run(&run_dir, &workspace.source, branch)?;
     let books = |path: &Utf8Path| Books::of(path, &project, &config, &workspace.source, &run_dir);
     let plan = match plan {
         // As the run will read it: the work may be on another branch than the user's files.
@@ -144,31 +143,17 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Resul
     Ok(name)
 }
 
-/// Where the work lands. A run that was killed goes on where it was: in its fleet, and on its branch,
-/// whatever is checked out by now.
-fn target_of_run(
-    env: &Env,
-    config: &mut Config,
-    run_dir: &RunDir,
-    source: &Source,
-    mut branch: String,
-) -> Result<Target, Failure> {
+/// Where the work lands. A run that was killed goes on on its branch, whatever is checked out by now.
+fn target_of_run(run_dir: &RunDir, source: &Source, mut branch: String) -> Result<Target, Failure> {
     let record = RunRecord::load(&run_dir.of_run())?;
     let left = record.filter(|record| record.finish.is_none() && !record.planning);
-    if let Some(RunRecord { target, fleet, .. }) = left {
-        if config.run.fleet.is_empty() {
-            config.run.fleet = fleet;
-        }
-        let is_there = !config.run.fleet.is_empty()
-            || resolve(&source.git(), &format!("refs/heads/{target}"))?.is_some();
-        if branch.is_empty() && is_there {
-            branch = target;
-        }
+    if let Some(RunRecord { target, .. }) = left
+        && branch.is_empty()
+        && resolve(&source.git(), &format!("refs/heads/{target}"))?.is_some()
+    {
+        branch = target;
     }
-    match flaw_of_fleet(config) {
-        Some(flaw) => Err(Failure::usage(flaw)),
-        None => find_target(env, config, source, &branch),
-    }
+    Target::find(source, &branch)
 }
 
 /// The branch that a JSON plan names.
@@ -201,7 +186,6 @@ impl Preflight {
         let uncommitted = self.look_at_tree(repo)?;
         self.look_for_programs(env, repo, &uncommitted);
         self.look_at_plan()?;
-        self.look_at_fleet();
         // Before a setup could install into the environment that leads back.
         let Config { workspace, verify, .. } = &self.config;
         let commands = [&workspace.setup[..], &verify.commands].concat();

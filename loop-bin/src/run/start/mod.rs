@@ -3,7 +3,6 @@
 
 mod baseline;
 mod begin;
-mod fleet;
 mod look;
 mod outline;
 mod plan_file;

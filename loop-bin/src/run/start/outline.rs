@@ -59,7 +59,7 @@ impl Preflight {
             let reviewer = command_line(&self.config);
             findings.push(good(format!("each story is reviewed before it lands: `{reviewer}`")));
         }
-        let (top, target) = (self.workspace.top(), self.target.told());
+        let (top, target) = (self.workspace.top(), &self.target.branch);
         findings.push(good(format!("the agent works in {top}; work lands on {target}")));
         findings.extend(self.waiting()?);
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));

@@ -33,11 +33,7 @@ pub(super) fn find_plan(
             Ok(None)
         }
         Err(error @ FindError::NotFound { .. }) => {
-            let pull = match config.run.fleet.as_str() {
-                "" => String::new(),
-                remote => format!("; if it is on {remote}, run `git pull {remote}` first"),
-            };
-            Err(Failure::because(format!("{error}{}{pull}", likely_plans(project.root()))))
+            Err(Failure::because(format!("{error}{}", likely_plans(project.root()))))
         }
         Err(error) => Err(error.into()),
     }

@@ -11,7 +11,6 @@ use ralph_project::under_way::{Attempt, Phase};
 use super::preflight::run_dir;
 use crate::agent;
 use crate::exit::Failure;
-use crate::fleet::TARGETS;
 use crate::landing::{self, PlanChanges};
 use crate::run::decide::{
     Counters, Discarding, Found, Outcome, Recovery, SessionEnd, WorkEnd, recovery,
@@ -46,9 +45,9 @@ pub(crate) fn look(project: &Project) -> Result<Vec<String>, Failure> {
     Ok(told)
 }
 
-/// Whether a commit has come to any branch, or to the target of a fleet.
+/// Whether a commit has come to any branch.
 fn is_on_a_branch(git: &Git, commit: &str) -> bool {
-    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads", TARGETS];
+    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads"];
     git.line(&list).is_ok_and(|found| !found.is_empty())
 }
 

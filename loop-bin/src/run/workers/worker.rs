@@ -51,11 +51,6 @@ pub(crate) fn work(env: &Env) -> Result<ExitCode, Failure> {
 impl Run {
     /// Looks at what the others have done and what they have; nothing where there are none.
     pub(in crate::run) fn look_at_others(&mut self) -> Result<(), Failure> {
-        if let Some((rest, others)) = self.others_in_fleet() {
-            self.record.counters.rest = rest;
-            self.others = others;
-            return Ok(());
-        }
         let Some(part) = &self.context.part else { return Ok(()) };
         let shared = self.context.run_dir.of_run();
         let mut rest = vec![RunRecord::load(&shared)?.unwrap_or_default().counters];
@@ -82,9 +77,9 @@ impl Run {
     }
 
     /// The story to work on: the first one whose scope is apart from what others work on, else the first
-    /// one; in a fleet, one of the first, and not the same for all machines.
+    /// one.
     pub(in crate::run) fn preferred(
-        &mut self,
+        &self,
         plan: &Plan,
         passed_over: &BTreeSet<String>,
     ) -> Option<String> {
@@ -93,8 +88,7 @@ impl Run {
         let is_apart = |story: &&&Story| taken.keys().all(|one| are_apart(scope, &story.id, one));
         let apart: Vec<&Story> = ready.iter().filter(is_apart).copied().collect();
         let choice = if apart.is_empty() { ready } else { apart };
-        let place = self.member.as_mut().map_or(0, |member| member.pick(choice.len()));
-        choice.get(place).map(|story| story.id.clone())
+        choice.first().map(|story| story.id.clone())
     }
 
     /// Held while a worker chooses; nothing where there is only one.
@@ -130,6 +124,11 @@ impl Run {
         Ok(true)
     }
 
+    /// Others may land.
+    pub(in crate::run) fn free_landing(&mut self) {
+        self.landing = None;
+    }
+
     /// Nothing can be begun while others are at work; this one looks again soon.
     pub(in crate::run) fn wait_for_others(&mut self) -> Result<Option<Finish>, Failure> {
         self.end_session("another worker has the stories that are left")?;
@@ -141,9 +140,6 @@ impl Run {
             None => "waiting for other stories".to_owned(),
         };
         self.context.view.doing(&doing);
-        if self.member.is_some() {
-            return self.wait_for_fleet();
-        }
         // The plan is read again when one of them has ended its story, or now and then.
         let (before, until) = (self.others.clone(), Instant::now() + LONGEST_WAIT);
         while self.others == before && Instant::now() < until {
