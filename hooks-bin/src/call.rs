@@ -196,6 +196,7 @@ impl<'a> Call<'a> {
             session: Some(self.input.session_id.clone()).filter(|id| !id.is_empty()),
             run: self.env.run(),
             story: self.story().map(|id| id.to_string()),
+            ..Marks::default()
         };
         let _ = Journal::new(state, self.hook).marked(marks).append(event);
     }

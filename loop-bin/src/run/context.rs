@@ -49,7 +49,7 @@ impl Context {
     /// The journal, marked with the run and a story.
     pub(crate) fn journal(&self, story: Option<&str>) -> Journal {
         let story = story.map(str::to_owned);
-        let marks = Marks { run: Some(self.run.clone()), story, session: None };
+        let marks = Marks { run: Some(self.run.clone()), story, ..Marks::default() };
         let journal = Journal::new(self.state(), OURS).marked(marks);
         if !self.config.run.json_events {
             return journal;

@@ -7,6 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use ralph_base::env::Env;
+use ralph_base::state::fingerprint;
 use ralph_project::config::Config;
 
 use super::Workspace;
@@ -63,13 +64,6 @@ pub(super) fn not_made(folder: &Utf8Path, error: &io::Error) -> Failure {
 fn cache_home(env: &Env) -> Option<Utf8PathBuf> {
     let set = env.get("XDG_CACHE_HOME").map(Utf8PathBuf::from).filter(|path| path.is_absolute());
     set.or_else(|| env.home().map(|home| home.join(".cache")))
-}
-
-/// FNV-1a: the same in every version of every compiler.
-pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 /// What a folder takes on the disk, in bytes; a file with several names counts once here, though

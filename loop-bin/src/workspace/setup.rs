@@ -9,9 +9,9 @@ use ralph_base::state;
 use ralph_project::checks::{CheckContext, CheckEnd, run_checks};
 
 use super::Workspace;
-use super::cache::fingerprint;
 use crate::exit::Failure;
 use crate::git_output::paths;
+use ralph_base::state::fingerprint;
 
 /// Files that say which packages a project uses, besides those that are called so.
 const MANIFESTS: &str = "\

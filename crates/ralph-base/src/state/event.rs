@@ -27,6 +27,9 @@ pub struct Record {
     /// Which of several workers of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
+    /// The name of the plan of that story.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_name: Option<String>,
     /// The story under way, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub story: Option<String>,

@@ -32,6 +32,8 @@ pub struct Marks {
     pub session: Option<String>,
     /// The loop's run.
     pub run: Option<String>,
+    /// The name of the plan of that story.
+    pub plan_name: Option<String>,
     /// The story under way.
     pub story: Option<String>,
 }
@@ -87,6 +89,7 @@ impl Journal {
             session: self.marks.session.clone(),
             run,
             worker,
+            plan_name: self.marks.plan_name.clone(),
             story: self.marks.story.clone(),
             event: event.masked(),
         };
@@ -149,6 +152,7 @@ mod tests {
             session: Some("s1".into()),
             run: Some("r1".into()),
             story: Some("US-001".into()),
+            ..Marks::default()
         });
         let denied = Event::Denied {
             rule: "git-push".into(),

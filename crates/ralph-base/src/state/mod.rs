@@ -29,6 +29,7 @@ mod masked;
 mod read;
 mod run_dir;
 mod session_dir;
+mod story_key;
 mod tail;
 mod write;
 
@@ -44,6 +45,7 @@ pub use lock::{Held, Holder, Lock, LockError};
 pub use read::{open_regular, read, read_at_most, read_if_there, read_record, read_text};
 pub use run_dir::{RESTORE_NOTE, RunDir};
 pub use session_dir::{LoopDir, SessionDir};
+pub use story_key::{StoryKey, fingerprint, plan_name};
 pub use tail::{Tail, tail};
 pub use write::{
     Cap, append_capped, append_line, edit_users, keep_content_as_found, leads_elsewhere, open_log,

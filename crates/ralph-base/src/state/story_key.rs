@@ -1,0 +1,97 @@
+//! A story is known by its plan and its id: ids are unique only within a plan.
+
+use std::fmt;
+
+use camino::Utf8Path;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::dir::StateDir;
+
+/// A plan's name and a story's id, written `PRD-1/US-001`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoryKey {
+    /// The plan's name, which has no slash.
+    pub plan: String,
+    /// The story's id.
+    pub story: String,
+}
+
+impl StoryKey {
+    /// The key of a story in the plan with this name.
+    pub fn new(plan: &str, story: &str) -> Self {
+        Self { plan: plan.to_owned(), story: story.to_owned() }
+    }
+
+    /// Reads `PRD-1/US-001`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (plan, story) = text.split_once('/')?;
+        Some(Self::new(plan, story))
+    }
+}
+
+impl fmt::Display for StoryKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.plan, self.story)
+    }
+}
+
+impl Serialize for StoryKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for StoryKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("expected PLAN/STORY"))
+    }
+}
+
+/// What a plan of the project at `root` is called in refs and records: `PRD-1`, or its path with other
+/// characters as `-` and a short hash.
+pub fn plan_name(root: &Utf8Path, plan: &Utf8Path) -> String {
+    let state = StateDir::of_project(root);
+    let folder = plan.parent().unwrap_or(plan);
+    let name = folder.file_name().unwrap_or_default();
+    let is_numbered = name.starts_with("PRD-") && folder.parent() == Some(state.root());
+    if is_numbered && plan.file_stem() == Some("plan") {
+        return name.to_owned();
+    }
+    let path = plan.strip_prefix(root).unwrap_or(plan).as_str();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let name: String = path.chars().map(plain).collect();
+    format!("{}-{:08x}", name.trim_matches('-'), fingerprint(path.as_bytes()) as u32)
+}
+
+/// FNV-1a: short, stable, and not meant against anybody who searches for collisions.
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_have_names_that_are_safe_in_refs() {
+        let name = |plan: &str| plan_name(Utf8Path::new("/app"), Utf8Path::new(plan));
+        assert_eq!(name("/app/.ralph/PRD-12/plan.md"), "PRD-12");
+        assert_eq!(name("/app/docs/plan.md"), "docs-plan-md-cd1f5473");
+        assert_ne!(name("/app/docs/plan.md"), name("/app/docs-plan.md"));
+        for plan in ["/app/.ralph/fix_plan.md", "/elsewhere/ä b.md", "/app/prd.json"] {
+            let name = name(plan);
+            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_read_as_it_was_written() {
+        let key = StoryKey::new("PRD-1", "US-001");
+        let text = serde_json::to_string(&key).unwrap();
+        assert_eq!(text, "\"PRD-1/US-001\"");
+        assert_eq!(serde_json::from_str::<StoryKey>(&text).unwrap(), key);
+    }
+}
