@@ -89,9 +89,6 @@ enum Request {
     RequestMerge(request_merge::RequestMerge),
     /// Serve the agent's tools over MCP on stdin and stdout (for the agent's client)
     Mcp,
-    /// Work as one of several workers of a run, which starts it
-    #[command(hide = true)]
-    Worker,
     Completions(completions::Completions),
     Man(man::Man),
     /// Run three demo stories, one with a failing test, in a temporary project
@@ -140,7 +137,6 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Verified(verified) => said(verified.answer(env, &until_asked_to_end()?)),
         Request::RequestMerge(request) => said(request.answer(env)),
         Request::Mcp => mcp::run(env),
-        Request::Worker => run::workers::work(env),
         Request::Completions(completions) => completions.run(),
         Request::Man(man) => man.run(command()),
         Request::Demo => demo::run(env),

@@ -7,14 +7,13 @@ use camino::Utf8Path;
 use clap::Args;
 use indicatif::DecimalBytes;
 use ralph_base::env::Env;
-use ralph_base::state;
+use ralph_base::state::{self, Id};
 use ralph_core::git::Repo;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
-use crate::landing::resolve;
-use crate::run::record::attempt_left;
+use crate::run::record::attempts_left;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
 use crate::workspace::{Source, cache, remove_all};
@@ -82,10 +81,13 @@ impl Clean {
     ) -> Result<(), Failure> {
         let (run_dir, state) = (run_dir(repo)?, project.own_state());
         let verb = self.verb();
-        let workers = run_dir.workers().into_iter();
-        let workers = workers.map(|(name, run_dir)| (run_dir, state.of_worker(&name)));
-        for (run_dir, state) in [(run_dir.clone(), state.clone())].into_iter().chain(workers) {
-            let Some(attempt) = attempt_left(&run_dir)? else { continue };
+        for (run_dir, attempt) in attempts_left(&run_dir)? {
+            let name = run_dir.root().file_name().and_then(|name| Id::parse(name).ok());
+            let is_only = run_dir == run_dir.of_run();
+            let state = match name {
+                Some(name) if !is_only => state.of_worker(&name),
+                _ => state.clone(),
+            };
             let (story, work) = (&attempt.story, &attempt.work);
             if self.force {
                 let is_copy = work.starts_with(folder);
@@ -93,11 +95,10 @@ impl Clean {
                 let stays = if is_copy { String::new() } else { stays };
                 say(format!("{verb} the record of the interrupted attempt at {story}{stays}"));
             }
-            let name = saved::name_of(story, attempt.number);
             if !self.force
                 && work.starts_with(folder)
                 && work.exists()
-                && resolve(repo.git(), &name)?.is_none()
+                && saved::commit_of(repo.git(), project.root(), &attempt)?.is_none()
             {
                 return Err(Failure::because(format!(
                     "the copy holds the only version of an interrupted attempt at {story}; run \

@@ -14,9 +14,10 @@ use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
 use crate::plan_choice::with_plan_of_run;
+use crate::run::look_for_recovery;
 use crate::run::record::is_work_left_in;
 use crate::run::start::{
-    Preflight, Trial, findings, held_by, look_for_recovery, preflight, take_lock, troubles,
+    Preflight, examine_copy, findings, held_by, preflight, take_lock, troubles,
 };
 use crate::signals::Interrupts;
 use crate::terminal::{View, counted, say};
@@ -87,9 +88,8 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     let (interrupts, view) = (Interrupts::listen()?, View::new(env, &LoopSettings::default(), 1));
     let stop = || interrupts.signal().is_some();
     let (tip, branch) = (target.look()?.0, target.current_branch());
-    let mut trial = Trial { workspace, config, view: &view, run: "", stop: &stop };
-    trial.prepare(Start { tip: tip.as_deref(), branch: &branch })?;
-    let checks = trial.run_checks()?;
+    let start = Start { tip: tip.as_deref(), branch: &branch };
+    let checks = examine_copy(workspace, config, &view, start, &stop)?;
     view.close();
     Ok(findings(&checks, config))
 }

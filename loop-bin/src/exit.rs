@@ -12,14 +12,14 @@ use crate::terminal;
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Something went wrong.
-    Error(Box<dyn Error>),
+    Error(Box<dyn Error + Send + Sync>),
     /// The command line or the configuration is wrong.
-    Usage(Box<dyn Error>),
+    Usage(Box<dyn Error + Send + Sync>),
     /// Another loop holds the project.
-    Locked(Box<dyn Error>),
+    Locked(Box<dyn Error + Send + Sync>),
 }
 
-impl<E: Error + 'static> From<E> for Failure {
+impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Error(Box::new(error))
     }
@@ -53,7 +53,7 @@ impl Failure {
     }
 
     /// The user's own mistake, to be told as such.
-    pub(crate) fn usage(error: impl Into<Box<dyn Error>>) -> Self {
+    pub(crate) fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Usage(error.into())
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn prune(
     let done: BTreeSet<String> = landed.map(|attempt| attempt.story.clone()).collect();
     attempts.retain(|attempt| done.contains(&attempt.story));
     let delete = |attempt: &saved::SavedAttempt| {
-        format!("delete {}\n", saved::name_of(&attempt.story, attempt.number))
+        format!("delete {}\n", format!("{}{}", saved::REFS, attempt.id))
     };
     let attempts: Vec<String> = attempts.iter().skip(keep).map(delete).collect();
     let newest_first = ["for-each-ref", "--sort=-refname", "--format=delete %(refname)"];

@@ -49,6 +49,9 @@ use std::process::ExitCode;
 use ralph_base::env::Env;
 
 fn main() -> ExitCode {
+    if let Some(code) = agent::keep() {
+        return code;
+    }
     let env = Env::process();
     match completions::answer(&env, args::command) {
         Ok(true) => return ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ use std::io;
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::Lock;
+use ralph_base::state::{Lock, plan_name};
 use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State};
 use ralph_project::config::{Config, Flag};
@@ -62,11 +62,13 @@ pub(crate) fn plan_with_work(
         }
         None => plan,
     };
+    let name = plan_name(project.root(), plan.path());
+    let given_up = record.tally.set_aside_in(&name);
     let is_of_run = Lock::holder(&run_dir.lock()).is_some() && record.plan == plan.path();
     if !is_of_run {
         return Ok(plan);
     }
-    with_given_up(plan, &record.whole(&run_dir)?.set_aside, config)
+    with_given_up(plan, &given_up, config)
 }
 
 /// What a run has given up is committed as such with its next commit; until then it says so itself.

@@ -68,8 +68,8 @@ pub(crate) fn page_of(
     let record = RunRecord::load(&run_dir)?.unwrap_or_default();
     let standing = Standing {
         waiting: Waiting::find(&source, &record.target)?,
-        misfit: record.misfit,
-        running: Lock::holder(&run_dir.lock()).map(|_| record.run),
+        misfit: record.rebase_problem,
+        running: Lock::holder(&run_dir.lock()).map(|_| record.process.run),
         ..Standing::default()
     };
     let page = morning::page(project, &source, plan.as_ref(), &standing, which)?;

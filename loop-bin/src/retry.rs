@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use camino::Utf8Path;
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state;
+use ralph_base::state::{self, StoryKey, plan_name};
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Plan, State};
 
@@ -45,10 +45,11 @@ impl Retry {
         // A run has its own word for which stories it gave up.
         let _lock = take_lock(&run_dir(&repo)?, "ralph-loop retry")?;
         let from = self.from.as_deref().map(|id| saved::find(repo.git(), id)).transpose()?;
+        let name = plan_name(project.root(), plan.path());
         // All of them before the first is reopened.
         let found = self.stories.iter().map(|id| self.find(repo.git(), &counts, id, from.as_ref()));
         for story in found.collect::<Result<Vec<String>, Failure>>()? {
-            begin_with(repo.git(), project.root(), &story, from.as_ref(), &self.hint)?;
+            begin_with(repo.git(), project.root(), (&name, &story), from.as_ref(), &self.hint)?;
             if plan.story(&story).is_some_and(|story| story.state != State::Open) {
                 plan = Plan::parse(plan.path(), plan.reopen(&story)?, &config.plan)?;
                 state::replace_users(plan.path(), plan.bytes())?;
@@ -97,7 +98,7 @@ impl Retry {
 fn begin_with(
     git: &Git,
     root: &Utf8Path,
-    story: &str,
+    (plan, story): (&str, &str),
     from: Option<&SavedAttempt>,
     hint: &str,
 ) -> Result<(), Failure> {
@@ -109,11 +110,12 @@ fn begin_with(
         Some(commit) => git.line(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?,
         None => base_of(git, None)?,
     };
-    let number = saved::number_after(&saved::all(git, Some(story))?);
+    let key = StoryKey::new(plan, story);
+    let number = saved::number_after(&saved::at_story(git, &key)?);
     let why = format!("requested by a person\n{hint}");
     let session = from.and_then(|from| from.session.as_deref());
     let account =
-        Account { story, number, outcome: saved::RETRY, why: &why, session, ..Account::default() };
+        Account { key, number, outcome: saved::RETRY, why: &why, session, ..Account::default() };
     let parents: Vec<&str> = base.as_deref().into_iter().collect();
     saved::keep(git, root, &tree, &parents, &account)?;
     Ok(())

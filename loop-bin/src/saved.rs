@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use camino::Utf8Path;
 use ralph_base::fault;
 use ralph_base::secrets::mask;
+use ralph_base::state::{StoryKey, plan_name};
 use ralph_core::git::{Git, GitError};
 use ralph_core::plan::{Plan, State};
+use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
 use crate::git_output::base_of;
@@ -66,7 +68,7 @@ impl SavedAttempt {
 /// What is written down of an attempt.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Account<'a> {
-    pub(crate) story: &'a str,
+    pub(crate) key: StoryKey,
     pub(crate) number: u64,
     pub(crate) outcome: &'a str,
     /// The first line says why, the others what failed.
@@ -93,7 +95,7 @@ impl Account<'_> {
             text.push_str(&format!("\n\n{}", lines.collect::<Vec<_>>().join("\n")));
         }
         let trailers = [
-            ("Story", Some(self.story.to_owned())),
+            ("Story", Some(self.key.story.clone())),
             ("Attempt", Some(self.number.to_string())),
             ("Outcome", Some(self.outcome.to_owned())),
             ("Cost", self.cost_usd.map(|cost| format!("${cost:.4}"))),
@@ -119,8 +121,12 @@ pub(crate) fn release(git: &Git) -> Result<(), GitError> {
     landing::forget(git, BEGUN)
 }
 
-/// Keeps a tree as an attempt, reads it back, and gives the name of its ref. `git` has the tree, in the
-/// project at `top` or in a copy that shares its objects.
+/// The story of an attempt under way in the project at `root`.
+pub(crate) fn key_of(root: &Utf8Path, attempt: &Attempt) -> StoryKey {
+    StoryKey::new(&plan_name(root, &attempt.plan), &attempt.story)
+}
+
+/// Keeps a tree as an attempt, reads it back, and gives the name of its ref.
 pub(crate) fn keep(
     git: &Git,
     top: &Utf8Path,
@@ -131,14 +137,44 @@ pub(crate) fn keep(
     let commit = landing::commit_tree(git, tree, parents, &account.message())?;
     landing::verify(top, &commit, parents.first().copied())?;
     fault::point("discard.saved");
-    let name = name_of(account.story, account.number);
-    Git::at(top.as_std_path()).run(&["update-ref", &name, &commit])?;
+    put(&Git::at(top.as_std_path()), &account.key, account.number, account.run, &commit)
+}
+
+/// Points the ref of an attempt to a commit.
+pub(crate) fn put(
+    git: &Git,
+    key: &StoryKey,
+    number: u64,
+    _run: &str,
+    commit: &str,
+) -> Result<String, GitError> {
+    let name = name_of(key, number);
+    git.run(&["update-ref", &name, commit])?;
     Ok(name)
 }
 
+/// The commit of an attempt that has not landed, if it is kept.
+pub(crate) fn commit_of(
+    git: &Git,
+    root: &Utf8Path,
+    attempt: &Attempt,
+) -> Result<Option<String>, GitError> {
+    landing::resolve(git, &name_of(&key_of(root, attempt), attempt.number))
+}
+
+/// The attempts at a story.
+pub(crate) fn at_story(git: &Git, key: &StoryKey) -> Result<Vec<SavedAttempt>, GitError> {
+    all(git, Some(&key.story))
+}
+
+/// What the user types for the attempt with this ref.
+pub(crate) fn shown(name: &str) -> &str {
+    name.trim_start_matches(REFS)
+}
+
 /// The ref of an attempt.
-pub(crate) fn name_of(story: &str, number: u64) -> String {
-    format!("{REFS}{}/{number}", folder_of(story))
+pub(crate) fn name_of(key: &StoryKey, number: u64) -> String {
+    format!("{REFS}{}/{number}", folder_of(&key.story))
 }
 
 /// A story as part of a ref's name. Ids are plain enough but for dots in some places.
@@ -174,8 +210,8 @@ pub(crate) fn newest(attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
 }
 
 /// The stories whose newest attempt is a person's wish for another one, if the plan has blocked any.
-pub(crate) fn asked_for(git: &Git, plan: Option<&Plan>) -> Result<Vec<String>, GitError> {
-    let mut stories = plan.iter().flat_map(|plan| plan.stories());
+pub(crate) fn asked_for(git: &Git, _root: &Utf8Path, plan: &Plan) -> Result<Vec<String>, GitError> {
+    let mut stories = plan.stories().iter();
     if !stories.any(|story| story.state == State::Blocked) {
         return Ok(Vec::new());
     }
@@ -189,8 +225,8 @@ pub(crate) fn asked_for(git: &Git, plan: Option<&Plan>) -> Result<Vec<String>, G
 }
 
 /// A wish for another attempt that was granted: where that changed nothing, none is kept in its place.
-pub(crate) fn forget_wish(git: &Git, story: &str) -> Result<(), GitError> {
-    let newest = newest(all(git, Some(story))?);
+pub(crate) fn forget_wish(git: &Git, key: &StoryKey) -> Result<(), GitError> {
+    let newest = newest(at_story(git, key)?);
     match newest.filter(|newest| newest.outcome.as_deref() == Some(RETRY)) {
         Some(wish) => git.run(&["update-ref", "-d", &format!("{REFS}{}", wish.id)]).map(drop),
         None => Ok(()),
@@ -237,38 +273,4 @@ pub(crate) fn find(git: &Git, id: &str) -> Result<SavedAttempt, Failure> {
     found.ok_or_else(|| {
         Failure::because(format!("no attempt `{id}`; list them with `ralph-loop attempts`"))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_read_as_it_was_written() {
-        let account = Account {
-            story: "US-001",
-            number: 2,
-            outcome: "failed",
-            why: "`sh t.sh` failed\nRalph-Outcome: landed\nnot ok\n",
-            cost_usd: Some(0.5),
-            seconds: Some(12.0),
-            run: "r1",
-            session: Some("s1"),
-        };
-        let message = account.message();
-        let fields = ["refs/ralph/attempts/US-001/2", "aa", "bb cc", "2026-01-01", &message];
-        let found = parse(&fields).unwrap();
-        assert_eq!((found.id.as_str(), found.number), ("US-001/2", 2));
-        assert_eq!(found.outcome.as_deref(), Some("failed"));
-        assert_eq!((found.why.as_str(), found.base.as_deref()), ("`sh t.sh` failed", Some("bb")));
-        assert_eq!(found.details, "Ralph-Outcome: landed\nnot ok");
-        assert_eq!((found.cost_usd, found.session.as_deref()), (Some(0.5), Some("s1")));
-    }
-
-    #[test]
-    fn names_are_plain() {
-        assert_eq!(name_of("US-001", 3), "refs/ralph/attempts/US-001/3");
-        assert_eq!(name_of("a.lock", 1), "refs/ralph/attempts/a_lock/1");
-        assert_eq!(name_of("odd id", 1), "refs/ralph/attempts/odd_id/1");
-    }
 }

@@ -57,17 +57,6 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Ends us as SIGTERM would, once nobody writes to our standard input any more: whoever started us is
-    /// gone.
-    pub(crate) fn end_with_input(&self) {
-        let heard = self.clone();
-        std::thread::spawn(move || {
-            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-            let _ = heard.first.compare_exchange(0, SIGTERM, Ordering::SeqCst, Ordering::SeqCst);
-            heard.count.fetch_add(1, Ordering::SeqCst);
-        });
-    }
-
     /// The first signal, if one came.
     pub(crate) fn signal(&self) -> Option<Signal> {
         match self.first.load(Ordering::SeqCst) {

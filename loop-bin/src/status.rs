@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{Lock, RunDir};
+use ralph_base::state::{Id, Lock, RunDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State, StoryCounts};
 use ralph_project::project::Project;
@@ -21,8 +21,9 @@ use crate::landing::{UNCHECKED, Waiting};
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::report::page_of;
 use crate::run::RunRecord;
+use crate::run::look_for_recovery;
 use crate::run::record::Pause;
-use crate::run::start::{look_for_recovery, run_dir};
+use crate::run::start::run_dir;
 use crate::terminal::{Scene, printable, say};
 use crate::workspace::Source;
 use crate::{here, history, morning, saved};
@@ -173,27 +174,28 @@ impl Report {
         self.running = holder.as_ref().and_then(|held| held.by.as_ref()).map(|by| by.pid);
         self.now = self.running.and_then(|_| Scene::load(&run_dir));
         if let Some(record) = RunRecord::load(&run_dir)? {
-            let counters = record.whole(&run_dir)?;
-            self.iteration = counters.iteration;
-            self.commits = counters.commits;
-            self.cost_usd = counters.known_cost();
-            self.tokens = counters.spent.tokens;
-            self.meanwhile = counters.meanwhile();
+            let tally = &record.tally;
+            self.iteration = tally.run.iteration;
+            self.commits = tally.run.commits;
+            self.cost_usd = tally.known_cost();
+            self.tokens = tally.run.spent.tokens;
+            self.meanwhile = tally.changes_by_others();
             self.last_finish = record.finish.clone();
             self.last_reason = record.reason.clone();
             let waiting = Waiting::find(&Source::of(project, &repo)?, &record.target)?;
-            let since = format!("--since={}", record.started_at);
+            let since = format!("--since={}", record.process.started_at);
             let grep = format!("--grep=^Ralph-Checks: {UNCHECKED}$");
             let commits = repo.git().line(&["log", "--format=%h", &since, &grep, "--branches"]);
             self.unchecked = commits.map_or(0, |commits| commits.lines().count());
-            self.waiting.extend(waiting.map(|waiting| waiting.told(record.misfit.as_deref())));
+            self.waiting
+                .extend(waiting.map(|waiting| waiting.told(record.rebase_problem.as_deref())));
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; `ralph-loop` continues it".into());
             }
             let stop = fs_err::read_to_string(run_dir.stop_request()).unwrap_or_default();
-            self.stopping = holder.is_some() && stop == record.run;
+            self.stopping = holder.is_some() && stop == record.process.run;
             // Between its start and its first record, a run shows that of the last one.
-            if self.running == Some(record.pid) {
+            if self.running == Some(record.process.pid) {
                 self.look_at_work(&run_dir, record)?;
             }
         }
@@ -207,16 +209,16 @@ impl Report {
 
     /// What is worked on and waited for now.
     fn look_at_work(&mut self, run_dir: &RunDir, record: RunRecord) -> Result<(), Failure> {
-        let mut all = vec![(None, run_dir.clone(), record)];
-        for (name, record) in RunRecord::of_workers(run_dir)? {
-            all.push((Some(name.as_str().to_owned()), run_dir.of_worker(&name), record));
-        }
-        for (worker, folder, record) in all {
-            self.interrupted |= record.interrupted;
-            self.pause = self.pause.take().or(record.pause);
-            let Some(story) = record.story else { continue };
+        self.interrupted = record.process.interrupted;
+        self.pause.clone_from(&record.pause);
+        let is_one = record.slots.len() <= 1;
+        for (name, key) in record.stories() {
+            let story = key.story.clone();
+            let slot = Id::parse(name).map_err(Failure::usage)?;
+            let folder = if is_one { run_dir.clone() } else { run_dir.of_worker(&slot) };
             let attempt = Attempt::load(&folder)?.filter(|attempt| attempt.story == story);
             let (attempt, since) = attempt.map(|attempt| (attempt.number, attempt.began)).unzip();
+            let worker = if is_one { None } else { Some(name.clone()) };
             self.workers.push(UnderWay { worker, story, attempt, since });
         }
         let stories: Vec<&str> = self.workers.iter().map(|one| one.story.as_str()).collect();

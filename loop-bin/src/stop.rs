@@ -27,7 +27,7 @@ impl Stop {
         let none = || Failure::because("no run is under way in this project");
         let run_dir = project.run_dir().ok_or_else(none)?;
         let by = Lock::holder(&run_dir.lock()).and_then(|held| held.by).ok_or_else(none)?;
-        let record = RunRecord::load(&run_dir)?.filter(|record| record.pid == by.pid);
+        let record = RunRecord::load(&run_dir)?.filter(|record| record.process.pid == by.pid);
         let record = record.ok_or_else(none)?;
         if self.now {
             let pid = i32::try_from(by.pid).map_err(Failure::usage)?;
@@ -35,12 +35,14 @@ impl Stop {
             say(format!("process {pid} was asked to stop now"));
             return Ok(ExitCode::SUCCESS);
         }
-        state::replace(&run_dir.stop_request(), record.run.as_bytes())?;
-        say(match record.story {
-            Some(story) => {
-                format!("the run stops after {story}; `ralph-loop stop --now` does not wait")
+        state::replace(&run_dir.stop_request(), record.process.run.as_bytes())?;
+        let stories: Vec<&str> = record.stories().map(|(_, key)| key.story.as_str()).collect();
+        say(match stories.as_slice() {
+            [_, ..] => {
+                let stories = stories.join(", ");
+                format!("the run stops after {stories}; `ralph-loop stop --now` does not wait")
             }
-            None => "the run stops before its next story".to_owned(),
+            [] => "the run stops before its next story".to_owned(),
         });
         Ok(ExitCode::SUCCESS)
     }

@@ -15,9 +15,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 pub(crate) use lines::Tone;
-pub(crate) use scene::{Scene, Totals, Worker};
+pub(crate) use scene::{Glimpse, Scene, Totals, Worker};
 pub(crate) use screen::columns;
-pub(crate) use view::{Relayed, View};
+pub(crate) use view::View;
 pub(crate) use width::cut;
 
 /// A line for the user. A closed pipe is no reason to complain.

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use ralph_project::mailbox::{Mailbox, Question};
 use wait_timeout::ChildExt;
 
-use super::command;
+use super::keeper;
 use super::output;
 use super::processes::Descendants;
 use super::stream::Seen;
@@ -159,9 +159,8 @@ impl Session {
         prompt: &str,
         log: &File,
     ) -> io::Result<Self> {
-        let descendants = Descendants::from_now_on();
-        let mut child = command::spawn(line, root, vars)?;
-        let descendants = descendants.led_by(child.id());
+        let mut child = keeper::spawn(line, root, vars)?;
+        let descendants = Descendants::of_keeper(child.id());
         if let (Some(mut stdin), prompt) = (child.stdin.take(), prompt.to_owned()) {
             // In a thread of its own: an agent that does not read must not hold us up, and one that
             // ends without reading all of it is no failure of ours.
@@ -271,9 +270,11 @@ fn end_everything(
     };
     descendants.end(grace, &|| watch.interrupts.count() > 1);
     if !matches!(end, RunEnd::Exited(_)) {
-        // Ended by now, or beyond our reach; a process of ours must not stay behind unnoticed.
-        child.kill()?;
-        child.wait_timeout(DRAIN)?;
+        // Its keeper has nothing left to keep, and ends by itself.
+        if child.wait_timeout(DRAIN)?.is_none() {
+            child.kill()?;
+            child.wait_timeout(DRAIN)?;
+        }
     }
     Ok(())
 }

@@ -1,26 +1,13 @@
-//! The only place that starts the agent.
+//! What a command line of the agent runs.
 
-use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use camino::Utf8Path;
 
-use ralph_project::client::{MISLEADING, written};
+use ralph_project::client::written;
 use ralph_project::install::quoted;
 
 use crate::lifecycle::is_executable;
-
-/// Starts the agent in a process group of its own: Ctrl-C in a terminal reaches us, and we decide.
-#[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
-pub(super) fn spawn(line: &str, root: &Utf8Path, vars: &[(String, String)]) -> io::Result<Child> {
-    let mut command = Command::new("sh");
-    for name in MISLEADING.split(' ') {
-        command.env_remove(name);
-    }
-    command.args(["-c", line]).current_dir(root).envs(vars.iter().cloned()).process_group(0);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
-}
 
 /// The command line with a program that is a file of this folder, or the script that an interpreter is
 /// given, by its whole path.

@@ -1,15 +1,14 @@
-//! Every process that descends from us, and how all of them are ended.
+//! Every process that descends from another one, and how all of them are ended.
 //!
-//! The agent's tools start sessions of their own, so a process group does not reach them: we make
-//! ourselves the parent of orphans and find the rest where the system tells; elsewhere the group must do.
+//! The agent's tools start sessions of their own, so a process group does not reach them: the keeper
+//! (`keeper.rs`) adopts orphans, and the rest are found where the system lists processes; elsewhere the
+//! group has to do.
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getppid};
 use ralph_base::linux::{self, Process};
 use ralph_project::checks::RUN_MARK;
@@ -28,51 +27,35 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// How long what outlived another loop has to end by itself.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(3);
 
-/// Held while a thread of ours waits for children of its own, and while descendants are ended.
-static CHILDREN: Mutex<()> = Mutex::new(());
-
-/// Until this is dropped, no descendant is ended: a thread has children that are not the agent's.
-pub(crate) fn hold_children() -> MutexGuard<'static, ()> {
-    CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Which descendants are meant.
-#[derive(Debug, Default)]
+/// The processes below one process.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Descendants {
-    /// The child that leads a group of its own, and that somebody else waits for.
-    leader: Option<Pid>,
-    /// Those that were there before: a server that the script `started` began, for instance.
-    spared: Vec<i32>,
+    root: i32,
+    /// Whether the root leads a process group that is ended with them.
+    is_leader: bool,
 }
 
 impl Descendants {
-    /// All of them.
+    /// All that descend from this process.
     pub(crate) fn all() -> Self {
-        Self::default()
+        Self { root: here(), is_leader: false }
     }
 
-    /// Those that come from now on.
-    pub(crate) fn from_now_on() -> Self {
-        let spared = descendants(&[]).into_iter().map(|process| process.pid).collect();
-        Self { leader: None, spared }
-    }
-
-    /// The same, with the child that is started for us now.
-    #[must_use]
-    pub(crate) fn led_by(self, leader: u32) -> Self {
-        Self { leader: i32::try_from(leader).ok().map(Pid::from_raw), ..self }
+    /// Those of a keeper, which leads a group of its own.
+    pub(crate) fn of_keeper(pid: u32) -> Self {
+        Self { root: pid.cast_signed(), is_leader: true }
     }
 
     /// Ends them: TERM, then KILL after `grace` or as soon as `now` says so.
     pub(crate) fn end(&self, grace: Duration, now: &dyn Fn() -> bool) {
-        let _held = hold_children();
-        end(self.leader, &|| self.living(), grace, now);
+        let group = if self.is_leader { Some(Pid::from_raw(self.root)) } else { None };
+        end(group, &|| self.living(), grace, now);
     }
 
     /// Whether one of our own programs is at work among them: a hook, or `ralph-loop complete`. The
     /// MCP server lives as long as the agent, and is at work while it runs something itself.
     pub(crate) fn include_ours(&self) -> bool {
-        let all = descendants(&self.spared);
+        let all = descendants(self.root);
         let is_busy = |server: &Process| all.iter().any(|process| process.parent == server.pid);
         let is_ours = |process: &&Process| {
             let program = linux::program(process.pid);
@@ -82,17 +65,10 @@ impl Descendants {
         all.iter().filter(is_ours).any(|process| !is_server(process.pid) || is_busy(process))
     }
 
-    /// Those that have not ended; the others are taken note of, so that they vanish.
+    /// Those that have not ended.
     fn living(&self) -> Vec<Pid> {
-        let (dead, living): (Vec<Process>, Vec<Process>) =
-            descendants(&self.spared).into_iter().partition(|process| process.is_dead);
-        for process in dead.iter().filter(|process| process.parent == here()) {
-            let pid = Pid::from_raw(process.pid);
-            if Some(pid) != self.leader {
-                let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
-            }
-        }
-        living.iter().map(|process| Pid::from_raw(process.pid)).collect()
+        let living = descendants(self.root).into_iter().filter(|process| !process.is_dead);
+        living.map(|process| Pid::from_raw(process.pid)).collect()
     }
 }
 
@@ -105,15 +81,12 @@ fn here() -> i32 {
     Pid::this().as_raw()
 }
 
-fn end(
-    leader: Option<Pid>,
-    living: &dyn Fn() -> Vec<Pid>,
-    grace: Duration,
-    now: &dyn Fn() -> bool,
-) {
+fn end(group: Option<Pid>, living: &dyn Fn() -> Vec<Pid>, grace: Duration, now: &dyn Fn() -> bool) {
     let send = |signal: Signal| {
-        // The group first: it is reached at once.
-        leader.map(|leader| killpg(leader, signal));
+        // The group first: it is reached at once. Its keeper has to outlive what it has adopted.
+        if signal == Signal::SIGTERM {
+            group.map(|group| killpg(group, signal));
+        }
         for pid in living() {
             let _ = kill(pid, signal);
         }
@@ -127,7 +100,7 @@ fn end(
         std::thread::sleep(PULSE);
     }
     let begun = Instant::now();
-    // What is killed may have started others meanwhile.
+    // What is killed may have started others in the meantime.
     while !living().is_empty() && begun.elapsed() < KILL_PATIENCE {
         send(Signal::SIGKILL);
         std::thread::sleep(PULSE);
@@ -161,16 +134,13 @@ pub(crate) fn end_left_by(run: &str) -> usize {
     count
 }
 
-/// All that descend from us, but for those that are spared and theirs; none where the system does not
-/// tell.
-fn descendants(spared: &[i32]) -> Vec<Process> {
+/// All that descend from a process; none where the system does not list them.
+fn descendants(root: i32) -> Vec<Process> {
     let all = processes();
     let mut found: Vec<Process> = Vec::new();
-    let mut parents = vec![here()];
+    let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
-        let children =
-            all.iter().filter(|process| process.parent == parent && !spared.contains(&process.pid));
-        for child in children {
+        for child in all.iter().filter(|process| process.parent == parent) {
             parents.push(child.pid);
             found.push(*child);
         }

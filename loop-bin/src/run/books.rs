@@ -39,6 +39,22 @@ const SECONDS: usize = "2026-01-01T00:00:00".len();
 /// What a file says in a commit; none if it is not there.
 type KnownTexts = HashMap<(String, PathBuf), Option<Vec<u8>>>;
 
+/// The files of a plan, as an attempt has to know them.
+#[derive(Debug, Clone)]
+pub(crate) struct PlanFiles {
+    pub(crate) plan: Utf8PathBuf,
+    pub(crate) progress: Utf8PathBuf,
+    pub(crate) options: Options,
+    ours: Vec<PathBuf>,
+}
+
+impl PlanFiles {
+    /// The files that only the loop writes, from the top of the repository.
+    pub(crate) fn ours(&self) -> Vec<PathBuf> {
+        self.ours.clone()
+    }
+}
+
 /// Plan, progress and lessons of a run.
 #[derive(Debug)]
 pub(crate) struct Books {
@@ -85,6 +101,12 @@ impl Books {
     /// A file named from the top of the repository; none if it is outside.
     fn below_top(&self, path: &Utf8Path) -> Option<PathBuf> {
         self.source.below_top(path).map(PathBuf::from)
+    }
+
+    /// The files, for an attempt.
+    pub(crate) fn files(&self) -> PlanFiles {
+        let (plan, progress) = (self.plan.clone(), self.progress.clone());
+        PlanFiles { plan, progress, options: self.options.clone(), ours: self.ours() }
     }
 
     /// The files that only the loop writes, from the top.

@@ -1,27 +1,24 @@
-//! What never changes in a run: the project, its settings, and where things are shown and written
-//! down.
+//! What never changes in a run: the project, its settings, and the run's name.
 
 use std::time::{Duration, Instant};
 
-use ralph_base::state::{Event, Journal, Marks, RunDir, StateDir};
-use ralph_project::checks::Check;
+use ralph_base::state::{Journal, Marks, RunDir, StateDir, StoryKey, plan_name};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
-use super::workers::part::Part;
 use crate::agent::ClientOptions;
 use crate::history::{Forecast, OURS};
 use crate::signals::Interrupts;
-use crate::terminal::{View, say};
+use crate::terminal::say;
 
-/// What never changes in a run.
+/// What never changes in a run. Attempts read it from their own threads.
+#[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) flags: Vec<Flag>,
     pub(crate) project: Project,
     pub(crate) config: Config,
     /// The user's file of settings as it was at the start.
     pub(crate) config_text: Option<Vec<u8>>,
-    pub(crate) view: View,
     /// What one story is likely to take.
     pub(crate) forecast: Forecast,
     /// Where programs are looked for.
@@ -29,15 +26,19 @@ pub(crate) struct Context {
     /// What the agent gets besides its own command line.
     pub(crate) options: ClientOptions,
     pub(crate) interrupts: Interrupts,
-    /// The run's name; that of a worker is its own.
+    /// The run's name.
     pub(crate) run: String,
-    /// Our part in a run with several workers.
-    pub(crate) part: Option<Part>,
     pub(crate) run_dir: RunDir,
+    pub(crate) clock: Clock,
+}
+
+/// How long a run has taken, including the time before a crash.
+#[derive(Debug)]
+pub(crate) struct Clock {
     pub(crate) started_at: String,
-    /// How long the run took before a crash, and since when it goes on.
+    /// How long it had taken when it was killed.
     pub(crate) earlier: Duration,
-    pub(crate) begun: Instant,
+    pub(crate) resumed: Instant,
 }
 
 impl Context {
@@ -47,9 +48,13 @@ impl Context {
     }
 
     /// The journal, marked with the run and a story.
-    pub(crate) fn journal(&self, story: Option<&str>) -> Journal {
-        let story = story.map(str::to_owned);
-        let marks = Marks { run: Some(self.run.clone()), story, ..Marks::default() };
+    pub(crate) fn journal(&self, run: &str, story: Option<&StoryKey>) -> Journal {
+        let marks = Marks {
+            run: Some(run.to_owned()),
+            plan_name: story.map(|key| key.plan.clone()),
+            story: story.map(|key| key.story.clone()),
+            session: None,
+        };
         let journal = Journal::new(self.state(), OURS).marked(marks);
         if !self.config.run.json_events {
             return journal;
@@ -57,39 +62,14 @@ impl Context {
         journal.echoed(|line| say(String::from_utf8_lossy(line)))
     }
 
-    /// Gives an event to whoever follows them.
-    pub(crate) fn tell(&self, story: &str, event: &Event) {
-        let _ = self.journal(Some(story)).tell(event);
+    /// The key of a story in a plan of the project.
+    pub(crate) fn key(&self, plan: &camino::Utf8Path, story: &str) -> StoryKey {
+        StoryKey { plan: plan_name(self.project.root(), plan), story: story.to_owned() }
     }
 
-    /// Writes an event down. A journal that cannot be written does not end the run.
-    pub(crate) fn note(&self, story: Option<&str>, event: &Event) {
-        if let Err(error) = self.journal(story).append(event) {
-            self.view.warn(error.to_string());
-        }
-    }
-
-    /// Writes down how checks ended, and what their runners counted.
-    pub(crate) fn note_checks(&self, story: Option<&str>, checks: &[Check]) {
-        for check in checks {
-            let counts = check.verdict_of(&self.config).map(|verdict| verdict.counts);
-            let counts = counts.filter(|counts| counts.passed + counts.failed > 0);
-            self.note(
-                story,
-                &Event::Checked {
-                    check: check.name(),
-                    ended: check.verdict(),
-                    passed: counts.map(|counts| counts.passed),
-                    failed: counts.map(|counts| counts.failed),
-                    seconds: check.took.as_secs_f64(),
-                },
-            );
-        }
-    }
-
-    /// How long the run has taken, crashes included.
+    /// How long the run has taken.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.earlier + self.begun.elapsed()
+        self.clock.earlier + self.clock.resumed.elapsed()
     }
 
     /// How long it is until the run's time is used up; none without such a limit.
@@ -98,8 +78,23 @@ impl Context {
         limit.map(|limit| limit.saturating_sub(self.elapsed()))
     }
 
+    /// What is left of the run's time for checks and commits. A budget that is used up does not keep
+    /// finished work from being checked.
+    pub(crate) fn time_for_checks(&self) -> Option<Duration> {
+        self.time_left().map(|left| left.max(LEAST_TIME))
+    }
+
+    /// How long a commit may take.
+    pub(crate) fn check_limit(&self) -> Option<Duration> {
+        let check = self.config.verify.timeout.limit();
+        check.into_iter().chain(self.time_for_checks()).min()
+    }
+
     /// Whether we are asked to end.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupts.signal().is_some()
     }
 }
+
+/// What a check or a commit may take even when the run's time is used up.
+pub(crate) const LEAST_TIME: Duration = Duration::from_secs(10);

@@ -8,8 +8,9 @@ use ralph_base::supervised;
 use ralph_project::checks::CheckEnd;
 use serde_json::json;
 
-use super::Run;
+use super::conductor::Conductor;
 use super::decide::Finish;
+use super::scripts::with_variables;
 use crate::signals::Signal;
 
 /// What the command is called in its output and in the journal.
@@ -40,73 +41,71 @@ impl Notice<'_> {
     }
 }
 
-impl Run {
-    /// The end of the run. Who interrupts it is there, and needs no message.
-    pub(super) fn notify_end(&self, finish: &Finish, report: Option<&Utf8Path>) {
-        if self.context.interrupts.signal() == Some(Signal::Interrupt) {
-            return;
-        }
-        let event = if matches!(finish, Finish::Budget(_)) { "budget" } else { "finished" };
-        let reason = finish.reason().unwrap_or_default();
-        self.notify(&Notice { event, reason, finish_type: finish.word(), report, story: "" });
+/// The end of the run. Who interrupts it is there, and needs no message.
+pub(super) fn notify_end(run: &Conductor, finish: &Finish, report: Option<&Utf8Path>) {
+    if run.context.interrupts.signal() == Some(Signal::Interrupt) {
+        return;
     }
+    let event = if matches!(finish, Finish::Budget(_)) { "budget" } else { "finished" };
+    let reason = finish.reason().unwrap_or_default();
+    notify(run, &Notice { event, reason, finish_type: finish.word(), report, story: "" });
+}
 
-    /// Tells whoever wants to be told. Nothing that goes wrong here is the run's concern.
-    pub(super) fn notify(&self, notice: &Notice<'_>) {
-        let context = &self.context;
-        if context.config.notify.bell {
-            context.view.bell();
+/// Tells whoever wants to be told. Nothing that goes wrong here is the run's concern.
+pub(super) fn notify(run: &Conductor, notice: &Notice<'_>) {
+    let (context, view) = (&run.context, &run.view);
+    if context.config.notify.bell {
+        view.bell();
+    }
+    let line = context.config.notify.command.trim();
+    if line.is_empty() {
+        return;
+    }
+    let root = context.project.root();
+    let message = notice.message(root.file_name().unwrap_or_default());
+    let report = notice.report.map(Utf8Path::to_string).unwrap_or_default();
+    let vars = [
+        ("EVENT", notice.event.to_owned()),
+        ("STORY", notice.story.to_owned()),
+        ("REASON", notice.reason.to_owned()),
+        ("MESSAGE", message.clone()),
+        ("FINISH_TYPE", notice.finish_type.to_owned()),
+        ("COST", run.record.tally.cost_for_scripts()),
+        ("REPORT", report.clone()),
+        ("PROJECT_DIR", root.to_string()),
+        ("PLAN_FILE", run.books.plan.to_string()),
+    ];
+    let input = json!({
+        "text": message,
+        "event": notice.event,
+        "story": notice.story,
+        "reason": notice.reason,
+        "finish_type": notice.finish_type,
+        "cost_usd": run.record.tally.known_cost(),
+        "report": report,
+        "project": root,
+        "plan": run.books.plan,
+        "run": context.run,
+    });
+    let command = with_variables(context, shell(line), &vars);
+    let signals = context.interrupts.count();
+    let stop = || context.interrupts.count() > signals;
+    let limit = context.config.hooks.timeout.limit();
+    let ran = supervised::run(command, input.to_string().as_bytes(), limit, &stop, false);
+    let (end, output) = match ran {
+        Ok(ran) => ran,
+        Err(error) => (CheckEnd::Exited(None), error.to_string()),
+    };
+    output.lines().for_each(|line| view.line(format!("[{NAME}] {line}")));
+    let exit_code = if let CheckEnd::Exited(code) = end { code } else { None };
+    run.note(None, &state::Event::Lifecycle { name: NAME.to_owned(), exit_code });
+    match end {
+        CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => {}
+        CheckEnd::TimedOut => view.warn("the notify command timed out"),
+        CheckEnd::Exited(Some(code)) => {
+            view.warn(format!("the notify command failed (exit code {code})"));
         }
-        let line = context.config.notify.command.trim();
-        if line.is_empty() {
-            return;
-        }
-        let root = context.project.root();
-        let message = notice.message(root.file_name().unwrap_or_default());
-        let report = notice.report.map(Utf8Path::to_string).unwrap_or_default();
-        let vars = [
-            ("EVENT", notice.event.to_owned()),
-            ("STORY", notice.story.to_owned()),
-            ("REASON", notice.reason.to_owned()),
-            ("MESSAGE", message.clone()),
-            ("FINISH_TYPE", notice.finish_type.to_owned()),
-            ("COST", self.record.counters.cost_for_scripts()),
-            ("REPORT", report.clone()),
-            ("PROJECT_DIR", root.to_string()),
-            ("PLAN_FILE", self.books.plan.to_string()),
-        ];
-        let input = json!({
-            "text": message,
-            "event": notice.event,
-            "story": notice.story,
-            "reason": notice.reason,
-            "finish_type": notice.finish_type,
-            "cost_usd": self.record.counters.known_cost(),
-            "report": report,
-            "project": root,
-            "plan": self.books.plan,
-            "run": context.run,
-        });
-        let command = context.with_variables(shell(line), &vars);
-        let signals = context.interrupts.count();
-        let stop = || context.interrupts.count() > signals;
-        let limit = context.config.hooks.timeout.limit();
-        let ran = supervised::run(command, input.to_string().as_bytes(), limit, &stop, false);
-        let (end, output) = match ran {
-            Ok(ran) => ran,
-            Err(error) => (CheckEnd::Exited(None), error.to_string()),
-        };
-        output.lines().for_each(|line| context.view.line(format!("[{NAME}] {line}")));
-        let exit_code = if let CheckEnd::Exited(code) = end { code } else { None };
-        context.note(None, &state::Event::Lifecycle { name: NAME.to_owned(), exit_code });
-        match end {
-            CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => {}
-            CheckEnd::TimedOut => context.view.warn("the notify command timed out"),
-            CheckEnd::Exited(Some(code)) => {
-                context.view.warn(format!("the notify command failed (exit code {code})"));
-            }
-            CheckEnd::Exited(None) => context.view.warn("the notify command was killed"),
-        }
+        CheckEnd::Exited(None) => view.warn("the notify command was killed"),
     }
 }
 

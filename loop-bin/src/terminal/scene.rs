@@ -62,6 +62,18 @@ pub(crate) struct Worker {
     pub(crate) context: Option<u64>,
 }
 
+/// What an agent does now.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Glimpse {
+    pub(crate) doing: String,
+    pub(crate) is_refused: bool,
+    /// The cost that it has reported, and the tokens of its session.
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) tokens: u64,
+    /// How much of the context is in use, in percent.
+    pub(crate) context: Option<u64>,
+}
+
 /// Where the run stands.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -77,6 +89,21 @@ pub(crate) struct Totals {
 }
 
 impl Scene {
+    /// One with so many workers, named where there are several.
+    pub(super) fn of_workers(workers: u64) -> Self {
+        let name = |number: u64| if workers > 1 { Some(number.to_string()) } else { None };
+        let mut all = (1..=workers.max(1)).map(|n| Worker { worker: name(n), ..Worker::default() });
+        Self { worker: all.next().unwrap_or_default(), others: all.collect(), ..Self::default() }
+    }
+
+    /// The worker of a slot.
+    pub(super) fn at(&mut self, slot: usize) -> &mut Worker {
+        match slot.checked_sub(1) {
+            Some(at) => self.others.get_mut(at).unwrap_or(&mut self.worker),
+            None => &mut self.worker,
+        }
+    }
+
     /// What the loop of a project shows now; none if that cannot be read.
     pub(crate) fn load(run_dir: &RunDir) -> Option<Self> {
         serde_json::from_slice(&fs_err::read(run_dir.live()).ok()?).ok()

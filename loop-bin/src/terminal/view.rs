@@ -12,13 +12,11 @@ use jiff::Timestamp;
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_project::config::{ColorChoice, LoopSettings};
-use serde::{Deserialize, Serialize};
 
 use super::lines::Tone;
-use super::scene::{Scene, Totals, Worker};
+use super::scene::{Glimpse, Scene, Totals, Worker};
 use super::screen::{Screen, columns};
 use super::{printable_lines, say};
-use crate::agent::Seen;
 
 /// The least time between two lines about what the agent does, and between two looks of `status`.
 const GLIMPSE_PAUSE: Duration = Duration::from_millis(200);
@@ -55,25 +53,6 @@ enum Place {
     Json,
     /// What should be seen to and, once the run has ended, how.
     Quiet { has_ended: Cell<bool> },
-    /// What a worker has to say, for the run's process to show.
-    Relayed { last: RefCell<(String, Option<Instant>)> },
-}
-
-/// A line of a worker's, on its way to the run's view.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Relayed {
-    pub(crate) tone: Tone,
-    pub(crate) text: String,
-    pub(crate) kind: RelayedKind,
-}
-
-/// What kind of line it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum RelayedKind {
-    Line,
-    Warning,
-    /// What the agent does now: a line only where nothing moves.
-    Glimpse,
 }
 
 /// How a run is shown.
@@ -87,12 +66,6 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The view of a worker.
-    pub(crate) fn of_worker() -> Self {
-        let place = Place::Relayed { last: RefCell::default() };
-        Self { place, scene: Arc::default(), file: None, published: Cell::default() }
-    }
-
     /// The view that fits where the output goes, with so many workers at most.
     pub(crate) fn new(env: &Env, settings: &LoopSettings, workers: u64) -> Self {
         match settings.color {
@@ -100,7 +73,7 @@ impl View {
             ColorChoice::Always => set_colors_enabled(true),
             ColorChoice::Never => set_colors_enabled(false),
         }
-        let scene = Arc::new(Mutex::new(Scene::default()));
+        let scene = Arc::new(Mutex::new(Scene::of_workers(workers)));
         let term = env.get("TERM").unwrap_or_else(|| "dumb".to_owned());
         let place = if settings.json_events {
             Place::Json
@@ -131,9 +104,6 @@ impl View {
 
     /// The same, in the colour of what it is about.
     pub(crate) fn toned(&self, tone: Tone, text: impl AsRef<str>) {
-        if let Place::Relayed { .. } = self.place {
-            return self.relay_on(tone, RelayedKind::Line, text.as_ref());
-        }
         printable_lines(text.as_ref()).iter().for_each(|line| self.print(tone, line));
     }
 
@@ -147,41 +117,12 @@ impl View {
                     say(line);
                 }
             }
-            Place::Json | Place::Relayed { .. } => {}
-        }
-    }
-
-    fn relay_on(&self, tone: Tone, kind: RelayedKind, text: &str) {
-        let relayed = Relayed { tone, text: text.to_owned(), kind };
-        if let Ok(line) = serde_json::to_string(&relayed) {
-            say(line);
-        }
-    }
-
-    /// Shows a line of a worker's.
-    pub(crate) fn relay(&self, said: &Relayed) {
-        match said.kind {
-            RelayedKind::Line => self.toned(said.tone, &said.text),
-            RelayedKind::Warning => self.warn(&said.text),
-            RelayedKind::Glimpse if matches!(self.place, Place::Plain { .. }) => {
-                self.line(&said.text);
-            }
-            RelayedKind::Glimpse => {}
-        }
-    }
-
-    /// What all workers do now.
-    pub(crate) fn workers(&self, scene: Scene) {
-        if self.scene() != scene {
-            self.change(|old| *old = scene);
+            Place::Json => {}
         }
     }
 
     /// Something that the user should see to.
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
-        if let Place::Relayed { .. } = self.place {
-            return self.relay_on(Tone::Warning, RelayedKind::Warning, text.as_ref());
-        }
         let mut mark = "warning: ";
         for line in printable_lines(text.as_ref()) {
             let line = format!("{mark}{line}");
@@ -194,40 +135,42 @@ impl View {
         }
     }
 
-    /// Where the run stands, before the next iteration.
+    /// Where the run stands.
     pub(crate) fn position(&self, totals: Totals) {
-        if let Place::Plain { last } | Place::Relayed { last } = &self.place {
-            last.take();
-        }
-        self.change(|scene| *scene = Scene { totals, ..Scene::default() });
+        self.change(|scene| scene.totals = totals);
     }
 
-    /// A story begins.
-    pub(crate) fn story(&self, worker: Worker) {
-        let worker = Worker { since: Some(Timestamp::now()), ..worker };
-        self.change(|scene| scene.worker = worker);
+    /// A slot is free, or begins a story.
+    pub(crate) fn slot(&self, slot: usize, worker: Worker) {
+        if let Place::Plain { last } = &self.place {
+            last.take();
+        }
+        self.change(|scene| {
+            let name = scene.at(slot).worker.take();
+            *scene.at(slot) = Worker { worker: name, ..worker };
+        });
     }
 
     /// The story is tried once more.
-    pub(crate) fn attempt(&self, number: u64) {
-        self.change(|scene| scene.worker.attempt = number);
+    pub(crate) fn attempt(&self, slot: usize, number: u64) {
+        self.change(|scene| scene.at(slot).attempt = number);
     }
 
-    /// What the agent does now for the story, and what the run cost so far.
-    pub(crate) fn glimpse(&self, seen: &Seen, cost_usd: f64) {
-        let window = seen.window().filter(|window| *window > 0);
-        self.set(|Scene { worker, totals, .. }| {
+    /// What an agent does now for its story, and what the run has cost so far.
+    pub(crate) fn glimpse(&self, slot: usize, seen: &Glimpse, cost_usd: f64) {
+        self.set(|scene| {
+            scene.totals.cost_usd = cost_usd;
+            let worker = scene.at(slot);
             worker.doing.clone_from(&seen.doing);
             worker.is_refused = seen.is_refused;
             worker.tokens = seen.tokens;
-            worker.context = window.map(|window| seen.context * 100 / window);
-            totals.cost_usd = cost_usd;
+            worker.context = seen.context;
         });
         if self.published.get().is_none_or(|at| at.elapsed() >= PUBLISHED_EVERY) {
             self.publish();
         }
-        let (Place::Plain { last } | Place::Relayed { last }) = &self.place else { return };
-        let worker = self.scene().worker;
+        let Place::Plain { last } = &self.place else { return };
+        let worker = self.scene().at(slot).clone();
         let doing = worker.activity(Timestamp::now());
         let (shown, at) = last.borrow().clone();
         // An agent that prints without end must not fill the log of whoever started us.
@@ -236,25 +179,28 @@ impl View {
             return;
         }
         last.replace((doing.clone(), Some(Instant::now())));
-        let line = format!("{} | {doing}", worker.story.unwrap_or_default());
-        match &self.place {
-            Place::Relayed { .. } => self.relay_on(Tone::Plain, RelayedKind::Glimpse, &line),
-            _ => self.line(line),
-        }
+        let prefix = worker.worker.map_or_else(String::new, |name| format!("[{name}] "));
+        self.line(format!("{prefix}{} | {doing}", worker.story.unwrap_or_default()));
     }
 
-    /// What the loop itself does now.
-    pub(crate) fn doing(&self, text: &str) {
+    /// What the loop itself does now in a slot.
+    pub(crate) fn doing(&self, slot: usize, text: &str) {
         self.change(|scene| {
-            let worker = &mut scene.worker;
+            let worker = scene.at(slot);
             (worker.doing, worker.is_refused) = (text.to_owned(), false);
         });
     }
 
-    /// What is waited for, and until when.
+    /// What the run waits for, and until when.
     pub(crate) fn waiting(&self, why: &str, until: Timestamp) {
-        let (doing, until) = (why.to_owned(), Some(until));
-        self.change(|scene| scene.worker = Worker { doing, until, ..Worker::default() });
+        self.change(|scene| {
+            for slot in 0..=scene.others.len() {
+                let worker = scene.at(slot);
+                if worker.story.is_none() {
+                    (worker.doing, worker.until) = (why.to_owned(), Some(until));
+                }
+            }
+        });
     }
 
     /// A bell, where somebody could hear it.

@@ -68,8 +68,12 @@ struct Failure<'a> {
 }
 
 impl Failure<'_> {
+    /// Whether it is that of a story, which is named with its plan (`PRD-1/US-001`) where that is known.
     fn concerns(&self, story: &str) -> bool {
-        self.story.is_none_or(|own| own == story)
+        let Some(own) = self.story else { return true };
+        let id = |name: &str| name.rsplit('/').next().map(str::to_owned);
+        let are_plans_known = own.contains('/') && story.contains('/');
+        own == story || !are_plans_known && id(own) == id(story)
     }
 }
 

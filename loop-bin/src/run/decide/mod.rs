@@ -1,14 +1,24 @@
-//! What a run decides, without a disk, a clock or a process.
+//! What follows from what. Pure: values go in, decisions come out, and the tests stand beside them.
 
+mod allowance;
+mod judge;
 mod last_lines;
+mod pause;
+mod pick;
 mod recovery;
 mod step;
-mod sum;
+mod tally;
 mod words;
+mod worker_count;
 
+pub(crate) use allowance::Allowance;
+pub(crate) use judge::{Judged, judge};
 pub(crate) use last_lines::Ending;
-pub(crate) use recovery::{Found, Recovery, recovery};
-pub(crate) use step::CONFIG_CHANGED;
+pub(crate) use pause::pause;
+pub(crate) use pick::{Picked, pick};
+pub(crate) use recovery::{Found, FoundAttempt, Recovery, recovery, recovery_of};
+pub(crate) use tally::{CONFIG_CHANGED, Spent, Tally};
 pub(crate) use words::{
-    Counters, Discarding, Finish, Next, NotLanded, Outcome, SessionEnd, Spent, Then, Wish, WorkEnd,
+    Discarding, Finish, Next, Outcome, ScriptRequest, SessionEnd, Then, WorkEnd,
 };
+pub(crate) use worker_count::{machine, worker_count};

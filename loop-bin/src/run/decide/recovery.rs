@@ -1,6 +1,7 @@
 //! What the next start does about a run that did not come to its end. Pure: the start does it, and
 //! `status`, `doctor` and `--dry-run` say it.
 
+use ralph_base::state::run_and_worker;
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::words::Discarding;
@@ -11,13 +12,21 @@ use crate::terminal::counted;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
     pub(crate) record: Option<RunRecord>,
-    pub(crate) attempt: Option<Attempt>,
-    /// Whether the commit that the attempt was landing is on the target.
-    pub(crate) is_landed: bool,
+    /// The attempts under way, by the names of their slots.
+    pub(crate) attempts: Vec<FoundAttempt>,
     /// Whether the project's files are behind their branch.
     pub(crate) is_behind: bool,
     /// Processes of the run that are still alive.
     pub(crate) processes: usize,
+}
+
+/// An attempt that was under way.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FoundAttempt {
+    pub(crate) slot: String,
+    pub(crate) attempt: Attempt,
+    /// Whether the commit that it was landing is on the target.
+    pub(crate) is_landed: bool,
 }
 
 /// One thing to do.
@@ -39,45 +48,52 @@ pub(crate) enum Recovery {
     CountOn { iterations: u64 },
 }
 
-/// What has to be done, in this order.
+/// What has to be done for the run as a whole, before anything is done for its attempts.
 pub(crate) fn recovery(found: &Found) -> Vec<Recovery> {
     let mut steps = Vec::new();
     let unfinished = found.record.as_ref().filter(|record| record.finish.is_none());
     if let (Some(record), count @ 1..) = (unfinished, found.processes) {
-        steps.push(Recovery::EndProcesses { run: record.run.clone(), count });
+        steps.push(Recovery::EndProcesses { run: record.process.run.clone(), count });
     }
     if found.is_behind {
         steps.push(Recovery::BringFiles);
     }
-    if let Some(attempt) = &found.attempt {
-        let story = attempt.story.clone();
-        let own = unfinished.filter(|record| record.run == attempt.run);
-        let was_killed = own.is_some_and(|record| !record.interrupted);
-        let kept = own.and_then(|record| record.discarding.clone());
-        steps.push(match (&attempt.phase, kept) {
-            (Phase::Working | Phase::Checking, Some(kept)) => {
-                Recovery::FinishDiscard { story, kept }
-            }
-            (Phase::Begun, _) => Recovery::KeepAttempt { story, counts: false },
-            (Phase::Landing { commit }, _) if found.is_landed => {
-                Recovery::FinishLanding { story, commit: commit.clone() }
-            }
-            (Phase::Landing { .. } | Phase::Checking, _) => Recovery::LandAgain { story },
-            (Phase::Working, None) => Recovery::KeepAttempt { story, counts: was_killed },
-        });
-    }
     if let Some(record) = unfinished.filter(|record| !record.planning) {
         // An iteration that was interrupted is made again, and is counted once.
-        let is_again = steps.iter().any(|step| matches!(step, Recovery::KeepAttempt { .. }));
-        let iterations = record.counters.iteration.saturating_sub(u64::from(is_again));
+        let steps_of = |left: &FoundAttempt| recovery_of(found.record.as_ref(), left);
+        let is_again =
+            |left: &&FoundAttempt| matches!(steps_of(left), Recovery::KeepAttempt { .. });
+        let again = found.attempts.iter().filter(is_again).count() as u64;
+        let iterations = record.tally.run.iteration.saturating_sub(again);
         steps.push(Recovery::CountOn { iterations });
     }
     steps
 }
 
+/// What has to be done about an attempt that was under way.
+pub(crate) fn recovery_of(record: Option<&RunRecord>, left: &FoundAttempt) -> Recovery {
+    let story = left.attempt.story.clone();
+    let is_own = |record: &&RunRecord| {
+        let run = run_and_worker(&left.attempt.run).0;
+        record.finish.is_none() && record.process.run == run
+    };
+    let own = record.filter(is_own);
+    let was_killed = own.is_some_and(|record| !record.process.interrupted);
+    let kept = own.and_then(|record| record.slots.get(&left.slot)?.discarding.clone());
+    match (&left.attempt.phase, kept) {
+        (Phase::Working | Phase::Checking, Some(kept)) => Recovery::FinishDiscard { story, kept },
+        (Phase::Begun, _) => Recovery::KeepAttempt { story, counts: false },
+        (Phase::Landing { commit }, _) if left.is_landed => {
+            Recovery::FinishLanding { story, commit: commit.clone() }
+        }
+        (Phase::Landing { .. } | Phase::Checking, _) => Recovery::LandAgain { story },
+        (Phase::Working, None) => Recovery::KeepAttempt { story, counts: was_killed },
+    }
+}
+
 impl Recovery {
     /// What the next start will do, in one line.
-    pub(crate) fn told(&self) -> Option<String> {
+    pub(crate) fn in_words(&self) -> Option<String> {
         Some(match self {
             Self::EndProcesses { count, .. } => {
                 let processes = counted(*count, "process", "processes");
@@ -109,77 +125,61 @@ impl Recovery {
 mod tests {
     use super::*;
     use crate::run::decide::Outcome;
+    use crate::run::record::{RunProcess, SlotRecord};
 
-    fn attempt(phase: Phase) -> Attempt {
-        Attempt { run: "r1".into(), story: "US-001".into(), phase, ..Attempt::now() }
+    fn left(phase: Phase, is_landed: bool) -> FoundAttempt {
+        let attempt =
+            Attempt { run: "r1.2".into(), story: "US-001".into(), phase, ..Attempt::now() };
+        FoundAttempt { slot: "2".into(), attempt, is_landed }
     }
 
     fn record(interrupted: bool, finish: Option<&str>) -> RunRecord {
-        let finish = finish.map(str::to_owned);
-        RunRecord { run: "r1".into(), interrupted, finish, ..RunRecord::new() }
-    }
-
-    fn check(found: Found, expected: &[&str]) {
-        let steps: Vec<String> = recovery(&found).iter().map(|step| format!("{step:?}")).collect();
-        assert_eq!(steps.len(), expected.len(), "{steps:?}");
-        for (step, expected) in steps.iter().zip(expected) {
-            assert!(step.starts_with(expected), "{step} {expected}");
-        }
+        let mut record = RunRecord { finish: finish.map(str::to_owned), ..RunRecord::new() };
+        record.process = RunProcess { run: "r1".into(), interrupted, ..RunProcess::default() };
+        record.tally.run.iteration = 5;
+        record
     }
 
     #[test]
     fn nothing_is_to_be_done_after_a_run_that_ended() {
-        check(Found::default(), &[]);
-        check(Found { record: Some(record(false, Some("complete"))), ..Found::default() }, &[]);
+        assert!(recovery(&Found::default()).is_empty());
+        let ended = Found { record: Some(record(false, Some("complete"))), ..Found::default() };
+        assert!(recovery(&ended).is_empty());
     }
 
     #[test]
     fn a_kill_counts_and_an_interruption_does_not() {
-        let working = || Some(attempt(Phase::Working));
-        let killed = Found {
+        let working = left(Phase::Working, false);
+        let kept = |counts| Recovery::KeepAttempt { story: "US-001".into(), counts };
+        assert_eq!(recovery_of(Some(&record(false, None)), &working), kept(true));
+        assert_eq!(recovery_of(Some(&record(true, None)), &working), kept(false));
+        // The record was lost: then nobody knows, and it does not count.
+        assert_eq!(recovery_of(None, &working), kept(false));
+        let found = Found {
             record: Some(record(false, None)),
-            attempt: working(),
+            attempts: vec![working, left(Phase::Checking, false)],
             processes: 2,
             ..Found::default()
         };
-        let kept = "KeepAttempt { story: \"US-001\", counts: true }";
-        check(killed, &["EndProcesses", kept, "CountOn"]);
-        let interrupted =
-            Found { record: Some(record(true, None)), attempt: working(), ..Found::default() };
-        check(interrupted, &["KeepAttempt { story: \"US-001\", counts: false }", "CountOn"]);
-        // The record was lost: then nobody knows, and it does not count.
-        check(
-            Found { attempt: working(), ..Found::default() },
-            &["KeepAttempt { story: \"US-001\", counts: false }"],
-        );
+        let ended = Recovery::EndProcesses { run: "r1".into(), count: 2 };
+        assert_eq!(recovery(&found), [ended, Recovery::CountOn { iterations: 4 }]);
     }
 
     #[test]
     fn a_failure_that_was_counted_is_not_counted_twice() {
         let discarding = Some(Discarding::new(Outcome::Failed, "a check failed"));
-        let found = Found {
-            record: Some(RunRecord { discarding, ..record(false, None) }),
-            attempt: Some(attempt(Phase::Checking)),
-            ..Found::default()
-        };
-        check(found, &["FinishDiscard", "CountOn"]);
+        let mut record = record(false, None);
+        record.slots.insert("2".into(), SlotRecord { discarding, ..SlotRecord::default() });
+        let found = recovery_of(Some(&record), &left(Phase::Checking, false));
+        assert!(matches!(found, Recovery::FinishDiscard { .. }), "{found:?}");
     }
 
     #[test]
     fn work_that_had_ended_well_is_not_paid_for_twice() {
-        let landing = Some(attempt(Phase::Landing { commit: "bb".into() }));
-        let found = Found {
-            record: Some(record(false, None)),
-            attempt: landing.clone(),
-            is_behind: true,
-            is_landed: true,
-            ..Found::default()
-        };
-        check(found.clone(), &["BringFiles", "FinishLanding", "CountOn"]);
-        check(Found { is_landed: false, is_behind: false, ..found }, &["LandAgain", "CountOn"]);
-        let checking = Some(attempt(Phase::Checking));
-        let found =
-            Found { record: Some(record(false, None)), attempt: checking, ..Found::default() };
-        check(found, &["LandAgain", "CountOn"]);
+        let landing = |is_landed| left(Phase::Landing { commit: "bb".into() }, is_landed);
+        let of = |left| recovery_of(Some(&record(false, None)), &left);
+        assert!(matches!(of(landing(true)), Recovery::FinishLanding { .. }));
+        assert!(matches!(of(landing(false)), Recovery::LandAgain { .. }));
+        assert!(matches!(of(left(Phase::Checking, false)), Recovery::LandAgain { .. }));
     }
 }

@@ -5,7 +5,16 @@ use ralph_project::config::Seconds;
 use super::*;
 use crate::signals::Signal;
 
-const STORY: &str = "US-001";
+const PLAN: &str = "PRD-1";
+
+fn key(story: &str) -> StoryKey {
+    StoryKey::new(PLAN, story)
+}
+
+fn story() -> StoryKey {
+    key("US-001")
+}
+
 const SPENT: Spent = Spent { cost_usd: 0.5, seconds: 10.0, tokens: 100, unpriced: 0 };
 
 fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
@@ -29,29 +38,30 @@ fn given_up(outcome: Outcome, why: &str, set_aside: &str) -> Next {
 
 /// Feeds the ends of one story's agents and compares what follows.
 #[track_caller]
-fn check(limits: &Limits, session: SessionEnd, path: Vec<(WorkEnd, Next)>) -> Counters {
-    let mut counters = Counters { iteration: 1, ..Counters::default() };
+fn check(limits: &Limits, session: SessionEnd, path: Vec<(WorkEnd, Next)>) -> Tally {
+    let mut tally = Tally::default();
+    tally.run.iteration = 1;
     for (end, expected) in path {
         let shown = format!("{end:?}");
-        assert_eq!(counters.after(end, STORY, session, limits), expected, "after {shown}");
+        assert_eq!(tally.after(end, &story(), session, limits), expected, "after {shown}");
     }
-    counters
+    tally
 }
 
 #[test]
 fn work_is_landed_and_the_story_is_done() {
     let path = vec![(WorkEnd::Well, Next::Land), (WorkEnd::Landed, Next::Report)];
-    let counters = check(&limits(|_| ()), SessionEnd::Ended, path);
-    assert_eq!((counters.commits, counters.idle), (1, 0));
+    let tally = check(&limits(|_| ()), SessionEnd::Ended, path);
+    assert_eq!((tally.run.commits, tally.run.idle), (1, 0));
 }
 
 #[test]
 fn what_a_story_takes_is_booked_for_it_and_for_the_run() {
-    let mut counters = Counters::default();
-    counters.book(STORY, SPENT);
-    counters.book("US-002", SPENT);
-    assert_eq!(counters.story_spent[STORY], SPENT);
-    assert_eq!((counters.spent.cost_usd, counters.spent.tokens), (1.0, 200));
+    let mut tally = Tally::default();
+    tally.book(&story(), SPENT);
+    tally.book(&key("US-002"), SPENT);
+    assert_eq!(tally.spent_on(&story()), SPENT);
+    assert_eq!((tally.run.spent.cost_usd, tally.run.spent.tokens), (1.0, 200));
 }
 
 #[test]
@@ -100,8 +110,8 @@ fn a_failed_attempt_is_kept_under_its_own_name() {
     for outcome in [Outcome::Failed, Outcome::Timeout, Outcome::Partial, Outcome::NoChanges] {
         let end = WorkEnd::Failed(outcome, "why".into());
         let path = vec![(end, kept(outcome, "why", Then::GoOn))];
-        let counters = check(&limits(|_| ()), SessionEnd::Ended, path);
-        assert_eq!(counters.attempts_at(STORY), 1);
+        let tally = check(&limits(|_| ()), SessionEnd::Ended, path);
+        assert_eq!(tally.attempts_at(&story()), 1);
     }
 }
 
@@ -114,9 +124,9 @@ fn a_story_is_set_aside_when_its_attempts_or_its_budgets_are_used_up() {
         (|limits| limits.story_max_duration = Seconds(10), "time limit of 10 seconds reached"),
     ];
     for (change, why) in rows {
-        let mut counters = Counters::default();
-        counters.book(STORY, SPENT);
-        let next = counters.after(failed("no"), STORY, SessionEnd::Ended, &limits(change));
+        let mut tally = Tally::default();
+        tally.book(&story(), SPENT);
+        let next = tally.after(failed("no"), &story(), SessionEnd::Ended, &limits(change));
         assert_eq!(next, given_up(Outcome::Failed, "no", &format!("{why}; last failure: no")));
     }
     let path = vec![(WorkEnd::Blocked("key".into()), given_up(Outcome::Blocked, "key", "key"))];
@@ -126,31 +136,32 @@ fn a_story_is_set_aside_when_its_attempts_or_its_budgets_are_used_up() {
 #[test]
 fn a_story_that_is_landed_counts_as_tried() {
     let path = vec![(WorkEnd::Landed, Next::Report), (WorkEnd::Landed, Next::Report)];
-    let counters = check(&limits(|_| ()), SessionEnd::Ended, path);
-    assert_eq!(counters.attempts_at(STORY), 2);
+    let tally = check(&limits(|_| ()), SessionEnd::Ended, path);
+    assert_eq!(tally.attempts_at(&story()), 2);
 }
 
 #[test]
 fn stories_in_a_row_that_gave_nothing_stall_the_run_and_work_that_failed_does_not() {
     let limits = limits(|limits| limits.stalled_after = 2);
-    let mut counters = Counters::default();
-    counters.set_aside("US-001");
-    assert!(!counters.is_stalled(&limits));
-    counters.moved.insert("US-002".into());
-    counters.set_aside("US-002");
-    counters.set_aside("US-003");
-    assert!(!counters.is_stalled(&limits));
-    counters.set_aside("US-004");
-    assert!(counters.is_stalled(&limits));
+    let mut tally = Tally::default();
+    tally.set_aside(&key("US-001"));
+    assert!(!tally.is_stalled(&limits));
+    tally.story(&key("US-002")).has_changes = true;
+    tally.set_aside(&key("US-002"));
+    tally.set_aside(&key("US-003"));
+    assert!(!tally.is_stalled(&limits));
+    tally.set_aside(&key("US-004"));
+    assert!(tally.is_stalled(&limits));
 }
 
 #[test]
 fn pauses_after_skips_grow_and_end() {
     let pauses = |limit: Option<u64>| {
-        let mut counters = Counters { iteration: 1, ..Counters::default() };
-        let mut next = || counters.pause_after_skip(limit.map(Duration::from_secs));
+        let mut tally = Tally::default();
+        tally.run.iteration = 1;
+        let mut next = || tally.pause_after_skip(limit.map(Duration::from_secs));
         let pauses = std::iter::from_fn(|| Some(next()?.as_secs())).take(12).collect::<Vec<_>>();
-        (pauses, counters.iteration)
+        (pauses, tally.run.iteration)
     };
     assert_eq!(pauses(Some(10)), (vec![1, 2, 4, 3], 0));
     assert_eq!(pauses(None), (vec![1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300], 0));
@@ -158,9 +169,10 @@ fn pauses_after_skips_grow_and_end() {
 
 #[test]
 fn limits_of_the_run_end_it_before_the_next_story() {
-    let counters = Counters { iteration: 50, spent: SPENT, ..Counters::default() };
+    let mut tally = Tally::default();
+    (tally.run.iteration, tally.run.spent) = (50, SPENT);
     let limit = |max_iterations, seconds, change: fn(&mut Limits)| {
-        counters.limit_reached(&limits(change), max_iterations, seconds)
+        tally.limit_reached(&limits(change), max_iterations, seconds)
     };
     assert_eq!(limit(51, 0.0, |_| ()), None);
     assert_eq!(limit(0, 0.0, |_| ()), None);
@@ -175,8 +187,8 @@ fn limits_of_the_run_end_it_before_the_next_story() {
 fn a_usage_limit_costs_neither_attempt_nor_iteration() {
     let why = "usage limit reached, or the agent's service is down";
     let path = |then| vec![(WorkEnd::Quota(Some(99)), kept(Outcome::Quota, why, then))];
-    let counters = check(&limits(|_| ()), SessionEnd::Ended, path(Then::Wait(Some(99))));
-    assert_eq!((counters.iteration, counters.attempts_at(STORY)), (0, 0));
+    let tally = check(&limits(|_| ()), SessionEnd::Ended, path(Then::Wait(Some(99))));
+    assert_eq!((tally.run.iteration, tally.attempts_at(&story())), (0, 0));
     let impatient = limits(|limits| limits.wait_for_quota = false);
     check(&impatient, SessionEnd::Ended, path(Then::End(Finish::Budget(why.into()))));
 }
@@ -189,23 +201,23 @@ fn an_agent_that_fails_by_itself_costs_no_attempt_and_ends_the_run_the_third_tim
     let last = (ended(), kept(Outcome::Interrupted, "no key", Then::End(end)));
     let other = (failed("no"), kept(Outcome::Failed, "no", Then::GoOn));
     let path = vec![again(), again(), other, again(), again(), last];
-    let counters = check(&limits(|_| ()), SessionEnd::Ended, path);
-    assert_eq!(counters.attempts_at(STORY), 1);
+    let tally = check(&limits(|_| ()), SessionEnd::Ended, path);
+    assert_eq!(tally.attempts_at(&story()), 1);
 }
 
 #[test]
 fn a_tick_that_is_not_the_runs_own_is_told_once() {
-    let mut counters = Counters::default();
-    assert_eq!(counters.newly_ticked(&["US-000"]), [""; 0]);
-    counters.after(WorkEnd::Landed, STORY, SessionEnd::Ended, &Limits::default());
-    assert_eq!(counters.newly_ticked(&["US-000", STORY, "US-009"]), ["US-009"]);
-    assert_eq!(counters.newly_ticked(&["US-000", STORY, "US-009"]), [""; 0]);
-    let told = "ticked by somebody else during the run: US-009; not checked";
-    assert_eq!(counters.meanwhile(), [told]);
+    let mut tally = Tally::default();
+    assert_eq!(tally.newly_ticked(PLAN, &["US-000"]), [""; 0]);
+    tally.after(WorkEnd::Landed, &story(), SessionEnd::Ended, &Limits::default());
+    assert_eq!(tally.newly_ticked(PLAN, &["US-000", "US-001", "US-009"]), ["US-009"]);
+    assert_eq!(tally.newly_ticked(PLAN, &["US-000", "US-001", "US-009"]), [""; 0]);
+    let told = "ticked by another process during the run: US-009; not verified";
+    assert_eq!(tally.changes_by_others(), [told]);
 }
 
 #[test]
-fn what_ends_the_run_is_nobodys_failed_attempt() {
+fn what_ends_the_run_counts_as_no_failed_attempt() {
     let why = || "why".to_owned();
     let signal = Signal::Interrupt;
     for (end, outcome, said, finish) in [
@@ -215,7 +227,7 @@ fn what_ends_the_run_is_nobodys_failed_attempt() {
     ] {
         let path = vec![(end, kept(outcome, said, Then::End(finish)))];
         let strict = limits(|limits| limits.attempts_per_story = 1);
-        assert_eq!(check(&strict, SessionEnd::Waits, path).attempts_at(STORY), 0);
+        assert_eq!(check(&strict, SessionEnd::Waits, path).attempts_at(&story()), 0);
     }
 }
 
@@ -225,6 +237,6 @@ fn a_full_context_is_handed_over_without_the_loss_of_an_attempt_but_not_for_ever
     let last = (failed("full"), kept(Outcome::Failed, "full", Then::GoOn));
     let limits = limits(|limits| limits.attempts_per_story = 2);
     let path = vec![handed_over(), handed_over(), last];
-    let counters = check(&limits, SessionEnd::HandedOver, path);
-    assert_eq!(counters.attempts_at(STORY), 1);
+    let tally = check(&limits, SessionEnd::HandedOver, path);
+    assert_eq!(tally.attempts_at(&story()), 1);
 }

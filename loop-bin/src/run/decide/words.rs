@@ -1,101 +1,30 @@
-//! The words in which a run is told: what happened, what to do, and what is counted.
+//! What can happen to an attempt and to a run, and what is done about it.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use camino::Utf8PathBuf;
 use ralph_project::config::SessionRetry;
 use serde::{Deserialize, Serialize};
 
-use crate::exit::Failure;
 use crate::saved::RETRY;
 use crate::signals::Signal;
 
-/// What a run has done so far; kept on disk, so that a run goes on after a crash.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Counters {
-    /// Iterations begun.
-    pub(crate) iteration: u64,
-    /// Attempts of each story that count: those that failed, and those that landed. A story that is
-    /// landed and chosen again was taken out by somebody, and that cannot go on for ever.
-    pub(crate) attempts: BTreeMap<String, u64>,
-    /// Stories of which at least one attempt changed something.
-    pub(crate) moved: BTreeSet<String>,
-    /// How often each story was handed over to a fresh session.
-    pub(crate) handovers: BTreeMap<String, u64>,
-    /// Stories that this run does not try again.
-    pub(crate) set_aside: BTreeSet<String>,
-    /// Stories of the plan that are known to be done: since before the run, or by it.
-    pub(crate) done: Option<BTreeSet<String>>,
-    /// Stories that others ticked since.
-    pub(crate) ticked: BTreeSet<String>,
-    /// Whether the settings are not those any more with which the run began.
-    pub(crate) is_config_changed: bool,
-    /// Stories in a row that were given up with nothing changed.
-    pub(crate) idle: u64,
-    /// Agents in a row that failed before they did anything.
-    pub(crate) agent_failures: u64,
-    /// What sessions cost that said so, and the tokens for that: the price of a token.
-    pub(crate) priced: Spent,
-    /// Sessions that were ended before they said what they cost, while no price is known.
-    pub(crate) unpriced_sessions: u64,
-    /// Sessions of which neither the cost nor a token is known.
-    pub(crate) costless_sessions: u64,
-    /// Tokens of the session under way that are booked already, and where its part of the log begins.
-    pub(crate) session_tokens: u64,
-    pub(crate) session_log: u64,
-    /// Iterations in a row that a script skipped.
-    pub(crate) skipped: u64,
-    /// Stories committed, and those among them that no check has seen.
-    pub(crate) commits: u64,
-    pub(crate) unchecked: u64,
-    /// What all of it cost, and what each story did.
-    pub(crate) spent: Spent,
-    pub(crate) story_spent: BTreeMap<String, Spent>,
-    /// Plans that this run is through with, and why stories remain in the first of them that has
-    /// such.
-    pub(crate) plans_left: BTreeSet<Utf8PathBuf>,
-    pub(crate) stuck: Option<String>,
-    /// How the last iteration ended.
-    pub(crate) last_exit_code: Option<i32>,
-    pub(crate) last_duration_s: f64,
-    /// How often each story met the work of another one that had landed meanwhile.
-    pub(crate) conflicts: BTreeMap<String, u64>,
-    /// What the others of the run have done; never on disk, where each has its own.
-    #[serde(skip)]
-    pub(crate) rest: Vec<Counters>,
-}
-
-/// Money, time and tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Spent {
-    pub(crate) cost_usd: f64,
-    pub(crate) seconds: f64,
-    pub(crate) tokens: u64,
-    /// Tokens among them of which nobody knows what they cost.
-    pub(crate) unpriced: u64,
-}
-
-/// What a lifecycle script wants.
+/// What a lifecycle script asks for by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    GoOn,
+pub(crate) enum ScriptRequest {
+    Continue,
     Skip,
     Stop,
 }
 
-/// How the agent ended, or what became of its work.
+/// How an agent ended, or what became of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkEnd {
-    /// All is well, and the work is to be landed.
+    /// The agent ended well, so its work is checked.
     Well,
     Landed,
     /// A failed attempt, and what it is called.
     Failed(Outcome, String),
-    /// It does not fit what others landed meanwhile.
+    /// It does not apply to what landed in the meantime.
     Conflict(String),
-    /// It fits, and its checks fail with what others landed meanwhile.
+    /// It applies, but its checks fail with what landed in the meantime.
     RedWithOthers(String),
     /// A person is needed, or the story's own budget is used up.
     Blocked(String),
@@ -118,25 +47,6 @@ impl WorkEnd {
     /// A failed attempt like most.
     pub(crate) fn failed(why: impl Into<String>) -> Self {
         Self::Failed(Outcome::Failed, why.into())
-    }
-}
-
-/// Why work does not land: what that makes of its attempt, or a failure of our own.
-#[derive(Debug)]
-pub(crate) enum NotLanded {
-    Work(WorkEnd),
-    Failure(Failure),
-}
-
-impl From<WorkEnd> for NotLanded {
-    fn from(end: WorkEnd) -> Self {
-        Self::Work(end)
-    }
-}
-
-impl<E: Into<Failure>> From<E> for NotLanded {
-    fn from(error: E) -> Self {
-        Self::Failure(error.into())
     }
 }
 
@@ -284,14 +194,9 @@ impl Finish {
         }
     }
 
-    /// Whether the whole run ends with it, and not only a worker that finds nothing more to do.
-    pub(crate) fn ends_run(&self) -> bool {
-        !matches!(self, Self::Complete | Self::Blocked(_) | Self::Stopped)
-    }
-
-    /// How a run ended whose workers ended so: by what a person should know first.
-    pub(crate) fn of_workers(ends: impl IntoIterator<Item = Self>) -> Self {
-        let rank = |finish: &Self| match finish {
+    /// Which of several ends a person should know first.
+    pub(crate) fn rank(&self) -> u8 {
+        match self {
             Self::Manual(_) => 9,
             Self::Error(_) | Self::RedBaseline(_) => 8,
             Self::HookAbort(_) => 7,
@@ -301,8 +206,7 @@ impl Finish {
             Self::Stopped => 3,
             Self::Blocked(_) => 2,
             Self::Complete => 1,
-        };
-        ends.into_iter().max_by_key(rank).unwrap_or(Self::Complete)
+        }
     }
 
     /// The documented exit code; `incomplete` if stories remain and the user wants to know.

@@ -2,8 +2,9 @@
 //! story, and each of them would be paid for.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc;
 
-use ralph_base::listing::{first_few, named_files};
+use ralph_base::listing::first_few;
 use ralph_core::verdict::Kind;
 use ralph_project::checks::{Check, CheckContext, CheckEnd, CheckRules, run_checks};
 use ralph_project::config::{Baseline, Config};
@@ -11,6 +12,7 @@ use ralph_project::failed_before::FailedBefore;
 
 use crate::exit::Failure;
 use crate::finding::Finding;
+use crate::run::attempt::{Report, Reporter, prepare};
 use crate::terminal::{View, counted, in_words};
 use crate::workspace::{Start, Workspace};
 
@@ -33,62 +35,45 @@ const MISSING: &[&str] = &[
     "bundler: failed to load command",
 ];
 
-/// Where the checks are tried before the first story, and by whom.
-pub(crate) struct Trial<'a> {
-    pub(crate) workspace: &'a mut Workspace,
-    pub(crate) config: &'a Config,
-    pub(crate) view: &'a View,
-    pub(crate) run: &'a str,
-    pub(crate) stop: &'a dyn Fn() -> bool,
+/// Runs every check, whatever the others say.
+pub(crate) fn run_baseline(
+    copy: &mut Workspace,
+    config: &Config,
+    run: &str,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Check>, Failure> {
+    let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
+    let before = copy.stamps();
+    let context = CheckContext { dir: copy.root(), run, left: None, rules };
+    let mut checks = Vec::new();
+    for command in &config.verify.commands {
+        let one = std::slice::from_ref(command);
+        checks.extend(run_checks(context, one, config.verify.timeout.limit(), stop)?);
+    }
+    copy.doubt(before);
+    Ok(checks)
 }
 
-impl Trial<'_> {
-    /// The workspace at a commit, with what a fresh clone lacks and its setup done.
-    pub(crate) fn prepare(&mut self, start: Start<'_>) -> Result<(), Failure> {
-        let Self { workspace, config, view, run, stop } = self;
-        let is_new = !workspace.exists();
-        let begun = std::time::Instant::now();
-        workspace.reset(start)?;
-        workspace.carry(&config.run.specs, config.workspace.include_limit_mb)?;
-        if is_new {
-            let (top, took) = (workspace.top(), in_words(begun.elapsed()));
-            view.line(format!("the agent works in a copy: {top} (created in {took})"));
+/// Makes the copy ready and runs the checks in it, without a run.
+pub(crate) fn examine_copy(
+    copy: &mut Workspace,
+    config: &Config,
+    view: &View,
+    start: Start<'_>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Check>, Failure> {
+    let (sender, reports) = mpsc::channel();
+    let reporter = Reporter::new(0, String::new(), sender);
+    let prepared = prepare((config, stop), &reporter, copy, start, "");
+    for (_, report) in reports.try_iter() {
+        match report {
+            Report::Line(tone, text) => view.toned(tone, text),
+            Report::Warning(text) => view.warn(text),
+            _ => {}
         }
-        let setup = &config.workspace.setup;
-        if workspace.needs_setup(setup) {
-            view.line(format!("setting up the copy: {}", setup.join(", ")));
-            view.doing("setting up the copy");
-        }
-        let begun = std::time::Instant::now();
-        if !workspace.set_up(setup, config.workspace.setup_timeout.limit(), run, *stop)? {
-            return Ok(());
-        }
-        view.line(format!("the copy is set up ({})", in_words(begun.elapsed())));
-        let changed = workspace.changed_by_setup()?;
-        if !changed.is_empty() {
-            view.warn(format!(
-                "the setup changes tracked files, so every attempt would commit them: {}; use a \
-                 command that leaves lock files unchanged, or commit the changes",
-                named_files(&changed)
-            ));
-        }
-        Ok(())
     }
-
-    /// Runs every check, whatever the others say.
-    pub(crate) fn run_checks(&mut self) -> Result<Vec<Check>, Failure> {
-        let verify = &self.config.verify;
-        self.view.doing("running the checks before the first story");
-        let rules = Some(CheckRules { config: self.config, failed_before: &BTreeMap::new() });
-        let context = CheckContext { dir: self.workspace.root(), run: self.run, left: None, rules };
-        let (mut checks, before) = (Vec::new(), self.workspace.stamps());
-        for command in &verify.commands {
-            let one = std::slice::from_ref(command);
-            checks.extend(run_checks(context, one, verify.timeout.limit(), self.stop)?);
-        }
-        self.workspace.doubt(before);
-        Ok(checks)
-    }
+    prepared?;
+    run_baseline(copy, config, "", stop)
 }
 
 /// What the checks say about a project that nobody has changed yet, each with the way on.

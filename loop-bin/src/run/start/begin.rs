@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -14,24 +15,19 @@ use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 
 use super::preflight::Preflight;
-use super::recover::find;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
 use crate::history::OURS;
-use crate::landing::Target;
 use crate::linux;
 use crate::run::books::Books;
-use crate::run::context::Context;
-use crate::run::decide::Counters;
-use crate::run::iteration::Report;
-use crate::run::workers::{Others, Part, lock_unless};
-use crate::run::{Run, RunRecord};
+use crate::run::conductor::Conductor;
+use crate::run::context::{Clock, Context};
+use crate::run::record::{RunRecord, slot_dirs};
+use crate::run::slots::{Slot, desk};
 use crate::saved;
 use crate::signals::Interrupts;
 use crate::terminal::View;
-use crate::workspace::in_place::ProtectedFiles;
-use crate::workspace::{Imported, Workspace};
 
 /// Sorts by time, and is different for every run of a machine.
 fn run_name() -> String {
@@ -62,11 +58,6 @@ fn free_what_was_left(
     project: &Project,
     plan: &Utf8Path,
 ) -> Result<(), Failure> {
-    if let Some(worker) = project.worker() {
-        // The others are at work; only what is this worker's own is nobody's.
-        let index = format!("index-{}.lock", worker.as_str());
-        state::remove_if_there(run_dir.of_run().root().join(index))?;
-    }
     for entry in run_dir.root().read_dir_utf8().into_iter().flatten().flatten() {
         // Git's locks on our own index files.
         if entry.file_name().ends_with(".lock") {
@@ -96,17 +87,18 @@ fn new_record(
 ) -> RunRecord {
     let last = last.unwrap_or_default();
     let is_unfinished = last.finish.is_none() && !last.planning;
-    RunRecord {
-        run: context.run.clone(),
-        folder: context.run_dir.root().to_owned(),
-        started_at: context.started_at.clone(),
+    let mut record = RunRecord {
         plan: books.plan.clone(),
         target: target.to_owned(),
         planning: context.config.run.mode == Mode::Planning,
         failed_before: if is_unfinished { last.failed_before } else { BTreeMap::new() },
-        counters: Counters { priced: last.counters.priced, ..Counters::default() },
         ..RunRecord::new()
-    }
+    };
+    record.process.run.clone_from(&context.run);
+    record.process.folder = context.run_dir.of_run().root().to_owned();
+    record.process.started_at.clone_from(&context.clock.started_at);
+    record.tally.run.price.known = last.tally.run.price.known;
+    record
 }
 
 /// Notes are told, and a problem ends it.
@@ -125,38 +117,12 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 }
 
 /// Makes a run of what was found.
-pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
+pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failure> {
     let view = View::new(env, &preflight.config.run, preflight.most_workers());
     tell(&preflight.findings, &view)?;
-    start_as(env, preflight, view, Interrupts::listen()?, None)
-}
-
-/// A worker's part, and the lock that keeps others from landing while it starts.
-type Begun = (Part, Lock);
-
-/// Makes a worker's run of what was found. Nobody lands meanwhile: what another worker is about to land
-/// would look like something that was left.
-pub(crate) fn start_worker(env: &Env, preflight: Preflight, part: Part) -> Result<Run, Failure> {
-    let view = View::of_worker();
-    let interrupts = Interrupts::listen()?;
-    interrupts.end_with_input();
-    let path = preflight.run_dir.landing();
-    let landing = lock_unless(&path, "starting a worker", || interrupts.count() > 0)?;
-    let mut run = start_as(env, preflight, view, interrupts, Some((part, landing)))?;
-    run.landing = None;
-    Ok(run)
-}
-
-fn start_as(
-    env: &Env,
-    preflight: Preflight,
-    view: View,
-    interrupts: Interrupts,
-    begun: Option<Begun>,
-) -> Result<Run, Failure> {
-    let (part, landing) = begun.unzip();
     let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
     let Preflight { options, forecast, .. } = preflight;
+    let interrupts = Interrupts::listen()?;
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
         None => plan_to_write(&project, &config, &flags)?,
@@ -166,86 +132,57 @@ fn start_as(
     let lock = take_lock(&run_dir, OURS)?;
     linux::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
-    let found = find(&run_dir, &workspace.source)?;
-    if found.attempt.is_none() {
-        // What was copied here with the project is nobody's to go on with.
-        Attempt::clear(&run_dir)?;
+    let last = RunRecord::load(&run_dir)?;
+    if last.is_none() {
+        // An attempt that came along when the project's folder was copied belongs to the original.
+        for folder in slot_dirs(&run_dir) {
+            Attempt::clear(&folder)?;
+        }
     }
-    let whole = match &part {
-        Some(_) => RunRecord::load(&run_dir.of_run())?,
-        None => found.record.clone(),
+    let source = workspace.source.clone();
+    let unfinished = last.clone().filter(|record| record.finish.is_none() && !record.planning);
+    let earlier = unfinished.as_ref().map_or(0.0, |record| record.process.elapsed_s);
+    let mut books = Books::of(&path, &project, &config, &source, &run_dir);
+    if let Some(plan) = &plan {
+        books.asked_for = saved::asked_for(&source.git(), project.root(), plan)?;
+    }
+    let clock = Clock {
+        started_at: unfinished.map_or_else(state::now, |record| record.process.started_at),
+        earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
+        resumed: Instant::now(),
     };
-    let before = whole.filter(|record| record.finish.is_none() && !record.planning);
-    let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
-    let mut books = Books::of(&path, &project, &config, &workspace.source, &run_dir);
-    books.asked_for = saved::asked_for(&workspace.source.git(), plan.as_ref())?;
     let context = Context {
         flags,
         interrupts,
-        run: part.as_ref().map_or_else(|| Ok(run_name()), Part::name)?,
-        part,
-        started_at: before.clone().map_or_else(state::now, |record| record.started_at),
-        earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
-        begun: Instant::now(),
+        run: run_name(),
+        clock,
         path: env.get("PATH").unwrap_or_default(),
         forecast,
         config_text: fs_err::read(project.own_state().config()).ok(),
         options,
         project,
         config,
-        // Not before the lock is ours: what another loop shows is its own.
-        view: view.published_in(run_dir.live()),
         run_dir,
     };
     target.make()?;
-    let mut record = new_record(&context, &books, &target.branch, found.record.clone());
-    if let (Some(before), Some(_)) = (before, &context.part) {
-        record.failed_before = before.failed_before;
-    }
-    let prepared = Prepared { books, workspace, target, record, landing, lock };
-    let mut run = prepared.run(context);
-    run.look_at_others()?;
-    run.recover(&found)?;
-    Ok(run)
-}
-
-/// What a run begins with, besides what never changes in it.
-struct Prepared {
-    books: Books,
-    workspace: Workspace,
-    target: Target,
-    record: RunRecord,
-    landing: Option<Lock>,
-    lock: Lock,
-}
-
-impl Prepared {
-    /// A run that has done nothing yet.
-    fn run(self, context: Context) -> Run {
-        let Self { books, workspace, target, record, landing, lock } = self;
-        Run {
-            record,
-            context,
-            books,
-            workspace,
-            target,
-            attempt: None,
-            waiting: None,
-            report: Report::default(),
-            agents: None,
-            imported: Imported::default(),
-            protected: ProtectedFiles::default(),
-            before: String::new(),
-            resumed: None,
-            target_trouble: None,
-            is_unlanded: false,
-            quota_streak: 0,
-            is_author_known: false,
-            is_costless: false,
-            checks_s: 0.0,
-            others: Others::default(),
-            landing,
-            _lock: lock,
-        }
-    }
+    let record = new_record(&context, &books, &target.branch, last);
+    let reports = mpsc::channel();
+    let place = (&context.run_dir, context.run.as_str());
+    let desk = desk(env, &context.project, &context.config, place, None)?;
+    let slots = vec![Slot::new(0, desk, String::new(), reports.0.clone())];
+    Ok(Conductor {
+        // Not before the lock is ours: what another loop shows is its own.
+        view: view.published_in(context.run_dir.live()),
+        context: Arc::new(context),
+        record,
+        books,
+        board: target,
+        source,
+        slots,
+        reports,
+        landing: None,
+        waiting: None,
+        ending: None,
+        _lock: lock,
+    })
 }

@@ -23,11 +23,10 @@ use crate::finding::Finding;
 use crate::history::Forecast;
 use crate::landing::{Target, resolve};
 use crate::run::RunRecord;
+use crate::run::attempt::{review_template, template};
 use crate::run::books::Books;
-use crate::run::iteration::{review_template, template};
-use crate::run::prds::other_prds;
-use crate::run::record::attempt_left;
-use crate::run::workers::Part;
+use crate::run::choose::other_prds;
+use crate::run::record::attempts_left;
 use crate::workspace::{Source, Workspace, in_place};
 use crate::{here, init, trust};
 
@@ -36,15 +35,7 @@ const PLAN_NAME: &str = "{plan}";
 
 /// Finds everything and checks what can be checked without writing.
 pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
-    preflight_of(env, here::project(env)?, given)
-}
-
-/// The same for one of several workers.
-pub(crate) fn preflight_of_worker(env: &Env, part: &Part) -> Result<Preflight, Failure> {
-    preflight_of(env, here::project(env)?.for_worker(part.id()?), &part.flags())
-}
-
-fn preflight_of(env: &Env, project: Project, given: &[Flag]) -> Result<Preflight, Failure> {
+    let project = here::project(env)?;
     let mut config = here::config(&project, env, given)?;
     if let Some(flaw) = flaw_in_command(&config) {
         return Err(Failure::usage(flaw));
@@ -67,7 +58,6 @@ fn preflight_of(env: &Env, project: Project, given: &[Flag]) -> Result<Preflight
     }
     let repo = Repo::open(project.root())?;
     let run_dir = run_dir(&repo)?;
-    let run_dir = project.worker().map_or(run_dir.clone(), |worker| run_dir.of_worker(worker));
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     let branch = branch_name(&config, plan.as_ref(), &project)?;
     let target = target_of_run(&run_dir, &workspace.source, branch)?;
@@ -217,11 +207,14 @@ impl Preflight {
     /// Uncommitted work: named where the agent works in a copy, refused in place.
     fn look_at_tree(&mut self, repo: &Repo) -> Result<Vec<PathBuf>, Failure> {
         let ours = self.loop_files();
-        let interrupted = attempt_left(&self.run_dir)?;
-        let is_elsewhere =
-            |left: &&Attempt| left.work != *self.workspace.root() && left.work.exists();
+        let interrupted: Vec<Attempt> =
+            attempts_left(&self.run_dir)?.into_iter().map(|(_, left)| left).collect();
+        let is_elsewhere = |left: &&Attempt| {
+            let is_in_place = left.work.starts_with(&self.workspace.source.top);
+            is_in_place != self.workspace.is_in_place && left.work.exists()
+        };
         // A loop that is at work has not left anything.
-        if let Some(attempt) = interrupted.as_ref().filter(is_elsewhere)
+        if let Some(attempt) = interrupted.iter().find(is_elsewhere)
             && Lock::holder(&self.run_dir.lock()).is_none()
         {
             // An attempt is settled where it was made: only there its work can be told from the user's.
@@ -246,7 +239,7 @@ impl Preflight {
             }
             // What an interrupted attempt left in the tree is kept by the start, which then goes on
             // with it.
-            let refused = if interrupted.is_some() { &[][..] } else { &changed };
+            let refused = if interrupted.is_empty() { &changed } else { &[][..] };
             self.look_in_place(repo, refused)?;
             return Ok(Vec::new());
         }

@@ -8,12 +8,11 @@ mod outline;
 mod plan_file;
 mod preflight;
 mod programs;
-mod recover;
 mod take_waiting;
 
-pub(crate) use baseline::{Trial, failed_before, findings};
-pub(crate) use begin::{held_by, start, start_worker, take_lock};
-pub(crate) use look::{preflight, preflight_of_worker};
+pub(crate) use baseline::{examine_copy, failed_before, findings, run_baseline};
+pub(crate) use begin::{held_by, start, take_lock};
+pub(crate) use look::preflight;
 pub(crate) use preflight::{Preflight, progress_path, run_dir};
 pub(crate) use programs::troubles;
-pub(crate) use recover::look as look_for_recovery;
+pub(crate) use take_waiting::take_waiting;

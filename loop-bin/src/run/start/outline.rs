@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::landing::Waiting;
 use crate::run::RunRecord;
-use crate::run::prds::followed_by;
+use crate::run::choose::followed_by;
 use crate::stories::lines as story_lines;
 use crate::terminal::{counted, in_words};
 use crate::{forecast, here, history};
@@ -93,7 +93,8 @@ impl Preflight {
                 Waiting::find(&self.workspace.source, branch)?
             };
             let Some(waiting) = waiting else { continue };
-            let told = waiting.told(last.misfit.as_deref().filter(|_| *branch == last.target));
+            let told =
+                waiting.told(last.rebase_problem.as_deref().filter(|_| *branch == last.target));
             found.push(if waiting.is_landed() && *branch == self.target.branch {
                 Finding::Good(told)
             } else if waiting.is_landed() {

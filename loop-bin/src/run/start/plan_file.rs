@@ -10,8 +10,8 @@ use ralph_project::project::Project;
 
 use super::preflight::progress_path;
 use crate::exit::Failure;
-use crate::run::iteration::{review_template, template};
-use crate::run::record::attempt_left;
+use crate::run::attempt::{review_template, template};
+use crate::run::record::attempts_left;
 use crate::{here, init};
 
 /// The plan; none if planning is to write it.
@@ -70,7 +70,8 @@ pub(super) fn plan_of_attempt(project: &Project, config: &Config) -> Result<Conf
     let mut config = config.clone();
     let is_named = !config.run.plan.is_empty() || config.run.prd > 0;
     if let (false, Some(run_dir)) = (is_named, project.run_dir())
-        && let Some(attempt) = attempt_left(&run_dir)?.filter(|left| left.plan.is_file())
+        && let Some((_, attempt)) =
+            attempts_left(&run_dir)?.into_iter().find(|(_, left)| left.plan.is_file())
     {
         config.run.plan = attempt.plan.into_string();
     }

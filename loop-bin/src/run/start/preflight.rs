@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::history::Forecast;
 use crate::landing::Target;
-use crate::run::workers::{how_many, machine};
+use crate::run::decide::{machine, worker_count};
 use crate::workspace::{Workspace, text_path};
 
 /// The project as it was found, without a change to it.
@@ -41,7 +41,7 @@ impl Preflight {
     pub(crate) fn most_workers(&self) -> u64 {
         match self.config.run.mode {
             Mode::Planning => 1,
-            Mode::Building => how_many(self.config.run.workers, machine(), None, 0.0),
+            Mode::Building => worker_count(self.config.run.workers, machine(), None, 0.0),
         }
     }
 

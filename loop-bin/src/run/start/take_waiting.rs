@@ -3,107 +3,133 @@
 //!
 //! Nothing is moved before all of it fits and has passed, so that there is nothing to recover.
 
-use ralph_base::state;
+use std::sync::Arc;
+
+use ralph_base::state::{self, StoryKey};
+use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
 use crate::git_output::{RAW, differences};
 use crate::landing::{self, PlanChanges};
-use crate::run::Run;
-use crate::run::decide::{NotLanded, WorkEnd};
+use crate::run::attempt::{Around, Desk, Stopped, check, commit, lay_over, prepare};
+use crate::run::conductor::Conductor;
+use crate::run::decide::WorkEnd;
 use crate::terminal::counted;
-use crate::workspace::Start;
+use crate::workspace::{Start, Workspace};
 
-impl Run {
-    /// Takes what waits onto its branch, or says why that cannot be.
-    pub(in crate::run) fn take_waiting(&mut self) -> Result<(), Failure> {
-        // In place the branch is moved by the commits themselves.
-        if !self.target.is_waiting || self.workspace.is_in_place {
+/// Takes what waits onto its branch, or says why that cannot be.
+pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
+    // In place the branch is moved by the commits themselves.
+    if !run.board.is_waiting || run.context.config.workspace.in_place {
+        return Ok(());
+    }
+    if let Some((tip, work)) = run.board.diverged()? {
+        let why = match rebase(run, tip, &work) {
+            Ok(new) => {
+                run.board.replace_waiting(&work, &new)?;
+                None
+            }
+            Err(Stopped::Work(
+                WorkEnd::Failed(_, why)
+                | WorkEnd::Conflict(why)
+                | WorkEnd::RedWithOthers(why)
+                | WorkEnd::Impossible(why),
+            )) => Some(why),
+            Err(Stopped::Work(_)) => return Ok(()),
+            Err(Stopped::Failure(failure)) => Some(failure.to_string()),
+        };
+        run.show_reports();
+        if let Some(why) = why {
+            let (branch, waiting) = (&run.board.branch, run.board.current_branch());
+            let why = why.lines().next().unwrap_or_default();
+            run.view.warn(format!(
+                "the work on {waiting} cannot be rebased onto {branch}: {why}; the run continues \
+                 from {waiting}; merge it by hand with `git merge {waiting}`"
+            ));
+            run.record.rebase_problem = Some(why.to_owned());
             return Ok(());
         }
-        if let Some((tip, work)) = self.target.diverged()? {
-            if !self.workspace.exists() {
-                // The copy was thrown away meanwhile.
-                let branch = self.target.branch.clone();
-                self.prepare_workspace(Start { tip: Some(&tip), branch: &branch })?;
-            }
-            let why = match self.rebased(tip, &work) {
-                Ok(new) => {
-                    self.target.replace_waiting(&work, &new)?;
-                    None
-                }
-                Err(NotLanded::Work(
-                    WorkEnd::Failed(_, why)
-                    | WorkEnd::Conflict(why)
-                    | WorkEnd::RedWithOthers(why)
-                    | WorkEnd::Impossible(why),
-                )) => Some(why),
-                Err(NotLanded::Work(_)) => return Ok(()),
-                Err(NotLanded::Failure(failure)) => Some(failure.to_string()),
-            };
-            if let Some(why) = why {
-                let (branch, waiting) = (&self.target.branch, self.target.current_branch());
-                let why = why.lines().next().unwrap_or_default();
-                self.record.misfit = Some(why.to_owned());
-                self.context.view.warn(format!(
-                    "the work on {waiting} cannot be rebased onto {branch}: {why}; the run \
-                     continues from {waiting}; merge it by hand with `git merge {waiting}`"
-                ));
-                return Ok(());
-            }
-        }
-        let tip = self.target.look()?.0;
-        let mut files = self.books.files_for(false, tip.as_deref(), &PlanChanges::default())?;
-        // What is not committed yet goes with the next story.
-        files.retain(|file| !file.is_changed());
-        if let Some(tip) = &tip {
-            self.target.advance(Some(tip), tip, &files)?;
-        }
-        if !self.target.is_waiting {
-            let branch = &self.target.branch;
-            self.context.view.line(format!("the waiting work is now on {branch}"));
-        }
-        Ok(())
     }
+    let tip = run.board.look()?.0;
+    let mut files = run.books.files_for(false, tip.as_deref(), &PlanChanges::default())?;
+    // What is not committed yet goes with the next story.
+    files.retain(|file| !file.is_changed());
+    if let Some(tip) = &tip {
+        run.board.advance(Some(tip), tip, &files)?;
+    }
+    if !run.board.is_waiting {
+        let branch = &run.board.branch;
+        run.view.line(format!("the waiting work is now on {branch}"));
+    }
+    Ok(())
+}
 
-    /// The commits up to `work` on top of `tip`, each of them checked.
-    fn rebased(&mut self, tip: String, work: &str) -> Result<String, NotLanded> {
-        let git = self.workspace.source.git();
-        let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
-        let listed = git.line(&[&list[..], &[&format!("{tip}...{work}")]].concat())?;
-        let (commits, branch) = (listed.lines().count(), self.target.branch.clone());
-        let commits = counted(commits, "waiting commit", "waiting commits");
-        self.context.view.line(format!("rebasing {commits} onto {branch}"));
-        let mut tip = tip;
-        for commit in listed.lines() {
-            let start = Start { tip: Some(&tip), branch: &branch };
-            let format = "--format=%s%n%(trailers:key=Ralph-Story,valueonly=true,separator=)";
-            let told = git.line(&["log", "-1", format, commit])?;
-            let (title, story) = told.split_once('\n').unwrap_or((&told, &told));
-            let work = self.without_loop_files(commit)?;
-            let staged = self.lay_over(&work, start)?;
-            let files = self.books.files_of(commit, &tip)?;
-            let attempt = self.new_attempt(story, title, 0, start);
-            let passed = self.check_work(&attempt, staged)?;
-            let message = git.line(&["log", "-1", "--format=%B", commit])?;
-            tip = self.commit(&attempt, Some(&message), passed, &files)?.0.commit;
+/// Puts the commits up to `work` on top of `tip`, each of them checked.
+fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stopped> {
+    let context = Arc::clone(&run.context);
+    let (git, branch) = (run.source.git(), run.board.branch.clone());
+    let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
+    let listed = git.line(&[&list[..], &[&format!("{tip}...{work}")]].concat())?;
+    let commits = counted(listed.lines().count(), "waiting commit", "waiting commits");
+    run.view.line(format!("rebasing {commits} onto {branch}"));
+    let (books, failed_before) = (run.books.files(), run.record.failed_before.clone());
+    let mut tip = tip;
+    for commit_id in listed.lines() {
+        let format = "--format=%s%n%(trailers:key=Ralph-Story,valueonly=true,separator=)";
+        let found = git.line(&["log", "-1", format, commit_id])?;
+        let (title, story) = found.split_once('\n').unwrap_or((&found, &found));
+        let files = run.books.files_of(commit_id, &tip)?;
+        let message = git.line(&["log", "-1", "--format=%B", commit_id])?;
+        let attempt = Attempt {
+            story: story.to_owned(),
+            title: title.to_owned(),
+            target: branch.clone(),
+            base: Some(tip.clone()),
+            ..Attempt::now()
+        };
+        let Some(slot) = run.slots.first_mut() else { return Ok(tip) };
+        let Some(Desk { copy, .. }) = &mut slot.desk else { return Ok(tip) };
+        let key = StoryKey::new("", story);
+        let around = Around {
+            context: &context,
+            reporter: &slot.reporter,
+            key: &key,
+            books: &books,
+            failed_before: &failed_before,
+        };
+        let start = Start::of(&attempt);
+        if !copy.exists() {
+            // The copy was removed in the meantime.
+            let stop = || context.is_interrupted();
+            let settings = (&context.config, &stop as &dyn Fn() -> bool);
+            prepare(settings, &slot.reporter, copy, start, &context.run)?;
         }
-        Ok(tip)
+        let work = without_loop_files(copy, &context.run_dir, &books.ours(), commit_id)?;
+        let staged = lay_over(around, copy, &work, start)?;
+        let passed = check(around, copy, &attempt, staged)?;
+        tip = commit(around, copy, &attempt, &|_| message.clone(), passed, &files)?.0.commit;
     }
+    Ok(tip)
+}
 
-    /// A commit with all that another one changed, but for plan, progress and lessons: those change
-    /// by themselves, whatever a person did to them meanwhile.
-    fn without_loop_files(&self, commit: &str) -> Result<String, Failure> {
-        let index = self.context.run_dir.root().join("index-rebase");
-        let git = self.workspace.git().on_index(index.clone().into());
-        let parent = git.line(&["rev-parse", &format!("{commit}^1")])?;
-        let changed = [&["diff-tree", "-r"], &RAW[..], &[&parent, commit]].concat();
-        let (changed, ours) = (differences(&git.run(&changed)?), self.books.ours());
-        let ours = changed.iter().filter(|one| ours.contains(&one.path));
-        let restored: Vec<u8> = ours.flat_map(|one| one.old.line(&one.path)).collect();
-        git.run(&["read-tree", commit])?;
-        git.feed(&["update-index", "-z", "--index-info"], &restored)?;
-        let tree = git.line(&["write-tree"])?;
-        state::remove_if_there(index)?;
-        Ok(landing::commit_tree(&git, &tree, &[&parent], "work that waits")?)
-    }
+/// A commit with all that another one changed, but for plan, progress and lessons: those change by
+/// themselves, whatever a person did to them in the meantime.
+fn without_loop_files(
+    copy: &Workspace,
+    run_dir: &state::RunDir,
+    ours: &[std::path::PathBuf],
+    commit: &str,
+) -> Result<String, Failure> {
+    let index = run_dir.root().join("index-rebase");
+    let git = copy.git().on_index(index.clone().into());
+    let parent = git.line(&["rev-parse", &format!("{commit}^1")])?;
+    let changed = [&["diff-tree", "-r"], &RAW[..], &[&parent, commit]].concat();
+    let changed = differences(&git.run(&changed)?);
+    let ours = changed.iter().filter(|one| ours.contains(&one.path));
+    let restored: Vec<u8> = ours.flat_map(|one| one.old.line(&one.path)).collect();
+    git.run(&["read-tree", commit])?;
+    git.feed(&["update-index", "-z", "--index-info"], &restored)?;
+    let tree = git.line(&["write-tree"])?;
+    state::remove_if_there(index)?;
+    Ok(landing::commit_tree(&git, &tree, &[&parent], "work that waits")?)
 }

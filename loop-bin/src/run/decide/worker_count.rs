@@ -9,7 +9,7 @@ const MEMORY_OF_ONE: u64 = 2 << 30;
 
 /// How many workers there are to be on a machine with so many processors and so much free memory, where
 /// a story takes so long and its checks so long: one lands at a time, so more would only wait.
-pub(crate) fn how_many(
+pub(crate) fn worker_count(
     wanted: Workers,
     (processors, memory): (u64, Option<u64>),
     story_s: Option<f64>,
@@ -39,13 +39,13 @@ mod tests {
 
     #[test]
     fn auto_is_bounded_by_the_machine_and_by_what_lands_one_at_a_time() {
-        let auto = |machine, story, checks| how_many(Workers::Auto, machine, story, checks);
+        let auto = |machine, story, checks| worker_count(Workers::Auto, machine, story, checks);
         let gib = |count: u64| Some(count << 30);
         assert_eq!(auto((8, gib(64)), None, 0.0), 8);
         assert_eq!(auto((8, gib(7)), None, 0.0), 3);
         assert_eq!(auto((8, gib(1)), None, 0.0), 1);
         assert_eq!(auto((8, None), Some(600.0), 300.0), 3);
         assert_eq!(auto((8, None), Some(10.0), 300.0), 2);
-        assert_eq!(how_many(Workers::Number(5), (1, gib(1)), Some(1.0), 9.0), 5);
+        assert_eq!(worker_count(Workers::Number(5), (1, gib(1)), Some(1.0), 9.0), 5);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_project::config::{Agent, Limits};
 
-use super::decide::Spent;
+use super::tally::Spent;
 
 /// The least time that is worth a start.
 const LEAST_TIME: Duration = Duration::from_secs(1);
@@ -15,7 +15,7 @@ const LEAST_COST: f64 = 0.0001;
 
 /// Whose limit it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     Iteration,
     Story,
     Run,
@@ -27,14 +27,14 @@ pub(super) enum Owner {
 /// What an iteration may take at most.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Allowance {
-    pub(super) time: Option<(Duration, Owner)>,
-    pub(super) cost_usd: Option<(f64, Owner)>,
+    pub(crate) time: Option<(Duration, Owner)>,
+    pub(crate) cost_usd: Option<(f64, Owner)>,
 }
 
 impl Allowance {
     /// What is left: `elapsed` is the run's time, `story` what earlier attempts took, `all` what
     /// the run spent with so many workers.
-    pub(super) fn of(
+    pub(crate) fn of(
         agent: &Agent,
         limits: &Limits,
         elapsed: Duration,

@@ -9,9 +9,9 @@ use ralph_project::attempt::with_cause;
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Limits;
 
+use super::allowance::{Allowance, Owner};
+use super::words::{Outcome, WorkEnd};
 use crate::agent::{AgentRun, RunEnd, Seen};
-use crate::run::allowance::{Allowance, Owner};
-use crate::run::decide::{Outcome, WorkEnd};
 use crate::signals::Signal;
 use crate::terminal::seconds;
 
@@ -20,33 +20,33 @@ use crate::terminal::seconds;
 const MOST_WAITS: u32 = 16;
 
 /// Longer than this no usage limit is waited for: a day more than the longest that is known.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
 /// An agent whose tool calls we do not see, and that ends later than this, may have tried something.
 const SOON: Duration = Duration::from_secs(60);
 
 /// What is known when an agent has ended, or wants to.
-pub(in crate::run) struct Judged<'a> {
+pub(crate) struct Judged<'a> {
     /// The agent's run; none if it only wants to stop.
-    pub(in crate::run) run: Option<&'a AgentRun>,
-    pub(in crate::run) claim: Option<&'a Claim>,
+    pub(crate) run: Option<&'a AgentRun>,
+    pub(crate) claim: Option<&'a Claim>,
     /// What it did to its file of the plan.
-    pub(in crate::run) agents: Option<&'a AgentsPlan>,
+    pub(crate) agents: Option<&'a AgentsPlan>,
     /// The last test run of its session.
-    pub(in crate::run) last_verdict: Option<&'a LastVerdict>,
+    pub(crate) last_verdict: Option<&'a LastVerdict>,
     /// How long it worked.
-    pub(in crate::run) took: Duration,
+    pub(crate) took: Duration,
     /// Whether it changed anything.
-    pub(in crate::run) has_changed: &'a dyn Fn() -> bool,
-    pub(in crate::run) allowance: Allowance,
-    pub(in crate::run) limits: &'a Limits,
-    pub(in crate::run) time_left: Option<Duration>,
-    pub(in crate::run) quota_streak: u32,
-    pub(in crate::run) signal: Option<Signal>,
+    pub(crate) has_changed: &'a dyn Fn() -> bool,
+    pub(crate) allowance: Allowance,
+    pub(crate) limits: &'a Limits,
+    pub(crate) time_left: Option<Duration>,
+    pub(crate) quota_streak: u32,
+    pub(crate) signal: Option<Signal>,
 }
 
 /// What it is worth.
-pub(in crate::run) fn judge(judged: &Judged<'_>) -> WorkEnd {
+pub(crate) fn judge(judged: &Judged<'_>) -> WorkEnd {
     if let Some(end) = judged.run.and_then(|run| ended_badly(judged, run)) {
         return end;
     }

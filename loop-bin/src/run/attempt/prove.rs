@@ -1,0 +1,227 @@
+//! Are the tests of a story worth anything? They are laid over the code as it was before the story,
+//! where they must fail.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ralph_base::state;
+use ralph_core::verdict::{Kind, Verdict};
+use ralph_project::attempt::TestFiles;
+use ralph_project::checks::{Check, CheckEnd};
+use ralph_project::config::{Config, Prove};
+use ralph_project::under_way::Attempt;
+
+use super::check::run_commands;
+use super::{Around, Passed, Stopped};
+use crate::exit::Failure;
+use crate::git_output::{RAW, differences, listed};
+use crate::run::decide::WorkEnd;
+use crate::terminal::{Tone, counted};
+use crate::workspace::{Start, Workspace};
+
+/// What became of a story's tests without the rest of its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::run) enum Proof {
+    /// They failed; so many of them, where the runner said it.
+    Failed(Option<u64>),
+    /// They did not even run, or not to their end: what they need is not there.
+    Broken,
+    /// They passed.
+    Hollow,
+}
+
+impl Proof {
+    /// What the checks there say.
+    fn of(checks: &[Check], config: &Config) -> Self {
+        let Some(check) = checks.iter().find(|check| !check.passed()) else { return Self::Hollow };
+        match check.verdict_of(config) {
+            _ if !matches!(check.end, CheckEnd::Exited(Some(_))) => Self::Broken,
+            Some(Verdict { kind: Kind::Failed, counts, failing, .. }) => {
+                let count = counts.failed.max(failing.len() as u64);
+                Self::Failed(if count > 0 { Some(count) } else { None })
+            }
+            Some(Verdict { kind: Kind::Errored | Kind::NoTests, .. }) => Self::Broken,
+            _ => Self::Failed(None),
+        }
+    }
+
+    pub(in crate::run) fn is_good(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Broken)
+    }
+
+    /// In a few words, behind `proven:` or `not proven:`.
+    pub(in crate::run) fn in_words(&self) -> String {
+        match self {
+            Self::Failed(Some(1)) => "its new test fails without the change".to_owned(),
+            Self::Failed(Some(count)) => format!("its {count} new tests fail without the change"),
+            Self::Failed(None) => "its new tests fail without the change".to_owned(),
+            Self::Broken => "its new tests do not run without the change".to_owned(),
+            Self::Hollow => "its new tests also pass without the change".to_owned(),
+        }
+    }
+}
+
+/// Tries the story's tests without the rest of its work, if it has both.
+pub(super) fn prove(
+    around: Around<'_>,
+    copy: &mut Workspace,
+    attempt: &Attempt,
+    passed: &Passed,
+) -> Result<Option<Proof>, Stopped> {
+    let config = &around.context.config;
+    // In place the tree is the user's, and a kill would leave it half taken back.
+    if config.verify.prove == Prove::Off || copy.is_in_place || passed.checks.is_empty() {
+        return Ok(None);
+    }
+    let Some(base) = &attempt.base else { return Ok(None) };
+    let known = TestFiles::new(&config.tests.files);
+    let (tests, others): (Vec<_>, Vec<_>) =
+        passed.staged.files.iter().cloned().partition(|path: &PathBuf| known.contains(path));
+    let written = written_since(copy, base, &passed.staged.tree)?;
+    let new: Vec<&PathBuf> =
+        tests.iter().filter(|path| written.contains(path) && is_code(path)).collect();
+    if others.is_empty() || new.is_empty() {
+        return Ok(None);
+    }
+    let top = copy.top().as_std_path();
+    let is_there = |path: &PathBuf| top.join(path).symlink_metadata().is_ok();
+    let removed: Vec<PathBuf> = others.iter().filter(|path| !is_there(path)).cloned().collect();
+    let checks = checks_without(around, copy, (&attempt.story, base), &others, passed);
+    put_back(around, copy, attempt, &others, &removed)?;
+    let checks = checks?;
+    if let Some(signal) = around.context.interrupts.signal() {
+        return Err(WorkEnd::LandingStopped(signal).into());
+    }
+    let proof = Proof::of(&checks, config);
+    let (story, found) = (&attempt.story, proof.in_words());
+    if proof.is_good() {
+        around.reporter.toned(Tone::Good, format!("{story} proven: {found}"));
+    } else if config.verify.prove == Prove::Refuse && proof == Proof::Hollow {
+        let tests = new.iter().map(|path| path.display().to_string());
+        return Err(WorkEnd::failed(format!(
+            "{found}; make them fail without it: {}",
+            tests.collect::<Vec<_>>().join(", ")
+        ))
+        .into());
+    } else {
+        around.reporter.toned(Tone::Warning, format!("{story} not proven: {found}"));
+    }
+    Ok(Some(proof))
+}
+
+/// The files of a tree that were added to another one, or whose text is new.
+fn written_since(copy: &Workspace, base: &str, tree: &str) -> Result<Vec<PathBuf>, Failure> {
+    // What was moved as it is has no new text.
+    let wanted = ["--find-renames", "--diff-filter=AM", "--ignore-submodules", base, tree];
+    let args = [&["diff-tree", "-r"], &RAW[..], &wanted].concat();
+    let found = differences(&copy.git().run(&args)?);
+    let written = found.into_iter().filter(|one| one.old.id != one.new.id);
+    Ok(written.map(|one| one.path).collect())
+}
+
+/// Runs the checks that run tests, with everything but the story's tests as it was before.
+fn checks_without(
+    around: Around<'_>,
+    copy: &mut Workspace,
+    (story, base): (&str, &str),
+    others: &[PathBuf],
+    passed: &Passed,
+) -> Result<Vec<Check>, Failure> {
+    let config = &around.context.config;
+    let is_test = |check: &&Check| {
+        check.verdict_of(config).is_some_and(|verdict| verdict.kind != Kind::NotATest)
+    };
+    let name = |check: &Check| check.command.clone();
+    let mut commands: Vec<String> = passed.checks.iter().filter(is_test).map(name).collect();
+    if commands.is_empty() {
+        commands = passed.checks.iter().map(name).collect();
+    }
+    let files = counted(others.len(), "other file", "other files");
+    let doing = format!("trying its tests without its changes to {files}");
+    around.reporter.doing(&doing);
+    around.reporter.line(format!("{story}: {doing}"));
+    take_another_second(copy, others);
+    let source = format!("--source={base}");
+    restore(copy, &[&source], others)?;
+    run_commands(around, copy, &commands)
+}
+
+/// The work as it was staged; what it removed is removed again.
+fn put_back(
+    around: Around<'_>,
+    copy: &mut Workspace,
+    attempt: &Attempt,
+    others: &[PathBuf],
+    removed: &[PathBuf],
+) -> Result<(), Failure> {
+    copy.renew(Start::of(attempt))?;
+    take_another_second(copy, others);
+    for path in removed {
+        state::remove_if_there(copy.top().as_std_path().join(path))?;
+    }
+    let changed = copy.changed_since_staged(&around.books.ours())?;
+    restore(copy, &[], &changed)
+}
+
+fn restore(copy: &Workspace, source: &[&str], files: &[PathBuf]) -> Result<(), Failure> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let from_input = ["--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
+    let args = [&["restore"], &from_input[..], source].concat();
+    copy.git().feed(&args, &listed(files))?;
+    Ok(())
+}
+
+/// Two versions of a file never have the same second as their time: by that, and the size, some tools
+/// tell whether what they made of it is still good.
+fn take_another_second(copy: &Workspace, files: &[PathBuf]) {
+    let top = copy.top().as_std_path();
+    let newest = files.iter().filter_map(|file| second_of(&top.join(file))).max();
+    while newest.is_some_and(|newest| newest >= second(SystemTime::now())) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether a file can hold a test, and not only what tests read.
+fn is_code(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let data = "csv gif html jpg json jsonl lock log md pdf png snap svg toml tsv txt xml yaml yml";
+    !data.split(' ').any(|known| known == extension)
+}
+
+fn second_of(file: &Path) -> Option<u64> {
+    Some(second(fs_err::symlink_metadata(file).ok()?.modified().ok()?))
+}
+
+fn second(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proof(command: &str, end: CheckEnd, output: &str) -> Proof {
+        let check = Check::new(command, end, output.to_owned(), Duration::ZERO);
+        Proof::of(&[check], &Config::default())
+    }
+
+    #[test]
+    fn only_tests_that_fail_prove_anything() {
+        let red = CheckEnd::Exited(Some(1));
+        let told = |command: &str, end, output: &str| proof(command, end, output).in_words();
+        let out = "FAILED test_a.py::test_b - assert 1 == 2\n1 failed, 3 passed in 0.1s\n";
+        assert_eq!(told("pytest", red, out), "its new test fails without the change");
+        let out = "2 failed in 0.1s\n";
+        assert_eq!(told("pytest", red, out), "its 2 new tests fail without the change");
+        let out = "E   ImportError: cannot import name 'b'\n1 error in 0.05s\n";
+        assert_eq!(proof("pytest", CheckEnd::Exited(Some(2)), out), Proof::Broken);
+        assert_eq!(proof("./check.sh", red, "nope\n"), Proof::Failed(None));
+        let hollow = proof("pytest", CheckEnd::Exited(Some(0)), "4 passed in 0.1s\n");
+        assert_eq!((hollow.is_good(), hollow), (false, Proof::Hollow));
+        assert_eq!(proof("pytest", CheckEnd::TimedOut, ""), Proof::Broken);
+        assert_eq!(Proof::of(&[], &Config::default()), Proof::Hollow);
+    }
+}

@@ -1,0 +1,184 @@
+//! A second pair of eyes: another agent reads work that has passed, before it lands.
+
+use std::time::Instant;
+
+use ralph_base::state;
+use ralph_core::plan::Plan;
+use ralph_project::checks::{Check, RUN_MARK};
+use ralph_project::prompt::Values;
+use ralph_project::review::{REVIEWER, ReviewAnswer, command_line, shown_diff};
+use ralph_project::under_way::Attempt;
+
+use super::prompt::review_template;
+use super::watch::{log_of, supervision};
+use super::{Around, Desk, Facts, Passed, Stopped, Used};
+use crate::agent::{AgentRun, RunEnd, Session, Supervision, Turn, with_files_of};
+use crate::exit::Failure;
+use crate::run::decide::WorkEnd;
+use crate::terminal::{Tone, counted, seconds};
+
+/// What came of a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::run) enum Reviewed {
+    /// The work may land; with what is worth knowing.
+    Approved(Vec<String>),
+    /// It may not, and why.
+    Refused(String),
+    /// There was no review, and why.
+    Missing(String),
+}
+
+impl Reviewed {
+    /// What a reviewer's run is worth. `printed` is all that it printed.
+    fn of(run: &AgentRun, printed: &str) -> Self {
+        let missing = |why: &str| Self::Missing(why.to_owned());
+        match &run.end {
+            RunEnd::Overdue(limit) => {
+                return Self::Missing(format!("it took longer than {}", seconds(*limit)));
+            }
+            _ if run.usage_limit().is_some() => return missing("a usage limit was reached"),
+            RunEnd::Exited(_) | RunEnd::Finished => {}
+            RunEnd::Silent(_) | RunEnd::Signalled(_) => return missing("it was interrupted"),
+        }
+        let seen = &run.seen;
+        let (said, is_error) = match &seen.verdict {
+            Some(verdict) => (verdict.text.as_str(), verdict.is_error),
+            None => (printed, false),
+        };
+        if is_error || run.exit_code() != Some(0) {
+            let mut words = [said, &seen.complaints].into_iter().flat_map(str::lines);
+            let last = words.rfind(|line| !line.trim().is_empty()).unwrap_or("no word");
+            return Self::Missing(format!("the reviewer failed: {}", last.trim()));
+        }
+        match ReviewAnswer::read(said) {
+            None => missing("the answer could not be understood"),
+            Some(answer) => match answer.blocking() {
+                Some(why) => Self::Refused(why),
+                None => Self::Approved(answer.advice()),
+            },
+        }
+    }
+
+    /// What the user should know of it.
+    pub(in crate::run) fn remarks(&self) -> Vec<String> {
+        match self {
+            Self::Approved(advice) => advice.clone(),
+            Self::Refused(_) => Vec::new(),
+            Self::Missing(why) => vec![format!("not reviewed: {why}")],
+        }
+    }
+
+    /// In a few words.
+    pub(in crate::run) fn in_words(&self) -> String {
+        match self {
+            Self::Approved(advice) if advice.is_empty() => "approved".to_owned(),
+            Self::Approved(advice) => {
+                format!("approved with {}", counted(advice.len(), "remark", "remarks"))
+            }
+            Self::Refused(why) => why.clone(),
+            Self::Missing(why) => format!("none: {why}"),
+        }
+    }
+}
+
+/// Has the work reviewed, if the user wants that.
+pub(super) fn review(
+    around: Around<'_>,
+    desk: &Desk,
+    attempt: &Attempt,
+    facts: &Facts,
+    passed: &Passed,
+    used: &mut Vec<Used>,
+) -> Result<Option<Reviewed>, Stopped> {
+    if !around.context.config.review.enabled {
+        return Ok(None);
+    }
+    let (story, reporter) = (&attempt.story, around.reporter);
+    reporter.doing("being reviewed");
+    reporter.line(format!("{story}: being reviewed"));
+    let prompt = review_prompt(around, desk, attempt, facts, passed)?;
+    let asked = ask_reviewer(around, desk, attempt, &prompt, used);
+    desk.copy.clear_away();
+    let (run, printed) = asked?;
+    if let RunEnd::Signalled(signal) = run.end {
+        return Err(WorkEnd::LandingStopped(signal).into());
+    }
+    let reviewed = Reviewed::of(&run, &printed);
+    match &reviewed {
+        Reviewed::Refused(why) => return Err(WorkEnd::failed(why.clone()).into()),
+        Reviewed::Missing(why) => {
+            reporter.toned(Tone::Warning, format!("{story} not reviewed: {why}"));
+        }
+        Reviewed::Approved(advice) => {
+            reporter.toned(Tone::Good, format!("{story} reviewed: {}", reviewed.in_words()));
+            advice.iter().for_each(|what| reporter.line(format!("{story}: {what}")));
+        }
+    }
+    Ok(Some(reviewed))
+}
+
+fn review_prompt(
+    around: Around<'_>,
+    desk: &Desk,
+    attempt: &Attempt,
+    facts: &Facts,
+    passed: &Passed,
+) -> Result<String, Failure> {
+    let (git, books) = (desk.copy.git(), around.books);
+    let base = crate::git_output::base_of(&git, attempt.base.as_deref())?;
+    let diff = git.run(&["diff", "--no-color", "--no-ext-diff", &base, &passed.staged.tree])?;
+    let given = fs_err::read(desk.dir.plan_given())?;
+    let plan = Plan::parse(&books.plan, given, &books.options).ok();
+    let story = plan.as_ref().and_then(|plan| plan.story(&attempt.story));
+    let shown =
+        |check: &Check| format!("`{}` {}\n{}", check.name(), check.verdict(), check.excerpt());
+    let mut checks: Vec<String> = passed.checks.iter().map(shown).collect();
+    checks.extend(facts.proof.as_ref().map(|proof| proof.in_words()));
+    let values = Values {
+        story_id: &attempt.story,
+        story_title: &attempt.title,
+        story_details: story.map_or("", |story| &story.details),
+        diff: &shown_diff(&diff),
+        checks: &checks.join("\n"),
+        spec_dir: &around.context.config.run.specs,
+        ..Values::default()
+    };
+    Ok(review_template(&books.plan)?.render(&values))
+}
+
+/// Returns how the reviewer ended, and all that it printed.
+fn ask_reviewer(
+    around: Around<'_>,
+    desk: &Desk,
+    attempt: &Attempt,
+    prompt: &str,
+    used: &mut Vec<Used>,
+) -> Result<(AgentRun, String), Failure> {
+    let context = around.context;
+    let line = with_files_of(context.project.root(), &command_line(&context.config));
+    let path = log_of(context.state(), attempt).with_extension("review.log");
+    let log = state::open_log(&path)?;
+    let earlier = log.metadata()?.len();
+    let marks = [(RUN_MARK, desk.run.as_str()), (REVIEWER, "1")];
+    let vars: Vec<(String, String)> =
+        marks.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    // Not where the agent worked: whatever it does to the files, the work is what was checked.
+    let room = desk.copy.lay_out()?;
+    let begun = Instant::now();
+    let mut session = Session::start(&line, &room, &vars, prompt, &log)?;
+    let limit = context.config.review.timeout.limit();
+    let deadline = limit.into_iter().chain(context.time_for_checks()).min();
+    let watch = Supervision { deadline, ..supervision(context) };
+    let run = loop {
+        // Without a mailbox there is nothing that it could ask.
+        if let Turn::Ended(run) = session.watch(&watch, None, &mut |_| ())? {
+            break *run;
+        }
+    };
+    let (tokens, seconds) = (run.seen.tokens, begun.elapsed().as_secs_f64());
+    let ended = Some((vec![(around.key.clone(), tokens)], Box::new(run.clone())));
+    used.push(Used { seconds, tokens, session_tokens: 0, ended, is_reviewer: true });
+    let log = fs_err::read(&path)?;
+    let printed = log.get(earlier as usize..).unwrap_or_default();
+    Ok((run, String::from_utf8_lossy(printed).into_owned()))
+}

@@ -1,0 +1,291 @@
+//! An agent at work, and one that is paused in its stop hook.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use ralph_base::fault;
+use ralph_base::state::{self, Event, Id, StateDir, StoryKey};
+use ralph_project::attempt::{HookRollback, Memory, checkpoint};
+use ralph_project::gate::{LastStop, StopStatus};
+use ralph_project::mailbox::{Answer, Mailbox, Question};
+use ralph_project::under_way::{Attempt, Phase};
+
+use super::prompt::agent_variables;
+use super::{Around, Desk, Facts, Report, Used};
+use crate::agent::{AgentRun, ResumedSession, Seen, Session, Supervision, Turn, with_files_of};
+use crate::exit::Failure;
+use crate::run::context::Context;
+use crate::run::decide::Allowance;
+use crate::terminal::{Glimpse, Tone, seconds as seconds_of};
+
+/// How long an agent that was released has to end by itself.
+const FAREWELL: Duration = Duration::from_secs(60);
+
+/// How often the hooks' notes are read while an agent works.
+const LOOKS_EVERY: Duration = Duration::from_millis(500);
+
+/// An agent at work, or one that is paused in its stop hook.
+pub(in crate::run) struct LiveAgent {
+    session: Session,
+    /// What it waits for.
+    question: Question,
+    /// How many of its calls were shown, and of those that were refused.
+    shown: (usize, usize),
+    /// The stories that it was given, and the tokens that each took; what they cost is known when the
+    /// session ends.
+    stories: Vec<(StoryKey, u64)>,
+}
+
+impl LiveAgent {
+    /// How many stories it was given.
+    pub(in crate::run) fn stories_given(&self) -> u64 {
+        self.stories.len() as u64
+    }
+
+    /// The tokens that its stories took so far.
+    fn tokens(&self) -> u64 {
+        self.stories.iter().map(|(_, tokens)| tokens).sum()
+    }
+
+    /// The agent takes so many tokens more for a story.
+    fn book(&mut self, key: &StoryKey, tokens: u64) {
+        match self.stories.last_mut() {
+            Some((last, sum)) if last == key => *sum += tokens,
+            _ => self.stories.push((key.clone(), tokens)),
+        }
+    }
+}
+
+/// A turn of an agent.
+pub(super) struct Watched {
+    /// How it ended; none if it is paused.
+    pub(super) ended: Option<AgentRun>,
+    /// The session, and the last thing that it said.
+    pub(super) session: Option<String>,
+    pub(super) said: String,
+    pub(super) used: Used,
+}
+
+/// Starts an agent with a prompt and watches it until it ends or asks.
+pub(super) fn start(
+    around: Around<'_>,
+    desk: &mut Desk,
+    attempt: &mut Attempt,
+    facts: &mut Facts,
+    allowance: Allowance,
+    (prompt, resumed): (&str, Option<&ResumedSession>),
+) -> Result<Watched, Failure> {
+    let context = around.context;
+    let budget = allowance.cost_usd.map(|(sum, _)| sum);
+    let line = &context.config.agent.command;
+    let line = context.options.applied_to(line, budget, resumed, &desk.dir)?;
+    // An agent that is a file of the project is started from there, committed or not.
+    let line = with_files_of(context.project.root(), &line);
+    let vars = agent_variables(context, desk, &around.books.plan);
+    let log = state::open_log(&log_of(context.state(), attempt))?;
+    Mailbox::at(desk.dir.mailbox()).empty()?;
+    state::remove_if_there(desk.state().working_session())?;
+    desk.copy.distrust();
+    // Before it starts: an agent may take the loop down with it at once.
+    set_phase(desk, attempt, Phase::Working)?;
+    let root = desk.copy.root().to_owned();
+    let session = Session::start(&line, &root, &vars, prompt, &log)?;
+    let question = Question::default();
+    let live = LiveAgent { session, question, shown: (0, 0), stories: Vec::new() };
+    watch(around, desk, live, facts, allowance)
+}
+
+/// Answers the paused agent, and watches it until it ends or asks again.
+pub(super) fn go_on(
+    around: Around<'_>,
+    desk: &mut Desk,
+    attempt: &mut Attempt,
+    facts: &mut Facts,
+    allowance: Allowance,
+    text: String,
+) -> Result<Watched, Failure> {
+    let Some(live) = desk.session.take() else {
+        return Err(Failure::because("no agent is waiting for an answer"));
+    };
+    desk.copy.distrust();
+    set_phase(desk, attempt, Phase::Working)?;
+    Mailbox::at(desk.dir.mailbox()).reply(&live.question, Answer::GoOn(text))?;
+    watch(around, desk, live, facts, allowance)
+}
+
+/// Writes down how far an attempt has come.
+pub(in crate::run) fn set_phase(
+    desk: &Desk,
+    attempt: &mut Attempt,
+    phase: Phase,
+) -> Result<(), Failure> {
+    attempt.phase = phase;
+    Ok(attempt.save(&desk.dir)?)
+}
+
+fn watch(
+    around: Around<'_>,
+    desk: &mut Desk,
+    mut live: LiveAgent,
+    facts: &mut Facts,
+    allowance: Allowance,
+) -> Result<Watched, Failure> {
+    let (context, begun) = (around.context, Instant::now());
+    let deadline = allowance.time.map(|(time, _)| time);
+    let is_late = || deadline.is_some_and(|limit| begun.elapsed() >= limit);
+    let is_said = Cell::new(false);
+    let beat = || {
+        if (is_late() || context.is_interrupted()) && !is_said.replace(true) {
+            announce_grace(around);
+        }
+    };
+    let state = desk.state().clone();
+    let watch = Supervision {
+        deadline,
+        silence: context.config.agent.silence.limit(),
+        beat: &beat,
+        awaits_work: &|seen| {
+            last_stop(&state, seen.session.as_deref()) == Some(StopStatus::Working)
+        },
+        ..supervision(context)
+    };
+    let mailbox = Mailbox::at(desk.dir.mailbox());
+    let (mut shown, mut looked) = (live.shown, None::<Instant>);
+    let rollbacks = &mut facts.rollbacks;
+    let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
+        show(around, seen, &mut shown);
+        if looked.is_none_or(|looked| looked.elapsed() >= LOOKS_EVERY) {
+            looked = Some(Instant::now());
+            show_rollbacks(around, &state, rollbacks);
+        }
+    })?;
+    show_rollbacks(around, &state, rollbacks);
+    live.shown = shown;
+    fault::point("loop.agent-ended");
+    let (seen, took) = (live.session.seen(), begun.elapsed());
+    let tokens = seen.tokens.saturating_sub(live.tokens());
+    live.book(around.key, tokens);
+    *facts.duration.get_or_insert_default() += took;
+    if tokens > 0 {
+        *facts.tokens.get_or_insert_default() += tokens;
+    }
+    let said = match &seen.verdict {
+        Some(verdict) => verdict.text.clone(),
+        None => seen.text.lines().last().unwrap_or_default().to_owned(),
+    };
+    let (seconds, session_tokens) = (took.as_secs_f64(), live.tokens());
+    let used = Used { seconds, tokens, session_tokens, ..Used::default() };
+    Ok(match turn {
+        Turn::Ended(run) => {
+            let used = Used { ended: Some((live.stories, run.clone())), ..used };
+            Watched { session: run.seen.session.clone(), said, ended: Some(*run), used }
+        }
+        Turn::Asks(question) => {
+            let said = question.said.clone().unwrap_or(said);
+            let session = Some(question.session.clone());
+            desk.session = Some(LiveAgent { question, ..live });
+            Watched { session, said, ended: None, used }
+        }
+    })
+}
+
+/// Reports what the agent does now, its new calls, and those that were refused.
+fn show(around: Around<'_>, seen: &Seen, shown: &mut (usize, usize)) {
+    let window = seen.window().filter(|window| *window > 0);
+    around.reporter.send(Report::Glimpse(Glimpse {
+        doing: seen.doing.clone(),
+        is_refused: seen.is_refused,
+        cost_usd: seen.cost_usd,
+        tokens: seen.tokens,
+        context: window.map(|window| seen.context * 100 / window),
+    }));
+    for call in seen.calls.since(shown.0) {
+        let event = Event::ToolCall { call: call.to_owned() };
+        around.reporter.send(Report::Event(around.key.clone(), event));
+    }
+    let mut before = None;
+    for refusal in seen.calls.refused.iter().skip(shown.1) {
+        // An agent that tries the same again and again is worth one line.
+        if before != Some(refusal) {
+            let story = &around.key.story;
+            let text = format!("{story}: refused: {} ({})", refusal.call, refusal.why);
+            around.reporter.toned(Tone::Warning, text);
+        }
+        before = Some(refusal);
+    }
+    *shown = (seen.calls.count, seen.calls.refused.len());
+}
+
+/// Reports what hooks rolled back since the last look.
+fn show_rollbacks(around: Around<'_>, state: &StateDir, known: &mut Vec<HookRollback>) {
+    let Ok(Some(checkpoint)) = checkpoint(state) else { return };
+    let rollbacks = Memory::load(state, &checkpoint).rollbacks;
+    for rollback in rollbacks.iter().skip(known.len()) {
+        let (story, kept) = (&around.key.story, &rollback.saved_as);
+        let line = format!("{story}: {rollback}; kept as {kept}");
+        around.reporter.toned(Tone::Warning, line);
+    }
+    *known = rollbacks;
+}
+
+/// Says that the agent is asked to end, and how long it has for that.
+fn announce_grace(around: Around<'_>) {
+    let context = around.context;
+    let grace = seconds_of(Duration::from_secs(context.config.agent.grace.0));
+    if context.is_interrupted() {
+        around.reporter.send(Report::Stopping);
+        let again = "press Ctrl-C again to kill it now";
+        around.reporter.warn(format!("stopping: the agent has {grace} to finish; {again}"));
+    } else {
+        let story = &around.key.story;
+        around.reporter.warn(format!("{story}: timed out; the agent has {grace} to exit"));
+    }
+}
+
+/// Releases the agent that is paused in its stop hook, and waits for it to exit; returns what its session
+/// used.
+pub(in crate::run) fn release(
+    context: &Context,
+    desk: &mut Desk,
+    why: &str,
+) -> Result<Option<Used>, Failure> {
+    let Some(mut live) = desk.session.take() else { return Ok(None) };
+    let mailbox = Mailbox::at(desk.dir.mailbox());
+    let until = Instant::now() + FAREWELL;
+    let run = loop {
+        mailbox.reply(&live.question, Answer::Stop(why.to_owned()))?;
+        let deadline = Some(until.saturating_duration_since(Instant::now()));
+        let watch = Supervision { deadline, ..supervision(context) };
+        match live.session.watch(&watch, Some(&mailbox), &mut |_| ())? {
+            Turn::Ended(run) => break run,
+            // Another hook kept it from stopping, and it asks once more.
+            Turn::Asks(again) => live.question = again,
+        }
+    };
+    let session_tokens = live.tokens();
+    Ok(Some(Used { session_tokens, ended: Some((live.stories, run)), ..Used::default() }))
+}
+
+/// The log of an attempt's agent.
+pub(in crate::run) fn log_of(state: &StateDir, attempt: &Attempt) -> Utf8PathBuf {
+    let Attempt { run, iteration, story, .. } = attempt;
+    state.logs().join(format!("{run}-{iteration:03}-{story}.log"))
+}
+
+pub(super) fn supervision(context: &Context) -> Supervision<'_> {
+    Supervision {
+        deadline: None,
+        silence: None,
+        grace: Duration::from_secs(context.config.agent.grace.0),
+        interrupts: &context.interrupts,
+        beat: &|| (),
+        awaits_work: &|_| false,
+    }
+}
+
+/// How the stop hook let a session go the last time.
+pub(super) fn last_stop(state: &StateDir, session: Option<&str>) -> Option<StopStatus> {
+    let session = state.session(&Id::parse(session?).ok()?);
+    Some(LastStop::load(&session)?.status)
+}

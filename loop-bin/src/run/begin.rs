@@ -1,0 +1,169 @@
+//! The conductor begins an attempt: it writes the job down, then gives it to a slot.
+
+use ralph_base::state::{self, Event, StateDir, StoryKey};
+use ralph_core::plan::{Format, Plan, Story};
+use ralph_project::config::{RollbackOn, SessionRetry};
+use ralph_project::loop_progress::LoopProgress;
+use ralph_project::under_way::Attempt;
+
+use super::attempt::{Assignment, Budget, Task};
+use super::conductor::Conductor;
+use super::context::Context;
+use super::decide::{Allowance, Outcome};
+use super::slots::UnderWay;
+use crate::agent::ResumedSession;
+use crate::exit::Failure;
+use crate::saved::{self, SavedAttempt};
+use crate::terminal::Worker;
+use crate::workspace::Start;
+
+/// Begins an attempt at a story in a slot.
+pub(super) fn begin(
+    run: &mut Conductor,
+    slot: usize,
+    plan: Plan,
+    key: StoryKey,
+) -> Result<(), Failure> {
+    let found = plan.story(&key.story).cloned().ok_or_else(|| {
+        Failure::because(format!("story {} was just removed from {}", key.story, plan.path()))
+    })?;
+    show_story(run, slot, &found, &key);
+    let (tip, branch) = (run.board.look()?.0, run.board.current_branch());
+    let start = Start { tip: tip.as_deref(), branch: &branch };
+    let git = run.source.git();
+    let attempts = saved::at_story(&git, &key)?;
+    let number = saved::number_after(&attempts);
+    let newest = saved::newest(attempts);
+    let context = &run.context;
+    let attempt = new_attempt(run, slot, &key, &found.title, number, start);
+    write_down(run, slot, &attempt)?;
+    let state = context.state();
+    let under_way = format!("{}\n", key.story);
+    state::replace_unsynced(&state.current_story(), under_way.as_bytes())?;
+    if let Some(desk) = run.slots.get(slot).and_then(|slot| slot.desk.as_ref()) {
+        state::replace_unsynced(&desk.state().current_story(), under_way.as_bytes())?;
+    }
+    update_loop_progress(run, "IN_PROGRESS")?;
+    let iteration = u32::try_from(attempt.iteration).unwrap_or(u32::MAX);
+    let started = Event::IterationStarted { iteration, title: found.title, attempt: number };
+    run.note_in(slot, Some(&key), &started);
+    let assignment = Assignment {
+        progress: run.books.progress_text(tip.as_deref()),
+        plan,
+        session: session_to_resume(&run.context, newest.as_ref()),
+        resumed: to_resume(&run.context, newest),
+        messages: messages(&run.context),
+        budget: budget(run, &key),
+    };
+    if let Some(record) = run.record.slots.get_mut(&run.slots[slot].name) {
+        record.session_tokens = 0;
+    }
+    run.give(slot, UnderWay::new(key, attempt), Task::Work(Box::new(assignment)))?;
+    run.save();
+    Ok(())
+}
+
+/// An attempt that begins now.
+pub(super) fn new_attempt(
+    run: &Conductor,
+    slot: usize,
+    key: &StoryKey,
+    title: &str,
+    number: u64,
+    start: Start<'_>,
+) -> Attempt {
+    let desk = run.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+    Attempt {
+        run: run.name_of(slot).to_owned(),
+        story: key.story.clone(),
+        title: title.to_owned(),
+        iteration: run.record.tally.run.iteration,
+        number,
+        plan: run.books.plan.clone(),
+        progress: run.books.progress.clone(),
+        work: desk.map(|desk| desk.copy.root().to_owned()).unwrap_or_default(),
+        target: start.branch.to_owned(),
+        base: start.tip.map(str::to_owned),
+        ..Attempt::now()
+    }
+}
+
+/// Writes an attempt down, and holds the commit that it begins from.
+pub(super) fn write_down(run: &Conductor, slot: usize, attempt: &Attempt) -> Result<(), Failure> {
+    let Some(slot) = run.slots.get(slot) else { return Ok(()) };
+    if let Some(base) = &attempt.base {
+        saved::hold(&run.source.git(), &slot.name, base)?;
+    }
+    if let Some(desk) = &slot.desk {
+        attempt.save(&desk.dir)?;
+    }
+    Ok(())
+}
+
+/// What an agent may spend on a story, and what the run has left.
+pub(super) fn budget(run: &Conductor, key: &StoryKey) -> Budget {
+    let (config, tally) = (&run.context.config, &run.record.tally);
+    let workers = run.slots.len() as u64;
+    let (elapsed, all) = (run.context.elapsed(), (tally.run.spent, workers));
+    let allowance = Allowance::of(&config.agent, &config.limits, elapsed, tally.spent_on(key), all);
+    let may_hand_over = tally.may_hand_over(key, &config.limits);
+    Budget { allowance, quota_streak: tally.run.quota_streak, may_hand_over }
+}
+
+/// Messages that the user left for the next prompt.
+pub(super) fn messages(context: &Context) -> String {
+    fs_err::read_to_string(context.run_dir.told()).unwrap_or_default()
+}
+
+fn show_story(run: &Conductor, slot: usize, story: &Story, key: &StoryKey) {
+    let Story { id, title, .. } = story;
+    let (name, rest) = if story.is_named_by_title() { (title, "") } else { (id, &**title) };
+    let gap = if rest.is_empty() { "" } else { " " };
+    let iteration = run.record.tally.run.iteration;
+    run.line(slot, format!("iteration {iteration}: {name}{gap}{rest}"));
+    run.view.slot(
+        slot,
+        Worker {
+            story: Some(name.clone()),
+            title: rest.to_owned(),
+            attempt: run.record.tally.attempts_at(key) + 1,
+            attempts: run.context.config.limits.attempts_per_story.max(1),
+            since: Some(jiff::Timestamp::now()),
+            ..Worker::default()
+        },
+    );
+}
+
+/// The attempt whose work this one continues, if the last one ended halfway.
+fn to_resume(context: &Context, newest: Option<SavedAttempt>) -> Option<SavedAttempt> {
+    let always = context.config.rollback.on == RollbackOn::Never;
+    newest.filter(|newest| {
+        newest.outcome.as_deref().is_some_and(|word| always || Outcome::is_resumed(word))
+    })
+}
+
+/// The client's session in which this attempt begins, if not in a new one.
+fn session_to_resume(context: &Context, newest: Option<&SavedAttempt>) -> Option<ResumedSession> {
+    let SavedAttempt { session, outcome, .. } = newest?;
+    let id = session.clone()?;
+    let is_fork = match Outcome::session_after(outcome.as_deref()?, context.config.session.retry) {
+        SessionRetry::Fresh => return None,
+        SessionRetry::Resume => false,
+        SessionRetry::Fork => true,
+    };
+    Some(ResumedSession { id, is_fork })
+}
+
+/// Keeps the `progress.txt` of a feature list up to date, where there is one.
+pub(super) fn update_loop_progress(run: &Conductor, status: &str) -> Result<(), Failure> {
+    let path = StateDir::loop_progress_beside(&run.books.plan);
+    if !path.is_file() || run.books.load(&run.board)?.format() != Format::FeatureList {
+        return Ok(());
+    }
+    let (iteration, limit) =
+        (run.record.tally.run.iteration, run.context.config.run.max_iterations);
+    let new = LoopProgress::set(&fs_err::read(&path)?, "Iteration", &iteration.to_string());
+    let new = LoopProgress::set(&new, "Max Iterations", &limit.to_string());
+    let new = LoopProgress::set(&new, "Status", status);
+    Ok(state::replace_users(&path, &new)?)
+}

@@ -1,0 +1,297 @@
+//! Which story a free slot works on, and which plan is next.
+
+use std::collections::BTreeSet;
+
+use camino::Utf8Path;
+use ralph_base::state::{Event, StateDir, StoryKey, plan_name};
+use ralph_core::plan::{Next, Plan, State, StoryCounts};
+
+use super::attempt::may_take_another;
+use super::books::Books;
+use super::conductor::Conductor;
+use super::decide::{CONFIG_CHANGED, Finish, Picked, ScriptRequest, pick};
+use super::scripts::{self, NEXT_ITERATION};
+use super::{discard, finish, wait};
+use crate::exit::Failure;
+use crate::saved;
+use crate::terminal::{Totals, counted};
+
+/// What a free slot does next.
+pub(super) enum Choice {
+    Story(Plan, StoryKey),
+    /// Release the paused agent first, with these words.
+    Release(&'static str),
+    Wait,
+    Finish(Finish),
+}
+
+/// Chooses for a slot. Completion is checked before limits.
+pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure> {
+    loop {
+        let (plan, tip) = read_plan(run)?;
+        let name = plan_name(run.context.project.root(), plan.path());
+        let (given_up, under_way) = (run.record.tally.set_aside_in(&name), run.under_way());
+        let is_alone = under_way.is_empty();
+        let story = match pick(&plan, &given_up, &under_way, &run.context.config.scope) {
+            Picked::Story(story) => story,
+            Picked::Wait => return Ok(idle(run, slot)),
+            Picked::Complete if !is_alone => return Ok(idle(run, slot)),
+            picked => {
+                let stuck = if let Picked::Stuck(why) = picked { Some(why) } else { None };
+                if has_session(run, slot) {
+                    return Ok(Choice::Release("this plan has no story left to work on"));
+                }
+                match turn_to_next_plan(run, stuck)? {
+                    Some(finish) => return Ok(Choice::Finish(finish)),
+                    None => continue,
+                }
+            }
+        };
+        let key = StoryKey::new(&name, &story);
+        log::info!("chosen: {key}");
+        let (config, done) = (&run.context.config, run.record.tally.attempts_at(&key));
+        if done >= config.limits.attempts_per_story.max(1) {
+            let times = counted(done as usize, "attempt", "attempts");
+            let why = format!("it is open again after {times}; something keeps removing its work");
+            discard::set_aside(run, slot, &key, tip.as_deref(), &why)?;
+            continue;
+        }
+        // What a session cost is known at its end, and the next story may be one too many.
+        let session = run.slots.get(slot).and_then(|slot| slot.desk.as_ref()?.session.as_ref());
+        let limit = config.session.stories_per_session;
+        if session.is_some_and(|live| !may_take_another(limit, live.stories_given())) {
+            let why = "this session reached its number of stories; a new one continues";
+            return Ok(Choice::Release(why));
+        }
+        let elapsed = run.context.elapsed().as_secs_f64();
+        let reached =
+            run.record.tally.limit_reached(&config.limits, config.run.max_iterations, elapsed);
+        let stopped = if run.is_stop_requested() { Some(Finish::Stopped) } else { reached };
+        if let Some(finish) = stopped {
+            // Stories under way may still complete the plan.
+            return Ok(if is_alone { Choice::Finish(finish) } else { idle(run, slot) });
+        }
+        if run.record.tally.has_conflicted(&key) {
+            // It conflicted with another story once. This time nobody lands before it.
+            if run.landing.is_some_and(|holder| holder != slot) {
+                return Ok(Choice::Wait);
+            }
+            run.landing = Some(slot);
+        }
+        run.record.tally.run.iteration += 1;
+        run.save();
+        return Ok(match ask_script(run, slot, &key)? {
+            Some(instead) => {
+                free_turn(run, slot);
+                instead
+            }
+            None => Choice::Story(plan, key),
+        });
+    }
+}
+
+fn free_turn(run: &mut Conductor, slot: usize) {
+    if run.landing == Some(slot) {
+        run.landing = None;
+    }
+}
+
+/// Asks `next_iteration`; what to do instead of the story, if it wants something else.
+fn ask_script(run: &mut Conductor, slot: usize, key: &StoryKey) -> Result<Option<Choice>, Failure> {
+    let request = scripts::next_iteration(run, slot, key);
+    if let Some(signal) = run.context.interrupts.signal() {
+        return Ok(Some(Choice::Finish(Finish::Manual(signal))));
+    }
+    match request {
+        ScriptRequest::Continue => {
+            run.record.tally.run.skipped = 0;
+            Ok(None)
+        }
+        ScriptRequest::Stop => Ok(Some(Choice::Finish(Finish::stopped_by(NEXT_ITERATION)))),
+        ScriptRequest::Skip => {
+            if let Some(finish) = wait::after_skip(run) {
+                return Ok(Some(Choice::Finish(finish)));
+            }
+            // A paused agent is not kept for hours.
+            let is_paused = has_session(run, slot);
+            let release = Choice::Release("the next story begins later, in a new session");
+            Ok(Some(if is_paused { release } else { Choice::Wait }))
+        }
+    }
+}
+
+fn has_session(run: &Conductor, slot: usize) -> bool {
+    let desk = run.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+    desk.is_some_and(|desk| desk.session.is_some())
+}
+
+/// There is nothing for this slot now.
+fn idle(run: &Conductor, slot: usize) -> Choice {
+    if has_session(run, slot) {
+        return Choice::Release("another worker has the stories that are left");
+    }
+    run.view.doing(slot, "waiting for other stories");
+    Choice::Wait
+}
+
+/// The plan as it is now, and the commit that it is of.
+fn read_plan(run: &mut Conductor) -> Result<(Plan, Option<String>), Failure> {
+    let (tip, is_followed) = run.board.look_again()?;
+    let plan = run.books.load_at(tip.as_deref(), is_followed)?;
+    report_changes_by_others(run, &plan);
+    show_position(run, &plan);
+    Ok((plan, tip))
+}
+
+/// Reports what other processes did to plan and settings since the last look.
+pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
+    let name = plan_name(run.context.project.root(), plan.path());
+    let done = plan.stories().iter().filter(|story| story.state == State::Done);
+    let done: Vec<&str> = done.map(|story| story.id.as_str()).collect();
+    for story in run.record.tally.newly_ticked(&name, &done) {
+        let what = "ticked by another process during the run; not verified".to_owned();
+        run.view.warn(format!("{story}: {what}"));
+        run.note(Some(&StoryKey::new(&name, &story)), &Event::ChangedMeanwhile { what });
+    }
+    let settings = fs_err::read(run.context.state().config()).ok();
+    if !run.record.tally.run.is_config_changed && settings != run.context.config_text {
+        run.record.tally.run.is_config_changed = true;
+        run.view.warn(CONFIG_CHANGED);
+        run.note(None, &Event::ChangedMeanwhile { what: CONFIG_CHANGED.to_owned() });
+    }
+}
+
+/// Shows where the plan stands, and what is likely to follow.
+pub(super) fn show_position(run: &Conductor, plan: &Plan) {
+    let (context, counts, tally) = (&run.context, plan.counts(), &run.record.tally);
+    // What this very run took says more than earlier ones.
+    let landed = tally.run.commits as f64;
+    let so_far = context.elapsed().as_secs_f64() / landed;
+    let story_s = if landed > 0.0 { Some(so_far) } else { context.forecast.seconds };
+    run.view.position(Totals {
+        done: counts.done,
+        blocked: counts.blocked,
+        left: counts.open,
+        cost_usd: tally.cost_so_far(run.slots.iter().map(|slot| slot.running)),
+        max_cost_usd: context.config.limits.max_cost_usd,
+        story_s,
+    });
+}
+
+/// Continues with the next plan, where that is wanted; why the run ends, if there is none.
+fn turn_to_next_plan(
+    run: &mut Conductor,
+    stuck: Option<String>,
+) -> Result<Option<Finish>, Failure> {
+    if run.context.config.run.all_prds {
+        let plans = &mut run.record.tally.run.plans;
+        plans.left.insert(run.books.plan.clone());
+        plans.stuck = plans.stuck.take().or_else(|| stuck.clone());
+        let left = plans.left.clone();
+        let has_work = |plan: &Plan| {
+            let next = plan.next_story(&BTreeSet::new());
+            matches!(next, Next::Story(_)) && !left.contains(plan.path())
+        };
+        let next = other_prds_of(run)?.into_iter().find(|(_, plan)| has_work(plan));
+        if let Some((number, plan)) = next {
+            turn_to(run, number, &plan)?;
+            return Ok(None);
+        }
+    }
+    let stuck = stuck.or_else(|| run.record.tally.run.plans.stuck.clone());
+    Ok(Some(stuck.map_or(Finish::Complete, Finish::Blocked)))
+}
+
+/// Continues with another plan.
+fn turn_to(run: &mut Conductor, number: u32, plan: &Plan) -> Result<(), Failure> {
+    // Its progress and its blocked stories are not the next plan's.
+    finish::record_progress(run)?;
+    finish::show_receipts(run);
+    let open = counted(plan.counts().open, "open story", "open stories");
+    run.view.line(format!(
+        "{} has no story left to work on; continuing with PRD-{number}: {open}",
+        run.shown_plan()
+    ));
+    run.books = books_of(run, plan.path());
+    run.books.asked_for = saved::asked_for(&run.source.git(), run.context.project.root(), plan)?;
+    run.record.plan.clone_from(&run.books.plan);
+    run.save();
+    Ok(())
+}
+
+fn books_of(run: &Conductor, plan: &Utf8Path) -> Books {
+    let context = &run.context;
+    Books::of(plan, &context.project, &context.config, &run.source, &context.run_dir)
+}
+
+/// The other numbered plans.
+pub(super) fn other_prds_of(run: &Conductor) -> Result<Vec<(u32, Plan)>, Failure> {
+    let load = |path: &Utf8Path| books_of(run, path).load(&run.board);
+    other_prds(run.context.state(), &run.books.plan, &load)
+}
+
+/// The other numbered plans, the lowest number first; none if this one is not a numbered one.
+pub(super) fn other_prds(
+    state: &StateDir,
+    own: &Utf8Path,
+    load: &dyn Fn(&Utf8Path) -> Result<Plan, Failure>,
+) -> Result<Vec<(u32, Plan)>, Failure> {
+    let mut others = Vec::new();
+    if prd_number(state, own).is_none() {
+        return Ok(others);
+    }
+    for number in state.prd_numbers() {
+        let path = state.plan(number);
+        if path != own && path.is_file() {
+            others.push((number, load(&path)?));
+        }
+    }
+    Ok(others)
+}
+
+fn prd_number(state: &StateDir, plan: &Utf8Path) -> Option<u32> {
+    state.prd_numbers().into_iter().find(|number| state.plan(*number) == plan)
+}
+
+/// Those that follow with open stories, in one line.
+pub(super) fn followed_by(others: &[(u32, Plan)]) -> Option<String> {
+    let open = others.iter().filter(|(_, plan)| plan.counts().open > 0);
+    let shown = open.map(|(number, plan)| format!("PRD-{number} ({})", plan.counts().open));
+    let shown: Vec<String> = shown.collect();
+    if shown.is_empty() { None } else { Some(format!("then {}", shown.join(", "))) }
+}
+
+/// A blocked story, and the number of its plan where there are several.
+pub(super) type BlockedIn = (String, Option<u32>);
+
+fn blocked_in(plan: &Plan) -> impl Iterator<Item = String> {
+    let blocked = plan.stories().iter().filter(|story| story.state == State::Blocked);
+    blocked.map(|story| story.id.clone())
+}
+
+/// All plans of the run as it ends: where they stand together, how many they are, and their blocked
+/// stories.
+pub(super) fn plans_of_run(run: &Conductor, own: &Plan) -> (StoryCounts, usize, Vec<BlockedIn>) {
+    let number = prd_number(run.context.state(), &run.books.plan);
+    let is_one = !run.context.config.run.all_prds || number.is_none();
+    let number = number.filter(|_| !is_one);
+    let mut counts = own.counts();
+    let mut blocked: BTreeSet<String> = blocked_in(own).collect();
+    // What was given up is marked as such with the next commit.
+    let name = plan_name(run.context.project.root(), own.path());
+    let mut given_up = run.record.tally.set_aside_in(&name);
+    given_up.retain(|id| own.story(id).is_some_and(|story| story.state == State::Open));
+    counts.open -= given_up.len();
+    counts.blocked += given_up.len();
+    blocked.extend(given_up);
+    let mut all: Vec<BlockedIn> = blocked.into_iter().map(|id| (id, number)).collect();
+    let others = if is_one { Vec::new() } else { other_prds_of(run).unwrap_or_default() };
+    for (number, plan) in &others {
+        let more = plan.counts();
+        counts.open += more.open;
+        counts.done += more.done;
+        counts.blocked += more.blocked;
+        all.extend(blocked_in(plan).map(|id| (id, Some(*number))));
+    }
+    (counts, others.len() + 1, all)
+}

@@ -1,0 +1,268 @@
+//! The core loop: what a run does, in which order, and when it ends.
+//!
+//! One thread, the conductor, owns the plan, the tally, the board and the view, and is the only one that
+//! writes to the project. Attempts run in slots, each on a thread of its own; they get jobs and report
+//! what came of them.
+//!
+//! ```text
+//! hand_out   for each free slot: pick a story, ask `next_iteration`, give the slot its job
+//! listen     one report of an attempt: show it, count it, or settle a job that is done
+//! settle     worked -> save, check; checked -> commit when it is its turn; committed -> land;
+//!            failed -> send the agent back, or keep the attempt; then `post_iteration`
+//! ```
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use camino::Utf8Path;
+use ralph_base::fault;
+use ralph_base::state::{self, Event, Lock, StoryKey};
+
+use super::attempt::{Job, Report, Task};
+use super::books::Books;
+use super::choose::{Choice, choose};
+use super::context::Context;
+use super::decide::Finish;
+use super::record::RunRecord;
+use super::slots::{Slot, UnderWay};
+use super::wait::Waiting;
+use super::{begin, settle};
+use crate::exit::Failure;
+use crate::landing::Target;
+use crate::terminal::{Tone, View};
+use crate::workspace::Source;
+
+/// How long the conductor listens before it looks at signals, requests and the plan again.
+const PULSE: Duration = Duration::from_millis(50);
+
+/// A run under way.
+pub(crate) struct Conductor {
+    pub(super) context: Arc<Context>,
+    pub(super) view: View,
+    /// Where the run stands, on disk as well.
+    pub(super) record: RunRecord,
+    pub(super) books: Books,
+    pub(super) board: Target,
+    pub(super) source: Source,
+    pub(super) slots: Vec<Slot>,
+    /// What the attempts report, and where they send it.
+    pub(super) reports: (Sender<(usize, Report)>, Receiver<(usize, Report)>),
+    /// The slot whose turn it is to land: one at a time.
+    pub(super) landing: Option<usize>,
+    /// What the whole run waits for.
+    pub(super) waiting: Option<Waiting>,
+    /// Why no further story is begun.
+    pub(super) ending: Option<Finish>,
+    pub(super) _lock: Lock,
+}
+
+/// Works until nothing is left to do, or something ends the run.
+pub(super) fn conduct(run: &mut Conductor) -> Finish {
+    loop {
+        if let Some(signal) = run.context.interrupts.signal() {
+            run.end_with(Finish::Manual(signal));
+        }
+        if run.ending.is_none()
+            && let Err(failure) = hand_out(run)
+        {
+            run.fail(&failure);
+        }
+        if run.is_idle()
+            && let Some(finish) = run.ending.take()
+        {
+            return finish;
+        }
+        if let Err(failure) = listen(run) {
+            run.fail(&failure);
+        }
+    }
+}
+
+/// Gives every free slot something to do.
+fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
+    settle::give_turns(run)?;
+    if run.is_waiting()? {
+        return Ok(());
+    }
+    for slot in 0..run.slots.len() {
+        if run.ending.is_some() || !run.is_free(slot) {
+            continue;
+        }
+        match choose(run, slot)? {
+            Choice::Story(plan, key) => begin::begin(run, slot, plan, key)?,
+            Choice::Release(why) => run.release(slot, why)?,
+            Choice::Wait => {}
+            Choice::Finish(finish) => run.end_with(finish),
+        }
+    }
+    Ok(())
+}
+
+/// Listens to the attempts for a moment.
+pub(super) fn listen(run: &mut Conductor) -> Result<(), Failure> {
+    let (slot, report) = match run.reports.1.recv_timeout(PULSE) {
+        Ok(report) => report,
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(()),
+    };
+    match report {
+        Report::Done(done) => {
+            let (desk, done) = *done;
+            settle::settle(run, slot, desk, done)
+        }
+        Report::Died => Err(Failure::because("an attempt ended with an internal error")),
+        report => {
+            run.show(slot, report);
+            Ok(())
+        }
+    }
+}
+
+impl Conductor {
+    /// Shows what an attempt reports while it runs.
+    pub(super) fn show(&mut self, slot: usize, report: Report) {
+        match report {
+            Report::Line(tone, text) => self.view.toned(tone, text),
+            Report::Warning(text) => self.view.warn(text),
+            Report::Doing(text) => self.view.doing(slot, &text),
+            Report::Glimpse(seen) => {
+                if let Some(slot) = self.slots.get_mut(slot) {
+                    slot.running = (seen.cost_usd, seen.tokens);
+                }
+                let running = self.slots.iter().map(|slot| slot.running);
+                let cost = self.record.tally.cost_so_far(running);
+                self.view.glimpse(slot, &seen, cost);
+            }
+            Report::Note(key, event) => self.note_in(slot, Some(&key), &event),
+            Report::Event(key, event) => {
+                let _ = self.context.journal(self.name_of(slot), Some(&key)).tell(&event);
+            }
+            Report::Stopping => self.save(),
+            Report::Done(_) | Report::Died => {}
+        }
+    }
+
+    /// Shows what was reported so far by steps that run on this thread.
+    pub(super) fn show_reports(&mut self) {
+        while let Ok((slot, report)) = self.reports.1.try_recv() {
+            self.show(slot, report);
+        }
+    }
+
+    /// Ends the run, once the stories under way have ended.
+    pub(super) fn end_with(&mut self, finish: Finish) {
+        if self.ending.as_ref().is_none_or(|known| known.rank() < finish.rank()) {
+            self.ending = Some(finish);
+        }
+    }
+
+    /// Ends the run because of a failure. One that follows an interrupt is part of it: whatever was under
+    /// way was stopped, and the next start goes on.
+    pub(super) fn fail(&mut self, failure: &Failure) {
+        match self.context.interrupts.signal() {
+            Some(signal) => {
+                self.view.warn(failure.to_string());
+                self.end_with(Finish::Manual(signal));
+            }
+            None => self.end_with(Finish::Error(failure.to_string())),
+        }
+    }
+
+    /// Whether no attempt runs.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.slots.iter().any(Slot::is_busy)
+    }
+
+    /// Whether a slot can take a story.
+    fn is_free(&self, slot: usize) -> bool {
+        self.slots.get(slot).is_some_and(|slot| !slot.is_busy() && slot.work.is_none())
+    }
+
+    /// The stories of the plan that slots work on.
+    pub(super) fn under_way(&self) -> BTreeSet<String> {
+        let work = self.slots.iter().filter_map(|slot| slot.work.as_ref());
+        work.map(|work| work.key.story.clone()).collect()
+    }
+
+    /// Gives a slot a job for its story.
+    pub(super) fn give(&mut self, slot: usize, work: UnderWay, task: Task) -> Result<(), Failure> {
+        let job = Job {
+            key: work.key.clone(),
+            attempt: work.attempt.clone(),
+            facts: work.facts.clone(),
+            books: self.books.files(),
+            failed_before: self.record.failed_before.clone(),
+            task,
+        };
+        let Some(slot) = self.slots.get_mut(slot) else { return Ok(()) };
+        slot.work = Some(work);
+        slot.start(&self.context, job)
+    }
+
+    /// Releases the paused agent of a slot.
+    fn release(&mut self, slot: usize, goodbye: &str) -> Result<(), Failure> {
+        let work = UnderWay::new(StoryKey::default(), Default::default());
+        self.give(slot, work, Task::Release { goodbye: goodbye.to_owned() })
+    }
+
+    /// The name under which a slot works.
+    pub(super) fn name_of(&self, slot: usize) -> &str {
+        self.slots.get(slot).map_or(&self.context.run, |slot| &slot.run)
+    }
+
+    /// Writes an event of a story down, marked with its slot. A journal that cannot be written does not end
+    /// the run.
+    pub(super) fn note_in(&self, slot: usize, key: Option<&StoryKey>, event: &Event) {
+        self.append(self.name_of(slot), key, event);
+    }
+
+    /// Writes an event down that is no slot's.
+    pub(super) fn note(&self, key: Option<&StoryKey>, event: &Event) {
+        self.append(&self.context.run, key, event);
+    }
+
+    fn append(&self, name: &str, key: Option<&StoryKey>, event: &Event) {
+        if let Err(error) = self.context.journal(name, key).append(event) {
+            self.view.warn(error.to_string());
+        }
+    }
+
+    /// Shows a line about a slot's story.
+    pub(super) fn line(&self, slot: usize, text: impl AsRef<str>) {
+        self.toned(slot, Tone::Plain, text);
+    }
+
+    /// The same in a colour.
+    pub(super) fn toned(&self, slot: usize, tone: Tone, text: impl AsRef<str>) {
+        let prefix = self.slots.get(slot).map_or("", |slot| &slot.prefix);
+        self.view.toned(tone, format!("{prefix}{}", text.as_ref()));
+    }
+
+    /// Writes down where the run stands. A full disk does not end it.
+    pub(super) fn save(&mut self) {
+        self.record.process.elapsed_s = self.context.elapsed().as_secs_f64();
+        self.record.process.interrupted = self.context.is_interrupted();
+        for slot in &self.slots {
+            let record = self.record.slots.entry(slot.name.clone()).or_default();
+            record.story = slot.work.as_ref().map(|work| work.key.clone());
+            let discarding = slot.work.as_ref().and_then(|work| work.discarding.as_ref());
+            record.discarding = discarding.map(|(kept, _)| kept.clone());
+        }
+        if let Err(error) = self.record.save(&self.context.run_dir) {
+            self.view.warn(format!("the run record could not be written: {error}"));
+        }
+        fault::point("loop.step-saved");
+    }
+
+    /// The plan from the project's folder.
+    pub(super) fn shown_plan(&self) -> &Utf8Path {
+        self.books.plan.strip_prefix(self.context.project.root()).unwrap_or(&self.books.plan)
+    }
+
+    /// Whether `ralph-loop stop` asked this run to end before its next story.
+    pub(super) fn is_stop_requested(&self) -> bool {
+        let request = state::read_text(self.context.run_dir.stop_request());
+        request.is_ok_and(|asked| asked == self.context.run)
+    }
+}

@@ -1,0 +1,50 @@
+//! How long a usage limit is waited for.
+
+use std::time::Duration;
+
+use super::judge::LONGEST_WAIT;
+
+/// How long we wait where the service did not say, for the first time and at most.
+const FIRST_PAUSE: u64 = 60;
+const LONGEST_PAUSE: u64 = 1800;
+
+/// Up to the stated reset and a second more; where none is stated, or it came and went without
+/// effect, a pause that grows. A reset that is too far away to be waited for says that a clock was set
+/// back just now.
+pub(crate) fn pause(reset: Option<i64>, now: i64, streak: u32) -> Duration {
+    let stated = reset.map(|reset| reset.saturating_sub(now).max(0).unsigned_abs() + 1);
+    let stated = stated.map(Duration::from_secs).filter(|stated| *stated <= LONGEST_WAIT);
+    match stated {
+        Some(stated) if streak <= 1 => stated,
+        stated => {
+            let grown = FIRST_PAUSE << streak.saturating_sub(1).min(5);
+            stated.unwrap_or_default().max(Duration::from_secs(grown.min(LONGEST_PAUSE)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_at_the_reset_or_grows() {
+        for (reset, streak, seconds) in [
+            (Some(1_090), 1, 91),
+            (Some(1_090), 2, 120),
+            (Some(1_001), 3, 240),
+            (Some(9_000), 5, 8_001),
+            (Some(900), 1, 1),
+            (Some(900), 2, 120),
+            (None, 1, 60),
+            (None, 3, 240),
+            (None, 40, 1800),
+            (Some(1_000 + 7 * 24 * 3600), 1, 7 * 24 * 3600 + 1),
+            (Some(i64::MAX), 2, 120),
+            (Some(i64::MIN), 1, 1),
+        ] {
+            let found = pause(reset, 1_000, streak).as_secs();
+            assert_eq!(found, seconds, "{reset:?} {streak}");
+        }
+    }
+}

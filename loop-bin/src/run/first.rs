@@ -1,0 +1,150 @@
+//! What a run says and does before its first story.
+
+use ralph_base::env::Env;
+use ralph_base::state::{Event, Id};
+use ralph_project::checks::Check;
+use ralph_project::config::{Baseline, Workers};
+
+use super::attempt::{checked, prepare};
+use super::choose::{followed_by, other_prds_of, show_position};
+use super::conductor::Conductor;
+use super::decide::{Finish, ScriptRequest, machine, worker_count};
+use super::recover;
+use super::scripts::{self, STARTED};
+use super::slots::{Slot, desk};
+use super::start::{failed_before, findings, run_baseline, take_waiting};
+use crate::exit::Failure;
+use crate::finding::Finding;
+use crate::forecast;
+use crate::history::Forecast;
+use crate::terminal::counted;
+use crate::workspace::Start;
+
+/// Does what comes before the first story; returns why there is none, if so.
+pub(super) fn before_first_story(
+    env: &Env,
+    run: &mut Conductor,
+) -> Result<Option<Finish>, Failure> {
+    let (mode, plan) = ("building".to_owned(), run.books.plan.to_string());
+    run.note(None, &Event::LoopStarted { mode, plan });
+    let plan = run.books.load(&run.board)?;
+    show_position(run, &plan);
+    let all_prds = run.context.config.run.all_prds;
+    let mut all_open = plan.counts().open;
+    let mut open = counted(all_open, "open story", "open stories");
+    if all_prds {
+        let others = other_prds_of(run)?;
+        all_open += others.iter().map(|(_, plan)| plan.counts().open).sum::<usize>();
+        open.extend(followed_by(&others).map(|more| format!(", {more}")));
+    }
+    let (shown, target) = (run.shown_plan(), &run.board.branch);
+    run.view.line(format!("working on {shown}, landing on {target}: {open}"));
+    if scripts::started(run) == ScriptRequest::Stop {
+        return Ok(Some(Finish::stopped_by(STARTED)));
+    }
+    take_waiting(run)?;
+    let is_resumed = recover::settle_leftovers(run)?;
+    if run.ending.is_some() {
+        return Ok(run.ending.take());
+    }
+    add_slots(env, run, 1)?;
+    let mut checks_s = 0.0;
+    // Work of an earlier run has just shown that the checks can pass.
+    if (plan.counts().open > 0 || all_prds) && !is_resumed {
+        match prepare_first(run)? {
+            Ok(seconds) => checks_s = seconds,
+            Err(finish) => return Ok(Some(finish)),
+        }
+        show_forecast(run, all_open);
+    }
+    let (wanted, story) = (run.context.config.run.workers, run.context.forecast.seconds);
+    let workers = worker_count(wanted, machine(), story, checks_s);
+    if wanted == Workers::Auto {
+        let many = counted(workers as usize, "worker", "workers");
+        run.view.line(format!("{many} (--workers auto)"));
+    }
+    if workers > 1 {
+        add_slots(env, run, workers)?;
+    }
+    Ok(None)
+}
+
+/// Shows what the run is likely to take and to cost.
+fn show_forecast(run: &Conductor, stories: usize) {
+    let forecast = forecast::of_stories(stories, &run.context.forecast);
+    let most = run.context.config.limits.max_cost_usd;
+    run.view.line(forecast::told(&forecast, most));
+    let Forecast { stories, based_on, seconds, cost_usd } = forecast;
+    run.note(None, &Event::Forecast { stories, based_on, seconds, cost_usd });
+}
+
+/// Prepares the copy, looks for what in it leads elsewhere, and runs the checks. Returns how long they
+/// took, or why no story can begin.
+fn prepare_first(run: &mut Conductor) -> Result<Result<f64, Finish>, Failure> {
+    let (tip, branch) = (run.board.look()?.0, run.board.current_branch());
+    let start = Start { tip: tip.as_deref(), branch: &branch };
+    let (context, Some(slot)) = (&run.context, run.slots.first_mut()) else {
+        return Ok(Ok(0.0));
+    };
+    let Some(desk) = &mut slot.desk else { return Ok(Ok(0.0)) };
+    let stop = || context.is_interrupted();
+    let settings = (&context.config, &stop as &dyn Fn() -> bool);
+    prepare(settings, &slot.reporter, &mut desk.copy, start, &desk.run)?;
+    // What it reports is shown before what follows.
+    run.show_reports();
+    let desk = run.slots.first_mut().and_then(|slot| slot.desk.as_mut());
+    let Some(desk) = desk else { return Ok(Ok(0.0)) };
+    let config = &run.context.config;
+    for found in desk.copy.linked_by_files(&config.verify.commands) {
+        match found {
+            Finding::Problem(text) => return Err(Failure::because(text)),
+            Finding::Note(text) | Finding::Good(text) | Finding::Later(text) => {
+                run.view.warn(text);
+            }
+        }
+    }
+    if config.verify.baseline == Baseline::Skip {
+        return Ok(Ok(0.0));
+    }
+    run.view.doing(0, "running the checks before the first story");
+    let stop = || run.context.is_interrupted();
+    let checks = run_baseline(&mut desk.copy, config, &run.context.run, &stop)?;
+    if let Some(signal) = run.context.interrupts.signal() {
+        return Ok(Err(Finish::Manual(signal)));
+    }
+    for event in checked(&checks, config) {
+        run.note(None, &event);
+    }
+    let mut problems = Vec::new();
+    for found in findings(&checks, config) {
+        match found {
+            Finding::Good(text) | Finding::Later(text) => run.view.line(text),
+            Finding::Note(text) => run.view.warn(text),
+            Finding::Problem(text) => problems.push(text),
+        }
+    }
+    if !problems.is_empty() {
+        return Ok(Err(Finish::RedBaseline(problems.join("\n"))));
+    }
+    let known = |check: &Check| Some((check.command.clone(), failed_before(check, config)?));
+    let failing = checks.iter().filter_map(known).collect();
+    let seconds = checks.iter().map(|check| check.took.as_secs_f64()).sum();
+    run.record.failed_before = failing;
+    run.save();
+    Ok(Ok(seconds))
+}
+
+/// Makes a slot for each worker, in the place of those that there were.
+fn add_slots(env: &Env, run: &mut Conductor, workers: u64) -> Result<(), Failure> {
+    let context = run.context.clone();
+    run.slots.clear();
+    for number in 1..=workers {
+        let name = Id::parse(&number.to_string()).map_err(Failure::usage)?;
+        let name = if workers > 1 { Some(&name) } else { None };
+        let place = (&context.run_dir, context.run.as_str());
+        let desk = desk(env, &context.project, &context.config, place, name)?;
+        let prefix = name.map_or_else(String::new, |name| format!("[{name}] "));
+        run.slots.push(Slot::new(run.slots.len(), desk, prefix, run.reports.0.clone()));
+    }
+    Ok(())
+}

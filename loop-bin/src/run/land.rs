@@ -1,0 +1,268 @@
+//! Landing: a commit that passed gets onto the target, by compare-and-swap, with plan, progress and
+//! journal. Each commit on the target was checked as it is.
+
+use jiff::Timestamp;
+use ralph_base::fault;
+use ralph_base::state::{self, Event};
+use ralph_core::plan::State;
+use ralph_project::attempt::clear_failure;
+use ralph_project::checks::{Check, one_line};
+use ralph_project::progress::{ProgressEntry, ProgressStatus};
+use ralph_project::under_way::{Attempt, Phase};
+
+use super::attempt::{Facts, Passed, Proof, Reviewed, Task, set_phase};
+use super::conductor::Conductor;
+use super::slots::UnderWay;
+use crate::exit::Failure;
+use crate::landing::{Advance, LoopFile, Made, Mark, PlanChanges};
+use crate::saved;
+use crate::terminal::{Tone, counted};
+
+/// How often work is laid over a target that moves on.
+pub(super) const MOST_MOVES: usize = 20;
+
+/// What landing a story changes in the plan: its box, those given up before, and what the agent added.
+pub(super) fn changes(run: &Conductor, work: &UnderWay) -> PlanChanges {
+    let mut marks = blocked_marks(run, &work.key.plan);
+    marks.push((work.key.story.clone(), State::Done));
+    PlanChanges { marks, added: work.facts.agents.clone().into_iter().collect() }
+}
+
+/// The boxes of stories of a plan that this run gave up.
+pub(super) fn blocked_marks(run: &Conductor, plan: &str) -> Vec<Mark> {
+    let set_aside = run.record.tally.set_aside_in(plan);
+    set_aside.into_iter().map(|story| (story, State::Blocked)).collect()
+}
+
+/// Lands a commit. If the target moved in the meantime, the job that checks the work once more is returned.
+pub(super) fn land(
+    run: &mut Conductor,
+    slot: usize,
+    work: &mut UnderWay,
+    made: &Made,
+    passed: Passed,
+) -> Result<Option<Task>, Failure> {
+    let changes = changes(run, work);
+    let (_, is_followed) = run.board.look()?;
+    let base = work.attempt.base.clone();
+    let files = run.books.files_for(is_followed, base.as_deref(), &changes)?;
+    let files = as_committed(run, slot, made, files);
+    if let Some(desk) = run.slots.get(slot).and_then(|slot| slot.desk.as_ref()) {
+        set_phase(desk, &mut work.attempt, Phase::Landing { commit: made.commit.clone() })?;
+    }
+    fault::point("land.committed");
+    run.books.remember(base.as_deref(), made, &files);
+    let advance = advance(run, slot, base.as_deref(), &made.commit, &files)?;
+    fault::point("land.advanced");
+    if advance == Advance::Moved {
+        log::info!("{}: the target moved; landing again", work.key.story);
+        // The next turn finds the new tip.
+        work.passed = Some(Box::new(passed));
+        let Some(place) = run.slots.get_mut(slot) else { return Ok(None) };
+        place.work = None;
+        return recheck(run, work);
+    }
+    report_advance(run, slot, &work.key.story, &advance)?;
+    conclude(run, slot, work, made, &passed, &changes)?;
+    Ok(None)
+}
+
+/// The job that checks the work where the target is now.
+fn recheck(run: &mut Conductor, work: &mut UnderWay) -> Result<Option<Task>, Failure> {
+    let (tip, branch) = (run.board.look_again()?.0, run.board.current_branch());
+    let gone = || Failure::because("the saved attempt no longer exists, so the work cannot land");
+    let saved = work.saved.clone().ok_or_else(gone)?;
+    work.passed = None;
+    work.moves += 1;
+    let moved = super::attempt::ToCheck::Moved { saved, tip, branch };
+    Ok(Some(Task::Check { work: Box::new(moved), is_first: false }))
+}
+
+/// The loop's files as a commit has them.
+pub(super) fn as_committed(
+    run: &Conductor,
+    slot: usize,
+    made: &Made,
+    files: Vec<LoopFile>,
+) -> Vec<LoopFile> {
+    let desk = run.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+    match desk.filter(|_| made.is_altered) {
+        None => files,
+        Some(desk) => {
+            let git = desk.copy.git();
+            files.into_iter().map(|file| file.in_commit(&git, &made.commit)).collect()
+        }
+    }
+}
+
+/// Moves the target to a commit that was made in a copy.
+pub(super) fn advance(
+    run: &mut Conductor,
+    slot: usize,
+    base: Option<&str>,
+    commit: &str,
+    files: &[LoopFile],
+) -> Result<Advance, Failure> {
+    let desk = run.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+    let Some(desk) = desk.filter(|desk| desk.copy.is_in_place) else {
+        return run.board.advance(base, commit, files);
+    };
+    // The commit itself moved the branch.
+    run.books.bring_users_texts(files)?;
+    desk.copy.settle_index()?;
+    Ok(Advance::Landed)
+}
+
+fn report_advance(
+    run: &mut Conductor,
+    slot: usize,
+    story: &str,
+    advance: &Advance,
+) -> Result<(), Failure> {
+    let Advance::Waits(cause) = advance else { return Ok(()) };
+    let (branch, waiting) = (&run.board.branch, run.board.current_branch());
+    let why = cause.why(branch);
+    if cause.ends_run() {
+        run.end_with(super::decide::Finish::Error(why));
+        return Ok(());
+    }
+    let way_on = cause.way_on(branch, &waiting);
+    let prefix = run.slots.get(slot).map_or("", |slot| &slot.prefix);
+    run.view.warn(format!(
+        "{prefix}{story}: the work waits on {waiting} and your checkout is unchanged: {why}; {way_on}"
+    ));
+    Ok(())
+}
+
+/// What follows from a commit that is on the target.
+fn conclude(
+    run: &mut Conductor,
+    slot: usize,
+    work: &UnderWay,
+    made: &Made,
+    passed: &Passed,
+    changes: &PlanChanges,
+) -> Result<(), Failure> {
+    let story = &work.key.story;
+    let short: String = made.commit.chars().take(8).collect();
+    let files = counted(passed.staged.files.len(), "file", "files");
+    let checks = about_checks(&passed.checks);
+    forget_messages(run, &work.facts.messages)?;
+    // What has been fixed by now may not fail again.
+    let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
+    run.record.failed_before = passed.checks.iter().filter_map(failing).collect();
+    let mut place = String::new();
+    if run.board.is_waiting {
+        place = format!(" on {}", run.board.current_branch());
+    }
+    let done = format!("{story} done: commit {short}{place}, {files}{checks}");
+    run.toned(slot, Tone::Good, done);
+    if let Some(what) = &passed.weakened {
+        run.toned(slot, Tone::Warning, format!("{story}: review the tests: {what}"));
+    }
+    for (about, what) in remarks(&work.facts, passed) {
+        let event = Event::Remarked { about: about.to_owned(), what };
+        run.note_in(slot, Some(&work.key), &event);
+    }
+    if made.is_by_nobody && run.record.tally.run.commits == 0 {
+        run.view.warn(
+            "git does not know who you are, so stories are committed as Ralph <ralph@localhost>; \
+             set `git config user.name` and `git config user.email`",
+        );
+    }
+    let files = passed.staged.files.iter();
+    let progress = ProgressEntry {
+        commit: Some(short),
+        verify: passed.checks.iter().map(|check| (check.name(), check.passed())).collect(),
+        files_changed: files.map(|file| file.display().to_string()).collect(),
+        is_unchecked: passed.checks.is_empty(),
+        weakened: passed.weakened.clone(),
+        ..entry(&work.attempt, &work.facts, ProgressStatus::Success)
+    };
+    finish_landing(run, slot, work, &made.commit, &progress, changes)
+}
+
+/// The same after a crash: what is done already is not done twice.
+pub(super) fn finish_landing(
+    run: &mut Conductor,
+    slot: usize,
+    work: &UnderWay,
+    commit: &str,
+    entry: &ProgressEntry,
+    changes: &PlanChanges,
+) -> Result<(), Failure> {
+    let Attempt { number, run: name, .. } = &work.attempt;
+    saved::put(&run.source.git(), &work.key, *number, name, commit)?;
+    run.books.clear_pending(Some(commit))?;
+    run.books.mark_on_disk(Some(commit), changes)?;
+    if let Some(desk) = run.slots.get(slot).and_then(|slot| slot.desk.as_ref()) {
+        run.books.take_progress(&desk.dir)?;
+        desk.copy.settle_index()?;
+    }
+    if !run.books.has_entry(Some(commit), entry, &work.attempt.began) {
+        run.record.tally.run.unchecked += u64::from(entry.is_unchecked);
+        run.note_in(slot, Some(&work.key), &Event::Committed { commit: commit.to_owned() });
+        fault::point("land.journaled");
+        run.books.log(entry)?;
+        run.note_in(slot, Some(&work.key), &Event::StoryDone);
+    }
+    clear_failure(run.context.state(), &work.key.to_string())?;
+    fault::point("land.logged");
+    Ok(())
+}
+
+/// A story that was given the user's messages has landed, so no other prompt needs them.
+fn forget_messages(run: &Conductor, given: &str) -> Result<(), Failure> {
+    let path = run.context.run_dir.told();
+    let all = fs_err::read_to_string(&path).unwrap_or_default();
+    match all.strip_prefix(given) {
+        _ if given.is_empty() => Ok(()),
+        None | Some("") => Ok(state::remove_if_there(path)?),
+        Some(rest) => Ok(state::replace(&path, rest.as_bytes())?),
+    }
+}
+
+/// What the progress says about an attempt, before anything is known but how it ended.
+pub(super) fn entry(attempt: &Attempt, facts: &Facts, status: ProgressStatus) -> ProgressEntry {
+    ProgressEntry {
+        iteration: attempt.iteration,
+        story: attempt.story.clone(),
+        status,
+        commit: None,
+        time: Timestamp::now(),
+        reason: None,
+        duration: facts.duration,
+        tokens: facts.tokens,
+        cost_usd: facts.cost_usd,
+        verify: Vec::new(),
+        is_unchecked: false,
+        files_changed: Vec::new(),
+        weakened: None,
+        proof: facts.proof.as_ref().map(Proof::in_words),
+        review: facts.review.as_ref().map(Reviewed::in_words),
+        remarks: facts.review.iter().flat_map(Reviewed::remarks).collect(),
+        summary: facts.summary.clone(),
+    }
+}
+
+/// What the user should look at as well.
+fn remarks(facts: &Facts, passed: &Passed) -> Vec<(&'static str, String)> {
+    let weakened = passed.weakened.iter().map(|what| ("a test was weakened", what.clone()));
+    let weak = facts.proof.iter().filter(|proof| !proof.is_good());
+    let weak = weak.map(|proof| ("not proven", proof.in_words()));
+    let mut remarks: Vec<_> = weakened.chain(weak).collect();
+    let found = facts.review.iter().flat_map(Reviewed::remarks);
+    remarks.extend(found.map(|what| ("review", what)));
+    remarks
+}
+
+/// What the line about a landed story says of its checks, unless they all passed.
+fn about_checks(checks: &[Check]) -> String {
+    let red = checks.iter().filter(|check| check.excused.is_some());
+    let red: Vec<String> = red.map(|check| format!("`{}`", one_line(&check.command))).collect();
+    match (checks, red.as_slice()) {
+        ([], _) => ", unchecked".to_owned(),
+        (_, []) => String::new(),
+        (_, red) => format!(", still red (ignored): {}", red.join(", ")),
+    }
+}

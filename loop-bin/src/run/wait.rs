@@ -1,0 +1,98 @@
+//! Waiting: for the agent's service, or for a lifecycle script that has the loop try again later.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use ralph_base::state::Event;
+
+use super::conductor::Conductor;
+use super::decide::{Finish, pause};
+use super::notify::{Notice, notify};
+use super::record::Pause;
+use super::scripts::NEXT_ITERATION;
+use crate::exit::Failure;
+use crate::terminal::{Tone, in_words};
+
+/// A wait of the whole run.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    why: String,
+    begun: Instant,
+    until: Instant,
+    /// When the service resets its limit, in Unix seconds. The wall clock can only shorten a wait, as
+    /// after a night in which the machine slept.
+    reset: Option<i64>,
+}
+
+/// Waits until the usage limit is reset.
+pub(super) fn for_service(run: &mut Conductor, reset: Option<i64>) {
+    let now = || Timestamp::now().as_second();
+    let streak = run.record.tally.run.quota_streak;
+    let length = pause(reset, now(), streak);
+    let why = match reset {
+        Some(_) => "usage limit reached",
+        None => "the agent's service refuses requests",
+    };
+    // A service that is down for hours is worth one message.
+    if streak <= 1 {
+        let until = Timestamp::now() + length;
+        let at = until.to_zoned(TimeZone::system()).strftime("%H:%M").to_string();
+        let reason = &format!("{why}; the run continues at {at}");
+        notify(run, &Notice { event: "waiting", reason, ..Notice::default() });
+    }
+    let seconds = i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
+    let is_ahead = reset.is_some_and(|reset| reset > now());
+    let reset = if is_ahead { Some(now().saturating_add(seconds)) } else { None };
+    begin(run, why, length, reset);
+}
+
+/// Waits before `next_iteration` is asked again; or why the run ends instead.
+pub(super) fn after_skip(run: &mut Conductor) -> Option<Finish> {
+    let limit = run.context.config.hooks.skip_limit.limit();
+    let Some(pause) = run.record.tally.pause_after_skip(limit) else {
+        let waited = in_words(limit.unwrap_or_default());
+        let why = format!("the {NEXT_ITERATION} script skipped every iteration for {waited}");
+        return Some(Finish::HookAbort(why));
+    };
+    begin(run, &format!("{NEXT_ITERATION} skipped"), pause, None);
+    None
+}
+
+fn begin(run: &mut Conductor, why: &str, pause: Duration, reset: Option<i64>) {
+    run.view.toned(Tone::Warning, format!("{why}; waiting for {}", in_words(pause)));
+    let until = Timestamp::now() + pause;
+    run.view.waiting(why, until);
+    run.record.pause = Some(Pause { why: why.to_owned(), until: until.to_string() });
+    run.save();
+    // No longer than the run may take; then the choice of the next story ends it.
+    let pause = run.context.time_left().map_or(pause, |left| pause.min(left));
+    let begun = Instant::now();
+    run.waiting = Some(Waiting { why: why.to_owned(), begun, until: begun + pause, reset });
+}
+
+impl Conductor {
+    /// Whether the run waits now. `ralph-loop stop` ends the wait, and the run.
+    pub(super) fn is_waiting(&mut self) -> Result<bool, Failure> {
+        let Some(waiting) = &self.waiting else { return Ok(false) };
+        let now = Timestamp::now().as_second();
+        let is_over =
+            Instant::now() >= waiting.until || waiting.reset.is_some_and(|reset| now >= reset);
+        if !is_over && !self.is_stop_requested() {
+            return Ok(true);
+        }
+        if !is_over {
+            self.end_with(Finish::Stopped);
+        }
+        self.end_wait();
+        Ok(false)
+    }
+
+    /// Writes down that a wait is over, for whatever reason.
+    pub(super) fn end_wait(&mut self) {
+        let Some(Waiting { why, begun, .. }) = self.waiting.take() else { return };
+        self.note(None, &Event::Waited { why, seconds: begun.elapsed().as_secs_f64() });
+        self.record.pause = None;
+        self.save();
+    }
+}
