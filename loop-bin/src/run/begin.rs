@@ -40,7 +40,7 @@ pub(super) fn begin(
     let state = context.state();
     let under_way = format!("{}\n", key.story);
     state::replace_unsynced(&state.current_story(), under_way.as_bytes())?;
-    if let Some(desk) = run.slots.get(slot).and_then(|slot| slot.desk.as_ref()) {
+    if let Some(desk) = run.desk(slot) {
         state::replace_unsynced(&desk.state().current_story(), under_way.as_bytes())?;
     }
     update_loop_progress(run, "IN_PROGRESS")?;
@@ -55,7 +55,7 @@ pub(super) fn begin(
         messages: messages(&run.context),
         budget: budget(run, &key),
     };
-    if let Some(record) = run.record.slots.get_mut(&run.slots[slot].name) {
+    if let Some(record) = run.record.slots.get_mut(&run.slot_name(slot)) {
         record.session_tokens = 0;
     }
     run.give(slot, UnderWay::new(key, attempt), Task::Work(Box::new(assignment)))?;
@@ -72,7 +72,7 @@ pub(super) fn new_attempt(
     number: u64,
     start: Start<'_>,
 ) -> Attempt {
-    let desk = run.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+    let desk = run.desk(slot);
     Attempt {
         run: run.name_of(slot).to_owned(),
         story: key.story.clone(),

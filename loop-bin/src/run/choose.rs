@@ -38,13 +38,16 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
             Picked::Complete if !is_alone => return Ok(idle(run, slot)),
             picked => {
                 let stuck = if let Picked::Stuck(why) = picked { Some(why) } else { None };
+                let Some((number, next)) = next_plan(run, stuck.as_ref())? else {
+                    let stuck = stuck.or_else(|| run.record.tally.run.plans.stuck.clone());
+                    let finish = stuck.map_or(Finish::Complete, Finish::Blocked);
+                    return Ok(Choice::Finish(finish));
+                };
                 if has_session(run, slot) {
                     return Ok(Choice::Release("this plan has no story left to work on"));
                 }
-                match turn_to_next_plan(run, stuck)? {
-                    Some(finish) => return Ok(Choice::Finish(finish)),
-                    None => continue,
-                }
+                turn_to(run, number, &next)?;
+                continue;
             }
         };
         let key = StoryKey::new(&name, &story);
@@ -121,7 +124,7 @@ fn ask_script(run: &mut Conductor, slot: usize, key: &StoryKey) -> Result<Option
 }
 
 fn has_session(run: &Conductor, slot: usize) -> bool {
-    let desk = run.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+    let desk = run.desk(slot);
     desk.is_some_and(|desk| desk.session.is_some())
 }
 
@@ -178,28 +181,20 @@ pub(super) fn show_position(run: &Conductor, plan: &Plan) {
     });
 }
 
-/// Continues with the next plan, where that is wanted; why the run ends, if there is none.
-fn turn_to_next_plan(
-    run: &mut Conductor,
-    stuck: Option<String>,
-) -> Result<Option<Finish>, Failure> {
-    if run.context.config.run.all_prds {
-        let plans = &mut run.record.tally.run.plans;
-        plans.left.insert(run.books.plan.clone());
-        plans.stuck = plans.stuck.take().or_else(|| stuck.clone());
-        let left = plans.left.clone();
-        let has_work = |plan: &Plan| {
-            let next = plan.next_story(&BTreeSet::new());
-            matches!(next, Next::Story(_)) && !left.contains(plan.path())
-        };
-        let next = other_prds_of(run)?.into_iter().find(|(_, plan)| has_work(plan));
-        if let Some((number, plan)) = next {
-            turn_to(run, number, &plan)?;
-            return Ok(None);
-        }
+/// The plan that follows this one, where the user wants all of them; none if this is the last.
+fn next_plan(run: &mut Conductor, stuck: Option<&String>) -> Result<Option<(u32, Plan)>, Failure> {
+    if !run.context.config.run.all_prds {
+        return Ok(None);
     }
-    let stuck = stuck.or_else(|| run.record.tally.run.plans.stuck.clone());
-    Ok(Some(stuck.map_or(Finish::Complete, Finish::Blocked)))
+    let plans = &mut run.record.tally.run.plans;
+    plans.left.insert(run.books.plan.clone());
+    plans.stuck = plans.stuck.take().or_else(|| stuck.cloned());
+    let left = plans.left.clone();
+    let has_work = |plan: &Plan| {
+        let next = plan.next_story(&BTreeSet::new());
+        matches!(next, Next::Story(_)) && !left.contains(plan.path())
+    };
+    Ok(other_prds_of(run)?.into_iter().find(|(_, plan)| has_work(plan)))
 }
 
 /// Continues with another plan.

@@ -17,10 +17,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use camino::Utf8Path;
-use ralph_base::fault;
-use ralph_base::state::{self, Event, Lock, StoryKey};
+use ralph_base::state::{self, Lock, StoryKey};
 
-use super::attempt::{Job, Report, Task};
+use super::attempt::{Desk, Job, Report, Task};
 use super::books::Books;
 use super::choose::{Choice, choose};
 use super::context::Context;
@@ -31,7 +30,7 @@ use super::wait::Waiting;
 use super::{begin, settle};
 use crate::exit::Failure;
 use crate::landing::Target;
-use crate::terminal::{Tone, View};
+use crate::terminal::View;
 use crate::workspace::Source;
 
 /// How long the conductor listens before it looks at signals, requests and the plan again.
@@ -120,36 +119,6 @@ pub(super) fn listen(run: &mut Conductor) -> Result<(), Failure> {
 }
 
 impl Conductor {
-    /// Shows what an attempt reports while it runs.
-    pub(super) fn show(&mut self, slot: usize, report: Report) {
-        match report {
-            Report::Line(tone, text) => self.view.toned(tone, text),
-            Report::Warning(text) => self.view.warn(text),
-            Report::Doing(text) => self.view.doing(slot, &text),
-            Report::Glimpse(seen) => {
-                if let Some(slot) = self.slots.get_mut(slot) {
-                    slot.running = (seen.cost_usd, seen.tokens);
-                }
-                let running = self.slots.iter().map(|slot| slot.running);
-                let cost = self.record.tally.cost_so_far(running);
-                self.view.glimpse(slot, &seen, cost);
-            }
-            Report::Note(key, event) => self.note_in(slot, Some(&key), &event),
-            Report::Event(key, event) => {
-                let _ = self.context.journal(self.name_of(slot), Some(&key)).tell(&event);
-            }
-            Report::Stopping => self.save(),
-            Report::Done(_) | Report::Died => {}
-        }
-    }
-
-    /// Shows what was reported so far by steps that run on this thread.
-    pub(super) fn show_reports(&mut self) {
-        while let Ok((slot, report)) = self.reports.1.try_recv() {
-            self.show(slot, report);
-        }
-    }
-
     /// Ends the run, once the stories under way have ended.
     pub(super) fn end_with(&mut self, finish: Finish) {
         if self.ending.as_ref().is_none_or(|known| known.rank() < finish.rank()) {
@@ -206,53 +175,29 @@ impl Conductor {
         self.give(slot, work, Task::Release { goodbye: goodbye.to_owned() })
     }
 
+    /// The copy of a slot and its agent; none while an attempt has them.
+    pub(super) fn desk(&self, slot: usize) -> Option<&Desk> {
+        self.slots.get(slot)?.desk.as_ref()
+    }
+
+    pub(super) fn desk_mut(&mut self, slot: usize) -> Option<&mut Desk> {
+        self.slots.get_mut(slot)?.desk.as_mut()
+    }
+
+    /// A slot keeps its story while it waits.
+    pub(super) fn park(&mut self, slot: usize, work: UnderWay) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.work = Some(work);
+        }
+    }
+
+    pub(super) fn slot_name(&self, slot: usize) -> String {
+        self.slots.get(slot).map(|slot| slot.name.clone()).unwrap_or_default()
+    }
+
     /// The name under which a slot works.
     pub(super) fn name_of(&self, slot: usize) -> &str {
         self.slots.get(slot).map_or(&self.context.run, |slot| &slot.run)
-    }
-
-    /// Writes an event of a story down, marked with its slot. A journal that cannot be written does not end
-    /// the run.
-    pub(super) fn note_in(&self, slot: usize, key: Option<&StoryKey>, event: &Event) {
-        self.append(self.name_of(slot), key, event);
-    }
-
-    /// Writes an event down that is no slot's.
-    pub(super) fn note(&self, key: Option<&StoryKey>, event: &Event) {
-        self.append(&self.context.run, key, event);
-    }
-
-    fn append(&self, name: &str, key: Option<&StoryKey>, event: &Event) {
-        if let Err(error) = self.context.journal(name, key).append(event) {
-            self.view.warn(error.to_string());
-        }
-    }
-
-    /// Shows a line about a slot's story.
-    pub(super) fn line(&self, slot: usize, text: impl AsRef<str>) {
-        self.toned(slot, Tone::Plain, text);
-    }
-
-    /// The same in a colour.
-    pub(super) fn toned(&self, slot: usize, tone: Tone, text: impl AsRef<str>) {
-        let prefix = self.slots.get(slot).map_or("", |slot| &slot.prefix);
-        self.view.toned(tone, format!("{prefix}{}", text.as_ref()));
-    }
-
-    /// Writes down where the run stands. A full disk does not end it.
-    pub(super) fn save(&mut self) {
-        self.record.process.elapsed_s = self.context.elapsed().as_secs_f64();
-        self.record.process.interrupted = self.context.is_interrupted();
-        for slot in &self.slots {
-            let record = self.record.slots.entry(slot.name.clone()).or_default();
-            record.story = slot.work.as_ref().map(|work| work.key.clone());
-            let discarding = slot.work.as_ref().and_then(|work| work.discarding.as_ref());
-            record.discarding = discarding.map(|(kept, _)| kept.clone());
-        }
-        if let Err(error) = self.record.save(&self.context.run_dir) {
-            self.view.warn(format!("the run record could not be written: {error}"));
-        }
-        fault::point("loop.step-saved");
     }
 
     /// The plan from the project's folder.

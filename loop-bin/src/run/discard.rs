@@ -42,7 +42,7 @@ pub(super) fn discard(
     if matches!(outcome, Outcome::Failed | Outcome::Timeout | Outcome::NoChanges) {
         learn(run, work, &why)?;
     }
-    if let Some(desk) = run.slots.get_mut(slot).and_then(|slot| slot.desk.as_mut())
+    if let Some(desk) = run.desk_mut(slot)
         && desk.copy.is_in_place
     {
         desk.copy.reset(Start::of(&work.attempt))?;
@@ -120,7 +120,7 @@ pub(super) fn keep(
     let mut parents: Vec<&str> = base.into_iter().collect();
     parents.extend(left.imported.head.as_deref().filter(|head| Some(*head) != base));
     let tree = left.staged.as_ref().map(|staged| staged.tree.as_str()).unwrap_or_default();
-    let Some(desk) = run.slots.get(slot).and_then(|slot| slot.desk.as_ref()) else {
+    let Some(desk) = run.desk(slot) else {
         return Err(Failure::because("the copy is in use"));
     };
     let git = desk.copy.git();

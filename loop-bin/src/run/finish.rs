@@ -85,7 +85,7 @@ fn show_failure(run: &Conductor, result: Result<(), Failure>) {
 fn release_agents(run: &mut Conductor, goodbye: &str) -> Result<(), Failure> {
     for slot in 0..run.slots.len() {
         let context = std::sync::Arc::clone(&run.context);
-        let Some(desk) = run.slots.get_mut(slot).and_then(|slot| slot.desk.as_mut()) else {
+        let Some(desk) = run.desk_mut(slot) else {
             continue;
         };
         if let Some(used) = release(&context, desk, goodbye)? {
@@ -168,7 +168,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         }
         let branch = run.board.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
-        let Some(desk) = run.slots.get_mut(slot).and_then(|slot| slot.desk.as_mut()) else {
+        let Some(desk) = run.desk_mut(slot) else {
             return Ok(());
         };
         let git = desk.copy.git();

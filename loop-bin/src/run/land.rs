@@ -47,7 +47,7 @@ pub(super) fn land(
     let base = work.attempt.base.clone();
     let files = run.books.files_for(is_followed, base.as_deref(), &changes)?;
     let files = as_committed(run, slot, made, files);
-    if let Some(desk) = run.slots.get(slot).and_then(|slot| slot.desk.as_ref()) {
+    if let Some(desk) = run.desk(slot) {
         set_phase(desk, &mut work.attempt, Phase::Landing { commit: made.commit.clone() })?;
     }
     fault::point("land.committed");
@@ -85,7 +85,7 @@ pub(super) fn as_committed(
     made: &Made,
     files: Vec<LoopFile>,
 ) -> Vec<LoopFile> {
-    let desk = run.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+    let desk = run.desk(slot);
     match desk.filter(|_| made.is_altered) {
         None => files,
         Some(desk) => {
@@ -103,7 +103,7 @@ pub(super) fn advance(
     commit: &str,
     files: &[LoopFile],
 ) -> Result<Advance, Failure> {
-    let desk = run.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+    let desk = run.desk(slot);
     let Some(desk) = desk.filter(|desk| desk.copy.is_in_place) else {
         return run.board.advance(base, commit, files);
     };
@@ -195,7 +195,7 @@ pub(super) fn finish_landing(
     saved::put(&run.source.git(), &work.key, *number, name, commit)?;
     run.books.clear_pending(Some(commit))?;
     run.books.mark_on_disk(Some(commit), changes)?;
-    if let Some(desk) = run.slots.get(slot).and_then(|slot| slot.desk.as_ref()) {
+    if let Some(desk) = run.desk(slot) {
         run.books.take_progress(&desk.dir)?;
         desk.copy.settle_index()?;
     }

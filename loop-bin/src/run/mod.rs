@@ -8,7 +8,7 @@
 //! | which story is next; its job; what becomes of it | `choose.rs`, `begin.rs`, `settle.rs` |
 //! | landing, and attempts that do not land | `land.rs`, `discard.rs` |
 //! | the attempt itself, in its copy | `attempt/`, started by `slots.rs` |
-//! | what never changes; what is on disk | `context.rs`, `record.rs`, `books.rs` |
+//! | what never changes; what is on disk, and shown | `context.rs`, `record.rs`, `books.rs`, `outlets.rs` |
 //! | lifecycle scripts, waits, messages to the user, the end | `scripts.rs`, `wait.rs`, `notify.rs`, `finish.rs` |
 //! | writing the plan instead of working through it | `planning.rs` |
 
@@ -26,6 +26,7 @@ mod finish;
 mod first;
 mod land;
 mod notify;
+mod outlets;
 mod planning;
 pub(crate) mod record;
 mod recover;

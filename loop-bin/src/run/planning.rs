@@ -127,8 +127,8 @@ fn wait_for_plan(run: &mut Conductor) -> Result<(UnderWay, Planned), Failure> {
         let Some(place) = run.slots.get_mut(SLOT) else { continue };
         place.desk = Some(desk);
         let Some(mut work) = place.work.take() else { continue };
-        (work.attempt, work.facts) = (done.attempt, done.facts);
-        for used in done.used {
+        (work.attempt, work.facts) = (done.course.attempt, done.course.facts);
+        for used in done.course.used {
             settle::book(run, SLOT, &mut work, used);
         }
         run.record.tally.run.last.exit_code = work.facts.exit_code;
@@ -156,7 +156,7 @@ fn take(
 
 fn planning_prompt(run: &Conductor) -> Result<String, Failure> {
     let progress = state::read_if_there(&run.books.progress)?.unwrap_or_default();
-    let Some(desk) = run.slots.get(SLOT).and_then(|slot| slot.desk.as_ref()) else {
+    let Some(desk) = run.desk(SLOT) else {
         return Err(Failure::because("the copy is in use"));
     };
     let [plan, beside] =
@@ -225,7 +225,7 @@ fn keep_rest(run: &mut Conductor, work: &mut UnderWay, finish: &Finish) -> Resul
     if *finish == Finish::Complete {
         taken.extend(run.source.below_top(&run.books.plan).map(PathBuf::from));
     }
-    let Some(desk) = run.slots.get_mut(SLOT).and_then(|slot| slot.desk.as_mut()) else {
+    let Some(desk) = run.desk_mut(SLOT) else {
         return Ok(());
     };
     let staged = desk.copy.stage(Start::of(&work.attempt), &taken)?;
@@ -234,7 +234,7 @@ fn keep_rest(run: &mut Conductor, work: &mut UnderWay, finish: &Finish) -> Resul
         let left = Left { staged: Some(staged), ..Left::default() };
         discard::keep_and_report(run, SLOT, work, &left, ("failed", &why))?;
     }
-    if let Some(desk) = run.slots.get_mut(SLOT).and_then(|slot| slot.desk.as_mut())
+    if let Some(desk) = run.desk_mut(SLOT)
         && desk.copy.is_in_place
     {
         desk.copy.reset(Start::of(&work.attempt))?;

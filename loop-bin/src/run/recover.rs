@@ -151,7 +151,7 @@ fn settle_left(
             let iteration = &mut run.record.tally.run.iteration;
             *iteration = (*iteration).max(1);
             if find_work(run, slot, &mut work)? {
-                run.slots[slot].work = Some(work);
+                run.park(slot, work);
                 return Ok(true);
             }
             // Without its work a story is not done, whatever was claimed.
@@ -274,7 +274,7 @@ pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<bool, Failure> {
         let saved = work.saved.clone().unwrap_or_default();
         let mut to_check = ToCheck::Moved { saved, tip, branch };
         let ours = run.books.ours();
-        let desk = run.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+        let desk = run.desk(slot);
         if let Some(desk) = desk.filter(|desk| desk.copy.is_in_place)
             && !in_place::uncommitted(&desk.copy.repo()?, &ours)?.is_empty()
         {
@@ -301,7 +301,7 @@ pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<bool, Failure> {
 fn book_killed(run: &mut Conductor, slot: usize, work: &mut UnderWay) {
     let log = log_of(run.context.state(), &work.attempt);
     let seen = seen_in_log(&log, 0).unwrap_or_default();
-    let name = &run.slots[slot].name;
+    let name = &run.slot_name(slot);
     let booked = run.record.slots.get(name).map_or(0, |slot| slot.session_tokens);
     let tokens = seen.tokens.saturating_sub(booked);
     let tally = &mut run.record.tally;

@@ -5,7 +5,7 @@ use ralph_project::config::Limits;
 use ralph_project::gate::ContextWindows;
 use ralph_project::under_way::Phase;
 
-use super::attempt::{Desk, Done, Ended, Left, Task, ToCheck, Used, from_user};
+use super::attempt::{Course, Desk, Done, Ended, Left, Task, ToCheck, Used, from_user};
 use super::conductor::Conductor;
 use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Spent, Then, WorkEnd};
 use super::slots::UnderWay;
@@ -22,7 +22,7 @@ pub(super) fn settle(
     desk: Desk,
     done: Done,
 ) -> Result<(), Failure> {
-    let Done { attempt, facts, used, ended } = done;
+    let Done { course: Course { attempt, facts, used }, ended } = done;
     let Some(place) = run.slots.get_mut(slot) else { return Ok(()) };
     (place.desk, place.running) = (Some(desk), (None, 0));
     let Some(mut work) = place.work.take() else { return Ok(()) };
@@ -36,7 +36,7 @@ pub(super) fn settle(
             work.passed = Some(passed);
             work.is_reviewed = true;
             run.view.doing(slot, "waiting for another story to land");
-            run.slots[slot].work = Some(work);
+            run.park(slot, work);
             run.save();
             give_turns(run)
         }
@@ -59,7 +59,7 @@ pub(super) fn settle(
                 // Nothing was done that a next start could continue.
                 discard::forget(run, slot, &work.attempt)?;
             } else {
-                run.slots[slot].work = Some(work);
+                run.park(slot, work);
             }
             Err(failure)
         }
@@ -107,7 +107,9 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
         return Ok(());
     }
     run.landing = Some(slot);
-    let Some(mut work) = run.slots[slot].work.take() else { return Ok(()) };
+    let Some(mut work) = run.slots.get_mut(slot).and_then(|slot| slot.work.take()) else {
+        return Ok(());
+    };
     let (tip, is_followed) = run.board.look_again()?;
     let branch = run.board.current_branch();
     let task = if tip != work.attempt.base || branch != work.attempt.target {
@@ -117,7 +119,7 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
             return follow(run, slot, work, WorkEnd::failed(why));
         }
         if let Some(base) = &tip {
-            crate::saved::hold(&run.source.git(), &run.slots[slot].name, base)?;
+            crate::saved::hold(&run.source.git(), &run.slot_name(slot), base)?;
         }
         let moved = Box::new(moved(&work, tip, branch)?);
         work.passed = None;
@@ -126,6 +128,7 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
         let changes = land::changes(run, &work);
         let files = run.books.files_for(is_followed, work.attempt.base.as_deref(), &changes)?;
         let passed = work.passed.take().unwrap_or_default();
+        run.view.doing(slot, "landing");
         Task::Commit { passed, files }
     };
     run.give(slot, work, task)
@@ -154,7 +157,7 @@ fn follow(
         }
         Next::Discard(kept, then) => discard(run, slot, work, kept, then),
         Next::Leave(signal) => {
-            let desk = run.slots[slot].desk.as_mut();
+            let desk = run.desk_mut(slot);
             if let Some(desk) = desk.filter(|desk| desk.copy.is_in_place) {
                 // The work is kept by now, and the tree is the user's.
                 desk.copy.reset(Start::of(&work.attempt))?;
@@ -162,7 +165,7 @@ fn follow(
             let story = &work.key.story;
             run.line(slot, format!("{story}: interrupted; the next start checks and lands it"));
             work.passed = None;
-            run.slots[slot].work = Some(work);
+            run.park(slot, work);
             run.end_with(Finish::Manual(signal));
             Ok(())
         }
@@ -171,7 +174,7 @@ fn follow(
 
 /// How the session of a slot stands.
 fn session_of(run: &Conductor, slot: usize, work: &UnderWay) -> SessionEnd {
-    let desk = run.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+    let desk = run.desk(slot);
     match desk.and_then(|desk| desk.session.as_ref()) {
         Some(_) => SessionEnd::Waits,
         None if work.facts.is_handed_over => SessionEnd::HandedOver,
@@ -272,7 +275,7 @@ pub(super) fn book(run: &mut Conductor, slot: usize, work: &mut UnderWay, used: 
     }
     if !is_reviewer {
         tally.run.last.duration_s = if seconds > 0.0 { seconds } else { tally.run.last.duration_s };
-        let name = run.slots[slot].name.clone();
+        let name = run.slot_name(slot);
         run.record.slots.entry(name).or_default().session_tokens = session_tokens;
     }
     let Some((stories, session)) = ended else { return };

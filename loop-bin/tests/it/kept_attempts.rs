@@ -136,7 +136,7 @@ fn another_storys_failure_is_not_in_the_prompt_and_outlasts_its_success() {
     assert!(!prompt.contains("exited with code 3: oops\noops"), "{prompt}");
     let log = stage.read(".ralph/failure-context.log");
     assert!(
-        log.contains(" ===\nStory: US-001\nthe agent exited with code 3: oops\noops\n"),
+        log.contains(" ===\nStory: PRD-1/US-001\nthe agent exited with code 3: oops\noops\n"),
         "{log}"
     );
 }
@@ -280,7 +280,7 @@ fn the_failing_output_is_told_and_kept_until_its_story_is_done() {
     let run = |most: &str| stage.run(&["--agent", agent, "--verify", LONG, "--attempts", most]);
     run("1").ended(8);
     assert!(log().ends_with("\n79\n80\nassert 1 == 2\n"), "{}", log());
-    assert!(log().contains("Story: US-001\n") && log().lines().count() == 500);
+    assert!(log().contains("Story: PRD-1/US-001\n") && log().lines().count() == 500);
     stage.run(&["retry", "US-001"]).ended(0);
     run("1").ended(0).says("US-001 done");
     assert!(stage.note("prompt").contains("\n79\n80\nassert 1 == 2\n"));

@@ -71,12 +71,14 @@ fn tests_that_fail_without_the_change_prove_it() {
 fn hollow_tests_are_told_and_refused_where_the_user_wants_that() {
     let stage = stage();
     let ran = run(&stage, HOLLOW, &[]);
-    ran.ended(0).says("US-001 not proven: its new tests pass without the change");
+    ran.ended(0).says("US-001 not proven: its new tests also pass without the change");
     has_landed_whole(&stage);
-    stage.run(&["status"]).ended(0).says("not proven: its new tests pass without the change");
+    stage.run(&["status"]).ended(0).says("not proven: its new tests also pass without the change");
     let other = self::stage();
     let ran = run(&other, HOLLOW, &["--prove", "refuse", "--attempts", "1"]);
-    ran.ended(8).says("nothing is proven: its new tests pass").says("tests/test_new.sh");
+    ran.ended(8)
+        .says("its new tests also pass without the change; make them fail")
+        .says("tests/test_new.sh");
     other.is_clean();
     assert_eq!(other.repo.git(["show", "refs/ralph/attempts/US-001/1:new.txt"]), "new\n");
     let third = self::stage();

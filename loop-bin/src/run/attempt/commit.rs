@@ -4,7 +4,7 @@ use ralph_project::checks::{Check, RUN_MARK};
 use ralph_project::under_way::Attempt;
 
 use super::check::{check, not_passed, run};
-use super::{Around, Facts, Passed, Proof, Reviewed, Stopped};
+use super::{Around, Course, Passed, Proof, Reviewed, Stopped};
 use crate::landing::{self, LoopFile, Made, Refusal, Story};
 use crate::run::decide::WorkEnd;
 use crate::workspace::{Start, Workspace};
@@ -16,13 +16,12 @@ const MOST_FORMATTINGS: usize = 2;
 pub(super) fn commit_story(
     around: Around<'_>,
     copy: &mut Workspace,
-    attempt: &Attempt,
-    facts: &Facts,
+    course: &Course,
     passed: Passed,
     files: &[LoopFile],
 ) -> Result<(Made, Passed), Stopped> {
-    let message = |passed: &Passed| message(around, attempt, facts, passed);
-    commit(around, copy, attempt, &message, passed, files)
+    let message = |passed: &Passed| message(around, course, passed);
+    commit(around, copy, &course.attempt, (&message, passed, files))
 }
 
 /// Makes the commit. Git hooks that put files in order and refuse get one of what they left, once that has
@@ -31,9 +30,7 @@ pub(in crate::run) fn commit(
     around: Around<'_>,
     copy: &mut Workspace,
     attempt: &Attempt,
-    message: &dyn Fn(&Passed) -> String,
-    mut passed: Passed,
-    files: &[LoopFile],
+    (message, mut passed, files): (&dyn Fn(&Passed) -> String, Passed, &[LoopFile]),
 ) -> Result<(Made, Passed), Stopped> {
     let context = around.context;
     for _ in 0..=MOST_FORMATTINGS {
@@ -84,7 +81,8 @@ fn check_hooks_work(
     Ok((made, Passed { checks, ..passed }))
 }
 
-fn message(around: Around<'_>, attempt: &Attempt, facts: &Facts, passed: &Passed) -> String {
+fn message(around: Around<'_>, course: &Course, passed: &Passed) -> String {
+    let Course { attempt, facts, .. } = course;
     let commit = &around.context.config.commit;
     let checks: Vec<String> = passed.checks.iter().map(shown).collect();
     let story = Story {

@@ -212,12 +212,17 @@ pub(super) enum Ended {
     Failed(WorkEnd),
 }
 
-/// A job that was done.
-pub(super) struct Done {
+/// How far an attempt has come.
+pub(super) struct Course {
     pub(super) attempt: Attempt,
     pub(super) facts: Facts,
     /// What agents used on the way.
     pub(super) used: Vec<Used>,
+}
+
+/// A job that was done.
+pub(super) struct Done {
+    pub(super) course: Course,
     pub(super) ended: Result<Ended, Failure>,
 }
 
@@ -253,59 +258,58 @@ pub(super) struct Around<'a> {
 
 /// Does one part of an attempt.
 pub(super) fn attempt(context: &Context, job: Job, desk: &mut Desk, reporter: &Reporter) -> Done {
-    let Job { key, mut attempt, mut facts, books, failed_before, task } = job;
+    let Job { key, attempt, facts, books, failed_before, task } = job;
     let around =
         Around { context, reporter, key: &key, books: &books, failed_before: &failed_before };
-    let mut used = Vec::new();
-    let ended = match perform(around, desk, &mut attempt, &mut facts, &mut used, task) {
+    let mut course = Course { attempt, facts, used: Vec::new() };
+    let ended = match perform(around, desk, &mut course, task) {
         Ok(ended) => Ok(ended),
         Err(Stopped::Work(end)) => Ok(Ended::Failed(end)),
         Err(Stopped::Failure(failure)) => Err(failure),
     };
-    Done { attempt, facts, used, ended }
+    Done { course, ended }
 }
 
 fn perform(
     around: Around<'_>,
     desk: &mut Desk,
-    attempt: &mut Attempt,
-    facts: &mut Facts,
-    used: &mut Vec<Used>,
+    course: &mut Course,
     task: Task,
 ) -> Result<Ended, Stopped> {
     match task {
         Task::Work(mut assignment) => {
-            let before = begin::begin(around, desk, attempt, &mut assignment)?;
-            work::work(around, desk, attempt, facts, used, *assignment, &before)?;
-            Ok(Ended::Worked(stage::staged_work(around, desk, attempt, facts.claimed)?))
+            let before = begin::begin(around, desk, &course.attempt, &mut assignment)?;
+            work::work(around, desk, course, *assignment, &before)?;
+            Ok(Ended::Worked(stage::staged_work(around, desk, course)?))
         }
         Task::SendBack { text, budget } => {
-            work::send_back(around, desk, attempt, facts, used, text, budget)?;
-            Ok(Ended::Worked(stage::staged_work(around, desk, attempt, facts.claimed)?))
+            work::send_back(around, desk, course, text, budget)?;
+            Ok(Ended::Worked(stage::staged_work(around, desk, course)?))
         }
         Task::Check { work, is_first } => {
-            let passed = check::check_work(around, desk, attempt, *work)?;
+            let passed = check::check_work(around, desk, &mut course.attempt, *work)?;
             if is_first {
-                facts.proof = prove::prove(around, &mut desk.copy, attempt, &passed)?;
-                facts.review = review::review(around, desk, attempt, facts, &passed, used)?;
+                let copy = &mut desk.copy;
+                course.facts.proof = prove::prove(around, copy, &course.attempt, &passed)?;
+                course.facts.review = review::review(around, desk, course, &passed)?;
             }
             Ok(Ended::Checked(Box::new(passed)))
         }
         Task::Commit { passed, files } => {
-            let (made, passed) =
-                commit::commit_story(around, &mut desk.copy, attempt, facts, *passed, &files)?;
+            let copy = &mut desk.copy;
+            let (made, passed) = commit::commit_story(around, copy, course, *passed, &files)?;
             Ok(Ended::Committed(made, Box::new(passed)))
         }
         Task::Plan { before, prompt, allowance } => {
             let asked = (before.as_deref(), prompt.as_str(), allowance);
-            Ok(Ended::Planned(plan::plan(around, desk, attempt, facts, used, asked)?))
+            Ok(Ended::Planned(plan::plan(around, desk, course, asked)?))
         }
         Task::Leave { goodbye } => {
-            used.extend(watch::release(around.context, desk, &goodbye)?);
-            Ok(Ended::Left(stage::left_in(around, desk, attempt)?))
+            course.used.extend(watch::release(around.context, desk, &goodbye)?);
+            Ok(Ended::Left(stage::left_in(around, desk, &course.attempt)?))
         }
         Task::Release { goodbye } => {
-            used.extend(watch::release(around.context, desk, &goodbye)?);
+            course.used.extend(watch::release(around.context, desk, &goodbye)?);
             Ok(Ended::Released)
         }
     }

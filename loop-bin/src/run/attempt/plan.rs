@@ -1,10 +1,8 @@
 //! Planning: the agent writes or refreshes the plan in its copy.
 
-use ralph_project::under_way::Attempt;
-
 use super::begin::prepare;
 use super::watch::{self, Watched};
-use super::{Around, Desk, Facts, Planned, Stopped, Used};
+use super::{Around, Course, Desk, Planned, Stopped};
 use crate::agent::AgentRun;
 use crate::run::decide::{Allowance, Judged, judge};
 use crate::workspace::Start;
@@ -13,20 +11,19 @@ use crate::workspace::Start;
 pub(super) fn plan(
     around: Around<'_>,
     desk: &mut Desk,
-    attempt: &mut Attempt,
-    facts: &mut Facts,
-    used: &mut Vec<Used>,
+    course: &mut Course,
     (before, prompt, allowance): (Option<&[u8]>, &str, Allowance),
 ) -> Result<Planned, Stopped> {
     let (context, books) = (around.context, around.books);
-    let (start, stop) = (Start::of(attempt), || context.is_interrupted());
+    let (start, stop) = (Start::of(&course.attempt), || context.is_interrupted());
     prepare((&context.config, &stop), around.reporter, &mut desk.copy, start, &desk.run)?;
     if let Some(before) = before {
         desk.copy.give(&books.plan, before)?;
     }
     let Watched { ended, used: turn, .. } =
-        watch::start(around, desk, attempt, facts, allowance, (prompt, None))?;
-    used.push(turn);
+        watch::start(around, desk, course, allowance, (prompt, None))?;
+    course.used.push(turn);
+    let facts = &mut course.facts;
     facts.exit_code = ended.as_ref().and_then(AgentRun::exit_code);
     let left = desk.copy.left(&books.plan);
     let end = judge(&Judged {

@@ -7,11 +7,10 @@ use ralph_core::plan::Plan;
 use ralph_project::checks::{Check, RUN_MARK};
 use ralph_project::prompt::Values;
 use ralph_project::review::{REVIEWER, ReviewAnswer, command_line, shown_diff};
-use ralph_project::under_way::Attempt;
 
 use super::prompt::review_template;
 use super::watch::{log_of, supervision};
-use super::{Around, Desk, Facts, Passed, Stopped, Used};
+use super::{Around, Course, Desk, Passed, Stopped, Used};
 use crate::agent::{AgentRun, RunEnd, Session, Supervision, Turn, with_files_of};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
@@ -85,19 +84,17 @@ impl Reviewed {
 pub(super) fn review(
     around: Around<'_>,
     desk: &Desk,
-    attempt: &Attempt,
-    facts: &Facts,
+    course: &mut Course,
     passed: &Passed,
-    used: &mut Vec<Used>,
 ) -> Result<Option<Reviewed>, Stopped> {
     if !around.context.config.review.enabled {
         return Ok(None);
     }
-    let (story, reporter) = (&attempt.story, around.reporter);
+    let (story, reporter) = (&around.key.story, around.reporter);
     reporter.doing("being reviewed");
     reporter.line(format!("{story}: being reviewed"));
-    let prompt = review_prompt(around, desk, attempt, facts, passed)?;
-    let asked = ask_reviewer(around, desk, attempt, &prompt, used);
+    let prompt = review_prompt(around, desk, course, passed)?;
+    let asked = ask_reviewer(around, desk, course, &prompt);
     desk.copy.clear_away();
     let (run, printed) = asked?;
     if let RunEnd::Signalled(signal) = run.end {
@@ -120,10 +117,10 @@ pub(super) fn review(
 fn review_prompt(
     around: Around<'_>,
     desk: &Desk,
-    attempt: &Attempt,
-    facts: &Facts,
+    course: &Course,
     passed: &Passed,
 ) -> Result<String, Failure> {
+    let Course { attempt, facts, .. } = course;
     let (git, books) = (desk.copy.git(), around.books);
     let base = crate::git_output::base_of(&git, attempt.base.as_deref())?;
     let diff = git.run(&["diff", "--no-color", "--no-ext-diff", &base, &passed.staged.tree])?;
@@ -150,13 +147,12 @@ fn review_prompt(
 fn ask_reviewer(
     around: Around<'_>,
     desk: &Desk,
-    attempt: &Attempt,
+    course: &mut Course,
     prompt: &str,
-    used: &mut Vec<Used>,
 ) -> Result<(AgentRun, String), Failure> {
     let context = around.context;
     let line = with_files_of(context.project.root(), &command_line(&context.config));
-    let path = log_of(context.state(), attempt).with_extension("review.log");
+    let path = log_of(context.state(), &course.attempt).with_extension("review.log");
     let log = state::open_log(&path)?;
     let earlier = log.metadata()?.len();
     let marks = [(RUN_MARK, desk.run.as_str()), (REVIEWER, "1")];
@@ -177,7 +173,7 @@ fn ask_reviewer(
     };
     let (tokens, seconds) = (run.seen.tokens, begun.elapsed().as_secs_f64());
     let ended = Some((vec![(around.key.clone(), tokens)], Box::new(run.clone())));
-    used.push(Used { seconds, tokens, session_tokens: 0, ended, is_reviewer: true });
+    course.used.push(Used { seconds, tokens, session_tokens: 0, ended, is_reviewer: true });
     let log = fs_err::read(&path)?;
     let printed = log.get(earlier as usize..).unwrap_or_default();
     Ok((run, String::from_utf8_lossy(printed).into_owned()))

@@ -6,7 +6,7 @@ use ralph_project::progress::agents_lines;
 use ralph_project::under_way::Attempt;
 
 use super::work::read_agents_plan;
-use super::{Around, Desk, Stopped};
+use super::{Around, Course, Desk, Stopped};
 use crate::exit::Failure;
 use crate::landing;
 use crate::run::decide::{Outcome, WorkEnd};
@@ -38,9 +38,9 @@ impl Left {
 pub(super) fn staged_work(
     around: Around<'_>,
     desk: &mut Desk,
-    attempt: &Attempt,
-    is_claimed: bool,
+    course: &Course,
 ) -> Result<Left, Stopped> {
+    let attempt = &course.attempt;
     keep_agents_progress(around, desk)?;
     let start = Start::of(attempt);
     let imported = desk.copy.import(start);
@@ -54,7 +54,7 @@ pub(super) fn staged_work(
     }
     if staged.files.is_empty() && staged.embedded.is_empty() {
         let is_checked = !around.context.config.verify.commands.is_empty();
-        if !is_claimed || !is_checked {
+        if !course.facts.claimed || !is_checked {
             let why = "the agent changed nothing".to_owned();
             return Err(WorkEnd::Failed(Outcome::NoChanges, why).into());
         }

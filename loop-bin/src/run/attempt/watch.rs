@@ -12,7 +12,7 @@ use ralph_project::mailbox::{Answer, Mailbox, Question};
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::prompt::agent_variables;
-use super::{Around, Desk, Facts, Report, Used};
+use super::{Around, Course, Desk, Facts, Report, Used};
 use crate::agent::{AgentRun, ResumedSession, Seen, Session, Supervision, Turn, with_files_of};
 use crate::exit::Failure;
 use crate::run::context::Context;
@@ -71,8 +71,7 @@ pub(super) struct Watched {
 pub(super) fn start(
     around: Around<'_>,
     desk: &mut Desk,
-    attempt: &mut Attempt,
-    facts: &mut Facts,
+    course: &mut Course,
     allowance: Allowance,
     (prompt, resumed): (&str, Option<&ResumedSession>),
 ) -> Result<Watched, Failure> {
@@ -83,25 +82,24 @@ pub(super) fn start(
     // An agent that is a file of the project is started from there, committed or not.
     let line = with_files_of(context.project.root(), &line);
     let vars = agent_variables(context, desk, &around.books.plan);
-    let log = state::open_log(&log_of(context.state(), attempt))?;
+    let log = state::open_log(&log_of(context.state(), &course.attempt))?;
     Mailbox::at(desk.dir.mailbox()).empty()?;
     state::remove_if_there(desk.state().working_session())?;
     desk.copy.distrust();
     // Before it starts: an agent may take the loop down with it at once.
-    set_phase(desk, attempt, Phase::Working)?;
+    set_phase(desk, &mut course.attempt, Phase::Working)?;
     let root = desk.copy.root().to_owned();
     let session = Session::start(&line, &root, &vars, prompt, &log)?;
     let question = Question::default();
     let live = LiveAgent { session, question, shown: (0, 0), stories: Vec::new() };
-    watch(around, desk, live, facts, allowance)
+    watch(around, desk, live, &mut course.facts, allowance)
 }
 
 /// Answers the paused agent, and watches it until it ends or asks again.
 pub(super) fn go_on(
     around: Around<'_>,
     desk: &mut Desk,
-    attempt: &mut Attempt,
-    facts: &mut Facts,
+    course: &mut Course,
     allowance: Allowance,
     text: String,
 ) -> Result<Watched, Failure> {
@@ -109,9 +107,9 @@ pub(super) fn go_on(
         return Err(Failure::because("no agent is waiting for an answer"));
     };
     desk.copy.distrust();
-    set_phase(desk, attempt, Phase::Working)?;
+    set_phase(desk, &mut course.attempt, Phase::Working)?;
     Mailbox::at(desk.dir.mailbox()).reply(&live.question, Answer::GoOn(text))?;
-    watch(around, desk, live, facts, allowance)
+    watch(around, desk, live, &mut course.facts, allowance)
 }
 
 /// Writes down how far an attempt has come.

@@ -8,7 +8,7 @@ use ralph_project::under_way::{Attempt, Phase};
 
 use super::prompt::{next_story, prompt};
 use super::watch::{self, Watched, last_stop, set_phase};
-use super::{Around, Assignment, Budget, Desk, Facts, Stopped, Used};
+use super::{Around, Assignment, Budget, Course, Desk, Stopped};
 use crate::agent::AgentRun;
 use crate::exit::Failure;
 use crate::run::decide::{Judged, Outcome, WorkEnd, judge};
@@ -20,63 +20,58 @@ const CONTEXT_FULL: &str = "context full, continuing in a new session";
 pub(super) fn work(
     around: Around<'_>,
     desk: &mut Desk,
-    attempt: &mut Attempt,
-    facts: &mut Facts,
-    used: &mut Vec<Used>,
+    course: &mut Course,
     assignment: Assignment,
     before: &str,
 ) -> Result<(), Stopped> {
     let allowance = assignment.budget.allowance;
-    facts.messages.clone_from(&assignment.messages);
+    course.facts.messages.clone_from(&assignment.messages);
     let watched = if desk.session.is_some() {
-        let text = next_story(around, attempt, &assignment.plan, &assignment.messages)?;
-        watch::go_on(around, desk, attempt, facts, allowance, text)?
+        let text = next_story(around, &course.attempt, &assignment.plan, &assignment.messages)?;
+        watch::go_on(around, desk, course, allowance, text)?
     } else {
-        let prompt = prompt(around, desk, attempt, &assignment, before)?;
+        let prompt = prompt(around, desk, &course.attempt, &assignment, before)?;
         let resumed = assignment.session.as_ref();
-        let first = watch::start(around, desk, attempt, facts, allowance, (&prompt, resumed))?;
+        let first = watch::start(around, desk, course, allowance, (&prompt, resumed))?;
         let is_lost = first.ended.as_ref().is_some_and(AgentRun::has_lost_session);
         match resumed.filter(|_| is_lost) {
             None => first,
             Some(session) => {
                 around.reporter.warn(format!(
                     "{}: the client no longer has the session {}; starting a new one",
-                    attempt.story, session.id
+                    course.attempt.story, session.id
                 ));
-                used.push(first.used);
-                watch::start(around, desk, attempt, facts, allowance, (&prompt, None))?
+                course.used.push(first.used);
+                watch::start(around, desk, course, allowance, (&prompt, None))?
             }
         }
     };
-    conclude(around, desk, attempt, facts, used, watched, assignment.budget)
+    conclude(around, desk, course, watched, assignment.budget)
 }
 
 /// Tells the paused agent what is missing, and lets it go on.
 pub(super) fn send_back(
     around: Around<'_>,
     desk: &mut Desk,
-    attempt: &mut Attempt,
-    facts: &mut Facts,
-    used: &mut Vec<Used>,
+    course: &mut Course,
     text: String,
     budget: Budget,
 ) -> Result<(), Stopped> {
-    let watched = watch::go_on(around, desk, attempt, facts, budget.allowance, text)?;
-    conclude(around, desk, attempt, facts, used, watched, budget)
+    let watched = watch::go_on(around, desk, course, budget.allowance, text)?;
+    conclude(around, desk, course, watched, budget)
 }
 
 /// What the agent's turn is worth: nothing if it may land, else why it does not.
 fn conclude(
     around: Around<'_>,
     desk: &mut Desk,
-    attempt: &mut Attempt,
-    facts: &mut Facts,
-    used: &mut Vec<Used>,
+    course: &mut Course,
     watched: Watched,
     budget: Budget,
 ) -> Result<(), Stopped> {
-    let Watched { ended, session, said, used: turn } = watched;
-    used.push(turn);
+    let Watched { ended, session, said, used } = watched;
+    let Course { attempt, facts, .. } = course;
+    course.used.push(used);
     let (context, state) = (around.context, desk.state().clone());
     show_hook_error(around, &attempt.began);
     facts.session = session.or_else(|| working_session(&state));

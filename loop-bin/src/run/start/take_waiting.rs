@@ -107,7 +107,7 @@ fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stoppe
         let work = without_loop_files(copy, &context.run_dir, &books.ours(), commit_id)?;
         let staged = lay_over(around, copy, &work, start)?;
         let passed = check(around, copy, &attempt, staged)?;
-        tip = commit(around, copy, &attempt, &|_| message.clone(), passed, &files)?.0.commit;
+        tip = commit(around, copy, &attempt, (&|_| message.clone(), passed, &files))?.0.commit;
     }
     Ok(tip)
 }
