@@ -12,8 +12,8 @@ use ralph_core::git::Repo;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
+use crate::board::resolve;
 use crate::exit::Failure;
-use crate::landing::resolve;
 use crate::run::record::attempt_left;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};

@@ -12,9 +12,9 @@ use ralph_base::secrets::mask;
 use ralph_core::git::{Git, GitError};
 use ralph_core::plan::{Plan, State};
 
+use crate::board;
 use crate::exit::Failure;
 use crate::git_output::base_of;
-use crate::landing;
 
 /// Where attempts are kept.
 pub(crate) const REFS: &str = "refs/ralph/attempts/";
@@ -116,7 +116,7 @@ pub(crate) fn hold(git: &Git, worker: &str, base: &str) -> Result<(), GitError> 
 
 /// No attempt is under way any more.
 pub(crate) fn release(git: &Git) -> Result<(), GitError> {
-    landing::forget(git, BEGUN)
+    board::forget(git, BEGUN)
 }
 
 /// Keeps a tree as an attempt, reads it back, and gives the name of its ref. `git` has the tree, in the
@@ -128,8 +128,8 @@ pub(crate) fn keep(
     parents: &[&str],
     account: &Account<'_>,
 ) -> Result<String, GitError> {
-    let commit = landing::commit_tree(git, tree, parents, &account.message())?;
-    landing::verify(top, &commit, parents.first().copied())?;
+    let commit = board::commit_tree(git, tree, parents, &account.message())?;
+    board::verify(top, &commit, parents.first().copied())?;
     fault::point("discard.saved");
     let name = name_of(account.story, account.number);
     Git::at(top.as_std_path()).run(&["update-ref", &name, &commit])?;

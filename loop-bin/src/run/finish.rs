@@ -16,9 +16,9 @@ use super::Run;
 use super::decide::{Ending, Finish};
 use super::iteration::{LEAST_TIME, receipt};
 use crate::agent::Descendants;
+use crate::board::{self, Advance, LoopFile, Made, PlanChanges, Tip, Waiting};
 use crate::exit::Failure;
 use crate::git_output::paths;
-use crate::landing::{self, Advance, LoopFile, Made, PlanChanges, Waiting};
 use crate::morning::{self, Standing};
 use crate::saved;
 use crate::terminal::{self, Tone, counted, in_words};
@@ -83,9 +83,7 @@ impl Run {
 
     /// The plan, and what waits; as far as they can be read.
     fn what_is_there(&self) -> (Option<Plan>, Option<Waiting>) {
-        let Ok(look) = self.target.see() else { return (None, None) };
-        let plan = self.books.load_seen(&self.target, &look).ok();
-        (plan, self.target.waiting(look).ok().flatten())
+        (self.books.load(&self.target).ok(), self.target.waiting().ok().flatten())
     }
 
     fn run_finished(&self, finish: &Finish, report: Option<&Utf8Path>) {
@@ -113,20 +111,19 @@ impl Run {
             return Ok(());
         }
         for _ in 0..5 {
-            let (tip, is_followed) = self.target.look_again()?;
+            let Tip { commit: tip, is_followed, branch } = self.target.look()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
             let changes = PlanChanges { marks: self.blocked_marks(), ..PlanChanges::default() };
             let files = self.books.files_for(is_followed, tip.as_deref(), &changes)?;
             if !files.iter().any(LoopFile::is_changed) {
                 if is_followed {
                     self.books.bring_users_texts(&files)?;
-                } else if self.target.is_waiting {
+                } else {
                     // Nothing may be in the way of what waits any more.
-                    self.target.advance(Some(base), base, &files)?;
+                    self.follow_waiting()?;
                 }
                 return self.books.clear_pending(tip.as_deref());
             }
-            let branch = self.target.current_branch();
             let start = Start { tip: tip.as_deref(), branch: &branch };
             let git = self.workspace.git();
             if self.workspace.is_in_place {
@@ -165,7 +162,7 @@ impl Run {
         let limit = if is_hurried { Some(LEAST_TIME) } else { self.check_limit() };
         let message = format!("{RECORDS}\n\nRalph-Run: {run}\n");
         let git = git.with_var(RUN_MARK, run);
-        match landing::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {
+        match board::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {
             Ok(made) => Ok(made),
             Err(refusal) => Err(Failure::because(format!("progress was not committed: {refusal}"))),
         }

@@ -39,8 +39,8 @@ use ralph_project::config::Mode;
 use ralph_project::under_way::Attempt;
 
 use crate::agent::ResumedSession;
+use crate::board::Board;
 use crate::exit::Failure;
-use crate::landing::Target;
 use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Imported, Start, Workspace};
 use books::Books;
@@ -77,7 +77,7 @@ pub(crate) struct Run {
     record: RunRecord,
     books: Books,
     workspace: Workspace,
-    target: Target,
+    target: Board,
     /// The attempt under way.
     attempt: Option<Attempt>,
     /// An agent that waits for our word.

@@ -13,6 +13,7 @@ use super::decide::{Finish, Next, Outcome, SessionEnd, Then, Wish};
 use super::iteration::{Judged, Watched, judge};
 use super::scripts::{NEXT_ITERATION, STARTED};
 use crate::agent::AgentRun;
+use crate::board::Tip;
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
@@ -59,7 +60,7 @@ impl Run {
             }
         }
         self.record.counters.iteration = 1;
-        let (tip, branch) = (self.target.look()?.0, self.target.current_branch());
+        let Tip { commit: tip, branch, .. } = self.target.look()?;
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
         let before = plan::read_file(&self.books.plan)?;

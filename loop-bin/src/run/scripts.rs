@@ -13,6 +13,7 @@ use super::context::Context;
 use super::decide::{Finish, Outcome, Then, Wish};
 use super::prds::followed_by;
 use super::start::{Trial, failed_before, findings};
+use crate::board::Tip;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::history::Forecast;
@@ -164,7 +165,7 @@ impl Run {
     /// The copy before the first story, and what in it leads elsewhere; then the checks in it, and
     /// why no story can begin.
     fn prepare_first(&mut self) -> Result<Option<Finish>, Failure> {
-        let (tip, branch) = (self.target.look()?.0, self.target.current_branch());
+        let Tip { commit: tip, branch, .. } = self.target.look()?;
         self.prepare_workspace(Start { tip: tip.as_deref(), branch: &branch })?;
         for found in self.workspace.linked_by_files(&self.context.config.verify.commands) {
             match found {

@@ -12,6 +12,7 @@ use ralph_project::under_way::Attempt;
 
 use super::work::Report;
 use crate::agent::ResumedSession;
+use crate::board::Tip;
 use crate::exit::Failure;
 use crate::git_output::base_of;
 use crate::run::Run;
@@ -32,14 +33,13 @@ impl Run {
             // It met the work of others once. This time nobody lands before it.
             self.lock_landing("trying a story again", 1)?;
         }
-        let (tip, is_followed) = self.target.look()?;
+        let Tip { commit: tip, is_followed, branch } = self.target.look()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         let found = plan.story(story).cloned().ok_or_else(|| {
             Failure::because(format!("story {story} was just removed from {}", plan.path()))
         })?;
         let iteration = self.record.counters.all(|one| one.iteration);
         self.show_story(&found);
-        let branch = self.target.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
         let attempts = saved::all(&self.workspace.source.git(), Some(story))?;

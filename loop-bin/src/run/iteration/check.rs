@@ -19,9 +19,9 @@ use ralph_project::weakening::weakened_since;
 use super::passed::Passed;
 use super::prove::Proof;
 use super::review::Reviewed;
+use crate::board::{self, LoopFile, Made, Refusal, Story};
 use crate::exit::Failure;
 use crate::git_output::{base_of, listed, paths};
-use crate::landing::{self, LoopFile, Made, Refusal, Story};
 use crate::run::Run;
 use crate::run::decide::{NotLanded, WorkEnd};
 use crate::saved;
@@ -245,7 +245,7 @@ impl Run {
     /// still where it was begun.
     fn landed_meanwhile(&self, attempt: &Attempt) -> Result<Option<(String, String)>, Failure> {
         let name = saved::name_of(&attempt.story, attempt.number);
-        let saved = landing::resolve(&self.workspace.source.git(), &name)?;
+        let saved = board::resolve(&self.workspace.source.git(), &name)?;
         Ok(saved.and_then(|saved| {
             let theirs = self.landed_since(&saved, attempt.base.as_deref())?;
             Some((saved, theirs))
@@ -280,7 +280,7 @@ impl Run {
             let limit = self.check_limit();
             let stop = || self.context.is_interrupted();
             let git = self.workspace.git().with_var(RUN_MARK, &self.context.run);
-            match landing::commit(&git, &wanted, &message, limit, &stop)? {
+            match board::commit(&git, &wanted, &message, limit, &stop)? {
                 Ok(made) if made.is_altered => return self.check_hooks_work(attempt, made, passed),
                 Ok(made) => return Ok((made, passed)),
                 Err(Refusal::Stopped) => {
@@ -333,7 +333,7 @@ impl Run {
             attempt: attempt.number,
             cost_usd: self.report.cost_usd,
         };
-        landing::message(&commit.message, &commit.kind, &story)
+        board::message(&commit.message, &commit.kind, &story)
     }
 
     /// What a check or a commit may take: no longer than the run may; but a budget that is used up does

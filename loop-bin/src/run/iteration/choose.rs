@@ -6,6 +6,7 @@ use ralph_core::plan::{self, Format, Next, Plan};
 use ralph_project::loop_progress::LoopProgress;
 
 use super::LiveAgent;
+use crate::board::Tip;
 use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::decide::Finish;
@@ -74,7 +75,7 @@ impl Run {
     /// what lands meanwhile was theirs, and nobody takes anything while we choose.
     fn see_plan(&mut self) -> Result<(Plan, Option<String>), Failure> {
         self.look_at_others()?;
-        let (tip, is_followed) = self.target.look_again()?;
+        let Tip { commit: tip, is_followed, .. } = self.target.look()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         self.look_for_changes(&plan);
         self.show_position(&plan);

@@ -6,8 +6,8 @@ use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::Attempt;
 
+use crate::board::PlanChanges;
 use crate::exit::Failure;
-use crate::landing::PlanChanges;
 use crate::run::Run;
 use crate::run::decide::{Discarding, Outcome};
 use crate::run::notify::Notice;

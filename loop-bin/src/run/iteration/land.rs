@@ -18,8 +18,8 @@ use super::passed::Passed;
 use super::prove::Proof;
 use super::review::Reviewed;
 use super::work::Report;
+use crate::board::{self, Advance, LoopFile, Made, Mark, PlanChanges, Tip};
 use crate::exit::Failure;
-use crate::landing::{self, Advance, LoopFile, Made, Mark, PlanChanges};
 use crate::run::Run;
 use crate::run::decide::{NotLanded, Outcome, WorkEnd};
 use crate::saved;
@@ -98,7 +98,7 @@ impl Run {
         }
         let (base, head) = (attempt.base.as_deref()?, self.imported.head.as_deref()?);
         let git = self.workspace.source.git();
-        if !landing::is_ancestor(&git, head, base).unwrap_or(false) {
+        if !board::is_ancestor(&git, head, base).unwrap_or(false) {
             return None;
         }
         Some(format!(
@@ -123,8 +123,7 @@ impl Run {
     fn land_staged(&mut self, staged: Staged, changes: &PlanChanges) -> Result<(), NotLanded> {
         let (mut staged, mut passed, mut is_looked_at) = (staged, None, false);
         for _ in 0..MOST_MOVES {
-            let (tip, is_followed) = self.target.look_again()?;
-            let branch = self.target.current_branch();
+            let Tip { commit: tip, is_followed, branch } = self.target.look()?;
             let mut attempt = self.current()?;
             if tip != attempt.base || branch != attempt.target {
                 (staged, passed) = (self.move_onto(attempt, tip, branch)?, None);
@@ -157,7 +156,7 @@ impl Run {
                 staged = now.staged;
                 continue;
             }
-            self.tell_advance(&attempt.story, &advance);
+            self.tell_advance(&attempt, &advance)?;
             return Ok(self.conclude(&attempt, &made, &now, changes)?);
         }
         Err(WorkEnd::failed("the target moved every time the work was about to land").into())
@@ -180,7 +179,7 @@ impl Run {
         files: &[LoopFile],
     ) -> Result<Advance, Failure> {
         if !self.workspace.is_in_place {
-            return self.target.advance(base, commit, files);
+            return self.target.land(base, commit, files);
         }
         // The commit itself moved the branch.
         self.books.bring_users_texts(files)?;
@@ -198,7 +197,7 @@ impl Run {
         let story = &attempt.story;
         self.context.view.line(format!("{story}: the target moved; checking the work again"));
         let name = saved::name_of(story, attempt.number);
-        let Some(saved) = landing::resolve(&self.workspace.source.git(), &name)? else {
+        let Some(saved) = board::resolve(&self.workspace.source.git(), &name)? else {
             let why = format!("{name} no longer exists, so the work cannot land");
             return Err(WorkEnd::failed(why).into());
         };
@@ -235,18 +234,23 @@ impl Run {
         Ok(self.workspace.stage(start, &self.books.ours())?)
     }
 
-    fn tell_advance(&mut self, story: &str, advance: &Advance) {
-        let Advance::Waits(cause) = advance else { return };
-        let (branch, waiting) = (&self.target.branch, self.target.current_branch());
+    /// Says why work waits; once, since stories that land after it wait as well.
+    fn tell_advance(&mut self, attempt: &Attempt, advance: &Advance) -> Result<(), Failure> {
+        let (Advance::Waits(cause), true) = (advance, attempt.target == self.target.branch) else {
+            return Ok(());
+        };
+        let (story, branch) = (&attempt.story, &self.target.branch);
+        let waiting = self.target.look()?.branch;
         let why = cause.why(branch);
         if cause.ends_run() {
             self.target_trouble = Some(why);
-            return;
+            return Ok(());
         }
         let way_on = cause.way_on(branch, &waiting);
         self.context.view.warn(format!(
             "{story}: the work waits on {waiting} and your checkout is unchanged: {why}; {way_on}"
         ));
+        Ok(())
     }
 
     /// What follows from a commit that is on the target.
@@ -265,10 +269,9 @@ impl Run {
         // What has been fixed by now may not fail again.
         let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
         self.record.failed_before = passed.checks.iter().filter_map(failing).collect();
-        let mut place = String::new();
-        if self.target.is_waiting {
-            place = format!(" on {}", self.target.current_branch());
-        }
+        let waiting = self.target.look()?.branch;
+        let place =
+            if waiting == self.target.branch { String::new() } else { format!(" on {waiting}") };
         let done = format!("{story} done: commit {short}{place}, {files}{told}");
         self.context.view.toned(Tone::Good, done);
         if let Some(what) = &passed.weakened {

@@ -15,11 +15,11 @@ use ralph_project::under_way::Attempt;
 
 use super::preflight::Preflight;
 use super::recover::find;
+use crate::board::Board;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
 use crate::history::OURS;
-use crate::landing::Target;
 use crate::linux;
 use crate::run::books::Books;
 use crate::run::context::Context;
@@ -213,7 +213,7 @@ fn start_as(
 struct Prepared {
     books: Books,
     workspace: Workspace,
-    target: Target,
+    target: Board,
     record: RunRecord,
     landing: Option<Lock>,
     lock: Lock,

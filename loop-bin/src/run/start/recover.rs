@@ -10,8 +10,8 @@ use ralph_project::under_way::{Attempt, Phase};
 
 use super::preflight::run_dir;
 use crate::agent;
+use crate::board::{self, PlanChanges};
 use crate::exit::Failure;
-use crate::landing::{self, PlanChanges};
 use crate::run::decide::{
     Counters, Discarding, Found, Outcome, Recovery, SessionEnd, WorkEnd, recovery,
 };
@@ -64,7 +64,7 @@ pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> 
     };
     let unfinished = record.as_ref().filter(|record| record.finish.is_none());
     let processes = unfinished.map_or(0, |record| agent::left_by(&record.run).len());
-    let is_behind = landing::is_interrupted(source);
+    let is_behind = board::is_interrupted(source);
     Ok(Found { record, attempt, is_landed, is_behind, processes })
 }
 
@@ -100,8 +100,8 @@ impl Run {
                     self.context.view.line(format!("ended {ended} left over from the last run"));
                 }
                 Recovery::BringFiles => {
-                    landing::finish_interrupted(&self.workspace.source)?;
-                    self.context.view.line("updated your files to match their branch");
+                    board::finish_interrupted(&self.workspace.source)?;
+                    self.context.view.line("undid an update of your files that was interrupted");
                 }
                 Recovery::FinishLanding { commit, .. } => {
                     self.finish_interrupted_landing(&commit)?;
@@ -142,12 +142,12 @@ impl Run {
         let checks = self.workspace.source.git().line(&["log", "-1", checks, commit])?;
         let entry = ProgressEntry {
             commit: Some(short.clone()),
-            is_unchecked: checks == landing::UNCHECKED,
+            is_unchecked: checks == board::UNCHECKED,
             ..self.entry(&attempt, ProgressStatus::Success)
         };
         let marks = vec![(attempt.story.clone(), State::Done)];
         let changes = PlanChanges { marks, ..PlanChanges::default() };
-        if self.target.look()?.1 || !self.books.is_tracked(attempt.base.as_deref()) {
+        if self.target.look()?.is_followed || !self.books.is_tracked(attempt.base.as_deref()) {
             self.books.mark_users_text(&changes)?;
         }
         self.finish_landing(&attempt, commit, &entry, &changes)?;
@@ -163,7 +163,7 @@ impl Run {
     fn save_unlanded(&mut self) -> Result<(), Failure> {
         let attempt = self.current()?;
         let name = saved::name_of(&attempt.story, attempt.number);
-        let is_saved = landing::resolve(&self.workspace.source.git(), &name)?.is_some();
+        let is_saved = board::resolve(&self.workspace.source.git(), &name)?.is_some();
         if !is_saved && !self.workspace.is_in_place && self.workspace.exists() {
             let word = Outcome::Interrupted.word();
             self.keep_attempt(&attempt, word, "the checks were interrupted")?;

@@ -5,9 +5,9 @@
 
 use ralph_base::state;
 
+use crate::board::{self, Advance};
 use crate::exit::Failure;
 use crate::git_output::{RAW, differences};
-use crate::landing::{self, PlanChanges};
 use crate::run::Run;
 use crate::run::decide::{NotLanded, WorkEnd};
 use crate::terminal::counted;
@@ -17,7 +17,8 @@ impl Run {
     /// Takes what waits onto its branch, or says why that cannot be.
     pub(in crate::run) fn take_waiting(&mut self) -> Result<(), Failure> {
         // In place the branch is moved by the commits themselves.
-        if !self.target.is_waiting || self.workspace.is_in_place {
+        let waiting = self.target.look()?.branch;
+        if waiting == self.target.branch || self.workspace.is_in_place {
             return Ok(());
         }
         if let Some((tip, work)) = self.target.diverged()? {
@@ -41,7 +42,7 @@ impl Run {
                 Err(NotLanded::Failure(failure)) => Some(failure.to_string()),
             };
             if let Some(why) = why {
-                let (branch, waiting) = (&self.target.branch, self.target.current_branch());
+                let branch = &self.target.branch;
                 let why = why.lines().next().unwrap_or_default();
                 self.record.misfit = Some(why.to_owned());
                 self.context.view.warn(format!(
@@ -51,18 +52,17 @@ impl Run {
                 return Ok(());
             }
         }
-        let tip = self.target.look()?.0;
-        let mut files = self.books.files_for(false, tip.as_deref(), &PlanChanges::default())?;
-        // What is not committed yet goes with the next story.
-        files.retain(|file| !file.is_changed());
-        if let Some(tip) = &tip {
-            self.target.advance(Some(tip), tip, &files)?;
-        }
-        if !self.target.is_waiting {
+        if self.follow_waiting()? {
             let branch = &self.target.branch;
             self.context.view.line(format!("the waiting work is now on {branch}"));
         }
         Ok(())
+    }
+
+    /// Brings the user's branch along to work that waits; returns whether it has followed.
+    pub(in crate::run) fn follow_waiting(&self) -> Result<bool, Failure> {
+        let tip = self.target.look()?.commit.unwrap_or_default();
+        Ok(self.target.follow(&self.books.files_that_wait(&tip))? == Advance::Landed)
     }
 
     /// The commits up to `work` on top of `tip`, each of them checked.
@@ -104,6 +104,6 @@ impl Run {
         git.feed(&["update-index", "-z", "--index-info"], &restored)?;
         let tree = git.line(&["write-tree"])?;
         state::remove_if_there(index)?;
-        Ok(landing::commit_tree(&git, &tree, &[&parent], "work that waits")?)
+        Ok(board::commit_tree(&git, &tree, &[&parent], "work that waits")?)
     }
 }

@@ -18,9 +18,9 @@ use ralph_base::state::{self, Cap, Id, RunDir};
 use ralph_project::config::Workers;
 use ralph_project::under_way::Attempt;
 
-use super::appended::contains;
 use super::decide::{Counters, Finish};
 use super::{Run, RunRecord};
+use crate::board::contains;
 use crate::exit::Failure;
 use crate::terminal::{Scene, Worker, counted};
 pub(crate) use auto::{how_many, machine};

@@ -16,8 +16,8 @@ use ralph_project::config::Scope;
 
 use super::part::Part;
 use crate::agent::Descendants;
+use crate::board;
 use crate::exit::Failure;
-use crate::landing;
 use crate::run::decide::Finish;
 use crate::run::record::Pause;
 use crate::run::{Run, RunRecord, start};
@@ -117,9 +117,9 @@ impl Run {
         let is_enough = || context.interrupts.count() >= signals;
         self.landing = Some(lock_unless(&path, doing, is_enough)?);
         let source = &self.workspace.source;
-        if landing::is_interrupted(source) {
+        if board::is_interrupted(source) {
             // A worker died while its work landed, and is not back yet.
-            landing::finish_interrupted(source)?;
+            board::finish_interrupted(source)?;
         }
         Ok(true)
     }
