@@ -26,14 +26,12 @@ pub(crate) enum Cause {
     Locked(PathBuf),
     /// A git command of several steps, such as a rebase, is working on the branch.
     Busy(&'static str),
-    /// Git could not write the files, with these words.
-    Unwritten(String),
     /// The branch has commits that the work does not build on.
     Diverged,
     /// The branch is not there any more.
     Gone,
-    /// Git refused to move the branch, with these words.
-    Refused(String),
+    /// Git could not write the files or move the branch, with these words.
+    Failed(String),
     /// Another work tree has the branch.
     Elsewhere(String),
     /// The project is on another branch.
@@ -45,7 +43,7 @@ pub(crate) enum Cause {
 impl Cause {
     /// Whether no story can land until a person has seen to it.
     pub(crate) fn ends_run(&self) -> bool {
-        matches!(self, Self::Gone | Self::Refused(_))
+        *self == Self::Gone
     }
 
     /// Why the work for `target` waits.
@@ -56,10 +54,9 @@ impl Cause {
             }
             Self::Locked(path) => format!("another process holds {}", path.display()),
             Self::Busy(what) => format!("{what} is in progress on {target}"),
-            Self::Unwritten(said) => format!("your files cannot be updated ({})", printable(said)),
             Self::Diverged => format!("{target} has moved on"),
             Self::Gone => format!("{target} no longer exists (deleted or renamed)"),
-            Self::Refused(said) => format!("git refused to move {target} ({})", printable(said)),
+            Self::Failed(said) => format!("{target} cannot be updated ({})", printable(said)),
             Self::Elsewhere(path) => format!("{target} is checked out in {path}"),
             Self::NotCheckedOut => format!("{target} is not checked out"),
             Self::Nothing => "nothing is in the way now".to_owned(),
@@ -85,7 +82,7 @@ impl Cause {
                 "run `git branch {target} {branch}` to create it again, or `git merge {branch}` on \
                  the branch that replaced it"
             ),
-            Self::Refused(_) | Self::Unwritten(_) => format!("fix this, then run {merge}"),
+            Self::Failed(_) => format!("fix this, then run {merge}"),
             Self::Elsewhere(_) => format!("run {merge} in that folder"),
             Self::NotCheckedOut => format!("run `git switch {target}`, then {merge}"),
             Self::Nothing => format!("run {merge}, or let the next run do it"),

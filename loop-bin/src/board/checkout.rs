@@ -11,6 +11,7 @@ use ralph_base::state;
 use ralph_core::git::{Git, Patience};
 use serde::{Deserialize, Serialize};
 
+use super::refs::full;
 use crate::exit::Failure;
 use crate::git_output::{Difference, RAW, base_of, differences};
 use crate::workspace::Source;
@@ -26,11 +27,11 @@ const STEPS: [(&str, &str); 6] = [
 ];
 
 /// Where git writes which branches it will move at the end of such a command.
-const NAMED: [(&str, &str); 4] = [
-    ("rebase-merge/head-name", "a rebase"),
-    ("rebase-apply/head-name", "a rebase"),
-    ("rebase-merge/update-refs", "a rebase"),
-    ("BISECT_START", "a bisect"),
+const NAMED: [&str; 4] = [
+    "rebase-merge/head-name",
+    "rebase-apply/head-name",
+    "rebase-merge/update-refs",
+    "BISECT_START",
 ];
 
 /// How long another process may hold the lock on a ref, while we hold that on the index.
@@ -56,14 +57,9 @@ pub(super) struct Checkout {
 
 impl Checkout {
     pub(super) fn of(source: &Source) -> Self {
+        let Source { top, git_dir, shared, .. } = source.clone();
         let patience = Patience { locks: REF_PATIENCE, ..Patience::default() };
-        let (top, git_dir) = (source.top.clone().into_std_path_buf(), source.git_dir.clone());
-        Self {
-            git: source.git().with_patience(patience),
-            top,
-            git_dir,
-            shared: source.shared.clone(),
-        }
+        Self { git: source.git().with_patience(patience), top: top.into(), git_dir, shared }
     }
 
     pub(super) fn scratch(&self, name: &str) -> PathBuf {
@@ -125,13 +121,14 @@ impl Checkout {
         }
         let linked =
             fs_err::read_dir(self.shared.join("worktrees")).into_iter().flatten().flatten();
-        let short = branch.strip_prefix("refs/heads/");
-        let trees = linked.map(|entry| entry.path()).chain([self.shared.clone()]);
-        let names = |file: PathBuf| fs_err::read_to_string(file).unwrap_or_default();
-        let is_named =
-            |text: String| text.lines().any(|line| line == branch || Some(line) == short);
-        let mut found = trees.flat_map(|tree| NAMED.map(|(file, what)| (tree.join(file), what)));
-        found.find_map(|(file, what)| is_named(names(file)).then_some(what))
+        let mut trees = linked.map(|entry| entry.path()).chain([self.shared.clone()]);
+        let full = full(branch);
+        let is_named = |file: PathBuf| {
+            let text = fs_err::read_to_string(file).unwrap_or_default();
+            text.lines().any(|line| line == branch || line == full)
+        };
+        let is_busy = trees.any(|tree| NAMED.iter().any(|file| is_named(tree.join(file))));
+        is_busy.then_some("a rebase or bisect")
     }
 
     /// Puts files back as they were before a step, and the index if nobody has changed it since. What
@@ -170,13 +167,8 @@ impl Checkout {
     /// Whether a file is what a commit has there, or the beginning of it.
     fn is_written(&self, one: &Difference, commit: &str) -> bool {
         let path = self.top.join(&one.path);
-        let found = match fs_err::read_link(&path) {
-            Ok(to) => to.into_os_string().into_vec(),
-            Err(_) => match fs_err::read(&path) {
-                Ok(text) => text,
-                Err(_) => return false,
-            },
-        };
+        let link = fs_err::read_link(&path).map(|to| to.into_os_string().into_vec());
+        let Ok(found) = link.or_else(|_| fs_err::read(&path)) else { return false };
         let name = [commit.as_bytes(), b":", one.path.as_os_str().as_bytes()].concat();
         let args = ["cat-file".into(), "--filters".into(), OsString::from_vec(name)];
         self.git.run(&args).is_ok_and(|text| text.starts_with(&found))
@@ -191,7 +183,7 @@ impl Checkout {
 
     /// Removes the locks of the ref that a power cut left, if they are those of this step.
     pub(super) fn free_ref(&self, note: &Note) -> io::Result<()> {
-        let lock = self.shared.join(format!("{}.lock", note.branch));
+        let lock = self.shared.join(full(&note.branch) + ".lock");
         if fs_err::read_to_string(&lock).is_ok_and(|text| text.trim_end() == note.new) {
             state::remove_if_there(lock)?;
             state::remove_if_there(self.git_dir.join("HEAD.lock"))?;

@@ -13,14 +13,14 @@
 //! round. Were the ref moved first, a commit in between would revert the story; were the index unlocked
 //! before the ref is moved, a commit would contain it.
 
-use ralph_base::fault;
-use ralph_core::git::{Git, GitError};
+use ralph_base::{fault, state};
+use ralph_core::git::{Git, GitError, PreparedRef};
 
 use super::cause::{Advance, Cause};
 use super::checkout::{Checkout, Note};
 use super::index_lock::{self, IndexLock};
 use super::loop_files::LoopFile;
-use super::refs::{look_at, resolve};
+use super::refs::{Branch, full, look_at, resolve};
 use super::step::Step;
 use crate::exit::Failure;
 use crate::workspace::Source;
@@ -39,41 +39,40 @@ pub(super) fn follow(
     // No git that was at work here before can still move HEAD, and none that starts now gets far.
     let lock = IndexLock::take(&place.git_dir, &place.top)?;
     fault::point("follow.locked");
-    let (tip, is_here) = tip_of(&place, branch)?;
-    if tip.as_deref() != old {
+    let [found] = look_at(&place.git, [branch])?;
+    if found.commit.as_deref() != old {
         return Ok(Advance::Moved);
     }
-    if let Some(what) = place.busy(branch, is_here) {
-        return Ok(Advance::Waits(Cause::Busy(what)));
+    if let Some(cause) = unready(&place, branch, &found) {
+        return Ok(Advance::Waits(cause));
     }
-    let note = |kept| {
-        let (branch, old, new) = (branch.to_owned(), old.map(str::to_owned), new.to_owned());
-        Note { branch, old, new, kept }
-    };
-    if !is_here {
-        let moved = place.git.prepare_ref(branch, old, new).and_then(|prepared| prepared.commit());
-        return moved
-            .map_or_else(|why| unmoved(&place.git, branch, old, why), |()| Ok(Advance::Landed));
+    let name = full(branch);
+    if !found.is_here {
+        let moved = place.git.prepare_ref(&name, old, new).and_then(PreparedRef::commit);
+        let unmoved = |error| unmoved(&place.git, branch, old, error);
+        return moved.map_or_else(unmoved, |()| Ok(Advance::Landed));
     }
     if lock.is_none() {
         return Ok(Advance::Waits(Cause::Locked(index_lock::path_in(&place.git_dir))));
     }
     let step = Step::of(&place, (old, new), files, place.next())?;
-    let note = note(step.kept());
-    let result = match obstacle(&step) {
+    let result = match step.obstacle.clone() {
         Some(cause) => Ok(Advance::Waits(cause)),
-        None => step.prepare().and_then(|()| bring(&place, &step, &note)),
+        None => step.prepare().and_then(|()| {
+            let (old, new) = (old.map(str::to_owned), new.to_owned());
+            bring(&place, &step, &Note { branch: branch.to_owned(), old, new, kept: step.kept() })
+        }),
     };
     settle(&place, true)?;
     // The work is safe on our branch, whatever kept it from the files.
-    result.or_else(|failure| Ok(Advance::Waits(Cause::Unwritten(failure.to_string()))))
+    result.or_else(|failure| Ok(Advance::Waits(Cause::Failed(failure.to_string()))))
 }
 
 fn bring(place: &Checkout, step: &Step<'_>, note: &Note) -> Result<Advance, Failure> {
     place.save(note)?;
     fault::point("follow.noted");
     let (branch, old) = (&note.branch, note.old.as_deref());
-    let prepared = match place.git.prepare_ref(branch, old, &note.new) {
+    let prepared = match place.git.prepare_ref(&full(branch), old, &note.new) {
         Ok(prepared) => prepared,
         Err(error) => return unmoved(&place.git, branch, old, error),
     };
@@ -89,16 +88,13 @@ fn bring(place: &Checkout, step: &Step<'_>, note: &Note) -> Result<Advance, Fail
     Ok(Advance::Landed)
 }
 
-/// What keeps the files from following, as far as can be seen.
-fn obstacle(step: &Step<'_>) -> Option<Cause> {
-    if step.is_unmerged() {
-        return Some(Cause::Busy("a conflict resolution"));
-    }
-    let is_free = step.in_the_way.is_empty();
-    (!is_free).then(|| Cause::InTheWay(step.in_the_way.clone()))
+/// What keeps a branch from being moved, whatever its files are.
+fn unready(place: &Checkout, branch: &str, found: &Branch) -> Option<Cause> {
+    let elsewhere = found.elsewhere().map(|path| Cause::Elsewhere(path.to_owned()));
+    elsewhere.or_else(|| place.busy(branch, found.is_here).map(Cause::Busy))
 }
 
-/// Why a branch that could be moved has not been moved to the work, for those who only look.
+/// Why a branch has not been moved to work that is on top of it, for those who only look.
 pub(super) fn why_not_here(
     source: &Source,
     branch: &str,
@@ -106,20 +102,20 @@ pub(super) fn why_not_here(
     new: &str,
 ) -> Result<Cause, Failure> {
     let place = Checkout::of(source);
-    let (_, is_here) = tip_of(&place, branch)?;
-    if let Some(what) = place.busy(branch, is_here) {
-        return Ok(Cause::Busy(what));
-    }
-    if !is_here {
-        return Ok(Cause::NotCheckedOut);
+    let [found] = look_at(&place.git, [branch])?;
+    if let Some(cause) = unready(&place, branch, &found) {
+        return Ok(cause);
     }
     let lock = index_lock::path_in(&place.git_dir);
+    if !found.is_here {
+        return Ok(Cause::NotCheckedOut);
+    }
     if lock.exists() && !index_lock::is_left(&place.git_dir) {
         return Ok(Cause::Locked(lock));
     }
     let copy = place.scratch(&format!("index-look-{}", std::process::id()));
-    let cause = obstacle(&Step::of(&place, (old, new), &[], copy.clone())?);
-    ralph_base::state::remove_if_there(copy)?;
+    let cause = Step::of(&place, (old, new), &[], copy.clone())?.obstacle;
+    state::remove_if_there(copy)?;
     Ok(cause.unwrap_or(Cause::Nothing))
 }
 
@@ -132,17 +128,12 @@ pub(super) fn unmoved(
 ) -> Result<Advance, Failure> {
     match error {
         GitError::Locked { lock, .. } => Ok(Advance::Waits(Cause::Locked(lock.into()))),
-        GitError::Failed { stderr, .. } if resolve(git, branch)?.as_deref() == old => {
-            Ok(Advance::Waits(Cause::Refused(stderr)))
+        GitError::Failed { stderr, .. } if resolve(git, &full(branch))?.as_deref() == old => {
+            Ok(Advance::Waits(Cause::Failed(stderr)))
         }
         GitError::Failed { .. } => Ok(Advance::Moved),
         error => Err(error.into()),
     }
-}
-
-fn tip_of(place: &Checkout, branch: &str) -> Result<(Option<String>, bool), GitError> {
-    let [found] = look_at(&place.git, [branch.trim_start_matches("refs/heads/")])?;
-    Ok((found.commit, found.is_here))
 }
 
 /// Whether a crash left the project's files between two commits, or its index locked.
@@ -160,14 +151,11 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     let place = Checkout::of(source);
     let left = IndexLock::left(&place.git_dir, &place.top);
     let is_held = left.is_some();
-    let lock = match left {
-        Some(lock) => Some(lock),
-        None => IndexLock::take(&place.git_dir, &place.top)?,
-    };
-    if lock.is_some() {
-        settle(&place, is_held)?;
+    let take = || IndexLock::take(&place.git_dir, &place.top);
+    match left.map_or_else(take, |lock| Ok(Some(lock)))? {
+        Some(_lock) => settle(&place, is_held),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Ends a step, which may have been interrupted at any point: unless the branch has moved, all goes back
@@ -175,7 +163,7 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
 fn settle(place: &Checkout, with_index: bool) -> Result<(), Failure> {
     if let Some(note) = place.note() {
         place.free_ref(&note)?;
-        if resolve(&place.git, &note.branch)?.as_ref() != Some(&note.new) {
+        if resolve(&place.git, &full(&note.branch))?.as_ref() != Some(&note.new) {
             place.undo(&note, with_index)?;
         }
     }

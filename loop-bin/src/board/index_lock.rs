@@ -56,20 +56,17 @@ impl IndexLock {
         let mark = git_dir.join("ralph").join(format!("lock-{}", std::process::id()));
         fs_err::create_dir_all(git_dir.join("ralph"))?;
         fs_err::write(&mark, OURS)?;
-        let linked = fs_err::hard_link(&mark, path_in(git_dir));
+        let path = path_in(git_dir);
+        let linked = fs_err::hard_link(&mark, &path).or_else(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Err(error),
+            // A file system without hard links.
+            _ => fs_err::File::create_new(&path)?.write_all(OURS),
+        });
         state::remove_if_there(&mark)?;
         match linked {
-            Ok(()) => Ok(Some(Self { path: path_in(git_dir) })),
+            Ok(()) => Ok(Some(Self { path })),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
-            // A file system without hard links.
-            Err(_) => match fs_err::File::create_new(path_in(git_dir)) {
-                Ok(mut file) => {
-                    let lock = Self { path: path_in(git_dir) };
-                    file.write_all(OURS).map(|()| Some(lock))
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
-                Err(error) => Err(error),
-            },
+            Err(error) => Err(error),
         }
     }
 

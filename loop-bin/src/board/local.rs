@@ -9,7 +9,7 @@ use ralph_base::fault;
 use super::cause::{Advance, Cause};
 use super::follow::{follow, unmoved};
 use super::loop_files::LoopFile;
-use super::refs::{Branch, checked_out, full, is_ancestor, look_at, ours_for, resolve};
+use super::refs::{Branch, checked_out, full, is_ancestor, look_at, ours_for, resolve, swap};
 use super::waiting::Waiting;
 use crate::exit::Failure;
 use crate::git_output::text_at;
@@ -95,8 +95,8 @@ impl Board {
         self.put_back(&ours, ours.commit.as_deref(), None)?;
         let (None, Some(head)) = (&theirs.commit, resolve(&git, "HEAD")?) else { return Ok(()) };
         let branch = &self.branch;
-        let made = git.run(&["update-ref", "-m", "ralph: begin", &full(branch), &head, ""]);
-        made.map(drop).map_err(|why| Failure::because(format!("cannot create {branch}: {why}")))
+        swap(&git, branch, None, Some(&head))
+            .map_err(|why| Failure::because(format!("cannot create {branch}: {why}")))
     }
 
     /// Where the work is now. A branch that is about to be made begins where the project is.
@@ -129,9 +129,7 @@ impl Board {
 
     /// Puts work that was rebased in the place of that which waited.
     pub(crate) fn replace_waiting(&self, old: &str, new: &str) -> Result<(), Failure> {
-        let ours = full(&self.ours);
-        let args = ["update-ref", "-m", "ralph: rebase work that waits", &ours, new, old];
-        Ok(self.source.git().run(&args).map(drop)?)
+        Ok(swap(&self.source.git(), &self.ours, Some(old), Some(new))?)
     }
 
     /// Lands work that was made on top of `old`: on our branch, and then on the user's if that can
@@ -203,29 +201,19 @@ impl Board {
 
     /// Moves our branch to the work. A person may have checked it out.
     fn keep(&self, ours: &Branch, new: &str, files: &[LoopFile]) -> Result<Advance, Failure> {
-        let (name, old) = (full(&self.ours), ours.commit.as_deref());
-        let refused = |why: String| {
-            let ours = &self.ours;
-            Failure::because(format!(
-                "work cannot land on {ours}: {why}; check out another branch there"
-            ))
-        };
-        if let Some(path) = ours.elsewhere() {
-            return Err(refused(format!("it is checked out in {path}")));
-        }
-        let git = self.source.git();
-        let kept = if ours.is_here {
-            follow(&self.source, &name, old, new, files)?
+        let (git, name, old) = (self.source.git(), &self.ours, ours.commit.as_deref());
+        let kept = if !ours.work_tree.is_empty() {
+            follow(&self.source, name, old, new, files)?
+        } else if let Err(error) = swap(&git, name, old, Some(new)) {
+            unmoved(&git, name, old, error)?
         } else {
-            match git.run(&["update-ref", "-m", "ralph: land", &name, new, old.unwrap_or("")]) {
-                Ok(_) => Advance::Landed,
-                Err(error) => unmoved(&git, &name, old, error)?,
-            }
+            Advance::Landed
         };
-        match kept {
-            Advance::Waits(cause) => Err(refused(cause.why(&self.ours))),
-            kept => Ok(kept),
-        }
+        let Advance::Waits(cause) = kept else { return Ok(kept) };
+        let why = cause.why(name);
+        Err(Failure::because(format!(
+            "work cannot land on {name}: {why}; switch to another branch"
+        )))
     }
 
     /// Brings the user's branch along to `new`, which is on ours, and deletes ours.
@@ -236,33 +224,26 @@ impl Board {
         files: &[LoopFile],
         is_first: bool,
     ) -> Result<Advance, Failure> {
-        if let Some(path) = theirs.elsewhere() {
-            return Ok(Advance::Waits(Cause::Elsewhere(path.to_owned())));
-        }
         let git = self.source.git();
         match &theirs.commit {
             None if !theirs.is_here && !is_first => return Ok(Advance::Waits(Cause::Gone)),
             Some(tip) if !is_ancestor(&git, tip, new)? => return Ok(Advance::Moved),
             _ => {}
         }
-        let name = full(&self.branch);
-        let followed = follow(&self.source, &name, theirs.commit.as_deref(), new, files)?;
+        let old = theirs.commit.as_deref();
+        let followed = follow(&self.source, &self.branch, old, new, files)?;
         if followed == Advance::Landed {
-            let [ours] = look_at(&git, [&self.ours])?;
+            let [_, ours] = self.branches()?;
             self.put_back(&ours, Some(new), None)?;
         }
         Ok(followed)
     }
 
-    /// Moves our branch from a commit back to where it was before, or deletes it. A checked-out branch
-    /// stays.
+    /// Moves our branch back to where it was before, or deletes it. A checked-out branch stays.
     fn put_back(&self, ours: &Branch, from: Option<&str>, to: Option<&str>) -> Result<(), Failure> {
-        let (Some(from), true) = (from, ours.work_tree.is_empty()) else { return Ok(()) };
-        let (git, name) = (self.source.git(), full(&self.ours));
-        let moved = match to {
-            Some(to) => git.run(&["update-ref", &name, to, from]),
-            None => git.run(&["update-ref", "-d", &name, from]),
-        };
-        Ok(moved.map(drop)?)
+        if from.is_some() && ours.work_tree.is_empty() {
+            swap(&self.source.git(), &self.ours, from, to)?;
+        }
+        Ok(())
     }
 }

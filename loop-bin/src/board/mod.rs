@@ -18,6 +18,8 @@ mod cause;
 mod checkout;
 mod commit;
 mod follow;
+#[cfg(test)]
+mod follow_tests;
 mod index_lock;
 mod local;
 mod loop_files;

@@ -63,6 +63,18 @@ pub(super) fn look_at<const N: usize>(
     Ok(names.each_ref().map(found))
 }
 
+/// Moves a branch by compare-and-swap; where there is no commit, it is not there or goes.
+pub(super) fn swap(
+    git: &Git,
+    branch: &str,
+    old: Option<&str>,
+    new: Option<&str>,
+) -> Result<(), GitError> {
+    let [old, new] = [old, new].map(|commit| commit.unwrap_or("\"\""));
+    let update = format!("update {} {new} {old}\n", full(branch));
+    git.feed(&["update-ref", "-m", "ralph: land", "--stdin"], update.as_bytes()).map(drop)
+}
+
 /// The commit that a name stands for, if there is one.
 pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError> {
     let commit = format!("{name}^{{commit}}");

@@ -1,22 +1,26 @@
 //! One step of the project's checkout along its branch: what is in its way, the index as it is to be, and
 //! the files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use camino::Utf8PathBuf;
 use ralph_base::state;
 use ralph_core::git::Git;
 
+use super::cause::Cause;
 use super::checkout::{Checkout, duplicate, is_there};
 use super::loop_files::LoopFile;
 use crate::exit::Failure;
 use crate::git_output::{Difference, FileEntry, base_of, file_of, index_entries, listed, paths};
 use crate::workspace::copy_index;
 
-/// What git calls the flags by which users have it overlook a file, and how `ls-files -v` shows them.
-const FLAGS: [(&str, &[char]); 2] =
-    [("--skip-worktree", &['S', 's']), ("--assume-unchanged", &['h', 's'])];
+/// The flags by which users have git overlook a file, and how `ls-files -v` shows them.
+const FLAGS: [(&str, &str, [char; 2]); 2] = [
+    ("--skip-worktree", "--no-skip-worktree", ['S', 's']),
+    ("--assume-unchanged", "--no-assume-unchanged", ['h', 's']),
+];
 
 /// One step of the checkout along its branch.
 pub(super) struct Step<'a> {
@@ -25,20 +29,20 @@ pub(super) struct Step<'a> {
     files: &'a [LoopFile],
     /// The paths that differ between the two commits.
     changed: Vec<Difference>,
-    /// What the index had, with the tags of `ls-files -v`.
-    found: BTreeMap<PathBuf, (FileEntry, String)>,
-    /// The changed paths that are not as in the old commit, or may not be.
-    suspects: BTreeSet<PathBuf>,
-    /// Those at which the file is not as in the new commit.
-    not_new: BTreeSet<PathBuf>,
-    /// What would be overwritten.
-    pub(super) in_the_way: Vec<PathBuf>,
+    /// Those at which the user's file or index is not as in the old commit, with what is staged.
+    users: BTreeMap<PathBuf, FileEntry>,
+    /// Those with each of the flags.
+    flagged: [Vec<PathBuf>; 2],
+    /// What keeps the files from following, as far as can be seen.
+    pub(super) obstacle: Option<Cause>,
     /// Git on a copy of the index.
     git: Git,
 }
 
 impl<'a> Step<'a> {
-    /// Examines what is there, on a copy of the index.
+    /// Examines what is there. In the copy of the index, all that the user has changed becomes as in the
+    /// new commit: then git does not write those files, and they are in the way unless they are as in
+    /// the new commit, too.
     pub(super) fn of(
         place: &'a Checkout,
         (old, new): (Option<&str>, &str),
@@ -51,120 +55,110 @@ impl<'a> Step<'a> {
             copy_index(&place.index(), &copy)?;
         }
         let git = place.git.on_index(copy);
-        refresh(&git);
-        let list = ["ls-files", "-z", "-v", "--stage", "--cached", "--modified"];
-        let found = index_entries(&git.run(&list)?);
-        let trees = [base_of(&place.git, old)?, new.to_owned()];
-        let changed = place.changed(old, new)?;
-        let (suspects, not_new, in_the_way) = Default::default();
-        let mut step =
-            Self { place, trees, files, changed, found, suspects, not_new, in_the_way, git };
-        let suspects: Vec<&Difference> =
-            step.changed.iter().filter(|one| step.is_suspect(one)).collect();
-        let not_old = step.differing(&suspects, |one| &one.old)?;
-        let not_new = step.differing(&suspects, |one| &one.new)?;
-        let is_held = |one: &&&Difference| {
-            let staged = step.staged(one);
-            let is_staged = staged != one.old && staged != one.new;
-            (is_staged || not_old.contains(&one.path) && not_new.contains(&one.path))
-                && !step.is_loop_file(&one.path)
+        let (trees, changed) = ([base_of(&git, old)?, new.to_owned()], place.changed(old, new)?);
+        let (users, flagged, obstacle) = Default::default();
+        let mut step = Self { place, trees, files, changed, users, flagged, obstacle, git };
+        step.unflag()?;
+        step.find_users()?;
+        let entries = step.users().flat_map(|(one, _)| one.new.line(&one.path));
+        step.stage(&entries.collect::<Vec<u8>>())?;
+        let edited = paths(&step.git.run(&["diff-files", "-z", "--name-only"])?);
+        let is_in_the_way = |(one, staged): &(&Difference, &FileEntry)| {
+            let is_staged = **staged != one.old && **staged != one.new;
+            let is_there = one.new.is_absent() && step.is_taken(&one.path);
+            (is_staged || is_there || edited.contains(&one.path))
+                && step.loop_file(&one.path).is_none()
         };
-        let in_the_way = suspects.iter().filter(is_held).map(|one| one.path.clone()).collect();
-        let suspects = suspects.iter().map(|one| one.path.clone()).collect();
-        (step.suspects, step.not_new, step.in_the_way) = (suspects, not_new, in_the_way);
+        let in_the_way = step.users().filter(is_in_the_way).map(|(one, _)| one.path.clone());
+        let in_the_way: Vec<PathBuf> = in_the_way.collect();
+        if !in_the_way.is_empty() {
+            step.obstacle.get_or_insert(Cause::InTheWay(in_the_way));
+        }
         Ok(step)
     }
 
-    pub(super) fn is_unmerged(&self) -> bool {
-        self.found.values().any(|(_, tags)| tags.contains('M'))
+    /// What the copy of the index has, with the tags of `ls-files -v`.
+    fn index(&self) -> Result<BTreeMap<PathBuf, (FileEntry, String)>, Failure> {
+        let list = ["ls-files", "-z", "-v", "--stage", "--cached", "--modified"];
+        Ok(index_entries(&self.git.run(&list)?))
+    }
+
+    /// Has git look at files that it was told to overlook. Those that a sparse checkout leaves out are
+    /// not there, and stay so.
+    fn unflag(&mut self) -> Result<(), Failure> {
+        let index = self.index()?;
+        self.flagged = FLAGS.map(|(_, _, shown)| {
+            let is_flagged = |path: &&PathBuf| {
+                index.get(*path).is_some_and(|(_, tags)| tags.contains(shown))
+                    && is_there(&self.place.top.join(path))
+            };
+            self.changed.iter().map(|one| &one.path).filter(is_flagged).cloned().collect()
+        });
+        for ((_, unset, _), flagged) in FLAGS.iter().zip(&self.flagged) {
+            self.git.feed(&["update-index", unset, "-z", "--stdin"], &listed(flagged))?;
+        }
+        refresh(&self.git);
+        Ok(())
+    }
+
+    fn find_users(&mut self) -> Result<(), Failure> {
+        let mut index = self.index()?;
+        if index.values().any(|(_, tags)| tags.contains('M')) {
+            self.obstacle = Some(Cause::Busy("a conflict resolution"));
+        }
+        for one in &self.changed {
+            let absent = || (FileEntry::absent_like(&one.old), String::new());
+            let (staged, tags) = index.remove(&one.path).unwrap_or_else(absent);
+            let is_added = one.old.is_absent() && self.is_taken(&one.path);
+            if is_added || staged != one.old || tags.contains('C') {
+                self.users.insert(one.path.clone(), staged);
+            }
+        }
+        Ok(())
     }
 
     /// The loop's own files in which the user has other text than the old commit.
     pub(super) fn kept(&self) -> Vec<PathBuf> {
-        self.suspects.iter().filter(|path| self.is_loop_file(path)).cloned().collect()
+        self.users.keys().filter(|path| self.loop_file(path).is_some()).cloned().collect()
     }
 
-    fn is_loop_file(&self, path: &Path) -> bool {
-        self.files.iter().any(|file| file.path == path)
+    fn loop_file(&self, path: &Path) -> Option<&LoopFile> {
+        self.files.iter().find(|file| file.path == path)
     }
 
-    fn staged(&self, one: &Difference) -> FileEntry {
-        let entry = self.found.get(&one.path).map(|(entry, _)| entry.clone());
-        entry.unwrap_or_else(|| FileEntry::absent_like(&one.old))
+    fn users(&self) -> impl Iterator<Item = (&Difference, &FileEntry)> {
+        self.changed.iter().filter_map(|one| Some((one, self.users.get(&one.path)?)))
     }
 
-    fn is_suspect(&self, one: &Difference) -> bool {
-        let tags = self.found.get(&one.path).map_or("H", |(_, tags)| tags);
-        // A file that a sparse checkout leaves out; git knows what to do.
-        let is_left_out = tags == "S" && !is_there(&self.place.top.join(&one.path));
-        let is_added = one.old.is_absent() && self.is_taken(&one.path);
-        is_added || self.staged(one) != one.old || tags != "H" && !is_left_out
-    }
-
-    /// Those of the paths whose files are not what one side says.
-    fn differing(
-        &self,
-        suspects: &[&Difference],
-        side: impl Fn(&Difference) -> &FileEntry,
-    ) -> Result<BTreeSet<PathBuf>, Failure> {
-        if suspects.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        // Another process may look at the same time.
-        let index = self.place.scratch(&format!("index-compare-{}", std::process::id()));
-        state::remove_if_there(&index)?;
-        let git = self.place.git.on_index(index.clone());
-        let (absent, there): (Vec<&Difference>, Vec<&Difference>) =
-            suspects.iter().partition(|one| side(one).is_absent());
-        let entries: Vec<u8> = there.iter().flat_map(|one| side(one).line(&one.path)).collect();
-        git.feed(&["update-index", "-z", "--index-info"], &entries)?;
-        refresh(&git);
-        let mut found: BTreeSet<PathBuf> =
-            paths(&git.run(&["diff-files", "-z", "--name-only"])?).into_iter().collect();
-        state::remove_if_there(&index)?;
-        let taken = absent.iter().filter(|one| self.is_taken(&one.path));
-        found.extend(taken.map(|one| one.path.clone()));
-        Ok(found)
+    /// Whether the path is gone in the new commit.
+    fn goes(&self, path: &Path) -> bool {
+        self.changed.iter().any(|one| one.path == path && one.new.is_absent())
     }
 
     /// Whether something is where no file is to be, apart from what goes.
     fn is_taken(&self, path: &Path) -> bool {
-        let goes = |other: &Path| {
-            other != path && self.changed.iter().any(|one| one.path == other && one.new.is_absent())
+        let is_file = |path: &Path| {
+            let metadata = self.place.top.join(path).symlink_metadata();
+            metadata.is_ok_and(|metadata| !metadata.is_dir())
         };
-        if self.holds_more(path, &goes) {
-            return true;
-        }
-        let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-        folders.any(|folder| {
-            let metadata = self.place.top.join(folder).symlink_metadata();
-            metadata.is_ok_and(|metadata| !metadata.is_dir()) && !goes(folder)
+        let mut folders = path.ancestors().skip(1);
+        is_file(path)
+            || self.holds_more(path)
+            || folders.any(|folder| is_file(folder) && !self.goes(folder))
+    }
+
+    /// Whether a folder has any file that does not go.
+    fn holds_more(&self, folder: &Path) -> bool {
+        let Ok(entries) = fs_err::read_dir(self.place.top.join(folder)) else { return false };
+        let mut inside = entries.flatten().map(|entry| (folder.join(entry.file_name()), entry));
+        inside.any(|(path, entry)| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => self.holds_more(&path),
+            _ => !self.goes(&path),
         })
     }
 
-    /// Whether a file is there, or a folder with any, that does not go.
-    fn holds_more(&self, path: &Path, goes: &dyn Fn(&Path) -> bool) -> bool {
-        match self.place.top.join(path).symlink_metadata() {
-            Err(_) => false,
-            Ok(metadata) if !metadata.is_dir() => !goes(path),
-            Ok(_) => {
-                let entries = fs_err::read_dir(self.place.top.join(path));
-                let mut inside = entries.into_iter().flatten().flatten();
-                inside.any(|entry| self.holds_more(&path.join(entry.file_name()), goes))
-            }
-        }
-    }
-
-    /// Makes the copy of the index ready, keeps every file that changes, and lets git say whether it
-    /// would go.
+    /// Keeps every file that changes, and lets git say whether it would go.
     pub(super) fn prepare(&self) -> Result<(), Failure> {
-        let suspects = self.changed.iter().filter(|one| self.suspects.contains(&one.path));
-        // A file that is there already is not written again, and nor are the loop's with other text.
-        let entry = |one: &Difference| {
-            let is_old = self.not_new.contains(&one.path) && !self.is_loop_file(&one.path);
-            if is_old { &one.old } else { &one.new }.line(&one.path)
-        };
-        self.stage(&suspects.flat_map(entry).collect::<Vec<u8>>())?;
         fs_err::create_dir_all(self.place.kept_as(""))?;
         for (at, one) in self.changed.iter().enumerate() {
             let path = self.place.top.join(&one.path);
@@ -193,11 +187,11 @@ impl<'a> Step<'a> {
 
     /// Makes the loop's change in the user's own text, where git has not written it.
     pub(super) fn write_texts(&self) -> io::Result<()> {
-        let is_changed = |path: &Path| self.changed.iter().any(|one| one.path == path);
-        for file in self.files {
-            let path = self.place.top.join(&file.path);
-            let Ok(path) = camino::Utf8PathBuf::from_path_buf(path) else { continue };
-            if self.suspects.contains(&file.path) || !is_changed(&file.path) {
+        let written = |path: &Path| {
+            !self.users.contains_key(path) && self.changed.iter().any(|one| one.path == path)
+        };
+        for file in self.files.iter().filter(|file| !written(&file.path)) {
+            if let Ok(path) = Utf8PathBuf::from_path_buf(self.place.top.join(&file.path)) {
                 file.bring_to(&path)?;
             }
         }
@@ -208,33 +202,23 @@ impl<'a> Step<'a> {
     /// flags; then the copy takes the place of the index.
     pub(super) fn write_index(&self) -> Result<(), Failure> {
         let mut entries = Vec::new();
-        let mut flagged = FLAGS.map(|_| Vec::new());
-        for one in self.changed.iter().filter(|one| self.suspects.contains(&one.path)) {
-            let staged = self.staged(one);
-            let file = self.files.iter().find(|file| file.path == one.path);
-            if let Some(file) = file
-                && staged != one.old
-                && staged != one.new
-            {
-                entries.extend(self.with_change(file, &staged)?.line(&one.path));
-            }
-            let tags = self.found.get(&one.path).map_or("", |(_, tags)| tags);
-            for ((_, marks), flagged) in FLAGS.iter().zip(&mut flagged) {
-                if tags.contains(*marks) && !one.new.is_absent() {
-                    flagged.push(&one.path);
-                }
+        for (one, staged) in self.users().filter(|(one, staged)| **staged != one.new) {
+            if let (Some(file), true) = (self.loop_file(&one.path), *staged != one.old) {
+                entries.extend(self.with_change(file, staged)?.line(&one.path));
             }
         }
         self.stage(&entries)?;
-        for ((flag, _), flagged) in FLAGS.iter().zip(flagged) {
-            self.git.feed(&["update-index", flag, "-z", "--stdin"], &listed(flagged))?;
+        for ((set, _, _), flagged) in FLAGS.iter().zip(&self.flagged) {
+            let flagged = listed(flagged.iter().filter(|path| !self.goes(path)));
+            self.git.feed(&["update-index", set, "-z", "--stdin"], &flagged)?;
         }
-        let next = self.place.next();
-        Ok(fs_err::rename(next, self.place.index())?)
+        Ok(fs_err::rename(self.place.next(), self.place.index())?)
     }
 
     fn stage(&self, entries: &[u8]) -> Result<(), Failure> {
-        Ok(self.git.feed(&["update-index", "-z", "--index-info"], entries).map(drop)?)
+        self.git.feed(&["update-index", "-z", "--index-info"], entries)?;
+        refresh(&self.git);
+        Ok(())
     }
 
     /// What the user has staged of a file of the loop's, with the loop's change. One that the user

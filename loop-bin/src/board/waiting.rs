@@ -4,7 +4,7 @@ use ralph_core::git::{Git, GitError};
 
 use super::cause::Cause;
 use super::follow::why_not_here;
-use super::refs::{full, is_ancestor, look_at, ours_for, resolve};
+use super::refs::{is_ancestor, look_at, ours_for, resolve};
 use crate::exit::Failure;
 use crate::terminal::counted;
 use crate::workspace::Source;
@@ -41,7 +41,7 @@ impl Waiting {
                     (None, _) if !theirs.is_here => Cause::Gone,
                     (Some(tip), _) if !is_ancestor(&git, tip, work)? => Cause::Diverged,
                     (_, Some(path)) => Cause::Elsewhere(path.to_owned()),
-                    (tip, None) => why_not_here(source, &full(target), tip.as_deref(), work)?,
+                    (tip, None) => why_not_here(source, target, tip.as_deref(), work)?,
                 };
                 return Ok(found(&name, commits, cause));
             }
@@ -113,10 +113,9 @@ mod tests {
             Cause::InTheWay(files(&["a.txt", "b.txt"])),
             Cause::Locked(".git/index.lock".into()),
             Cause::Busy("a rebase"),
-            Cause::Unwritten("disk full".to_owned()),
             Cause::Diverged,
             Cause::Gone,
-            Cause::Refused("locked\n".to_owned()),
+            Cause::Failed("disk full\n".to_owned()),
             Cause::Elsewhere("/other".to_owned()),
             Cause::NotCheckedOut,
             Cause::Nothing,
@@ -126,10 +125,9 @@ mod tests {
         2 commits wait on ralph/main: landing would overwrite your uncommitted a.txt, b.txt; stash or move it, then run `git merge --ff-only ralph/main`; or commit it, then run `ralph-loop`
         2 commits wait on ralph/main: another process holds .git/index.lock; wait for it, or delete the file if git is not running; then run `git merge --ff-only ralph/main`
         2 commits wait on ralph/main: a rebase is in progress on main; finish or abort it, then run `git merge --ff-only ralph/main`
-        2 commits wait on ralph/main: your files cannot be updated (disk full); fix this, then run `git merge --ff-only ralph/main`
         2 commits wait on ralph/main: main has moved on; run `ralph-loop` to rebase the work and check it again, or `git merge ralph/main` to merge it unchecked
         2 commits wait on ralph/main: main no longer exists (deleted or renamed); run `git branch main ralph/main` to create it again, or `git merge ralph/main` on the branch that replaced it
-        2 commits wait on ralph/main: git refused to move main (locked); fix this, then run `git merge --ff-only ralph/main`
+        2 commits wait on ralph/main: main cannot be updated (disk full); fix this, then run `git merge --ff-only ralph/main`
         2 commits wait on ralph/main: main is checked out in /other; run `git merge --ff-only ralph/main` in that folder
         2 commits wait on ralph/main: main is not checked out; run `git switch main`, then `git merge --ff-only ralph/main`
         2 commits wait on ralph/main: nothing is in the way now; run `git merge --ff-only ralph/main`, or let the next run do it

@@ -95,8 +95,8 @@ fn at_the_steps_that_write_books_where_git_knows_no_plan() {
         "attempt.begun",
         "discard.saved",
         "land.committed",
-        "follow.swapped",
-        "follow.files",
+        "land.kept",
+        "follow.texts",
         "land.advanced",
         "land.journaled",
         "land.logged",
@@ -112,18 +112,32 @@ fn at_the_steps_that_write_books_where_git_knows_no_plan() {
 }
 
 #[test]
-fn a_file_written_since_stays_and_is_no_staged_change() {
-    for fault in ["follow.swapped", "follow.moved"] {
+fn a_file_written_since_stays_and_its_story_waits() {
+    for fault in ["follow.files", "follow.index"] {
         let stage = Stage::new("works", TWO);
         killed_at(&stage, fault, &[]);
-        let name = stage.repo.git(["diff-tree", "--name-only", "-r", "main~1", "main"]);
+        let name = stage.repo.git(["diff-tree", "--name-only", "-r", "main", "ralph/main"]);
         let name = name.lines().find(|name| !name.starts_with(".ralph")).unwrap();
         stage.repo.write(name, "mine\n");
-        stage.run(&["--max-iterations", "1"]).ended(0);
+        stage.run(&["--max-iterations", "1"]).ended(0).says("1 commit waits on ralph/main");
         assert_eq!(stage.read(name), "mine\n", "{fault}");
         assert_eq!(stage.repo.git(["diff", "--cached", "--name-only"]), "", "{fault}");
-        assert_eq!(stage.repo.git(["status", "--porcelain", name]), format!(" M {name}\n"));
+        assert_eq!(stage.repo.git(["status", "--porcelain", name]), format!("?? {name}\n"));
     }
+}
+
+/// A power cut ends git as well, which leaves the locks of the ref.
+#[test]
+fn locks_that_a_power_cut_left_are_removed_if_they_are_ours() {
+    let stage = Stage::new("works", TWO);
+    killed_at(&stage, "follow.prepared", &[]);
+    let new = stage.repo.git(["rev-parse", "ralph/main"]);
+    until("git has ended", || !stage.exists(".git/refs/heads/main.lock"));
+    stage.repo.write(".git/refs/heads/main.lock", new);
+    stage.repo.write(".git/HEAD.lock", "");
+    stage.run(&[]).ended(0).says("2 of 2 stories done");
+    assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "");
+    stage.is_clean();
 }
 
 #[test]

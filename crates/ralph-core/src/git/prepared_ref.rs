@@ -34,10 +34,7 @@ impl Git {
             };
             let stdout = BufReader::new(stdout);
             let mut prepared = PreparedRef { git: self.clone(), child, stdin, stdout };
-            let update = match old {
-                Some(old) => format!("update {name} {new} {old}"),
-                None => format!("create {name} {new}"),
-            };
+            let update = format!("update {name} {new} {}", old.unwrap_or("\"\""));
             prepared.ask(&format!("start\n{update}\nprepare"), "prepare: ok")?;
             Ok(prepared)
         })
