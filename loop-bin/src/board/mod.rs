@@ -21,11 +21,15 @@ mod follow;
 #[cfg(test)]
 mod follow_tests;
 mod index_lock;
+#[cfg(test)]
+mod land_tests;
 mod local;
 mod loop_files;
 mod message;
 mod refs;
 mod step;
+#[cfg(test)]
+mod test_case;
 mod waiting;
 
 pub(crate) use cause::Advance;
