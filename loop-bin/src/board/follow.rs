@@ -151,6 +151,9 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     let place = Checkout::of(source);
     let left = IndexLock::left(&place.git_dir, &place.top);
     let is_held = left.is_some();
+    if let (true, Some(note)) = (is_held, place.note()) {
+        place.free_ref(&note)?;
+    }
     let take = || IndexLock::take(&place.git_dir, &place.top);
     match left.map_or_else(take, |lock| Ok(Some(lock)))? {
         Some(_lock) => settle(&place, is_held),
@@ -161,11 +164,10 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
 /// Ends a step, which may have been interrupted at any point: unless the branch has moved, all goes back
 /// to what it was.
 fn settle(place: &Checkout, with_index: bool) -> Result<(), Failure> {
-    if let Some(note) = place.note() {
-        place.free_ref(&note)?;
-        if resolve(&place.git, &full(&note.branch))?.as_ref() != Some(&note.new) {
-            place.undo(&note, with_index)?;
-        }
+    if let Some(note) = place.note()
+        && resolve(&place.git, &full(&note.branch))?.as_ref() != Some(&note.new)
+    {
+        place.undo(&note, with_index)?;
     }
     Ok(place.clean()?)
 }

@@ -55,13 +55,14 @@ impl<'a> Step<'a> {
             copy_index(&place.index(), &copy)?;
         }
         let git = place.git.on_index(copy);
+        refresh(&git);
         let (trees, changed) = ([base_of(&git, old)?, new.to_owned()], place.changed(old, new)?);
         let (users, flagged, obstacle) = Default::default();
         let mut step = Self { place, trees, files, changed, users, flagged, obstacle, git };
         step.unflag()?;
         step.find_users()?;
         let entries = step.users().flat_map(|(one, _)| one.new.line(&one.path));
-        step.stage(&entries.collect::<Vec<u8>>())?;
+        step.update(&["--index-info"], &entries.collect::<Vec<u8>>())?;
         let edited = paths(&step.git.run(&["diff-files", "-z", "--name-only"])?);
         let is_in_the_way = |(one, staged): &(&Difference, &FileEntry)| {
             let is_staged = **staged != one.old && **staged != one.new;
@@ -95,9 +96,8 @@ impl<'a> Step<'a> {
             self.changed.iter().map(|one| &one.path).filter(is_flagged).cloned().collect()
         });
         for ((_, unset, _), flagged) in FLAGS.iter().zip(&self.flagged) {
-            self.git.feed(&["update-index", unset, "-z", "--stdin"], &listed(flagged))?;
+            self.update(&[unset, "--stdin"], &listed(flagged))?;
         }
-        refresh(&self.git);
         Ok(())
     }
 
@@ -207,17 +207,19 @@ impl<'a> Step<'a> {
                 entries.extend(self.with_change(file, staged)?.line(&one.path));
             }
         }
-        self.stage(&entries)?;
+        self.update(&["--index-info"], &entries)?;
         for ((set, _, _), flagged) in FLAGS.iter().zip(&self.flagged) {
             let flagged = listed(flagged.iter().filter(|path| !self.goes(path)));
-            self.git.feed(&["update-index", set, "-z", "--stdin"], &flagged)?;
+            self.update(&[set, "--stdin"], &flagged)?;
         }
         Ok(fs_err::rename(self.place.next(), self.place.index())?)
     }
 
-    fn stage(&self, entries: &[u8]) -> Result<(), Failure> {
-        self.git.feed(&["update-index", "-z", "--index-info"], entries)?;
-        refresh(&self.git);
+    fn update(&self, how: &[&str], input: &[u8]) -> Result<(), Failure> {
+        if !input.is_empty() {
+            self.git.feed(&[&["update-index", "-z"], how].concat(), input)?;
+            refresh(&self.git);
+        }
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 //! `kill -9` at any point: the next start finishes what was begun and goes on, each story is landed
 //! once, and the user's tree was no part of it.
 
+use ralph_base::fault::POINTS;
+
 use crate::stage::{PLAN, Stage, is_alive, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
@@ -353,4 +355,35 @@ fn clean_does_not_throw_away_what_was_interrupted() {
     stage.run(&["--agent", agent]).ended(0).says("continuing from attempt US-001/1");
     fs_err::remove_file(stage.note_path("go")).unwrap();
     assert!(stage.note("found").contains("half.txt"));
+}
+
+/// Text of the user's own in the loop's files, staged and not, at every point of a landing.
+#[test]
+fn while_plan_and_progress_are_the_users_own() {
+    for point in POINTS.split(' ').filter(|point| point.starts_with("follow.")) {
+        let stage = Stage::new("works", TWO);
+        stage.run(&["--max-iterations", "1"]).ended(0);
+        stage.repo.git(["add", "-f", ".ralph/PRD-1"]);
+        stage.repo.git(["commit", "-qm", "plan and progress"]);
+        let (plan, progress) = (PLAN, ".ralph/PRD-1/progress.md");
+        stage.repo.write(plan, format!("# Mine\n{}", stage.plan()));
+        stage.repo.git(["add", plan]);
+        stage.repo.write(progress, format!("{}\nmine\n", stage.progress()));
+        stage.repo.write("a.txt", "mine\n");
+        killed_at(&stage, point, &[]);
+        stage.run(&[]).ended(0).says("2 of 2 stories done");
+        let ticked = format!("# Mine\n{}", TWO.replace("[ ]", "[x]"));
+        assert_eq!(
+            (stage.plan(), stage.read("a.txt")),
+            (ticked.clone(), "mine\n".into()),
+            "{point}"
+        );
+        assert_eq!(stage.repo.git(["show", &format!(":{plan}")]), ticked, "{point}");
+        let text = stage.progress();
+        assert_eq!(text.matches("- Status: SUCCESS").count(), 2, "{point}: {text}");
+        assert_eq!(text.matches("\nmine\n").count(), 1, "{point}: {text}");
+        let status = stage.repo.git(["status", "--porcelain"]);
+        assert_eq!(status, format!("M  {plan}\n M {progress}\n M a.txt\n"), "{point}");
+        assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "", "{point}");
+    }
 }
