@@ -10,6 +10,7 @@ use ralph_base::env::Env;
 use ralph_base::state::Lock;
 use ralph_project::config::{Baseline, Flag, LoopSettings, Mode};
 
+use crate::board::Tip;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
@@ -87,7 +88,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     }
     let (interrupts, view) = (Interrupts::listen()?, View::new(env, &LoopSettings::default(), 1));
     let stop = || interrupts.signal().is_some();
-    let (tip, branch) = (target.look()?.0, target.current_branch());
+    let Tip { commit: tip, branch, .. } = target.look()?;
     let start = Start { tip: tip.as_deref(), branch: &branch };
     let checks = examine_copy(workspace, config, &view, start, &stop)?;
     view.close();

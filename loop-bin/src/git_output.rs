@@ -73,10 +73,9 @@ pub(crate) fn differences(output: &[u8]) -> Vec<Difference> {
 
 /// Reads `ls-files -z -v --stage --cached --modified`: `<tag> <mode> <id> <stage>TAB<path>NUL`, and
 /// once more with another tag for a file that was modified. Each path with what the index has there,
-/// and whether its file is another one or nobody can tell: git was told not to look, or a merge is
-/// under way.
-pub(crate) fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, bool)> {
-    let mut found: BTreeMap<PathBuf, (FileEntry, bool)> = BTreeMap::new();
+/// and its tags: `H` alone if the file is the one in the index.
+pub(crate) fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, String)> {
+    let mut found: BTreeMap<PathBuf, (FileEntry, String)> = BTreeMap::new();
     for line in output.split(|byte| *byte == 0) {
         let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
         let (head, path) = line.split_at(tab);
@@ -85,7 +84,7 @@ pub(crate) fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, bool
         let [tag, mode, id, _] = words.as_slice() else { continue };
         let path = PathBuf::from(OsStr::from_bytes(path.get(1..).unwrap_or_default()));
         let entry = FileEntry { mode: (*mode).to_owned(), id: (*id).to_owned() };
-        found.entry(path).or_insert((entry, false)).1 |= *tag != "H";
+        found.entry(path).or_insert((entry, String::new())).1.push_str(tag);
     }
     found
 }
@@ -130,11 +129,11 @@ mod tests {
         let output =
             b"H 100644 aa 0\ta\0C 100644 aa 0\ta\0H 100644 bb 0\tb\n\xff\0h 100644 cc 0\tc\0";
         let found = index_entries(output);
-        let seen: Vec<_> = found.iter().map(|(path, (_, differs))| (path, *differs)).collect();
+        let seen: Vec<_> = found.iter().map(|(path, (_, tags))| (path, tags.as_str())).collect();
         let name = |bytes| PathBuf::from(OsStr::from_bytes(bytes));
         let names = [name(b"a"), name(b"b\n\xff"), name(b"c")];
         let [a, b, c] = &names;
-        assert_eq!(seen, [(a, true), (b, false), (c, true)]);
+        assert_eq!(seen, [(a, "HC"), (b, "H"), (c, "h")]);
     }
 
     #[test]

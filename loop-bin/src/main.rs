@@ -3,6 +3,7 @@
 mod agent;
 mod args;
 mod attempts;
+mod board;
 mod clean;
 mod complete;
 mod completions;
@@ -18,7 +19,6 @@ mod history;
 mod housekeeping;
 mod init;
 mod install;
-mod landing;
 mod lifecycle;
 mod linux;
 mod logs;

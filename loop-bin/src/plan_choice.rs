@@ -11,9 +11,9 @@ use ralph_core::plan::{Plan, State};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
+use crate::board::{Waiting, resolve};
 use crate::exit::Failure;
 use crate::here;
-use crate::landing::{Waiting, resolve};
 use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::record::plan_of_run;

@@ -9,9 +9,9 @@ use ralph_base::state::Lock;
 use ralph_core::git::Repo;
 use ralph_project::project::Project;
 
+use crate::board::Waiting;
 use crate::exit::Failure;
 use crate::here;
-use crate::landing::Waiting;
 use crate::morning::{self, Page, Standing};
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::RunRecord;

@@ -9,10 +9,10 @@ use ralph_base::state::{self, StoryKey, plan_name};
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Plan, State};
 
+use crate::board::resolve;
 use crate::exit::Failure;
 use crate::git_output::base_of;
 use crate::here;
-use crate::landing::resolve;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::start::{run_dir, take_lock};
 use crate::saved::{self, Account, SavedAttempt};

@@ -14,9 +14,9 @@ use ralph_core::git::{Git, GitError};
 use ralph_core::plan::{Plan, State};
 use ralph_project::under_way::Attempt;
 
+use crate::board;
 use crate::exit::Failure;
 use crate::git_output::base_of;
-use crate::landing;
 
 /// Where attempts are kept.
 pub(crate) const REFS: &str = "refs/ralph/attempts/";
@@ -118,7 +118,7 @@ pub(crate) fn hold(git: &Git, worker: &str, base: &str) -> Result<(), GitError> 
 
 /// No attempt is under way any more.
 pub(crate) fn release(git: &Git) -> Result<(), GitError> {
-    landing::forget(git, BEGUN)
+    board::forget(git, BEGUN)
 }
 
 /// The story of an attempt under way in the project at `root`.
@@ -134,8 +134,8 @@ pub(crate) fn keep(
     parents: &[&str],
     account: &Account<'_>,
 ) -> Result<String, GitError> {
-    let commit = landing::commit_tree(git, tree, parents, &account.message())?;
-    landing::verify(top, &commit, parents.first().copied())?;
+    let commit = board::commit_tree(git, tree, parents, &account.message())?;
+    board::verify(top, &commit, parents.first().copied())?;
     fault::point("discard.saved");
     put(&Git::at(top.as_std_path()), &account.key, account.number, account.run, &commit)
 }
@@ -159,7 +159,7 @@ pub(crate) fn commit_of(
     root: &Utf8Path,
     attempt: &Attempt,
 ) -> Result<Option<String>, GitError> {
-    landing::resolve(git, &name_of(&key_of(root, attempt), attempt.number))
+    board::resolve(git, &name_of(&key_of(root, attempt), attempt.number))
 }
 
 /// The attempts at a story.

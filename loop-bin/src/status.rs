@@ -15,9 +15,9 @@ use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 use serde::Serialize;
 
+use crate::board::{UNCHECKED, Waiting};
 use crate::exit::Failure;
 use crate::history::PastRun;
-use crate::landing::{UNCHECKED, Waiting};
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::report::page_of;
 use crate::run::RunRecord;

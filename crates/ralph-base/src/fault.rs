@@ -17,9 +17,9 @@ const VARIABLE: &str = "RALPH_INTERNAL__FAULT";
 /// Every point at which a process can be killed, with a blank between; each stands in the code once.
 pub const POINTS: &str = "\
     append.written attempt.begun attempt.forgotten checkpoint.saved discard.kept \
-    discard.logged discard.saved follow.files \
-    follow.moved follow.noted follow.swapped land.advanced land.committed land.journaled \
-    land.logged lock.taken loop.agent-ended loop.finishing loop.step-saved loop.taken-over \
+    discard.logged discard.saved follow.files follow.index follow.locked follow.moved \
+    follow.noted follow.prepared follow.texts land.advanced land.committed land.journaled \
+    land.kept land.logged lock.taken loop.agent-ended loop.finishing loop.step-saved loop.taken-over \
     replace.renamed replace.written restore.checked-out restore.files-removed \
     restore.files-written restore.head-moved restore.index-written restore.note-left \
     restore.note-removed restore.saved workspace.cloned workspace.renewed \

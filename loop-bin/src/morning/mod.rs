@@ -22,9 +22,9 @@ use ralph_base::state;
 use ralph_core::plan::Plan;
 use ralph_project::project::Project;
 
+use crate::board::Waiting;
 use crate::exit::Failure;
 use crate::history;
-use crate::landing::Waiting;
 use crate::workspace::Source;
 use gather::gather;
 pub(crate) use in_lines::{RunLine, told};

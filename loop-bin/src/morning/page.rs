@@ -8,8 +8,8 @@ use super::gather::{Gathered, Kept, Landed};
 use super::proposals::{self, Proposal};
 use super::text::{block, epoch, line, time};
 use super::time_line::{self, TimeLine};
+use crate::board::UNCHECKED;
 use crate::history::{Followed, Kind, PastAttempt, PastRun, Stops, tests_passed};
-use crate::landing::UNCHECKED;
 use crate::terminal::{counted, local_time, thousands};
 
 /// The page.

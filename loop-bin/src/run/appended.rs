@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 
-use crate::landing::Change;
+use crate::board::Change;
 
 /// A file to whose end the loop writes. What it writes waits in the git folder until a commit takes it
 /// along, or is put into the file where none will.
@@ -19,9 +19,4 @@ impl Appended {
         let text = fs_err::read(&self.pending).ok().filter(|text| !text.is_empty())?;
         Some(Change::Append { title: self.title, text })
     }
-}
-
-/// Whether a text has another one in it: at its end, or before what other workers have added.
-pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
-    String::from_utf8_lossy(text).contains(&*String::from_utf8_lossy(part))
 }

@@ -12,6 +12,7 @@ use super::context::Context;
 use super::decide::{Allowance, Outcome};
 use super::slots::UnderWay;
 use crate::agent::ResumedSession;
+use crate::board::Tip;
 use crate::exit::Failure;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::Worker;
@@ -28,7 +29,7 @@ pub(super) fn begin(
         Failure::because(format!("story {} was just removed from {}", key.story, plan.path()))
     })?;
     show_story(run, slot, &found, &key);
-    let (tip, branch) = (run.board.look()?.0, run.board.current_branch());
+    let Tip { commit: tip, branch, .. } = run.board.look()?;
     let start = Start { tip: tip.as_deref(), branch: &branch };
     let git = run.source.git();
     let attempts = saved::at_story(&git, &key)?;

@@ -19,11 +19,11 @@ use ralph_project::config::Config;
 use ralph_project::progress::ProgressEntry;
 use ralph_project::project::Project;
 
-use super::appended::{Appended, contains};
+use super::appended::Appended;
 use super::start::progress_path;
+use crate::board::{Board, Change, LoopFile, Made, PlanChanges, Tip, contains, marks_of};
 use crate::exit::Failure;
 use crate::git_output::text_at;
-use crate::landing::{Change, Look, LoopFile, Made, PlanChanges, Target, marks_of};
 use crate::workspace::Source;
 
 /// How a new progress file begins.
@@ -164,14 +164,9 @@ impl Books {
 
     /// The plan that counts: the user's own file where the project is on the target, else that of the
     /// target, with the stories that the user has added since.
-    pub(crate) fn load(&self, target: &Target) -> Result<Plan, Failure> {
-        self.load_seen(target, &target.see()?)
-    }
-
-    /// The same for a target that was just looked at.
-    pub(crate) fn load_seen(&self, target: &Target, look: &Look) -> Result<Plan, Failure> {
-        let (tip, is_followed) = target.standing(look)?;
-        self.load_at(tip.as_deref(), is_followed)
+    pub(crate) fn load(&self, target: &Board) -> Result<Plan, Failure> {
+        let Tip { commit, is_followed, .. } = target.look()?;
+        self.load_at(commit.as_deref(), is_followed)
     }
 
     /// The same where the target's commit is known, and whether the user's files are those of it.
@@ -314,6 +309,19 @@ impl Books {
         Ok(files)
     }
 
+    /// These files as work that waits has them, for a branch that is to follow.
+    pub(crate) fn files_that_wait(&self, tip: &str) -> Vec<LoopFile> {
+        let append = |title| Change::Append { title, text: Vec::new() };
+        let changes = [(&self.plan, self.plan_change(PlanChanges::default()))].into_iter();
+        let changes =
+            changes.chain(self.appended.iter().map(|file| (&file.path, append(file.title))));
+        let file = |(path, change): (&Utf8PathBuf, Change)| {
+            let (path, text) = (self.below_top(path)?, self.committed(Some(tip), path)?);
+            Some(LoopFile { path, before: None, after: text, change })
+        };
+        changes.filter_map(file).collect()
+    }
+
     fn plan_change(&self, changes: PlanChanges) -> Change {
         Change::Plan { path: self.plan.clone(), options: self.options.clone(), changes }
     }
@@ -357,8 +365,8 @@ impl Books {
     /// Undoes a tick of the story under way in the user's own text, unless a commit on the target has
     /// it; returns whether there was one. While its attempt goes on, such a tick is only the agent's
     /// word: the loop ticks what has landed.
-    pub(crate) fn untick(&self, target: &Target, story: &str) -> Result<bool, Failure> {
-        let (tip, is_followed) = target.look()?;
+    pub(crate) fn untick(&self, target: &Board, story: &str) -> Result<bool, Failure> {
+        let Tip { commit: tip, is_followed, .. } = target.look()?;
         let ticked = |text: Option<&[u8]>| {
             let plan = Plan::parse(&self.plan, text?.to_vec(), &self.options).ok()?;
             let is_done = plan.story(story)?.state == plan::State::Done;

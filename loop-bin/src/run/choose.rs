@@ -12,6 +12,7 @@ use super::conductor::Conductor;
 use super::decide::{CONFIG_CHANGED, Finish, Picked, ScriptRequest, pick};
 use super::scripts::{self, NEXT_ITERATION};
 use super::{discard, finish, wait};
+use crate::board::Tip;
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::{Totals, counted};
@@ -139,7 +140,7 @@ fn idle(run: &Conductor, slot: usize) -> Choice {
 
 /// The plan as it is now, and the commit that it is of.
 fn read_plan(run: &mut Conductor) -> Result<(Plan, Option<String>), Failure> {
-    let (tip, is_followed) = run.board.look_again()?;
+    let Tip { commit: tip, is_followed, .. } = run.board.look()?;
     let plan = run.books.load_at(tip.as_deref(), is_followed)?;
     report_changes_by_others(run, &plan);
     show_position(run, &plan);

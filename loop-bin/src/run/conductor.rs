@@ -28,8 +28,8 @@ use super::record::RunRecord;
 use super::slots::{Slot, UnderWay};
 use super::wait::Waiting;
 use super::{begin, settle};
+use crate::board::Board;
 use crate::exit::Failure;
-use crate::landing::Target;
 use crate::terminal::View;
 use crate::workspace::Source;
 
@@ -43,7 +43,7 @@ pub(crate) struct Conductor {
     /// Where the run stands, on disk as well.
     pub(super) record: RunRecord,
     pub(super) books: Books,
-    pub(super) board: Target,
+    pub(super) board: Board,
     pub(super) source: Source,
     pub(super) slots: Vec<Slot>,
     /// What the attempts report, and where they send it.

@@ -15,8 +15,8 @@ use super::land::entry;
 use super::notify::{Notice, notify};
 use super::settle::free_landing;
 use super::slots::UnderWay;
+use crate::board::{self, PlanChanges};
 use crate::exit::Failure;
-use crate::landing::{self, PlanChanges};
 use crate::saved::{self, Account};
 use crate::terminal::Tone;
 use crate::workspace::Start;
@@ -125,7 +125,7 @@ pub(super) fn keep(
     };
     let git = desk.copy.git();
     let name = saved::keep(&git, &run.source.top, tree, &parents, &account)?;
-    work.saved = landing::resolve(&run.source.git(), &name)?;
+    work.saved = board::resolve(&run.source.git(), &name)?;
     Ok(name)
 }
 

@@ -20,11 +20,12 @@ use super::decide::{Ending, Finish, Spent};
 use super::land::{advance, as_committed, blocked_marks};
 use super::notify::notify_end;
 use super::record::is_work_left_in;
+use super::start::follow_waiting;
 use super::{begin, scripts, settle};
 use crate::agent::Descendants;
+use crate::board::{self, Advance, LoopFile, Made, PlanChanges, Tip, Waiting};
 use crate::exit::Failure;
 use crate::git_output::paths;
-use crate::landing::{self, Advance, LoopFile, Made, PlanChanges, Waiting};
 use crate::morning::{self, Standing};
 use crate::saved;
 use crate::terminal::{self, Tone, counted, dollars, in_words, thousands};
@@ -114,9 +115,7 @@ fn write_report(run: &Conductor, finish: &Finish) -> Option<Utf8PathBuf> {
 
 /// The plan, and what waits; as far as they can be read.
 fn what_is_there(run: &Conductor) -> (Option<Plan>, Option<Waiting>) {
-    let Ok(look) = run.board.see() else { return (None, None) };
-    let plan = run.books.load_seen(&run.board, &look).ok();
-    (plan, run.board.waiting(look).ok().flatten())
+    (run.books.load(&run.board).ok(), run.board.waiting().ok().flatten())
 }
 
 fn run_finished(run: &Conductor, finish: &Finish, report: Option<&Utf8Path>) {
@@ -152,7 +151,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         return Ok(());
     }
     for _ in 0..5 {
-        let (tip, is_followed) = run.board.look_again()?;
+        let Tip { commit: tip, is_followed, branch } = run.board.look()?;
         let Some(base) = tip.as_deref() else { return Ok(()) };
         let plan = plan_name(run.context.project.root(), &run.books.plan);
         let changes = PlanChanges { marks: blocked_marks(run, &plan), ..PlanChanges::default() };
@@ -160,13 +159,12 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         if !files.iter().any(LoopFile::is_changed) {
             if is_followed {
                 run.books.bring_users_texts(&files)?;
-            } else if run.board.is_waiting {
+            } else {
                 // Nothing may be in the way of what waits any more.
-                run.board.advance(Some(base), base, &files)?;
+                follow_waiting(run)?;
             }
             return run.books.clear_pending(tip.as_deref());
         }
-        let branch = run.board.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
         let Some(desk) = run.desk_mut(slot) else {
             return Ok(());
@@ -208,7 +206,7 @@ fn commit_records(run: &Conductor, git: &Git, tree: &str) -> Result<Made, Failur
     let limit = if is_hurried { Some(LEAST_TIME) } else { run.context.check_limit() };
     let message = format!("{RECORDS}\n\nRalph-Run: {name}\n");
     let git = git.with_var(RUN_MARK, name);
-    match landing::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {
+    match board::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {
         Ok(made) => Ok(made),
         Err(refusal) => Err(Failure::because(format!("progress was not committed: {refusal}"))),
     }

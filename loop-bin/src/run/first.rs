@@ -13,6 +13,7 @@ use super::recover;
 use super::scripts::{self, STARTED};
 use super::slots::{Slot, desk};
 use super::start::{failed_before, findings, run_baseline, take_waiting};
+use crate::board::Tip;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::forecast;
@@ -81,7 +82,7 @@ fn show_forecast(run: &Conductor, stories: usize) {
 /// Prepares the copy, looks for what in it leads elsewhere, and runs the checks. Returns how long they
 /// took, or why no story can begin.
 fn prepare_first(run: &mut Conductor) -> Result<Result<f64, Finish>, Failure> {
-    let (tip, branch) = (run.board.look()?.0, run.board.current_branch());
+    let Tip { commit: tip, branch, .. } = run.board.look()?;
     let start = Start { tip: tip.as_deref(), branch: &branch };
     let (context, Some(slot)) = (&run.context, run.slots.first_mut()) else {
         return Ok(Ok(0.0));

@@ -13,8 +13,8 @@ use ralph_project::under_way::{Attempt, Phase};
 use super::attempt::{Facts, Passed, Proof, Reviewed, Task, set_phase};
 use super::conductor::Conductor;
 use super::slots::UnderWay;
+use crate::board::{Advance, LoopFile, Made, Mark, PlanChanges, Tip};
 use crate::exit::Failure;
-use crate::landing::{Advance, LoopFile, Made, Mark, PlanChanges};
 use crate::saved;
 use crate::terminal::{Tone, counted};
 
@@ -43,7 +43,7 @@ pub(super) fn land(
     passed: Passed,
 ) -> Result<Option<Task>, Failure> {
     let changes = changes(run, work);
-    let (_, is_followed) = run.board.look()?;
+    let is_followed = run.board.look()?.is_followed;
     let base = work.attempt.base.clone();
     let files = run.books.files_for(is_followed, base.as_deref(), &changes)?;
     let files = as_committed(run, slot, made, files);
@@ -62,14 +62,14 @@ pub(super) fn land(
         place.work = None;
         return recheck(run, work);
     }
-    report_advance(run, slot, &work.key.story, &advance)?;
+    report_advance(run, slot, &work.attempt, &advance)?;
     conclude(run, slot, work, made, &passed, &changes)?;
     Ok(None)
 }
 
 /// The job that checks the work where the target is now.
 fn recheck(run: &mut Conductor, work: &mut UnderWay) -> Result<Option<Task>, Failure> {
-    let (tip, branch) = (run.board.look_again()?.0, run.board.current_branch());
+    let Tip { commit: tip, branch, .. } = run.board.look()?;
     let gone = || Failure::because("the saved attempt no longer exists, so the work cannot land");
     let saved = work.saved.clone().ok_or_else(gone)?;
     work.passed = None;
@@ -105,7 +105,7 @@ pub(super) fn advance(
 ) -> Result<Advance, Failure> {
     let desk = run.desk(slot);
     let Some(desk) = desk.filter(|desk| desk.copy.is_in_place) else {
-        return run.board.advance(base, commit, files);
+        return run.board.land(base, commit, files);
     };
     // The commit itself moved the branch.
     run.books.bring_users_texts(files)?;
@@ -116,11 +116,14 @@ pub(super) fn advance(
 fn report_advance(
     run: &mut Conductor,
     slot: usize,
-    story: &str,
+    attempt: &Attempt,
     advance: &Advance,
 ) -> Result<(), Failure> {
-    let Advance::Waits(cause) = advance else { return Ok(()) };
-    let (branch, waiting) = (&run.board.branch, run.board.current_branch());
+    // Once: stories that land after it wait as well.
+    let (Advance::Waits(cause), true) = (advance, attempt.target == run.board.branch) else {
+        return Ok(());
+    };
+    let (story, branch, waiting) = (&attempt.story, &run.board.branch, run.board.look()?.branch);
     let why = cause.why(branch);
     if cause.ends_run() {
         run.end_with(super::decide::Finish::Error(why));
@@ -151,10 +154,9 @@ fn conclude(
     // What has been fixed by now may not fail again.
     let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
     run.record.failed_before = passed.checks.iter().filter_map(failing).collect();
-    let mut place = String::new();
-    if run.board.is_waiting {
-        place = format!(" on {}", run.board.current_branch());
-    }
+    let branch = run.board.look()?.branch;
+    let is_waiting = branch != run.board.branch;
+    let place = if is_waiting { format!(" on {branch}") } else { String::new() };
     let done = format!("{story} done: commit {short}{place}, {files}{checks}");
     run.toned(slot, Tone::Good, done);
     if let Some(what) = &passed.weakened {

@@ -15,6 +15,7 @@ use super::record::is_work_left_in;
 use super::scripts::{self, NEXT_ITERATION, STARTED};
 use super::slots::UnderWay;
 use super::{begin, discard, settle, wait};
+use crate::board::Tip;
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
@@ -55,7 +56,7 @@ pub(super) fn write_plan(run: &mut Conductor) -> Result<Finish, Failure> {
         return Ok(finish);
     }
     run.record.tally.run.iteration = 1;
-    let (tip, branch) = (run.board.look()?.0, run.board.current_branch());
+    let Tip { commit: tip, branch, .. } = run.board.look()?;
     let start = Start { tip: tip.as_deref(), branch: &branch };
     let before = plan::read_file(&run.books.plan)?;
     let number = saved::number_after(&saved::at_story(&run.source.git(), &key)?);

@@ -20,8 +20,8 @@ use super::slots::{Slot, UnderWay, desk};
 use super::start::run_dir;
 use super::{discard, land, settle};
 use crate::agent::{self, seen_in_log};
+use crate::board::{self, PlanChanges, Tip};
 use crate::exit::Failure;
-use crate::landing::{self, PlanChanges};
 use crate::saved;
 use crate::terminal::counted;
 use crate::workspace::{ONLY_WORKER, Source, in_place};
@@ -67,7 +67,7 @@ fn find(run_dir: &RunDir, source: &Source) -> Result<Leftovers, Failure> {
     }
     let unfinished = record.as_ref().filter(|record| record.finish.is_none());
     let processes = unfinished.map_or(0, |record| agent::left_by(&record.process.run).len());
-    let is_behind = landing::is_interrupted(source);
+    let is_behind = board::is_interrupted(source);
     let of_slots = attempts.iter().map(|(_, left)| left.clone()).collect();
     let found = Found { record, attempts: of_slots, is_behind, processes };
     Ok(Leftovers { found, attempts })
@@ -90,7 +90,7 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
                 run.view.line(format!("ended {ended} left over from the last run"));
             }
             Recovery::BringFiles => {
-                landing::finish_interrupted(&run.source)?;
+                board::finish_interrupted(&run.source)?;
                 run.view.line("updated your files to match their branch");
             }
             Recovery::CountOn { iterations } => count_on(run, &leftovers.found, iterations),
@@ -222,13 +222,13 @@ fn finish_landing(
     let checks = run.source.git().line(&["log", "-1", checks, commit])?;
     let entry = ProgressEntry {
         commit: Some(short.clone()),
-        is_unchecked: checks == landing::UNCHECKED,
+        is_unchecked: checks == board::UNCHECKED,
         ..land::entry(&work.attempt, &work.facts, ProgressStatus::Success)
     };
     let story = work.key.story.clone();
     let marks = vec![(story.clone(), State::Done)];
     let changes = PlanChanges { marks, ..PlanChanges::default() };
-    if run.board.look()?.1 || !run.books.is_tracked(work.attempt.base.as_deref()) {
+    if run.board.look()?.is_followed || !run.books.is_tracked(work.attempt.base.as_deref()) {
         run.books.mark_users_text(&changes)?;
     }
     land::finish_landing(run, slot, &work, commit, &entry, &changes)?;
@@ -270,7 +270,7 @@ pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<bool, Failure> {
             continue;
         };
         is_resumed = true;
-        let (tip, branch) = (run.board.look_again()?.0, run.board.current_branch());
+        let Tip { commit: tip, branch, .. } = run.board.look()?;
         let saved = work.saved.clone().unwrap_or_default();
         let mut to_check = ToCheck::Moved { saved, tip, branch };
         let ours = run.books.ours();

@@ -11,6 +11,7 @@ use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Spent, Then, 
 use super::slots::UnderWay;
 use super::{begin, discard, land, scripts, wait};
 use crate::agent::{AgentRun, RunEnd};
+use crate::board::Tip;
 use crate::exit::Failure;
 use crate::terminal::Worker;
 use crate::workspace::Start;
@@ -74,7 +75,7 @@ fn worked(run: &mut Conductor, slot: usize, mut work: UnderWay, left: Left) -> R
     let limits = run.context.config.limits.clone();
     let key = work.key.clone();
     run.record.tally.after(WorkEnd::Well, &key, SessionEnd::Ended, &limits);
-    let (tip, branch) = (run.board.look_again()?.0, run.board.current_branch());
+    let Tip { commit: tip, branch, .. } = run.board.look()?;
     let is_moved = tip != work.attempt.base || branch != work.attempt.target;
     let task = match (is_moved, left.staged) {
         (false, Some(staged)) => ToCheck::Staged(staged),
@@ -110,8 +111,7 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
     let Some(mut work) = run.slots.get_mut(slot).and_then(|slot| slot.work.take()) else {
         return Ok(());
     };
-    let (tip, is_followed) = run.board.look_again()?;
-    let branch = run.board.current_branch();
+    let Tip { commit: tip, is_followed, branch } = run.board.look()?;
     let task = if tip != work.attempt.base || branch != work.attempt.target {
         work.moves += 1;
         if work.moves > land::MOST_MOVES {

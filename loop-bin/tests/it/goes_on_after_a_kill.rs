@@ -1,6 +1,8 @@
 //! `kill -9` at any point: the next start finishes what was begun and goes on, each story is landed
 //! once, and the user's tree was no part of it.
 
+use ralph_base::fault::POINTS;
+
 use crate::stage::{PLAN, Stage, is_alive, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
@@ -95,8 +97,8 @@ fn at_the_steps_that_write_books_where_git_knows_no_plan() {
         "attempt.begun",
         "discard.saved",
         "land.committed",
-        "follow.swapped",
-        "follow.files",
+        "land.kept",
+        "follow.texts",
         "land.advanced",
         "land.journaled",
         "land.logged",
@@ -112,18 +114,32 @@ fn at_the_steps_that_write_books_where_git_knows_no_plan() {
 }
 
 #[test]
-fn a_file_written_since_stays_and_is_no_staged_change() {
-    for fault in ["follow.swapped", "follow.moved"] {
+fn a_file_written_since_stays_and_its_story_waits() {
+    for fault in ["follow.files", "follow.index"] {
         let stage = Stage::new("works", TWO);
         killed_at(&stage, fault, &[]);
-        let name = stage.repo.git(["diff-tree", "--name-only", "-r", "main~1", "main"]);
+        let name = stage.repo.git(["diff-tree", "--name-only", "-r", "main", "ralph/main"]);
         let name = name.lines().find(|name| !name.starts_with(".ralph")).unwrap();
         stage.repo.write(name, "mine\n");
-        stage.run(&["--max-iterations", "1"]).ended(0);
+        stage.run(&["--max-iterations", "1"]).ended(0).says("1 commit waits on ralph/main");
         assert_eq!(stage.read(name), "mine\n", "{fault}");
         assert_eq!(stage.repo.git(["diff", "--cached", "--name-only"]), "", "{fault}");
-        assert_eq!(stage.repo.git(["status", "--porcelain", name]), format!(" M {name}\n"));
+        assert_eq!(stage.repo.git(["status", "--porcelain", name]), format!("?? {name}\n"));
     }
+}
+
+/// A power cut ends git as well, which leaves the locks of the ref.
+#[test]
+fn locks_that_a_power_cut_left_are_removed_if_they_are_ours() {
+    let stage = Stage::new("works", TWO);
+    killed_at(&stage, "follow.prepared", &[]);
+    let new = stage.repo.git(["rev-parse", "ralph/main"]);
+    until("git has ended", || !stage.exists(".git/refs/heads/main.lock"));
+    stage.repo.write(".git/refs/heads/main.lock", new);
+    stage.repo.write(".git/HEAD.lock", "");
+    stage.run(&[]).ended(0).says("2 of 2 stories done");
+    assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "");
+    stage.is_clean();
 }
 
 #[test]
@@ -340,4 +356,35 @@ fn clean_does_not_throw_away_what_was_interrupted() {
     stage.run(&["--agent", agent]).ended(0).says("continuing from attempt US-001/1");
     fs_err::remove_file(stage.note_path("go")).unwrap();
     assert!(stage.note("found").contains("half.txt"));
+}
+
+/// Text of the user's own in the loop's files, staged and not, at every point of a landing.
+#[test]
+fn while_plan_and_progress_are_the_users_own() {
+    for point in POINTS.split(' ').filter(|point| point.starts_with("follow.")) {
+        let stage = Stage::new("works", TWO);
+        stage.run(&["--max-iterations", "1"]).ended(0);
+        stage.repo.git(["add", "-f", ".ralph/PRD-1"]);
+        stage.repo.git(["commit", "-qm", "plan and progress"]);
+        let (plan, progress) = (PLAN, ".ralph/PRD-1/progress.md");
+        stage.repo.write(plan, format!("# Mine\n{}", stage.plan()));
+        stage.repo.git(["add", plan]);
+        stage.repo.write(progress, format!("{}\nmine\n", stage.progress()));
+        stage.repo.write("a.txt", "mine\n");
+        killed_at(&stage, point, &[]);
+        stage.run(&[]).ended(0).says("2 of 2 stories done");
+        let ticked = format!("# Mine\n{}", TWO.replace("[ ]", "[x]"));
+        assert_eq!(
+            (stage.plan(), stage.read("a.txt")),
+            (ticked.clone(), "mine\n".into()),
+            "{point}"
+        );
+        assert_eq!(stage.repo.git(["show", &format!(":{plan}")]), ticked, "{point}");
+        let text = stage.progress();
+        assert_eq!(text.matches("- Status: SUCCESS").count(), 2, "{point}: {text}");
+        assert_eq!(text.matches("\nmine\n").count(), 1, "{point}: {text}");
+        let status = stage.repo.git(["status", "--porcelain"]);
+        assert_eq!(status, format!("M  {plan}\n M {progress}\n M a.txt\n"), "{point}");
+        assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "", "{point}");
+    }
 }

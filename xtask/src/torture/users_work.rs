@@ -30,8 +30,8 @@ const NAMES: [&str; 10] = [
 pub(super) struct UsersWork {
     files: BTreeMap<PathBuf, Option<(u32, Vec<u8>)>>,
     staged: String,
-    /// The same against the commit before a landing that was interrupted.
-    staged_before: Option<String>,
+    /// The same against the commit of a landing that was interrupted.
+    staged_after: Option<String>,
     stash: String,
 }
 
@@ -69,8 +69,8 @@ impl UsersWork {
             let found = read(&repo.root().as_std_path().join(&name));
             (name, found)
         };
-        // A kill may come after a branch was moved and before its index: then that is still the index
-        // of the commit before, until the next start.
+        // A kill may come after the index was written and before the branch is moved: then that is the
+        // index of the commit that lands, until the next start.
         let note = fs_err::read(repo.root().join(".git/ralph/following.json")).unwrap_or_default();
         let note: serde_json::Value = serde_json::from_slice(&note).unwrap_or_default();
         let staged = |base: &str| {
@@ -80,7 +80,7 @@ impl UsersWork {
         Self {
             files: names.map(content).collect(),
             staged: staged("HEAD"),
-            staged_before: note.get("old").and_then(|old| old.as_str()).map(staged),
+            staged_after: note.get("new").and_then(|new| new.as_str()).map(staged),
             stash: repo.git(["stash", "list", "--format=%H %gs"]),
         }
     }
@@ -94,8 +94,8 @@ impl UsersWork {
                 found.push(format!("the user's {name:?} was {before:?} and is {now:?}"));
             }
         }
-        let is_behind = now.staged_before.as_ref() == Some(&self.staged);
-        if now.staged != self.staged && !is_behind {
+        let is_ahead = now.staged_after.as_ref() == Some(&self.staged);
+        if now.staged != self.staged && !is_ahead {
             let (before, now) = (&self.staged, &now.staged);
             found.push(format!("the user had staged\n{before}and now it is\n{now}"));
         }

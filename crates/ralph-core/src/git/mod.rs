@@ -35,6 +35,7 @@
 //! | `status` | what differs from HEAD, on disk and in the index |
 //! | `diff` | what differs between two trees |
 //! | `refs` | the names of our refs |
+//! | `prepared_ref` | a ref that is locked until something else has worked |
 //! | `files` | files on disk: looked at, written and removed one by one |
 //! | `snapshot`, `import` | the tree saved as a commit, and read back; how it is written |
 //! | `checkpoint` | where an attempt began |
@@ -55,6 +56,7 @@ mod garbage;
 mod import;
 mod objects;
 mod paths;
+mod prepared_ref;
 mod refs;
 mod repo;
 mod restore;
@@ -70,6 +72,7 @@ pub use checkpoint::Checkpoint;
 pub use command::{Git, Patience};
 pub use error::GitError;
 pub use objects::{content_now, contents_at};
+pub use prepared_ref::PreparedRef;
 pub use refs::saved_id;
 pub use repo::{Repo, RepoError};
 pub use rollback::{Discarded, discarded, rollback, rollback_changes};

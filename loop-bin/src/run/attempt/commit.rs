@@ -5,7 +5,7 @@ use ralph_project::under_way::Attempt;
 
 use super::check::{check, not_passed, run};
 use super::{Around, Course, Passed, Proof, Reviewed, Stopped};
-use crate::landing::{self, LoopFile, Made, Refusal, Story};
+use crate::board::{self, LoopFile, Made, Refusal, Story};
 use crate::run::decide::WorkEnd;
 use crate::workspace::{Start, Workspace};
 
@@ -38,7 +38,7 @@ pub(in crate::run) fn commit(
         let stop = || context.is_interrupted();
         let git = copy.git().with_var(RUN_MARK, &context.run);
         let limit = context.check_limit();
-        match landing::commit(&git, &wanted, &message(&passed), limit, &stop)? {
+        match board::commit(&git, &wanted, &message(&passed), limit, &stop)? {
             Ok(made) if made.is_altered => {
                 return check_hooks_work(around, copy, attempt, made, passed);
             }
@@ -95,7 +95,7 @@ fn message(around: Around<'_>, course: &Course, passed: &Passed) -> String {
         attempt: attempt.number,
         cost_usd: facts.cost_usd,
     };
-    landing::message(&commit.message, &commit.kind, &story)
+    board::message(&commit.message, &commit.kind, &story)
 }
 
 /// A check that passed, as the commit names it.

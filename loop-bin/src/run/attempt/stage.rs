@@ -7,8 +7,8 @@ use ralph_project::under_way::Attempt;
 
 use super::work::read_agents_plan;
 use super::{Around, Course, Desk, Stopped};
+use crate::board;
 use crate::exit::Failure;
-use crate::landing;
 use crate::run::decide::{Outcome, WorkEnd};
 use crate::workspace::{Imported, Staged, Start};
 
@@ -111,7 +111,7 @@ fn left_history(desk: &Desk, attempt: &Attempt, imported: &Imported) -> Option<S
         );
     }
     let (base, head) = (attempt.base.as_deref()?, imported.head.as_deref()?);
-    if !landing::is_ancestor(&desk.copy.source.git(), head, base).unwrap_or(false) {
+    if !board::is_ancestor(&desk.copy.source.git(), head, base).unwrap_or(false) {
         return None;
     }
     Some(format!(

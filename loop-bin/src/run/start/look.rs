@@ -18,10 +18,10 @@ use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
 use super::preflight::{Preflight, progress_path, run_dir};
 use super::programs::flaw_in_command;
 use crate::agent::{self, ClientOptions};
+use crate::board::{Board, resolve};
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::history::Forecast;
-use crate::landing::{Target, resolve};
 use crate::run::RunRecord;
 use crate::run::attempt::{review_template, template};
 use crate::run::books::Books;
@@ -65,7 +65,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     let plan = match plan {
         // As the run will read it: the work may be on another branch than the user's files.
         Some(plan) if config.run.mode == Mode::Building => {
-            let plan = books(plan.path()).load_seen(&target, &target.found)?;
+            let plan = books(plan.path()).load(&target)?;
             init::refuse_example(&plan)?;
             Some(plan)
         }
@@ -134,7 +134,7 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Resul
 }
 
 /// Where the work lands. A run that was killed goes on on its branch, whatever is checked out by now.
-fn target_of_run(run_dir: &RunDir, source: &Source, mut branch: String) -> Result<Target, Failure> {
+fn target_of_run(run_dir: &RunDir, source: &Source, mut branch: String) -> Result<Board, Failure> {
     let record = RunRecord::load(&run_dir.of_run())?;
     let left = record.filter(|record| record.finish.is_none() && !record.planning);
     if let Some(RunRecord { target, .. }) = left
@@ -143,7 +143,7 @@ fn target_of_run(run_dir: &RunDir, source: &Source, mut branch: String) -> Resul
     {
         branch = target;
     }
-    Target::find(source, &branch)
+    Board::find(source, &branch)
 }
 
 /// The branch that a JSON plan names.
@@ -272,9 +272,7 @@ impl Preflight {
                 named_files(uncommitted)
             ));
         }
-        if let (true, Some(waiting)) =
-            (self.target.is_waiting, self.target.waiting(self.target.found.clone())?)
-        {
+        if let Some(waiting) = self.target.waiting()?.filter(|waiting| !waiting.is_landed()) {
             let told = waiting.told(None);
             self.problem(format!("{told}; do that first, or start without --in-place"));
         }

@@ -15,4 +15,4 @@ pub(crate) use begin::{held_by, start, take_lock};
 pub(crate) use look::preflight;
 pub(crate) use preflight::{Preflight, progress_path, run_dir};
 pub(crate) use programs::troubles;
-pub(crate) use take_waiting::take_waiting;
+pub(crate) use take_waiting::{follow_waiting, take_waiting};

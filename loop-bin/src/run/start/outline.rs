@@ -9,9 +9,9 @@ use ralph_project::config::{Config, Limits, Mode, StoriesPerSession};
 use ralph_project::review::command_line;
 
 use super::preflight::Preflight;
+use crate::board::Waiting;
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::landing::Waiting;
 use crate::run::RunRecord;
 use crate::run::choose::followed_by;
 use crate::stories::lines as story_lines;
@@ -87,11 +87,7 @@ impl Preflight {
         let last = RunRecord::load(&self.run_dir)?.unwrap_or_default();
         let mut found = Vec::new();
         for branch in BTreeSet::from([&self.target.branch, &last.target]) {
-            let waiting = if *branch == self.target.branch {
-                self.target.waiting(self.target.found.clone())?
-            } else {
-                Waiting::find(&self.workspace.source, branch)?
-            };
+            let waiting = Waiting::find(&self.workspace.source, branch)?;
             let Some(waiting) = waiting else { continue };
             let told =
                 waiting.told(last.rebase_problem.as_deref().filter(|_| *branch == last.target));

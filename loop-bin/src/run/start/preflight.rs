@@ -8,10 +8,10 @@ use ralph_project::config::{Config, Flag, LoopSettings, Mode};
 use ralph_project::project::Project;
 
 use crate::agent::ClientOptions;
+use crate::board::Board;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::history::Forecast;
-use crate::landing::Target;
 use crate::run::decide::{machine, worker_count};
 use crate::workspace::{Workspace, text_path};
 
@@ -27,7 +27,7 @@ pub(crate) struct Preflight {
     /// What was given on the command line, and what the plan's own files say in its place.
     pub(crate) flags: Vec<Flag>,
     pub(crate) workspace: Workspace,
-    pub(crate) target: Target,
+    pub(crate) target: Board,
     pub(crate) options: ClientOptions,
     pub(crate) findings: Vec<Finding>,
     /// What one story is likely to take.

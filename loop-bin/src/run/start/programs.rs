@@ -46,7 +46,7 @@ impl Preflight {
 
     /// A file that a check names and the copy will not have.
     fn uncommitted_file(&self, line: &str, repo: &Repo, files: &[PathBuf]) -> Option<String> {
-        let tip = self.target.standing(&self.target.found).ok().and_then(|(tip, _)| tip);
+        let tip = self.target.look().ok().and_then(|tip| tip.commit);
         let tip = tip.unwrap_or_else(|| "HEAD".to_owned());
         let file = line.split_whitespace().find(|word| {
             let word = word.trim_start_matches("./");

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use ralph_base::state::{self, StoryKey};
 use ralph_project::under_way::Attempt;
 
+use crate::board::{self, Advance};
 use crate::exit::Failure;
 use crate::git_output::{RAW, differences};
-use crate::landing::{self, PlanChanges};
 use crate::run::attempt::{Around, Desk, Stopped, check, commit, lay_over, prepare};
 use crate::run::conductor::Conductor;
 use crate::run::decide::WorkEnd;
@@ -20,7 +20,8 @@ use crate::workspace::{Start, Workspace};
 /// Takes what waits onto its branch, or says why that cannot be.
 pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
     // In place the branch is moved by the commits themselves.
-    if !run.board.is_waiting || run.context.config.workspace.in_place {
+    let waiting = run.board.look()?.branch;
+    if waiting == run.board.branch || run.context.config.workspace.in_place {
         return Ok(());
     }
     if let Some((tip, work)) = run.board.diverged()? {
@@ -40,7 +41,7 @@ pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
         };
         run.show_reports();
         if let Some(why) = why {
-            let (branch, waiting) = (&run.board.branch, run.board.current_branch());
+            let branch = &run.board.branch;
             let why = why.lines().next().unwrap_or_default();
             run.view.warn(format!(
                 "the work on {waiting} cannot be rebased onto {branch}: {why}; the run continues \
@@ -50,18 +51,17 @@ pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
             return Ok(());
         }
     }
-    let tip = run.board.look()?.0;
-    let mut files = run.books.files_for(false, tip.as_deref(), &PlanChanges::default())?;
-    // What is not committed yet goes with the next story.
-    files.retain(|file| !file.is_changed());
-    if let Some(tip) = &tip {
-        run.board.advance(Some(tip), tip, &files)?;
-    }
-    if !run.board.is_waiting {
+    if follow_waiting(run)? {
         let branch = &run.board.branch;
         run.view.line(format!("the waiting work is now on {branch}"));
     }
     Ok(())
+}
+
+/// Brings the user's branch along to work that waits; returns whether it has followed.
+pub(crate) fn follow_waiting(run: &Conductor) -> Result<bool, Failure> {
+    let tip = run.board.look()?.commit.unwrap_or_default();
+    Ok(run.board.follow(&run.books.files_that_wait(&tip))? == Advance::Landed)
 }
 
 /// Puts the commits up to `work` on top of `tip`, each of them checked.
@@ -131,5 +131,5 @@ fn without_loop_files(
     git.feed(&["update-index", "-z", "--index-info"], &restored)?;
     let tree = git.line(&["write-tree"])?;
     state::remove_if_there(index)?;
-    Ok(landing::commit_tree(&git, &tree, &[&parent], "work that waits")?)
+    Ok(board::commit_tree(&git, &tree, &[&parent], "work that waits")?)
 }

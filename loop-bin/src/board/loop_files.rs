@@ -34,15 +34,14 @@ pub(crate) enum Change {
         title: &'static str,
         text: Vec<u8>,
     },
-    /// What is on disk is what is committed.
-    AsOnDisk,
 }
 
 impl Change {
-    /// The text with the change in it. A plan that cannot be read, or has no such story, stays.
+    /// The text with the change in it; made twice, it is in it once. A plan that cannot be read, or has
+    /// no such story, stays.
     pub(crate) fn apply(&self, text: &[u8]) -> Vec<u8> {
         match self {
-            Self::AsOnDisk => text.to_vec(),
+            Self::Append { text: more, .. } if contains(text, more) => text.to_vec(),
             Self::Append { title, text: more } => {
                 let mut whole = if text.is_empty() { title.as_bytes() } else { text }.to_vec();
                 if !whole.ends_with(b"\n") {
@@ -97,12 +96,18 @@ impl LoopFile {
     }
 
     /// The same file for a branch that has not seen what waited before this commit: all that is marked
-    /// by now is marked there too.
+    /// or appended by now is marked or appended there too.
     pub(crate) fn since(&self, before: Option<Vec<u8>>) -> Self {
         let mut change = self.change.clone();
-        if let Change::Plan { path, options, changes } = &mut change {
-            let plan = Plan::parse(path, self.after.clone(), options);
-            changes.marks = plan.map(|plan| marks_of(&plan)).unwrap_or_default();
+        match &mut change {
+            Change::Plan { path, options, changes } => {
+                let plan = Plan::parse(path, self.after.clone(), options);
+                changes.marks = plan.map(|plan| marks_of(&plan)).unwrap_or_default();
+            }
+            Change::Append { text, .. } => {
+                let new = self.after.strip_prefix(before.as_deref().unwrap_or_default());
+                *text = new.unwrap_or(text).to_vec();
+            }
         }
         Self { before, change, ..self.clone() }
     }
@@ -135,6 +140,11 @@ impl LoopFile {
         }
         self.change.apply(text)
     }
+}
+
+/// Whether a text has another one in it: at its end, or before what other workers have added.
+pub(crate) fn contains(text: &[u8], part: &[u8]) -> bool {
+    String::from_utf8_lossy(text).contains(&*String::from_utf8_lossy(part))
 }
 
 /// What a plan says of its stories.

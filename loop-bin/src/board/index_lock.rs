@@ -50,24 +50,37 @@ impl IndexLock {
         }
     }
 
-    /// None if another process holds it.
+    /// None if another process holds it. It appears with its content, so that one which a killed loop
+    /// left can be told from all others.
     fn create(git_dir: &Path) -> io::Result<Option<Self>> {
+        let mark = git_dir.join("ralph").join(format!("lock-{}", std::process::id()));
+        fs_err::create_dir_all(git_dir.join("ralph"))?;
+        fs_err::write(&mark, OURS)?;
         let path = path_in(git_dir);
-        match fs_err::OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => {
-                let lock = Self { path };
-                file.write_all(OURS)?;
-                Ok(Some(lock))
-            }
+        let linked = fs_err::hard_link(&mark, &path).or_else(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Err(error),
+            // A file system without hard links.
+            _ => fs_err::File::create_new(&path)?.write_all(OURS),
+        });
+        state::remove_if_there(&mark)?;
+        match linked {
+            Ok(()) => Ok(Some(Self { path })),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// The lock that a killed loop left, if it left one; whoever calls this holds the lock that only
-    /// one loop has.
-    pub(super) fn left(git_dir: &Path) -> Option<Self> {
-        is_left(git_dir).then(|| Self { path: path_in(git_dir) })
+    /// one loop has. What that loop started may still be at work for a moment.
+    pub(super) fn left(git_dir: &Path, top: &Path) -> Option<Self> {
+        if !is_left(git_dir) {
+            return None;
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE && is_git_at_work(top) {
+            std::thread::sleep(PULSE);
+        }
+        Some(Self { path: path_in(git_dir) })
     }
 }
 

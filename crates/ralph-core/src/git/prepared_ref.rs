@@ -1,0 +1,71 @@
+//! A ref that git holds locked until something else has worked.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout};
+
+use super::command::Git;
+use super::error::GitError;
+
+/// A ref that is locked and about to move. Dropped, it stays where it was; so it does if our process is
+/// killed, because git then reads the end of its input.
+#[derive(Debug)]
+pub struct PreparedRef {
+    git: Git,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+const ARGS: [&str; 4] = ["update-ref", "-m", "ralph: land", "--stdin"];
+
+impl Git {
+    /// Locks a ref that is at `old` (none: does not exist), to move it to `new`.
+    pub fn prepare_ref(
+        &self,
+        name: &str,
+        old: Option<&str>,
+        new: &str,
+    ) -> Result<PreparedRef, GitError> {
+        self.patiently(|| {
+            let failure = |source| self.start_error(&ARGS, source);
+            let mut child = self.command(&ARGS).spawn().map_err(failure)?;
+            let (stdin, Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+                return Err(failure(std::io::Error::other("no pipes")));
+            };
+            let stdout = BufReader::new(stdout);
+            let mut prepared = PreparedRef { git: self.clone(), child, stdin, stdout };
+            let update = format!("update {name} {new} {}", old.unwrap_or("\"\""));
+            prepared.ask(&format!("start\n{update}\nprepare"), "prepare: ok")?;
+            Ok(prepared)
+        })
+    }
+}
+
+impl PreparedRef {
+    /// Moves it.
+    pub fn commit(mut self) -> Result<(), GitError> {
+        self.ask("commit", "commit: ok")
+    }
+
+    fn ask(&mut self, commands: &str, wanted: &str) -> Result<(), GitError> {
+        // A git that has given up closes its pipes and says why.
+        let _ = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{commands}"));
+        let mut answers = self.stdout.by_ref().lines().map_while(Result::ok);
+        if answers.any(|answer| answer == wanted) {
+            return Ok(());
+        }
+        let mut said = Vec::new();
+        let _ = self.child.stderr.take().map(|mut stderr| stderr.read_to_end(&mut said));
+        let stderr = String::from_utf8_lossy(&said).trim().to_owned();
+        let code = self.child.wait().ok().and_then(|status| status.code());
+        let (command, dir) = self.git.named(&ARGS);
+        Err(GitError::Failed { command, dir, code, stderr })
+    }
+}
+
+impl Drop for PreparedRef {
+    fn drop(&mut self) {
+        self.stdin = None;
+        let _ = self.child.wait();
+    }
+}

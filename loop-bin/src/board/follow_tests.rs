@@ -1,0 +1,226 @@
+//! A user's checkout in every state in which a story may find it.
+
+use super::Advance;
+use super::test_case::{Case, LANDS, sh};
+
+/// A story that does nothing special, and then this of the user's.
+fn user(cases: &[(&str, &str, &str, &str)]) {
+    for (user, expected, status, then) in cases {
+        Case::new(&[]).check("true", user, (expected, status, then));
+    }
+}
+
+#[test]
+fn work_elsewhere_stays_and_the_story_lands() {
+    user(&[
+        ("true", LANDS, "", "grep story a.txt && ! [ -e dir/one.txt ]"),
+        ("echo mine >tool.sh", LANDS, " M tool.sh\n", "grep mine tool.sh"),
+        ("echo mine >tool.sh; git add tool.sh", LANDS, "M  tool.sh\n", "grep mine tool.sh"),
+        ("echo mine >m; git add -N m", LANDS, " A m\n", "grep mine m"),
+        ("git mv tool.sh t2", LANDS, "R  tool.sh -> t2\n", "[ -e t2 ]"),
+        (
+            "echo mine >m.log; mkdir build; echo b >build/b",
+            LANDS,
+            "",
+            "grep mine m.log && [ -e build/b ]",
+        ),
+        ("rm tool.sh", LANDS, " D tool.sh\n", "! [ -e tool.sh ]"),
+        ("touch -d 2001-01-01 a.txt dir/one.txt", LANDS, "", "grep story a.txt"),
+        ("git update-index --split-index", LANDS, "", "grep story a.txt"),
+        ("git update-index --index-version 4", LANDS, "", "grep story a.txt"),
+        ("git update-index --untracked-cache", LANDS, "", "grep story a.txt"),
+        ("git config core.fsmonitor true; git config submodule.recurse true", LANDS, "", "true"),
+        ("git config core.autocrlf true", LANDS, "", "grep story a.txt"),
+        (
+            "git update-index --skip-worktree a.txt",
+            LANDS,
+            "",
+            "grep story a.txt; git ls-files -v a.txt | grep '^S'",
+        ),
+        (
+            "git update-index --assume-unchanged a.txt",
+            LANDS,
+            "",
+            "grep story a.txt; git ls-files -v a.txt | grep '^h'",
+        ),
+        (
+            "git sparse-checkout set --cone build",
+            LANDS,
+            "",
+            "! [ -e dir/two.txt ] && grep story a.txt",
+        ),
+        ("git sparse-checkout set --cone --sparse-index build", LANDS, "", "! [ -e dir/two.txt ]"),
+        (
+            "git sparse-checkout set --no-cone /tool.sh",
+            LANDS,
+            "",
+            "! [ -e a.txt ] && ! [ -e new.txt ]",
+        ),
+    ]);
+}
+
+#[test]
+fn what_the_user_has_already_as_the_story_leaves_it_is_no_obstacle() {
+    user(&[
+        ("echo story >>a.txt", LANDS, "", "grep story a.txt"),
+        ("echo story >>a.txt; git add a.txt", LANDS, "", "grep story a.txt"),
+        ("echo new >new.txt", LANDS, "", "grep new new.txt"),
+        ("rm dir/one.txt", LANDS, "", "! [ -e dir/one.txt ]"),
+        ("git rm -q dir/one.txt", LANDS, "", "! [ -e dir/one.txt ]"),
+        (
+            "echo story >>a.txt; git add a.txt; git checkout -q HEAD a.txt",
+            LANDS,
+            "",
+            "grep story a.txt",
+        ),
+    ]);
+}
+
+#[test]
+fn what_would_be_overwritten_stays_and_the_story_waits() {
+    let files = "overwrite your uncommitted";
+    user(&[
+        ("echo mine >>a.txt", files, "", "grep mine a.txt"),
+        ("echo mine >>a.txt; git add a.txt", files, "", "grep mine a.txt"),
+        ("echo mine >>a.txt; git add a.txt; git show HEAD:a.txt >a.txt", files, "", "true"),
+        ("echo mine >>dir/one.txt", files, "", "grep mine dir/one.txt"),
+        ("rm a.txt", files, "", "! [ -e a.txt ]"),
+        ("git rm -q --cached a.txt", files, "", "true"),
+        ("chmod +x a.txt", files, "", "[ -x a.txt ]"),
+        ("echo mine >new.txt", files, "", "grep mine new.txt"),
+        ("echo mine >new.txt; git add -N new.txt", files, "", "grep mine new.txt"),
+        ("echo mine >new.txt; echo new.txt >.git/info/exclude", files, "", "grep mine new.txt"),
+        ("mkdir new.txt; echo mine >new.txt/x.log", files, "", "grep mine new.txt/x.log"),
+        ("git init -q new.txt", files, "", "[ -e new.txt/.git ]"),
+        ("rm a.txt; ln -s tool.sh a.txt", files, "", "[ -L a.txt ]"),
+        ("git update-index --skip-worktree a.txt; echo mine >a.txt", files, "", "grep mine a.txt"),
+        (
+            "git update-index --assume-unchanged a.txt; echo mine >a.txt",
+            files,
+            "",
+            "grep mine a.txt",
+        ),
+        // The same size within the same second as the index.
+        ("git update-index --refresh; echo b >a.txt", files, "", "grep b a.txt"),
+    ]);
+    for (story, user) in [
+        ("echo x >x.log", "echo mine >x.log"),
+        ("mkdir build; echo x >build/x", "mkdir build; echo mine >build/x"),
+        ("mkdir build; echo x >build/x", "echo mine >build"),
+        ("echo >.gitignore; echo x >x.log", "echo mine >x.log"),
+        ("mkdir d; echo x >d/x", "mkdir ../d; ln -s ../d d"),
+        ("rm -r dir; echo x >dir", "echo mine >dir/mine.log"),
+        ("mv dir/two.txt dir/2.txt", "rm -r dir; ln -s /tmp dir"),
+    ] {
+        Case::new(&[]).check(story, user, (files, "", "true"));
+    }
+}
+
+#[test]
+fn any_kind_of_change_lands() {
+    for (story, then) in [
+        ("git mv tool.sh bin.sh", "[ -e bin.sh ] && ! [ -e tool.sh ]"),
+        ("chmod +x tool.sh", "[ -x tool.sh ]"),
+        ("rm link; echo file >link", "! [ -L link ] && grep file link"),
+        ("rm tool.sh; ln -s a.txt tool.sh", "[ -L tool.sh ]"),
+        ("rm -r dir; echo file >dir", "grep file dir"),
+        ("rm tool.sh; mkdir tool.sh; echo x >tool.sh/x", "grep x tool.sh/x"),
+        ("rm -r dir", "! [ -e dir ]"),
+        ("echo '*.txt text eol=crlf' >.gitattributes", "[ -e .gitattributes ]"),
+        ("printf 'x' >'odd \"name'", "[ -e 'odd \"name' ]"),
+        (
+            "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),mod; mkdir mod",
+            "[ -d mod ]",
+        ),
+    ] {
+        let case = Case::new(&[]);
+        case.check(story, "true", (LANDS, "", then));
+    }
+    for init in [["--object-format=sha256"], ["--ref-format=reftable"]] {
+        Case::new(&init).check("true", "echo mine >tool.sh", (LANDS, " M tool.sh\n", "true"));
+    }
+}
+
+#[test]
+fn the_users_own_plan_gets_the_tick_and_keeps_the_rest() {
+    let mine = "sed -i 's/First/First, mine/' plan.md; echo mine >>progress.md";
+    let ticked = "grep -q '\\[x\\] US-001: First, mine' plan.md; tail -n 3 progress.md | tr '\\n' ' ' | \
+                  grep -q 'mine  US-001 landed'";
+    let staged = "git show :plan.md | grep '\\[x\\] US-001: First, mine'";
+    let own = " M plan.md\n M progress.md\n";
+    user(&[
+        (mine, LANDS, own, ticked),
+        (
+            &format!("{mine}; git add plan.md"),
+            LANDS,
+            "M  plan.md\n M progress.md\n",
+            &format!("{ticked}; {staged}"),
+        ),
+        ("git rm -q --cached plan.md", LANDS, "D  plan.md\n?? plan.md\n", "grep '\\[x\\]' plan.md"),
+        ("rm plan.md", LANDS, " D plan.md\n", "! [ -e plan.md ]"),
+        (
+            &format!("git update-index --skip-worktree plan.md; {mine}"),
+            LANDS,
+            " M progress.md\n",
+            &format!("{ticked}; git ls-files -v plan.md | grep '^S'"),
+        ),
+        (
+            &format!("git update-index --assume-unchanged plan.md; {mine}"),
+            LANDS,
+            " M progress.md\n",
+            &format!("{ticked}; git ls-files -v plan.md | grep '^h'"),
+        ),
+        ("sed -i 's/ \\]/x]/' plan.md", LANDS, "", "grep '\\[x\\]' plan.md"),
+    ]);
+}
+
+/// What a user has begun, how it is named, and the branch that is checked out meanwhile.
+const BEGUN: [(&str, &str, &str); 12] = [
+    (
+        "git checkout -q -b side HEAD~1; git commit -q --allow-empty -m s; git checkout -q main; \
+         git merge -q --no-commit --no-ff side",
+        "a merge",
+        "main",
+    ),
+    ("git merge -q other || true", "a merge", "main"),
+    ("git cherry-pick other || true", "a cherry-pick", "main"),
+    ("git revert --no-commit HEAD", "a revert", "main"),
+    ("git rebase -q other || true", "a rebase", "HEAD"),
+    ("git rebase -q --apply other || true", "a rebase", "HEAD"),
+    ("git format-patch -q -1 other; git am -q *.patch || true", "a rebase or am", "main"),
+    ("git bisect start HEAD HEAD~1 || true; git checkout -q HEAD~1", "bisect", "HEAD"),
+    ("cd $(elsewhere); git rebase -q other || true", "a rebase", "other"),
+    ("cd $(elsewhere); git bisect start; git checkout -q HEAD~1", "bisect", "other"),
+    ("elsewhere", "is checked out in", "other"),
+    (
+        "echo x >tool.sh; git stash -q; echo y >tool.sh; git commit -qam y; git stash pop || true",
+        "a conflict resolution",
+        "main",
+    ),
+];
+
+#[test]
+fn a_git_command_of_several_steps_is_not_disturbed() {
+    let branches = "git checkout -q -b other; echo o >tool.sh; git commit -qam other; \
+                    git checkout -q main; echo m >tool.sh; git commit -qam mine; \
+                    elsewhere() { git checkout -q other; git worktree add -q ../tree main; echo ../tree; }";
+    for (user, expected, head) in BEGUN {
+        let mut case = Case::new(&[]);
+        assert!(sh(&case.repo, case.repo.root(), &format!("{branches}; {user}")), "{user}");
+        let before = case.repo.fingerprint();
+        case.old = case.tip("main").unwrap();
+        let new = case.story("echo new >new.txt");
+        let Advance::Waits(cause) = case.land(&new) else { panic!("{user}") };
+        assert!(cause.why("main").contains(expected), "{user}: {}", cause.why("main"));
+        let after = case.repo.fingerprint();
+        assert_eq!((after.files, after.index), (before.files, before.index), "{user}");
+        assert_eq!(after.status, before.status, "{user}");
+        assert_eq!(case.tip("main"), Some(case.old.clone()), "{user}");
+        assert_eq!(case.board.look().unwrap().branch, "ralph/main");
+        let waiting = case.board.waiting().unwrap().unwrap().told(None);
+        assert!(waiting.contains(expected), "{user}: {waiting}");
+        case.has_no_leftovers(user);
+        let found = case.repo.git(["rev-parse", "--abbrev-ref", "HEAD"]);
+        assert_eq!(found.trim_end(), head, "{user}");
+    }
+}

@@ -1,0 +1,184 @@
+//! Landings that fail, meet other processes, or happen where things are a little different.
+
+use std::time::Duration;
+
+use ralph_base::env::Env;
+use test_support::TestRepo;
+
+use super::test_case::{Case, LANDS, PLAN, STORY, sh, source_of};
+use super::{Advance, Board};
+
+#[test]
+fn a_landing_that_fails_halfway_is_undone() {
+    let filter = "git config filter.f.clean cat; git config filter.f.smudge false; \
+                  git config filter.f.required true; echo 'filtered.bin filter=f' >.git/info/attributes";
+    let story = "echo z >filtered.bin; rm -r dir; echo file >dir; rm link; echo l >link";
+    let case = Case::new(&[]);
+    case.check(story, filter, ("main cannot be updated", "", "git update-index --refresh"));
+    // Once the reason is gone, it lands.
+    assert!(sh(&case.repo, case.repo.root(), "git config --unset filter.f.required"));
+    let new = case.tip("ralph/main").unwrap();
+    assert_eq!(case.board.follow(&case.files(&new)).unwrap(), Advance::Landed);
+    assert_eq!((case.tip("main"), case.tip("ralph/main")), (Some(new), None));
+    assert_eq!(case.repo.git(["status", "--porcelain"]), "");
+    assert_eq!(case.repo.git(["show", "HEAD:plan.md"]), PLAN.replace("[ ]", "[x]"));
+
+    // The same with text of the user's in the loop's files, which is changed last.
+    let case = Case::new(&[]);
+    let user = format!("{filter}; echo mine >>progress.md; echo >>plan.md; git add plan.md");
+    case.check(story, &user, ("main cannot be updated", "", "true"));
+}
+
+#[test]
+fn what_other_processes_lock_is_waited_for_and_left_alone() {
+    for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
+        let case = Case::new(&[]);
+        let new = case.story(STORY);
+        let path = case.source.git_dir.join(lock);
+        fs_err::write(&path, "").unwrap();
+        let file = fs_err::File::open(&path).unwrap();
+        file.file().set_modified(std::time::UNIX_EPOCH).unwrap();
+        let before = case.repo.files();
+        let Advance::Waits(cause) = case.land(&new) else { panic!("{lock}") };
+        assert!(cause.why("main").ends_with(lock), "{}", cause.why("main"));
+        fs_err::remove_file(&path).unwrap();
+        case.has_no_leftovers(lock);
+        assert_eq!(case.repo.files(), before, "{lock}");
+        assert_eq!(case.board.follow(&case.files(&new)).unwrap(), Advance::Landed);
+        assert_eq!(case.repo.git(["status", "--porcelain"]), "");
+    }
+    // Hooks are for the user's own commits.
+    let refuse = "mkdir -p .git/hooks; printf '#!/bin/sh\nexit 1' >.git/hooks/reference-transaction; \
+                  chmod +x .git/hooks/reference-transaction";
+    let case = Case::new(&[]);
+    case.check("true", refuse, (LANDS, "", "true"));
+}
+
+#[test]
+fn a_linked_work_tree_and_a_branch_called_ralph_are_like_any_other() {
+    for branch in ["side", "ralph"] {
+        let mut case = Case::new(&[]);
+        let tree = case.repo.scratch().path("tree");
+        case.repo.git(["worktree", "add", "-q", "-b", branch, tree.as_str()]);
+        case.source = source_of(&tree, &case.repo);
+        case.board = Board::find(&case.source, "").unwrap();
+        let new = case.story(STORY);
+        fs_err::write(tree.join("new.txt"), "mine\n").unwrap();
+        assert!(matches!(case.land(&new), Advance::Waits(_)));
+        assert_eq!(case.board.look().unwrap().commit, Some(new.clone()));
+        fs_err::remove_file(tree.join("new.txt")).unwrap();
+        assert_eq!(case.board.follow(&case.files(&new)).unwrap(), Advance::Landed);
+        assert_eq!(case.tip(branch), Some(new));
+        assert_eq!(case.repo.git_in(tree.as_std_path(), ["status", "--porcelain"]), "");
+        let branches = case.repo.git(["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
+        assert_eq!(branches.lines().collect::<Vec<_>>(), ["main", branch]);
+        case.has_no_leftovers(branch);
+    }
+}
+
+#[test]
+fn a_branch_without_commits_gets_its_first_one() {
+    let repo = TestRepo::empty();
+    repo.introduce_user();
+    let story = Case::new(&[]);
+    repo.git(["fetch", "-q", story.repo.root().as_str(), "main"]);
+    repo.write("mine.txt", "mine\n");
+    repo.git(["add", "mine.txt"]);
+    let board = Board::find(&source_of(repo.root(), &repo), "").unwrap();
+    repo.write("a.txt", "mine\n");
+    let Advance::Waits(_) = board.land(None, &story.old, &[]).unwrap() else { panic!("it waits") };
+    repo.remove("a.txt");
+    assert_eq!(board.follow(&[]).unwrap(), Advance::Landed);
+    assert_eq!(
+        (repo.head(), repo.git(["status", "--porcelain"])),
+        (story.old, "A  mine.txt\n".into())
+    );
+}
+
+#[test]
+fn a_user_who_looks_at_the_work_that_waits_has_its_files() {
+    let mut case = Case::new(&[]);
+    let first = case.story(STORY);
+    case.repo.write("new.txt", "mine\n");
+    assert!(matches!(case.land(&first), Advance::Waits(_)));
+    case.repo.remove("new.txt");
+    case.repo.git(["checkout", "-q", "ralph/main"]);
+    case.repo.git(["commit", "-q", "--allow-empty", "-m", "mine", "-m", "Ralph-Story: none"]);
+    case.old = case.repo.head();
+    assert!(case.board.look().unwrap().is_followed);
+    let second = case.story("echo second >second.txt");
+    assert_eq!(case.board.land(Some(&case.old), &second, &[]).unwrap(), Advance::Landed);
+    assert_eq!((case.repo.head(), case.tip("main")), (second.clone(), Some(second)));
+    assert_eq!(case.repo.git(["status", "--porcelain"]), "");
+}
+
+/// As many rounds as this variable says, or few.
+const ROUNDS: &str = "RALPH_TEST_RACES";
+
+/// What a user does at the same time, once; each ends with a line more in mine.txt, however it ends.
+const ACTS: [&str; 5] = [
+    "git add mine.txt; git commit -qm mine",
+    "git commit -qam mine",
+    "git add mine.txt",
+    "git stash -q; git stash pop -q",
+    "git status >/dev/null; git add -A; git commit -q --amend --no-edit",
+];
+
+#[test]
+fn a_user_who_commits_and_stages_at_the_same_time_loses_nothing_and_reverts_nothing() {
+    let rounds = Env::process().get(ROUNDS).map_or(40, |rounds| rounds.parse().unwrap());
+    let mut case = Case::new(&[]);
+    case.repo.write("mine.txt", "0\n");
+    case.repo.commit_all("mine.txt");
+    let (mut landed, mut lines) = (Vec::new(), "0\n".to_owned());
+    let mut ends = std::collections::BTreeMap::<String, usize>::new();
+    let mut random = 7_u64;
+    for round in 1..=rounds {
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let act = ACTS[(random >> 33) as usize % ACTS.len()];
+        case.old = case.repo.head();
+        let name = format!("story-{round}.txt");
+        let new = case.story(&format!("echo story >{name}; echo {round} >>a.txt"));
+        let user_script = format!("echo {round} >>mine.txt; {act}");
+        let advance = std::thread::scope(|scope| {
+            let user = scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis((random >> 40) % 150));
+                sh(&case.repo, case.repo.root(), &user_script)
+            });
+            let advance = case.board.land(Some(&case.old), &new, &[]).unwrap();
+            user.join().unwrap();
+            advance
+        });
+        let round = format!("round {round}, `{act}`: {advance:?}");
+        *ends.entry(format!("{advance:?}").chars().take(20).collect()).or_default() += 1;
+        case.has_no_leftovers(&round);
+        lines += &format!("{}\n", round.split([' ', ',']).nth(1).unwrap());
+        if !case.repo.git(["stash", "list"]).is_empty() {
+            // Our lock came between the two; git keeps the entry.
+            case.repo.git(["stash", "pop", "-q"]);
+        }
+        assert_eq!(
+            fs_err::read_to_string(case.repo.root().join("mine.txt")).unwrap(),
+            lines,
+            "{round}"
+        );
+        if advance == Advance::Landed {
+            landed.push(name);
+        } else if matches!(advance, Advance::Waits(_)) {
+            match case.board.follow(&[]).unwrap() {
+                Advance::Landed => landed.push(name),
+                _ => {
+                    case.repo.git(["branch", "-q", "-D", "ralph/main"]);
+                }
+            }
+        }
+        let status = case.repo.git(["status", "--porcelain"]);
+        assert!(status.lines().all(|line| line.ends_with(" mine.txt")), "{round}: {status}");
+        let kept = case.repo.git(["ls-tree", "--name-only", "HEAD"]);
+        for story in &landed {
+            assert!(kept.lines().any(|name| name == story), "{round}: {story} was reverted");
+        }
+    }
+    println!("{rounds} rounds, {} landed: {ends:?}", landed.len());
+}
