@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &E2e) -> Result<()> {
     // Scenarios run elsewhere, so a path that is meant from here must be whole.
     let hooks = match &arguments.binaries {
         Some(folder) => camino::absolute_utf8(folder)?,
-        None => build()?,
+        None => run::built()?,
     };
     let mut results = Vec::new();
     for version in &versions {
@@ -111,12 +111,6 @@ fn chosen(arguments: &E2e) -> Result<Vec<&'static Scenario>> {
         bail!("no scenario is left; `cargo xtask e2e` alone runs them all");
     }
     Ok(chosen)
-}
-
-/// Builds what is installed in the scenarios and returns the folder that holds it.
-fn build() -> Result<Utf8PathBuf> {
-    run::cargo(&["build", "--quiet", "--package", "ralph-hooks", "--package", "ralph-loop"])?;
-    Ok(run::root().join("target/debug"))
 }
 
 fn play_all(
