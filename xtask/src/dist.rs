@@ -70,3 +70,20 @@ fn target() -> Result<String> {
     let line = version.lines().find_map(|line| line.strip_prefix("host: "));
     line.map(str::to_owned).context("rustc does not say which machine this is")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_release_name_the_same_version_and_programs() {
+        let read = |name: &str| fs_err::read_to_string(run::root().join(name)).unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        let release = read("dist-workspace.toml");
+        assert!(release.contains(&format!("\nversion = \"{version}\"\n")));
+        assert!(release.contains(&format!("\nbinaries = {BINARIES:?}\n")));
+        assert!(release.contains(&format!("\nout-dir = \"{FOLDER}\"\n")));
+        let feature = read("xtask/packaging/devcontainer/devcontainer-feature.json");
+        assert!(feature.contains(&format!("\"version\": \"{version}\"")));
+    }
+}
