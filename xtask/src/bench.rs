@@ -12,7 +12,7 @@ mod stage;
 
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 
@@ -20,7 +20,7 @@ use self::hooks::Case;
 use self::program::{Contender, EMPTY, measure};
 use self::report::Report;
 use self::stage::Stage;
-use crate::dist;
+use crate::{dist, run};
 
 /// After so long a file that was written counts as settled.
 const SETTLED: Duration = Duration::from_millis(2100);
@@ -34,7 +34,7 @@ pub(crate) struct Bench {
     /// How often each hook is started.
     #[arg(long, default_value_t = 300)]
     rounds: usize,
-    /// Only the hooks beside an empty program.
+    /// Only the times of the hooks beside an empty program.
     #[arg(long)]
     quick: bool,
     /// Write the figures into docs/performance.md.
@@ -62,9 +62,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<()> {
 }
 
 fn measured(binaries: &Utf8Path, arguments: &Bench) -> Result<Report> {
-    let stage = Stage::new(binaries)?;
-    let cases = hooks::cases(&stage)?;
-    std::thread::sleep(SETTLED);
+    let (stage, cases) = staged(binaries)?;
     let empty = stage.program(vec![EMPTY.into()], Vec::new());
     let mut contenders = vec![Contender::new(EMPTY, empty)];
     contenders.extend(cases.iter().map(|case| case.contender(&stage)));
@@ -73,37 +71,37 @@ fn measured(binaries: &Utf8Path, arguments: &Bench) -> Result<Report> {
         bars: cases.iter().map(|case| (case.name, case.bar)).collect(),
         ..Report::default()
     };
-    if can_count() {
-        report.instructions = counted(&stage, &cases)?;
-    } else {
-        eprintln!("valgrind is missing, so no instructions are counted");
-    }
     if !arguments.quick {
+        report.instructions = counted(&stage, &cases)?;
         report.growth = growth::run(binaries, arguments.rounds)?;
         report.loops = loop_time::run(binaries)?;
     }
     Ok(report)
 }
 
-fn counted(stage: &Stage, cases: &[Case]) -> Result<Vec<(String, u64)>> {
-    cases.iter().map(|case| case.instructions(stage)).collect()
-}
-
-fn can_count() -> bool {
-    let version = std::process::Command::new("valgrind").arg("--version").output();
-    version.is_ok_and(|output| output.status.success())
-}
-
-fn check(binaries: &Utf8Path) -> Result<()> {
-    ensure!(can_count(), "install valgrind (`apt-get install valgrind`)");
+/// The project, and the hooks in all situations.
+fn staged(binaries: &Utf8Path) -> Result<(Stage, Vec<Case>)> {
     let stage = Stage::new(binaries)?;
     let cases = hooks::cases(&stage)?;
     std::thread::sleep(SETTLED);
+    Ok((stage, cases))
+}
+
+fn counted(stage: &Stage, cases: &[Case]) -> Result<Vec<(String, u64)>> {
+    let valgrind = run::output(run::command("valgrind").arg("--version"));
+    valgrind.context("install valgrind (`apt-get install valgrind`)")?;
+    cases.iter().map(|case| case.instructions(stage)).collect()
+}
+
+fn check(binaries: &Utf8Path) -> Result<()> {
+    let (stage, cases) = staged(binaries)?;
     let counts = counted(&stage, &cases)?;
     counts.iter().for_each(|(name, count)| println!("{count:>12}  {name}"));
     let regressions = report::regressions(&counts)?;
-    if !regressions.is_empty() {
-        bail!("slower than recorded in docs/performance.md:\n{}", regressions.join("\n"));
-    }
+    ensure!(
+        regressions.is_empty(),
+        "slower than recorded in docs/performance.md:\n{}",
+        regressions.join("\n")
+    );
     Ok(())
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 
 use super::growth::Growth;
 use super::loop_time::{BAR, BAR_FILES, LoopTime};
-use super::program::{EMPTY, Measured};
+use super::program::{EMPTY, Measured, Spread};
 use crate::run;
 
 /// The part of the page that the benchmark writes stands between these lines.
@@ -58,9 +58,8 @@ impl Report {
         });
         let loops = self.loops.iter().map(|one| {
             let [iteration, copy] = [one.iteration, one.copy].map(|time| {
-                let [median, lower, upper] =
-                    [time.median, time.lower_quartile, time.upper_quartile].map(|us| us / 1e3);
-                format!("{median:.0} ({lower:.0}–{upper:.0})")
+                let Spread { lower_quartile: lower, median, upper_quartile: upper } = time;
+                format!("{:.0} ({:.0}–{:.0})", median / 1e3, lower / 1e3, upper / 1e3)
             });
             format!("{} | {iteration} | {copy}", one.files)
         });

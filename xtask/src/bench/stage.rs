@@ -170,42 +170,33 @@ pub(crate) fn write(path: &Utf8Path, content: &[u8]) -> Result<()> {
 
 /// A plan of heading stories as people write them.
 fn plan(stories: usize) -> String {
-    let mut text = String::from("# Plan\n");
-    for number in 1..=stories {
+    let story = |number: usize| {
         let mark = if number == stories { ' ' } else { 'x' };
-        text.push_str(&format!(
+        format!(
             "\n### US-{number:03}: Story number {number}\n\n- [{mark}] Make it work\n  \
-             - Scope: src/module_{number}.rs\n  - Acceptance: the tests of the module pass\n\
-             - [{mark}] Write its tests\n"
-        ));
-    }
-    text
-}
-
-fn tool_result(text: &str) -> Value {
-    json!({
-        "isSidechain": false, "type": "user", "sessionId": SESSION,
-        "message": {"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "toolu_01", "content": text},
-        ]},
-    })
+             - Scope: src/module_{number}.rs\n- [{mark}] Write its tests\n"
+        )
+    };
+    format!("# Plan\n{}", (1..=stories).map(story).collect::<String>())
 }
 
 /// A tool call, its result, and the answer that ends the turn.
 fn ending() -> String {
-    let usage = json!({
-        "input_tokens": 12, "cache_creation_input_tokens": 900,
-        "cache_read_input_tokens": 21_000, "output_tokens": 310,
-    });
-    let answer = |content: Value| {
+    let line = |role: &str, content: Value| {
         json!({
-            "isSidechain": false, "type": "assistant", "sessionId": SESSION,
-            "message": {"role": "assistant", "content": content, "usage": usage},
+            "isSidechain": false, "type": role, "sessionId": SESSION,
+            "message": {"role": role, "content": [content], "usage": {
+                "input_tokens": 12, "cache_creation_input_tokens": 900,
+                "cache_read_input_tokens": 21_000, "output_tokens": 310,
+            }},
         })
     };
-    let call = answer(json!([{
-        "type": "tool_use", "id": "toolu_01", "name": "Bash", "input": {"command": "cargo test"},
-    }]));
-    let last = answer(json!([{"type": "text", "text": "All tests pass."}]));
-    format!("\n{call}\n{}\n{last}\n", tool_result("test result: ok. 12 passed; 0 failed"))
+    let input = json!({"command": "cargo test"});
+    let call = json!({"type": "tool_use", "id": "toolu_01", "name": "Bash", "input": input});
+    let said = "test result: ok. 12 passed; 0 failed";
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_01", "content": said});
+    let last = json!({"type": "text", "text": "All tests pass."});
+    let [call, result, last] =
+        [("assistant", call), ("user", result), ("assistant", last)].map(|(r, c)| line(r, c));
+    format!("\n{call}\n{result}\n{last}\n")
 }
