@@ -26,7 +26,7 @@ ralph-loop demo >demo.txt 2>&1 || fail "the demo failed: $(cat demo.txt)"
 grep -q '3 of 3 stories done' demo.txt || fail "the demo ended differently: $(cat demo.txt)"
 mkdir project
 cd project
-ralph-loop install --client-version 2.1.325
+ralph-loop install --client-version 2.1.325 >installed.txt
 call='{"hook_event_name":"PreToolUse","session_id":"s","cwd":"%s","tool_name":"Bash","tool_input":{"command":"git push"}}'
 # shellcheck disable=SC2059  # the text above is a format
 answer=$(printf "$call" "$PWD" | .claude/hooks/ralph-pre-tool)
