@@ -13,8 +13,7 @@ pub(crate) fn run() -> Result<()> {
     let own = run::root().join("target/mdbook");
     let program = if found { "mdbook".into() } else { own.join("bin/mdbook") };
     if !found && !program.is_file() {
-        let root = own.as_str();
-        run::cargo(&["install", "--locked", "--root", root, MDBOOK])?;
+        run::cargo(&format!("install --locked --root {own} {MDBOOK}"))?;
     }
     run::run(run::command(program.as_str()).args(["build", "docs"]))
 }

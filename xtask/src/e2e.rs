@@ -1,29 +1,26 @@
 //! `cargo xtask e2e`: the real client with our hooks, against a scripted model on loopback.
 //!
-//! A scenario is red when an expectation is not met. With `--mutate` the named hook does nothing,
-//! and then every scenario that proves it must be red: a scenario that stays green proves nothing.
+//! The scenarios are the files in `xtask/e2e`; the README there describes their format. A scenario is
+//! red when an expectation is not met. With `--mutate` the named hook does nothing, and then every
+//! scenario that proves it must be red: a scenario that stays green proves nothing.
 
 mod client;
-mod expect;
 pub(crate) mod npm;
 mod processes;
 mod scenario;
-mod scenarios;
 mod session;
 mod stage;
-mod terminal;
 
 use std::time::Instant;
 
-use anyhow::{Result, bail};
-use camino::Utf8PathBuf;
+use anyhow::{Result, bail, ensure};
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use ralph_project::install::HOOK_NAMES;
 
 use self::client::Client;
-use self::expect::{Lacking, Unmet};
 use self::scenario::Scenario;
-use self::stage::Stage;
+use self::stage::{Lacking, Stage, Unmet};
 use crate::run;
 
 /// The client that the scenarios are kept green with.
@@ -38,6 +35,9 @@ pub(crate) struct E2e {
     /// Only the scenarios whose name contains this.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Only the few scenarios that are played before every change.
+    #[arg(long)]
+    smoke: bool,
     /// Make this hook do nothing; every scenario that proves it must go red.
     #[arg(long, value_name = "HOOK", value_parser = HOOK_NAMES)]
     mutate: Option<String>,
@@ -49,41 +49,49 @@ pub(crate) struct E2e {
     versions: Vec<String>,
 }
 
+impl E2e {
+    fn wants(&self, scenario: &Scenario) -> bool {
+        let is_named = |part: &String| scenario.name.contains(part.as_str());
+        self.only.as_ref().is_none_or(is_named)
+            && (!self.smoke || scenario.smoke)
+            && self.mutate.as_ref().is_none_or(|hook| scenario.proves.contains(hook))
+    }
+}
+
 /// How a scenario ended.
+#[derive(PartialEq, Eq)]
 enum End {
     Green,
-    Red(String),
+    Red,
     /// This client cannot do what the scenario needs.
-    Skipped(&'static str),
+    Skipped,
 }
 
 /// Runs the scenarios.
 pub(crate) fn run(arguments: &E2e) -> Result<()> {
-    let versions = match arguments.versions.as_slice() {
-        [] => vec![arguments.client_version.clone()],
-        several => several.to_vec(),
-    };
-    let chosen = chosen(arguments)?;
-    // Scenarios run elsewhere, so a path that is meant from here must be whole.
-    let hooks = match &arguments.binaries {
+    let mut scenarios = Scenario::load()?;
+    scenarios.retain(|scenario| arguments.wants(scenario));
+    ensure!(!scenarios.is_empty(), "no scenario is left; `cargo xtask e2e` alone runs them all");
+    // Scenarios run elsewhere, so a path that is meant from here must be absolute.
+    let binaries = match &arguments.binaries {
         Some(folder) => camino::absolute_utf8(folder)?,
-        None => build()?,
+        None => run::built()?,
     };
-    let mut results = Vec::new();
-    for version in &versions {
+    let pinned = std::slice::from_ref(&arguments.client_version);
+    let versions = if arguments.versions.is_empty() { pinned } else { &arguments.versions };
+    let mut ends = Vec::new();
+    for version in versions {
         let client = client::install(version)?;
-        println!("client {} with {} scenarios", client.version, chosen.len());
-        let started = Instant::now();
-        let ends = play_all(&chosen, &client, &hooks, arguments.mutate.as_deref())?;
-        println!("{:.0} s", started.elapsed().as_secs_f32());
-        results.push((client.version.to_string(), ends));
+        println!("client {} with {} scenarios", client.version, scenarios.len());
+        let mutate = arguments.mutate.as_deref();
+        let play = |scenario| play(scenario, &client, &binaries, mutate);
+        ends.push(scenarios.iter().map(play).collect::<Result<Vec<End>>>()?);
     }
     if versions.len() > 1 {
-        print_table(&chosen, &results);
+        print_table(&scenarios, versions, &ends);
     }
-    let ends = || results.iter().flat_map(|(_, ends)| ends);
-    let red = ends().filter(|end| matches!(end, End::Red(_))).count();
-    let green = ends().filter(|end| matches!(end, End::Green)).count();
+    let count = |end: &End| ends.iter().flatten().filter(|one| *one == end).count();
+    let (green, red) = (count(&End::Green), count(&End::Red));
     match &arguments.mutate {
         Some(hook) if green > 0 => {
             bail!("{green} scenarios do not notice that {hook} does nothing")
@@ -94,86 +102,52 @@ pub(crate) fn run(arguments: &E2e) -> Result<()> {
     }
 }
 
-fn chosen(arguments: &E2e) -> Result<Vec<&'static Scenario>> {
-    let all = scenarios::all();
-    let chosen: Vec<&Scenario> = all
-        .into_iter()
-        .filter(|scenario| match &arguments.only {
-            Some(part) => scenario.name.contains(part.as_str()),
-            None => true,
-        })
-        .filter(|scenario| match arguments.mutate.as_deref() {
-            Some(hook) => scenario.proves.contains(&hook),
-            None => true,
-        })
-        .collect();
-    if chosen.is_empty() {
-        bail!("no scenario is left; `cargo xtask e2e` alone runs them all");
-    }
-    Ok(chosen)
-}
-
-/// Builds what is installed in the scenarios and returns the folder that holds it.
-fn build() -> Result<Utf8PathBuf> {
-    run::cargo(&["build", "--quiet", "--package", "ralph-hooks", "--package", "ralph-loop"])?;
-    Ok(run::root().join("target/debug"))
-}
-
-fn play_all(
-    scenarios: &[&Scenario],
-    client: &Client,
-    hooks: &Utf8PathBuf,
-    mutate: Option<&str>,
-) -> Result<Vec<End>> {
-    let mut ends = Vec::new();
-    for scenario in scenarios {
-        let started = Instant::now();
-        let end = play(scenario, client, hooks, mutate)?;
-        let (mark, words) = match &end {
-            End::Green => ("green", String::new()),
-            End::Red(why) => ("RED", format!(": {why}")),
-            End::Skipped(why) => ("skipped", format!(": {why}")),
-        };
-        let seconds = started.elapsed().as_secs_f32();
-        println!("{mark:8} {seconds:5.1} s  {}{words}", scenario.name);
-        ends.push(end);
-    }
-    Ok(ends)
-}
-
 /// Only an unmet expectation makes a scenario red; any other trouble is our own and ends the task.
 fn play(
     scenario: &Scenario,
     client: &Client,
-    hooks: &Utf8PathBuf,
+    binaries: &Utf8Path,
     mutate: Option<&str>,
 ) -> Result<End> {
-    if let Some((_, why)) = scenario.needs.filter(|(since, _)| client.version < *since) {
-        return Ok(End::Skipped(why));
+    let started = Instant::now();
+    let played = played(scenario, client, binaries, mutate);
+    let (end, mark, words) = match played {
+        Ok(()) => (End::Green, "green", String::new()),
+        Err(error) => match (error.downcast_ref::<Lacking>(), error.downcast_ref::<Unmet>()) {
+            (Some(Lacking(why)), _) => (End::Skipped, "skipped", format!(": {why}")),
+            (_, Some(Unmet(what))) => (End::Red, "RED", format!(": {what}")),
+            _ => return Err(error.context(scenario.name.clone())),
+        },
+    };
+    println!("{mark:8} {:5.1} s  {}{words}", started.elapsed().as_secs_f32(), scenario.name);
+    Ok(end)
+}
+
+fn played(
+    scenario: &Scenario,
+    client: &Client,
+    binaries: &Utf8Path,
+    mutate: Option<&str>,
+) -> Result<()> {
+    if let Some((since, why)) = &scenario.needs {
+        ensure!(client.version >= since.parse()?, Lacking(why.clone()));
     }
-    let mut stage = Stage::new(scenario.name, client, hooks)?;
+    let mut stage = Stage::new(&scenario.name, client, binaries)?;
     if let Some(hook) = mutate {
-        stage.stand_in(hook, stage::DOES_NOTHING)?;
+        stage.script(&format!("stand_in {hook} 'cat >/dev/null'"))?;
     }
-    let Err(error) = (scenario.play)(&mut stage) else { return Ok(End::Green) };
-    if let Some(lacking) = error.downcast_ref::<Lacking>() {
-        return Ok(End::Skipped(lacking.0));
-    }
-    match error.downcast::<Unmet>() {
-        Ok(unmet) => Ok(End::Red(unmet.to_string())),
-        Err(error) => Err(error.context(scenario.name)),
-    }
+    stage.set_up(scenario)?;
+    scenario.session.iter().try_for_each(|session| stage.play(session))
 }
 
 /// The results as a table in Markdown, for docs/compatibility.md.
-fn print_table(scenarios: &[&Scenario], results: &[(String, Vec<End>)]) {
-    let versions: Vec<&str> = results.iter().map(|(version, _)| version.as_str()).collect();
+fn print_table(scenarios: &[Scenario], versions: &[String], ends: &[Vec<End>]) {
     println!("| scenario | {} |", versions.join(" | "));
     println!("| --- |{}", " --- |".repeat(versions.len()));
     for (position, scenario) in scenarios.iter().enumerate() {
-        let cells = results.iter().map(|(_, ends)| match ends.get(position) {
+        let cells = ends.iter().map(|ends| match ends.get(position) {
             Some(End::Green) => "green",
-            Some(End::Red(_)) => "red",
+            Some(End::Red) => "red",
             _ => "not possible",
         });
         println!("| {} | {} |", scenario.name, cells.collect::<Vec<_>>().join(" | "));

@@ -1,52 +1,53 @@
-//! What takes too long for every change: the fault campaigns at full length, fuzzing, the whole
-//! benchmark, the recipes of a fleet, the pages as a site, and a release that is built twice.
+//! What takes too long for every change: the fault campaigns at full length, all scenarios with both
+//! clients, more random cases, the benchmark, the pages, the packages and the trial.
 
 use anyhow::{Result, ensure};
 
-use crate::dist;
+use crate::{dist, run, task};
 
 /// Campaigns and how many rounds each has.
-const CAMPAIGNS: [(&str, &str); 10] = [
-    ("kill", "300"),
-    ("person", "500"),
-    ("person-undisturbed", "200"),
-    ("disk", "300"),
-    ("concurrency", "60"),
-    ("hostile", "300"),
-    ("agents", "66"),
-    ("clock", "60"),
-    ("workers", "200"),
-    ("fleet", "5"),
+const CAMPAIGNS: [&str; 5] = [
+    "kill --rounds 300",
+    "workers --rounds 200",
+    "disk --rounds 300",
+    "person --rounds 500",
+    "person-undisturbed --rounds 200",
 ];
 
-/// Programs that are linked statically do not look at a clock that we set.
-const CLOCK: &str = "clock";
+const TASKS: [&str; 7] = [
+    "e2e --binaries target/dist",
+    // Tasks and teammates are only found in an older client.
+    "e2e --binaries target/dist --client-version 2.1.63 --only held-back",
+    "bench --binaries target/dist",
+    "bench --check --binaries target/dist",
+    "pages --binaries target/dist",
+    "book",
+    "trial",
+];
 
-/// Inputs for each reader, and commands for the guard.
-const INPUTS: &str = "1000000";
-const COMMANDS: &str = "10000000";
+/// The crates that are published, packed in an order in which each one finds those before it.
+const PACKAGE: &str = "package --quiet --allow-dirty -p ralph-loop-shell -p ralph-loop-base \
+                       -p ralph-loop-core -p ralph-loop-project";
 
-/// Runs all of it; what fails is named at the end, so that one failure does not hide another.
+/// Runs all of it; failures are listed at the end, so that one does not hide another.
 pub(crate) fn run(seed: u64) -> Result<()> {
     dist::run()?;
-    let seed = seed.to_string();
     let mut failed = Vec::new();
-    let mut task = |task: &[&str]| {
-        if let Err(error) = dist::run_task(task) {
-            failed.push(format!("{}: {error:#}", task.join(" ")));
-        }
+    let mut note = |line: &str, result: Result<()>| {
+        failed.extend(result.err().map(|error| format!("{line}: {error:#}")));
     };
-    for (campaign, rounds) in CAMPAIGNS {
-        let binaries = if campaign == CLOCK { "target/debug" } else { "target/dist" };
-        task(&["torture", campaign, "--rounds", rounds, "--seed", &seed, "--binaries", binaries]);
+    for campaign in CAMPAIGNS {
+        let line = format!("torture {campaign} --seed {seed} --binaries target/dist");
+        note(&line, task(&line));
     }
-    task(&["fuzz", "--cases", INPUTS, "--seed", &seed]);
-    task(&["fuzz-guard", "--cases", COMMANDS, "--seed", &seed]);
-    task(&["fleet-cost", "--binaries", "target/dist"]);
-    task(&["fleet-recipes", "--binaries", "target/dist"]);
-    task(&["book"]);
-    task(&["bench", "--dense", "--binaries", "target/dist"]);
-    task(&["release", "--twice", "--try"]);
+    for line in TASKS {
+        note(line, task(line));
+    }
+    let mut properties = run::command("cargo");
+    properties.args(["test", "--package", "ralph-loop-core", "--test", "it", "properties"]);
+    properties.env("RALPH_INTERNAL__RANDOM", "1").env("RALPH_INTERNAL__CASES", "5000");
+    note("properties", run::run(&mut properties));
+    note(PACKAGE, run::cargo(PACKAGE));
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
 }

@@ -24,6 +24,9 @@ pub(crate) struct Plugin {
     /// Take the binaries from this folder, target/dist for instance, instead of building them.
     #[arg(long, value_name = "DIR")]
     binaries: Option<Utf8PathBuf>,
+    /// Where the marketplace goes.
+    #[arg(long, value_name = "DIR", default_value = "target/plugin")]
+    output: Utf8PathBuf,
 }
 
 /// Builds it and says how to install it.
@@ -32,14 +35,14 @@ pub(crate) fn run(arguments: &Plugin) -> Result<()> {
         Some(folder) => folder.clone(),
         None => dist::run()?,
     };
-    let folder = run::root().join("target").join(PLUGIN);
+    let folder = run::root().join(&arguments.output);
     build(&binaries, &folder)?;
     println!("claude plugin marketplace add {folder}\nclaude plugin install ralph-loop@ralph");
     Ok(())
 }
 
 /// A marketplace in this folder, with the plugin and these binaries in it.
-pub(crate) fn build(binaries: &Utf8Path, folder: &Utf8Path) -> Result<()> {
+fn build(binaries: &Utf8Path, folder: &Utf8Path) -> Result<()> {
     if folder.exists() {
         fs_err::remove_dir_all(folder)?;
     }

@@ -1,6 +1,7 @@
-//! Starts programs from the root of the workspace and insists on their success.
+//! Runs programs from the root of the workspace and insists on their success.
 
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use camino::{Utf8Path, Utf8PathBuf};
@@ -11,9 +12,15 @@ pub(crate) fn root() -> Utf8PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Runs cargo.
-pub(crate) fn cargo(args: &[&str]) -> Result<()> {
-    run(command("cargo").args(args))
+/// Runs cargo with these words.
+pub(crate) fn cargo(words: &str) -> Result<()> {
+    run(command("cargo").args(words.split(' ')))
+}
+
+/// Builds the programs for tests and returns the folder that holds them.
+pub(crate) fn built() -> Result<Utf8PathBuf> {
+    cargo("build --quiet --package ralph-hooks --package ralph-loop")?;
+    Ok(root().join("target/debug"))
 }
 
 /// A program that runs in the root of the workspace.
@@ -23,14 +30,16 @@ pub(crate) fn command(program: &str) -> Command {
     command
 }
 
-/// Runs a program to its end, showing what it prints.
+/// Runs a program to its end, showing what it prints, and prints how long it took.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = format!("{command:?}");
     println!("$ {shown}");
+    let started = Instant::now();
     let status = command.status().with_context(|| format!("could not start {shown}"))?;
     if !status.success() {
         bail!("{shown} failed: {status}");
     }
+    println!("{} s", started.elapsed().as_secs());
     Ok(())
 }
 

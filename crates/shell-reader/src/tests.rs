@@ -273,8 +273,7 @@ fn broken_text_is_read_as_far_as_it_goes() {
     check_broken("echo ${x:-$(git push)", &["echo ?", "git push"]);
 }
 
-/// Reads something hostile: that it ends at all is the test; `cargo xtask fuzz-guard` measures how
-/// long it takes.
+/// Reads something hostile: that it ends at all is the test.
 fn survives(command: &str) -> Script {
     read(command)
 }

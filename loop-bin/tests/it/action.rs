@@ -1,8 +1,6 @@
 //! The action for workflows, run as a runner would run it: its own steps, one after the other, against a
 //! release in a folder.
 
-use std::env::consts::{ARCH, OS};
-
 use regex::{Captures, Regex};
 use test_support::{Scratch, TestRepo, fixtures, program};
 
@@ -74,24 +72,18 @@ impl Runner {
         self.origin.git([&["-C", checkout.as_str()], args].concat())
     }
 
-    /// A release that starts this program; returns its address.
+    /// A release whose installer puts a program that starts this one where cargo-dist's would put its
+    /// own; returns its address.
     fn release(&self) -> String {
-        let version = env!("CARGO_PKG_VERSION");
-        let system = if OS == "macos" { "apple-darwin" } else { "unknown-linux-musl" };
-        let name = format!("ralph-loop-{version}-{ARCH}-{system}");
-        let folder = self.temporary.dir("release");
         let start = format!("#!/bin/sh\nexec '{LOOP}' \"$@\"\n");
-        self.temporary.script(&format!("release/{name}/bin/ralph-loop"), &start);
-        let install = fixtures().join("../xtask/packaging/install.sh");
-        let install = fs_err::read_to_string(install).unwrap();
-        self.temporary.file("release/install.sh", install.replace("@VERSION@", version));
-        let pack = format!(
-            "tar -c {name} | gzip >{name}.tar.gz && \
-             {{ sha256sum {name}.tar.gz || shasum -a 256 {name}.tar.gz; }} >SHA256SUMS"
+        let program = self.temporary.file("release/ralph-loop", start);
+        let installer = format!(
+            "test \"$INSTALLER_DOWNLOAD_URL/ralph-loop\" = 'file://{program}'\n\
+             mkdir \"$RALPH_LOOP_UNMANAGED_INSTALL\"\n\
+             install -m 755 '{program}' \"$RALPH_LOOP_UNMANAGED_INSTALL\"\n"
         );
-        let mut shell = program("sh", &folder);
-        assert!(shell.args(["-c", &pack]).current_dir(&folder).status().unwrap().success());
-        format!("file://{folder}")
+        self.temporary.file("release/ralph-loop-installer.sh", installer);
+        format!("file://{}", self.temporary.path("release"))
     }
 
     /// Runs the steps with these inputs until one fails; how the last one ended.

@@ -59,6 +59,7 @@ mod talk_to_a_run;
 mod target;
 mod tutorial;
 mod undo;
+mod unruly_agents;
 mod unusual_projects;
 mod user_work_survives;
 mod verified;

@@ -8,12 +8,11 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use camino::Utf8Path;
 
-use super::spawn::Program;
+use super::program::{Program, Spread};
 use super::stage::{Stage, write};
-use super::statistics::Spread;
 
 /// What an iteration may take, in milliseconds, in a repository of so many files.
 pub(crate) const BAR: f64 = 100.0;
@@ -31,15 +30,15 @@ pub(crate) struct LoopTime {
     pub(crate) copy: Spread,
 }
 
-impl LoopTime {
-    /// What an iteration takes, in milliseconds.
-    pub(crate) fn milliseconds(&self) -> f64 {
-        self.iteration.median / 1e3
-    }
+/// Files in the repositories in which the loop is measured, and how often.
+const REPOSITORIES: [(usize, usize); 3] = [(100, 15), (BAR_FILES, 7), (50_000, 3)];
+
+/// Measures in repositories of all sizes.
+pub(crate) fn run(binaries: &Utf8Path) -> Result<Vec<LoopTime>> {
+    REPOSITORIES.into_iter().map(|(files, rounds)| measured(binaries, files, rounds)).collect()
 }
 
-/// Measures in repositories with so many files.
-pub(crate) fn run(binaries: &Utf8Path, files: usize, rounds: usize) -> Result<LoopTime> {
+fn measured(binaries: &Utf8Path, files: usize, rounds: usize) -> Result<LoopTime> {
     let (mut iterations, mut copies) = (Vec::new(), Vec::new());
     // Removed at the end: for a minute after files were removed a disk is slow to make new ones.
     let mut used = Vec::new();
@@ -53,10 +52,7 @@ pub(crate) fn run(binaries: &Utf8Path, files: usize, rounds: usize) -> Result<Lo
         copies.push(short.saturating_sub(again));
         used.extend([few, many]);
     }
-    match (Spread::of(&iterations), Spread::of(&copies)) {
-        (Some(iteration), Some(copy)) => Ok(LoopTime { files, iteration, copy }),
-        _ => bail!("no rounds, no times"),
-    }
+    Ok(LoopTime { files, iteration: Spread::of(&iterations), copy: Spread::of(&copies) })
 }
 
 /// A project with an agent that ends at once.
@@ -77,14 +73,13 @@ fn loop_run(stage: &Stage, first: usize, stories: usize) -> Result<Duration> {
     stage.repo.commit_all("a plan");
     let ended = loop_program(stage, &stage.repo.scratch().path("agent.sh")).run()?;
     let commits = stage.repo.git(["rev-list", "--count", "--grep=^feat", "HEAD"]);
-    if !ended.status.success() || commits.trim() != last.to_string() {
-        bail!("the loop made {} commits of {last}: {ended:?}", commits.trim());
-    }
+    let is_complete = ended.status.success() && commits.trim() == last.to_string();
+    ensure!(is_complete, "the loop made {} commits of {last}: {ended:?}", commits.trim());
     Ok(ended.time)
 }
 
 /// The loop in a project, with an agent.
-pub(crate) fn loop_program(stage: &Stage, agent: &Utf8Path) -> Program {
+fn loop_program(stage: &Stage, agent: &Utf8Path) -> Program {
     let line = vec![stage.ours("ralph-loop"), "--agent".into(), agent.to_string()];
     Program {
         folder: Some(stage.repo.root().to_owned()),
@@ -96,14 +91,12 @@ pub(crate) fn loop_program(stage: &Stage, agent: &Utf8Path) -> Program {
 /// The agent's command line alone.
 fn agent_alone(stage: &Stage) -> Result<Duration> {
     let agent = stage.repo.scratch().path("agent.sh");
-    let begun = Instant::now();
+    let started = Instant::now();
     for _ in 0..LONG {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", agent.as_str()]).current_dir(stage.repo.scratch().root()).env_clear();
         let status = command.envs(stage.repo.isolation()).stdin(Stdio::null()).status()?;
-        if !status.success() {
-            bail!("{agent} failed: {status}");
-        }
+        ensure!(status.success(), "{agent} failed: {status}");
     }
-    Ok(begun.elapsed() / LONG as u32)
+    Ok(started.elapsed() / LONG as u32)
 }

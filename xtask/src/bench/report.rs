@@ -1,243 +1,168 @@
-//! What was measured, as a table for people and as JSON for programs.
+//! What was measured, as tables for people; docs/performance.md keeps them, and a later run is compared
+//! with it.
 
-use serde_json::{Value, json};
+use anyhow::{Context, Result};
 
 use super::growth::Growth;
-use super::hooks::Case;
 use super::loop_time::{BAR, BAR_FILES, LoopTime};
-use super::output::{Flood, LOOP_MEMORY};
-use super::rivals::{EMPTY, FASTER, script_name};
-use super::rounds::Measured;
+use super::program::{EMPTY, Measured, Spread};
+use crate::run;
 
-/// The most memory that a hook may have resident, in KiB.
-const HOOK_MEMORY: u64 = 16 * 1024;
+/// The part of the page that the benchmark writes stands between these lines.
+const BEGIN: &str = "<!-- measured: begin -->";
+const END: &str = "<!-- measured: end -->";
+
+/// How many per cent more instructions than recorded are let pass.
+const TOLERANCE: u64 = 10;
 
 /// Everything that one run of the benchmark found out; parts that were not asked for are empty.
 #[derive(Default)]
 pub(crate) struct Report {
-    pub(crate) measured: Vec<Measured>,
+    pub(crate) hooks: Vec<Measured>,
     pub(crate) bars: Vec<(&'static str, Option<f64>)>,
     pub(crate) growth: Vec<Growth>,
     pub(crate) loops: Vec<LoopTime>,
-    pub(crate) floods: Vec<Flood>,
     pub(crate) instructions: Vec<(String, u64)>,
 }
 
 impl Report {
-    /// Keeps what the rows of hooks are held against.
-    pub(crate) fn with_bars(cases: &[Case]) -> Self {
-        let bars = cases.iter().map(|case| (case.name, case.bar)).collect();
-        Self { bars, ..Self::default() }
+    /// How long a hook takes, in runs of an empty program.
+    fn by_empty(&self, name: &str) -> f64 {
+        let median = |name: &str| {
+            self.hooks.iter().find(|one| one.name == name).map_or(f64::NAN, |one| one.time.median)
+        };
+        median(name) / median(EMPTY)
     }
 
-    fn find(&self, name: &str) -> Option<&Measured> {
-        self.measured.iter().find(|measured| measured.name == name)
-    }
-
-    fn median(&self, name: &str) -> Option<f64> {
-        self.find(name).map(|measured| measured.time.median)
-    }
-
-    fn bar(&self, name: &str) -> Option<Option<f64>> {
-        self.bars.iter().find(|(case, _)| *case == name).map(|(_, bar)| *bar)
-    }
-
-    /// How long a row takes, in runs of an empty program.
-    fn by_empty(&self, name: &str) -> Option<f64> {
-        Some(self.median(name)? / self.median(EMPTY)?)
-    }
-
-    /// How many times faster a hook is than the script.
-    fn faster(&self, name: &str) -> Option<f64> {
-        Some(self.median(&script_name(name))? / self.median(name)?)
+    fn bar(&self, name: &str) -> Option<f64> {
+        self.bars.iter().find(|(case, _)| *case == name).and_then(|(_, bar)| *bar)
     }
 
     /// All of it as Markdown tables.
     pub(crate) fn markdown(&self) -> String {
-        let parts = [
-            self.rows(),
-            self.growth_rows(),
-            self.loop_rows(),
-            self.flood_rows(),
-            self.instruction_rows(),
-        ];
-        parts.concat()
-    }
-
-    fn rows(&self) -> String {
-        if self.measured.is_empty() {
-            return String::new();
-        }
-        let mut text = String::from(
-            "### Start to end\n\n\
-             | what | median µs | quartiles | least | × empty | at most | × faster than bash and jq | peak MiB |\n\
-             | --- | --: | --: | --: | --: | --: | --: | --: |\n",
-        );
-        for Measured { name, time, peak } in &self.measured {
-            let number = |value: Option<f64>, digits: usize| {
-                value.map_or(String::new(), |value| format!("{value:.digits$}"))
-            };
-            text.push_str(&format!(
-                "| {name} | {:.0} | {:.0}–{:.0} | {:.0} | {} | {} | {} | {} |\n",
+        let hooks = self.hooks.iter().map(|Measured { name, time }| {
+            let bar = self.bar(name).map_or(String::new(), |bar| format!("{bar:.2}"));
+            format!(
+                "{name} | {:.0} | {:.0}–{:.0} | {:.2} | {bar}",
                 time.median,
                 time.lower_quartile,
                 time.upper_quartile,
-                time.least,
-                number(self.by_empty(name), 2),
-                number(self.bar(name).flatten(), 2),
-                number(self.faster(name), 0),
-                number(peak.map(|kib| kib as f64 / 1024.0), 1),
-            ));
-        }
-        text.push('\n');
-        text
-    }
-
-    fn growth_rows(&self) -> String {
-        let mut text = String::new();
-        if !self.growth.is_empty() {
-            text.push_str(
-                "### Growth\n\n| what grows | median µs, by size | largest by smallest |\n| --- | --- | --: |\n",
-            );
-        }
-        for growth in &self.growth {
+                self.by_empty(name),
+            )
+        });
+        let growth = self.growth.iter().map(|growth| {
             let sizes = growth.sizes.iter();
-            let sizes = sizes.map(|(size, one)| format!("{size}: {:.0}", one.time.median));
+            let sizes = sizes.map(|one| format!("{}: {:.0}", one.name, one.time.median));
             let sizes = sizes.collect::<Vec<_>>().join(", ");
-            text.push_str(&format!("| {} | {sizes} | {:.2} |\n", growth.name, growth.ratio()));
-        }
-        text.push('\n');
-        text
-    }
-
-    fn loop_rows(&self) -> String {
-        let mut text = String::new();
-        if !self.loops.is_empty() {
-            text.push_str(
-                "### The loop's own time\n\n\
-                 | files | an iteration, ms | making the copy, ms |\n| --: | --: | --: |\n",
-            );
-        }
-        for one in &self.loops {
-            text.push_str(&format!(
-                "| {} | {:.1} ({:.1}–{:.1}) | {:.0} ({:.0}–{:.0}) |\n",
-                one.files,
-                one.milliseconds(),
-                one.iteration.lower_quartile / 1e3,
-                one.iteration.upper_quartile / 1e3,
-                one.copy.median / 1e3,
-                one.copy.lower_quartile / 1e3,
-                one.copy.upper_quartile / 1e3,
-            ));
-        }
-        text.push('\n');
-        text
-    }
-
-    fn flood_rows(&self) -> String {
-        let mut text = String::new();
-        if !self.floods.is_empty() {
-            text.push_str(
-                "### An agent that prints a great deal\n\n\
-                 | MB printed | seconds | ms a MB | peak MiB of the loop |\n| --: | --: | --: | --: |\n",
-            );
-        }
-        for flood in &self.floods {
-            text.push_str(&format!(
-                "| {} | {:.2} | {:.1} | {:.1} |\n",
-                flood.megabytes,
-                flood.seconds,
-                flood.seconds * 1e3 / flood.megabytes as f64,
-                flood.peak as f64 / 1024.0
-            ));
-        }
-        text.push('\n');
-        text
-    }
-
-    fn instruction_rows(&self) -> String {
-        let mut text = String::new();
-        if !self.instructions.is_empty() {
-            text.push_str("### Instructions\n\n| what | instructions |\n| --- | --: |\n");
-        }
-        for (name, count) in &self.instructions {
-            text.push_str(&format!("| {name} | {count} |\n"));
-        }
-        text
+            format!("{} | {sizes} | {:.2}", growth.name, growth.ratio())
+        });
+        let loops = self.loops.iter().map(|one| {
+            let [iteration, copy] = [one.iteration, one.copy].map(|time| {
+                let Spread { lower_quartile: lower, median, upper_quartile: upper } = time;
+                format!("{:.0} ({:.0}–{:.0})", median / 1e3, lower / 1e3, upper / 1e3)
+            });
+            format!("{} | {iteration} | {copy}", one.files)
+        });
+        let counts = self.instructions.iter().map(|(name, count)| format!("{name} | {count}"));
+        [
+            table(
+                "Start to end",
+                "what | median µs | quartiles | × empty | at most",
+                hooks.collect(),
+            ),
+            table("Growth", "what grows | median µs, by size | ratio", growth.collect()),
+            table(
+                "The loop's own time",
+                "files | an iteration, ms | making the copy, ms",
+                loops.collect(),
+            ),
+            table("Instructions", "what | instructions", counts.collect()),
+        ]
+        .concat()
     }
 
     /// What misses its bar, each in one line.
     pub(crate) fn misses(&self) -> Vec<String> {
-        let mut misses = Vec::new();
-        let mut note = |what: String, found: f64, bar: f64, holds: bool| {
-            if !holds {
-                misses.push(format!("{what}: {found:.2}, wanted {bar}"));
-            }
-        };
-        for (name, bar) in &self.bars {
-            if let (Some(ratio), Some(bar)) = (self.by_empty(name), bar) {
-                note(format!("{name} by {EMPTY}"), ratio, *bar, ratio <= *bar);
-            }
-            if let (Some(faster), Some(_)) = (self.faster(name), bar) {
-                note(format!("bash and jq by {name}"), faster, FASTER, faster >= FASTER);
-            }
-            if let Some(peak) = self.find(name).and_then(|one| one.peak) {
-                let limit = HOOK_MEMORY as f64;
-                note(format!("{name}: peak KiB"), peak as f64, limit, peak <= HOOK_MEMORY);
-            }
-        }
-        for growth in &self.growth {
-            if let Some(bar) = growth.bar {
-                note(growth.name.to_owned(), growth.ratio(), bar, growth.ratio() <= bar);
-            }
-        }
-        for one in self.loops.iter().filter(|one| one.files == BAR_FILES) {
-            let what = format!("ms of an iteration with {} files", one.files);
-            note(what, one.milliseconds(), BAR, one.milliseconds() <= BAR);
-        }
-        for flood in &self.floods {
-            let what = format!("the loop's peak KiB with {} MB", flood.megabytes);
-            note(what, flood.peak as f64, LOOP_MEMORY as f64, flood.peak <= LOOP_MEMORY);
-        }
-        misses
+        let hooks = self.bars.iter().filter_map(|(name, bar)| {
+            Some((format!("{name} by {EMPTY}"), self.by_empty(name), (*bar)?))
+        });
+        let growth = self
+            .growth
+            .iter()
+            .filter_map(|growth| Some((growth.name.to_owned(), growth.ratio(), growth.bar?)));
+        let loops = self.loops.iter().filter(|one| one.files == BAR_FILES);
+        let loops = loops.map(|one| {
+            let name = format!("ms of an iteration with {} files", one.files);
+            (name, one.iteration.median / 1e3, BAR)
+        });
+        let missed = hooks.chain(growth).chain(loops).filter(|(_, found, bar)| found > bar);
+        missed.map(|(name, found, bar)| format!("{name}: {found:.2}, at most {bar}")).collect()
     }
+}
 
-    /// All of it for programs; times in microseconds, memory in KiB.
-    pub(crate) fn json(&self) -> Value {
-        let rows = self.measured.iter().map(|one| {
-            json!({
-                "name": one.name, "median": one.time.median, "least": one.time.least,
-                "lower_quartile": one.time.lower_quartile,
-                "upper_quartile": one.time.upper_quartile, "runs": one.time.runs,
-                "peak": one.peak, "by_empty": self.by_empty(&one.name),
-                "bar": self.bar(&one.name).flatten(), "faster_than_script": self.faster(&one.name),
-            })
-        });
-        let growth = self.growth.iter().map(|growth| {
-            let sizes = growth.sizes.iter();
-            let sizes = sizes.map(|(size, one)| json!({"size": size, "median": one.time.median}));
-            json!({
-                "name": growth.name, "sizes": sizes.collect::<Vec<_>>(),
-                "ratio": growth.ratio(), "bar": growth.bar,
-            })
-        });
-        let loops = self.loops.iter().map(|one| {
-            json!({
-                "files": one.files, "iteration": one.iteration.median, "copy": one.copy.median,
-            })
-        });
-        let floods = self.floods.iter().map(|flood| {
-            json!({"megabytes": flood.megabytes, "seconds": flood.seconds, "peak": flood.peak})
-        });
-        let counts = self.instructions.iter();
-        json!({
-            "rows": rows.collect::<Vec<_>>(),
-            "growth": growth.collect::<Vec<_>>(),
-            "loop": loops.collect::<Vec<_>>(),
-            "output": floods.collect::<Vec<_>>(),
-            "instructions": counts.map(|(name, count)| json!({"name": name, "count": count}))
-                .collect::<Vec<_>>(),
-            "misses": self.misses(),
-        })
+fn table(title: &str, head: &str, rows: Vec<String>) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let line = "--- | ".repeat(head.split(" | ").count());
+    let rows: String = rows.iter().map(|row| format!("| {row} |\n")).collect();
+    format!("### {title}\n\n| {head} |\n| {}\n{rows}\n", line.trim_end())
+}
+
+fn page() -> camino::Utf8PathBuf {
+    run::root().join("docs/performance.md")
+}
+
+/// Writes what was measured into the page, under today's date and the commit.
+pub(crate) fn record(report: &Report) -> Result<()> {
+    let text = fs_err::read_to_string(page())?;
+    let (before, rest) = text.split_once(BEGIN).context("the page lost its beginning mark")?;
+    let (_, after) = rest.split_once(END).context("the page lost its ending mark")?;
+    let date = run::output(run::command("date").args(["-u", "+%F"]))?;
+    let commit = run::output(run::command("git").args(["rev-parse", "--short=10", "HEAD"]))?;
+    let cores = std::thread::available_parallelism()?;
+    let head = format!("Measured on {}, commit `{}`, {cores} cores.", date.trim(), commit.trim());
+    let tables = report.markdown();
+    let text = format!("{before}{BEGIN}\n{head}\n\n{}\n{END}{after}", tables.trim_end());
+    Ok(fs_err::write(page(), text)?)
+}
+
+/// What grew beyond the tolerance, or was never recorded; each in one line.
+pub(crate) fn regressions(counts: &[(String, u64)]) -> Result<Vec<String>> {
+    Ok(grown(&fs_err::read_to_string(page())?, counts))
+}
+
+fn grown(page: &str, counts: &[(String, u64)]) -> Vec<String> {
+    let table = page.split("### Instructions").nth(1).unwrap_or_default();
+    let recorded = |name: &str| -> Option<u64> {
+        let start = format!("| {name} | ");
+        table
+            .lines()
+            .find_map(|line| line.strip_prefix(&start)?.trim_end_matches(" |").parse().ok())
+    };
+    let line = |(name, count): &(String, u64)| match recorded(name) {
+        None => Some(format!("{name}: {count} instructions, none recorded")),
+        Some(old) if *count > old + old * TOLERANCE / 100 => {
+            Some(format!("{name}: {count} instructions, recorded {old}"))
+        }
+        Some(_) => None,
+    };
+    counts.iter().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_more_is_let_pass_and_what_was_never_recorded_is_named() {
+        let page = "### Start\n\n| d | 9 |\n\n### Instructions\n\n| a, b | 1000 |\n| c | 2000 |\n";
+        let check = |name: &str, count: u64, expected: &[&str]| {
+            assert_eq!(grown(page, &[(name.to_owned(), count)]), expected);
+        };
+        check("a, b", 1100, &[]);
+        check("c", 10, &[]);
+        check("a, b", 1101, &["a, b: 1101 instructions, recorded 1000"]);
+        check("d", 5, &["d: 5 instructions, none recorded"]);
     }
 }

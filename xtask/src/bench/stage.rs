@@ -2,7 +2,6 @@
 //! read files.
 
 use fs_err::os::unix::fs::FileExt;
-use std::io::{BufWriter, Write};
 
 use anyhow::Result;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -11,10 +10,10 @@ use ralph_project::under_way::Attempt;
 use serde_json::{Value, json};
 use test_support::TestRepo;
 
-use super::spawn::Program;
+use super::program::Program;
 
 /// The session that calls the hooks.
-pub(crate) const SESSION: &str = "2f34ec4b-e866-4eb9-9c21-1d11a42caab5";
+const SESSION: &str = "2f34ec4b-e866-4eb9-9c21-1d11a42caab5";
 
 /// A project, its session and the folder with the programs under test.
 pub(crate) struct Stage {
@@ -43,12 +42,12 @@ impl Stage {
     }
 
     /// The transcript of the session.
-    pub(crate) fn transcript(&self) -> Utf8PathBuf {
+    fn transcript(&self) -> Utf8PathBuf {
         self.repo.scratch().path("transcript.jsonl")
     }
 
     /// A plan of so many stories, all but the last one done.
-    pub(crate) fn set_plan(&self, stories: usize) -> Result<()> {
+    fn set_plan(&self, stories: usize) -> Result<()> {
         write(&self.state().plan(1), plan(stories).as_bytes())
     }
 
@@ -73,6 +72,7 @@ impl Stage {
 
     /// An attempt of our loop at the last story of a plan of so many.
     pub(crate) fn set_attempt(&self, stories: usize) -> Result<()> {
+        self.set_plan(stories)?;
         let id = format!("US-{stories:03}");
         let attempt = Attempt {
             run: "run-1".into(),
@@ -89,12 +89,6 @@ impl Stage {
         };
         attempt.save(&RunDir::in_git_folder(&self.repo.root().join(".git")))?;
         write(&self.state().current_story(), format!("{id}\n").as_bytes())
-    }
-
-    /// A loop of another tool's in the session, which is done with its own part.
-    pub(crate) fn set_own_loop(&self) -> Result<()> {
-        let state = json!({"iteration": 2, "max_iterations": 5, "verified_done": true});
-        write(&self.session()?.loop_state(), state.to_string().as_bytes())
     }
 
     /// So many files, all of them committed.
@@ -116,21 +110,13 @@ impl Stage {
         Ok(path)
     }
 
-    /// A transcript of so many bytes of real lines.
-    pub(crate) fn set_dense_transcript(&self, name: &str, size: usize) -> Result<Utf8PathBuf> {
-        let path = self.repo.scratch().path(name);
-        let line = format!("{}\n", tool_result(&"x".repeat(4000)));
-        let mut file = BufWriter::new(fs_err::File::create(&path)?);
-        for _ in 0..size / line.len() {
-            file.write_all(line.as_bytes())?;
-        }
-        file.write_all(ending().as_bytes())?;
-        file.flush()?;
-        Ok(path)
+    /// The session's transcript, so many megabytes long.
+    pub(crate) fn set_megabytes(&self, size: usize) -> Result<()> {
+        self.set_transcript("transcript.jsonl", (size as u64) << 20).map(drop)
     }
 
     /// The environment that the client gives to its hooks.
-    pub(crate) fn vars(&self) -> Vec<(String, String)> {
+    fn vars(&self) -> Vec<(String, String)> {
         let mut vars = self.repo.isolation();
         vars.push(("CLAUDE_PROJECT_DIR".into(), self.repo.root().to_string()));
         vars.push(("CLAUDECODE".into(), "1".into()));
@@ -183,43 +169,34 @@ pub(crate) fn write(path: &Utf8Path, content: &[u8]) -> Result<()> {
 }
 
 /// A plan of heading stories as people write them.
-pub(crate) fn plan(stories: usize) -> String {
-    let mut text = String::from("# Plan\n");
-    for number in 1..=stories {
+fn plan(stories: usize) -> String {
+    let story = |number: usize| {
         let mark = if number == stories { ' ' } else { 'x' };
-        text.push_str(&format!(
+        format!(
             "\n### US-{number:03}: Story number {number}\n\n- [{mark}] Make it work\n  \
-             - Scope: src/module_{number}.rs\n  - Acceptance: the tests of the module pass\n\
-             - [{mark}] Write its tests\n"
-        ));
-    }
-    text
-}
-
-fn tool_result(text: &str) -> Value {
-    json!({
-        "isSidechain": false, "type": "user", "sessionId": SESSION,
-        "message": {"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "toolu_01", "content": text},
-        ]},
-    })
+             - Scope: src/module_{number}.rs\n- [{mark}] Write its tests\n"
+        )
+    };
+    format!("# Plan\n{}", (1..=stories).map(story).collect::<String>())
 }
 
 /// A tool call, its result, and the answer that ends the turn.
 fn ending() -> String {
-    let usage = json!({
-        "input_tokens": 12, "cache_creation_input_tokens": 900,
-        "cache_read_input_tokens": 21_000, "output_tokens": 310,
-    });
-    let answer = |content: Value| {
+    let line = |role: &str, content: Value| {
         json!({
-            "isSidechain": false, "type": "assistant", "sessionId": SESSION,
-            "message": {"role": "assistant", "content": content, "usage": usage},
+            "isSidechain": false, "type": role, "sessionId": SESSION,
+            "message": {"role": role, "content": [content], "usage": {
+                "input_tokens": 12, "cache_creation_input_tokens": 900,
+                "cache_read_input_tokens": 21_000, "output_tokens": 310,
+            }},
         })
     };
-    let call = answer(json!([{
-        "type": "tool_use", "id": "toolu_01", "name": "Bash", "input": {"command": "cargo test"},
-    }]));
-    let last = answer(json!([{"type": "text", "text": "All tests pass."}]));
-    format!("\n{call}\n{}\n{last}\n", tool_result("test result: ok. 12 passed; 0 failed"))
+    let input = json!({"command": "cargo test"});
+    let call = json!({"type": "tool_use", "id": "toolu_01", "name": "Bash", "input": input});
+    let said = "test result: ok. 12 passed; 0 failed";
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_01", "content": said});
+    let last = json!({"type": "text", "text": "All tests pass."});
+    let [call, result, last] =
+        [("assistant", call), ("user", result), ("assistant", last)].map(|(r, c)| line(r, c));
+    format!("\n{call}\n{result}\n{last}\n")
 }

@@ -1,38 +1,208 @@
-//! What a scenario is.
+//! Scenarios as data: what the model says, what it is told, and what must be true afterwards.
 
-use anyhow::Result;
-use ralph_project::install::ClientVersion;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::stage::Stage;
+use anyhow::{Context, Result, bail};
+use scripted_model::{Answer, Script, Tokens};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::run;
+
+/// The folder of the scenarios.
+const FOLDER: &str = "xtask/e2e";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    scenario: Vec<Scenario>,
+}
 
 /// One story about the client, the hooks and the model.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Scenario {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// The hooks without which it must be red.
-    pub(super) proves: &'static [&'static str],
-    /// The first client that can do what the scenario needs, and what older ones cannot.
-    pub(super) needs: Option<(ClientVersion, &'static str)>,
-    /// Sets the stage, runs the client and checks what the model was told and what is on disk.
-    pub(super) play: fn(&mut Stage<'_>) -> Result<()>,
+    #[serde(default)]
+    pub(super) proves: Vec<String>,
+    /// Whether it is played before every change.
+    #[serde(default)]
+    pub(super) smoke: bool,
+    /// The first client that can play it, and why older ones cannot.
+    pub(super) needs: Option<(String, String)>,
+    /// Packages from the npm registry, in the folder `$NPM`.
+    #[serde(default)]
+    pub(super) npm: Vec<String>,
+    /// A shell script that prepares the project.
+    #[serde(default)]
+    pub(super) setup: String,
+    /// The plan and the settings, committed with everything else after the set-up.
+    pub(super) plan: Option<String>,
+    pub(super) config: Option<String>,
+    pub(super) session: Vec<Session>,
+}
+
+/// One run of the client, or of the loop with the client as its agent.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Session {
+    /// What the client is asked; without it the loop runs over the plan.
+    pub(super) prompt: Option<String>,
+    #[serde(default)]
+    pub(super) args: Vec<String>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    /// A shell script that runs before.
+    #[serde(default)]
+    pub(super) setup: String,
+    /// On a terminal, as a person sees it, until the file of `until` is there.
+    #[serde(default)]
+    pub(super) terminal: bool,
+    /// A file in the home folder: SIGTERM is sent as soon as it is there.
+    pub(super) until: Option<String>,
+    /// A tool without which it cannot be played, and what that means.
+    pub(super) tool: Option<(String, String)>,
+    /// What the model is told with the prompt.
+    #[serde(default)]
+    pub(super) told: Vec<String>,
+    #[serde(default)]
+    pub(super) turns: Vec<Turn>,
+    /// Conversations of subagents and other sessions.
+    #[serde(default)]
+    pub(super) other: Vec<Conversation>,
+    /// How many turns the main conversation had, if it matters.
+    pub(super) had: Option<usize>,
+    /// The exit code; 0 if nothing is said, anything if it is negative.
+    #[serde(default)]
+    pub(super) code: i32,
+    /// A shell script that must succeed afterwards.
+    #[serde(default)]
+    pub(super) check: String,
+}
+
+/// A conversation that is known by a passage of its first message.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Conversation {
+    pub(super) about: String,
+    pub(super) turns: Vec<Turn>,
+    pub(super) had: Option<usize>,
+}
+
+/// One turn of the model, and what it is told in return.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Turn {
+    say: Option<String>,
+    bash: Option<String>,
+    read: Option<String>,
+    write: Option<(String, String)>,
+    edit: Option<(String, String, String)>,
+    tool: Option<(String, Value)>,
+    /// Status, type and text of an error of the service.
+    refuse: Option<(u16, String, String)>,
+    /// Another call in the same turn.
+    and: Option<Box<Turn>>,
+    /// What it claims to have used: input, written to the cache, read from it, output.
+    tokens: Option<(u64, u64, u64, u64)>,
+    /// Seconds before it answers.
+    after: u64,
+    pub(super) told: Vec<String>,
+    pub(super) untold: Vec<String>,
 }
 
 impl Scenario {
-    /// A scenario that proves these hooks.
-    pub(super) const fn new(
-        name: &'static str,
-        proves: &'static [&'static str],
-        play: fn(&mut Stage<'_>) -> Result<()>,
-    ) -> Self {
-        Self { name, proves, needs: None, play }
+    /// All of them, in the order of their files.
+    pub(super) fn load() -> Result<Vec<Self>> {
+        let mut paths = Vec::new();
+        for entry in run::root().join(FOLDER).read_dir_utf8()? {
+            paths.push(entry?.into_path());
+        }
+        paths.sort();
+        let mut all = Vec::new();
+        for path in paths.iter().filter(|path| path.extension() == Some("toml")) {
+            let text = fs_err::read_to_string(path)?;
+            let file: File = toml::from_str(&text).with_context(|| path.to_string())?;
+            all.extend(file.scenario);
+        }
+        Ok(all)
     }
+}
 
-    /// The same, left out with older clients.
-    pub(super) const fn needing(
-        self,
-        since: (u32, u32, u32),
-        what_older_ones_lack: &'static str,
-    ) -> Self {
-        let since = ClientVersion::new(since.0, since.1, since.2);
-        Self { needs: Some((since, what_older_ones_lack)), ..self }
+impl Session {
+    /// The model's part, with names filled in.
+    pub(super) fn script(&self, fill: &dyn Fn(&str) -> String) -> Result<Script> {
+        let answers = |turns: &[Turn]| turns.iter().map(|turn| turn.answer(fill)).collect();
+        let main: Result<Vec<Answer>> = answers(&self.turns);
+        let mut script = Script::of(main?);
+        for other in &self.other {
+            let turns: Result<Vec<Answer>> = answers(&other.turns);
+            script = script.with_conversation(&other.about, turns?);
+        }
+        Ok(script)
+    }
+}
+
+impl Turn {
+    fn answer(&self, fill: &dyn Fn(&str) -> String) -> Result<Answer> {
+        let mut answer = if let Some(text) = &self.say {
+            Answer::text(fill(text))
+        } else if let Some(command) = &self.bash {
+            Answer::bash(&fill(command))
+        } else if let Some(path) = &self.read {
+            Answer::read(fill(path))
+        } else if let Some((path, text)) = &self.write {
+            Answer::write(fill(path), text)
+        } else if let Some((path, old, new)) = &self.edit {
+            Answer::edit(fill(path), old, new)
+        } else if let Some((name, input)) = &self.tool {
+            Answer::tool(name, serde_json::from_str(&fill(&input.to_string()))?)
+        } else if let Some((status, kind, text)) = &self.refuse {
+            let kind = kind.clone().leak();
+            // Otherwise the client tries for minutes before it gives up.
+            Answer::refused(*status, kind, text).with_header("x-should-retry", "false")
+        } else {
+            bail!("a turn that does nothing")
+        };
+        if let Some((input, cache_creation, cache_read, output)) = self.tokens {
+            answer = answer.using(Tokens { input, cache_creation, cache_read, output });
+        }
+        if let Some(other) = &self.and {
+            answer = answer.and(other.answer(fill)?);
+        }
+        Ok(answer.after(Duration::from_secs(self.after)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use ralph_project::install::HOOK_NAMES;
+
+    use super::*;
+
+    #[test]
+    fn every_scenario_can_be_played() {
+        let all = Scenario::load().unwrap();
+        let names: BTreeSet<&str> = all.iter().map(|scenario| scenario.name.as_str()).collect();
+        assert_eq!(names.len(), all.len(), "each name is used once");
+        for scenario in &all {
+            let is_hook = |hook: &String| HOOK_NAMES.contains(&hook.as_str());
+            assert!(
+                scenario.proves.iter().all(is_hook),
+                "{}: {:?}",
+                scenario.name,
+                scenario.proves
+            );
+            assert!(!scenario.session.is_empty(), "{}", scenario.name);
+            for session in &scenario.session {
+                session.script(&|text| text.to_owned()).unwrap();
+            }
+        }
+        let smoke = all.iter().filter(|scenario| scenario.smoke).count();
+        assert!((6..=10).contains(&smoke), "{smoke} scenarios are for every change");
     }
 }

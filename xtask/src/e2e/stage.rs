@@ -1,99 +1,191 @@
-//! A scratch project with the hooks installed, and what can be seen of it afterwards.
+//! A scratch project with the hooks installed, in which scenarios are played.
 
-use anyhow::Result;
+use std::ffi::OsString;
+use std::fmt;
+use std::process::Command;
+
+use anyhow::{Result, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{Id, SessionDir, StateDir};
-use ralph_project::install::{Place, plan_install};
-use serde_json::Value;
+use ralph_base::state::StateDir;
 use test_support::TestRepo;
 
 use super::client::Client;
-
-/// A hook that reads its input and says nothing.
-pub(super) const DOES_NOTHING: &str = "cat > /dev/null";
+use super::npm;
+use super::scenario::Scenario;
+use crate::run;
 
 /// The session of a scenario: its state can be prepared before it begins.
 pub(super) const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 
+/// An address on loopback at which nobody answers.
+const NOBODY: &str = "http://127.0.0.1:9";
+
+/// What the scripts of scenarios may call.
+const PRELUDE: &str = include_str!("../../e2e/prelude.sh");
+
+/// An expectation that was not met: the scenario is red.
+#[derive(Debug)]
+pub(super) struct Unmet(pub(super) String);
+
+/// The client lacks what the scenario needs: it proves nothing.
+#[derive(Debug)]
+pub(super) struct Lacking(pub(super) String);
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Lacking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unmet {}
+impl std::error::Error for Lacking {}
+
 /// A scratch project and the client that runs in it.
 pub(super) struct Stage<'a> {
-    pub(super) name: &'static str,
+    pub(super) name: &'a str,
     pub(super) client: &'a Client,
     pub(super) binaries: &'a Utf8Path,
     pub(super) repo: TestRepo,
-    pub(super) state: StateDir,
     /// How many sessions ran so far.
     pub(super) sessions: usize,
 }
 
 impl<'a> Stage<'a> {
     /// A repository with two commits, `.ralph/` and the hooks installed. Binaries built for
-    /// debugging are large, so git is told to pass them over.
-    pub(super) fn new(
-        name: &'static str,
-        client: &'a Client,
-        binaries: &'a Utf8PathBuf,
-    ) -> Result<Self> {
+    /// debugging are large, so git ignores them.
+    pub(super) fn new(name: &'a str, client: &'a Client, binaries: &'a Utf8Path) -> Result<Self> {
         let repo = TestRepo::on_disk();
         repo.write(".gitignore", "*.log\n/.claude/hooks/\n");
-        let state = StateDir::of_project(repo.root());
-        state.prepare()?;
-        let stage = Self { name, client, binaries, repo, state, sessions: 0 };
-        stage.install(&stage.place(), false)?;
-        stage.repo.commit_all("the hooks");
+        StateDir::of_project(repo.root()).prepare()?;
+        let stage = Self { name, client, binaries, repo, sessions: 0 };
+        let words: Vec<String> = client.command.iter().map(|part| format!("'{part}'")).collect();
+        let script = format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "));
+        stage.repo.scratch().script("tools/claude", &script);
+        stage.script("ralph-loop install --client-version $VERSION\ncommit 'the hooks'")?;
         Ok(stage)
     }
 
-    /// The project.
-    pub(super) fn root(&self) -> &Utf8Path {
-        self.repo.root()
-    }
-
-    /// The project's shared settings.
-    pub(super) fn place(&self) -> Place {
-        Place::project(self.root())
-    }
-
-    /// Installs the hooks as a user would.
-    pub(super) fn install(&self, place: &Place, strict: bool) -> Result<()> {
-        Ok(plan_install(place, self.binaries, self.client.version, strict)?.apply()?)
-    }
-
-    /// Puts a shell script in place of an installed hook.
-    pub(super) fn stand_in(&self, hook: &str, script: &str) -> Result<()> {
-        let name = format!(".claude/hooks/{hook}");
-        // The binary must go first: writing through it would fail while it runs.
-        fs_err::remove_file(self.root().join(&name))?;
-        self.repo.write(&name, format!("#!/bin/sh\n{script}\n"));
-        self.repo.chmod(&name, 0o755);
-        self.repo.commit_all("a stand-in");
+    /// Prepares the project as a scenario says.
+    pub(super) fn set_up(&self, scenario: &Scenario) -> Result<()> {
+        if !scenario.npm.is_empty() {
+            let packages = npm::packages(&scenario.name, &scenario.npm)?;
+            fs_err::os::unix::fs::symlink(packages, self.npm())?;
+        }
+        self.script(&scenario.setup)?;
+        for (text, name) in
+            [(&scenario.plan, ".ralph/PRD-1/plan.md"), (&scenario.config, ".ralph/config.toml")]
+        {
+            if let Some(text) = text {
+                self.repo.write(name, self.fill(text));
+            }
+        }
+        if scenario.plan.is_some() || scenario.config.is_some() {
+            self.script("commit 'the plan'")?;
+        }
         Ok(())
     }
 
-    /// Our state of the scenario's session.
-    pub(super) fn session_state(&self) -> Result<SessionDir> {
-        Ok(self.state.session(&Id::parse(SESSION)?))
+    /// Runs a shell script in the project; one that fails makes the scenario red.
+    pub(super) fn script(&self, script: &str) -> Result<()> {
+        let mut shell = run::command("sh");
+        shell.args(["-c", &format!("{PRELUDE}\nset -eux\n{script}")]);
+        let tools = self.repo.scratch().path("tools");
+        shell.env("PATH", format!("{tools}:{}:{}", self.binaries, system_path()));
+        self.surround(&mut shell, NOBODY);
+        let output = shell.output()?;
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let last: Vec<&str> = said.lines().rev().take(8).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        ensure!(output.status.success(), Unmet(format!("failed:\n{}", last.join("\n"))));
+        Ok(())
     }
 
-    /// The project's configuration.
-    pub(super) fn configure(&self, text: &str) -> Result<()> {
-        Ok(fs_err::write(self.state.config(), text)?)
+    /// The names that scenarios use, as variables of scripts and in braces elsewhere.
+    fn names(&self) -> [(&'static str, String); 11] {
+        let scratch = self.repo.scratch();
+        let xtask = std::env::current_exe().unwrap_or_default();
+        [
+            ("ROOT", self.repo.root().to_string()),
+            ("SCRATCH", scratch.root().to_string()),
+            ("COPY", self.copy().to_string()),
+            ("LOGS", self.logs().to_string()),
+            ("BINARIES", self.binaries.to_string()),
+            ("SOURCES", run::root().to_string()),
+            ("NPM", self.npm().to_string()),
+            ("XTASK", xtask.to_string_lossy().into_owned()),
+            ("SYSTEM_PATH", system_path()),
+            ("SESSION", SESSION.to_owned()),
+            ("VERSION", self.client.version.to_string()),
+        ]
     }
 
-    /// The absolute path of a file, as tools are given it.
-    pub(super) fn path(&self, name: &str) -> String {
-        self.root().join(name).into_string()
+    /// A text with the names in braces filled in.
+    pub(super) fn fill(&self, text: &str) -> String {
+        let replaced = |text: String, (name, value): (&str, String)| {
+            text.replace(&format!("{{{name}}}"), &value)
+        };
+        self.names().into_iter().fold(text.to_owned(), replaced)
     }
 
-    /// The text of a file; empty if there is none.
-    pub(super) fn read(&self, name: &str) -> String {
-        fs_err::read_to_string(self.root().join(name)).unwrap_or_default()
+    /// Where the agent works: `<cache>/ralph/<name>-<lower half of the path's FNV-1a>/1`.
+    fn copy(&self) -> Utf8PathBuf {
+        let root = self.repo.root();
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let hash = root.as_str().bytes().fold(0xcbf2_9ce4_8422_2325, hash) as u32;
+        let name = root.file_name().unwrap_or_default();
+        self.home().join(".cache/ralph").join(format!("{name}-{hash:08x}/1"))
     }
 
-    /// The journal's lines with this event.
-    pub(super) fn journal(&self, event: &str) -> Vec<Value> {
-        let text = fs_err::read_to_string(self.state.journal()).unwrap_or_default();
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        lines.filter(|line| line.get("event").and_then(Value::as_str) == Some(event)).collect()
+    /// The client, under its usual name.
+    pub(super) fn claude(&self) -> Utf8PathBuf {
+        self.repo.scratch().path("tools/claude")
     }
+
+    fn npm(&self) -> Utf8PathBuf {
+        self.repo.scratch().path("npm")
+    }
+
+    pub(super) fn home(&self) -> Utf8PathBuf {
+        self.repo.scratch().path("home")
+    }
+
+    /// Where the requests of the last session are kept.
+    pub(super) fn logs(&self) -> Utf8PathBuf {
+        let name = format!("{}-{}-{}", self.client.version, self.name, self.sessions);
+        run::root().join("target/e2e/logs").join(name)
+    }
+
+    /// The environment of a machine on which nothing was ever set, but for the model's address and
+    /// what the command itself sets.
+    pub(super) fn surround(&self, command: &mut Command, base_url: &str) {
+        let own: Vec<(OsString, OsString)> = command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect();
+        command.current_dir(self.repo.root()).env_clear().envs(self.repo.isolation());
+        command.env("PATH", format!("{}:{}", self.repo.scratch().path("tools"), system_path()));
+        command.envs(self.names()).envs([
+            ("ANTHROPIC_BASE_URL", base_url),
+            ("ANTHROPIC_API_KEY", "scripted"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            // Without it the client refuses to skip permissions for root.
+            ("IS_SANDBOX", "1"),
+        ]);
+        command.envs(own);
+    }
+}
+
+/// Where the system's own programs are, node among them.
+fn system_path() -> String {
+    std::env::var("PATH").unwrap_or_default()
 }

@@ -1,17 +1,19 @@
 //! Randomness that a seed repeats.
 
-/// A small generator of its own: a run must not change with a dependency.
+use std::time::Duration;
+
+/// A small generator of its own: a round must not change with a dependency.
 #[derive(Debug, Clone)]
-pub(crate) struct Dice(u64);
+pub(super) struct Dice(u64);
 
 impl Dice {
     /// The same seed gives the same rolls.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self(seed | 1)
     }
 
     /// A number.
-    pub(crate) fn roll(&mut self) -> u64 {
+    pub(super) fn roll(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -19,20 +21,18 @@ impl Dice {
     }
 
     /// A number below a limit.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.roll() >> 33).unwrap_or_default() % limit.max(1)
     }
 
-    /// One of several; none of none.
-    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+    /// One of several; the default of none.
+    pub(super) fn pick<T: Clone + Default>(&mut self, from: &[T]) -> T {
         let at = self.below(from.len());
-        from.get(at)
+        from.get(at).cloned().unwrap_or_default()
     }
 
-    /// Puts things into another order.
-    pub(crate) fn shuffle<T>(&mut self, things: &mut [T]) {
-        for last in (1..things.len()).rev() {
-            things.swap(last, self.below(last + 1));
-        }
+    /// A part of a duration.
+    pub(super) fn part_of(&mut self, whole: Duration) -> Duration {
+        whole.mul_f64(self.below(1000) as f64 / 1000.0)
     }
 }

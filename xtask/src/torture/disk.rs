@@ -1,132 +1,95 @@
-//! Disk trouble: writes that fail, disks that are full or read-only. A clear error or none at all,
-//! and the next start on a sound disk completes.
+//! Disk trouble: writes that fail, disks that are full or read-only, state files that are damaged. The
+//! loop ends with a clear error or none at all, and the next start on a sound disk completes.
 
 use anyhow::{Context, Result, bail};
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::state::StateDir;
 use test_support::own_mounts;
 
+use super::campaign::Round;
 use super::dice::Dice;
 use super::oracle;
-use super::stage::{PATIENCE, PLANS, Ran, Stage};
-use super::state_files;
-use super::tally::Tally;
+use super::stage::{FIVE, PATIENCE, PLANS, Ran, Stage};
 
 /// Room on a small disk besides what the project takes, in KiB: from none to enough.
 const MOST_ROOM: usize = 1200;
 
-/// Writes that fail one by one, small disks and damaged state files, the bounds permitting.
-pub(super) fn run(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) -> Result<()> {
-    let mounts = own_mounts();
-    let mut damages = state_files::damages();
-    dice.shuffle(&mut damages);
-    let mut writes = 1;
-    while tally.goes_on() {
-        match dice.below(4) {
-            0 => {
-                failing_write(binaries, dice, tally, writes);
-                writes = 1 + writes % 90;
-            }
-            1 if mounts.is_some() => {
-                let way = mounts.clone().unwrap_or_default();
-                small_disk(binaries, dice, tally, &way);
-            }
-            _ => match damages.pop() {
-                Some(damage) => state_files::damaged(binaries, tally, &damage),
-                None => damages = state_files::damages(),
-            },
+/// Where the run is killed before a state file is damaged: as many files as possible are there.
+const MOMENT: &str = "land.committed:3";
+
+/// What can happen to a file.
+const DAMAGES: [&str; 5] = ["halved", "emptied", "rubbish", "a folder", "newer"];
+
+/// The exit code of the script below where the project does not fit on the small disk.
+const NO_ROOM: i32 = 90;
+
+pub(super) fn stage(binaries: &Utf8Path, dice: &mut Dice) -> Stage {
+    Stage::new(&FIVE, binaries, dice.pick(&PLANS))
+}
+
+pub(super) fn play(stage: &Stage, round: &mut Round) -> Result<()> {
+    let ran = match own_mounts() {
+        Some(way) if round.dice.below(4) == 0 => small_disk(stage, round, &way)?,
+        _ if round.dice.below(2) == 0 => return damaged(stage, round),
+        _ => {
+            let fault = round.dice.pick(&["write", "writes"]);
+            let fault = format!("{fault}:{}", 1 + round.dice.below(90));
+            round.acts.push(fault.clone());
+            stage.run(Some(&fault))?
         }
-    }
-    Ok(())
+    };
+    round.found.extend(sane(stage, &ran));
+    round.found.extend(oracle::after_a_kill(stage));
+    round.finish(stage)
 }
 
-/// The n-th write fails, or that one and all after it.
-fn failing_write(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally, n: u32) {
-    let stage = Stage::new(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
-    let fault = format!("{}:{n}", if dice.below(2) == 0 { "write" } else { "writes" });
-    let found = (|| {
-        let ran = stage.run(Some(&fault))?;
-        let mut found = sane(&stage, &ran);
-        found.extend(oracle::after_a_kill(&stage));
-        let ran = stage.run(None)?;
-        found.extend(oracle::after_the_end(&stage, &ran));
-        Ok(found)
-    })();
-    tally.round(&fault, 1, found);
-}
-
-/// Which folders are on a small disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Small {
-    Project,
-    Cache,
-    Both,
-}
-
-/// A file system of its own, with little room or read-only, for the project, for the folder in which
-/// the copy is made, or for both. One user in two lets git write in batches.
-fn small_disk(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally, way: &[&str]) {
-    let stage = Stage::new(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
-    let room = dice.below(MOST_ROOM);
-    let read_only = dice.below(8) == 0;
-    let small = [Small::Project, Small::Cache, Small::Both];
-    let small = dice.pick(&small).copied().unwrap_or(Small::Both);
-    let batch = dice.below(2) == 0;
-    if batch {
+/// A file system of its own, with little room or read-only, for the project, for the folder of the
+/// copies, or for both. One user in two lets git write in batches.
+fn small_disk(stage: &Stage, round: &mut Round, way: &[&str]) -> Result<Ran> {
+    let dice = &mut round.dice;
+    let (room, is_read_only) = (dice.below(MOST_ROOM), dice.below(8) == 0);
+    let (project, cache) = dice.pick(&[(true, false), (false, true), (true, true)]);
+    if dice.below(2) == 0 {
         stage.repo.git(["config", "core.fsyncMethod", "batch"]);
     }
-    let what = if read_only { "read-only".to_owned() } else { format!("{room} KiB free") };
-    let name = format!("{small:?} {what}{}", if batch { ", written in batches" } else { "" });
-    let found = (|| {
-        let ran = on_a_small_disk(&stage, way, small, room, read_only)?;
-        let mut found = sane(&stage, &ran);
-        found.extend(oracle::after_a_kill(&stage));
-        let ran = stage.run(None)?;
-        found.extend(oracle::after_the_end(&stage, &ran));
-        Ok(found)
-    })();
-    tally.round(&name, 1, found);
-}
-
-/// Runs the loop with the project, the cache or both on a small disk; the project is moved there and
-/// back.
-fn on_a_small_disk(
-    stage: &Stage,
-    way: &[&str],
-    small: Small,
-    room: usize,
-    read_only: bool,
-) -> Result<Ran> {
-    let remount =
-        |folder| if read_only { format!("mount -o remount,ro {folder};") } else { String::new() };
-    let cache = match small {
-        Small::Project => String::new(),
-        _ => format!(
+    round.acts.push(format!(
+        "{room} KiB free, read-only: {is_read_only}, project: {project}, cache: {cache}"
+    ));
+    let remount = |folder| {
+        if is_read_only { format!("mount -o remount,ro {folder};") } else { String::new() }
+    };
+    let mut script = "set -e; cp -a repo saved;".to_owned();
+    if project {
+        script += &format!(
+            "used=$(du -sk saved | cut -f1); mount -t tmpfs -o size=$((used + {room}))k tmpfs repo; \
+             cp -a saved/. repo/ 2>/dev/null || exit {NO_ROOM}; {}",
+            remount("repo")
+        );
+    }
+    if cache {
+        script += &format!(
             "mkdir -p home/.cache; mount -t tmpfs -o size={}k tmpfs home/.cache; {}",
             room + 4,
             remount("home/.cache")
-        ),
-    };
-    let project = match small {
-        Small::Cache => String::new(),
-        _ => format!(
-            "used=$(du -sk saved | cut -f1); mount -t tmpfs -o size=$((used + {room}))k tmpfs repo; \
-             cp -a saved/. repo/ 2>/dev/null || exit 90; {}",
-            remount("repo")
-        ),
-    };
-    let script = format!(
-        "set -e; cp -a repo saved; {project} {cache} cd repo; \
-         code=0; timeout {} \"$0\" >../out 2>&1 || code=$?; \
+        );
+    }
+    script += &format!(
+        "cd repo; code=0; timeout {} \"$0\" >../out 2>&1 || code=$?; \
          cd ..; rm -rf saved; cp -a repo saved; exit $code",
         PATIENCE.as_secs()
     );
+    mounted(stage, way, &script)
+}
+
+/// Runs the loop in mounts of its own; the project is moved there and back.
+fn mounted(stage: &Stage, way: &[&str], script: &str) -> Result<Ran> {
     let [program, args @ ..] = way else { bail!("no way to mount") };
     let scratch = stage.repo.scratch().root();
     let mut command = stage.program(program);
-    command.args(args).args(["sh", "-c", &script]).arg(stage.binary("ralph-loop"));
-    let begun = std::time::Instant::now();
+    command.args(args).args(["sh", "-c", script]).arg(stage.ralph_loop());
+    let started = std::time::Instant::now();
     let status = command.current_dir(scratch).status().context("no shell")?;
-    if status.code() == Some(90) {
+    if status.code() == Some(NO_ROOM) {
         fs_err::remove_dir_all(scratch.join("saved"))?;
     } else {
         fs_err::remove_dir_all(scratch.join("repo"))?;
@@ -136,13 +99,13 @@ fn on_a_small_disk(
         code: status.code(),
         killed: false,
         hung: status.code() == Some(124),
-        took: begun.elapsed(),
-        said: fs_err::read_to_string(scratch.join("out")).unwrap_or_default(),
+        took: started.elapsed(),
+        said: stage.said(),
     })
 }
 
 /// Whatever the disk does, the loop ends by itself, says why in words, and keeps the plan.
-pub(super) fn sane(stage: &Stage, ran: &Ran) -> Vec<String> {
+fn sane(stage: &Stage, ran: &Ran) -> Vec<String> {
     let mut found = Vec::new();
     let journal = stage.read(".ralph/events.jsonl");
     if ran.said.contains("panicked at") || journal.contains("panicked at") {
@@ -151,12 +114,60 @@ pub(super) fn sane(stage: &Stage, ran: &Ran) -> Vec<String> {
     if ran.hung || ran.code.is_none() {
         found.push(format!("the run did not end by itself:\n{}", ran.said));
     }
-    if ran.code.is_some_and(|code| code != 0 && code != 90) && ran.said.trim().is_empty() {
+    if !matches!(ran.code, Some(0 | NO_ROOM)) && ran.said.trim().is_empty() {
         found.push(format!("it failed with {:?} and said nothing", ran.code));
     }
     let plan = stage.read(stage.plan);
-    if super::stage::STORIES.iter().any(|story| !plan.contains(story)) {
+    if stage.stories.iter().any(|story| !plan.contains(story)) {
         found.push(format!("the plan is lost:\n{plan}"));
     }
     found
+}
+
+/// A state file is damaged after a crash in the middle of a run: the next start completes, or names
+/// the file and completes once it is removed.
+fn damaged(stage: &Stage, round: &mut Round) -> Result<()> {
+    let state = StateDir::of_project(stage.repo.root());
+    let mut files = state.files();
+    files.push(state.progress(1));
+    let path = round.dice.pick(&files);
+    let (way, name) = (round.dice.pick(&DAMAGES), path.file_name().unwrap_or_default());
+    round.acts.push(format!("{name}: {way}"));
+    stage.run(Some(MOMENT))?;
+    damage(&path, way)?;
+    let ran = stage.run(None)?;
+    round.found.extend(sane(stage, &ran));
+    round.found.extend(oracle::after_a_kill(stage));
+    if ran.code != Some(0) {
+        if !ran.said.contains(name) {
+            round.found.push(format!("the message does not name {name}:\n{}", ran.said));
+        }
+        fs_err::remove_dir_all(&path).or_else(|_| fs_err::remove_file(&path))?;
+    }
+    let ran = stage.run(None)?;
+    // A record that was damaged cannot be complete any more.
+    let is_record = |found: &String| {
+        found.starts_with("the progress lists")
+            || found.starts_with("a torn line")
+            || found.contains(name)
+    };
+    let found = oracle::after_the_end(stage, &ran);
+    round.found.extend(found.into_iter().filter(|found| !is_record(found)));
+    Ok(())
+}
+
+fn damage(path: &Utf8PathBuf, way: &str) -> Result<()> {
+    path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    let old = fs_err::read(path).unwrap_or_default();
+    match way {
+        "halved" => fs_err::write(path, old.get(..old.len() / 2).unwrap_or_default())?,
+        "emptied" => fs_err::write(path, "")?,
+        "rubbish" => fs_err::write(path, b"\xff\xfe\0{[\"rubbish\n\n\x1b[31m")?,
+        "newer" => fs_err::write(path, "{\"version\":99,\"v\":99,\"teleported\":true}\n")?,
+        _ => {
+            let _ = fs_err::remove_file(path);
+            fs_err::create_dir_all(path.join("inside"))?;
+        }
+    }
+    Ok(())
 }

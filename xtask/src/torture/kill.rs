@@ -1,158 +1,166 @@
-//! The kill sweep: the loop is killed at every point and at random instants, alone, with its agent
-//! or with everything; the next start may be killed as well; the one after it is left alone.
+//! Kills: the loop is killed at every point and at random instants, alone, with its agent or with
+//! everything; the next start may be killed as well; the one after it is left alone.
+//!
+//! With several workers half of the stories change one file, in which two of them can agree and be
+//! wrong together: only a check of each commit as it is finds that.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use camino::Utf8Path;
+use test_support::signal;
 
+use super::campaign::{Round, points};
 use super::dice::Dice;
 use super::oracle;
-use super::stage::{PLANS, Stage};
-use super::tally::Tally;
+use super::stage::{PLANS, Project, Ran, Stage};
 
-/// Who is killed at an instant.
-#[derive(Debug, Clone, Copy)]
+/// How long the processes of a killed loop may take to end by themselves.
+const ENDING: Duration = Duration::from_secs(20);
+
+/// Who is killed or asked to end at an instant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Victim {
+    #[default]
     Loop,
     Agent,
     Both,
     Everything,
+    Interrupt,
+    Terminate,
 }
 
-const VICTIMS: [Victim; 4] = [Victim::Loop, Victim::Agent, Victim::Both, Victim::Everything];
+const VICTIMS: [Victim; 6] = [
+    Victim::Loop,
+    Victim::Agent,
+    Victim::Both,
+    Victim::Everything,
+    Victim::Interrupt,
+    Victim::Terminate,
+];
 
-/// One fault after the other, the bounds permitting: every point as often as it is reached, then
-/// random instants and pairs of points.
-pub(super) fn run(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) -> Result<()> {
-    let mut points = points();
-    dice.shuffle(&mut points);
-    let usual = measure(binaries)?;
-    let mut times = 1;
-    while !points.is_empty() && tally.goes_on() {
-        let mut reached = Vec::new();
-        for point in points {
-            if !tally.goes_on() {
-                break;
-            }
-            let killed = at_a_point(binaries, dice, tally, (point, times));
-            if killed {
-                reached.push(point);
-            }
-            if tally.goes_on() {
-                at_an_instant(binaries, dice, tally, usual);
-            }
+/// Each file must be whole, what a story depends on must be there, and the count must be right.
+const COUNTED: &str = "\
+for file in made/*.txt counted/*.txt; do
+    [ -e \"$file\" ] || continue
+    [ \"$(cat \"$file\")\" = \"all of $(basename \"$file\" .txt)\" ] || exit 1
+done
+[ ! -e made/US-005.txt ] || [ -e made/US-001.txt ] || exit 1
+[ ! -e counted/US-006.txt ] || [ -e counted/US-002.txt ] || exit 1
+[ \"$(cat count.txt)\" -eq \"$(ls counted 2>/dev/null | wc -l)\" ]
+";
+
+/// Eight stories, of which two depend on another one.
+const EIGHT: Project = Project {
+    agent: "counts",
+    config: "",
+    check: COUNTED,
+    depends: &[("US-005", "US-001"), ("US-006", "US-002")],
+    stories: 8,
+};
+
+/// A project with a submodule, in which the agent works as well.
+pub(super) fn one_worker(binaries: &Utf8Path, dice: &mut Dice) -> Stage {
+    Stage::with_submodule(binaries, dice.pick(&PLANS))
+}
+
+pub(super) fn several_workers(binaries: &Utf8Path, dice: &mut Dice) -> Stage {
+    let mut stage = Stage::new(&EIGHT, binaries, PLANS[0]);
+    stage.workers = 2 + dice.below(3);
+    stage
+}
+
+/// Every second round kills at the next point, the others at random instants and at pairs of points.
+pub(super) fn play(stage: &Stage, round: &mut Round) -> Result<()> {
+    if round.number.is_multiple_of(2) {
+        at_the_next_point(stage, round)?;
+    } else if round.dice.below(3) > 0 {
+        at_an_instant(stage, round)?;
+    } else {
+        for _ in 0..2 {
+            let fault = round.any_point();
+            start_with(stage, round, &fault)?;
         }
-        points = reached;
-        times += 1;
     }
-    while tally.goes_on() {
-        at_an_instant(binaries, dice, tally, usual);
-        if tally.goes_on() {
-            twice(binaries, dice, tally);
-        }
+    round.finish(stage)
+}
+
+/// All points in turn, the first time that the loop comes there; then the second time, and so on.
+fn at_the_next_point(stage: &Stage, round: &mut Round) -> Result<()> {
+    let is_reached = |point: &&str| stage.workers > 1 || !point.starts_with("workers.");
+    let points: Vec<&str> = points().into_iter().filter(is_reached).collect();
+    let turn = round.number / 2;
+    let times = 1 + turn / points.len();
+    let point = points.get(turn % points.len()).copied().unwrap_or_default();
+    let ran = start_with(stage, round, &format!("{point}:{times}"))?;
+    // A hook that is killed does not take the loop with it.
+    let is_killed = ran.killed || stage.note("hook-ended").contains("137");
+    if !is_killed && times == 1 && stage.workers == 1 {
+        round.found.push(format!("the run never came to {point}:\n{}", ran.said));
     }
     Ok(())
 }
 
-/// How long a run takes that nobody disturbs; it must be right to begin with.
-fn measure(binaries: &Utf8Path) -> Result<Duration> {
-    let stage = Stage::with_submodule(binaries, PLANS[0]);
-    let ran = stage.run(None)?;
-    let found = oracle::after_the_end(&stage, &ran);
-    anyhow::ensure!(found.is_empty(), "without any fault: {}", found.join("\n"));
-    Ok(ran.took)
+fn start_with(stage: &Stage, round: &mut Round, fault: &str) -> Result<Ran> {
+    round.acts.push(fault.to_owned());
+    let ran = stage.run(Some(fault))?;
+    broken_off(stage, round, &ran);
+    Ok(ran)
 }
 
-/// Kills at one point; tells whether the run ever came to it.
-fn at_a_point(
-    binaries: &Utf8Path,
-    dice: &mut Dice,
-    tally: &mut Tally,
-    (point, times): (&str, u32),
-) -> bool {
-    let stage = Stage::with_submodule(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
-    let fault = format!("{point}:{times}");
-    let mut killed = false;
-    let found = (|| {
-        let ran = stage.run(Some(&fault))?;
-        let mut found = oracle::after_a_kill(&stage);
-        killed = ran.killed || was_hook_killed(&stage);
-        if !killed && times == 1 {
-            found.push(format!("the run never came to {point}:\n{}", ran.said));
+fn at_an_instant(stage: &Stage, round: &mut Round) -> Result<()> {
+    let victim = round.dice.pick(&VICTIMS);
+    let instant = round.dice.part_of(round.usual);
+    round.acts.push(format!("{victim:?} after {} ms", instant.as_millis()));
+    let started = Instant::now();
+    let mut child = stage.start(None)?;
+    std::thread::sleep(instant);
+    match victim {
+        Victim::Loop => child.kill()?,
+        Victim::Agent => stage.kill_agent(),
+        Victim::Both => {
+            child.kill()?;
+            stage.kill_agent();
         }
-        found.extend(finish(&stage)?);
-        Ok(found)
-    })();
-    tally.round(&fault, u64::from(killed), found);
-    killed
+        Victim::Everything => stage.kill_everything(),
+        Victim::Interrupt => signal("INT", child.id()),
+        Victim::Terminate => signal("TERM", child.id()),
+    }
+    let ran = stage.wait(child, started)?;
+    match victim {
+        Victim::Agent => round.found.extend(oracle::after_the_end(stage, &ran)),
+        Victim::Interrupt | Victim::Terminate => interrupted(stage, round, &ran),
+        _ => {}
+    }
+    broken_off(stage, round, &ran);
+    Ok(())
 }
 
-/// A hook that is killed does not take the loop with it.
-fn was_hook_killed(stage: &Stage) -> bool {
-    stage.note("hook-ended").contains("137")
+/// A loop that is asked to end does so with the usual code, and leaves no process.
+fn interrupted(stage: &Stage, round: &mut Round, ran: &Ran) {
+    // A signal that came before the loop listened has ended it as it ends any program.
+    let was_early = ran.code.is_none() && ran.said.is_empty();
+    if !was_early && !matches!(ran.code, Some(0 | 130 | 143)) {
+        round.found.push(format!("it ended with {:?}:\n{}", ran.code, ran.said));
+    }
+    round.found.extend(oracle::processes(stage));
 }
 
-/// Kills at a random instant.
-fn at_an_instant(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally, usual: Duration) {
-    let stage = Stage::with_submodule(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
-    let victim = dice.pick(&VICTIMS).copied().unwrap_or(Victim::Loop);
-    let instant = usual.mul_f64(dice.below(1000) as f64 / 1000.0);
-    let name = format!("{victim:?} after {} ms", instant.as_millis());
-    let found = (|| {
-        let begun = Instant::now();
-        let mut child = stage.start(None)?;
-        std::thread::sleep(instant);
-        match victim {
-            Victim::Loop => child.kill()?,
-            Victim::Agent => stage.kill_agent(),
-            Victim::Both => {
-                child.kill()?;
-                stage.kill_agent();
-            }
-            Victim::Everything => stage.kill_everything(),
+/// After a start that did not complete: nothing of the user's has changed.
+fn broken_off(stage: &Stage, round: &mut Round, ran: &Ran) {
+    if ran.hung || ran.said.contains("panicked at") {
+        round.found.push(format!("it hung or panicked ({:?}):\n{}", ran.code, ran.said));
+    }
+    if stage.workers > 1 {
+        // Now and then the next start meets the workers of the one before.
+        if round.dice.below(2) == 0 {
+            return;
         }
-        if let Victim::Agent = victim {
-            let ran = stage.wait(child, begun)?;
-            return Ok(oracle::after_the_end(&stage, &ran));
+        let since = Instant::now();
+        while !stage.processes().is_empty() && since.elapsed() < ENDING {
+            std::thread::sleep(Duration::from_millis(20));
         }
-        child.wait()?;
-        let mut found = oracle::after_a_kill(&stage);
-        found.extend(finish(&stage)?);
-        Ok(found)
-    })();
-    tally.round(&name, 1, found);
-}
-
-/// Kills a run, and the start after it.
-fn twice(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) {
-    let stage = Stage::with_submodule(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
-    let mut fault = || {
-        let points = points();
-        let point = dice.pick(&points).copied().unwrap_or("lock.taken");
-        format!("{point}:{}", 1 + dice.below(4))
-    };
-    let (first, second) = (fault(), fault());
-    let mut faults = 0;
-    let found = (|| {
-        let mut found = Vec::new();
-        for fault in [&first, &second] {
-            faults += u64::from(stage.run(Some(fault))?.killed);
-            found.extend(oracle::after_a_kill(&stage));
-        }
-        found.extend(finish(&stage)?);
-        Ok(found)
-    })();
-    tally.round(&format!("{first}, then {second}"), faults, found);
-}
-
-/// The points that a run without workers comes to.
-fn points() -> Vec<&'static str> {
-    super::points().into_iter().filter(|point| !point.starts_with("workers.")).collect()
-}
-
-/// The start that is left alone.
-fn finish(stage: &Stage) -> Result<Vec<String>> {
-    let ran = stage.run(None)?;
-    Ok(oracle::after_the_end(stage, &ran))
+        round.found.extend(oracle::processes(stage));
+    }
+    round.found.extend(oracle::after_a_kill(stage));
 }

@@ -1,4 +1,4 @@
-//! A project with a user's work of every kind in it, a plan of five stories, and a loop to torture.
+//! A project with a plan, a user's work of every kind in it, and a loop to torture.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
@@ -10,11 +10,16 @@ use ralph_base::linux;
 use test_support::{Scratch, TestRepo, fixtures, program, signal, started_with};
 use wait_timeout::ChildExt;
 
-use super::clock::Clock;
 use super::users_work::UsersWork;
 
-/// Settings of a project whose stories may be tried as often as it takes.
-pub(super) const PATIENT: &str = "\
+/// A whole run takes seconds; one that takes longer than this hangs.
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Where a plan can be: in the folder that is never rolled back, or among the user's files.
+pub(super) const PLANS: [&str; 2] = [".ralph/PRD-1/plan.md", "IMPLEMENTATION_PLAN.md"];
+
+/// Stories may be tried as often as it takes.
+const CONFIG: &str = "\
 [verify]
 commands = [\"sh check.sh\"]
 [limits]
@@ -24,38 +29,60 @@ stalled_after = 50
 grace = 1
 ";
 
-/// A whole run takes seconds; whoever takes longer than this hangs.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+/// Every check leaves a sum of what it has seen.
+const SUM: &str = "cat made/*.txt counted/* count.txt mine/* shared.txt 2>/dev/null | cksum";
 
-/// The stories of the plan.
-pub(super) const STORIES: [&str; 5] = ["US-001", "US-002", "US-003", "US-004", "US-005"];
+/// A plan of so many stories, the agent that does them and the check that they must pass.
+pub(super) struct Project {
+    /// A script below `fixtures/agents`.
+    pub(super) agent: &'static str,
+    /// Settings besides the usual ones.
+    pub(super) config: &'static str,
+    pub(super) check: &'static str,
+    /// Stories that depend on another one.
+    pub(super) depends: &'static [(&'static str, &'static str)],
+    pub(super) stories: usize,
+}
 
-/// Where a plan can be: in the folder that is never rolled back, or among the user's files.
-pub(super) const PLANS: [&str; 2] = [".ralph/PRD-1/plan.md", "IMPLEMENTATION_PLAN.md"];
+/// Five stories: one fails its check at first, one is rolled back by a hook, two share a session.
+pub(super) const FIVE: Project = Project {
+    agent: "tortured",
+    config: "[rollback]\nafter_failures = 1\n[session]\nstories_per_session = 2\n",
+    check: "! test -e made/broken.txt\n",
+    depends: &[],
+    stories: 5,
+};
 
-const CONFIG: &str = "\
-[rollback]
-after_failures = 1
-[verify]
-commands = [\"! test -e made/broken.txt\"]
-[session]
-stories_per_session = 2
-[limits]
-attempts_per_story = 50
-stalled_after = 50
-[agent]
-grace = 1
-";
+impl Project {
+    fn ids(&self) -> Vec<String> {
+        (1..=self.stories).map(|number| format!("US-{number:03}")).collect()
+    }
+
+    fn plan(&self) -> String {
+        let line = |id: String| {
+            let on = self.depends.iter().find(|(story, _)| *story == id);
+            let on = on.map_or(String::new(), |(_, on)| format!(" (depends: {on})"));
+            format!("- [ ] {id}: Make the part of {id}{on}\n")
+        };
+        format!("# Plan\n\n{}", self.ids().into_iter().map(line).collect::<String>())
+    }
+}
 
 /// A project under torture.
 pub(super) struct Stage {
     pub(super) repo: TestRepo,
     pub(super) plan: &'static str,
+    /// The plan's text when all is done.
+    pub(super) done: String,
+    /// The stories that must land.
+    pub(super) stories: Vec<String>,
+    /// How a run ends that is left alone.
+    pub(super) code: i32,
+    pub(super) workers: usize,
     pub(super) work: UsersWork,
     notes: Scratch,
     binaries: Utf8PathBuf,
     agent: String,
-    clock: Option<Clock>,
 }
 
 /// How a start of the loop ended.
@@ -72,97 +99,91 @@ pub(super) struct Ran {
 }
 
 impl Stage {
-    /// A project with all kinds of uncommitted work, and the agent that works with hooks.
-    pub(super) fn new(binaries: &Utf8Path, plan: &'static str) -> Self {
-        Self::over(TestRepo::new(), binaries, plan)
+    /// A project with all kinds of uncommitted work.
+    pub(super) fn new(project: &Project, binaries: &Utf8Path, plan: &'static str) -> Self {
+        Self::with_users_work(TestRepo::new(), project, binaries, plan)
     }
 
-    /// The same with a submodule, in which the agent works as well.
+    /// The project of five stories with a submodule, in which the agent works as well.
     pub(super) fn with_submodule(binaries: &Utf8Path, plan: &'static str) -> Self {
         let (repo, library) = (TestRepo::new(), TestRepo::new());
         let url = library.root().as_str();
         repo.git(["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "lib"]);
         repo.commit_all("a submodule");
-        Self::over(repo, binaries, plan)
+        Self::with_users_work(repo, &FIVE, binaries, plan)
     }
 
-    fn over(repo: TestRepo, binaries: &Utf8Path, plan: &'static str) -> Self {
-        repo.write(".ralph/config.toml", CONFIG);
-        repo.write(plan, plan_with(" "));
-        let work = UsersWork::make(&repo);
-        Self { work, ..Self::around(repo, binaries, plan).with_agent("tortured") }
+    fn with_users_work(
+        repo: TestRepo,
+        project: &Project,
+        binaries: &Utf8Path,
+        plan: &'static str,
+    ) -> Self {
+        let mut stage = Self::around(repo, project, binaries, plan);
+        stage.repo.write("count.txt", "0\n");
+        stage.repo.write(plan, project.plan());
+        stage.work = UsersWork::make(&stage.repo);
+        stage
     }
 
-    /// A loop over a project as it is.
-    pub(super) fn around(repo: TestRepo, binaries: &Utf8Path, plan: &'static str) -> Self {
+    /// A project whose plan and files are still to be written.
+    pub(super) fn around(
+        repo: TestRepo,
+        project: &Project,
+        binaries: &Utf8Path,
+        plan: &'static str,
+    ) -> Self {
         repo.git(["config", "user.name", "Test"]);
         repo.git(["config", "user.email", "test@localhost"]);
+        repo.write(".ralph/config.toml", format!("{CONFIG}{}", project.config));
+        repo.write("check.sh", format!("{SUM} >>\"$AGENT_NOTES/checked\"\n{}", project.check));
+        let script = fixtures().join("agents").join(format!("{}.sh", project.agent));
         Self {
             repo,
             plan,
+            done: project.plan().replace("[ ]", "[x]"),
+            stories: project.ids(),
+            code: 0,
+            workers: 1,
             work: UsersWork::default(),
             notes: Scratch::new(),
             binaries: binaries.to_owned(),
-            agent: String::new(),
-            clock: None,
+            agent: format!("sh '{script}'"),
         }
-    }
-
-    /// The same with another agent of the fixtures.
-    pub(super) fn with_agent(self, name: &str) -> Self {
-        let script = fixtures().join("agents").join(format!("{name}.sh"));
-        Self { agent: format!("sh '{script}'"), ..self }
-    }
-
-    /// The same with a wall clock that can be set.
-    pub(super) fn with_clock(self, library: &Utf8Path) -> Self {
-        Self { clock: Some(Clock::new(library, self.notes.path("clock"))), ..self }
-    }
-
-    /// Its clock, if it has one of its own.
-    pub(super) fn clock(&self) -> Option<&Clock> {
-        self.clock.as_ref()
-    }
-
-    /// A hook's program.
-    pub(super) fn binary(&self, name: &str) -> Utf8PathBuf {
-        self.binaries.join(name)
     }
 
     /// A program with this stage's environment.
     pub(super) fn program(&self, path: &str) -> Command {
-        let mut command = program(path, &self.home());
+        let mut command = program(path, &self.repo.scratch().path("home"));
         command
             .current_dir(self.repo.root())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("RALPH_AGENT", &self.agent)
             .env("AGENT_NOTES", self.notes.root())
-            .env("RALPH_LOOP", self.binary("ralph-loop"))
-            .env("HOOKS", &self.binaries)
-            .envs(self.clock.iter().flat_map(Clock::variables));
+            .env("RALPH_LOOP", self.ralph_loop())
+            .env("HOOKS", &self.binaries);
         command
     }
 
-    /// The loop, not started yet; its output goes to a file, because orphans would hold a pipe.
-    pub(super) fn looped(&self, args: &[&str]) -> Result<Command> {
-        let mut command = self.program(self.binary("ralph-loop").as_str());
-        let out = fs_err::File::create(self.out())?.into_parts().0;
-        command.args(args).process_group(0).stdin(Stdio::null());
-        command.stderr(out.try_clone()?).stdout(out);
-        Ok(command)
+    pub(super) fn ralph_loop(&self) -> Utf8PathBuf {
+        self.binaries.join("ralph-loop")
     }
 
-    /// Starts the loop, with a fault if one is named.
+    /// Starts the loop, with a fault if one is named. Its output goes to a file, because orphans would
+    /// hold a pipe.
     pub(super) fn start(&self, fault: Option<&str>) -> Result<Child> {
-        let mut command = self.looped(&[])?;
-        if let Some(fault) = fault {
-            command.env("RALPH_INTERNAL__FAULT", fault);
+        let mut command = self.program(self.ralph_loop().as_str());
+        let out = fs_err::File::create(self.out())?.into_parts().0;
+        command.process_group(0).stdin(Stdio::null()).stderr(out.try_clone()?).stdout(out);
+        if self.workers > 1 {
+            command.args(["--workers", &self.workers.to_string()]);
         }
+        command.envs(fault.map(|fault| ("RALPH_INTERNAL__FAULT", fault)));
         command.spawn().context("the loop does not start")
     }
 
     /// Waits until the loop has ended.
-    pub(super) fn wait(&self, mut child: Child, begun: Instant) -> Result<Ran> {
+    pub(super) fn wait(&self, mut child: Child, started: Instant) -> Result<Ran> {
         let ended = child.wait_timeout(PATIENCE)?;
         if ended.is_none() {
             child.kill()?;
@@ -172,24 +193,23 @@ impl Stage {
             code: status.code(),
             killed: status.signal() == Some(9),
             hung: ended.is_none(),
-            took: begun.elapsed(),
+            took: started.elapsed(),
             said: self.said(),
         })
     }
 
     /// Runs the loop to its end.
     pub(super) fn run(&self, fault: Option<&str>) -> Result<Ran> {
-        let begun = Instant::now();
-        self.wait(self.start(fault)?, begun)
+        let started = Instant::now();
+        self.wait(self.start(fault)?, started)
     }
 
-    /// Every process that lives on of those that the loop started, and the loop; the person's are not
-    /// among them.
+    /// The loop and every process that it started and that still runs; the person's are not among them.
     pub(super) fn processes(&self) -> Vec<u32> {
         started_with(&format!("AGENT_NOTES={}", self.notes.root()))
     }
 
-    /// Kills all of them, as a machine does that goes down; git is among them.
+    /// Kills all of them, git too, as a machine does that goes down.
     pub(super) fn kill_everything(&self) {
         for _ in 0..20 {
             let left = self.processes();
@@ -200,40 +220,30 @@ impl Stage {
         }
     }
 
-    /// Kills the agent and what it started, but neither the loop nor its git.
+    /// Kills the agents and what they started, but neither the loop nor its git.
     pub(super) fn kill_agent(&self) {
         let is_run = |variable: &Vec<u8>| variable.starts_with(b"RALPH_RUN=");
-        let run = |pid: &u32| linux::variables(pid.cast_signed()).iter().any(is_run);
-        self.processes().into_iter().filter(run).for_each(|pid| signal("KILL", pid));
-    }
-
-    /// What works under this number: the worker, which is marked by `true`, and its agent.
-    pub(super) fn of_worker(&self, number: usize) -> Vec<(u32, bool)> {
-        let record = self.path(&format!(".git/ralph/workers/{number}/run.json"));
-        let record = fs_err::read(record).unwrap_or_default();
-        let record: serde_json::Value = serde_json::from_slice(&record).unwrap_or_default();
-        let worker = record.get("pid").and_then(serde_json::Value::as_u64);
-        let mark = format!("RALPH_WORKER={number}");
-        let is_mark = |variable: &Vec<u8>| variable == mark.as_bytes();
-        let agent = |pid: &u32| linux::variables(pid.cast_signed()).iter().any(is_mark);
-        // Numbers are used again: only what is ours is meant.
-        let ours = self.processes().into_iter();
-        ours.map(|pid| (pid, Some(u64::from(pid)) == worker))
-            .filter(|(pid, is_worker)| *is_worker || agent(pid))
-            .collect()
-    }
-
-    fn home(&self) -> Utf8PathBuf {
-        self.repo.scratch().path("home")
+        let is_agent = |pid: &u32| linux::variables(pid.cast_signed()).iter().any(is_run);
+        self.processes().into_iter().filter(is_agent).for_each(|pid| signal("KILL", pid));
     }
 
     fn out(&self) -> Utf8PathBuf {
         self.repo.scratch().path("out")
     }
 
-    /// What the loop has said up to now.
+    /// What the loop has printed up to now.
     pub(super) fn said(&self) -> String {
         String::from_utf8_lossy(&fs_err::read(self.out()).unwrap_or_default()).into_owned()
+    }
+
+    /// Whether a tree passes its check, and whether a check has seen it as it is.
+    pub(super) fn check(&self, tree: &Utf8Path) -> Result<(bool, bool)> {
+        let before = self.note("checked");
+        let mut check = self.program("sh");
+        let passes = check.arg("check.sh").current_dir(tree).stdout(Stdio::null()).status()?;
+        let after = self.note("checked");
+        let sum = after.lines().last().unwrap_or_default();
+        Ok((passes.success(), before.lines().any(|line| line == sum)))
     }
 
     /// A path in the project.
@@ -246,20 +256,16 @@ impl Stage {
         fs_err::read_to_string(self.notes.path(name)).unwrap_or_default()
     }
 
-    /// Leaves a sign for whoever looks for it outside of the project.
-    pub(super) fn leave_note(&self, name: &str) {
-        self.notes.file(name, "");
-    }
-
     /// The text of a file; empty if there is none.
     pub(super) fn read(&self, name: &str) -> String {
         let bytes = fs_err::read(self.path(name)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
-}
 
-/// The plan with the same mark in all of its boxes.
-pub(super) fn plan_with(mark: &str) -> String {
-    let story = |id: &&str| format!("- [{mark}] {id}: Make the part of {id}\n");
-    format!("# Plan\n\n{}", STORIES.iter().map(story).collect::<String>())
+    /// What git prints, or nothing where it fails.
+    pub(super) fn git(&self, args: &[&str]) -> Option<String> {
+        let output = self.repo.try_git(self.repo.root().as_std_path(), args);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(text)
+    }
 }

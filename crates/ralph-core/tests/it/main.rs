@@ -21,5 +21,4 @@ mod git_rollback;
 mod git_undo;
 mod guard;
 mod shell;
-mod shell_second_parser;
 mod verdicts;

@@ -31,7 +31,7 @@ pub(super) struct Person<'a> {
     dice: Dice,
     /// The longest pause between two acts.
     pause: Duration,
-    branch: &'static str,
+    pub(super) branch: &'static str,
     committed: BTreeMap<&'static str, Files>,
     disk: Files,
     staged: Files,
@@ -73,17 +73,18 @@ impl<'a> Person<'a> {
     /// One act after the other, until told to stop.
     pub(super) fn live(&mut self, is_over: &AtomicBool) {
         while !is_over.load(Ordering::Relaxed) && self.found.is_empty() {
-            match self.dice.below(16) {
+            match self.dice.below(17) {
                 0..4 => self.edit(),
                 4..6 => self.stage(),
                 6..9 => self.commit(),
                 9..11 => self.stash(),
                 11..13 => self.switch(),
                 13..15 => self.edit_plan(),
+                15 => self.tidy_up(),
                 _ => self.obstruct(),
             }
             self.check();
-            std::thread::sleep(self.pause.mul_f64(self.dice.below(1000) as f64 / 1000.0));
+            std::thread::sleep(self.dice.part_of(self.pause));
         }
     }
 
@@ -99,8 +100,8 @@ impl<'a> Person<'a> {
         self.check();
     }
 
-    /// What was done, for the violation.
-    pub(super) fn told(&self) -> String {
+    /// What was done, one act a line.
+    pub(super) fn acts(&self) -> String {
         self.acts.join("\n")
     }
 
@@ -114,7 +115,7 @@ impl<'a> Person<'a> {
     }
 
     fn edit(&mut self) {
-        let Some(name) = self.dice.pick(&NAMES).copied() else { return };
+        let name = self.dice.pick(&NAMES);
         self.serial += 1;
         // All of one length: git must not tell a change by its size.
         let text = format!("{name}, written for the {:03}. time\n", self.serial);
@@ -123,8 +124,15 @@ impl<'a> Person<'a> {
         self.disk.insert(name, text);
     }
 
+    /// Packs refs and collects garbage.
+    fn tidy_up(&mut self) {
+        if self.stage.git(&["gc", "--quiet"]).is_some() {
+            self.note("collected garbage".to_owned());
+        }
+    }
+
     fn stage(&mut self) {
-        let Some(name) = self.dice.pick(&NAMES).copied() else { return };
+        let name = self.dice.pick(&NAMES);
         let Some(text) = self.disk.get(name).cloned() else { return };
         if self.git(&["add", "--", name]).is_some() {
             self.note(format!("staged {name}"));
@@ -148,7 +156,7 @@ impl<'a> Person<'a> {
         let (id, subject) = lines.next().and_then(|line| line.split_once(' ')).unwrap_or_default();
         self.note(format!("committed {id} on {}", self.branch));
         if subject != message {
-            // The loop landed something in between, which is fine: it is found by its message.
+            // The loop landed something in between, which is fine: the commit is found by its message.
             let found = self.stage.repo.git(["log", "-1", "--format=%H", "--grep", &message]);
             self.commits.push((self.branch, found.trim().to_owned()));
         } else {
@@ -167,12 +175,7 @@ impl<'a> Person<'a> {
     /// story's is in the commit before, so theirs is a change to it.
     fn is_over_landed(&self, id: &str, path: &str) -> bool {
         let landed = format!("{id}~1:{path}");
-        let is_landed = self
-            .stage
-            .repo
-            .try_git(self.stage.repo.root().as_std_path(), ["cat-file", "-e", &landed])
-            .status
-            .success();
+        let is_landed = self.stage.git(&["cat-file", "-e", &landed]).is_some();
         is_landed && self.obstacle.as_ref().is_some_and(|(name, _)| *name == path)
     }
 
@@ -260,11 +263,8 @@ impl<'a> Person<'a> {
             if now.as_ref() != self.disk.get(name) {
                 found.push(format!("{name} is {now:?} and was {:?}", self.disk.get(name)));
             }
-            let staged = self.stage.repo.try_git(
-                self.stage.repo.root().as_std_path(),
-                ["cat-file", "blob", &format!(":{name}")],
-            );
-            let staged = String::from_utf8_lossy(&staged.stdout).into_owned();
+            let staged = self.stage.git(&["cat-file", "blob", &format!(":{name}")]);
+            let staged = staged.unwrap_or_default();
             let wanted = self.staged.get(name).cloned().unwrap_or_default();
             if staged != wanted {
                 found.push(format!("{name} is staged as {staged:?} and was as {wanted:?}"));
