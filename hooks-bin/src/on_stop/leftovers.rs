@@ -2,9 +2,9 @@
 
 use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::hook::Decision;
-use ralph_project::attempt;
 use ralph_project::gate::{Cause, Who};
 use ralph_project::leftovers::{LeftoverKind, added_lines, find, told};
+use ralph_project::strikes;
 use ralph_project::transcript;
 
 use super::session::Session;
@@ -36,9 +36,9 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision
 /// The checkpoint in force for this session, if there is one.
 fn checkpoint(call: &Call<'_>, repo: &Repo) -> Option<Checkpoint> {
     let state = call.project().own_state();
-    let found = attempt::checkpoint(state).ok()??;
+    let found = strikes::checkpoint(state).ok()??;
     let head = repo.head().ok()?;
-    let is_stale = attempt::stale(state, &found, head.as_deref()).is_some();
+    let is_stale = strikes::stale(state, &found, head.as_deref()).is_some();
     Some(found).filter(|_| !is_stale && !call.is_beside_a_run())
 }
 
