@@ -50,5 +50,3 @@ pub mod transcript;
 pub mod under_way;
 pub mod usage_limit;
 pub mod weakening;
-
-pub use strikes as attempt;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ralph_base::state::Event;
 use ralph_core::plan::{Plan, Story};
-use ralph_project::attempt::{HookRollback, Memory, checkpoint};
+use ralph_project::strikes::{HookRollback, Memory, checkpoint};
 
 use super::Run;
 use super::context::Context;

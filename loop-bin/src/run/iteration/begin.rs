@@ -5,9 +5,9 @@ use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::git::Checkpoint;
 use ralph_core::plan::Plan;
-use ralph_project::attempt::{self, Memory};
 use ralph_project::config::{RollbackOn, SessionRetry};
 use ralph_project::failed_before::FailedBefore;
+use ralph_project::strikes::{self, Memory};
 use ralph_project::under_way::Attempt;
 
 use super::work::Report;
@@ -229,10 +229,10 @@ impl Run {
         // The next attempt should know the failing tests, whatever this one ended with.
         let rollbacks = self.report.rollbacks.iter().map(|rollback| format!("{rollback}\n"));
         let told = format!("{}{why}", rollbacks.collect::<String>());
-        attempt::record_failure(self.context.state(), Some(story), &told)?;
+        strikes::record_failure(self.context.state(), Some(story), &told)?;
         let run_dir = Some(&self.context.run_dir);
         let lesson = format!("{story}: {}", why.lines().next().unwrap_or_default());
-        attempt::add_lesson(self.context.state(), run_dir, &lesson)?;
+        strikes::add_lesson(self.context.state(), run_dir, &lesson)?;
         Ok(())
     }
 }

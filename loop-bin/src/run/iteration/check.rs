@@ -7,11 +7,11 @@ use std::time::Duration;
 use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{self, Id};
 use ralph_core::guard::{Facts, out_of_scope};
-use ralph_project::attempt::{TestFiles, with_cause};
 use ralph_project::checks::{
     Check, CheckContext, CheckEnd, CheckRules, RUN_MARK, one_line, run_checks,
 };
 use ralph_project::config::{Config, Weakened};
+use ralph_project::strikes::{TestFiles, with_cause};
 use ralph_project::surroundings::scope_of;
 use ralph_project::under_way::Attempt;
 use ralph_project::weakening::weakened_since;

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::plan::State;
-use ralph_project::attempt::clear_failure;
 use ralph_project::checks::{Check, one_line};
 use ralph_project::progress::{ProgressEntry, ProgressStatus, agents_lines};
+use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::passed::Passed;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ralph_base::state::{self, Id, LastVerdict};
 use ralph_core::plan::{AgentsPlan, Plan, State as StoryState, agents_plan};
-use ralph_project::attempt::HookRollback;
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::gate::{ContextWindows, Standing, StopStatus, Ticking, instruction};
+use ralph_project::strikes::HookRollback;
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::judge::{Judged, judge};
@@ -84,7 +84,7 @@ impl Run {
         };
         self.free_landing()?;
         self.show_failure(&attempt.story, why);
-        ralph_project::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
+        ralph_project::strikes::record_failure(self.context.state(), Some(&attempt.story), why)?;
         let most = self.context.config.limits.attempts_per_story.max(1);
         self.context.view.attempt(self.record.counters.attempts_at(&attempt.story) + 1);
         self.listen_to_user();
