@@ -1,21 +1,27 @@
 //! Holds the agent back while work is unfinished, and lets it go in the end.
 //!
-//! What is unfinished is judged by the gates in the core; the order of the questions is in
-//! `stop.rs`.
+//! Each question reads what it needs and returns a [`Stop`]; the first that applies decides.
+//! `stop.rs` writes the decision down and answers.
+//!
+//! 1. Is the context nearly full? Then a fresh session is better than this one.
+//! 2. Does something still run? Then nothing is judged on unfinished work.
+//! 3. Is there a next story, and was this session asked to continue? (`continuation.rs`)
+//! 4. Is a gate unmet? (`gates.rs`)
 
 mod continuation;
-mod decisions;
 mod gates;
-mod leaving;
-mod left_behind;
-mod our_loop;
+mod leftovers;
 mod review;
 mod session;
 mod stop;
 
-use ralph_core::hook::Decision;
+use ralph_core::hook::{BackgroundTask, Decision, Input};
+use ralph_project::gate::{self, Fill, StopStatus, Who};
 use ralph_project::leftovers::LeftoverKind;
 
+use self::continuation::Next;
+use self::session::Session;
+use self::stop::Stop;
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
 
@@ -29,11 +35,75 @@ pub const HOOK: Hook = Hook {
 
 fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     match call.input.event.as_str() {
-        "Stop" => Ok(stop::decide(call)),
-        "SubagentStop" => Ok(stop::decide_subagent(call)),
-        "TaskCompleted" => left_behind::decide(call, &LeftoverKind::ALL),
-        "TeammateIdle" => left_behind::decide(call, &LeftoverKind::DEBUGGING),
-        "StopFailure" => Ok(leaving::failed(call)),
-        _ => Ok(leaving::ended(call)),
+        "Stop" => Ok(session_stops(call)),
+        "SubagentStop" => Ok(subagent_stops(call)),
+        "TaskCompleted" => leftovers::decide(call, &LeftoverKind::ALL),
+        "TeammateIdle" => leftovers::decide(call, &LeftoverKind::DEBUGGING),
+        "StopFailure" => Ok(service_failed(call)),
+        _ => Ok(stop::session_ended(&Session::new(call, Who::Session))),
     }
+}
+
+fn session_stops(call: &Call<'_>) -> Decision {
+    let mut session = Session::new(call, Who::Session);
+    let stop = if !session.is_gated {
+        Some(Stop::allow(StopStatus::Allowed, None))
+    } else if let Some(fill) = session.read_context().filter(Fill::is_at_limit) {
+        let note = format!("context limit reached: {}", fill.told());
+        Some(Stop { handoff: Some(fill), ..Stop::allow(StopStatus::Handoff, Some(note)) })
+    } else if let Some(stop) = background_tasks(call.input) {
+        Some(stop)
+    } else {
+        match continuation::decide(&session) {
+            Next::Decided(stop) => Some(stop),
+            Next::Gates(status) => Some(gates::decide(&session, status)),
+            Next::AskedByAnotherHook => None,
+        }
+    };
+    stop.map(|stop| stop::conclude(&session, stop)).unwrap_or_default()
+}
+
+/// A subagent is held by the gates on its work, if its type is one that is gated.
+fn subagent_stops(call: &Call<'_>) -> Decision {
+    let agent_type = call.input.agent_type.as_deref().unwrap_or_default();
+    let id = call.input.agent_id.as_deref().unwrap_or(agent_type);
+    let session = Session::new(call, Who::Other(format!("agent {id}")));
+    let gated = session.is_gated && gate::is_gated(agent_type, &session.config.stop.subagents);
+    if !gated || background_tasks(call.input).is_some() {
+        return Decision::NoOpinion;
+    }
+    stop::conclude(&session, gates::decide(&session, StopStatus::Allowed))
+}
+
+/// The agent's service failed, so no `Stop` will come. A context that does not fit any more is a
+/// case for a fresh session.
+fn service_failed(call: &Call<'_>) -> Decision {
+    let session = Session::new(call, Who::Session);
+    let words = call.input.last_assistant_message.as_deref().unwrap_or_default();
+    let is_full = words.to_ascii_lowercase().starts_with("prompt is too long");
+    let status = if is_full { StopStatus::Handoff } else { StopStatus::ApiError };
+    if session.is_bound {
+        stop::conclude(&session, Stop::allow(status, call.input.error.clone()));
+    }
+    Decision::NoOpinion
+}
+
+/// Lets the session stop while something runs in the background.
+fn background_tasks(input: &Input) -> Option<Stop> {
+    // A subagent that stops is still listed as running itself.
+    let is_awaited = |task: &&BackgroundTask| {
+        task.status == "running" && input.agent_id.as_ref() != Some(&task.id)
+    };
+    let running: Vec<&BackgroundTask> = input.background_tasks.iter().filter(is_awaited).collect();
+    if running.is_empty() {
+        return None;
+    }
+    let has_agent = running.iter().any(|task| task.kind.as_deref() == Some("subagent"));
+    let status = if has_agent { StopStatus::Working } else { StopStatus::Waiting };
+    let names = running.iter().map(|task| {
+        let name = task.description.as_ref().or(task.command.as_ref()).unwrap_or(&task.id);
+        name.chars().take(200).collect()
+    });
+    let note = format!("waiting for {}", names.collect::<Vec<String>>().join(", "));
+    Some(Stop::allow(status, Some(note)))
 }

@@ -1,7 +1,7 @@
 //! Notices failing test runs, and rolls the attempt back without losing it.
 //!
 //! The client reports a command that failed by another event than one that succeeded; both come
-//! here. How a run is judged is in `ralph_core::verdict`, what it means in `ralph_project::attempt`.
+//! here. How a run is judged is in `ralph_core::verdict`, what it means in `ralph_project::strikes`.
 
 mod failed;
 mod output;

@@ -4,9 +4,9 @@
 use ralph_base::secrets::mask;
 use ralph_base::state::{Event, Id};
 use ralph_core::hook::Decision;
-use ralph_project::attempt::{last_failure, lessons};
 use ralph_project::checks::one_line;
 use ralph_project::gate::{LoopState, Reading, StateFile};
+use ralph_project::strikes::{last_failure, lessons};
 use ralph_project::under_way::Attempt;
 
 use crate::call::Call;

@@ -29,9 +29,7 @@ pub(crate) fn prune(
     let landed = attempts.iter().filter(|attempt| attempt.outcome.is_none());
     let done: BTreeSet<String> = landed.map(|attempt| attempt.story.clone()).collect();
     attempts.retain(|attempt| done.contains(&attempt.story));
-    let delete = |attempt: &saved::SavedAttempt| {
-        format!("delete {}\n", format!("{}{}", saved::REFS, attempt.id))
-    };
+    let delete = |attempt: &saved::SavedAttempt| format!("delete {}{}\n", saved::REFS, attempt.id);
     let attempts: Vec<String> = attempts.iter().skip(keep).map(delete).collect();
     let newest_first = ["for-each-ref", "--sort=-refname", "--format=delete %(refname)"];
     let checkpoints = git.line(&[&newest_first[..], &[CHECKPOINTS]].concat())?;

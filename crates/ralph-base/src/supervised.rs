@@ -60,8 +60,11 @@ pub fn run(
     let end = wait(&mut child, limit, stop)?;
     // Whoever still holds the pipe was left behind by the program, in its group or outside of it.
     let is_over = matches!(end, CheckEnd::Exited(_)) && may_leave;
-    if closed.recv_timeout(PULSE).is_err() && !is_over {
-        signal("KILL", &[format!("-{}", child.id())]);
+    if closed.recv_timeout(PULSE).is_err() {
+        if !is_over {
+            signal("KILL", &[format!("-{}", child.id())]);
+        }
+        // On a busy machine the reader may not have had its turn yet.
         let _ = closed.recv_timeout(DRAIN);
     }
     let output = kept.lock().unwrap_or_else(PoisonError::into_inner).text();
@@ -144,5 +147,26 @@ impl Kept {
             0 => format!("{start}{end}"),
             count => format!("{start}\n[… {count} bytes omitted …]\n{end}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test starts programs as callers do")]
+    fn the_output_is_whole_also_on_a_busy_machine() {
+        let print = || {
+            let mut command = Command::new("sh");
+            command.arg("-c").arg("seq 1 2000; echo the end");
+            run(command, b"", None, &|| false, true).unwrap().1
+        };
+        std::thread::scope(|scope| {
+            let started: Vec<_> = (0..100).map(|_| scope.spawn(print)).collect();
+            for output in started.into_iter().map(|thread| thread.join().unwrap()) {
+                assert!(output.ends_with("2000\nthe end\n"), "{output}");
+            }
+        });
     }
 }

@@ -3,7 +3,6 @@
 //!
 //! | module | what it answers |
 //! | --- | --- |
-//! | [`attempt`] | what does a failing test run mean for the attempt under way? |
 //! | [`checks`] | do the user's own checks pass? |
 //! | [`claim`] | what does the agent itself say about its story? |
 //! | [`client`] | is the agent Claude Code, and how does its command line take further options? |
@@ -21,13 +20,13 @@
 //! | [`project_plan`] | which file is the plan that is worked on? |
 //! | [`prompt`] | what is the agent told about its story? |
 //! | [`review`] | who reviews the work, and what does the answer mean? |
+//! | [`strikes`] | what does a failing test run mean for the attempt under way? |
 //! | [`surroundings`] | what does the guard need to know about the place? |
 //! | [`transcript`] | what does the end of a session's transcript say? |
 //! | [`under_way`] | which attempt is under way? |
 //! | [`usage_limit`] | is this text the client's message that a usage limit is reached? |
 //! | [`weakening`] | did an attempt remove, skip or empty tests? |
 
-pub mod attempt;
 pub mod checks;
 pub mod claim;
 pub mod client;
@@ -45,6 +44,7 @@ pub mod project;
 pub mod project_plan;
 pub mod prompt;
 pub mod review;
+pub mod strikes;
 pub mod surroundings;
 pub mod transcript;
 pub mod under_way;

@@ -18,10 +18,10 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::attempt;
 use crate::config::Config;
 use crate::known_files::resolved;
 use crate::project::Project;
+use crate::strikes;
 use ralph_base::env::Env;
 use ralph_base::state::{Id, PROJECT_MARKER, RunDir, SessionDir};
 use ralph_core::git::Git;
@@ -117,7 +117,7 @@ impl Surroundings<'_> {
 
     /// Whether the last commit was made after the checkpoint, by the agent itself.
     fn head_is_newer(&self, facts: &Facts) -> bool {
-        let Ok(Some(checkpoint)) = attempt::checkpoint(self.project.own_state()) else {
+        let Ok(Some(checkpoint)) = strikes::checkpoint(self.project.own_state()) else {
             return false;
         };
         let git = Git::at(facts.tree().as_std_path());

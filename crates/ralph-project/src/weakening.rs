@@ -19,7 +19,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::attempt::TestFiles;
+use crate::strikes::TestFiles;
 use ralph_core::git::{GitError, Repo, content_now, contents_at};
 
 /// How a line begins that declares a test.

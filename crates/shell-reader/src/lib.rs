@@ -31,7 +31,6 @@ mod shells;
 mod simple;
 mod sources;
 mod state;
-mod tasks;
 mod templates;
 mod tree;
 mod walk;

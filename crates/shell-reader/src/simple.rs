@@ -10,7 +10,7 @@ use super::tree::{AssignedValue, Assignment, Body, List, Pipeline, RawWord, Stag
 use super::walk::{MAX_DEPTH, Walker, is_text};
 use super::{
     Command, Fate, Reach, RedirectKind, Word, builtins, interpreters, output, parser, shells,
-    sources, tasks, templates, wrappers,
+    sources, templates, wrappers,
 };
 
 /// A function that calls itself is followed this often; its body does not change.
@@ -138,7 +138,6 @@ impl Walker<'_> {
         let _ = shells::follow(self, name, call, context)
             || builtins::follow(self, name, call, context)
             || templates::follow(self, name, call, context)
-            || tasks::follow(self, name, call, context)
             || interpreters::follow(self, name, call, context)
             || wrappers::follow(self, name, call, context)
             || interpreters::database(self, name, call, context);

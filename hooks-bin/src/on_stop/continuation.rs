@@ -1,71 +1,136 @@
-//! The next story, where the session was asked to go on: by our own loop, or by a feature list.
+//! The next story, where the session was asked to continue: by our own loop, or by a feature list.
+//!
+//! Our loop alone checks, lands and gives out stories, so it is asked through its mailbox. In
+//! another tool's feature list the agent sets `passes`, and we only read it.
 
 use std::collections::BTreeSet;
 use std::io;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ralph_base::state::{self, LoopDir, StateDir};
-use ralph_core::hook::Decision;
+use ralph_base::state::{Lock, LockError, LoopDir, RunDir, StateDir};
 use ralph_core::plan;
-use ralph_project::config::Config;
+use ralph_project::config::StoriesPerSession;
 use ralph_project::gate::{
     Cause, Course, LetGo, Standing, StopStatus, Ticking, counted_up, course, instruction, remaining,
 };
+use ralph_project::install::STOP_TIMEOUT;
 use ralph_project::loop_progress::LoopProgress;
-use ralph_project::transcript::Ending;
+use ralph_project::mailbox::{Answer, Mailbox, Question};
 
 use super::session::Session;
-use super::{decisions, leaving, our_loop};
+use super::stop::Stop;
+
+/// How long the loop's answer is waited for. The checks run meanwhile, so it is nearly as long as
+/// the client waits for us; what remains is for the gates that are judged without an answer.
+const PATIENCE: Duration = Duration::from_secs(STOP_TIMEOUT as u64 - 600);
+
+/// The gates of a next story, and of a story whose checks failed.
+const CONTINUATION: &str = "CONTINUATION";
+const CHECKS: &str = "CHECKS";
 
 /// What continuation says about a stop.
-pub(super) enum Answer {
-    /// It decided.
-    Decided(Decision),
-    /// It has nothing against it; this is the status if nothing else has.
-    Open(StopStatus),
+pub(super) enum Next {
+    Decided(Stop),
+    /// The gates decide; the stop has this status if they are met.
+    Gates(StopStatus),
+    /// Another hook of this stop is asking the loop, and its answer counts.
+    AskedByAnotherHook,
 }
 
-/// Decides about going on.
-pub(super) fn decide(session: &Session<'_>, ending: &Ending) -> Answer {
-    if let Some((mailbox, run)) = our_loop::mailbox(session) {
-        return our_loop::decide(session, &mailbox, &run, ending);
+/// Decides whether the session continues with another story.
+pub(super) fn decide(session: &Session<'_>) -> Next {
+    if let Some((mailbox, run)) = mailbox(session) {
+        return ask_loop(session, &mailbox, &run).unwrap_or_else(|error| {
+            session.call.record("asking the loop", &error.to_string());
+            Next::Gates(StopStatus::Allowed)
+        });
     }
     match &session.loop_dir {
-        Some(dir) => with_feature_list(session, dir, ending),
-        None => Answer::Open(StopStatus::Allowed),
+        Some(dir) => read_feature_list(session, dir),
+        None => Next::Gates(StopStatus::Allowed),
     }
 }
 
-/// Another tool's feature list: the agent sets `passes`, and we only read it.
-fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> Answer {
+/// Where to ask, if our loop wants this session to continue after its story.
+fn mailbox(session: &Session<'_>) -> Option<(Mailbox, RunDir)> {
     let call = session.call;
+    let folder = call.env.mailbox()?;
+    if let StoriesPerSession::AtMost(0 | 1) = session.config.session.stories_per_session {
+        return None;
+    }
+    let run = call.run_dir().filter(|_| session.attempt.is_some() && call.is_loop_alive())?;
+    Some((Mailbox::at(folder), run))
+}
+
+/// A block is counted before, so that the loop is never asked for one that may not be made.
+fn ask_loop(session: &Session<'_>, mailbox: &Mailbox, run: &RunDir) -> io::Result<Next> {
+    let _lock = match Lock::take(&mailbox.lock(), "asking the loop") {
+        Ok(lock) => lock,
+        Err(LockError::Held(_)) => return Ok(Next::AskedByAnotherHook),
+        Err(LockError::Io(error)) => return Err(error),
+    };
+    // A story that the loop has given out since is progress, whatever the transcript shows.
+    let fingerprint = session.fingerprint(Some(&run.attempt()));
+    let standing = Standing { iteration: 0, limit: session.config.run.max_iterations };
+    if let Err(why) = session.ask(Cause::Continuation, fingerprint, standing.continuations()) {
+        return Ok(Next::Decided(let_go(why, why.told().to_owned())));
+    }
+    let stop = match mailbox.ask(&question(session), &run.lock(), PATIENCE)? {
+        Some(Answer::GoOn(text)) => send_on(text),
+        Some(Answer::Stop(why)) => {
+            // The loop's word begins with the status, where it is more than an ordinary stop.
+            let known = [StopStatus::Complete, StopStatus::ReachedLimit];
+            let status = known.into_iter().find(|status| why.starts_with(status.word()));
+            Stop::allow(status.unwrap_or(StopStatus::Allowed), Some(why))
+        }
+        None => return Ok(Next::Gates(StopStatus::Allowed)),
+    };
+    Ok(Next::Decided(stop))
+}
+
+fn question(session: &Session<'_>) -> Question {
+    let (input, pid) = (session.call.input, std::process::id());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    Question {
+        id: format!("{pid}-{now}"),
+        session: input.session_id.clone(),
+        said: input.last_assistant_message.clone(),
+        pid,
+    }
+}
+
+fn read_feature_list(session: &Session<'_>, dir: &LoopDir) -> Next {
     let path = dir.feature_list();
-    let plan = match plan::load(&path, &call.config().plan) {
+    let plan = match plan::load(&path, &session.config.plan) {
         Ok(plan) => plan,
         Err(error) => {
-            call.record("continuation", &error.to_string());
-            return Answer::Open(StopStatus::Allowed);
+            session.call.record("continuation", &error.to_string());
+            return Next::Gates(StopStatus::Allowed);
         }
     };
     let progress = plan::read_file(&dir.progress()).ok().flatten().unwrap_or_default();
-    if LoopProgress::parse(&progress).is_paused() {
-        return Answer::Open(StopStatus::Allowed);
+    let known = LoopProgress::parse(&progress);
+    if known.is_paused() {
+        return Next::Gates(StopStatus::Allowed);
     }
-    let standing = standing(&progress, call.config());
+    let standing = Standing::of(&known, session.config.run.max_iterations);
     let story = match course(&plan, &BTreeSet::new(), standing) {
         Course::GoOn(story) => story,
-        other => return end_of(session, &other),
+        Course::Complete => return Next::Gates(StopStatus::Complete),
+        Course::ReachedLimit(stories) => {
+            let note = Some(remaining(&stories));
+            return Next::Decided(Stop::allow(StopStatus::ReachedLimit, note));
+        }
+        Course::Stuck(stories) => {
+            let note = format!("no story is ready to work on; {}", remaining(&stories));
+            return Next::Decided(Stop::allow(StopStatus::LetGo, Some(note)));
+        }
     };
     // The transcript may be cut short or missing, and work leaves other traces.
-    let work_tree = session.work_tree(&dir.progress());
-    let fingerprint = session.fingerprint(Some(&path)) + &work_tree;
-    if let Err(why) =
-        session.ask(Cause::Continuation, ending, fingerprint, standing.continuations())
-    {
-        return refused(session, format!("{}; the next story is {}", why.told(), story.id), why);
-    }
-    // Our own count bounds it also where theirs cannot be written.
-    if let Err(error) = count_up(dir, &progress, standing) {
-        call.record("continuation", &error.to_string());
+    let fingerprint = session.fingerprint(Some(&path)) + &session.work_tree(&dir.progress());
+    if let Err(why) = session.ask(Cause::Continuation, fingerprint, standing.continuations()) {
+        let note = format!("{}; the next story is {}", why.told(), story.id);
+        return Next::Decided(let_go(why, note));
     }
     let ticking = Ticking::Agent { progress: dir.progress() };
     let mut text = instruction(None, &plan, story, standing, &ticking);
@@ -73,51 +138,28 @@ fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> A
     if task.is_file() {
         text.push_str(&format!("\nThe whole task is described in {task}."));
     }
-    Answer::Decided(send_on(session, text))
-}
-
-/// A file of which only the beginning was read is left as it is.
-fn count_up(dir: &LoopDir, progress: &[u8], standing: Standing) -> io::Result<()> {
-    let path = dir.progress();
-    if progress.len() > plan::MAX_PLAN_BYTES {
-        return Err(io::Error::other(format!("{path} is too large to count iterations in")));
+    let mut stop = send_on(text);
+    // A file of which only the beginning was read is left as it is: our own count bounds the
+    // blocks also where theirs cannot be written.
+    if progress.len() <= plan::MAX_PLAN_BYTES {
+        stop.progress = Some(counted_up(&progress, standing));
     }
-    state::replace_users(&path, &counted_up(progress, standing))
-}
-
-fn standing(progress: &[u8], config: &Config) -> Standing {
-    Standing::of(&LoopProgress::parse(progress), config.run.max_iterations)
-}
-
-/// The plan gives no next story.
-fn end_of(session: &Session<'_>, course: &Course<'_>) -> Answer {
-    let (status, stories) = match course {
-        Course::ReachedLimit(stories) => (StopStatus::ReachedLimit, stories),
-        Course::Stuck(stories) => (StopStatus::LetGo, stories),
-        Course::Complete | Course::GoOn(_) => return Answer::Open(StopStatus::Complete),
-    };
-    let note = match status {
-        StopStatus::LetGo => format!("no story is ready to work on; {}", remaining(stories)),
-        _ => remaining(stories),
-    };
-    Answer::Decided(leaving::allow(session, status, Some(note)))
+    Next::Decided(stop)
 }
 
 /// The session is not held back any more.
-pub(super) fn refused(session: &Session<'_>, note: String, why: LetGo) -> Answer {
+fn let_go(why: LetGo, note: String) -> Stop {
     let status = match why {
         LetGo::ContinuationsSpent => StopStatus::ReachedLimit,
         _ => StopStatus::LetGo,
     };
-    Answer::Decided(leaving::allow(session, status, Some(note)))
+    Stop::allow(status, Some(note))
 }
 
 /// Blocks with this text.
-pub(super) fn send_on(session: &Session<'_>, text: String) -> Decision {
+fn send_on(text: String) -> Stop {
     let first = text.lines().next().unwrap_or_default().to_owned();
     // What our loop sends back is a story whose checks failed.
-    let is_next = first.contains(decisions::CONTINUATION);
-    let gate = if is_next { decisions::CONTINUATION } else { decisions::CHECKS };
-    decisions::blocked(session.call, &[gate], vec![first]);
-    Decision::Block(text)
+    let gate = if first.contains(CONTINUATION) { CONTINUATION } else { CHECKS };
+    Stop::block(text, vec![gate], vec![first])
 }

@@ -3,69 +3,95 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use camino::Utf8PathBuf;
 use ralph_base::state::{LastVerdict, SessionDir};
 use ralph_core::git::Status;
 use ralph_project::checks::{CheckContext, CheckRules, run_checks};
-use ralph_project::gate::{self, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
+use ralph_project::gate::{
+    self, Cause, LoopState, Orchestrator, QualityGate, Reading, StateFile, StopStatus, Tasks,
+    Unmet, Who, reason,
+};
 
 use super::review;
 use super::session::Session;
+use super::stop::Stop;
 
-/// What all gates say.
-#[derive(Debug, Default)]
-pub(super) struct Judged {
-    pub(super) unmet: Vec<Unmet>,
-    /// Worth saying along with a block, but no reason for one.
-    pub(super) advice: Vec<String>,
+/// Holds back what the gates hold, as far as this turn may still be held back; a stop that nothing
+/// holds has this status.
+pub(super) fn decide(session: &Session<'_>, status: StopStatus) -> Stop {
+    let max_blocks = session.config.stop.max_blocks;
+    // Gates hold a turn once; only `max_blocks` makes that more.
+    if max_blocks == 0 || session.call.input.stop_hook_active && max_blocks == 1 {
+        let note = "this turn was already blocked once, so its gates are not checked again";
+        return Stop::allow(status, Some(note.to_owned()));
+    }
+    let (unmet, advice) = judge(session);
+    if unmet.is_empty() {
+        return Stop::allow(status, None);
+    }
+    let gates = unmet.iter().map(|unmet| unmet.gate).collect();
+    let reasons = unmet.iter().map(ToString::to_string).collect();
+    let asked = session.ask(Cause::Gates, session.fingerprint(None), 0);
+    Stop::block(reason(&unmet, &advice), gates, reasons).unless_let_go(asked)
 }
 
-/// Judges all gates that concern the session.
-pub(super) fn judge(session: &Session<'_>) -> Judged {
-    let mut judged = Judged::default();
-    let orchestrator = session.load::<Orchestrator>();
+/// What is unmet, and what is worth saying along with a block but no reason for one. A subagent is
+/// judged by its own work: conditions, rounds, tasks, story and commits are the session's.
+fn judge(session: &Session<'_>) -> (Vec<Unmet>, Vec<String>) {
+    let (mut unmet, mut advice) = (Vec::new(), Vec::new());
+    let is_main = session.who == Who::Session;
+    let orchestrator = if is_main { load::<Orchestrator>(session) } else { None };
     let is_orchestrated = orchestrator.is_some();
-    judged.unmet.extend(orchestrator.and_then(|(state, file)| state.gate(&file)));
-    judged.unmet.extend(session.load::<LoopState>().and_then(|(state, file)| state.gate(&file)));
-    judged.unmet.extend(session.load::<QualityGate>().and_then(|(state, file)| state.gate(&file)));
-    judged.unmet.extend(session.dirs().iter().filter_map(|dir| tasks(session, dir)));
-    if session.is_bound() {
-        judged.unmet.extend(last_tests(session).and_then(|last| gate::last_verdict(&last)));
-        judged.unmet.extend(current_story(session));
+    unmet.extend(orchestrator.and_then(|(state, file)| state.gate(&file)));
+    if is_main {
+        unmet.extend(load::<LoopState>(session).and_then(|(state, file)| state.gate(&file)));
     }
-    if session.call.config().stop.verify {
-        judged.unmet.extend(verify(session));
+    unmet.extend(load::<QualityGate>(session).and_then(|(state, file)| state.gate(&file)));
+    if is_main {
+        unmet.extend(session.dirs.iter().filter_map(|dir| tasks(session, dir)));
+    }
+    if session.is_bound {
+        unmet.extend(last_tests(session));
+    }
+    if session.is_bound && is_main {
+        unmet.extend(current_story(session));
+    }
+    if session.config.stop.verify {
+        unmet.extend(verify(session));
     }
     // Nobody is paid for a review while something else is unmet.
-    if judged.unmet.is_empty() {
-        judged.unmet.extend(review::judge(session));
+    if unmet.is_empty() && is_main {
+        unmet.extend(review::judge(session));
     }
     // Git is asked last and only if its answer is needed: a process costs more than all the rest.
-    if is_orchestrated && !session.call.is_of_our_loop() {
-        judged.unmet.extend(gate::uncommitted(&changed(session)));
-    } else if !judged.unmet.is_empty() && session.is_bound() {
-        judged.advice.extend(gate::uncommitted_advice(&changed(session)));
+    if is_orchestrated && !session.is_ours {
+        unmet.extend(gate::uncommitted(&changed(session)));
+    } else if is_main && session.is_bound && !unmet.is_empty() {
+        advice.extend(gate::uncommitted_advice(&changed(session)));
     }
-    judged
+    (unmet, advice)
 }
 
-/// Judges the gates that concern a subagent: its work. Conditions, rounds, tasks, story and commits
-/// are the session's, and the subagent is not asked to see to them.
-pub(super) fn judge_subagent(session: &Session<'_>) -> Judged {
-    let mut judged = Judged::default();
-    judged.unmet.extend(session.load::<QualityGate>().and_then(|(state, file)| state.gate(&file)));
-    if session.is_bound() {
-        let own = |last: &LastVerdict| last.agent == session.call.input.agent_id;
-        let last = last_tests(session).filter(own);
-        judged.unmet.extend(last.and_then(|last| gate::last_verdict(&last)));
+/// One of the session's state files, and where it is: the first that is there. A broken one is
+/// reported.
+fn load<T: StateFile>(session: &Session<'_>) -> Option<(T, Utf8PathBuf)> {
+    for dir in &session.dirs {
+        match T::load(dir) {
+            Reading::Missing => {}
+            Reading::Found(file) => return Some((file, T::path(dir))),
+            Reading::Broken(broken) => {
+                session.call.record("gate", &broken.to_string());
+                return None;
+            }
+        }
     }
-    if session.call.config().stop.verify {
-        judged.unmet.extend(verify(session));
-    }
-    judged
+    None
 }
 
-fn last_tests(session: &Session<'_>) -> Option<LastVerdict> {
-    session.dirs().iter().find_map(LastVerdict::load)
+fn last_tests(session: &Session<'_>) -> Option<Unmet> {
+    let last = session.dirs.iter().find_map(LastVerdict::load)?;
+    let is_own = session.who == Who::Session || last.agent == session.call.input.agent_id;
+    if is_own { gate::last_verdict(&last) } else { None }
 }
 
 fn tasks(session: &Session<'_>, dir: &SessionDir) -> Option<Unmet> {
@@ -77,15 +103,13 @@ fn tasks(session: &Session<'_>, dir: &SessionDir) -> Option<Unmet> {
 }
 
 fn current_story(session: &Session<'_>) -> Option<Unmet> {
-    let id = session.own_story()?;
-    let story = session.known_story(&id)?;
+    let (_, story) = session.own_story.as_ref()?;
     let reported = session.call.project().own_state().claim().exists();
-    gate::current_story(&story, reported)
+    gate::current_story(story.as_ref()?, reported)
 }
 
 fn verify(session: &Session<'_>) -> Option<Unmet> {
-    let config = session.call.config();
-    let verify = &config.verify;
+    let (config, verify) = (session.config, &session.config.verify);
     let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
     let context = CheckContext { dir: session.call.work_root(), run: "", left: None, rules };
     let checks = run_checks(context, &verify.commands, verify.timeout.limit(), &|| false);

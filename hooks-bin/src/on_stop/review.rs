@@ -5,7 +5,7 @@ use std::process::Command;
 use ralph_base::supervised::{self, CheckEnd};
 use ralph_core::git::GitError;
 use ralph_project::client::MISLEADING;
-use ralph_project::gate::{self, Unmet, Who};
+use ralph_project::gate::{self, Unmet};
 use ralph_project::prompt::{REVIEW, Template, Values};
 use ralph_project::review::{REVIEWER, ReviewAnswer, command_line, shown_diff};
 use ralph_project::transcript;
@@ -16,9 +16,8 @@ use super::session::Session;
 /// The gate, once a turn. No review is no reason to hold anybody: it is recorded.
 pub(super) fn judge(session: &Session<'_>) -> Option<Unmet> {
     let call = session.call;
-    let is_wanted = call.config().stop.review && session.who == Who::Session;
     let is_again = call.input.stop_hook_active || call.env.get(REVIEWER).is_some();
-    if !is_wanted || is_again || call.env.run().is_some() {
+    if !session.config.stop.review || is_again || call.env.run().is_some() {
         return None;
     }
     let diff = match uncommitted(session) {
@@ -62,7 +61,7 @@ fn uncommitted(session: &Session<'_>) -> Result<Vec<u8>, GitError> {
 }
 
 fn ask(session: &Session<'_>, diff: &[u8]) -> Result<ReviewAnswer, String> {
-    let (call, config) = (session.call, session.call.config());
+    let (call, config) = (session.call, session.config);
     let path = call.input.transcript_path.as_deref();
     let asked_for = path.and_then(transcript::last_prompt).unwrap_or_default();
     let values = Values {

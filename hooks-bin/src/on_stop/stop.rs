@@ -1,131 +1,256 @@
-//! `Stop` and `SubagentStop`: the questions in their order; the first that applies decides.
-//!
-//! 1. Is the context nearly full? Then a fresh session is better than this one.
-//! 2. Does something still run? Then nothing is judged on unfinished work.
-//! 3. Is there a next story, and was this session asked to go on?
-//! 4. Is a gate unmet?
+//! What was decided about a stop, and the one place that writes it down and answers.
 
-use ralph_core::hook::{BackgroundTask, Decision, Input};
-use ralph_project::config::Stop;
-use ralph_project::gate::{self, Cause, ContextWindows, Fill, StopStatus, Who, reason};
-use ralph_project::transcript::Ending;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::gates::Judged;
+use camino::Utf8PathBuf;
+use ralph_base::secrets::mask;
+use ralph_base::state::{self, Cap, Event, LoopDir, SessionDir, StateDir, StopFacts};
+use ralph_core::hook::Decision;
+use ralph_core::plan::State;
+use ralph_project::gate::{Fill, LastStop, LetGo, StopStatus, Who, handoff_note, note_on_disk};
+use ralph_project::loop_progress::LoopProgress;
+
 use super::session::Session;
-use super::{continuation, decisions, gates, leaving};
 use crate::call::Call;
 
-/// The session itself wants to stop.
-pub(super) fn decide(call: &Call<'_>) -> Decision {
-    let session = Session::new(call, Who::Session);
-    if !concerns_us(&session) {
-        if session.own_story().is_some() {
-            leaving::record(&session, StopStatus::Allowed, None);
-        }
-        return Decision::NoOpinion;
+/// What was decided about a stop.
+pub(super) struct Stop {
+    /// The text that holds the agent back; none lets it stop.
+    pub(super) block: Option<String>,
+    /// How it is allowed.
+    pub(super) status: StopStatus,
+    /// Why, for the journal.
+    pub(super) notes: Vec<String>,
+    /// The gates that are unmet.
+    pub(super) gates: Vec<&'static str>,
+    /// How full the context is, where a fresh session is to continue.
+    pub(super) handoff: Option<Fill>,
+    /// The new content of the other loop's `progress.txt`, where that changes.
+    pub(super) progress: Option<Vec<u8>>,
+}
+
+impl Stop {
+    pub(super) fn allow(status: StopStatus, note: Option<String>) -> Self {
+        let notes = note.into_iter().collect();
+        Self { block: None, status, notes, gates: Vec::new(), handoff: None, progress: None }
     }
-    let (ending, fill) = context(&session);
-    if let Some(fill) = fill.filter(Fill::is_at_limit) {
-        return leaving::hand_over(&session, &fill);
+
+    pub(super) fn block(text: String, gates: Vec<&'static str>, notes: Vec<String>) -> Self {
+        let allowed = Self::allow(StopStatus::Allowed, None);
+        Self { block: Some(text), gates, notes, ..allowed }
     }
-    if let Some((status, note)) = awaited(call.input) {
-        return leaving::allow(&session, status, Some(note));
+
+    /// The block, if it may be made; otherwise the session may stop although this is unmet.
+    pub(super) fn unless_let_go(self, asked: Result<(), LetGo>) -> Self {
+        let Err(why) = asked else { return self };
+        let note = format!("{}; still unmet: {}", why.told(), self.notes.join(" "));
+        Self { gates: self.gates, ..Self::allow(StopStatus::LetGo, Some(note)) }
     }
-    match continuation::decide(&session, &ending) {
-        continuation::Answer::Decided(decision) => decision,
-        continuation::Answer::Open(status) => hold(&session, &ending, status, gates::judge),
+
+    fn note(&self) -> Option<String> {
+        self.notes.first().cloned()
     }
 }
 
-/// A subagent wants to stop: the gates on its work, where its type is one that is gated.
-pub(super) fn decide_subagent(call: &Call<'_>) -> Decision {
-    let agent_type = call.input.agent_type.as_deref().unwrap_or_default();
-    let id = call.input.agent_id.as_deref().unwrap_or(agent_type);
-    let session = Session::new(call, Who::Other(format!("agent {id}")));
-    let gated = concerns_us(&session) && gate::is_gated(agent_type, &call.config().stop.subagents);
-    if !gated || awaited(call.input).is_some() {
-        return Decision::NoOpinion;
-    }
-    // The transcript is the main conversation's, and says nothing about what the subagent did.
-    hold(&session, &Ending::default(), StopStatus::Allowed, gates::judge_subagent)
-}
-
-/// Most sessions have nothing to do with us, and are not even looked at.
-fn concerns_us(session: &Session<'_>) -> bool {
-    let stop = &session.call.config().stop;
-    session.has_files() || session.is_bound() || stop.verify || stop.review
-}
-
-/// Holds back what these gates hold, as far as this turn may still be held back.
-fn hold<'s>(
-    session: &Session<'s>,
-    ending: &Ending,
-    status: StopStatus,
-    judge: fn(&Session<'s>) -> Judged,
-) -> Decision {
+/// Writes down what was decided, and answers.
+pub(super) fn conclude(session: &Session<'_>, stop: Stop) -> Decision {
     let call = session.call;
-    if !may_hold(&call.config().stop, call.input.stop_hook_active) {
-        let note = "this turn was already blocked once, so its gates are not checked again";
-        return leaving::allow(session, status, Some(note.to_owned()));
+    if let (Some(dir), Some(bytes)) = (&session.loop_dir, &stop.progress) {
+        replace_progress(session, dir, bytes);
     }
-    let judged = judge(session);
-    if judged.unmet.is_empty() {
-        return leaving::allow(session, status, None);
+    if stop.block.is_some() || session.is_gated && (session.is_bound || call.project().takes_part())
+    {
+        journal(call, &stop);
     }
-    let gates: Vec<&str> = judged.unmet.iter().map(|unmet| unmet.gate).collect();
-    let reasons: Vec<String> = judged.unmet.iter().map(ToString::to_string).collect();
-    match session.ask(Cause::Gates, ending, session.fingerprint(None), 0) {
-        Ok(()) => {
-            decisions::blocked(call, &gates, reasons);
-            Decision::Block(reason(&judged.unmet, &judged.advice))
+    if let Some(text) = stop.block {
+        return Decision::Block(text);
+    }
+    let before = session.dir.as_ref().and_then(LastStop::load);
+    let is_repeated = before.is_some_and(|last| last.status == StopStatus::Handoff)
+        && stop.status == StopStatus::Handoff;
+    if let Some(fill) = stop.handoff.as_ref().filter(|_| session.is_bound && !is_repeated) {
+        leave_note(session, fill);
+    }
+    let is_session = session.who == Who::Session;
+    if is_session && (session.is_bound || session.own_story.is_some()) {
+        record(session, &stop);
+    }
+    if let Some(dir) = session.dir.as_ref().filter(|_| session.is_bound || !session.dirs.is_empty())
+    {
+        note_on_disk(dir, |blocks| match stop.status {
+            StopStatus::Waiting | StopStatus::Working => blocks.waits(&session.who),
+            _ => blocks.allowed(&session.who),
+        });
+    }
+    match &session.loop_dir {
+        Some(dir) if matches!(stop.status, StopStatus::Complete | StopStatus::ReachedLimit) => {
+            announce(session, dir, stop.status)
         }
-        Err(why) => {
-            let note = format!("{}; still unmet: {}", why.told(), reasons.join(" "));
-            leaving::allow_unmet(session, StopStatus::LetGo, Some(note), &gates)
-        }
+        _ if is_session && !is_repeated => notice(stop.status, stop.notes.first()),
+        _ => Decision::NoOpinion,
     }
 }
 
-/// Gates hold a turn once; only `max_blocks` makes that more.
-fn may_hold(stop: &Stop, stop_hook_active: bool) -> bool {
-    stop.max_blocks > 0 && (!stop_hook_active || stop.max_blocks > 1)
-}
-
-/// How full the context is, counting the answer that was just given: any answer may be the one
-/// that fills it.
-fn context(session: &Session<'_>) -> (Ending, Option<Fill>) {
-    let ending = session.ending();
-    let fill = fill(session, &ending);
-    if ending.length == 0 || fill.is_some_and(|fill| fill.is_at_limit()) {
-        return (ending, fill);
-    }
-    let ending = session.caught_up(ending);
-    let fill = self::fill(session, &ending);
-    (ending, fill)
-}
-
-fn fill(session: &Session<'_>, ending: &Ending) -> Option<Fill> {
-    let state = session.call.project().own_state();
-    let reported = || ContextWindows::load(state).of(&ending.model);
-    Fill::new(ending.context?, &session.call.config().session, reported)
-}
-
-/// What still runs in the background, and whether an agent is among it.
-fn awaited(input: &Input) -> Option<(StopStatus, String)> {
-    // A subagent that stops is still listed as running itself.
-    let is_awaited = |task: &&BackgroundTask| {
-        task.status == "running" && input.agent_id.as_ref() != Some(&task.id)
+/// Writes a stop into the journal.
+pub(super) fn journal(call: &Call<'_>, stop: &Stop) {
+    let given = |text: &str| if text.is_empty() { None } else { Some(text.to_owned()) };
+    let facts = StopFacts {
+        hook_event: given(&call.input.event),
+        agent_type: call.input.agent_type.as_deref().and_then(given),
+        gates: stop.gates.iter().map(|gate| (*gate).to_owned()).collect(),
     };
-    let running: Vec<&BackgroundTask> = input.background_tasks.iter().filter(is_awaited).collect();
-    let is_agent = |task: &&BackgroundTask| task.kind.as_deref() == Some("subagent");
-    let has_agent = running.iter().any(is_agent);
-    let status = if has_agent { StopStatus::Working } else { StopStatus::Waiting };
-    let names: Vec<String> = running
-        .iter()
-        .map(|task| {
-            let name = task.description.as_ref().or(task.command.as_ref()).unwrap_or(&task.id);
-            name.chars().take(200).collect()
-        })
-        .collect();
-    (!names.is_empty()).then(|| (status, format!("waiting for {}", names.join(", "))))
+    call.journal(&if stop.block.is_some() {
+        Event::StopBlocked { reasons: stop.notes.clone(), stop: facts }
+    } else {
+        let status = stop.status.word().to_owned();
+        Event::StopAllowed { status, note: stop.note(), stop: facts }
+    });
+}
+
+/// What the person in front of the session sees of a stop that is no ordinary one.
+fn notice(status: StopStatus, note: Option<&String>) -> Decision {
+    use StopStatus::{Complete, Handoff, LetGo, ReachedLimit};
+    let what = match status {
+        Complete => "every story is done",
+        ReachedLimit => "no iterations are left, and stories are still open",
+        Handoff => "the context is nearly full; a new session continues",
+        LetGo => "the session may stop although something is unmet",
+        _ => return Decision::NoOpinion,
+    };
+    Decision::Notice(match note {
+        // The loop's own words say it already.
+        Some(note) if note.starts_with(status.word()) => note.clone(),
+        Some(note) => format!("{}: {what} ({note})", status.word()),
+        None => format!("{}: {what}", status.word()),
+    })
+}
+
+/// Another tool's list came to its end: `progress.txt` and a notice say so, once.
+fn announce(session: &Session<'_>, dir: &LoopDir, status: StopStatus) -> Decision {
+    let word = status.word();
+    let before = fs_err::read(dir.progress()).unwrap_or_default();
+    if LoopProgress::parse(&before).status.as_deref() == Some(word) {
+        return Decision::NoOpinion;
+    }
+    replace_progress(session, dir, &LoopProgress::set(&before, "Status", word));
+    let list = dir.feature_list();
+    Decision::Notice(match status {
+        StopStatus::Complete => format!("{word}: every story of {list} is done"),
+        _ => format!("{word}: no iterations are left, and stories of {list} are still open"),
+    })
+}
+
+fn replace_progress(session: &Session<'_>, dir: &LoopDir, bytes: &[u8]) {
+    if let Err(error) = state::replace_users(&dir.progress(), bytes) {
+        session.call.record("stopping", &error.to_string());
+    }
+}
+
+/// Leaves a note for the session that continues.
+fn leave_note(session: &Session<'_>, fill: &Fill) {
+    let Some(path) = progress(session) else { return };
+    let existing = state::read(&path).unwrap_or_default();
+    let story = session.call.story();
+    let words = mask(session.call.input.last_assistant_message.as_deref().unwrap_or_default());
+    let note = handoff_note(&existing, story.as_ref().map(|id| id.as_str()), fill, &words);
+    let never = Cap { above: u64::MAX, keep_lines: 0 };
+    if let Err(error) = state::append_capped(&path, &note, never) {
+        session.call.record("handoff", &error.to_string());
+    }
+}
+
+/// Where the plan's progress is written.
+fn progress(session: &Session<'_>) -> Option<Utf8PathBuf> {
+    if let Some(dir) = &session.loop_dir {
+        return Some(StateDir::progress_beside(&dir.feature_list()));
+    }
+    let plan = session.plan()?;
+    match session.config.run.progress.as_str() {
+        "" => Some(StateDir::progress_beside(plan.path())),
+        path => Some(session.call.work_root().join(path)),
+    }
+}
+
+/// The session is over: writes down how, and removes what only served the session.
+pub(super) fn session_ended(session: &Session<'_>) -> Decision {
+    let call = session.call;
+    if session.is_bound || session.own_story.is_some() {
+        let stop = match session.dir.as_ref().and_then(LastStop::load) {
+            Some(before) => Stop::allow(before.status, before.note),
+            None => {
+                let stop = Stop::allow(StopStatus::Ended, call.input.reason.clone());
+                journal(call, &stop);
+                stop
+            }
+        };
+        record(session, &stop);
+    }
+    for dir in &session.dirs {
+        clean_up(dir, call.env.run().is_some());
+    }
+    Decision::NoOpinion
+}
+
+/// Records how the session stopped, and once for each story that it left it open.
+fn record(session: &Session<'_>, stop: &Stop) {
+    let Some(dir) = &session.dir else { return };
+    let before = LastStop::load(dir);
+    let recorded = before.as_ref().and_then(|last| last.incomplete.clone());
+    let left = left_open(session, stop.status);
+    if let Some(story) = left.as_ref().filter(|story| recorded.as_ref() != Some(story)) {
+        log_incomplete(session.call, story);
+    }
+    let mut last = LastStop::new(stop.status, stop.note());
+    last.incomplete = left.or(recorded);
+    if before.as_ref() == Some(&last) {
+        return;
+    }
+    if let Err(error) = last.save(dir) {
+        session.call.record("stopping", &error.to_string());
+    }
+}
+
+/// The story that this stop leaves open. While something runs nothing was left yet, and after an
+/// ordinary stop our own loop judges its story itself.
+fn left_open(session: &Session<'_>, status: StopStatus) -> Option<String> {
+    use StopStatus::{Allowed, Complete, ReachedLimit, Waiting};
+    if status == Waiting {
+        return None;
+    }
+    if let Some(attempt) = &session.attempt {
+        let is_ordinary = matches!(status, Allowed | Complete | ReachedLimit);
+        return (!is_ordinary).then(|| attempt.story.clone());
+    }
+    let (id, known) = session.own_story.as_ref()?;
+    let is_open = known.as_ref().is_none_or(|story| story.state == State::Open);
+    is_open.then(|| id.to_string())
+}
+
+fn log_incomplete(call: &Call<'_>, story: &str) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let line = format!("incomplete:{story}:{now}");
+    let path = call.project().own_state().sessions_log();
+    if let Err(error) = state::append_line(&path, line.as_bytes()) {
+        call.record("stopping", &error.to_string());
+    }
+}
+
+/// Removes what only served the session. How it ended is kept for a loop that waits for it, and
+/// what other tools wrote is theirs.
+fn clean_up(dir: &SessionDir, a_loop_waits: bool) {
+    // A link may lead to what is another session's.
+    if state::leads_elsewhere(dir.root()) {
+        return;
+    }
+    let mut served = vec![dir.block_counters(), dir.block_lock(), dir.reads()];
+    served.extend([dir.reads_index(), dir.shared_reads_index(), dir.known_story()]);
+    if !a_loop_waits {
+        served.extend([dir.last_verdict(), dir.last_stop()]);
+    }
+    for path in served {
+        // Best effort: what cannot be removed does no harm.
+        let _ = fs_err::remove_file(path);
+    }
+    // Only an empty folder goes.
+    let _ = fs_err::remove_dir(dir.root());
 }

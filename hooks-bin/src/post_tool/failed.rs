@@ -6,7 +6,7 @@ use ralph_base::state::{Event, Id, LastVerdict, Lock};
 use ralph_core::git::{Checkpoint, Repo, Snapshot, SnapshotError, changed_since, rollback_changes};
 use ralph_core::hook::Decision;
 use ralph_core::verdict::Verdict;
-use ralph_project::attempt::{
+use ralph_project::strikes::{
     self, Circumstances, Done, HookRollback, Memory, Outcome, TestFiles, add_lesson, record_failure,
 };
 
@@ -43,14 +43,14 @@ pub(super) fn settle(
             if matches!(done, Done::Weighed(Outcome::FailedBefore)) {
                 note_failed_before(call);
             }
-            let text = attempt::answer(verdict, &done, log.as_str());
+            let text = strikes::answer(verdict, &done, log.as_str());
             if done.is_information() { Decision::Context(text) } else { Decision::Block(text) }
         }
         Ok(None) => Decision::NoOpinion,
         Err(error) => {
             call.record("rolling back", &error.to_string());
             let done = Done::CouldNot { why: error.to_string() };
-            Decision::Block(attempt::answer(verdict, &done, log.as_str()))
+            Decision::Block(strikes::answer(verdict, &done, log.as_str()))
         }
     };
     Ok(decision)
@@ -85,7 +85,7 @@ fn settle_attempt(
 ) -> Result<Option<Done>, Failure> {
     let state = call.project().own_state();
     let untouched = |why: &str| Ok(Some(Done::Untouched { why: why.to_owned() }));
-    let Some(checkpoint) = attempt::checkpoint(state)? else {
+    let Some(checkpoint) = strikes::checkpoint(state)? else {
         return untouched("There is no checkpoint");
     };
     let repo = call.repo()?;
@@ -103,7 +103,7 @@ fn settle_attempt(
         }
         Some(_) => {}
         None => {
-            if let Some(why) = attempt::stale(state, &checkpoint, repo.head()?.as_deref()) {
+            if let Some(why) = strikes::stale(state, &checkpoint, repo.head()?.as_deref()) {
                 call.journal(&Event::NotRolledBack {
                     why: format!("the checkpoint is stale: {why}"),
                 });
@@ -116,7 +116,7 @@ fn settle_attempt(
     let mut memory = Memory::load(state, &checkpoint);
     let outcome =
         weigh(call, &repo, &memory, &Seen { checkpoint: &checkpoint, target, verdict, begun_at })?;
-    let why = attempt::cause(verdict, output);
+    let why = strikes::cause(verdict, output);
     let done = match outcome {
         Outcome::RollBack => roll_back(call, &repo, &checkpoint, &why, &mut memory)?,
         other => Done::Weighed(other),
@@ -145,7 +145,7 @@ struct Seen<'a> {
 /// A passing run wipes the slate clean.
 pub(super) fn forgive(call: &Call<'_>) -> Result<(), Failure> {
     let state = call.project().own_state();
-    if let Ok(Some(checkpoint)) = attempt::checkpoint(state)
+    if let Ok(Some(checkpoint)) = strikes::checkpoint(state)
         && !call.is_beside_a_run()
     {
         let mut memory = Memory::load(state, &checkpoint);
@@ -168,7 +168,7 @@ fn weigh(
     let test_files = TestFiles::new(&config.tests.files);
     // Another loop wrote a bare commit id and expects the first failure to count.
     let is_foreign = seen.checkpoint.snapshot.is_none();
-    Ok(attempt::decide(&Circumstances {
+    Ok(strikes::decide(&Circumstances {
         on: config.rollback.on,
         after_failures: if is_foreign { 1 } else { config.rollback.after_failures },
         failures_so_far: memory.failures,

@@ -5,7 +5,7 @@ mod continuation;
 mod decisions;
 mod gates;
 mod handoff;
-mod left_behind;
+mod leftovers;
 mod our_loop;
 mod review;
 mod sessions;

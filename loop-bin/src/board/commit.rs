@@ -6,7 +6,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 use ralph_core::git::{Git, GitError};
 
-use ralph_project::attempt::with_cause;
+use ralph_project::strikes::with_cause;
 
 use crate::exit::Failure;
 use crate::terminal::counted;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ralph_base::env::Env;
-use ralph_project::attempt::{LONGEST_LESSON, add_lesson};
 use ralph_project::claim::ClaimStatus;
+use ralph_project::strikes::{LONGEST_LESSON, add_lesson};
 use rmcp::handler::server::tool::schema_for_input;
 use rmcp::model::Tool;
 use rmcp::schemars::{self, JsonSchema};

@@ -36,7 +36,7 @@ pub(super) fn begin(
     let number = saved::number_after(&attempts);
     let newest = saved::newest(attempts);
     let context = &run.context;
-    let attempt = new_attempt(run, slot, &key, &found.title, number, start);
+    let attempt = new_attempt(run, slot, &key, (&found.title, number), start);
     write_down(run, slot, &attempt)?;
     let state = context.state();
     let under_way = format!("{}\n", key.story);
@@ -69,8 +69,7 @@ pub(super) fn new_attempt(
     run: &Conductor,
     slot: usize,
     key: &StoryKey,
-    title: &str,
-    number: u64,
+    (title, number): (&str, u64),
     start: Start<'_>,
 ) -> Attempt {
     let desk = run.desk(slot);

@@ -14,10 +14,10 @@ use ralph_base::secrets::mask;
 use ralph_base::state::{self, Cap, RunDir, StateDir};
 use ralph_core::git::GitError;
 use ralph_core::plan::{self, Options, Plan, agents_plan};
-use ralph_project::attempt::LESSONS_TITLE;
 use ralph_project::config::Config;
 use ralph_project::progress::ProgressEntry;
 use ralph_project::project::Project;
+use ralph_project::strikes::LESSONS_TITLE;
 
 use super::appended::Appended;
 use super::start::progress_path;

@@ -53,27 +53,15 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
         };
         let key = StoryKey::new(&name, &story);
         log::info!("chosen: {key}");
-        let (config, done) = (&run.context.config, run.record.tally.attempts_at(&key));
-        if done >= config.limits.attempts_per_story.max(1) {
+        let done = run.record.tally.attempts_at(&key);
+        if done >= run.context.config.limits.attempts_per_story.max(1) {
             let times = counted(done as usize, "attempt", "attempts");
             let why = format!("it is open again after {times}; something keeps removing its work");
             discard::set_aside(run, slot, &key, tip.as_deref(), &why)?;
             continue;
         }
-        // What a session cost is known at its end, and the next story may be one too many.
-        let session = run.slots.get(slot).and_then(|slot| slot.desk.as_ref()?.session.as_ref());
-        let limit = config.session.stories_per_session;
-        if session.is_some_and(|live| !may_take_another(limit, live.stories_given())) {
-            let why = "this session reached its number of stories; a new one continues";
-            return Ok(Choice::Release(why));
-        }
-        let elapsed = run.context.elapsed().as_secs_f64();
-        let reached =
-            run.record.tally.limit_reached(&config.limits, config.run.max_iterations, elapsed);
-        let stopped = if run.is_stop_requested() { Some(Finish::Stopped) } else { reached };
-        if let Some(finish) = stopped {
-            // Stories under way may still complete the plan.
-            return Ok(if is_alone { Choice::Finish(finish) } else { idle(run, slot) });
+        if let Some(instead) = limited(run, slot, is_alone) {
+            return Ok(instead);
         }
         if run.record.tally.has_conflicted(&key) {
             // It conflicted with another story once. This time nobody lands before it.
@@ -92,6 +80,24 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
             None => Choice::Story(plan, key),
         });
     }
+}
+
+/// What to do instead of another story, if a limit is reached or the user asked the run to stop.
+fn limited(run: &Conductor, slot: usize, is_alone: bool) -> Option<Choice> {
+    let config = &run.context.config;
+    // What a session cost is known at its end, and the next story may be one too many.
+    let session = run.desk(slot).and_then(|desk| desk.session.as_ref());
+    let limit = config.session.stories_per_session;
+    if session.is_some_and(|live| !may_take_another(limit, live.stories_given())) {
+        let why = "this session reached its number of stories; a new one continues";
+        return Some(Choice::Release(why));
+    }
+    let elapsed = run.context.elapsed().as_secs_f64();
+    let reached =
+        run.record.tally.limit_reached(&config.limits, config.run.max_iterations, elapsed);
+    let finish = if run.is_stop_requested() { Some(Finish::Stopped) } else { reached }?;
+    // Stories under way may still complete the plan.
+    Some(if is_alone { Choice::Finish(finish) } else { idle(run, slot) })
 }
 
 fn free_turn(run: &mut Conductor, slot: usize) {

@@ -36,6 +36,9 @@ use crate::workspace::Source;
 /// How long the conductor listens before it looks at signals, requests and the plan again.
 const PULSE: Duration = Duration::from_millis(50);
 
+/// What slots report, and where they send it.
+pub(super) type Reports = (Sender<(usize, Report)>, Receiver<(usize, Report)>);
+
 /// A run under way.
 pub(crate) struct Conductor {
     pub(super) context: Arc<Context>,
@@ -46,8 +49,7 @@ pub(crate) struct Conductor {
     pub(super) board: Board,
     pub(super) source: Source,
     pub(super) slots: Vec<Slot>,
-    /// What the attempts report, and where they send it.
-    pub(super) reports: (Sender<(usize, Report)>, Receiver<(usize, Report)>),
+    pub(super) reports: Reports,
     /// The slot whose turn it is to land: one at a time.
     pub(super) landing: Option<usize>,
     /// What the whole run waits for.

@@ -4,8 +4,8 @@ use ralph_base::fault;
 use ralph_base::state::{self, Event, StoryKey};
 use ralph_core::git::Checkpoint;
 use ralph_core::plan::State;
-use ralph_project::attempt::{add_lesson, record_failure};
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
+use ralph_project::strikes::{add_lesson, record_failure};
 use ralph_project::under_way::Attempt;
 
 use super::attempt::Left;

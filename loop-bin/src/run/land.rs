@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::state::{self, Event};
 use ralph_core::plan::State;
-use ralph_project::attempt::clear_failure;
 use ralph_project::checks::{Check, one_line};
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
+use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::attempt::{Facts, Passed, Proof, Reviewed, Task, set_phase};
@@ -63,7 +63,7 @@ pub(super) fn land(
         return recheck(run, work);
     }
     report_advance(run, slot, &work.attempt, &advance)?;
-    conclude(run, slot, work, made, &passed, &changes)?;
+    conclude(run, slot, work, made, &passed)?;
     Ok(None)
 }
 
@@ -144,7 +144,6 @@ fn conclude(
     work: &UnderWay,
     made: &Made,
     passed: &Passed,
-    changes: &PlanChanges,
 ) -> Result<(), Failure> {
     let story = &work.key.story;
     let short: String = made.commit.chars().take(8).collect();
@@ -181,7 +180,8 @@ fn conclude(
         weakened: passed.weakened.clone(),
         ..entry(&work.attempt, &work.facts, ProgressStatus::Success)
     };
-    finish_landing(run, slot, work, &made.commit, &progress, changes)
+    let changes = changes(run, work);
+    finish_landing(run, slot, work, &made.commit, (&progress, &changes))
 }
 
 /// The same after a crash: what is done already is not done twice.
@@ -190,8 +190,7 @@ pub(super) fn finish_landing(
     slot: usize,
     work: &UnderWay,
     commit: &str,
-    entry: &ProgressEntry,
-    changes: &PlanChanges,
+    (entry, changes): (&ProgressEntry, &PlanChanges),
 ) -> Result<(), Failure> {
     let Attempt { number, run: name, .. } = &work.attempt;
     saved::put(&run.source.git(), &work.key, *number, name, commit)?;

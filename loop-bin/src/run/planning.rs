@@ -60,7 +60,7 @@ pub(super) fn write_plan(run: &mut Conductor) -> Result<Finish, Failure> {
     let start = Start { tip: tip.as_deref(), branch: &branch };
     let before = plan::read_file(&run.books.plan)?;
     let number = saved::number_after(&saved::at_story(&run.source.git(), &key)?);
-    let attempt = begin::new_attempt(run, SLOT, &key, NAME, number, start);
+    let attempt = begin::new_attempt(run, SLOT, &key, (NAME, number), start);
     begin::write_down(run, SLOT, &attempt)?;
     let started = Event::IterationStarted { iteration: 1, title: String::new(), attempt: 1 };
     run.note_in(SLOT, Some(&key), &started);

@@ -231,7 +231,7 @@ fn finish_landing(
     if run.board.look()?.is_followed || !run.books.is_tracked(work.attempt.base.as_deref()) {
         run.books.mark_users_text(&changes)?;
     }
-    land::finish_landing(run, slot, &work, commit, &entry, &changes)?;
+    land::finish_landing(run, slot, &work, commit, (&entry, &changes))?;
     run.view.line(format!("{story} had landed as {short} before the run ended"));
     let limits = run.context.config.limits.clone();
     run.record.tally.after(WorkEnd::Landed, &work.key, SessionEnd::Ended, &limits);

@@ -5,7 +5,9 @@ use ralph_project::config::Limits;
 use ralph_project::gate::ContextWindows;
 use ralph_project::under_way::Phase;
 
-use super::attempt::{Course, Desk, Done, Ended, Left, Task, ToCheck, Used, from_user};
+use super::attempt::{
+    Course, Desk, Done, Ended, EndedSession, Left, Task, ToCheck, Used, from_user,
+};
 use super::conductor::Conductor;
 use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Spent, Then, WorkEnd};
 use super::slots::UnderWay;
@@ -191,7 +193,7 @@ fn send_back(
 ) -> Result<(), Failure> {
     free_landing(run, slot);
     discard::show_failure(run, slot, &work.key.story, why);
-    ralph_project::attempt::record_failure(run.context.state(), Some(&work.key.to_string()), why)?;
+    ralph_project::strikes::record_failure(run.context.state(), Some(&work.key.to_string()), why)?;
     let attempts = run.record.tally.attempts_at(&work.key);
     run.view.attempt(slot, attempts + 1);
     let messages = begin::messages(&run.context);
@@ -278,7 +280,7 @@ pub(super) fn book(run: &mut Conductor, slot: usize, work: &mut UnderWay, used: 
         let name = run.slot_name(slot);
         run.record.slots.entry(name).or_default().session_tokens = session_tokens;
     }
-    let Some((stories, session)) = ended else { return };
+    let Some(EndedSession { stories, run: session }) = ended else { return };
     note_windows(run, &session);
     let all: u64 = stories.iter().map(|(_, tokens)| tokens).sum();
     let tally = &mut run.record.tally;

@@ -6,7 +6,7 @@ use super::git::{self, GitCall};
 use super::paths::{self, Place};
 use super::rules::RULES;
 use super::settings::Settings;
-use super::{files, inline, plain, system, user, writes};
+use super::{files, inline, patterns, plain, system, writes};
 use shell_reader::{Command, Script};
 
 /// The longest piece of a command that an answer repeats.
@@ -51,7 +51,7 @@ fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) ->
             line_verifies,
             is_given_everything: is_given_everything(&commands, at, facts),
         };
-        denial(&act, command).filter(|_| !user::is_allowed(&act))
+        denial(&act, command).filter(|_| !patterns::is_allowed(&act))
     })
 }
 
@@ -68,7 +68,7 @@ fn denial(act: &Act, text: &str) -> Option<Denial> {
     let mut rules = RULES.iter().filter(|rule| rule.applies(act.facts, act.settings));
     let built_in = rules.find_map(|rule| Some((rule.name, rule.reason, (rule.instead)(act)?)));
     let (name, reason, instead) = built_in.or_else(|| {
-        let rule = user::forbidding(act)?;
+        let rule = patterns::forbidding(act)?;
         Some((rule.name.as_str(), rule.reason.as_str(), rule.instead.clone()))
     })?;
     let reason = if reason.is_empty() { "the project's settings say so" } else { reason };

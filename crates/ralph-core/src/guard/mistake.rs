@@ -39,10 +39,11 @@ impl Settings {
         for rule in &self.rules {
             let name = &rule.name;
             let Some(pattern) = &rule.regex else {
-                if rule.program.is_some() {
+                if rule.program.is_some() || !rule.commands.is_empty() {
                     continue;
                 }
-                let message = format!("guard.rules: rule `{name}` needs a `regex` or a `program`");
+                let message = "`commands`, a `regex` or a `program`";
+                let message = format!("guard.rules: rule `{name}` needs {message}");
                 return wrong(&["guard.rules"], name, message);
             };
             if let Err(why) = regex::Regex::new(pattern) {

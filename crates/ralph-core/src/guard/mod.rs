@@ -18,9 +18,9 @@
 //! | `facts.rs`, `settings.rs`, `mistake.rs` | what the guard is told and answers; what users set; what is wrong with that |
 //! | `check.rs`, `rules.rs`, `act.rs` | the question; the rules; one command as they see it |
 //! | `git.rs`, `git_acts.rs`, `table.rs` | a call of git; what git and the tools of forges must not do; forbidden calls as rows |
-//! | `publish.rs`, `deploy.rs`, `database.rs` | what leaves the machine, changes running systems, deletes data |
+//! | `patterns.rs`, `rules.toml` | rules as data: publishing, deploying, databases; the user's own |
 //! | `files.rs`, `protected.rs`, `copy.rs` | deleting and writing; whose file it is; the project and its copy |
-//! | `system.rs`, `user.rs` | what endangers the machine; the user's own rules |
+//! | `system.rs` | what endangers the machine |
 //! | `edit.rs` | edits instead of commands |
 //! | `words.rs`, `paths.rs`, `reads.rs`, `writes.rs` | options and operands; where a path lies; what a command shows and writes |
 //! | `inline.rs`, `plain.rs` | programs of other languages; lines that cannot be read to their end |
@@ -28,8 +28,6 @@
 mod act;
 mod check;
 mod copy;
-mod database;
-mod deploy;
 mod edit;
 mod facts;
 mod files;
@@ -38,15 +36,14 @@ mod git_acts;
 mod inline;
 mod mistake;
 mod paths;
+mod patterns;
 mod plain;
 mod protected;
-mod publish;
 mod reads;
 mod rules;
 mod settings;
 mod system;
 mod table;
-mod user;
 mod words;
 mod writes;
 

@@ -1,12 +1,13 @@
 //! The rules, one row each.
 //!
 //! To add one, write a function that looks at an [`Act`] and says what to do instead if it is
-//! forbidden, put a row here and a line into `docs/guard.md`; a test asks for both.
+//! forbidden, or rows in `rules.toml`, put a row here and a line into `docs/guard.md`; a test asks
+//! for both.
 
 use super::act::Act;
 use super::facts::Facts;
 use super::settings::Settings;
-use super::{copy, database, deploy, files, git_acts, publish, system};
+use super::{copy, files, git_acts, patterns, system};
 
 /// One named prohibition.
 pub struct Rule {
@@ -95,31 +96,27 @@ pub const RULES: &[Rule] = &[
         "it runs text from elsewhere that nobody has read",
         system::instead_of_running_unread,
     ),
-    rule(
-        "publish",
-        "what others can download cannot be taken back",
-        publish::instead_of_publishing,
-    ),
+    rule("publish", "what others can download cannot be taken back", |act| {
+        patterns::instead_of("publish", act)
+    }),
     // Somebody at the keyboard who builds images also pushes them, many times a day.
     Rule {
         applies: Applies::InLoop,
-        ..rule(
-            "publish-image",
-            "what others can download cannot be taken back",
-            publish::instead_of_pushing_images,
-        )
+        ..rule("publish-image", "what others can download cannot be taken back", |act| {
+            patterns::instead_of("publish-image", act)
+        })
     },
     Rule {
         applies: Applies::InLoop,
-        ..rule(
-            "deploy",
-            "it changes running systems, which no rollback restores",
-            deploy::instead_of_deploying,
-        )
+        ..rule("deploy", "it changes running systems, which no rollback restores", |act| {
+            patterns::instead_of("deploy", act)
+        })
     },
     Rule {
         applies: Applies::WhenStrict,
-        ..rule("database", "it deletes data that no commit holds", database::instead_of_deleting)
+        ..rule("database", "it deletes data that no commit holds", |act| {
+            patterns::instead_of("database", act)
+        })
     },
 ];
 

@@ -29,19 +29,27 @@ pub struct Settings {
     pub switches: BTreeMap<String, bool>,
 }
 
-/// A rule of the user's own: `regex`, or `program` with `args`.
+/// A rule of the user's own: `commands`, or `regex`, or `program` with `args`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserRule {
     /// Its name, for messages and for `disable`.
     pub name: String,
-    /// Matched against each command that would run, program first, words separated by one blank.
+    /// Forbidden calls, such as `npm|pnpm dist-tag add|rm`: the programs, then the words that come
+    /// first, options left out, then options of which one must be given.
+    #[serde(deserialize_with = "texts")]
+    pub commands: Vec<String>,
+    /// Matched against each command that would run, program first, words separated by one blank;
+    /// with `commands`, against each of their arguments and their standard input.
     pub regex: Option<String>,
     /// The program, without its folder; `*` stands for anything.
     pub program: Option<String>,
     /// Words that must follow, in this order; other words may stand between them.
     #[serde(deserialize_with = "texts")]
     pub args: Vec<String>,
+    /// Options, words or assignments with which the command is harmless.
+    #[serde(deserialize_with = "texts")]
+    pub unless: Vec<String>,
     /// Why it is forbidden.
     pub reason: String,
     /// What to do instead.

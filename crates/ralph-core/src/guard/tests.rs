@@ -134,7 +134,7 @@ fn mistakes_in_settings_are_named() {
     assert!(error("disable = ['git-pusch']").contains("git-push, git-merge"));
     assert!(error("switches.pul = true").contains("`pul`"));
     assert!(error("[[rules]]\nname = 'a'\nregex = '('").contains("`(` of rule `a`"));
-    assert!(error("[[rules]]\nname = 'a'").contains("needs a `regex` or a `program`"));
+    assert!(error("[[rules]]\nname = 'a'").contains("needs `commands`, a `regex` or"));
     assert!(error("protect = ['a[']").contains("protect"));
     assert_eq!(settings("disable = ['git-push']\nswitches.pull = false").validate(), Ok(()));
     assert!(toml::from_str::<Settings>("dissable = []").is_err());

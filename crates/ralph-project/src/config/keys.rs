@@ -96,7 +96,7 @@ pub const KEYS: &[Key] = &[
     key("guard.strict", Kind::Switch, "RALPH_GUARD_STRICT", "", "Turn on the guard rules that are off unless strict, as `install --strict` does."),
     key("guard.allow", Kind::List, "RALPH_GUARD_ALLOW", "", "Commands that no guard rule denies; `*` matches anything."),
     key("guard.protect", Kind::List, "RALPH_GUARD_PROTECT", "", "Globs of files that the agent must not edit or overwrite."),
-    key("guard.rules", Kind::Table, "", "", "Your own rules: `name`, `regex` or `program` with `args`, `reason`, `instead`."),
+    key("guard.rules", Kind::Table, "", "", "Your own rules: `name`, `commands`, `program` or `regex`, `unless`, `reason`, `instead`; see docs/guard.md."),
     key("guard.switches", Kind::Table, "", "", "Optional guard checks, turned on or off by name."),
     key("scope.paths", Kind::List, "RALPH_SCOPE", "scope", "Globs of the files that the agent may edit; empty means all files."),
     key("scope.stories", Kind::Table, "", "", "The same for individual stories: a list of globs per story id."),

@@ -78,26 +78,22 @@ impl Config {
         flags: &[Flag],
     ) -> Result<Self, ConfigError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let config: Self =
-            toml::from_str(text).map_err(|error| ConfigError::in_file(path, text, &error))?;
+        let in_file = |error| ConfigError::in_file(path, text, &error);
+        let mut config: Self = toml::from_str(text).map_err(in_file)?;
         let layers = overrides(env, flags)?;
-        let config = if layers.is_empty() { config } else { config.overlaid(&layers)? };
+        if !layers.is_empty() {
+            let mut table: Table = text.parse().map_err(in_file)?;
+            // Each value is laid over by itself, so that an error names the one it came from.
+            for Override { key, value, origin } in &layers {
+                put(&mut table, key.name, value.clone());
+                // As a text, because the settings are read from nothing else: another source of
+                // values would be another reader of all of them in every hook.
+                config = toml::from_str(&table.to_string())
+                    .map_err(|error| ConfigError::of_value(origin, error.message()))?;
+            }
+        }
         if let Some(mistake) = check::mistake(&config) {
             return Err(located(mistake, path, text, &layers));
-        }
-        Ok(config)
-    }
-
-    /// Each value is laid over by itself, so that an error names the one it came from.
-    fn overlaid(self, layers: &[Override]) -> Result<Self, ConfigError> {
-        let mut config = self;
-        for Override { key, value, origin } in layers {
-            let mut table = Table::try_from(&config)
-                .map_err(|e| ConfigError::of_value(origin, &e.to_string()))?;
-            put(&mut table, key.name, value.clone());
-            config = table
-                .try_into()
-                .map_err(|e: toml::de::Error| ConfigError::of_value(origin, e.message()))?;
         }
         Ok(config)
     }

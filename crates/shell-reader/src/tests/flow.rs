@@ -1,6 +1,6 @@
 //! Text on its way through a line: fetched, written, read into variables, and what runs it.
 
-use super::{check, words};
+use super::check;
 use crate::{Command, read};
 
 #[test]
@@ -44,23 +44,6 @@ fn the_program_of_an_interpreter_is_kept() {
     assert_eq!(inline("echo 'a()' | node").as_deref(), Some("a()\n"));
     assert_eq!(inline("cat > d/x.rb <<E\na\nE\ncd d; sudo ruby x.rb").as_deref(), Some("a\n"));
     assert_eq!(inline("echo 'a()' | python3 -m json.tool; node app.js"), None);
-}
-
-#[test]
-fn tasks_that_are_asked_for_are_followed() {
-    let make =
-        "printf 'G := a\\nall: one\\n\\techo\\none:\\n\\t@$(G) $$X\\ntwo:\\n\\tb\\n' > Makefile";
-    let run = |line: &str| words(&read(line)).into_iter().skip(1).collect::<Vec<_>>();
-    assert_eq!(run(&format!("{make}; make")), ["make", "echo", "a ?"]);
-    assert_eq!(run(&format!("{make}; make -j 2 two")), ["make -j 2 two", "b"]);
-    assert_eq!(run(&format!("{make}; make -n two")), ["make -n two"]);
-    let package =
-        "echo '{\"scripts\": {\"posttest\": \"a \\\"b c\\\"\", \"test\": \"d\"}}' > package.json";
-    assert_eq!(run(&format!("{package}; npm test")), ["npm test", "a b c", "d"]);
-    assert_eq!(run(&format!("{package}; yarn build")), ["yarn build"]);
-    let tasks =
-        "cat > Taskfile.yml <<E\ntasks:\n  a: x\n  b:\n    deps: [a]\n    cmds:\n      - y\nE\n";
-    assert_eq!(run(&format!("{tasks}task b")), ["task b", "cmds:", "y", "x"]);
 }
 
 #[test]

@@ -6,9 +6,9 @@ use ralph_base::fault;
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, StateDir};
 use ralph_core::git::Checkpoint;
-use ralph_project::attempt::Memory;
 use ralph_project::config::Config;
 use ralph_project::failed_before::FailedBefore;
+use ralph_project::strikes::Memory;
 use ralph_project::under_way::Attempt;
 
 use super::{Around, Assignment, Desk, Reporter};

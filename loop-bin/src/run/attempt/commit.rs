@@ -12,6 +12,14 @@ use crate::workspace::{Start, Workspace};
 /// How often git hooks may put the files of one story in order.
 const MOST_FORMATTINGS: usize = 2;
 
+/// What is to be committed.
+pub(in crate::run) struct ToCommit<'a> {
+    pub(in crate::run) message: &'a dyn Fn(&Passed) -> String,
+    pub(in crate::run) passed: Passed,
+    /// The loop's own files.
+    pub(in crate::run) files: &'a [LoopFile],
+}
+
 /// Commits a story, with the loop's own files.
 pub(super) fn commit_story(
     around: Around<'_>,
@@ -21,7 +29,7 @@ pub(super) fn commit_story(
     files: &[LoopFile],
 ) -> Result<(Made, Passed), Stopped> {
     let message = |passed: &Passed| message(around, course, passed);
-    commit(around, copy, &course.attempt, (&message, passed, files))
+    commit(around, copy, &course.attempt, ToCommit { message: &message, passed, files })
 }
 
 /// Makes the commit. Git hooks that put files in order and refuse get one of what they left, once that has
@@ -30,7 +38,7 @@ pub(in crate::run) fn commit(
     around: Around<'_>,
     copy: &mut Workspace,
     attempt: &Attempt,
-    (message, mut passed, files): (&dyn Fn(&Passed) -> String, Passed, &[LoopFile]),
+    ToCommit { message, mut passed, files }: ToCommit<'_>,
 ) -> Result<(Made, Passed), Stopped> {
     let context = around.context;
     for _ in 0..=MOST_FORMATTINGS {

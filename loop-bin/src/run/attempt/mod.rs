@@ -27,10 +27,10 @@ use std::time::Duration;
 
 use ralph_base::state::{RunDir, StateDir, StoryKey};
 use ralph_core::plan::{AgentsPlan, Plan};
-use ralph_project::attempt::HookRollback;
 use ralph_project::checks::Check;
 use ralph_project::failed_before::FailedBefore;
 use ralph_project::project::Project;
+use ralph_project::strikes::HookRollback;
 use ralph_project::under_way::Attempt;
 
 use super::books::PlanFiles;
@@ -44,7 +44,7 @@ use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Staged, Workspace};
 pub(super) use begin::prepare;
 pub(super) use check::{check, lay_over};
-pub(super) use commit::commit;
+pub(super) use commit::{ToCommit, commit};
 pub(super) use prompt::{from_user, may_take_another};
 pub(crate) use prompt::{review_template, template};
 pub(super) use prove::Proof;
@@ -187,8 +187,16 @@ pub(super) struct Used {
     pub(super) session_tokens: u64,
     /// Whether it was the reviewer, who works on no files.
     pub(super) is_reviewer: bool,
-    /// The session, if it has ended: the tokens of each of its stories, and how it ended.
-    pub(super) ended: Option<(Vec<(StoryKey, u64)>, Box<AgentRun>)>,
+    /// The session, if it has ended.
+    pub(super) ended: Option<EndedSession>,
+}
+
+/// A session that has ended.
+#[derive(Debug, Clone)]
+pub(super) struct EndedSession {
+    /// The tokens that each of its stories took.
+    pub(super) stories: Vec<(StoryKey, u64)>,
+    pub(super) run: Box<AgentRun>,
 }
 
 /// What a planning agent left.

@@ -5,10 +5,10 @@ use ralph_base::env::{MAILBOX, WORKER, WORKSPACE};
 use ralph_base::listing::first_few;
 use ralph_base::state::{self, StateDir};
 use ralph_core::plan::Plan;
-use ralph_project::attempt::{LESSONS_TITLE, last_failure, lessons};
 use ralph_project::config::{self, KEYS, Key, Kind, StoriesPerSession};
 use ralph_project::gate::{Standing, Ticking, instruction};
 use ralph_project::prompt::{self, Template, Values};
+use ralph_project::strikes::{LESSONS_TITLE, last_failure, lessons};
 use ralph_project::under_way::Attempt;
 
 use super::{Around, Assignment, Desk};

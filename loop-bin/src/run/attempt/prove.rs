@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ralph_base::state;
 use ralph_core::verdict::{Kind, Verdict};
-use ralph_project::attempt::TestFiles;
 use ralph_project::checks::{Check, CheckEnd};
 use ralph_project::config::{Config, Prove};
+use ralph_project::strikes::TestFiles;
 use ralph_project::under_way::Attempt;
 
 use super::check::run_commands;

@@ -10,7 +10,7 @@ use ralph_project::review::{REVIEWER, ReviewAnswer, command_line, shown_diff};
 
 use super::prompt::review_template;
 use super::watch::{log_of, supervision};
-use super::{Around, Course, Desk, Passed, Stopped, Used};
+use super::{Around, Course, Desk, EndedSession, Passed, Stopped, Used};
 use crate::agent::{AgentRun, RunEnd, Session, Supervision, Turn, with_files_of};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
@@ -172,7 +172,8 @@ fn ask_reviewer(
         }
     };
     let (tokens, seconds) = (run.seen.tokens, begun.elapsed().as_secs_f64());
-    let ended = Some((vec![(around.key.clone(), tokens)], Box::new(run.clone())));
+    let stories = vec![(around.key.clone(), tokens)];
+    let ended = Some(EndedSession { stories, run: Box::new(run.clone()) });
     course.used.push(Used { seconds, tokens, session_tokens: 0, ended, is_reviewer: true });
     let log = fs_err::read(&path)?;
     let printed = log.get(earlier as usize..).unwrap_or_default();

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use camino::Utf8PathBuf;
 use ralph_base::fault;
 use ralph_base::state::{self, Event, Id, StateDir, StoryKey};
-use ralph_project::attempt::{HookRollback, Memory, checkpoint};
 use ralph_project::gate::{LastStop, StopStatus};
 use ralph_project::mailbox::{Answer, Mailbox, Question};
+use ralph_project::strikes::{HookRollback, Memory, checkpoint};
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::prompt::agent_variables;
-use super::{Around, Course, Desk, Facts, Report, Used};
+use super::{Around, Course, Desk, EndedSession, Facts, Report, Used};
 use crate::agent::{AgentRun, ResumedSession, Seen, Session, Supervision, Turn, with_files_of};
 use crate::exit::Failure;
 use crate::run::context::Context;
@@ -176,7 +176,8 @@ fn watch(
     let used = Used { seconds, tokens, session_tokens, ..Used::default() };
     Ok(match turn {
         Turn::Ended(run) => {
-            let used = Used { ended: Some((live.stories, run.clone())), ..used };
+            let ended = Some(EndedSession { stories: live.stories, run: run.clone() });
+            let used = Used { ended, ..used };
             Watched { session: run.seen.session.clone(), said, ended: Some(*run), used }
         }
         Turn::Asks(question) => {
@@ -262,7 +263,8 @@ pub(in crate::run) fn release(
         }
     };
     let session_tokens = live.tokens();
-    Ok(Some(Used { session_tokens, ended: Some((live.stories, run)), ..Used::default() }))
+    let ended = Some(EndedSession { stories: live.stories, run });
+    Ok(Some(Used { session_tokens, ended, ..Used::default() }))
 }
 
 /// The log of an attempt's agent.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ralph_base::state::LastVerdict;
 use ralph_core::plan::{AgentsPlan, State as StoryState};
-use ralph_project::attempt::with_cause;
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Limits;
+use ralph_project::strikes::with_cause;
 
 use super::allowance::{Allowance, Owner};
 use super::words::{Outcome, WorkEnd};

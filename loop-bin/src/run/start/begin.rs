@@ -64,6 +64,12 @@ fn free_what_was_left(
             state::remove_if_there(entry.path())?;
         }
     }
+    if RunRecord::load(run_dir)?.is_none() {
+        // An attempt that came along when the project's folder was copied belongs to the original.
+        for folder in slot_dirs(run_dir) {
+            Attempt::clear(&folder)?;
+        }
+    }
     let state = project.own_state().root();
     for folder in [Some(run_dir.root()), Some(state), plan.parent()] {
         folder.map_or(Ok(()), state::remove_stale_temporaries)?;
@@ -133,12 +139,6 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     linux::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
     let last = RunRecord::load(&run_dir)?;
-    if last.is_none() {
-        // An attempt that came along when the project's folder was copied belongs to the original.
-        for folder in slot_dirs(&run_dir) {
-            Attempt::clear(&folder)?;
-        }
-    }
     let source = workspace.source.clone();
     let unfinished = last.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = unfinished.as_ref().map_or(0.0, |record| record.process.elapsed_s);

@@ -11,7 +11,9 @@ use ralph_project::under_way::Attempt;
 use crate::board::{self, Advance};
 use crate::exit::Failure;
 use crate::git_output::{RAW, differences};
-use crate::run::attempt::{Around, Desk, Stopped, check, commit, lay_over, prepare};
+use crate::run::attempt::{
+    Around, Desk, Passed, Stopped, ToCommit, check, commit, lay_over, prepare,
+};
 use crate::run::conductor::Conductor;
 use crate::run::decide::WorkEnd;
 use crate::terminal::counted;
@@ -107,7 +109,9 @@ fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stoppe
         let work = without_loop_files(copy, &context.run_dir, &books.ours(), commit_id)?;
         let staged = lay_over(around, copy, &work, start)?;
         let passed = check(around, copy, &attempt, staged)?;
-        tip = commit(around, copy, &attempt, (&|_| message.clone(), passed, &files))?.0.commit;
+        let message = |_: &Passed| message.clone();
+        let to_commit = ToCommit { message: &message, passed, files: &files };
+        tip = commit(around, copy, &attempt, to_commit)?.0.commit;
     }
     Ok(tip)
 }

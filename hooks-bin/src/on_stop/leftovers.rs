@@ -2,13 +2,13 @@
 
 use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::hook::Decision;
-use ralph_project::attempt;
-use ralph_project::gate::{Cause, StopStatus, Who};
+use ralph_project::gate::{Cause, Who};
 use ralph_project::leftovers::{LeftoverKind, added_lines, find, told};
-use ralph_project::transcript::{self, Ending};
+use ralph_project::strikes;
+use ralph_project::transcript;
 
-use super::decisions;
 use super::session::Session;
+use super::stop::{self, Stop};
 use crate::call::Call;
 use crate::harness::Failure;
 
@@ -26,26 +26,19 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision
     let (who, subject) = subject(call);
     let session = Session::new(call, Who::Other(who));
     let text = format!("{subject}: added lines contain {}.{}", counted(found.len()), told(&found));
-    match session.ask(Cause::Leftovers, &Ending::default(), text.clone(), 0) {
-        Ok(()) => {
-            decisions::blocked(call, &[decisions::LEFTOVERS], vec![text.clone()]);
-            Ok(Decision::Block(text))
-        }
-        // The counts stay: what was let go once is not held back again unless it changes.
-        Err(why) => {
-            let note = Some(format!("{}; still unmet: {text}", why.told()));
-            decisions::allowed(call, StopStatus::LetGo, note, &[decisions::LEFTOVERS]);
-            Ok(Decision::NoOpinion)
-        }
-    }
+    let asked = session.ask(Cause::Leftovers, text.clone(), 0);
+    let stop = Stop::block(text.clone(), vec!["LEFTOVERS"], vec![text]).unless_let_go(asked);
+    // The counts stay: what was let go once is not held back again unless it changes.
+    stop::journal(call, &stop);
+    Ok(stop.block.map(Decision::Block).unwrap_or_default())
 }
 
 /// The checkpoint in force for this session, if there is one.
 fn checkpoint(call: &Call<'_>, repo: &Repo) -> Option<Checkpoint> {
     let state = call.project().own_state();
-    let found = attempt::checkpoint(state).ok()??;
+    let found = strikes::checkpoint(state).ok()??;
     let head = repo.head().ok()?;
-    let is_stale = attempt::stale(state, &found, head.as_deref()).is_some();
+    let is_stale = strikes::stale(state, &found, head.as_deref()).is_some();
     Some(found).filter(|_| !is_stale && !call.is_beside_a_run())
 }
 

@@ -1,7 +1,7 @@
 //! What a failing test run means for the attempt under way: go on, or go back?
 //!
 //! ```
-//! use ralph_project::attempt::{Circumstances, Outcome, decide};
+//! use ralph_project::strikes::{Circumstances, Outcome, decide};
 //! use ralph_project::config::RollbackOn;
 //!
 //! let outcome = decide(&Circumstances {
