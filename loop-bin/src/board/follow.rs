@@ -14,7 +14,7 @@
 //! before the ref is moved, a commit would contain it.
 
 use ralph_base::{fault, state};
-use ralph_core::git::{Git, GitError, PreparedRef};
+use ralph_core::git::{Git, GitError};
 
 use super::cause::{Advance, Cause};
 use super::checkout::{Checkout, Note};
@@ -48,7 +48,7 @@ pub(super) fn follow(
     }
     let name = full(branch);
     if !found.is_here {
-        let moved = place.git.prepare_ref(&name, old, new).and_then(PreparedRef::commit);
+        let moved = place.git.prepare_ref(&name, old, new).and_then(|prepared| prepared.commit());
         let unmoved = |error| unmoved(&place.git, branch, old, error);
         return moved.map_or_else(unmoved, |()| Ok(Advance::Landed));
     }

@@ -100,8 +100,14 @@ fn what_would_be_overwritten_stays_and_the_story_waits() {
             "",
             "grep mine a.txt",
         ),
-        // The same size within the same second as the index.
-        ("git update-index --refresh; echo b >a.txt", files, "", "grep b a.txt"),
+        // Of the same size and time as in the index, and written as late as the index.
+        (
+            "git config core.trustctime false; git config core.checkStat minimal; touch -d @9 a.txt; \
+             git update-index --refresh; echo b >a.txt; touch -d @9 a.txt .git/index",
+            files,
+            "",
+            "grep b a.txt",
+        ),
     ]);
     for (story, user) in [
         ("echo x >x.log", "echo mine >x.log"),
@@ -174,7 +180,7 @@ fn the_users_own_plan_gets_the_tick_and_keeps_the_rest() {
     ]);
 }
 
-/// What a user has begun, how it is named, and the branch that is checked out meanwhile.
+/// What a user has begun, how it is named, and the branch that is then checked out.
 const BEGUN: [(&str, &str, &str); 12] = [
     (
         "git checkout -q -b side HEAD~1; git commit -q --allow-empty -m s; git checkout -q main; \

@@ -22,6 +22,9 @@ const FLAGS: [(&str, &str, [char; 2]); 2] = [
     ("--assume-unchanged", "--no-assume-unchanged", ['h', 's']),
 ];
 
+/// What an index has, with the tags of `ls-files -v`.
+type Index = BTreeMap<PathBuf, (FileEntry, String)>;
+
 /// One step of the checkout along its branch.
 pub(super) struct Step<'a> {
     place: &'a Checkout,
@@ -59,8 +62,11 @@ impl<'a> Step<'a> {
         let (trees, changed) = ([base_of(&git, old)?, new.to_owned()], place.changed(old, new)?);
         let (users, flagged, obstacle) = Default::default();
         let mut step = Self { place, trees, files, changed, users, flagged, obstacle, git };
-        step.unflag()?;
-        step.find_users()?;
+        let mut index = step.index()?;
+        if step.unflag(&index)? {
+            index = step.index()?;
+        }
+        step.find_users(index);
         let entries = step.users().flat_map(|(one, _)| one.new.line(&one.path));
         step.update(&["--index-info"], &entries.collect::<Vec<u8>>())?;
         let edited = paths(&step.git.run(&["diff-files", "-z", "--name-only"])?);
@@ -78,16 +84,14 @@ impl<'a> Step<'a> {
         Ok(step)
     }
 
-    /// What the copy of the index has, with the tags of `ls-files -v`.
-    fn index(&self) -> Result<BTreeMap<PathBuf, (FileEntry, String)>, Failure> {
+    fn index(&self) -> Result<Index, Failure> {
         let list = ["ls-files", "-z", "-v", "--stage", "--cached", "--modified"];
         Ok(index_entries(&self.git.run(&list)?))
     }
 
-    /// Has git look at files that it was told to overlook. Those that a sparse checkout leaves out are
-    /// not there, and stay so.
-    fn unflag(&mut self) -> Result<(), Failure> {
-        let index = self.index()?;
+    /// Has git look at files that it was told to overlook; returns whether there are any. Those that a
+    /// sparse checkout leaves out are not there, and stay so.
+    fn unflag(&mut self, index: &Index) -> Result<bool, Failure> {
         self.flagged = FLAGS.map(|(_, _, shown)| {
             let is_flagged = |path: &&PathBuf| {
                 index.get(*path).is_some_and(|(_, tags)| tags.contains(shown))
@@ -98,11 +102,10 @@ impl<'a> Step<'a> {
         for ((_, unset, _), flagged) in FLAGS.iter().zip(&self.flagged) {
             self.update(&[unset, "--stdin"], &listed(flagged))?;
         }
-        Ok(())
+        Ok(self.flagged.iter().any(|flagged| !flagged.is_empty()))
     }
 
-    fn find_users(&mut self) -> Result<(), Failure> {
-        let mut index = self.index()?;
+    fn find_users(&mut self, mut index: Index) {
         if index.values().any(|(_, tags)| tags.contains('M')) {
             self.obstacle = Some(Cause::Busy("a conflict resolution"));
         }
@@ -114,7 +117,6 @@ impl<'a> Step<'a> {
                 self.users.insert(one.path.clone(), staged);
             }
         }
-        Ok(())
     }
 
     /// The loop's own files in which the user has other text than the old commit.

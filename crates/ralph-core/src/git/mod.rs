@@ -72,7 +72,6 @@ pub use checkpoint::Checkpoint;
 pub use command::{Git, Patience};
 pub use error::GitError;
 pub use objects::{content_now, contents_at};
-pub use prepared_ref::PreparedRef;
 pub use refs::saved_id;
 pub use repo::{Repo, RepoError};
 pub use rollback::{Discarded, discarded, rollback, rollback_changes};
