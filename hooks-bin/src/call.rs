@@ -9,7 +9,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use globset::Glob;
 use ralph_base::env::Env;
 use ralph_base::state::{
-    self, Event, HookFailure, Id, Journal, Lock, Marks, RunDir, SessionDir, StateDir,
+    self, Event, HookFailure, Id, Journal, Lock, Marks, RunDir, SessionDir, StateDir, StoryKey,
+    plan_name,
 };
 use ralph_core::git::{Repo, RepoError};
 use ralph_core::guard::{self, Edit, Facts};
@@ -186,6 +187,20 @@ impl<'a> Call<'a> {
     pub fn story(&self) -> Option<Id> {
         let text = state::read_text(self.project().own_state().current_story()).ok()?;
         Id::parse(text.trim()).ok().filter(|_| !self.is_beside_a_run())
+    }
+
+    /// The same with the name of its plan in front, where an attempt of our loop says which it is.
+    pub fn story_key(&self) -> Option<String> {
+        let story = self.story()?;
+        let attempt = self.attempt().ok().flatten();
+        let attempt = attempt.filter(|attempt| attempt.story == story.as_str());
+        Some(attempt.map_or_else(
+            || story.to_string(),
+            |attempt| {
+                let plan = plan_name(self.project().root(), &attempt.plan);
+                StoryKey::new(&plan, story.as_str()).to_string()
+            },
+        ))
     }
 
     /// Writes an event into the journal. A journal that cannot be written is no reason to fail a

@@ -90,7 +90,7 @@ fn with_prompt(call: &Call<'_>) -> Decision {
     let mut text = under_way(call, &story);
     for (title, part) in [
         ("Lessons from earlier attempts", guardrails(call, GUARDRAIL_LINES)),
-        ("Last failure", failure(call, &story)),
+        ("Last failure", failure(call)),
         ("From the user, just now", told(call)),
     ] {
         if let Some(part) = part.filter(|part| !prompt.contains(part.as_str())) {
@@ -141,8 +141,8 @@ fn guardrails(call: &Call<'_>, most: usize) -> Option<String> {
     (!newest.is_empty()).then(|| newest.join("\n"))
 }
 
-fn failure(call: &Call<'_>, story: &Id) -> Option<String> {
-    let text = last_failure(call.project().own_state(), story.as_str())?;
+fn failure(call: &Call<'_>) -> Option<String> {
+    let text = last_failure(call.project().own_state(), &call.story_key()?)?;
     let lines = text.lines().filter(|line| !line.trim().is_empty()).take(FAILURE_LINES);
     let lines: Vec<String> = lines.map(|line| line.chars().take(LONGEST_LINE).collect()).collect();
     (!lines.is_empty()).then(|| mask(&lines.join("\n")))

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ralph_base::state::{Event, Id, LastVerdict, Lock};
+use ralph_base::state::{Event, LastVerdict, Lock};
 use ralph_core::git::{Checkpoint, Repo, Snapshot, SnapshotError, changed_since, rollback_changes};
 use ralph_core::hook::Decision;
 use ralph_core::verdict::Verdict;
@@ -34,8 +34,8 @@ pub(super) fn settle(
     let log = log.strip_prefix(call.work_root()).unwrap_or(&log);
     // Asked first: by the time the run is weighed, other runs may have been.
     let begun_at = begun_at(call);
-    let (story, told) = (call.story(), told_later(command, output, verdict));
-    let settled = record_failure(state, story.as_ref().map(Id::as_str), &told)
+    let (story, told) = (call.story_key(), told_later(command, output, verdict));
+    let settled = record_failure(state, story.as_deref(), &told)
         .map_err(Failure::from)
         .and_then(|()| settle_attempt(call, verdict, output, begun_at));
     let decision = match settled {

@@ -66,12 +66,12 @@ impl RunDir {
 
     /// Where the run stands: its counters, and whether it came to its end.
     pub fn record(&self) -> Utf8PathBuf {
-        self.root.join("run.json")
+        self.shared.join("run.json")
     }
 
     /// What goes on now, for whoever looks on.
     pub fn live(&self) -> Utf8PathBuf {
-        self.root.join("live.json")
+        self.shared.join("live.json")
     }
 
     /// The attempt under way.
@@ -96,12 +96,12 @@ impl RunDir {
 
     /// Entries of the progress that no commit holds yet.
     pub fn progress_pending(&self) -> Utf8PathBuf {
-        self.root.join("progress-pending")
+        self.shared.join("progress-pending")
     }
 
     /// Lessons of the run that no commit holds yet.
     pub fn lessons(&self) -> Utf8PathBuf {
-        self.root.join("lessons-pending")
+        self.shared.join("lessons-pending")
     }
 
     /// What the user told the agent and no story that landed has answered yet.
@@ -114,19 +114,9 @@ impl RunDir {
         self.shared.join("stop")
     }
 
-    /// Held by a worker while it chooses its story, so that no other one takes the same.
-    pub fn choosing(&self) -> Utf8PathBuf {
-        self.shared.join("choosing")
-    }
-
-    /// Held by a worker while its work lands: one at a time.
-    pub fn landing(&self) -> Utf8PathBuf {
-        self.shared.join("landing")
-    }
-
     /// Held by the loop for as long as it lives.
     pub fn lock(&self) -> Utf8PathBuf {
-        self.root.join("lock")
+        self.shared.join("lock")
     }
 
     /// The client's settings that the loop passes to its agent.
