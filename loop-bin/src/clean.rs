@@ -13,7 +13,6 @@ use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
-use crate::landing::resolve;
 use crate::run::record::attempt_left;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
@@ -93,11 +92,10 @@ impl Clean {
                 let stays = if is_copy { String::new() } else { stays };
                 say(format!("{verb} the record of the interrupted attempt at {story}{stays}"));
             }
-            let name = saved::name_of(story, attempt.number);
             if !self.force
                 && work.starts_with(folder)
                 && work.exists()
-                && resolve(repo.git(), &name)?.is_none()
+                && saved::commit_of(repo.git(), project.root(), &attempt)?.is_none()
             {
                 return Err(Failure::because(format!(
                     "the copy holds the only version of an interrupted attempt at {story}; run \

@@ -1,393 +1,290 @@
-//! What the journal tells of the runs in a project, one after the other. Pure: lines go in, runs come
-//! out, and a line that cannot be read is passed over.
+//! One run, advanced by the events of the journal.
 
-mod counted;
-mod stops;
+use std::collections::{BTreeMap, BTreeSet};
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader};
+use ralph_base::state::{Event, Record, StoryKey};
 
-use ralph_base::state::{self, StateDir};
-use serde::{Deserialize, Serialize};
-
-pub(crate) use counted::{Counted, Kind};
-pub(crate) use stops::{Followed, Stops};
+use crate::forecast::Forecast;
+use crate::stops::Stops;
 
 /// What the loop calls itself in the journal, into which hooks write as well.
-pub(crate) const OURS: &str = "ralph-loop";
+pub const LOOP: &str = "ralph-loop";
 
-/// A line that is longer holds nothing that is shown.
-const LONGEST_LINE: usize = 1 << 20;
+/// How many different notes of a run are kept; each has how often it came.
+const MOST_NOTES: usize = 1_000;
 
-/// A run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct PastRun {
-    pub(crate) run: String,
-    pub(crate) plan: String,
+/// A run. One that was killed and resumed is one run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Run {
+    /// Its name; the newest one, if it was resumed.
+    pub name: String,
+    /// The file of its first plan, and what that is called.
+    pub plan: String,
+    pub(crate) plan_name: String,
+    pub(crate) is_planning: bool,
+    /// Iterations begun, as the loop counts them: one that was interrupted is made again, and counts once.
+    pub iterations: u64,
     pub(crate) started_at: String,
-    /// The time of its last line.
+    /// The time of its last event.
     pub(crate) ended_at: String,
     /// How it ended; none if it goes on, or was killed.
-    pub(crate) finish: Option<String>,
-    pub(crate) reason: Option<String>,
+    pub finish: Option<String>,
+    /// More about that.
+    pub reason: Option<String>,
     pub(crate) forecast: Option<Forecast>,
-    pub(crate) attempts: Vec<PastAttempt>,
-    /// What the checks said before the first story.
-    pub(crate) baseline: Vec<PastCheck>,
+    pub(crate) attempts: Vec<Attempt>,
+    /// The checks before the first story.
+    pub baseline: Vec<Check>,
     pub(crate) waits: Vec<Wait>,
     /// Why each story was set aside.
-    pub(crate) set_aside: BTreeMap<String, String>,
-    pub(crate) refusals: Counted,
-    pub(crate) remarks: Counted,
-    pub(crate) meanwhile: Counted,
-    pub(crate) rollbacks: Counted,
-    pub(crate) hook_errors: Counted,
+    pub(crate) set_aside: BTreeMap<StoryKey, String>,
+    pub(crate) notes: Vec<Note>,
     pub(crate) stops: Vec<Stops>,
     /// Whether a hook of ours was called in it.
     pub(crate) has_hooks: bool,
 }
 
-/// One iteration.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct PastAttempt {
-    pub(crate) story: String,
+/// One attempt at a story.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Attempt {
+    pub(crate) key: StoryKey,
     pub(crate) title: String,
-    pub(crate) attempt: Option<u64>,
+    /// As in the name of its ref.
+    pub(crate) number: u64,
     /// Which of several workers made it.
     pub(crate) worker: Option<String>,
     pub(crate) began_at: String,
     pub(crate) ended_at: String,
-    /// When it was told that its commit is on the target; empty if it is not.
-    pub(crate) landed_at: String,
     /// `success`, `failed`, …; empty while it goes on.
     pub(crate) outcome: String,
     pub(crate) duration_s: f64,
     pub(crate) tokens: Option<u64>,
     pub(crate) cost_usd: Option<f64>,
+    /// The commit on the target, and when that was made.
     pub(crate) commit: Option<String>,
-    pub(crate) checks: Vec<PastCheck>,
+    pub(crate) landed_at: String,
+    pub(crate) checks: Vec<Check>,
 }
 
-/// What was expected of a run before it began.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct Forecast {
-    /// Stories that could be worked on.
-    pub(crate) stories: usize,
-    /// How many earlier ones it rests on.
-    pub(crate) based_on: usize,
-    /// All attempts at all of them.
-    pub(crate) seconds: Option<f64>,
-    pub(crate) cost_usd: Option<f64>,
+impl Attempt {
+    pub(crate) fn is_failed(&self) -> bool {
+        self.outcome != "success" && !self.outcome.is_empty()
+    }
 }
 
 /// A check, as it ended last.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct PastCheck {
-    pub(crate) check: String,
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Check {
+    /// Its command.
+    pub check: String,
     /// `passed`, or how it ended else.
     pub(crate) ended: String,
-    /// What its runner counted.
+    /// Tests that passed, where its runner counts them.
     pub(crate) passed: Option<u64>,
-    pub(crate) failed: Option<u64>,
-    pub(crate) seconds: f64,
+    /// How long it took.
+    pub seconds: f64,
 }
 
 /// How many tests passed in these checks; none where no runner counted.
-pub(crate) fn tests_passed(checks: &[PastCheck]) -> Option<u64> {
+pub(crate) fn tests_passed(checks: &[Check]) -> Option<u64> {
     checks.iter().filter_map(|check| check.passed).reduce(|sum, more| sum + more)
 }
 
 /// A wait for the agent's service.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Wait {
-    /// Which of several workers waited.
     pub(crate) worker: Option<String>,
     pub(crate) ended_at: String,
     pub(crate) seconds: f64,
     pub(crate) why: String,
 }
 
-/// The fields of every event that is read here.
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(borrow)]
-    at: Cow<'a, str>,
-    #[serde(borrow)]
-    event: Cow<'a, str>,
-    #[serde(borrow, default)]
-    source: Cow<'a, str>,
-    #[serde(borrow, default)]
-    run: Option<Cow<'a, str>>,
-    #[serde(default)]
-    worker: Option<String>,
-    #[serde(borrow, default)]
-    story: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    session: Option<Cow<'a, str>>,
-    #[serde(default)]
-    plan: Option<String>,
-    #[serde(default)]
-    title: Option<String>,
-    #[serde(default)]
-    attempt: Option<u64>,
-    #[serde(default)]
-    outcome: Option<String>,
-    #[serde(default)]
-    duration_s: Option<f64>,
-    #[serde(default)]
-    seconds: Option<f64>,
-    #[serde(default)]
-    tokens: Option<u64>,
-    #[serde(default)]
-    cost_usd: Option<f64>,
-    #[serde(default)]
-    commit: Option<String>,
-    #[serde(default)]
-    check: Option<String>,
-    #[serde(default)]
-    ended: Option<String>,
-    #[serde(default)]
-    passed: Option<u64>,
-    #[serde(default)]
-    failed: Option<u64>,
-    #[serde(default)]
-    why: Option<String>,
-    #[serde(default)]
-    what: Option<String>,
-    #[serde(default)]
-    reason: Option<String>,
-    #[serde(default)]
-    gates: Vec<String>,
-    #[serde(default)]
-    agent_type: Option<String>,
-    #[serde(default)]
-    reasons: Vec<String>,
-    #[serde(default)]
-    finish_type: Option<String>,
-    #[serde(default)]
-    stories: Option<usize>,
-    #[serde(default)]
-    based_on: Option<usize>,
-    #[serde(default, alias = "about")]
-    rule: Option<String>,
-    #[serde(default)]
-    target: Option<String>,
-    #[serde(default)]
-    status: Option<String>,
-    #[serde(default)]
-    note: Option<String>,
-    #[serde(default)]
-    error: Option<String>,
+/// Something to look at again, which came perhaps several times.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Note {
+    pub(crate) kind: NoteKind,
+    /// Which rule, if one.
+    pub(crate) rule: String,
+    pub(crate) what: String,
+    pub(crate) key: StoryKey,
+    pub(crate) count: u64,
 }
 
-/// All runs of a project, oldest first; none if there is no journal.
-pub(crate) fn of(state: &StateDir) -> io::Result<Vec<PastRun>> {
-    match state::open_regular(state.journal()) {
-        Ok(file) => read(BufReader::with_capacity(1 << 16, file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
+/// What a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NoteKind {
+    /// A remark about work that landed.
+    Remark,
+    /// Another process changed plan or settings.
+    Change,
+    /// A hook rolled back inside a session.
+    Rollback,
+    Refusal,
+    HookError,
 }
 
-/// Why each story was set aside, by whichever run did it last.
-pub(crate) fn set_aside(runs: &[PastRun]) -> BTreeMap<String, String> {
-    runs.iter().flat_map(|run| run.set_aside.clone()).collect()
-}
-
-/// Most lines of a long journal tell of prompts and test runs, and nothing here rests on those.
-fn is_passed_over(line: &[u8]) -> bool {
-    const EVENT: &[u8] = b"\"event\":\"";
-    let at = line.windows(EVENT.len()).position(|window| window == EVENT);
-    let name = at.and_then(|at| line.get(at + EVENT.len()..)).unwrap_or_default();
-    name.starts_with(b"prompt\"") || name.starts_with(b"verdict\"")
-}
-
-/// The runs that these lines tell of.
-pub(crate) fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
-    let mut runs: Vec<PastRun> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut bytes = Vec::new();
-    loop {
-        bytes.clear();
-        if lines.read_until(b'\n', &mut bytes)? == 0 {
-            return Ok(runs);
-        }
-        if bytes.len() > LONGEST_LINE || is_passed_over(&bytes) {
-            continue;
-        }
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(&bytes) else { continue };
-        let Some(name) = line.run.as_deref() else { continue };
-        let at = match places.get(name) {
-            Some(at) => *at,
-            None => {
-                let (run, started_at) = (name.to_owned(), line.at.clone().into_owned());
-                places.insert(run.clone(), runs.len());
-                runs.push(PastRun { run, started_at, ..PastRun::default() });
-                runs.len() - 1
+impl Run {
+    /// Advances the run by one event.
+    pub(crate) fn take(&mut self, record: &Record) {
+        self.ended_at.clone_from(&record.at);
+        self.has_hooks |= record.source != LOOP;
+        let key = self.key_of(record);
+        match &record.event {
+            Event::Forecast { stories, based_on, seconds, cost_usd } => {
+                let (stories, based_on) = (*stories, *based_on);
+                let (seconds, cost_usd) = (*seconds, *cost_usd);
+                self.forecast = Some(Forecast { stories, based_on, seconds, cost_usd });
             }
-        };
-        if let Some(run) = runs.get_mut(at) {
-            run.take(line);
-        }
-    }
-}
-
-impl PastRun {
-    /// The attempts that landed, in the order in which they did.
-    pub(crate) fn landed(&self) -> Vec<&PastAttempt> {
-        let landed = self.attempts.iter().filter(|attempt| attempt.commit.is_some());
-        let mut landed: Vec<&PastAttempt> = landed.collect();
-        landed.sort_by(|one, other| one.landed_at.cmp(&other.landed_at));
-        landed
-    }
-
-    fn take(&mut self, line: Line<'_>) {
-        self.ended_at = line.at.clone().into_owned();
-        self.has_hooks |= line.source != OURS;
-        let story = line.story.as_deref().unwrap_or_default();
-        match line.event.as_ref() {
-            "loop_started" => self.plan = line.plan.unwrap_or_default(),
-            "forecast" => {
-                self.forecast = Some(Forecast {
-                    stories: line.stories.unwrap_or_default(),
-                    based_on: line.based_on.unwrap_or_default(),
-                    seconds: line.seconds,
-                    cost_usd: line.cost_usd,
-                });
+            Event::LoopFinished { finish_type, reason } => {
+                (self.finish, self.reason) = (Some(finish_type.clone()), reason.clone());
             }
-            "loop_finished" => (self.finish, self.reason) = (line.finish_type, line.reason),
-            "iteration_started" => {
-                let (story, title) = (story.to_owned(), line.title.unwrap_or_default());
-                let (attempt, worker, began_at) = (line.attempt, line.worker, line.at.into_owned());
-                let begun =
-                    PastAttempt { story, title, attempt, worker, began_at, ..Default::default() };
+            Event::IterationStarted { iteration, title, attempt } => {
+                self.iterations = self.iterations.max(u64::from(*iteration));
+                let (title, number, began_at) = (title.clone(), *attempt, record.at.clone());
+                let worker = record.worker.clone();
+                let begun = Attempt { key, title, number, worker, began_at, ..Attempt::default() };
                 self.attempts.push(begun);
             }
-            "story_set_aside" => {
-                self.set_aside.insert(story.to_owned(), line.why.unwrap_or_default());
-            }
-            "checked" => self.checked(line),
-            "waited" => self.waits.push(Wait {
-                worker: line.worker,
-                ended_at: line.at.into_owned(),
-                seconds: line.seconds.unwrap_or_default(),
-                why: line.why.unwrap_or_default(),
+            Event::Waited { why, seconds } => self.waits.push(Wait {
+                worker: record.worker.clone(),
+                ended_at: record.at.clone(),
+                seconds: *seconds,
+                why: why.clone(),
             }),
-            "denied" => {
-                let rule = line.rule.as_deref().unwrap_or_default();
-                self.refusals.note(rule, line.target.as_deref(), story);
+            Event::StorySetAside { why } => drop(self.set_aside.insert(key, why.clone())),
+            Event::Denied { rule, target, .. } => self.note(NoteKind::Refusal, rule, target, key),
+            Event::Remarked { about, what } => self.note(NoteKind::Remark, about, what, key),
+            Event::ChangedMeanwhile { what } => self.note(NoteKind::Change, "", what, key),
+            // What the loop itself rolls back is an attempt.
+            Event::RolledBack { why, .. } if record.source != LOOP => {
+                self.note(NoteKind::Rollback, "", why, key);
             }
-            "changed_meanwhile" => self.meanwhile.note("", line.what.as_deref(), story),
-            "remarked" | "tests_weakened" => {
-                let about = line.rule.as_deref().unwrap_or("a test was weakened");
-                self.remarks.note(about, line.what.as_deref(), story);
+            Event::HookError { failure } => self.note(NoteKind::HookError, "", &failure.error, key),
+            Event::StopBlocked { stop, .. } => self.stops_of(record, |s| s.held(&stop.gates)),
+            Event::StopAllowed { status, note, stop } => {
+                self.stops_of(record, |s| s.allowed(&stop.gates, status, note.as_deref()));
             }
-            // An attempt that the loop keeps is told as an attempt.
-            "rolled_back" if line.source == OURS => {}
-            "rolled_back" => self.rollbacks.note("", line.why.as_deref(), story),
-            "hook_error" => self.hook_errors.note("", line.error.as_deref(), story),
-            "stop_blocked" | "stop_allowed" => self.stopped(&line),
-            _ => self.in_iteration(line),
+            Event::Checked { check, ended, passed, seconds, .. } => {
+                let (check, ended) = (check.clone(), ended.clone());
+                let check = Check { check, ended, passed: *passed, seconds: *seconds };
+                let attempt = self.attempts.iter_mut().rfind(|attempt| attempt.key == key);
+                let checks = attempt.map_or(&mut self.baseline, |attempt| &mut attempt.checks);
+                checks.retain(|earlier| earlier.check != check.check);
+                checks.push(check);
+            }
+            Event::Committed { .. }
+            | Event::CostReported { .. }
+            | Event::StoryDone
+            | Event::IterationFinished { .. } => self.advance_attempt(key, record),
+            _ => {}
         }
     }
 
-    /// Events of the iteration under way.
-    fn in_iteration(&mut self, line: Line<'_>) {
-        let story = line.story.as_deref().unwrap_or_default();
-        if !matches!(line.event.as_ref(), "committed" | "story_done" | "iteration_finished") {
-            return;
-        }
-        let at = self.attempts.iter().rposition(|one| one.story == story);
-        let at = at.unwrap_or_else(|| {
-            // One that an earlier run began, and that was killed before it could land it.
-            let (story, began_at) = (story.to_owned(), line.at.clone().into_owned());
-            let worker = line.worker.clone();
-            self.attempts.push(PastAttempt { story, worker, began_at, ..PastAttempt::default() });
+    /// The story of an event; where that names no plan, the plan that its run began with counts.
+    pub(crate) fn key_of(&self, record: &Record) -> StoryKey {
+        let plan = record.plan_name.as_deref().unwrap_or(&self.plan_name);
+        StoryKey::new(plan, record.story.as_deref().unwrap_or_default())
+    }
+
+    /// Advances the newest attempt at a story. One that an earlier run began and left to be landed makes
+    /// an iteration of this run.
+    fn advance_attempt(&mut self, key: StoryKey, record: &Record) {
+        let found = self.attempts.iter().rposition(|attempt| attempt.key == key);
+        let at = found.unwrap_or_else(|| {
+            self.iterations = self.iterations.max(1);
+            let (key, worker, began_at) = (key.clone(), record.worker.clone(), record.at.clone());
+            self.attempts.push(Attempt { key, worker, began_at, ..Attempt::default() });
             self.attempts.len() - 1
         });
         let Some(attempt) = self.attempts.get_mut(at) else { return };
-        match line.event.as_ref() {
-            "committed" => {
-                (attempt.commit, attempt.landed_at) = (line.commit, line.at.into_owned());
+        match &record.event {
+            Event::Committed { commit } => {
+                (attempt.commit, attempt.landed_at) = (Some(commit.clone()), record.at.clone());
             }
-            "story_done" => attempt.outcome = "success".to_owned(),
-            "iteration_finished" => {
-                attempt.ended_at = line.at.into_owned();
-                attempt.outcome = line.outcome.unwrap_or_default();
-                attempt.duration_s = line.duration_s.unwrap_or_default();
-                (attempt.tokens, attempt.cost_usd) = (line.tokens, line.cost_usd);
+            Event::CostReported { cost_usd } => {
+                *attempt.cost_usd.get_or_insert_default() += cost_usd;
+            }
+            Event::StoryDone => {
+                self.set_aside.remove(&key);
+                attempt.outcome = "success".to_owned();
+            }
+            Event::IterationFinished { outcome, duration_s, tokens, cost_usd, .. } => {
+                (attempt.ended_at, attempt.outcome) = (record.at.clone(), outcome.clone());
+                attempt.duration_s = *duration_s;
+                (attempt.tokens, attempt.cost_usd) = (*tokens, *cost_usd);
             }
             _ => {}
         }
     }
 
-    fn checked(&mut self, line: Line<'_>) {
-        let story = line.story.as_deref().unwrap_or_default();
-        let of_story = self.attempts.iter_mut().rfind(|attempt| attempt.story == story);
-        let checks = of_story.map_or(&mut self.baseline, |attempt| &mut attempt.checks);
-        let check = PastCheck {
-            check: line.check.unwrap_or_default(),
-            ended: line.ended.unwrap_or_default(),
-            passed: line.passed,
-            failed: line.failed,
-            seconds: line.seconds.unwrap_or_default(),
+    fn note(&mut self, kind: NoteKind, rule: &str, what: &str, key: StoryKey) {
+        let note = Note { kind, rule: rule.to_owned(), what: what.to_owned(), key, count: 1 };
+        let has_room = self.notes.len() < MOST_NOTES;
+        let is_same = |one: &&mut Note| {
+            one.what == note.what
+                && (one.kind, &one.rule, &one.key) == (kind, &note.rule, &note.key)
         };
-        checks.retain(|earlier| earlier.check != check.check);
-        checks.push(check);
-    }
-
-    fn stopped(&mut self, line: &Line<'_>) {
-        let session = line.session.as_deref().unwrap_or_default();
-        let at = self.stops.iter().position(|stops| stops.session == session);
-        let at = at.unwrap_or_else(|| {
-            self.stops.push(Stops::of_session(session));
-            self.stops.len() - 1
-        });
-        let Some(stops) = self.stops.get_mut(at) else { return };
-        stops.agent_types.extend(line.agent_type.clone());
-        match &line.status {
-            Some(status) => stops.allowed(&line.gates, status, line.note.as_deref()),
-            None => stops.held(&line.gates, &line.reasons),
+        match self.notes.iter_mut().find(is_same) {
+            Some(one) => one.count += 1,
+            None if has_room => self.notes.push(note),
+            None => {}
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    fn stops_of(&mut self, record: &Record, change: impl FnOnce(&mut Stops)) {
+        let session = record.session.clone().unwrap_or_default();
+        match self.stops.iter_mut().find(|stops| stops.session == session) {
+            Some(stops) => change(stops),
+            None => {
+                let mut stops = Stops { session, ..Stops::default() };
+                change(&mut stops);
+                self.stops.push(stops);
+            }
+        }
+    }
 
-    #[test]
-    fn runs_are_told_apart_and_rubbish_is_passed_over() {
-        let lines = r#"{"v":1,"at":"t1","source":"s","run":"r1","event":"loop_started","mode":"building","plan":"p.md"}
-rubbish
-{"v":1,"at":"t2","source":"s","run":"r1","event":"checked","check":"pytest","passed":3,"failed":0,"seconds":1.5}
-{"v":1,"at":"t3","source":"s","run":"r1","story":"A","event":"iteration_started","iteration":1,"title":"Log in","attempt":1}
-{"v":1,"at":"t4","source":"h","session":"x","run":"r1","story":"A","event":"denied","rule":"git-push","tool":"Bash","target":"git push"}
-{"v":1,"at":"t4","source":"h","session":"x","run":"r1","story":"A","event":"denied","rule":"git-push","tool":"Bash","target":"git push"}
-{"v":1,"at":"t5","source":"h","session":"x","run":"r1","event":"stop_blocked","reasons":["TESTS gate failed: x"]}
-{"v":1,"at":"t5","source":"h","session":"x","run":"r1","event":"stop_allowed","status":"allowed"}
-{"v":1,"at":"t6","source":"s","run":"r1","story":"A","event":"checked","check":"pytest","passed":5,"failed":0,"seconds":2.0}
-{"v":1,"at":"t6","source":"s","run":"r1","story":"A","event":"committed","commit":"abc"}
-{"v":1,"at":"t7","source":"s","run":"r1","story":"A","event":"iteration_finished","outcome":"success","duration_s":60.0,"tokens":10,"cost_usd":0.5}
-{"v":1,"at":"t8","source":"s","run":"r1","event":"loop_finished","finish_type":"complete"}
-{"v":1,"at":"t9","source":"s","run":"r2","event":"loop_started","mode":"building","plan":"p.md"}
-{"v":1,"at":"t9","source":"s","run":"r2","story":"B","event":"committed","commit":"def"}
-{"v":1,"at":"t9","source":"h","session":"mine","event":"prompt","prompt":"hi"}
-"#;
-        let runs = read(lines.as_bytes()).unwrap();
-        assert_eq!(runs.iter().map(|run| run.run.as_str()).collect::<Vec<_>>(), ["r1", "r2"]);
-        let [first, second] = runs.as_slice() else { panic!("two runs") };
-        assert_eq!((first.finish.as_deref(), second.finish.as_deref()), (Some("complete"), None));
-        let attempt = &first.attempts[0];
-        assert_eq!((attempt.title.as_str(), attempt.outcome.as_str()), ("Log in", "success"));
-        assert_eq!(tests_passed(&first.baseline), Some(3));
-        assert_eq!(tests_passed(&attempt.checks), Some(5));
-        assert_eq!(attempt.commit.as_deref(), Some("abc"));
-        assert_eq!(first.refusals.0[0].count, 2);
-        assert_eq!(first.stops[0].held["TESTS"], 1);
-        assert_eq!(first.stops[0].let_go, "allowed");
-        let recovered = &second.attempts[0];
-        assert_eq!((&*recovered.story, recovered.commit.as_deref()), ("B", Some("def")));
+    /// The attempts that landed, in the order in which they did.
+    pub(crate) fn landed(&self) -> Vec<&Attempt> {
+        let landed = self.attempts.iter().filter(|attempt| attempt.commit.is_some());
+        let mut landed: Vec<&Attempt> = landed.collect();
+        landed.sort_by(|one, other| one.landed_at.cmp(&other.landed_at));
+        landed
+    }
+
+    /// How many stories landed.
+    pub fn done(&self) -> usize {
+        self.attempts.iter().filter(|attempt| attempt.commit.is_some()).count()
+    }
+
+    /// The landed attempts that no check has seen.
+    pub fn unchecked(&self) -> Vec<&Attempt> {
+        let mut landed = self.landed();
+        landed.retain(|attempt| attempt.checks.is_empty());
+        landed
+    }
+
+    /// The plans of its stories.
+    pub(crate) fn plans(&self) -> BTreeSet<&str> {
+        self.attempts.iter().map(|attempt| attempt.key.plan.as_str()).collect()
+    }
+
+    /// Whether it was killed, if no loop runs now.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.finish.is_none() && !self.is_planning
+    }
+
+    /// Both as one.
+    pub(crate) fn and(mut self, next: &Self) -> Self {
+        let next = next.clone();
+        self.iterations += next.iterations;
+        self.attempts.extend(next.attempts);
+        self.waits.extend(next.waits);
+        self.set_aside.extend(next.set_aside);
+        self.notes.extend(next.notes);
+        self.stops.extend(next.stops);
+        self.has_hooks |= next.has_hooks;
+        (self.name, self.ended_at) = ("all".to_owned(), next.ended_at);
+        (self.finish, self.reason, self.forecast) = (next.finish, next.reason, None);
+        self
     }
 }

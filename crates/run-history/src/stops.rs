@@ -1,75 +1,53 @@
-//! What the stop hook decided in a session, and what followed. Pure.
+//! What the stop hook decided in a session, and what followed.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What the stop hook decided in one session.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Stops {
     pub(crate) session: String,
-    /// Each gate that held it, and how often.
-    pub(crate) held: BTreeMap<String, u64>,
-    /// What followed, gate by gate.
-    pub(crate) followed: BTreeMap<String, Followed>,
+    /// Each gate that held it, how often, and what followed.
+    pub(crate) gates: BTreeMap<String, Gate>,
     /// How it was let go in the end.
     pub(crate) let_go: String,
     pub(crate) note: String,
-    /// The types of subagents among those that were held.
-    pub(crate) agent_types: BTreeSet<String>,
     /// The gates of the last hold.
-    #[serde(skip)]
-    last: Vec<String>,
+    pub(crate) last: Vec<String>,
 }
 
-/// What followed when a gate held somebody.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Followed {
-    /// At the next stop it was met.
+/// How often a gate held a session, and what followed at the next stop.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Gate {
+    pub(crate) held: u64,
     pub(crate) met: u64,
-    /// At the next stop it held again.
     pub(crate) held_again: u64,
-    /// It was let go although it was unmet.
+    /// The session was let go although the gate was unmet.
     pub(crate) given_up: u64,
 }
 
 impl Stops {
-    pub(super) fn of_session(session: &str) -> Self {
-        Self { session: session.to_owned(), ..Self::default() }
-    }
-
-    /// It was held by these gates. An older journal names them only in the reasons.
-    pub(super) fn held(&mut self, gates: &[String], reasons: &[String]) {
-        let first =
-            |reason: &String| reason.split([' ', ':']).next().unwrap_or_default().to_owned();
-        let gates = match gates {
-            [] => reasons.iter().map(first).collect(),
-            named => named.to_vec(),
-        };
-        self.follow(&gates, false);
-        for gate in &gates {
-            *self.held.entry(gate.clone()).or_default() += 1;
+    /// The session was held by these gates.
+    pub(crate) fn held(&mut self, gates: &[String]) {
+        self.follow(gates, |gate| gate.held_again += 1);
+        for gate in gates {
+            self.gates.entry(gate.clone()).or_default().held += 1;
         }
-        self.last = gates;
+        self.last = gates.to_vec();
     }
 
     /// It was let go, although these gates are unmet.
-    pub(super) fn allowed(&mut self, gates: &[String], status: &str, note: Option<&str>) {
-        self.follow(gates, true);
+    pub(crate) fn allowed(&mut self, gates: &[String], status: &str, note: Option<&str>) {
+        self.follow(gates, |gate| gate.given_up += 1);
         status.clone_into(&mut self.let_go);
         self.note = note.unwrap_or_default().to_owned();
     }
 
     /// What came of the last hold.
-    fn follow(&mut self, gates: &[String], is_allowed: bool) {
-        for gate in std::mem::take(&mut self.last) {
-            let is_unmet = gates.contains(&gate);
-            let followed = self.followed.entry(gate).or_default();
-            match (is_unmet, is_allowed) {
-                (false, _) => followed.met += 1,
-                (true, false) => followed.held_again += 1,
-                (true, true) => followed.given_up += 1,
-            }
+    fn follow(&mut self, unmet: &[String], count_unmet: impl Fn(&mut Gate)) {
+        for name in std::mem::take(&mut self.last) {
+            let is_unmet = unmet.contains(&name);
+            let gate = self.gates.entry(name).or_default();
+            if is_unmet { count_unmet(gate) } else { gate.met += 1 }
         }
     }
 }
@@ -78,26 +56,18 @@ impl Stops {
 mod tests {
     use super::*;
 
-    fn gates(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
     #[test]
     fn what_followed_is_known_gate_by_gate() {
-        let mut stops = Stops::of_session("x");
-        stops.held(&[], &gates(&["TESTS gate failed: x"]));
-        stops.held(&gates(&["TESTS", "STORY"]), &[]);
-        stops.held(&gates(&["STORY"]), &[]);
+        let gates =
+            |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let mut stops = Stops::default();
+        stops.held(&gates(&["TESTS"]));
+        stops.held(&gates(&["TESTS", "STORY"]));
+        stops.held(&gates(&["STORY"]));
         stops.allowed(&gates(&["STORY"]), "let_go", Some("held twice"));
-        let followed = |met, held_again, given_up| Followed { met, held_again, given_up };
-        assert_eq!(stops.held, BTreeMap::from([("STORY".into(), 2), ("TESTS".into(), 2)]));
-        assert_eq!(
-            stops.followed,
-            BTreeMap::from([
-                ("STORY".into(), followed(0, 1, 1)),
-                ("TESTS".into(), followed(1, 1, 0))
-            ])
-        );
+        let gate = |held, met, held_again, given_up| Gate { held, met, held_again, given_up };
+        let expected = [("STORY".into(), gate(2, 0, 1, 1)), ("TESTS".into(), gate(2, 1, 1, 0))];
+        assert_eq!(stops.gates, BTreeMap::from(expected));
         assert_eq!((stops.let_go.as_str(), stops.note.as_str()), ("let_go", "held twice"));
     }
 }

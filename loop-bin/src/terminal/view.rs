@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use jiff::Timestamp;
 use ralph_base::env::Env;
 use ralph_base::state;
+use ralph_core::plan::StoryCounts;
 use ralph_project::config::{ColorChoice, LoopSettings};
 use serde::{Deserialize, Serialize};
 
@@ -194,12 +195,23 @@ impl View {
         }
     }
 
-    /// Where the run stands, before the next iteration.
-    pub(crate) fn position(&self, totals: Totals) {
+    /// A new iteration: what the run may cost, and what a story takes.
+    pub(crate) fn next_iteration(&self, max_cost_usd: f64, story_s: Option<f64>) {
         if let Place::Plain { last } | Place::Relayed { last } = &self.place {
             last.take();
         }
-        self.change(|scene| *scene = Scene { totals, ..Scene::default() });
+        self.change(|scene| {
+            let totals = Totals { max_cost_usd, story_s, ..scene.totals.clone() };
+            *scene = Scene { totals, ..Scene::default() };
+        });
+    }
+
+    /// Where the plan stands, and what the run has cost.
+    pub(crate) fn counts(&self, counts: StoryCounts, cost_usd: f64) {
+        self.change(|Scene { totals, .. }| {
+            (totals.done, totals.blocked, totals.left) = (counts.done, counts.blocked, counts.open);
+            totals.cost_usd = cost_usd;
+        });
     }
 
     /// A story begins.
