@@ -1,16 +1,17 @@
 //! What never changes in a run: the project, its settings, and where things are shown and written
 //! down.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use ralph_base::state::{Event, Journal, Marks, RunDir, StateDir};
 use ralph_project::checks::Check;
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
+use run_history::{Forecast, LOOP, RunHistory};
 
 use super::workers::part::Part;
 use crate::agent::ClientOptions;
-use crate::history::{Forecast, OURS};
 use crate::signals::Interrupts;
 use crate::terminal::{View, say};
 
@@ -22,6 +23,10 @@ pub(crate) struct Context {
     /// The user's file of settings as it was at the start.
     pub(crate) config_text: Option<Vec<u8>>,
     pub(crate) view: View,
+    /// What this run and earlier ones did.
+    pub(crate) history: RefCell<RunHistory>,
+    /// The name of the plan under way, for the journal.
+    pub(crate) plan_name: RefCell<String>,
     /// What one story is likely to take.
     pub(crate) forecast: Forecast,
     /// Where programs are looked for.
@@ -49,8 +54,9 @@ impl Context {
     /// The journal, marked with the run and a story.
     pub(crate) fn journal(&self, story: Option<&str>) -> Journal {
         let story = story.map(str::to_owned);
-        let marks = Marks { run: Some(self.run.clone()), story, ..Marks::default() };
-        let journal = Journal::new(self.state(), OURS).marked(marks);
+        let (run, plan_name) = (Some(self.run.clone()), Some(self.plan_name.borrow().clone()));
+        let marks = Marks { run, plan_name, story, ..Marks::default() };
+        let journal = Journal::new(self.state(), LOOP).marked(marks);
         if !self.config.run.json_events {
             return journal;
         }
@@ -64,8 +70,22 @@ impl Context {
 
     /// Writes an event down. A journal that cannot be written does not end the run.
     pub(crate) fn note(&self, story: Option<&str>, event: &Event) {
-        if let Err(error) = self.journal(story).append(event) {
+        let journal = self.journal(story);
+        let record = journal.record(event);
+        if let Err(error) = journal.write(&record) {
             self.view.warn(error.to_string());
+        }
+        self.history.borrow_mut().take(&record);
+        self.show_counts();
+    }
+
+    /// Shows where the run stands by all that happened so far, whichever worker did it.
+    pub(crate) fn show_counts(&self) {
+        let mut history = self.history.borrow_mut();
+        // A journal that cannot be read is reported where it is written.
+        let _ = history.read_on();
+        if let (Some(run), true) = (history.last(), history.has_plans()) {
+            self.view.counts(history.counts(), history.cost(run).cost_usd.unwrap_or(0.0));
         }
     }
 

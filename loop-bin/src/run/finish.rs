@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
-use ralph_base::state;
 use ralph_core::git::Git;
 use ralph_core::plan::Plan;
 use ralph_project::checks::{RUN_MARK, one_line};
 use ralph_project::config::Mode;
+use run_history::{RunHistory, Situation};
 
 use super::Run;
 use super::decide::{Ending, Finish};
-use super::iteration::{LEAST_TIME, receipt};
+use super::iteration::LEAST_TIME;
 use crate::agent::Descendants;
 use crate::exit::Failure;
 use crate::git_output::paths;
-use crate::landing::{self, Advance, LoopFile, Made, PlanChanges, Waiting};
-use crate::morning::{self, Standing};
+use crate::landing::{self, Advance, LoopFile, Made, PlanChanges};
+use crate::report::{look, write};
 use crate::saved;
-use crate::terminal::{self, Tone, counted, in_words};
+use crate::terminal::{self, Tone, in_words};
 use crate::workspace::Start;
 use crate::{here, housekeeping};
 
@@ -43,7 +43,9 @@ impl Run {
         if let (Ok(plan), false) = (self.books.load(&self.target), self.record.planning) {
             self.look_for_changes(&plan);
         }
-        let report = self.write_report(&finish);
+        self.save();
+        let (history, situation) = self.history_at_end(&finish);
+        let report = self.write_report(&history, &situation);
         self.run_finished(&finish, report.as_deref());
         self.notify_end(&finish, report.as_deref());
         let interrupts = &self.context.interrupts;
@@ -57,35 +59,46 @@ impl Run {
             self.tell(saved::release(&git).map_err(Into::into));
         }
         self.tell(housekeeping::prune(&git, self.context.state(), keep, false).map(drop));
-        let (finish_type, reason) = (finish.word().to_owned(), finish.reason().map(str::to_owned));
-        self.context.note(None, &state::Event::LoopFinished { finish_type, reason });
+        self.context.note(None, &finish.event());
         self.record.finish = Some(finish.word().to_owned());
         self.record.reason = finish.reason().map(str::to_owned);
         self.save();
-        self.close(finish, report.as_deref())
+        self.close(finish, &history, &situation, report.as_deref())
     }
 
-    /// The page of this run; the journal has all but its end by now.
-    fn write_report(&self, finish: &Finish) -> Option<Utf8PathBuf> {
-        let (project, source) = (&self.context.project, &self.workspace.source);
-        let (plan, waiting) = self.what_is_there();
-        let misfit = self.record.misfit.clone();
-        let ends = Some((finish.word().to_owned(), finish.reason().map(str::to_owned)));
-        let standing = Standing { waiting, misfit, ends, ..Standing::default() };
-        let page = morning::page(project, source, plan.as_ref(), &standing, &self.context.run);
-        let written =
-            page.and_then(|page| page.map(|page| morning::write(project, &page, None)).transpose());
-        written.unwrap_or_else(|error| {
-            self.context.view.warn(format!("the report could not be written: {error}"));
-            None
-        })
+    /// The history with the end of this run in it, and what only files and git say.
+    fn history_at_end(&self, finish: &Finish) -> (RunHistory, Situation) {
+        let context = &self.context;
+        let plan = self.what_is_there().filter(|_| !self.record.planning);
+        let plans = plan.map_or_else(Vec::new, |plan| self.plans_of_run(plan));
+        let mut history = context.history.borrow_mut().clone();
+        let _ = history.read_on();
+        let looked = look(&context.project, &mut history, &plans);
+        let situation = looked.unwrap_or_else(|error| {
+            context.view.warn(error.to_string());
+            Situation::default()
+        });
+        history.take(&context.journal(None).record(&finish.event()));
+        (history, Situation { is_running: false, ..situation })
     }
 
-    /// The plan, and what waits; as far as they can be read.
-    fn what_is_there(&self) -> (Option<Plan>, Option<Waiting>) {
-        let Ok(look) = self.target.see() else { return (None, None) };
-        let plan = self.books.load_seen(&self.target, &look).ok();
-        (plan, self.target.waiting(look).ok().flatten())
+    fn write_report(&self, history: &RunHistory, situation: &Situation) -> Option<Utf8PathBuf> {
+        let run = history.find(&self.context.run)?;
+        let report = history.report(&run, situation, &self.workspace.source.git());
+        let written = report.map_err(Failure::from);
+        match written.and_then(|report| write(&self.context.project, &report, None)) {
+            Ok(path) => Some(path),
+            Err(error) => {
+                self.context.view.warn(format!("the report could not be written: {error}"));
+                None
+            }
+        }
+    }
+
+    /// The plan, as far as it can be read.
+    fn what_is_there(&self) -> Option<Plan> {
+        let look = self.target.see().ok()?;
+        self.books.load_seen(&self.target, &look).ok()
     }
 
     fn run_finished(&self, finish: &Finish, report: Option<&Utf8Path>) {
@@ -178,11 +191,16 @@ impl Run {
     }
 
     /// The account of the run, and what remains.
-    fn close(&self, finish: Finish, report: Option<&Utf8Path>) -> ExitCode {
+    fn close(
+        &self,
+        finish: Finish,
+        history: &RunHistory,
+        situation: &Situation,
+        report: Option<&Utf8Path>,
+    ) -> ExitCode {
         let (context, counters) = (&self.context, &self.record.counters);
         context.view.close();
         self.show_receipts();
-        let (plan, waiting) = self.what_is_there();
         let most = context.config.limits.max_cost_usd;
         match &finish {
             Finish::Budget(why) => context.view.line(why),
@@ -196,7 +214,7 @@ impl Run {
             )),
             _ => {}
         }
-        let ending = self.ending(&finish, plan.as_ref(), waiting);
+        let ending = self.ending(&finish, history, situation);
         let mut tone = if finish == Finish::Complete { Tone::Good } else { Tone::Warning };
         for line in ending.last_lines() {
             context.view.toned(std::mem::replace(&mut tone, Tone::Plain), line);
@@ -204,61 +222,43 @@ impl Run {
         if let Some(report) = report {
             context.view.line(format!("report: {}", here::shown(report)));
         }
-        let remain = ending.stories.is_some_and(|stories| stories.open + stories.blocked > 0);
+        let stories = history.counts();
+        let remain = stories.open + stories.blocked > 0;
         let incomplete = context.config.run.fail_if_incomplete && remain;
         // Whoever interrupted the last script is told that it was heard.
         let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
         ExitCode::from(finish.exit_code(incomplete))
     }
 
-    /// How the run ended. What cannot be read is left out.
+    /// How the run ended.
     fn ending<'a>(
         &self,
         finish: &'a Finish,
-        plan: Option<&Plan>,
-        waiting: Option<Waiting>,
+        history: &RunHistory,
+        situation: &Situation,
     ) -> Ending<'a> {
-        let (context, counters) = (&self.context, &self.record.counters);
-        let plan = plan.filter(|_| !self.record.planning);
+        let context = &self.context;
+        let run = history.find(&context.run).unwrap_or_default();
         let done = match context.config.run.mode {
             Mode::Planning => "planning".to_owned(),
-            Mode::Building => {
-                let stories = counted(counters.commits as usize, "story", "stories");
-                let iterations = counted(counters.iteration as usize, "iteration", "iterations");
-                let unchecked = match counters.unchecked {
-                    0 => String::new(),
-                    count => format!(", {count} unchecked"),
-                };
-                format!("{stories} landed in {iterations}{unchecked}")
-            }
+            Mode::Building => run.account(),
         };
         let red = self.record.failed_before.keys().map(|check| format!("`{}`", one_line(check)));
-        let (stories, plans, blocked) = match plan {
-            Some(plan) => {
-                let (stories, plans, blocked) = self.plans_of_run(plan);
-                (Some(stories), plans, blocked)
-            }
-            None => (None, 1, Vec::new()),
-        };
-        let first = blocked.first().map(|(story, _)| story.as_str());
-        let kept = saved::tried(&self.workspace.source.git(), first);
-        let misfit = self.record.misfit.as_deref();
-        let (took, mut spent) = (in_words(context.elapsed()), receipt(counters.spent));
-        spent.extend(counters.unknown_cost().map(|unknown| format!(", {unknown}")));
+        let needs = history.needs(Some(&run), situation);
+        let (took, spent) = (in_words(context.elapsed()), history.cost(&run).receipt());
         Ending {
             finish,
             account: format!("{done}, {took} total; {spent}"),
-            stories,
-            plans,
-            has_attempt: kept.is_ok_and(|kept| !kept.is_empty()),
-            blocked,
+            remains: history.has_plans().then(|| history.what_remains(&needs)),
+            open: history.counts().open,
+            needs,
             still_red: red.collect(),
-            meanwhile: counters.meanwhile(),
-            waiting: waiting.map(|waiting| waiting.told(misfit)),
+            changes: history.changes(&run),
             has_options: !context.flags.is_empty(),
             other_prds: self.left_for_others(),
         }
     }
+
     /// The other numbered plans that another run may work on: how many of their stories are open.
     fn left_for_others(&self) -> Vec<(u32, usize)> {
         if self.context.config.run.all_prds {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ralph_base::state;
+use ralph_base::state::{self, StoryKey};
 use ralph_core::plan::{self, Plan, Planned};
 use ralph_project::config::Limits;
 use ralph_project::prompt::{self, Template, Values};
@@ -67,7 +67,8 @@ impl Run {
             self.workspace.give(&self.books.plan, before)?;
         }
         let git = self.workspace.source.git();
-        let number = saved::number_after(&saved::all(&git, Some(NAME))?);
+        let key = StoryKey::new(&self.context.plan_name.borrow(), NAME);
+        let number = saved::number_after(&saved::at_story(&git, &key)?);
         let attempt = self.new_attempt(NAME, NAME, number, start);
         self.put_under_way(&attempt)?;
         self.attempt = Some(attempt);

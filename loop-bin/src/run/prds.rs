@@ -1,10 +1,8 @@
 //! The numbered plans of a project: what waits in the others, and the turn to the next one.
 
-use std::collections::BTreeSet;
-
 use camino::Utf8Path;
-use ralph_base::state::StateDir;
-use ralph_core::plan::{Next, Plan, State, StoryCounts};
+use ralph_base::state::{StateDir, plan_name};
+use ralph_core::plan::{Next, Plan};
 
 use super::Run;
 use super::books::Books;
@@ -13,9 +11,6 @@ use super::iteration::{Choice, receipt};
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
-
-/// A blocked story, and the number of its plan where there are several.
-pub(super) type BlockedIn = (String, Option<u32>);
 
 /// The other numbered plans, the lowest number first; none if this one is not a numbered one.
 pub(super) fn other_prds(
@@ -46,11 +41,6 @@ pub(super) fn followed_by(others: &[(u32, Plan)]) -> Option<String> {
 
 fn prd_number(state: &StateDir, plan: &Utf8Path) -> Option<u32> {
     state.prd_numbers().into_iter().find(|number| state.plan(*number) == plan)
-}
-
-fn blocked_in(plan: &Plan) -> impl Iterator<Item = String> {
-    let blocked = plan.stories().iter().filter(|story| story.state == State::Blocked);
-    blocked.map(|story| story.id.clone())
 }
 
 impl Run {
@@ -99,30 +89,14 @@ impl Run {
         other_prds(self.context.state(), &self.books.plan, &load)
     }
 
-    /// All plans of the run as it ends: where they stand together, how many they are, and their
-    /// blocked stories.
-    pub(super) fn plans_of_run(&self, own: &Plan) -> (StoryCounts, usize, Vec<BlockedIn>) {
-        let number = prd_number(self.context.state(), &self.books.plan);
-        let is_one = !self.context.config.run.all_prds || number.is_none();
-        let number = number.filter(|_| !is_one);
-        let mut counts = own.counts();
-        let mut blocked: BTreeSet<String> = blocked_in(own).collect();
-        // What was given up is marked as such with the next commit, which may be another machine's.
-        let mut given_up = self.record.counters.all_set_aside();
-        given_up.retain(|id| own.story(id).is_some_and(|story| story.state == State::Open));
-        counts.open -= given_up.len();
-        counts.blocked += given_up.len();
-        blocked.extend(given_up);
-        let mut all: Vec<BlockedIn> = blocked.into_iter().map(|id| (id, number)).collect();
-        let others = if is_one { Vec::new() } else { self.other_prds().unwrap_or_default() };
-        for (number, plan) in &others {
-            let more = plan.counts();
-            counts.open += more.open;
-            counts.done += more.done;
-            counts.blocked += more.blocked;
-            all.extend(blocked_in(plan).map(|id| (id, Some(*number))));
+    /// All plans of the run as it ends.
+    pub(super) fn plans_of_run(&self, own: Plan) -> Vec<Plan> {
+        let mut plans = vec![own];
+        if self.context.config.run.all_prds {
+            let others = self.other_prds().unwrap_or_default();
+            plans.extend(others.into_iter().map(|(_, plan)| plan));
         }
-        (counts, others.len() + 1, all)
+        plans
     }
 
     fn books_of(&self, plan: &Utf8Path) -> Books {
@@ -145,7 +119,9 @@ impl Run {
             "{shown} has no story left to work on; continuing with PRD-{number}: {open}"
         ));
         self.books = self.books_of(plan.path());
-        self.books.asked_for = saved::asked_for(&self.workspace.source.git(), Some(plan))?;
+        let root = self.context.project.root();
+        self.books.asked_for = saved::asked_for(&self.workspace.source.git(), root, plan)?;
+        *self.context.plan_name.borrow_mut() = plan_name(root, plan.path());
         self.record.plan.clone_from(&self.books.plan);
         self.record.story = None;
         self.save();

@@ -13,12 +13,13 @@ use super::context::Context;
 use super::decide::{Finish, Outcome, Then, Wish};
 use super::prds::followed_by;
 use super::start::{Trial, failed_before, findings};
+use run_history::Forecast;
+
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::history::Forecast;
+use crate::lifecycle;
 use crate::terminal::counted;
 use crate::workspace::{ONLY_WORKER, Start};
-use crate::{forecast, lifecycle};
 use ralph_project::client::Client;
 
 /// The scripts that can stop a run, by name.
@@ -153,9 +154,9 @@ impl Run {
 
     /// What the run is likely to take and to cost.
     fn foretell(&self, stories: usize) {
-        let forecast = forecast::of_stories(stories, &self.context.forecast);
+        let forecast = self.context.forecast.of_stories(stories);
         let most = self.context.config.limits.max_cost_usd;
-        self.context.view.line(forecast::told(&forecast, most));
+        self.context.view.line(forecast.line(most));
         let Forecast { stories, based_on, seconds, cost_usd } = forecast;
         let event = state::Event::Forecast { stories, based_on, seconds, cost_usd };
         self.context.note(None, &event);

@@ -9,25 +9,21 @@ use ralph_project::attempt::{HookRollback, Memory, checkpoint};
 use super::Run;
 use super::context::Context;
 use crate::agent::Seen;
-use crate::terminal::{Tone, Totals, Worker};
+use crate::terminal::{Tone, Worker};
 
 impl Run {
     /// Where the plan stands, and what is likely to follow.
     pub(super) fn show_position(&self, plan: &Plan) {
-        let (context, counts) = (&self.context, plan.counts());
+        let context = &self.context;
+        context.history.borrow_mut().see_plans([plan]);
         // What this very run took says more than earlier ones.
         let counters = &self.record.counters;
         let ended = counters.all(|one| one.commits) as f64;
         let so_far = context.elapsed().as_secs_f64() / ended;
         let story_s = if ended > 0.0 { Some(so_far) } else { context.forecast.seconds };
-        context.view.position(Totals {
-            done: counts.done,
-            blocked: counts.blocked,
-            left: counts.open,
-            cost_usd: counters.all(|one| one.spent).cost_usd,
-            max_cost_usd: context.config.limits.max_cost_usd,
-            story_s,
-        });
+        let max_cost_usd = context.config.limits.max_cost_usd;
+        context.show_counts();
+        context.view.next_iteration(max_cost_usd, story_s);
     }
 
     /// A story begins.

@@ -85,18 +85,6 @@ impl Counters {
         self.known_cost().map(|cost| format!("{cost:.4}")).unwrap_or_default()
     }
 
-    /// What nobody knows of that, in words; tokens without a price are told with the tokens.
-    pub(crate) fn unknown_cost(&self) -> Option<String> {
-        match (self.known_cost(), self.costless_sessions) {
-            (_, 0) => None,
-            (None, _) => Some("cost unknown".to_owned()),
-            (Some(_), count) => {
-                let sessions = counted(count as usize, "session", "sessions");
-                Some(format!("cost unknown for {sessions}"))
-            }
-        }
-    }
-
     /// Why no further story is begun, if the run is `seconds` old.
     pub(crate) fn limit_reached(
         &self,
@@ -167,20 +155,6 @@ impl Counters {
         let new: Vec<String> = all().filter(|id| known.insert(id.clone())).collect();
         self.ticked.extend(new.iter().cloned());
         new
-    }
-
-    /// What others did to plan and settings, in a line each.
-    pub(crate) fn meanwhile(&self) -> Vec<String> {
-        let ids: Vec<&str> = self.ticked.iter().map(String::as_str).collect();
-        let mut told = Vec::new();
-        if !ids.is_empty() {
-            let ids = ids.join(", ");
-            told.push(format!("ticked by somebody else during the run: {ids}; not checked"));
-        }
-        if self.is_config_changed {
-            told.push(CONFIG_CHANGED.to_owned());
-        }
-        told
     }
 
     /// Stories that give nothing would keep a run without limits going for ever.

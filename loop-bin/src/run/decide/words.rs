@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8PathBuf;
+use ralph_base::state::Event;
 use ralph_project::config::SessionRetry;
 use serde::{Deserialize, Serialize};
 
@@ -282,6 +283,12 @@ impl Finish {
             Self::Stopped => Some("stopped by `ralph-loop stop`"),
             _ => None,
         }
+    }
+
+    /// For the journal.
+    pub(crate) fn event(&self) -> Event {
+        let (finish_type, reason) = (self.word().to_owned(), self.reason().map(str::to_owned));
+        Event::LoopFinished { finish_type, reason }
     }
 
     /// Whether the whole run ends with it, and not only a worker that finds nothing more to do.

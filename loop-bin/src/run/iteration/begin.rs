@@ -2,7 +2,7 @@
 //! all of it written down.
 
 use ralph_base::fault;
-use ralph_base::state;
+use ralph_base::state::{self, StoryKey};
 use ralph_core::git::Checkpoint;
 use ralph_core::plan::Plan;
 use ralph_project::attempt::{self, Memory};
@@ -42,7 +42,8 @@ impl Run {
         let branch = self.target.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
-        let attempts = saved::all(&self.workspace.source.git(), Some(story))?;
+        let key = StoryKey::new(&self.context.plan_name.borrow(), story);
+        let attempts = saved::at_story(&self.workspace.source.git(), &key)?;
         let number = saved::number_after(&attempts);
         let newest = saved::newest(attempts);
         self.resumed = self.session_to_resume(newest.as_ref());
@@ -162,7 +163,8 @@ impl Run {
 
     /// Lays the work of an attempt into the workspace; returns what the agent is told of it.
     fn resume(&mut self, kept: &SavedAttempt, start: Start<'_>) -> Result<String, Failure> {
-        let SavedAttempt { id, story, why, details, .. } = kept;
+        let SavedAttempt { id, key, why, details, .. } = kept;
+        let story = &key.story;
         let mut told = match kept.outcome.as_deref() {
             Some(saved::RETRY) if details.trim().is_empty() => String::new(),
             Some(saved::RETRY) => format!("Hint from the user: {details}"),

@@ -244,8 +244,8 @@ impl Run {
     /// The saved work of an attempt and the stories that it was laid over since, in words; none if it is
     /// still where it was begun.
     fn landed_meanwhile(&self, attempt: &Attempt) -> Result<Option<(String, String)>, Failure> {
-        let name = saved::name_of(&attempt.story, attempt.number);
-        let saved = landing::resolve(&self.workspace.source.git(), &name)?;
+        let root = self.context.project.root();
+        let saved = saved::commit_of(&self.workspace.source.git(), root, attempt)?;
         Ok(saved.and_then(|saved| {
             let theirs = self.landed_since(&saved, attempt.base.as_deref())?;
             Some((saved, theirs))

@@ -1,7 +1,7 @@
 //! An attempt that does not land is kept as a ref of the project, and the workspace is free again.
 
 use ralph_base::fault;
-use ralph_base::state;
+use ralph_base::state::{self, StoryKey};
 use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::Attempt;
@@ -115,7 +115,7 @@ impl Run {
         why: &str,
     ) -> Result<(), Failure> {
         let saved_as = self.keep(attempt, staged, outcome, why)?;
-        let (Attempt { story, base, .. }, id) = (attempt, saved_as.trim_start_matches(saved::REFS));
+        let (Attempt { story, base, .. }, id) = (attempt, saved::shown(&saved_as));
         let shows = format!("view it with `ralph-loop attempts {id}`");
         self.context.view.line(format!("{story}: attempt saved; {shows}"));
         let to = base.clone().unwrap_or_default();
@@ -133,7 +133,7 @@ impl Run {
         why: &str,
     ) -> Result<String, Failure> {
         let account = Account {
-            story: &attempt.story,
+            key: saved::key_of(self.context.project.root(), attempt),
             number: attempt.number,
             outcome,
             why,
@@ -158,7 +158,8 @@ impl Run {
     ) -> Result<(), Failure> {
         let why = why.lines().next().unwrap_or_default();
         self.record.counters.set_aside(story);
-        saved::forget_wish(&self.workspace.source.git(), story)?;
+        let key = StoryKey::new(&self.context.plan_name.borrow(), story);
+        saved::forget_wish(&self.workspace.source.git(), &key)?;
         self.books.asked_for.retain(|one| one != story);
         let marks = vec![(story.to_owned(), State::Blocked)];
         self.books.mark_on_disk(base, &PlanChanges { marks, ..PlanChanges::default() })?;

@@ -197,9 +197,9 @@ impl Run {
     ) -> Result<Staged, NotLanded> {
         let story = &attempt.story;
         self.context.view.line(format!("{story}: the target moved; checking the work again"));
-        let name = saved::name_of(story, attempt.number);
-        let Some(saved) = landing::resolve(&self.workspace.source.git(), &name)? else {
-            let why = format!("{name} no longer exists, so the work cannot land");
+        let root = self.context.project.root();
+        let Some(saved) = saved::commit_of(&self.workspace.source.git(), root, &attempt)? else {
+            let why = "its saved work no longer exists, so it cannot land";
             return Err(WorkEnd::failed(why).into());
         };
         let laid = self.lay_over(&saved, Start { tip: tip.as_deref(), branch: &branch });
@@ -308,8 +308,9 @@ impl Run {
         entry: &ProgressEntry,
         changes: &PlanChanges,
     ) -> Result<(), Failure> {
-        let name = saved::name_of(&attempt.story, attempt.number);
-        self.workspace.source.git().run(&["update-ref", &name, commit])?;
+        let key = saved::key_of(self.context.project.root(), attempt);
+        let git = self.workspace.source.git();
+        saved::put(&git, &key, attempt.number, &attempt.run, commit)?;
         self.books.clear_pending(Some(commit))?;
         self.books.mark_on_disk(Some(commit), changes)?;
         self.books.take_progress(&self.context.run_dir)?;

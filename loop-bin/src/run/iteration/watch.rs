@@ -219,6 +219,8 @@ impl Run {
             self.record.counters.book(story, Spent { cost_usd, ..Spent::default() });
             if self.attempt.as_ref().is_some_and(|attempt| attempt.story == *story) {
                 *self.report.cost_usd.get_or_insert_default() += cost_usd;
+            } else {
+                self.context.note(Some(story), &state::Event::CostReported { cost_usd });
             }
         }
     }

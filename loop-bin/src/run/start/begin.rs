@@ -1,5 +1,6 @@
 //! The lock, what an earlier run left, and a run that is ready to go.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,13 +13,13 @@ use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
+use run_history::LOOP;
 
 use super::preflight::Preflight;
 use super::recover::find;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
-use crate::history::OURS;
 use crate::landing::Target;
 use crate::linux;
 use crate::run::books::Books;
@@ -156,14 +157,14 @@ fn start_as(
 ) -> Result<Run, Failure> {
     let (part, landing) = begun.unzip();
     let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
-    let Preflight { options, forecast, .. } = preflight;
+    let Preflight { options, history, .. } = preflight;
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
         None => plan_to_write(&project, &config, &flags)?,
     };
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
-    let lock = take_lock(&run_dir, OURS)?;
+    let lock = take_lock(&run_dir, LOOP)?;
     linux::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
     let found = find(&run_dir, &workspace.source)?;
@@ -178,17 +179,24 @@ fn start_as(
     let before = whole.filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
     let mut books = Books::of(&path, &project, &config, &workspace.source, &run_dir);
-    books.asked_for = saved::asked_for(&workspace.source.git(), plan.as_ref())?;
+    if let Some(plan) = &plan {
+        books.asked_for = saved::asked_for(&workspace.source.git(), project.root(), plan)?;
+    }
+    let run = part.as_ref().map_or_else(|| Ok(run_name()), Part::name)?;
+    let mut history = history;
+    history.follow(&run);
     let context = Context {
         flags,
         interrupts,
-        run: part.as_ref().map_or_else(|| Ok(run_name()), Part::name)?,
+        run,
         part,
         started_at: before.clone().map_or_else(state::now, |record| record.started_at),
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
-        forecast,
+        forecast: history.forecast(),
+        history: RefCell::new(history),
+        plan_name: RefCell::new(state::plan_name(project.root(), &path)),
         config_text: fs_err::read(project.own_state().config()).ok(),
         options,
         project,

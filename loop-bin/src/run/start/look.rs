@@ -13,6 +13,7 @@ use ralph_project::loop_progress::LoopProgress;
 use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
+use run_history::RunHistory;
 
 use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
 use super::preflight::{Preflight, progress_path, run_dir};
@@ -20,7 +21,6 @@ use super::programs::flaw_in_command;
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::history::Forecast;
 use crate::landing::{Target, resolve};
 use crate::run::RunRecord;
 use crate::run::books::Books;
@@ -98,7 +98,7 @@ fn preflight_of(env: &Env, project: Project, given: &[Flag]) -> Result<Preflight
         target,
         options,
         findings,
-        forecast: Forecast::default(),
+        history: RunHistory::default(),
         agent_problems: 0,
     };
     preflight.look_around(env, &repo, of_client)?;

@@ -18,7 +18,7 @@ use crate::run::decide::{
 use crate::run::iteration::Report;
 use crate::run::record::attempt_left;
 use crate::run::{Run, RunRecord};
-use crate::saved;
+use crate::saved::{self, SavedAttempt};
 use crate::terminal::counted;
 use crate::workspace::{Source, Start, in_place};
 
@@ -162,8 +162,9 @@ impl Run {
     /// anything touches the copy.
     fn save_unlanded(&mut self) -> Result<(), Failure> {
         let attempt = self.current()?;
-        let name = saved::name_of(&attempt.story, attempt.number);
-        let is_saved = landing::resolve(&self.workspace.source.git(), &name)?.is_some();
+        let root = self.context.project.root();
+        let git = self.workspace.source.git();
+        let is_saved = saved::commit_of(&git, root, &attempt)?.is_some();
         if !is_saved && !self.workspace.is_in_place && self.workspace.exists() {
             let word = Outcome::Interrupted.word();
             self.keep_attempt(&attempt, word, "the checks were interrupted")?;
@@ -175,8 +176,12 @@ impl Run {
     pub(in crate::run) fn bring_back_work(&mut self) -> Result<(), Failure> {
         let attempt = self.current()?;
         let start = Start { tip: attempt.base.as_deref(), branch: &attempt.target };
-        let all = saved::all(&self.workspace.source.git(), Some(&attempt.story))?;
-        let saved = all.into_iter().find(|saved| saved.number == attempt.number);
+        let key = saved::key_of(self.context.project.root(), &attempt);
+        let all = saved::at_story(&self.workspace.source.git(), &key)?;
+        let is_own = |one: &SavedAttempt| {
+            one.number >= attempt.number && one.run.as_ref() == Some(&attempt.run)
+        };
+        let saved = all.into_iter().find(is_own);
         // In place the tree may still hold it, with whatever the user did to it since.
         let mut is_there = self.workspace.is_in_place
             && !in_place::uncommitted(&self.workspace.repo()?, &self.books.ours())?.is_empty();
