@@ -187,6 +187,12 @@ impl RunHistory {
         &self.runs
     }
 
+    /// The names of the logs of a story's attempts, newest first.
+    pub fn logs<'a>(&'a self, key: &'a StoryKey) -> impl Iterator<Item = &'a str> {
+        let attempts = self.runs.iter().flat_map(|run| &run.attempts).rev();
+        attempts.filter(move |attempt| attempt.key == *key).map(|attempt| attempt.log.as_str())
+    }
+
     /// What one story is likely to take.
     pub fn forecast(&self) -> Forecast {
         Forecast::from_runs(&self.runs)

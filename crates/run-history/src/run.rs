@@ -51,6 +51,8 @@ pub struct Attempt {
     pub(crate) title: String,
     /// As in the name of its ref.
     pub(crate) number: u64,
+    /// The name of its log.
+    pub(crate) log: String,
     /// Which of several workers made it.
     pub(crate) worker: Option<String>,
     pub(crate) began_at: String,
@@ -142,8 +144,17 @@ impl Run {
                 self.iterations = self.iterations.max(u64::from(*iteration));
                 let (title, number, began_at) = (title.clone(), *attempt, record.at.clone());
                 let worker = record.worker.clone();
-                let begun = Attempt { key, title, number, worker, began_at, ..Attempt::default() };
-                self.attempts.push(begun);
+                let run = record.run.iter().chain(&worker).cloned().collect::<Vec<_>>().join(".");
+                let log = format!("{run}-{iteration:03}-{}.log", key.story);
+                self.attempts.push(Attempt {
+                    key,
+                    title,
+                    number,
+                    log,
+                    worker,
+                    began_at,
+                    ..Attempt::default()
+                });
             }
             Event::Waited { why, seconds } => self.waits.push(Wait {
                 worker: record.worker.clone(),

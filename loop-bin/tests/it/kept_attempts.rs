@@ -308,6 +308,8 @@ fn attempts_at_stories_of_two_plans_with_the_same_ids_are_kept_apart() {
     let which = stage.run(&["attempts", "take", "US-001/1"]);
     which.ended(1).says("`PRD-2/US-001/1`").says("`PRD-1/US-001/1`; name one of them");
     stage.run(&["attempts", "PRD-2/US-001/1"]).ended(0).says("x.txt");
+    stage.run(&["logs", "PRD-1/US-001"]).ended(0).says("-001-US-001.log");
+    stage.run(&["logs", "PRD-2/US-001"]).ended(0).says("-002-US-001.log");
     let which = stage.run(&["retry", "US-001"]);
     which.ended(1).says("blocked in several plans; name one of `PRD-1/US-001`, `PRD-2/US-001`");
     stage.run(&["retry", "PRD-2/US-001", "--from", "PRD-2/US-001/1"]).ended(0);
