@@ -85,6 +85,8 @@ pub(crate) fn look<'a>(
     history.see_saved(repo.git())?;
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
     situation.is_running = Lock::holder(&run_dir.lock()).is_some();
+    // It may have ended since the journal was read.
+    history.read_on()?;
     let record = RunRecord::load(&run_dir)?.unwrap_or_default();
     let waiting = Waiting::find(&source, &record.target)?;
     situation.waiting =

@@ -150,6 +150,8 @@ impl Status {
 
     /// Where the run stands now.
     fn standing(&self, env: &Env, project: &Project) -> Result<Standing, Failure> {
+        // Before the journal: a run that has ended by now has its end in there.
+        let now = Now::look(project)?;
         let config = self.choice.config(env, project)?;
         let plan = plan_with_work(env, project, &config);
         // A journal that cannot be read hides nothing else.
@@ -173,7 +175,7 @@ impl Status {
         });
         let mut standing = Standing {
             stories: history.counts(),
-            now: Now::look(project)?,
+            now,
             last: last.unwrap_or_default(),
             waiting: needs.lines(),
             ..Standing::default()
