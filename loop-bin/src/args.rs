@@ -73,7 +73,7 @@ enum Request {
     Stories(stories::Stories),
     Status(status::Status),
     Logs(logs::Logs),
-    Report(report::Report),
+    Report(report::ReportCommand),
     Stop(stop::Stop),
     Tell(tell::Tell),
     /// Print every effective setting and where it comes from

@@ -5,7 +5,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use ralph_base::env::Env;
+use ralph_base::state::StoryKey;
 use ralph_core::git::{Git, GitError, Repo};
+
+use run_history::saved::{retry_command, tried};
 
 use crate::exit::Failure;
 use crate::here;
@@ -52,8 +55,8 @@ impl Attempts {
                 take_branch(repo.git(), id, branch)
             }
             (Some(Take::Take { id, branch: None }), _) => take(repo.git(), id),
-            (None, Some(id)) if id.contains('/') => show(repo.git(), id),
-            (None, Some(story)) if saved::tried(repo.git(), Some(story))?.is_empty() => {
+            (None, Some(id)) if is_attempt(repo.git(), id)? => show(repo.git(), id),
+            (None, Some(story)) if saved::called(repo.git(), story)?.is_empty() => {
                 let plan = here::plan(&project, env, &here::config(&project, env, &[])?)?;
                 if plan.story(story).is_none() {
                     let path = here::shown(plan.path());
@@ -67,8 +70,17 @@ impl Attempts {
     }
 }
 
+/// Whether an id is that of an attempt, and not that of a story or of one in a plan.
+fn is_attempt(git: &Git, id: &str) -> Result<bool, Failure> {
+    let is_story = |one: &SavedAttempt| one.is_at(&StoryKey::parse(id).unwrap_or_default());
+    Ok(id.contains('/') && !saved::called(git, id)?.iter().any(is_story))
+}
+
 fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
-    let all = saved::tried(git, story)?;
+    let all = match story {
+        Some(story) => saved::called(git, story)?,
+        None => tried(git)?,
+    };
     if all.is_empty() {
         let of = story.map(|story| format!(" at {story}")).unwrap_or_default();
         say(format!(
@@ -85,11 +97,12 @@ fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
         say(format!("{id:width$}  {at}  {outcome:<11}{cost}  {}", attempt.why));
     }
     let failed = all.iter().find(|attempt| attempt.outcome.is_some());
-    if let Some(SavedAttempt { id, story, .. }) = failed {
+    if let Some(SavedAttempt { id, key, .. }) = failed {
         say(format!(
             "\nShow one:  ralph-loop attempts {id}\n\
              Apply it:  ralph-loop attempts take {id}\n\
-             Retry it:  ralph-loop retry {story} --from {id}"
+             Retry it:  {} --from {id}",
+            retry_command(key, id.starts_with(&key.plan))
         ));
     }
     Ok(())

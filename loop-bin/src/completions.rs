@@ -121,7 +121,7 @@ fn stories() -> Values {
 fn attempts() -> Values {
     let project = here::project(&Env::process())?;
     let repo = Repo::open(project.root()).map_err(io::Error::other)?;
-    let attempts = saved::all(repo.git(), None)?.into_iter();
+    let attempts = saved::all(repo.git())?.into_iter();
     let candidates =
         attempts.map(|attempt| CompletionCandidate::new(attempt.id).help(Some(attempt.why.into())));
     Ok(candidates.collect())

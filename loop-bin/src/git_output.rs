@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ralph_core::git::{Git, GitError};
+pub(crate) use run_history::saved::base_of;
 
 /// The mode of what is not there.
 const ABSENT: &str = "000000";
@@ -98,14 +99,6 @@ pub(crate) fn paths(listed: &[u8]) -> Vec<PathBuf> {
 /// A list of paths in which each ends with a NUL.
 pub(crate) fn listed<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<u8> {
     paths.into_iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect()
-}
-
-/// What changes are counted against: a commit, or the tree without files where there is none yet.
-pub(crate) fn base_of(git: &Git, commit: Option<&str>) -> Result<String, GitError> {
-    match commit {
-        Some(commit) => Ok(commit.to_owned()),
-        None => git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"]),
-    }
 }
 
 /// The text of a file in a commit, from the top; none if it is not there.

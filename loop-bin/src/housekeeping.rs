@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use camino::Utf8Path;
-use ralph_base::state::StateDir;
+use ralph_base::state::{StateDir, StoryKey};
 use ralph_core::git::Git;
 
 use crate::exit::Failure;
@@ -25,12 +25,13 @@ pub(crate) fn prune(
     only_count: bool,
 ) -> Result<(usize, usize), Failure> {
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-    let mut attempts = saved::all(git, None)?;
+    let mut attempts = saved::all(git)?;
     let landed = attempts.iter().filter(|attempt| attempt.outcome.is_none());
-    let done: BTreeSet<String> = landed.map(|attempt| attempt.story.clone()).collect();
-    attempts.retain(|attempt| done.contains(&attempt.story));
-    let delete = |attempt: &saved::SavedAttempt| format!("delete {}{}\n", saved::REFS, attempt.id);
-    let attempts: Vec<String> = attempts.iter().skip(keep).map(delete).collect();
+    let done: BTreeSet<StoryKey> = landed.map(|attempt| attempt.key.clone()).collect();
+    attempts.retain(|attempt| done.contains(&attempt.key));
+    let surplus = attempts.iter().skip(keep);
+    let attempts: Vec<String> =
+        surplus.map(|attempt| format!("delete {} {}\n", attempt.name, attempt.commit)).collect();
     let newest_first = ["for-each-ref", "--sort=-refname", "--format=delete %(refname)"];
     let checkpoints = git.line(&[&newest_first[..], &[CHECKPOINTS]].concat())?;
     let checkpoints = checkpoints.lines().skip(keep).map(|line| format!("{line}\n"));

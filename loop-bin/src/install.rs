@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use camino::{Utf8Path, Utf8PathBuf};
 use installer::{Install, Uninstall};
 use ralph_base::env::Env;
+use run_history::LOOP;
 
 use crate::agent::is_found;
 use crate::exit::Failure;
-use crate::history::OURS;
 use crate::terminal::say_as_it_is;
 
 pub(crate) fn install(env: &Env, install: &Install) -> Result<ExitCode, Failure> {
@@ -34,8 +34,8 @@ pub(crate) fn folder_of_this_program() -> Option<Utf8PathBuf> {
 /// Where the agent looks for programs: with the folder of this one at its end, unless `ralph-loop` is
 /// found already.
 pub(crate) fn path_of_agent(path: &str, root: &Utf8Path) -> String {
-    let is_missing = !path.is_empty() && !is_found(OURS, path, root);
-    let folder = folder_of_this_program().filter(|folder| folder.join(OURS).is_file());
+    let is_missing = !path.is_empty() && !is_found(LOOP, path, root);
+    let folder = folder_of_this_program().filter(|folder| folder.join(LOOP).is_file());
     match folder {
         Some(folder) if is_missing => format!("{path}:{folder}"),
         _ => path.to_owned(),

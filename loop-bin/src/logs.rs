@@ -6,6 +6,8 @@ use std::time::SystemTime;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use ralph_base::env::Env;
+use ralph_base::state::StoryKey;
+use run_history::RunHistory;
 
 use crate::agent::{Readable, each_line_of_log};
 use crate::exit::Failure;
@@ -15,7 +17,7 @@ use crate::terminal::say;
 /// Show what the agent said and did in the last attempt, or in the last one at a story
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
-    /// The story's id
+    /// The story's id; with its plan where several have it, such as PRD-1/US-001
     #[arg(value_name = "STORY")]
     story: Option<String>,
 }
@@ -24,7 +26,13 @@ impl Logs {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
         let folder = project.own_state().logs();
-        let Some(log) = newest(&folder, self.story.as_deref()) else {
+        let key = self.story.as_deref().and_then(StoryKey::parse);
+        let history = RunHistory::open(project.root(), project.own_state())?;
+        let found = match &key {
+            Some(key) => history.logs(key).map(|name| folder.join(name)).find(|log| log.is_file()),
+            None => newest(&folder, self.story.as_deref()),
+        };
+        let Some(log) = found else {
             return Err(Failure::because(match &self.story {
                 Some(story) => format!("there is no log of an attempt at {story} in {folder}"),
                 None => format!("there is no log in {folder}; no agent has run here"),

@@ -5,9 +5,9 @@ use std::io;
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{Lock, plan_name};
+use ralph_base::state::{Lock, StoryKey, plan_name};
 use ralph_core::git::Repo;
-use ralph_core::plan::{Plan, State};
+use ralph_core::plan::{self, Options, Plan, State};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
@@ -21,7 +21,7 @@ use crate::run::start::run_dir;
 use crate::workspace::Source;
 
 /// The plan that was named, if one was.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlanChoice {
     /// The plan to read; defaults to that of the current run, or the first one found
     #[arg(long, value_name = "PATH")]
@@ -32,6 +32,33 @@ pub(crate) struct PlanChoice {
 }
 
 impl PlanChoice {
+    /// The same for a story: the plan that it is named with (`PRD-2/US-001`) or, where none is, the one
+    /// in which it is blocked.
+    pub(crate) fn for_story(&self, project: &Project, id: &str) -> Result<Self, Failure> {
+        if self.plan.is_some() || self.prd.is_some() {
+            return Ok(self.clone());
+        }
+        let key = StoryKey::parse(id);
+        let named = key.as_ref().and_then(|key| key.plan.strip_prefix("PRD-")?.parse().ok());
+        let (state, options) = (project.own_state(), Options::default());
+        let is_blocked = |number: &u32| {
+            let plan = plan::load(&state.plan(*number), &options).ok();
+            plan.is_some_and(|plan| {
+                plan.story(id).is_some_and(|story| story.state == State::Blocked)
+            })
+        };
+        let blocked: Vec<u32> = state.prd_numbers().into_iter().filter(is_blocked).collect();
+        if named.is_none() && blocked.len() > 1 {
+            let choices: Vec<String> =
+                blocked.iter().map(|number| format!("`PRD-{number}/{id}`")).collect();
+            return Err(Failure::because(format!(
+                "{id} is blocked in several plans; name one of {}",
+                choices.join(", ")
+            )));
+        }
+        Ok(Self { plan: None, prd: named.or_else(|| blocked.first().copied()) })
+    }
+
     /// The settings with which that plan is read.
     pub(crate) fn config(&self, env: &Env, project: &Project) -> Result<Config, Failure> {
         let plan = self.plan.clone().map(|plan| Flag::new("loop.plan", plan));
@@ -62,13 +89,12 @@ pub(crate) fn plan_with_work(
         }
         None => plan,
     };
-    let name = plan_name(project.root(), plan.path());
-    let given_up = record.tally.set_aside_in(&name);
     let is_of_run = Lock::holder(&run_dir.lock()).is_some() && record.plan == plan.path();
     if !is_of_run {
         return Ok(plan);
     }
-    with_given_up(plan, &given_up, config)
+    let name = plan_name(project.root(), plan.path());
+    with_given_up(plan, &record.tally.set_aside_in(&name), config)
 }
 
 /// What a run has given up is committed as such with its next commit; until then it says so itself.

@@ -1,20 +1,22 @@
-//! `ralph-loop report`: the page of a run, written to a file or printed.
+//! `ralph-loop report`: the report on a run, written to a file or printed.
 
 use std::process::ExitCode;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::Lock;
+use ralph_base::state::{self, Lock, StateDir};
 use ralph_core::git::Repo;
+use ralph_core::plan::Plan;
 use ralph_project::project::Project;
+use run_history::{Report, RunHistory, Situation};
 
 use crate::board::Waiting;
 use crate::exit::Failure;
 use crate::here;
-use crate::morning::{self, Page, Standing};
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::RunRecord;
+use crate::run::look_for_recovery;
 use crate::run::start::run_dir;
 use crate::terminal::{say, say_as_it_is};
 use crate::workspace::Source;
@@ -23,7 +25,7 @@ use crate::workspace::Source;
 ///
 /// Writes one HTML file that needs no network, and prints its path. Runs write it too when they end.
 #[derive(Debug, Args)]
-pub(crate) struct Report {
+pub(crate) struct ReportCommand {
     #[command(flatten)]
     choice: PlanChoice,
     /// The run: last, a number as in `status --run all`, or all
@@ -40,38 +42,79 @@ pub(crate) struct Report {
     output: Option<Utf8PathBuf>,
 }
 
-impl Report {
+impl ReportCommand {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let page = page_of(env, &project, &self.choice, &self.run)?;
+        let report = report_on(env, &project, &self.choice, &self.run)?;
         if self.json {
-            say_as_it_is(&serde_json::to_string_pretty(&page)?);
+            say_as_it_is(&serde_json::to_string_pretty(&report)?);
         } else if self.markdown {
-            say_as_it_is(&morning::markdown(&page)?);
+            say_as_it_is(&report.markdown()?);
         } else {
-            say(morning::write(&project, &page, self.output.as_deref())?.as_str());
+            say(write(&project, &report, self.output.as_deref())?.as_str());
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The page of a run.
-pub(crate) fn page_of(
+/// The report on the last run, on the one of this number, or on all.
+pub(crate) fn report_on(
     env: &Env,
     project: &Project,
     choice: &PlanChoice,
     which: &str,
-) -> Result<Page, Failure> {
+) -> Result<Report, Failure> {
     let plan = plan_with_work(env, project, &choice.config(env, project)?).ok();
-    let repo = Repo::open(project.root())?;
+    let mut history = RunHistory::open(project.root(), project.own_state())?;
+    let situation = look(project, &mut history, plan.as_ref())?;
+    let run = history.find(which).ok_or_else(|| match history.runs().len() {
+        0 => Failure::because("there is no run to report on yet; start one"),
+        count => Failure::usage(format!("there is no run {which}; the journal has {count}")),
+    })?;
+    Ok(history.report(&run, &situation, Repo::open(project.root())?.git())?)
+}
+
+/// Looks at plans and refs for a history, and at what only the loop's own files and git say.
+pub(crate) fn look<'a>(
+    project: &Project,
+    history: &mut RunHistory,
+    plans: impl IntoIterator<Item = &'a Plan>,
+) -> Result<Situation, Failure> {
+    history.see_plans(plans);
+    let mut situation = Situation::default();
+    let Ok(repo) = Repo::open(project.root()) else { return Ok(situation) };
+    history.see_saved(repo.git())?;
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
+    situation.is_running = Lock::holder(&run_dir.lock()).is_some();
+    // It may have ended since the journal was read.
+    history.read_on()?;
     let record = RunRecord::load(&run_dir)?.unwrap_or_default();
-    let standing = Standing {
-        waiting: Waiting::find(&source, &record.target)?,
-        misfit: record.rebase_problem,
-        running: Lock::holder(&run_dir.lock()).map(|_| record.process.run),
-        ..Standing::default()
-    };
-    let page = morning::page(project, &source, plan.as_ref(), &standing, which)?;
-    page.ok_or_else(|| Failure::because("there is no run to report on yet; start one"))
+    let waiting = Waiting::find(&source, &record.target)?;
+    situation.waiting =
+        waiting.map(|waiting| (waiting.told(record.rebase_problem.as_deref()), waiting.branch));
+    situation.notes = look_for_recovery(project)?;
+    let requests = fs_err::read_dir(project.own_state().merge_requests()).into_iter().flatten();
+    let requests = requests.flatten().map(|entry| entry.path().display().to_string());
+    situation.notes.extend(requests.map(|path| format!("merge request: {path}")));
+    let plan = &record.plan;
+    let beside = [StateDir::progress_beside(plan), StateDir::loop_progress_beside(plan)];
+    let own =
+        [project.own_state().root(), plan].into_iter().chain(beside.iter().map(|path| &**path));
+    situation.own_files = own.filter_map(|path| Some(source.below_top(path)?.to_owned())).collect();
+    Ok(situation)
+}
+
+/// Writes it as one file; beside the logs, if no other place is meant. Returns where it is.
+pub(crate) fn write(
+    project: &Project,
+    report: &Report,
+    to: Option<&Utf8Path>,
+) -> Result<Utf8PathBuf, Failure> {
+    let usual = || project.own_state().logs().join(format!("report-{}.html", report.run));
+    let path = to.map_or_else(usual, Utf8Path::to_owned);
+    if to.is_none() {
+        project.own_state().prepare()?;
+    }
+    state::replace(&path, report.html()?.as_bytes())?;
+    Ok(path)
 }

@@ -37,19 +37,24 @@ pub(crate) struct Retry {
 impl Retry {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let config = self.choice.config(env, &project)?;
+        let first = self.stories.first().map_or("", String::as_str);
+        let config = self.choice.for_story(&project, first)?.config(env, &project)?;
         // The plan that counts may be that of another branch than the one that is checked out.
         let counts = plan_with_work(env, &project, &config)?;
         let mut plan = here::plan(&project, env, &config)?;
-        let repo = Repo::open(project.root())?;
+        let (repo, name) = (Repo::open(project.root())?, plan_name(project.root(), plan.path()));
         // A run has its own word for which stories it gave up.
         let _lock = take_lock(&run_dir(&repo)?, "ralph-loop retry")?;
         let from = self.from.as_deref().map(|id| saved::find(repo.git(), id)).transpose()?;
-        let name = plan_name(project.root(), plan.path());
         // All of them before the first is reopened.
-        let found = self.stories.iter().map(|id| self.find(repo.git(), &counts, id, from.as_ref()));
+        let found = self.stories.iter().map(|id| {
+            let key = StoryKey::parse(id).filter(|key| key.plan == name);
+            let key = key.unwrap_or_else(|| StoryKey::new(&name, id));
+            self.find(repo.git(), &counts, &key, from.as_ref())
+        });
         for story in found.collect::<Result<Vec<String>, Failure>>()? {
-            begin_with(repo.git(), project.root(), (&name, &story), from.as_ref(), &self.hint)?;
+            let key = StoryKey::new(&name, &story);
+            begin_with(repo.git(), project.root(), key, from.as_ref(), &self.hint)?;
             if plan.story(&story).is_some_and(|story| story.state != State::Open) {
                 plan = Plan::parse(plan.path(), plan.reopen(&story)?, &config.plan)?;
                 state::replace_users(plan.path(), plan.bytes())?;
@@ -66,9 +71,10 @@ impl Retry {
         &self,
         git: &Git,
         plan: &Plan,
-        id: &str,
+        key: &StoryKey,
         from: Option<&SavedAttempt>,
     ) -> Result<String, Failure> {
+        let id = &key.story;
         let found = plan.story(id).ok_or_else(|| {
             let path = plan.path();
             Failure::because(format!(
@@ -77,17 +83,17 @@ impl Retry {
         })?;
         let story = &found.id;
         let begins = self.from.is_some() || !self.hint.trim().is_empty();
-        let newest = saved::newest(saved::all(git, Some(story))?);
-        let is_asked = newest.is_none_or(|newest| newest.outcome.as_deref() == Some(saved::RETRY));
+        let newest = saved::newest(saved::at_story(git, key)?);
+        let is_asked = newest.is_none_or(|newest| newest.is_retry());
         if found.state == State::Open && !begins && is_asked {
             return Err(Failure::because(format!(
                 "{story} is already open; the next run works on it (guide it with --hint or --from)"
             )));
         }
-        if let Some(other) = from.filter(|from| !from.story.eq_ignore_ascii_case(story)) {
+        if let Some(other) = from.filter(|from| !from.is_at(key)) {
             return Err(Failure::because(format!(
                 "{} is an attempt at {}, not at {story}; see `ralph-loop attempts {story}`",
-                other.id, other.story
+                other.id, other.key
             )));
         }
         Ok(story.clone())
@@ -98,7 +104,7 @@ impl Retry {
 fn begin_with(
     git: &Git,
     root: &Utf8Path,
-    (plan, story): (&str, &str),
+    key: StoryKey,
     from: Option<&SavedAttempt>,
     hint: &str,
 ) -> Result<(), Failure> {
@@ -110,7 +116,6 @@ fn begin_with(
         Some(commit) => git.line(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?,
         None => base_of(git, None)?,
     };
-    let key = StoryKey::new(plan, story);
     let number = saved::number_after(&saved::at_story(git, &key)?);
     let why = format!("requested by a person\n{hint}");
     let session = from.and_then(|from| from.session.as_deref());

@@ -1,8 +1,5 @@
-//! Attempts that are kept as commits in the project: `refs/ralph/attempts/<story>/<n>`.
-//!
-//! The first parent of such a commit is what the attempt began from, so that its changes are the
-//! difference between the two; its message says why it was not landed, and trailers say the rest. A
-//! landed attempt is the landed commit itself.
+//! Keeps attempts as commits in the project: `refs/ralph/attempts/<plan>/<story>/<n>`. They are read by
+//! [`run_history::saved`].
 
 use std::collections::BTreeMap;
 
@@ -13,57 +10,22 @@ use ralph_base::state::{StoryKey, plan_name};
 use ralph_core::git::{Git, GitError};
 use ralph_core::plan::{Plan, State};
 use ralph_project::under_way::Attempt;
+pub(crate) use run_history::SavedAttempt;
+use run_history::saved::ATTEMPTS;
+pub(crate) use run_history::saved::{RETRY, all, at_story, called, number_after};
 
 use crate::board;
 use crate::exit::Failure;
-use crate::git_output::base_of;
-
-/// Where attempts are kept.
-pub(crate) const REFS: &str = "refs/ralph/attempts/";
 
 /// What the attempt under way began from. The user may rewrite the target and have git remove what
 /// nothing names any more; what our record names stays.
 const BEGUN: &str = "refs/ralph/begun";
-
-/// How `ralph-loop retry` calls the attempt that it asks for.
-pub(crate) const RETRY: &str = "retry";
 
 /// The longest first line.
 const LONGEST_SUBJECT: usize = 200;
 
 /// How much of the failing output a message holds.
 const LONGEST_BODY: usize = 16 * 1024;
-
-/// An attempt that is kept.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct SavedAttempt {
-    /// What the user types: `US-001/2`.
-    pub(crate) id: String,
-    pub(crate) commit: String,
-    /// What it began from; none in a repository that had no commit.
-    pub(crate) base: Option<String>,
-    /// When it was kept, as people here read it.
-    pub(crate) at: String,
-    pub(crate) story: String,
-    pub(crate) number: u64,
-    /// How it ended; none if it was landed.
-    pub(crate) outcome: Option<String>,
-    /// Why it was not landed, in one line.
-    pub(crate) why: String,
-    /// The failing lines.
-    pub(crate) details: String,
-    pub(crate) cost_usd: Option<f64>,
-    /// The client's session that worked on it.
-    pub(crate) session: Option<String>,
-}
-
-impl SavedAttempt {
-    /// Its changes, as git prints them.
-    pub(crate) fn changes(&self, git: &Git, args: &[&str]) -> Result<Vec<u8>, GitError> {
-        let base = base_of(git, self.base.as_deref())?;
-        git.run(&[args, &[&base, &self.commit]].concat())
-    }
-}
 
 /// What is written down of an attempt.
 #[derive(Debug, Clone, Default)]
@@ -81,7 +43,7 @@ pub(crate) struct Account<'a> {
 
 impl Account<'_> {
     /// The message of the commit.
-    pub(crate) fn message(&self) -> String {
+    fn message(&self) -> String {
         let masked = mask(self.why);
         let (first, rest) = masked.split_once('\n').unwrap_or((&masked, ""));
         let subject: String = first.replace(|c: char| c.is_control(), " ").trim().to_owned();
@@ -126,7 +88,20 @@ pub(crate) fn key_of(root: &Utf8Path, attempt: &Attempt) -> StoryKey {
     StoryKey::new(&plan_name(root, &attempt.plan), &attempt.story)
 }
 
-/// Keeps a tree as an attempt, reads it back, and gives the name of its ref.
+/// The ref of an attempt. Ids of stories are plain enough but for dots in some places.
+pub(crate) fn name_of(key: &StoryKey, number: u64) -> String {
+    let is_odd = |c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c);
+    format!("{ATTEMPTS}{}/{}/{number}", key.plan, key.story.replace(is_odd, "_"))
+}
+
+/// What the user types for the attempt with this ref: without the plan, where that is enough.
+pub(crate) fn shown(name: &str) -> &str {
+    let id = name.trim_start_matches(ATTEMPTS);
+    id.split_once('/').map_or(id, |(_, id)| id)
+}
+
+/// Keeps a tree as an attempt, reads it back, and gives the name of its ref. `git` has the tree, in the
+/// project at `top` or in a copy that shares its objects.
 pub(crate) fn keep(
     git: &Git,
     top: &Utf8Path,
@@ -140,17 +115,34 @@ pub(crate) fn keep(
     put(&Git::at(top.as_std_path()), &account.key, account.number, account.run, &commit)
 }
 
-/// Points the ref of an attempt to a commit.
+/// Points the ref of an attempt that a run made to a commit. A ref that another run made is never
+/// overwritten: the next free number is taken instead.
 pub(crate) fn put(
     git: &Git,
     key: &StoryKey,
-    number: u64,
-    _run: &str,
+    mut number: u64,
+    run: &str,
     commit: &str,
 ) -> Result<String, GitError> {
-    let name = name_of(key, number);
-    git.run(&["update-ref", &name, commit])?;
-    Ok(name)
+    loop {
+        let name = name_of(key, number);
+        let old = board::resolve(git, &name)?;
+        let is_free = match old.as_deref() {
+            Some(old) if old == commit => return Ok(name),
+            Some(old) => is_made_by(git, old, run)?,
+            None => true,
+        };
+        if !is_free {
+            number += 1;
+            continue;
+        }
+        match git.run(&["update-ref", &name, commit, old.as_deref().unwrap_or_default()]) {
+            Ok(_) => return Ok(name),
+            // Another process was faster.
+            Err(_) if board::resolve(git, &name)? != old => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The commit of an attempt that has not landed, if it is kept.
@@ -159,49 +151,14 @@ pub(crate) fn commit_of(
     root: &Utf8Path,
     attempt: &Attempt,
 ) -> Result<Option<String>, GitError> {
-    board::resolve(git, &name_of(&key_of(root, attempt), attempt.number))
+    let mut kept = at_story(git, &key_of(root, attempt))?;
+    kept.retain(|one| one.number >= attempt.number && one.run.as_ref() == Some(&attempt.run));
+    Ok(newest(kept).map(|newest| newest.commit))
 }
 
-/// The attempts at a story.
-pub(crate) fn at_story(git: &Git, key: &StoryKey) -> Result<Vec<SavedAttempt>, GitError> {
-    all(git, Some(&key.story))
-}
-
-/// What the user types for the attempt with this ref.
-pub(crate) fn shown(name: &str) -> &str {
-    name.trim_start_matches(REFS)
-}
-
-/// The ref of an attempt.
-pub(crate) fn name_of(key: &StoryKey, number: u64) -> String {
-    format!("{REFS}{}/{number}", folder_of(&key.story))
-}
-
-/// A story as part of a ref's name. Ids are plain enough but for dots in some places.
-pub(crate) fn folder_of(story: &str) -> String {
-    story.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c), "_")
-}
-
-/// All attempts that are kept, newest first; those at one story, if it is named.
-pub(crate) fn all(git: &Git, story: Option<&str>) -> Result<Vec<SavedAttempt>, GitError> {
-    let at = "creatordate:format-local:%Y-%m-%d %H:%M";
-    let format = ["refname", "objectname", "parent", at, "contents"].map(|f| format!("%({f})%00"));
-    let format = format!("--format={}", format.concat());
-    // Several may be kept within a second.
-    let (by_name, by_date) = ("--sort=-version:refname", "--sort=-creatordate");
-    let listed = git.run(&["for-each-ref", by_name, by_date, &format, REFS])?;
-    let listed = String::from_utf8_lossy(&listed).into_owned();
-    let parts: Vec<&str> = listed.split('\0').collect();
-    let mut found: Vec<SavedAttempt> = parts.chunks_exact(5).filter_map(parse).collect();
-    found.retain(|attempt| story.is_none_or(|story| attempt.story.eq_ignore_ascii_case(story)));
-    Ok(found)
-}
-
-/// The same without those that a person only asked for.
-pub(crate) fn tried(git: &Git, story: Option<&str>) -> Result<Vec<SavedAttempt>, GitError> {
-    let mut found = all(git, story)?;
-    found.retain(|attempt| attempt.outcome.as_deref() != Some(RETRY));
-    Ok(found)
+fn is_made_by(git: &Git, commit: &str, run: &str) -> Result<bool, GitError> {
+    let format = "--format=%(trailers:key=Ralph-Run,valueonly=true,separator=%x2C)";
+    Ok(git.line(&["log", "-1", format, commit])? == run)
 }
 
 /// The newest of the attempts at a story.
@@ -209,68 +166,79 @@ pub(crate) fn newest(attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
     attempts.into_iter().max_by_key(|attempt| attempt.number)
 }
 
-/// The stories whose newest attempt is a person's wish for another one, if the plan has blocked any.
-pub(crate) fn asked_for(git: &Git, _root: &Utf8Path, plan: &Plan) -> Result<Vec<String>, GitError> {
-    let mut stories = plan.stories().iter();
-    if !stories.any(|story| story.state == State::Blocked) {
+/// The stories of a plan whose newest attempt is a person's wish for another one, if it has blocked any.
+pub(crate) fn asked_for(git: &Git, root: &Utf8Path, plan: &Plan) -> Result<Vec<String>, GitError> {
+    if !plan.stories().iter().any(|story| story.state == State::Blocked) {
         return Ok(Vec::new());
     }
+    let plan_name = plan_name(root, plan.path());
     let mut by_story: BTreeMap<String, Vec<SavedAttempt>> = BTreeMap::new();
-    for attempt in all(git, None)? {
-        by_story.entry(attempt.story.clone()).or_default().push(attempt);
+    for attempt in all(git)? {
+        if attempt.is_at(&StoryKey::new(&plan_name, &attempt.key.story)) {
+            by_story.entry(attempt.key.story.clone()).or_default().push(attempt);
+        }
     }
     let newest = by_story.into_values().filter_map(newest);
-    let asked_for = newest.filter(|newest| newest.outcome.as_deref() == Some(RETRY));
-    Ok(asked_for.map(|newest| newest.story).collect())
+    let asked_for = newest.filter(SavedAttempt::is_retry);
+    Ok(asked_for.map(|newest| newest.key.story).collect())
 }
 
 /// A wish for another attempt that was granted: where that changed nothing, none is kept in its place.
 pub(crate) fn forget_wish(git: &Git, key: &StoryKey) -> Result<(), GitError> {
-    let newest = newest(at_story(git, key)?);
-    match newest.filter(|newest| newest.outcome.as_deref() == Some(RETRY)) {
-        Some(wish) => git.run(&["update-ref", "-d", &format!("{REFS}{}", wish.id)]).map(drop),
-        None => Ok(()),
+    match newest(at_story(git, key)?) {
+        Some(wish) if wish.is_retry() => git.run(&["update-ref", "-d", &wish.name]).map(drop),
+        _ => Ok(()),
     }
-}
-
-fn parse(fields: &[&str]) -> Option<SavedAttempt> {
-    let [name, commit, parents, at, contents] = fields else { return None };
-    let id = name.trim().strip_prefix(REFS)?;
-    let (folder, number) = id.rsplit_once('/')?;
-    let trailer = |key: &str| {
-        let mut lines = contents.lines().rev();
-        let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
-        value.map(|value| value.trim().to_owned())
-    };
-    let (subject, body) = contents.split_once('\n').unwrap_or((contents, ""));
-    let details = body.lines().filter_map(|line| line.strip_prefix("    "));
-    Some(SavedAttempt {
-        id: id.to_owned(),
-        commit: (*commit).to_owned(),
-        base: parents.split_whitespace().next().map(str::to_owned),
-        at: (*at).to_owned(),
-        story: trailer("Ralph-Story").unwrap_or_else(|| folder.to_owned()),
-        number: number.parse().ok()?,
-        outcome: trailer("Ralph-Outcome"),
-        why: subject.to_owned(),
-        details: details.collect::<Vec<_>>().join("\n"),
-        cost_usd: trailer("Ralph-Cost").and_then(|cost| cost.trim_start_matches('$').parse().ok()),
-        session: trailer("Ralph-Session"),
-    })
-}
-
-/// The number of the next attempt after these.
-pub(crate) fn number_after(attempts: &[SavedAttempt]) -> u64 {
-    attempts.iter().map(|attempt| attempt.number).max().unwrap_or(0) + 1
 }
 
 /// An attempt by its id; a story's id alone means its newest attempt.
 pub(crate) fn find(git: &Git, id: &str) -> Result<SavedAttempt, Failure> {
-    let mut found = tried(git, Some(id))?.into_iter().next();
-    if found.is_none() {
-        found = all(git, None)?.into_iter().find(|attempt| attempt.id.eq_ignore_ascii_case(id));
+    let found = called(git, id)?;
+    let mut keys: Vec<&StoryKey> = found.iter().map(|attempt| &attempt.key).collect();
+    keys.dedup();
+    match (found.first(), keys.len()) {
+        (Some(first), 1) => Ok(first.clone()),
+        (Some(_), _) => {
+            let choices: Vec<String> = found.iter().map(|one| format!("`{}`", one.id)).collect();
+            let choices = choices.join(", ");
+            Err(Failure::because(format!("`{id}` may be any of {choices}; name one of them")))
+        }
+        (None, _) => Err(Failure::because(format!(
+            "no attempt `{id}`; list them with `ralph-loop attempts`"
+        ))),
     }
-    found.ok_or_else(|| {
-        Failure::because(format!("no attempt `{id}`; list them with `ralph-loop attempts`"))
-    })
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::*;
+
+    #[test]
+    fn the_ref_of_another_run_is_never_overwritten() {
+        let repo = TestRepo::new();
+        let git = Git::at(repo.root().as_std_path());
+        let (key, tree) = (StoryKey::new("PRD-1", "US-001"), repo.git(["write-tree"]));
+        let keep = |run: &str, why: &str| {
+            let (key, number, outcome) = (key.clone(), 1, "failed");
+            let account = Account { key, number, outcome, why, run, ..Account::default() };
+            keep(&git, repo.root(), tree.trim(), &[], &account).unwrap()
+        };
+        let kept = [keep("r1", "red"), keep("r2", "red"), keep("r1", "still red"), keep("r2", "x")];
+        let [first, second] = [1, 2].map(|number| name_of(&key, number));
+        assert_eq!(kept, [first.clone(), second.clone(), first, second]);
+        let all = all(&git).unwrap();
+        let mut found: Vec<_> = all.iter().map(|one| (&*one.id, &*one.why)).collect();
+        found.sort_unstable();
+        assert_eq!(found, [("US-001/1", "still red"), ("US-001/2", "x")]);
+    }
+
+    #[test]
+    fn names_are_plain() {
+        let name = |story: &str| name_of(&StoryKey::new("PRD-1", story), 1);
+        assert_eq!(name("US-001"), "refs/ralph/attempts/PRD-1/US-001/1");
+        assert_eq!(name("a.lock"), "refs/ralph/attempts/PRD-1/a_lock/1");
+        assert_eq!(name("odd id"), "refs/ralph/attempts/PRD-1/odd_id/1");
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use camino::Utf8Path;
 use ralph_base::state::{Event, StateDir, StoryKey, plan_name};
-use ralph_core::plan::{Next, Plan, State, StoryCounts};
+use ralph_core::plan::{Next, Plan, State};
 
 use super::attempt::may_take_another;
 use super::books::Books;
@@ -15,7 +15,7 @@ use super::{discard, finish, wait};
 use crate::board::Tip;
 use crate::exit::Failure;
 use crate::saved;
-use crate::terminal::{Totals, counted};
+use crate::terminal::counted;
 
 /// What a free slot does next.
 pub(super) enum Choice {
@@ -173,19 +173,14 @@ pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
 
 /// Shows where the plan stands, and what is likely to follow.
 pub(super) fn show_position(run: &Conductor, plan: &Plan) {
-    let (context, counts, tally) = (&run.context, plan.counts(), &run.record.tally);
+    run.history.borrow_mut().see_plans([plan]);
+    let (context, tally) = (&run.context, &run.record.tally);
     // What this very run took says more than earlier ones.
     let landed = tally.run.commits as f64;
     let so_far = context.elapsed().as_secs_f64() / landed;
     let story_s = if landed > 0.0 { Some(so_far) } else { context.forecast.seconds };
-    run.view.position(Totals {
-        done: counts.done,
-        blocked: counts.blocked,
-        left: counts.open,
-        cost_usd: tally.cost_so_far(run.slots.iter().map(|slot| slot.running)),
-        max_cost_usd: context.config.limits.max_cost_usd,
-        story_s,
-    });
+    run.view.expect(context.config.limits.max_cost_usd, story_s);
+    run.show_counts();
 }
 
 /// The plan that follows this one, where the user wants all of them; none if this is the last.
@@ -263,37 +258,12 @@ pub(super) fn followed_by(others: &[(u32, Plan)]) -> Option<String> {
     if shown.is_empty() { None } else { Some(format!("then {}", shown.join(", "))) }
 }
 
-/// A blocked story, and the number of its plan where there are several.
-pub(super) type BlockedIn = (String, Option<u32>);
-
-fn blocked_in(plan: &Plan) -> impl Iterator<Item = String> {
-    let blocked = plan.stories().iter().filter(|story| story.state == State::Blocked);
-    blocked.map(|story| story.id.clone())
-}
-
-/// All plans of the run as it ends: where they stand together, how many they are, and their blocked
-/// stories.
-pub(super) fn plans_of_run(run: &Conductor, own: &Plan) -> (StoryCounts, usize, Vec<BlockedIn>) {
-    let number = prd_number(run.context.state(), &run.books.plan);
-    let is_one = !run.context.config.run.all_prds || number.is_none();
-    let number = number.filter(|_| !is_one);
-    let mut counts = own.counts();
-    let mut blocked: BTreeSet<String> = blocked_in(own).collect();
-    // What was given up is marked as such with the next commit.
-    let name = plan_name(run.context.project.root(), own.path());
-    let mut given_up = run.record.tally.set_aside_in(&name);
-    given_up.retain(|id| own.story(id).is_some_and(|story| story.state == State::Open));
-    counts.open -= given_up.len();
-    counts.blocked += given_up.len();
-    blocked.extend(given_up);
-    let mut all: Vec<BlockedIn> = blocked.into_iter().map(|id| (id, number)).collect();
-    let others = if is_one { Vec::new() } else { other_prds_of(run).unwrap_or_default() };
-    for (number, plan) in &others {
-        let more = plan.counts();
-        counts.open += more.open;
-        counts.done += more.done;
-        counts.blocked += more.blocked;
-        all.extend(blocked_in(plan).map(|id| (id, Some(*number))));
+/// All plans of the run as it ends.
+pub(super) fn plans_of_run(run: &Conductor, own: Plan) -> Vec<Plan> {
+    let mut plans = vec![own];
+    if run.context.config.run.all_prds {
+        let others = other_prds_of(run).unwrap_or_default();
+        plans.extend(others.into_iter().map(|(_, plan)| plan));
     }
-    (counts, others.len() + 1, all)
+    plans
 }

@@ -11,13 +11,15 @@
 //!            failed -> send the agent back, or keep the attempt; then `post_iteration`
 //! ```
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use camino::Utf8Path;
-use ralph_base::state::{self, Lock, StoryKey};
+use ralph_base::state::{self, StoryKey};
+use run_history::RunHistory;
 
 use super::attempt::{Desk, Job, Report, Task};
 use super::books::Books;
@@ -45,6 +47,8 @@ pub(crate) struct Conductor {
     pub(super) view: View,
     /// Where the run stands, on disk as well.
     pub(super) record: RunRecord,
+    /// What this run and earlier ones did.
+    pub(super) history: RefCell<RunHistory>,
     pub(super) books: Books,
     pub(super) board: Board,
     pub(super) source: Source,
@@ -56,7 +60,6 @@ pub(crate) struct Conductor {
     pub(super) waiting: Option<Waiting>,
     /// Why no further story is begun.
     pub(super) ending: Option<Finish>,
-    pub(super) _lock: Lock,
 }
 
 /// Works until nothing is left to do, or something ends the run.

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_base::state::{Journal, Marks, RunDir, StateDir, StoryKey, plan_name};
+use ralph_base::state::{self, Journal, Lock, Marks, RunDir, StateDir, StoryKey, plan_name};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
+use run_history::{Forecast, LOOP};
 
+use super::record::RunRecord;
 use crate::agent::ClientOptions;
-use crate::history::{Forecast, OURS};
 use crate::signals::Interrupts;
 use crate::terminal::say;
 
@@ -30,6 +31,8 @@ pub(crate) struct Context {
     pub(crate) run: String,
     pub(crate) run_dir: RunDir,
     pub(crate) clock: Clock,
+    /// Keeps other loops out for as long as the run lives.
+    pub(crate) _lock: Lock,
 }
 
 /// How long a run has taken, including the time before a crash.
@@ -39,6 +42,19 @@ pub(crate) struct Clock {
     /// How long it had taken when it was killed.
     pub(crate) earlier: Duration,
     pub(crate) resumed: Instant,
+}
+
+impl Clock {
+    /// That of a run which continues the last one, if that was killed.
+    pub(crate) fn after(last: Option<&RunRecord>) -> Self {
+        let last = last.filter(|record| record.finish.is_none() && !record.planning);
+        let earlier = last.map_or(0.0, |record| record.process.elapsed_s);
+        Self {
+            started_at: last.map_or_else(state::now, |record| record.process.started_at.clone()),
+            earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
+            resumed: Instant::now(),
+        }
+    }
 }
 
 impl Context {
@@ -55,7 +71,7 @@ impl Context {
             story: story.map(|key| key.story.clone()),
             session: None,
         };
-        let journal = Journal::new(self.state(), OURS).marked(marks);
+        let journal = Journal::new(self.state(), LOOP).marked(marks);
         if !self.config.run.json_events {
             return journal;
         }

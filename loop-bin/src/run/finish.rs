@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
-use ralph_base::state::{self, Event, plan_name};
+use ralph_base::state::{self, plan_name};
 use ralph_core::git::Git;
-use ralph_core::plan::Plan;
 use ralph_project::checks::{RUN_MARK, one_line};
 use ralph_project::config::Mode;
+use run_history::{RunHistory, Situation};
 
 use super::attempt::release;
 use super::choose::{other_prds_of, plans_of_run, report_changes_by_others};
@@ -23,12 +23,12 @@ use super::record::is_work_left_in;
 use super::start::follow_waiting;
 use super::{begin, scripts, settle};
 use crate::agent::Descendants;
-use crate::board::{self, Advance, LoopFile, Made, PlanChanges, Tip, Waiting};
+use crate::board::{self, Advance, LoopFile, Made, PlanChanges, Tip};
 use crate::exit::Failure;
 use crate::git_output::paths;
-use crate::morning::{self, Standing};
+use crate::report::{look, write};
 use crate::saved;
-use crate::terminal::{self, Tone, counted, dollars, in_words, thousands};
+use crate::terminal::{self, Tone, dollars, in_words, thousands};
 use crate::workspace::Start;
 use crate::{here, housekeeping};
 
@@ -50,7 +50,9 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     if let (Ok(plan), false) = (run.books.load(&run.board), run.record.planning) {
         report_changes_by_others(&mut run, &plan);
     }
-    let report = write_report(&run, &finish);
+    run.save();
+    let (history, situation) = history_at_end(&run, &finish);
+    let report = write_report(&run, &history, &situation);
     run_finished(&run, &finish, report.as_deref());
     notify_end(&run, &finish, report.as_deref());
     let interrupts = &run.context.interrupts;
@@ -69,11 +71,11 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     );
     let pruned = housekeeping::prune(&git, run.context.state(), keep, false);
     show_failure(&run, pruned.map(drop));
-    let (finish_type, reason) = (finish.word().to_owned(), finish.reason().map(str::to_owned));
-    run.note(None, &Event::LoopFinished { finish_type, reason: reason.clone() });
+    run.note(None, &finish.event());
+    let reason = finish.reason().map(str::to_owned);
     (run.record.finish, run.record.reason) = (Some(finish.word().to_owned()), reason);
     run.save();
-    close(&run, finish, report.as_deref())
+    close(&run, finish, (&history, &situation), report.as_deref())
 }
 
 fn show_failure(run: &Conductor, result: Result<(), Failure>) {
@@ -97,25 +99,35 @@ fn release_agents(run: &mut Conductor, goodbye: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The page of this run; the journal has all but its end by now.
-fn write_report(run: &Conductor, finish: &Finish) -> Option<Utf8PathBuf> {
-    let project = &run.context.project;
-    let (plan, waiting) = what_is_there(run);
-    let misfit = run.record.rebase_problem.clone();
-    let ends = Some((finish.word().to_owned(), finish.reason().map(str::to_owned)));
-    let standing = Standing { waiting, misfit, ends, ..Standing::default() };
-    let page = morning::page(project, &run.source, plan.as_ref(), &standing, &run.context.run);
-    let written =
-        page.and_then(|page| page.map(|page| morning::write(project, &page, None)).transpose());
-    written.unwrap_or_else(|error| {
-        run.view.warn(format!("the report could not be written: {error}"));
-        None
-    })
+/// The history with the end of this run in it, and what only files and git say.
+fn history_at_end(run: &Conductor, finish: &Finish) -> (RunHistory, Situation) {
+    let plan = if run.record.planning { None } else { run.books.load(&run.board).ok() };
+    let plans = plan.map_or_else(Vec::new, |plan| plans_of_run(run, plan));
+    let mut history = run.history.borrow().clone();
+    let _ = history.read_on();
+    let looked = look(&run.context.project, &mut history, &plans);
+    let situation = looked.unwrap_or_else(|error| {
+        run.view.warn(error.to_string());
+        Situation::default()
+    });
+    history.take(&run.context.journal(&run.context.run, None).record(&finish.event()));
+    (history, Situation { is_running: false, ..situation })
 }
 
-/// The plan, and what waits; as far as they can be read.
-fn what_is_there(run: &Conductor) -> (Option<Plan>, Option<Waiting>) {
-    (run.books.load(&run.board).ok(), run.board.waiting().ok().flatten())
+fn write_report(
+    run: &Conductor,
+    history: &RunHistory,
+    situation: &Situation,
+) -> Option<Utf8PathBuf> {
+    let found = history.find(&run.context.run)?;
+    let report = history.report(&found, situation, &run.source.git()).map_err(Failure::from);
+    match report.and_then(|report| write(&run.context.project, &report, None)) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            run.view.warn(format!("the report could not be written: {error}"));
+            None
+        }
+    }
 }
 
 fn run_finished(run: &Conductor, finish: &Finish, report: Option<&Utf8Path>) {
@@ -240,11 +252,15 @@ fn receipt(spent: Spent) -> String {
 }
 
 /// The account of the run, and what remains.
-fn close(run: &Conductor, finish: Finish, report: Option<&Utf8Path>) -> ExitCode {
+fn close(
+    run: &Conductor,
+    finish: Finish,
+    (history, situation): (&RunHistory, &Situation),
+    report: Option<&Utf8Path>,
+) -> ExitCode {
     let (context, view, tally) = (&run.context, &run.view, &run.record.tally);
     view.close();
     show_receipts(run);
-    let (plan, waiting) = what_is_there(run);
     let most = context.config.limits.max_cost_usd;
     let spent = tally.run.spent.cost_usd;
     match &finish {
@@ -258,64 +274,45 @@ fn close(run: &Conductor, finish: Finish, report: Option<&Utf8Path>) -> ExitCode
         )),
         _ => {}
     }
-    let ending = ending(run, &finish, plan.as_ref(), waiting);
     let mut tone = if finish == Finish::Complete { Tone::Good } else { Tone::Warning };
-    for line in ending.last_lines() {
+    for line in ending(run, &finish, history, situation).last_lines() {
         view.toned(std::mem::replace(&mut tone, Tone::Plain), line);
     }
     if let Some(report) = report {
         view.line(format!("report: {}", here::shown(report)));
     }
-    let remain = ending.stories.is_some_and(|stories| stories.open + stories.blocked > 0);
+    let stories = history.counts();
+    let remain = stories.open + stories.blocked > 0;
     let incomplete = context.config.run.fail_if_incomplete && remain;
     // Whoever interrupted the last script gets the exit code for it.
     let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
     ExitCode::from(finish.exit_code(incomplete))
 }
 
-/// How the run ended. What cannot be read is left out.
+/// How the run ended.
 fn ending<'a>(
     run: &Conductor,
     finish: &'a Finish,
-    plan: Option<&Plan>,
-    waiting: Option<Waiting>,
+    history: &RunHistory,
+    situation: &Situation,
 ) -> Ending<'a> {
-    let (context, tally) = (&run.context, &run.record.tally);
-    let plan = if run.record.planning { None } else { plan };
+    let context = &run.context;
+    let found = history.find(&context.run).unwrap_or_default();
     let done = match context.config.run.mode {
         Mode::Planning => "planning".to_owned(),
-        Mode::Building => {
-            let stories = counted(tally.run.commits as usize, "story", "stories");
-            let iterations = counted(tally.run.iteration as usize, "iteration", "iterations");
-            let unchecked = match tally.run.unchecked {
-                0 => String::new(),
-                count => format!(", {count} unchecked"),
-            };
-            format!("{stories} landed in {iterations}{unchecked}")
-        }
+        Mode::Building => found.account(),
     };
     let red = run.record.failed_before.keys().map(|check| format!("`{}`", one_line(check)));
-    let (stories, plans, blocked) = match plan {
-        Some(plan) => {
-            let (stories, plans, blocked) = plans_of_run(run, plan);
-            (Some(stories), plans, blocked)
-        }
-        None => (None, 1, Vec::new()),
-    };
-    let first = blocked.first().map(|(story, _)| story.as_str());
-    let kept = saved::tried(&run.source.git(), first);
-    let (took, mut spent) = (in_words(context.elapsed()), receipt(tally.run.spent));
-    spent.extend(tally.unknown_cost().map(|unknown| format!(", {unknown}")));
+    let needs = history.needs(Some(&found), situation);
+    let (took, spent) = (in_words(context.elapsed()), history.cost(&found).receipt());
     Ending {
         finish,
         account: format!("{done}, {took} total; {spent}"),
-        stories,
-        plans,
-        has_attempt: kept.is_ok_and(|kept| !kept.is_empty()),
-        blocked,
+        remains: history.has_plans().then(|| history.what_remains(&needs)),
+        open: history.counts().open,
+        needs,
         still_red: red.collect(),
-        meanwhile: tally.changes_by_others(),
-        waiting: waiting.map(|waiting| waiting.told(run.record.rebase_problem.as_deref())),
+        changes: history.changes(&found),
         has_options: !context.flags.is_empty(),
         other_prds: left_for_others(run),
     }

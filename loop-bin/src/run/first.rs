@@ -4,6 +4,7 @@ use ralph_base::env::Env;
 use ralph_base::state::{Event, Id};
 use ralph_project::checks::Check;
 use ralph_project::config::{Baseline, Workers};
+use run_history::Forecast;
 
 use super::attempt::{checked, prepare};
 use super::choose::{followed_by, other_prds_of, show_position};
@@ -16,8 +17,6 @@ use super::start::{failed_before, findings, run_baseline, take_waiting};
 use crate::board::Tip;
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::forecast;
-use crate::history::Forecast;
 use crate::terminal::counted;
 use crate::workspace::Start;
 
@@ -72,9 +71,9 @@ pub(super) fn before_first_story(
 
 /// Shows what the run is likely to take and to cost.
 fn show_forecast(run: &Conductor, stories: usize) {
-    let forecast = forecast::of_stories(stories, &run.context.forecast);
+    let forecast = run.context.forecast.of_stories(stories);
     let most = run.context.config.limits.max_cost_usd;
-    run.view.line(forecast::told(&forecast, most));
+    run.view.line(forecast.line(most));
     let Forecast { stories, based_on, seconds, cost_usd } = forecast;
     run.note(None, &Event::Forecast { stories, based_on, seconds, cost_usd });
 }

@@ -50,8 +50,24 @@ impl Conductor {
     }
 
     fn append(&self, name: &str, key: Option<&StoryKey>, event: &Event) {
-        if let Err(error) = self.context.journal(name, key).append(event) {
+        let journal = self.context.journal(name, key);
+        let record = journal.record(event);
+        if let Err(error) = journal.write(&record) {
             self.view.warn(error.to_string());
+        }
+        self.history.borrow_mut().take(&record);
+        self.show_counts();
+    }
+
+    /// Shows where the run stands by all that happened so far.
+    pub(super) fn show_counts(&self) {
+        let mut history = self.history.borrow_mut();
+        // A journal that cannot be read is reported where it is written.
+        let _ = history.read_on();
+        if history.last().is_some() && history.has_plans() {
+            let running = self.slots.iter().map(|slot| slot.running);
+            let cost = self.record.tally.cost_so_far(running);
+            self.view.counts(history.counts(), cost);
         }
     }
 

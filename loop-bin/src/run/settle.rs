@@ -1,6 +1,6 @@
 //! What becomes of a job that was done.
 
-use ralph_base::state::StoryKey;
+use ralph_base::state::{Event, StoryKey};
 use ralph_project::config::Limits;
 use ralph_project::gate::ContextWindows;
 use ralph_project::under_way::Phase;
@@ -290,6 +290,7 @@ pub(super) fn book(run: &mut Conductor, slot: usize, work: &mut UnderWay, used: 
         (None, _) if session.seen.verdict.is_none() => tally.run.price.unpriced_sessions += 1,
         _ => {}
     }
+    let mut others = Vec::new();
     for (key, tokens) in &stories {
         let Some(cost) = cost else {
             tally.book(key, Spent { unpriced: *tokens, ..Spent::default() });
@@ -303,7 +304,12 @@ pub(super) fn book(run: &mut Conductor, slot: usize, work: &mut UnderWay, used: 
         tally.book(key, Spent { cost_usd, ..Spent::default() });
         if *key == work.key {
             *work.facts.cost_usd.get_or_insert_default() += cost_usd;
+        } else {
+            others.push((key.clone(), Event::CostReported { cost_usd }));
         }
+    }
+    for (key, event) in others {
+        run.note_in(slot, Some(&key), &event);
     }
     if !is_reviewer {
         warn_if_costless(run, &session);

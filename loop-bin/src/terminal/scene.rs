@@ -130,7 +130,7 @@ impl Scene {
 }
 
 impl Worker {
-    pub(crate) fn elapsed(&self, now: Timestamp) -> Duration {
+    fn elapsed(&self, now: Timestamp) -> Duration {
         let since = self.since.map(|since| now.duration_since(since));
         since.and_then(|since| since.try_into().ok()).unwrap_or_default()
     }
@@ -227,7 +227,7 @@ impl Totals {
     }
 
     /// How many stories are done, blocked and left.
-    pub(crate) fn counts(&self) -> String {
+    fn counts(&self) -> String {
         let Self { done, blocked, left, .. } = self;
         match blocked {
             0 => format!("{done} done, {left} left"),
@@ -236,7 +236,7 @@ impl Totals {
     }
 
     /// What was spent, and the limit of it.
-    pub(crate) fn cost(&self) -> String {
+    fn cost(&self) -> String {
         let Self { cost_usd, max_cost_usd, .. } = self;
         match (*cost_usd > 0.0, *max_cost_usd > 0.0) {
             (_, true) => format!("{} of {}", dollars(*cost_usd), dollars(*max_cost_usd)),
@@ -246,7 +246,7 @@ impl Totals {
     }
 
     /// For all stories that are left; the one under way has taken its part already.
-    pub(crate) fn time_left(&self, elapsed: Duration) -> Option<Duration> {
+    fn time_left(&self, elapsed: Duration) -> Option<Duration> {
         let story = Duration::try_from_secs_f64(self.story_s?).ok()?;
         let others = u32::try_from(self.left.checked_sub(1)?).ok()?;
         let left = story.saturating_mul(others) + story.saturating_sub(elapsed);

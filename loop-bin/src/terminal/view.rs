@@ -11,10 +11,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use jiff::Timestamp;
 use ralph_base::env::Env;
 use ralph_base::state;
+use ralph_core::plan::StoryCounts;
 use ralph_project::config::{ColorChoice, LoopSettings};
 
 use super::lines::Tone;
-use super::scene::{Glimpse, Scene, Totals, Worker};
+use super::scene::{Glimpse, Scene, Worker};
 use super::screen::{Screen, columns};
 use super::{printable_lines, say};
 
@@ -135,9 +136,19 @@ impl View {
         }
     }
 
-    /// Where the run stands.
-    pub(crate) fn position(&self, totals: Totals) {
-        self.change(|scene| scene.totals = totals);
+    /// What the run may cost, and what a story is likely to take.
+    pub(crate) fn expect(&self, max_cost_usd: f64, story_s: Option<f64>) {
+        self.set(|Scene { totals, .. }| {
+            (totals.max_cost_usd, totals.story_s) = (max_cost_usd, story_s);
+        });
+    }
+
+    /// Where the plan stands, and what the run has cost.
+    pub(crate) fn counts(&self, counts: StoryCounts, cost_usd: f64) {
+        self.change(|Scene { totals, .. }| {
+            (totals.done, totals.blocked, totals.left) = (counts.done, counts.blocked, counts.open);
+            totals.cost_usd = cost_usd;
+        });
     }
 
     /// A slot is free, or begins a story.

@@ -63,7 +63,7 @@ fn work_that_they_remove_altogether_is_a_failed_attempt_and_is_kept() {
         let ran = stage.run(&["--agent", AGENT, "--verify", check, "--attempts", "1"]);
         ran.ended(8).says("the checks undid all changes");
         assert_eq!((stage.subjects().len(), stage.discarded()), (1, 1), "{check}");
-        let kept = stage.repo.git(["show", "refs/ralph/attempts/US-001/1:new.txt"]);
+        let kept = stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/1:new.txt"]);
         assert_eq!(kept, "new\n", "{check}");
     }
 }

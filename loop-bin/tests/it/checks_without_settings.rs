@@ -72,7 +72,7 @@ fn what_no_check_has_seen_is_called_unchecked_everywhere() {
     ran.ended(0).says("warning: no verify commands are set").says("unchecked");
     assert!(message(&stage).contains("\nRalph-Checks: unchecked\n"), "{}", message(&stage));
     assert!(stage.progress().contains("- Verify: unchecked\n"), "{}", stage.progress());
-    stage.run(&["status"]).ended(0).says("1 commit in 1 iteration, 1 unchecked");
+    stage.run(&["status"]).ended(0).says("1 story landed in 1 iteration, 1 unchecked");
     stage.run(&["status", "--json"]).ended(0).says("\"unchecked\": 1");
 }
 

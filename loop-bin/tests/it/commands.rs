@@ -164,9 +164,9 @@ fn a_newcomer_is_led_from_one_step_to_the_next() {
 #[test]
 fn status_tells_of_what_waits() {
     let stage = Stage::new("works", "- [!] US-001: First\n- [ ] US-002: Second\n");
-    let folder = stage.repo.root().join(".git/ralph");
-    let record = serde_json::json!({"version": 3, "run": "r", "folder": folder, "counters": {"iteration": 4}});
-    stage.repo.write(".git/ralph/run.json", record.to_string());
+    let line = r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","source":"ralph-loop","run":"r","event":"#;
+    let started = r#""loop_started","mode":"building","plan":"plan.md"}"#;
+    stage.repo.write(".ralph/events.jsonl", format!("{line}{started}\n"));
     let ran = stage.run(&["status"]);
     ran.ended(0).says("Needs you US-001 is blocked: First");
     ran.says("Needs you the last run was killed; `ralph-loop` continues it");

@@ -87,7 +87,7 @@ fn hanging(hangs: &str, args: &[&str]) -> crate::stage::Ran {
 
 #[test]
 fn what_nobody_knows_is_called_unknown_and_ends_a_run_with_a_limit() {
-    hanging("1", &["--attempts", "1"]).ended(8).says("cost unknown for 1000 tokens");
+    hanging("1", &["--attempts", "1"]).ended(8).says("1000 tokens, cost unknown");
     let ran = hanging("1", &["--attempts", "9", "--max-cost", "1.0"]);
     ran.ended(6).says("the cost of 2000 tokens is unknown").says("in 2 iterations");
 }
@@ -103,8 +103,11 @@ fn what_an_agent_cost_is_said_or_called_unknown() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.script("finished", "echo \"<$RALPH_COST>\"");
     stage.run(&[]).ended(0).says("agent time, cost unknown\n").says("[finished] <>");
-    stage.run(&["report", "--markdown"]).ended(0).says("Total unknown");
-    stage.run(&["status"]).ended(0).says("1 commit in 1 iteration, 1 unchecked, cost unknown");
+    stage.run(&["report", "--markdown"]).ended(0).says("Total cost unknown");
+    stage
+        .run(&["status"])
+        .ended(0)
+        .says("1 story landed in 1 iteration, 1 unchecked, cost unknown");
     stage.run(&[]).ended(0).says("[finished] <0.0000>");
     let stage = Stage::new("reports", TWO);
     stage.script("finished", "echo \"<$RALPH_COST>\"");

@@ -212,7 +212,7 @@ fn what_is_kept_of_finished_stories_is_bounded() {
     stage.run(&["retry", "US-003"]).ended(0);
     stage.run(&["--agent", "echo x >y; exit 1", "--attempts", "1"]).ended(8);
     let kept =
-        || stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/attempts"]);
+        || stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=4)", "refs/ralph/attempts"]);
     assert_eq!(kept(), "US-001/1\nUS-001/2\nUS-002/1\nUS-002/2\nUS-003/1\nUS-003/2\n");
     stage.repo.write(".ralph/config.toml", "[workspace]\nkeep = 1\n");
     stage.run(&["clean", "--dry-run"]).ended(0).says("would remove 3 attempts at finished stories");
@@ -285,4 +285,35 @@ fn the_failing_output_is_told_and_kept_until_its_story_is_done() {
     run("1").ended(0).says("US-001 done");
     assert!(stage.note("prompt").contains("\n79\n80\nassert 1 == 2\n"));
     assert!(!log().contains("US-001") && log().contains("yyy"), "{}", log());
+}
+
+#[test]
+fn attempts_at_stories_of_two_plans_with_the_same_ids_are_kept_apart() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".ralph/PRD-2/plan.md", ONE);
+    let agent = "cat >/dev/null; echo \"$RALPH_PLAN_FILE\" >x.txt; exit 3";
+    stage.run(&["--agent", agent, "--attempts", "1", "--all-prds"]).ended(8);
+    let refs = ["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/attempts"];
+    assert_eq!(stage.repo.git(refs), "PRD-1/US-001/1\nPRD-2/US-001/1\n");
+    // An attempt of an older version, which did not name the plan.
+    stage.repo.git([
+        "update-ref",
+        "refs/ralph/attempts/US-001/7",
+        "refs/ralph/attempts/PRD-1/US-001/1",
+    ]);
+    stage.run(&["attempts", "US-001/7"]).ended(0).says("x.txt");
+    stage.repo.git(["update-ref", "-d", "refs/ralph/attempts/US-001/7"]);
+    let listed = stage.run(&["attempts", "US-001"]);
+    listed.ended(0).says("PRD-1/US-001/1").says("PRD-2/US-001/1");
+    let which = stage.run(&["attempts", "take", "US-001/1"]);
+    which.ended(1).says("`PRD-2/US-001/1`").says("`PRD-1/US-001/1`; name one of them");
+    stage.run(&["attempts", "PRD-2/US-001/1"]).ended(0).says("x.txt");
+    stage.run(&["logs", "PRD-1/US-001"]).ended(0).says("-001-US-001.log");
+    stage.run(&["logs", "PRD-2/US-001"]).ended(0).says("-002-US-001.log");
+    let which = stage.run(&["retry", "US-001"]);
+    which.ended(1).says("blocked in several plans; name one of `PRD-1/US-001`, `PRD-2/US-001`");
+    stage.run(&["retry", "PRD-2/US-001", "--from", "PRD-2/US-001/1"]).ended(0);
+    assert!(stage.read(".ralph/PRD-2/plan.md").contains("[ ] US-001"));
+    let needs = stage.run(&["status", "--prd", "1"]);
+    needs.ended(0).says("US-001 is blocked: First").says("1 thing needs you");
 }

@@ -96,7 +96,7 @@ fn a_repository_made_inside_the_copy_is_refused_by_name_and_its_files_are_kept()
     let stage = Stage::new("works", TWO);
     let ran = run(&stage, "git init -q sub; echo inside >sub/f; git add sub || true");
     ran.ended(0).says("created a git repository inside the project").says("sub");
-    let kept = stage.repo.git(["show", "refs/ralph/attempts/US-001/1:sub/f"]);
+    let kept = stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/1:sub/f"]);
     assert_eq!(kept, "inside\n");
 }
 

@@ -78,7 +78,7 @@ fn all_prds_are_worked_through_in_one_run() {
     let ran = stage.run(&["--agent", agent, "--all-prds"]);
     ran.ended(0).says(".ralph/PRD-1/plan.md has no story left to work on; continuing with PRD-2:");
     ran.says("working on .ralph/PRD-1/plan.md, landing on main: 1 open story, then PRD-2 (2)");
-    ran.says("forecast: 3 stories").says("3 of 3 stories in 2 plans done\n");
+    ran.says("forecast: 3 stories").says("3 of 3 stories in 2 plans done; nothing needs you\n");
     ran.says("finished (complete): 3 stories landed in 3 iterations");
     let plans = [".ralph/PRD-1/plan.md", ".ralph/PRD-2/plan.md", ".ralph/PRD-2/plan.md"];
     assert!(stage.note("plans").lines().zip(plans).all(|(found, plan)| found.ends_with(plan)));
@@ -101,9 +101,9 @@ fn a_blocked_story_of_one_prd_does_not_keep_the_others_and_is_not_forgotten() {
     let (stage, agent) = two_prds("- [ ] US-001: First\n- [!] US-009: Stuck\n");
     let ran = stage.run(&["--agent", agent, "--all-prds"]);
     ran.ended(8).says("3 stories landed").says("blocked: US-009");
-    ran.says("3 of 4 stories in 2 plans done, 1 blocked (US-009 in PRD-1)");
-    ran.says("reopen it with `ralph-loop retry US-009 --prd 1 --hint");
-    stage.run(&["retry", "US-009", "--prd", "1"]).ended(0);
+    ran.says("3 of 4 stories in 2 plans done, 1 blocked (PRD-1/US-009); 1 thing needs you");
+    ran.says("reopen it with `ralph-loop retry PRD-1/US-009 --hint");
+    stage.run(&["retry", "PRD-1/US-009"]).ended(0);
     assert!(stage.plan().contains("[ ] US-009"), "{}", stage.plan());
 }
 

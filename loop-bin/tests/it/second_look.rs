@@ -80,7 +80,7 @@ fn hollow_tests_are_told_and_refused_where_the_user_wants_that() {
         .says("its new tests also pass without the change; make them fail")
         .says("tests/test_new.sh");
     other.is_clean();
-    assert_eq!(other.repo.git(["show", "refs/ralph/attempts/US-001/1:new.txt"]), "new\n");
+    assert_eq!(other.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/1:new.txt"]), "new\n");
     let third = self::stage();
     let ran = run(&third, HOLLOW, &["--prove", "off"]);
     ran.ended(0);
@@ -150,7 +150,10 @@ fn a_blocking_finding_fails_the_attempt_and_the_next_one_knows_it() {
     ran.ended(8).says("failure: the review found: greet.sh:1: greets nobody");
     stage.is_clean();
     assert_eq!(stage.read("greet.sh"), "echo ho\n");
-    assert_eq!(stage.repo.git(["show", "refs/ralph/attempts/US-001/2:greet.sh"]), "echo hi\n");
+    assert_eq!(
+        stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/2:greet.sh"]),
+        "echo hi\n"
+    );
     stage.run(&["attempts", "US-001/1"]).ended(0).says("greet.sh:1: greets nobody");
     let told = r#"grep -q "greets nobody" && echo yes >"$AGENT_NOTES/told"; echo x >x.txt"#;
     stage.run(&["retry", "US-001"]).ended(0);

@@ -25,11 +25,11 @@ fn ended(child: Child) -> Ran {
 fn status_shows_the_story_the_attempt_and_what_the_agent_does() {
     let stage = Stage::new("works", TWO);
     let run = stage.start(&["--agent", WAITS, "--max-cost", "5"]);
-    let now = "Now       First; attempt 1 of 3, 0:0";
-    until("the agent works", || stage.run(&["status"]).out.contains("; Edit: src/a.rs"));
+    let now = "Now       US-001 First  attempt 1 of 3  0:0";
+    until("the agent works", || stage.run(&["status"]).out.contains("  Edit: src/a.rs"));
     let ran = stage.run(&["status"]);
     ran.says("running: 0 done, 2 open; nothing needs you").says(now);
-    ran.says("So far    $0.00 of $5.00");
+    ran.says("0 done, 2 left  $0.00 of $5.00");
     let json: serde_json::Value =
         serde_json::from_str(&stage.run(&["status", "--json"]).out).unwrap();
     let worker = &json["now"]["worker"];

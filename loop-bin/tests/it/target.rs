@@ -92,7 +92,7 @@ fn work_that_does_not_fit_on_a_target_that_moved_is_a_failure_that_the_next_atte
     assert!(stage.note("prompts").contains("the work conflicts with what landed in the meantime"));
     assert!(stage.note("prompts").contains("both changed a.txt"));
     assert_eq!(stage.discarded(), 1);
-    let kept = stage.repo.git(["show", "refs/ralph/attempts/US-001/1:a.txt"]);
+    let kept = stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/1:a.txt"]);
     assert_eq!(kept, "a\nmine\n", "the attempt itself, and not what the person did");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }

@@ -231,11 +231,11 @@ fn what_a_worker_has_left_in_its_copy_is_landed_as_it_is() {
         "if [ $RALPH_WORKER = 1 ]; then \
          until ls \"$RALPH_ROOT\" | grep -q ^US-; do sleep 0.05; done; \
          echo $story >\"$AGENT_NOTES/left\"; \
-         echo x >\"$RALPH_ROOT/.git/refs/ralph/attempts/$story\"; fi; {OWN_FILE}"
+         echo x >\"$RALPH_ROOT/.git/refs/ralph/attempts/PRD-1/$story\"; fi; {OWN_FILE}"
     );
     stage.run(&["--workers", "2", "--agent", &agent(&act)]).ended(1);
     let left = stage.note("left");
-    let in_the_way = format!(".git/refs/ralph/attempts/{}", left.trim());
+    let in_the_way = format!(".git/refs/ralph/attempts/PRD-1/{}", left.trim());
     fs_err::remove_file(stage.repo.root().join(in_the_way)).unwrap();
     let mut doctor = stage.command(&["doctor"]);
     doctor.env("RALPH_BASELINE", "check").env("RALPH_VERIFY", "true");

@@ -46,6 +46,7 @@ fn every_direct_dependency_has_a_reason() {
         "ralph-base",
         "ralph-core",
         "ralph-project",
+        "run-history",
         "scripted-model",
         "shell-reader",
         "test-support",

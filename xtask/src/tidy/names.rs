@@ -29,11 +29,12 @@ fn names_say_something() {
 }
 
 /// Where the code of each crate is, tests aside.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "crates/shell-reader/src",
     "crates/ralph-base/src",
     "crates/ralph-core/src",
     "crates/ralph-project/src",
+    "crates/run-history/src",
     "crates/installer/src",
     "hooks-bin/src",
     "loop-bin/src",

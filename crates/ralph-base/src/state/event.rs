@@ -134,6 +134,10 @@ pub enum Event {
         tokens: Option<u64>,
         cost_usd: Option<f64>,
     },
+    /// What a story cost that had landed before its session reported that.
+    CostReported {
+        cost_usd: f64,
+    },
     /// Told to whoever follows the events, and not written down.
     ToolCall {
         call: String,

@@ -63,7 +63,12 @@ impl Journal {
 
     /// Appends one event, without the keys in its texts.
     pub fn append(&self, event: &Event) -> io::Result<()> {
-        let line = self.line(event)?;
+        self.write(&self.record(event))
+    }
+
+    /// Appends one line.
+    pub fn write(&self, record: &Record) -> io::Result<()> {
+        let line = serde_json::to_vec(record)?;
         if let Some(echo) = self.echo {
             echo(&line);
         }
@@ -72,17 +77,19 @@ impl Journal {
 
     /// Gives one event to whoever follows them, and does not write it down.
     pub fn tell(&self, event: &Event) -> io::Result<()> {
-        let Some(echo) = self.echo else { return Ok(()) };
-        echo(&self.line(event)?);
+        if let Some(echo) = self.echo {
+            echo(&serde_json::to_vec(&self.record(event))?);
+        }
         Ok(())
     }
 
-    fn line(&self, event: &Event) -> io::Result<Vec<u8>> {
+    /// An event of now as it would be written, without the keys in its texts.
+    pub fn record(&self, event: &Event) -> Record {
         let (run, worker) = self.marks.run.as_deref().map_or((None, None), |name| {
             let (run, worker) = run_and_worker(name);
             (Some(run.to_owned()), worker.map(str::to_owned))
         });
-        let record = Record {
+        Record {
             v: VERSION,
             at: now(),
             source: self.source.clone(),
@@ -92,8 +99,7 @@ impl Journal {
             plan_name: self.marks.plan_name.clone(),
             story: self.marks.story.clone(),
             event: event.masked(),
-        };
-        Ok(serde_json::to_vec(&record)?)
+        }
     }
 
     /// The last `count` lines that can be read, oldest first; torn lines and lines of newer

@@ -119,7 +119,8 @@ fn resume(
     kept: &SavedAttempt,
     start: Start<'_>,
 ) -> Result<(String, bool), Failure> {
-    let SavedAttempt { id, story, why, details, .. } = kept;
+    let SavedAttempt { id, why, details, .. } = kept;
+    let story = &kept.key.story;
     let text = match kept.outcome.as_deref() {
         Some(saved::RETRY) if details.trim().is_empty() => String::new(),
         Some(saved::RETRY) => format!("Hint from the user: {details}"),

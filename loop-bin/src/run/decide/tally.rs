@@ -6,8 +6,6 @@ use camino::Utf8PathBuf;
 use ralph_base::state::StoryKey;
 use serde::{Deserialize, Serialize};
 
-use crate::terminal::counted;
-
 /// The message about settings that changed during a run.
 pub(crate) const CONFIG_CHANGED: &str = "config.toml changed during the run, which keeps the settings \
                                          it began with; hooks and the next run use the new ones";
@@ -61,8 +59,6 @@ pub(crate) struct StoryTally {
     pub(crate) has_changes: bool,
     /// Whether this run has given it up.
     pub(crate) is_set_aside: bool,
-    /// Whether another process ticked it during the run.
-    pub(crate) is_ticked: bool,
     pub(crate) spent: Spent,
 }
 
@@ -202,18 +198,6 @@ impl Tally {
         self.known_cost().map(|cost| format!("{cost:.4}")).unwrap_or_default()
     }
 
-    /// Which sessions' cost is unknown, in words.
-    pub(crate) fn unknown_cost(&self) -> Option<String> {
-        match (self.known_cost(), self.run.price.costless_sessions) {
-            (_, 0) => None,
-            (None, _) => Some("cost unknown".to_owned()),
-            (Some(_), count) => {
-                let sessions = counted(count as usize, "session", "sessions");
-                Some(format!("cost unknown for {sessions}"))
-            }
-        }
-    }
-
     /// A story is given up; whether anything came of it decides whether the run stalls.
     pub(crate) fn set_aside(&mut self, key: &StoryKey) {
         let story = self.story(key);
@@ -228,11 +212,7 @@ impl Tally {
             self.run.plans.done.insert(plan.to_owned(), all().collect());
             return Vec::new();
         };
-        let ticked: Vec<String> = all().filter(|id| known.insert(id.clone())).collect();
-        for id in &ticked {
-            self.story(&StoryKey::new(plan, id)).is_ticked = true;
-        }
-        ticked
+        all().filter(|id| known.insert(id.clone())).collect()
     }
 
     /// A story is done by this run.
@@ -243,22 +223,5 @@ impl Tally {
         if let Some(done) = self.run.plans.done.get_mut(&key.plan) {
             done.insert(key.story.clone());
         }
-    }
-
-    /// What other processes did to plan and settings, in a line each.
-    pub(crate) fn changes_by_others(&self) -> Vec<String> {
-        let ticked = self.stories.iter().filter(|(_, story)| story.is_ticked);
-        let ids: Vec<&str> = ticked.map(|(key, _)| key.story.as_str()).collect();
-        let mut lines = Vec::new();
-        if !ids.is_empty() {
-            lines.push(format!(
-                "ticked by another process during the run: {}; not verified",
-                ids.join(", ")
-            ));
-        }
-        if self.run.is_config_changed {
-            lines.push(CONFIG_CHANGED.to_owned());
-        }
-        lines
     }
 }

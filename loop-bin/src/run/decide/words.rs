@@ -1,5 +1,6 @@
 //! What can happen to an attempt and to a run, and what is done about it.
 
+use ralph_base::state::Event;
 use ralph_project::config::SessionRetry;
 use serde::{Deserialize, Serialize};
 
@@ -207,6 +208,12 @@ impl Finish {
             Self::Blocked(_) => 2,
             Self::Complete => 1,
         }
+    }
+
+    /// For the journal.
+    pub(crate) fn event(&self) -> Event {
+        let (finish_type, reason) = (self.word().to_owned(), self.reason().map(str::to_owned));
+        Event::LoopFinished { finish_type, reason }
     }
 
     /// The documented exit code; `incomplete` if stories remain and the user wants to know.

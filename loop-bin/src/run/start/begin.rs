@@ -1,5 +1,6 @@
 //! The lock, what an earlier run left, and a run that is ready to go.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, mpsc};
@@ -13,12 +14,12 @@ use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
+use run_history::LOOP;
 
 use super::preflight::Preflight;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
-use crate::history::OURS;
 use crate::linux;
 use crate::run::books::Books;
 use crate::run::conductor::Conductor;
@@ -127,7 +128,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     let view = View::new(env, &preflight.config.run, preflight.most_workers());
     tell(&preflight.findings, &view)?;
     let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
-    let Preflight { options, forecast, .. } = preflight;
+    let Preflight { options, mut history, .. } = preflight;
     let interrupts = Interrupts::listen()?;
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
@@ -135,34 +136,30 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     };
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
-    let lock = take_lock(&run_dir, OURS)?;
+    let lock = take_lock(&run_dir, LOOP)?;
     linux::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
     let last = RunRecord::load(&run_dir)?;
     let source = workspace.source.clone();
-    let unfinished = last.clone().filter(|record| record.finish.is_none() && !record.planning);
-    let earlier = unfinished.as_ref().map_or(0.0, |record| record.process.elapsed_s);
     let mut books = Books::of(&path, &project, &config, &source, &run_dir);
     if let Some(plan) = &plan {
         books.asked_for = saved::asked_for(&source.git(), project.root(), plan)?;
     }
-    let clock = Clock {
-        started_at: unfinished.map_or_else(state::now, |record| record.process.started_at),
-        earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
-        resumed: Instant::now(),
-    };
+    let run = run_name();
+    history.follow(&run);
     let context = Context {
         flags,
         interrupts,
-        run: run_name(),
-        clock,
+        run,
+        clock: Clock::after(last.as_ref()),
         path: env.get("PATH").unwrap_or_default(),
-        forecast,
+        forecast: history.forecast(),
         config_text: fs_err::read(project.own_state().config()).ok(),
         options,
         project,
         config,
         run_dir,
+        _lock: lock,
     };
     target.make()?;
     let record = new_record(&context, &books, &target.branch, last);
@@ -175,6 +172,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         view: view.published_in(context.run_dir.live()),
         context: Arc::new(context),
         record,
+        history: RefCell::new(history),
         books,
         board: target,
         source,
@@ -183,6 +181,5 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         landing: None,
         waiting: None,
         ending: None,
-        _lock: lock,
     })
 }

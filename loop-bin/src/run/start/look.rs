@@ -13,6 +13,7 @@ use ralph_project::loop_progress::LoopProgress;
 use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
+use run_history::RunHistory;
 
 use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
 use super::preflight::{Preflight, progress_path, run_dir};
@@ -21,7 +22,6 @@ use crate::agent::{self, ClientOptions};
 use crate::board::{Board, resolve};
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::history::Forecast;
 use crate::run::RunRecord;
 use crate::run::attempt::{review_template, template};
 use crate::run::books::Books;
@@ -88,7 +88,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         target,
         options,
         findings,
-        forecast: Forecast::default(),
+        history: RunHistory::default(),
         agent_problems: 0,
     };
     preflight.look_around(env, &repo, of_client)?;

@@ -7,16 +7,17 @@ use ralph_core::plan::{Next, Plan};
 use ralph_project::checks::one_line;
 use ralph_project::config::{Config, Limits, Mode, StoriesPerSession};
 use ralph_project::review::command_line;
+use run_history::RunHistory;
 
 use super::preflight::Preflight;
 use crate::board::Waiting;
 use crate::exit::Failure;
 use crate::finding::Finding;
+use crate::here;
 use crate::run::RunRecord;
 use crate::run::choose::followed_by;
 use crate::stories::lines as story_lines;
 use crate::terminal::{counted, in_words};
-use crate::{forecast, here, history};
 
 impl Preflight {
     /// Puts it among the findings.
@@ -39,10 +40,11 @@ impl Preflight {
             findings.extend(told.map(|told| good(format!("all PRD folders: this one, {told}"))));
         }
         findings.push(good(format!("agent `{}`", agent.command)));
-        let past = history::of(self.project.own_state()).unwrap_or_default();
-        let one = forecast::from(&past);
+        let past = RunHistory::open(self.project.root(), self.project.own_state());
+        let past = past.unwrap_or_default();
+        let one = past.forecast();
         let took = |check: &str| {
-            let checks = past.last()?.baseline.iter().find(|past| past.check == check)?;
+            let checks = past.runs().last()?.baseline.iter().find(|past| past.check == check)?;
             let took = in_words(Duration::try_from_secs_f64(checks.seconds).ok()?);
             Some(format!(" (took {took} last time)"))
         };
@@ -66,8 +68,7 @@ impl Preflight {
         if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {
             let others = self.others.iter().map(|(_, plan)| plan.counts().open);
             let open = plan.counts().open + others.sum::<usize>();
-            let expected = forecast::of_stories(open, &one);
-            findings.push(good(forecast::told(&expected, limits.max_cost_usd)));
+            findings.push(good(one.of_stories(open).line(limits.max_cost_usd)));
         }
         let is_alone = session.stories_per_session == StoriesPerSession::AtMost(1);
         if limits.story_max_cost_usd > 0.0 && !is_alone && !is_planning {
@@ -78,7 +79,7 @@ impl Preflight {
             ));
         }
         self.findings.extend(findings);
-        self.forecast = one;
+        self.history = past;
         Ok(())
     }
 

@@ -6,12 +6,12 @@ use ralph_core::git::Repo;
 use ralph_core::plan::Plan;
 use ralph_project::config::{Config, Flag, LoopSettings, Mode};
 use ralph_project::project::Project;
+use run_history::RunHistory;
 
 use crate::agent::ClientOptions;
 use crate::board::Board;
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::history::Forecast;
 use crate::run::decide::{machine, worker_count};
 use crate::workspace::{Workspace, text_path};
 
@@ -31,7 +31,7 @@ pub(crate) struct Preflight {
     pub(crate) options: ClientOptions,
     pub(crate) findings: Vec<Finding>,
     /// What one story is likely to take.
-    pub(crate) forecast: Forecast,
+    pub(crate) history: RunHistory,
     /// How many of the problems are the agent's: they say nothing about the checks.
     pub(crate) agent_problems: usize,
 }

@@ -1,4 +1,4 @@
-//! Texts of agents, plans and tests in Markdown, where they may draw nothing of their own. Pure.
+//! Texts of agents, plans and tests in Markdown, where they may draw nothing of their own.
 
 /// A text in which nothing means anything in Markdown or HTML.
 pub(super) fn escaped(text: &str) -> String {
@@ -44,6 +44,16 @@ pub(super) fn fenced(text: &str, indent: &str) -> String {
     let fence = "`".repeat(longest.max(2) + 1);
     let lines = [fence.as_str()].into_iter().chain(text.lines()).chain([fence.as_str()]);
     lines.map(|line| format!("{indent}{line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Several lines as a quotation.
+pub(super) fn quoted(text: &str) -> String {
+    text.lines().map(|line| format!("> {}", plain(line))).collect::<Vec<_>>().join("\n")
+}
+
+/// A text inside of backquotes.
+pub(super) fn code(text: &str) -> String {
+    text.replace('`', "'")
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
-//! What can be learned from a run, as settings to think about; never applied by themselves. Pure.
+//! What can be learned from a run, as settings to think about; never applied by themselves.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::history::{PastAttempt, PastRun};
+use crate::run::{Attempt, NoteKind, Run};
 
 /// So often is a pattern.
 const OFTEN: u64 = 3;
@@ -16,23 +18,16 @@ pub(crate) struct Proposal {
 }
 
 /// All of them.
-pub(super) fn of(run: &PastRun) -> Vec<Proposal> {
-    let mut found = Vec::new();
-    found.extend(rules(run));
-    found.extend(checks(run));
-    found.extend(timeouts(run));
-    found.extend(gates(run));
-    found
+pub(super) fn of(run: &Run) -> Vec<Proposal> {
+    let others = [checks(run), timeouts(run), gates(run)];
+    rules(run).into_iter().chain(others.into_iter().flatten()).collect()
 }
 
 /// A rule that is hit again and again: the agent should know before.
-fn rules(run: &PastRun) -> Vec<Proposal> {
-    let mut by_rule: Vec<(&str, u64)> = Vec::new();
-    for kind in &run.refusals.0 {
-        match by_rule.iter_mut().find(|(rule, _)| *rule == kind.rule) {
-            Some((_, count)) => *count += kind.count,
-            None => by_rule.push((&kind.rule, kind.count)),
-        }
+fn rules(run: &Run) -> Vec<Proposal> {
+    let mut by_rule: BTreeMap<&str, u64> = BTreeMap::new();
+    for note in run.notes.iter().filter(|note| note.kind == NoteKind::Refusal) {
+        *by_rule.entry(&note.rule).or_default() += note.count;
     }
     let often = by_rule.into_iter().filter(|(_, count)| *count >= OFTEN);
     often
@@ -46,8 +41,8 @@ fn rules(run: &PastRun) -> Vec<Proposal> {
 }
 
 /// A check that fails first each time could be the first one that runs, or one that the agent runs.
-fn checks(run: &PastRun) -> Option<Proposal> {
-    let failed = |attempt: &PastAttempt| {
+fn checks(run: &Run) -> Option<Proposal> {
+    let failed = |attempt: &Attempt| {
         let red = attempt.checks.iter().find(|check| check.ended.starts_with("failed"))?;
         Some(red.check.clone())
     };
@@ -62,7 +57,7 @@ fn checks(run: &PastRun) -> Option<Proposal> {
     })
 }
 
-fn timeouts(run: &PastRun) -> Option<Proposal> {
+fn timeouts(run: &Run) -> Option<Proposal> {
     let count = run.attempts.iter().filter(|attempt| attempt.outcome == "timeout").count();
     (count as u64 >= OFTEN).then(|| Proposal {
         why: format!("{count} attempts ran out of time"),
@@ -71,7 +66,7 @@ fn timeouts(run: &PastRun) -> Option<Proposal> {
 }
 
 /// A gate that holds sessions and is let go in the end leads nowhere.
-fn gates(run: &PastRun) -> Option<Proposal> {
+fn gates(run: &Run) -> Option<Proposal> {
     let given_up = run.stops.iter().filter(|stops| stops.let_go == "let_go").count();
     (given_up as u64 >= OFTEN).then(|| Proposal {
         why: format!("{given_up} sessions were held by gates that were never met"),
@@ -81,31 +76,30 @@ fn gates(run: &PastRun) -> Option<Proposal> {
 
 #[cfg(test)]
 mod tests {
+    use ralph_base::state::StoryKey;
+
     use super::*;
-    use crate::history::{Counted, Kind, PastCheck};
+    use crate::run::{Check, Note};
 
     #[test]
     fn what_happens_often_is_a_proposal() {
-        let refusal = |what: &str| Kind {
+        let refusal = |what: &str| Note {
+            kind: NoteKind::Refusal,
             rule: "git-push".into(),
             what: what.into(),
-            story: "A".into(),
+            key: StoryKey::new("PRD-1", "A"),
             count: 2,
         };
-        let check = PastCheck {
-            check: "pytest".into(),
-            ended: "failed with exit code 1".into(),
-            ..PastCheck::default()
-        };
-        let red =
-            PastAttempt { checks: vec![check], outcome: "failed".into(), ..Default::default() };
-        let run = PastRun {
-            refusals: Counted(vec![refusal("git push"), refusal("git push -f")]),
+        let (check, ended) = ("pytest".into(), "failed with exit code 1".into());
+        let check = Check { check, ended, ..Check::default() };
+        let red = Attempt { checks: vec![check], outcome: "failed".into(), ..Attempt::default() };
+        let run = Run {
+            notes: vec![refusal("git push"), refusal("git push -f")],
             attempts: vec![red.clone(), red.clone(), red],
             has_hooks: true,
-            ..PastRun::default()
+            ..Run::default()
         };
-        assert_eq!(of(&PastRun { has_hooks: false, ..run.clone() }).len(), 1);
+        assert_eq!(of(&Run { has_hooks: false, ..run.clone() }).len(), 1);
         let found: Vec<String> = of(&run).into_iter().map(|proposal| proposal.why).collect();
         assert_eq!(
             found,
@@ -114,6 +108,6 @@ mod tests {
                 "`pytest` is what failed in all 3 red attempts",
             ]
         );
-        assert_eq!(of(&PastRun::default()), []);
+        assert_eq!(of(&Run::default()), []);
     }
 }

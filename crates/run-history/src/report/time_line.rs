@@ -1,15 +1,15 @@
-//! The night from left to right: attempts, waits and landings. Pure.
+//! The time line of a run: attempts, waits and landings.
 
 use std::collections::BTreeMap;
 
+use ralph_base::state::StoryKey;
 use serde::Serialize;
 
-use super::text::{self, epoch, hour};
-use crate::history::PastRun;
-use crate::terminal::local_time;
+use crate::run::Run;
+use crate::words::{epoch, hour, line, local_time};
 
 /// How wide the drawing is, in its own units.
-pub(super) const WIDTH: f64 = 1000.0;
+const WIDTH: f64 = 1000.0;
 
 /// Nothing is drawn narrower: it could not be seen.
 const NARROWEST: f64 = 2.0;
@@ -52,29 +52,43 @@ pub(crate) struct Dot {
 }
 
 /// Draws a run.
-pub(super) fn of(run: &PastRun) -> TimeLine {
+pub(super) fn of(run: &Run, name: impl Fn(&StoryKey) -> String) -> TimeLine {
     let (Some(start), Some(end)) = (epoch(&run.started_at), epoch(&run.ended_at)) else {
         return TimeLine::default();
     };
     let scale = WIDTH / (end - start).max(1.0);
     let place = |at: f64| ((at - start) * scale).clamp(0.0, WIDTH - NARROWEST);
-    let bar = |from: f64, to: f64, kind, title| Bar {
+    let bar = |from: f64, to: f64, kind, title: String| Bar {
         x: format!("{:.1}", place(from)),
         width: format!("{:.1}", ((to - from) * scale).clamp(NARROWEST, WIDTH - place(from))),
         kind,
         when: format!("{} to {}", hour(from), hour(to)),
-        title,
+        title: line(&title),
     };
-    // Workers by their numbers, machines of a fleet by their names.
-    let mut lanes: BTreeMap<(Option<u64>, Option<&str>), Lane> = BTreeMap::new();
-    for Moment { worker, from, to, kind, title, is_landing } in moments(run, end) {
-        let number = worker.and_then(|worker| worker.parse().ok());
-        let lane = lanes.entry((number, worker)).or_default();
-        lane.worker = worker.map(str::to_owned);
-        lane.bars.push(bar(from, to, kind, title.clone()));
-        if is_landing {
-            lane.dots.push(Dot { x: format!("{:.1}", place(to)), title });
-        }
+    // When each began, by which worker, and whether it landed.
+    let attempts = run.attempts.iter().filter_map(|attempt| {
+        let outcome = if attempt.outcome.is_empty() { "under way" } else { &attempt.outcome };
+        let (from, to) = (epoch(&attempt.began_at)?, epoch(&attempt.ended_at).unwrap_or(end));
+        let kind = if attempt.outcome == "success" { "success" } else { "failed" };
+        let title = format!("{} {}: {outcome}", name(&attempt.key), attempt.title);
+        let dot = attempt.commit.as_ref().map(|_| format!("{:.1}", place(to)));
+        Some((from, attempt.worker.clone(), bar(from, to, kind, title), dot))
+    });
+    let waits = run.waits.iter().filter_map(|wait| {
+        let to = epoch(&wait.ended_at)?;
+        let from = to - wait.seconds;
+        Some((from, wait.worker.clone(), bar(from, to, "wait", wait.why.clone()), None))
+    });
+    let mut all: Vec<_> = attempts.chain(waits).collect();
+    all.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
+    // Workers by their numbers, others by their names.
+    let mut lanes: BTreeMap<(Option<u64>, Option<String>), Lane> = BTreeMap::new();
+    for (_, worker, bar, dot) in all {
+        let number = worker.as_ref().and_then(|worker| worker.parse().ok());
+        let lane = lanes.entry((number, worker.clone())).or_default();
+        lane.worker = worker;
+        lane.dots.extend(dot.map(|x| Dot { x, title: bar.title.clone() }));
+        lane.bars.push(bar);
     }
     TimeLine {
         lanes: lanes.into_values().collect(),
@@ -83,64 +97,33 @@ pub(super) fn of(run: &PastRun) -> TimeLine {
     }
 }
 
-/// An attempt or a wait.
-struct Moment<'a> {
-    worker: Option<&'a str>,
-    from: f64,
-    to: f64,
-    kind: &'static str,
-    title: String,
-    is_landing: bool,
-}
-
-/// All of a run, in the order in which they began.
-fn moments(run: &PastRun, end: f64) -> Vec<Moment<'_>> {
-    let attempts = run.attempts.iter().filter_map(|attempt| {
-        let outcome = if attempt.outcome.is_empty() { "under way" } else { &attempt.outcome };
-        Some(Moment {
-            worker: attempt.worker.as_deref(),
-            from: epoch(&attempt.began_at)?,
-            to: epoch(&attempt.ended_at).unwrap_or(end),
-            kind: if attempt.outcome == "success" { "success" } else { "failed" },
-            title: text::line(&format!("{} {}: {outcome}", attempt.story, attempt.title)),
-            is_landing: attempt.commit.is_some(),
-        })
-    });
-    let waits = run.waits.iter().filter_map(|wait| {
-        let (worker, to) = (wait.worker.as_deref(), epoch(&wait.ended_at)?);
-        let (from, title) = (to - wait.seconds, text::line(&wait.why));
-        Some(Moment { worker, from, to, kind: "wait", title, is_landing: false })
-    });
-    let mut moments: Vec<Moment<'_>> = attempts.chain(waits).collect();
-    moments.sort_by(|one, other| one.from.total_cmp(&other.from));
-    moments
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{PastAttempt, Wait};
+    use crate::run::{Attempt, Wait};
+
+    fn at(minute: u32) -> String {
+        format!("2026-01-01T00:{minute:02}:00.000Z")
+    }
 
     #[test]
     fn bars_stand_where_things_happened() {
-        let at = |minute: u32| format!("2026-01-01T00:{minute:02}:00.000Z");
-        let attempt = PastAttempt {
-            story: "A".into(),
+        let attempt = Attempt {
             began_at: at(10),
             ended_at: at(15),
             outcome: "success".into(),
             commit: Some("c".into()),
-            ..PastAttempt::default()
+            ..Attempt::default()
         };
         let wait = Wait { worker: None, ended_at: at(20), seconds: 120.0, why: "limit".into() };
-        let run = PastRun {
+        let run = Run {
             started_at: at(0),
             ended_at: at(20),
             attempts: vec![attempt],
             waits: vec![wait],
-            ..PastRun::default()
+            ..Run::default()
         };
-        let line = of(&run);
+        let line = of(&run, |key| key.story.clone());
         let [lane] = line.lanes.as_slice() else { panic!("one lane") };
         let places: Vec<_> = lane.bars.iter().map(|bar| (&*bar.x, &*bar.width, bar.kind)).collect();
         assert_eq!(places, [("500.0", "250.0", "success"), ("900.0", "100.0", "wait")]);
@@ -149,24 +132,20 @@ mod tests {
 
     #[test]
     fn each_worker_has_a_lane() {
-        let at = |minute: u32| format!("2026-01-01T00:{minute:02}:00.000Z");
-        let attempt = |worker: &str, minute| PastAttempt {
+        let attempt = |(worker, minute): (&str, u32)| Attempt {
             worker: Some(worker.into()),
             began_at: at(minute),
             ended_at: at(minute + 1),
-            ..PastAttempt::default()
+            ..Attempt::default()
         };
-        let run = PastRun {
+        let workers = ["10", "2", "10", "host-b", "host-a"].into_iter().zip(0..);
+        let run = Run {
             started_at: at(0),
             ended_at: at(20),
-            attempts: ["10", "2", "10", "host-b", "host-a"]
-                .into_iter()
-                .zip(0..)
-                .map(|(worker, minute)| attempt(worker, minute))
-                .collect(),
-            ..PastRun::default()
+            attempts: workers.map(attempt).collect(),
+            ..Run::default()
         };
-        let line = of(&run);
+        let line = of(&run, |key| key.story.clone());
         let lanes: Vec<_> =
             line.lanes.iter().map(|lane| (lane.worker.as_deref(), lane.bars.len())).collect();
         let machines = [(Some("host-a"), 1), (Some("host-b"), 1)];

@@ -1,0 +1,116 @@
+//! What a run is likely to take and to cost, from what earlier stories of the project did.
+
+use std::collections::BTreeMap;
+
+use ralph_base::state::StoryKey;
+
+use crate::cost::CostSum;
+use crate::run::{Attempt, Run};
+use crate::words::{counted, time};
+
+/// How many of the newest stories are looked at: what was long ago says little.
+const NEWEST: usize = 30;
+
+/// What is expected of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Forecast {
+    /// Stories that can be worked on.
+    pub stories: usize,
+    /// How many earlier ones it rests on.
+    pub based_on: usize,
+    /// All attempts at all of them.
+    pub seconds: Option<f64>,
+    /// Likewise.
+    pub cost_usd: Option<f64>,
+}
+
+impl Forecast {
+    /// For one story, from all attempts at each of the newest stories.
+    pub(crate) fn from_runs(runs: &[Run]) -> Self {
+        let mut by_story: BTreeMap<&StoryKey, Vec<&Attempt>> = BTreeMap::new();
+        let mut order = Vec::new();
+        for attempt in runs.iter().flat_map(|run| &run.attempts) {
+            by_story.entry(&attempt.key).or_default().push(attempt);
+            // One that was not left to end says nothing about its story.
+            let has_ended = !["", "interrupted"].contains(&attempt.outcome.as_str());
+            if has_ended && !order.contains(&&attempt.key) {
+                order.push(&attempt.key);
+            }
+        }
+        let newest: Vec<&StoryKey> = order.into_iter().rev().take(NEWEST).collect();
+        let all = || newest.iter().filter_map(|key| by_story.get(*key));
+        let cost = |attempts: &Vec<&Attempt>| CostSum::of(attempts.iter().copied(), None).cost_usd;
+        let seconds = |attempts: &Vec<&Attempt>| attempts.iter().map(|one| one.duration_s).sum();
+        Self {
+            stories: 1,
+            based_on: newest.len(),
+            seconds: mean(all().map(seconds).collect()),
+            cost_usd: mean(all().filter_map(cost).collect()),
+        }
+    }
+
+    /// The same for so many stories.
+    #[must_use]
+    pub fn of_stories(&self, stories: usize) -> Self {
+        let times = |value: f64| value * stories as f64;
+        let (seconds, cost_usd) = (self.seconds.map(times), self.cost_usd.map(times));
+        Self { stories, based_on: self.based_on, seconds, cost_usd }
+    }
+
+    /// In one line, with the limit of the run where there is one.
+    pub fn line(&self, max_cost_usd: f64) -> String {
+        let stories = counted(self.stories, "story", "stories");
+        let limit = match max_cost_usd {
+            most if most > 0.0 => format!("; the run stops at ${most:.2}"),
+            _ => String::new(),
+        };
+        let Some(seconds) = self.seconds else {
+            return format!("forecast: {stories}; no earlier story here to estimate from{limit}");
+        };
+        let cost = match self.cost_usd {
+            Some(cost) => format!(" and ${cost:.2}"),
+            None => ", cost unknown".to_owned(),
+        };
+        let base = counted(self.based_on, "earlier story", "earlier stories");
+        format!("forecast: {stories}, about {}{cost}, going by {base} here{limit}", time(seconds))
+    }
+}
+
+fn mean(values: Vec<f64>) -> Option<f64> {
+    let count = values.len();
+    (count > 0).then(|| values.iter().sum::<f64>() / count as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_attempts_and_blocked_stories_count_too() {
+        let attempt = |story: &str, outcome: &str, duration_s, cost_usd| {
+            let (key, outcome) = (StoryKey::new("PRD-1", story), outcome.to_owned());
+            Attempt { key, outcome, duration_s, cost_usd, ..Attempt::default() }
+        };
+        let attempts = vec![
+            attempt("A", "failed", 100.0, Some(0.5)),
+            attempt("A", "success", 200.0, Some(0.5)),
+            attempt("B", "success", 100.0, None),
+            attempt("C", "failed", 200.0, Some(3.0)),
+            attempt("D", "interrupted", 0.0, None),
+            attempt("E", "", 0.0, None),
+        ];
+        let runs = [Run { attempts, ..Run::default() }];
+        let forecast = Forecast::from_runs(&runs).of_stories(6);
+        assert_eq!(
+            forecast.line(5.0),
+            "forecast: 6 stories, about 20 m and $12.00, going by 3 earlier stories here; the run \
+             stops at $5.00"
+        );
+    }
+
+    #[test]
+    fn without_a_past_nothing_is_made_up() {
+        let forecast = Forecast::from_runs(&[]);
+        assert_eq!(forecast.line(0.0), "forecast: 1 story; no earlier story here to estimate from");
+    }
+}

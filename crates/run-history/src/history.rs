@@ -1,0 +1,226 @@
+//! All runs of a project, the stories of its plans, and the attempts that are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::state::{self, Event, Record, StateDir, StoryKey, plan_name, run_and_worker};
+use ralph_core::git::{Git, GitError};
+use ralph_core::plan::{Plan, State, StoryCounts};
+
+use crate::cost::{CostSum, price};
+use crate::forecast::Forecast;
+use crate::run::{LOOP, Run};
+use crate::saved::{SavedAttempt, all};
+
+/// What the runs of a project did, and where its stories are now.
+#[derive(Debug, Clone, Default)]
+pub struct RunHistory {
+    pub(crate) root: Utf8PathBuf,
+    journal: Utf8PathBuf,
+    /// How much of the journal was read.
+    read: u64,
+    /// Whose events are taken when they happen, and not once more from the journal.
+    own: Option<(String, Option<String>)>,
+    /// Oldest first.
+    pub(crate) runs: Vec<Run>,
+    /// Where each run is; one that was resumed has several names.
+    names: BTreeMap<String, usize>,
+    pub(crate) stories: Vec<Story>,
+    pub(crate) saved: Vec<SavedAttempt>,
+}
+
+/// A story of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Story {
+    pub(crate) key: StoryKey,
+    pub(crate) title: String,
+    pub(crate) state: State,
+    pub(crate) is_optional: bool,
+    pub(crate) depends: Vec<String>,
+}
+
+impl RunHistory {
+    /// Reads the journal of the project at `root`; without one, nothing has happened.
+    pub fn open(root: &Utf8Path, state: &StateDir) -> io::Result<Self> {
+        let (root, journal) = (root.to_owned(), state.journal());
+        let mut history = Self { root, journal, ..Self::default() };
+        history.read_on()?;
+        Ok(history)
+    }
+
+    /// Takes the events that were appended since the last call. Lines that are torn or cannot be read
+    /// are passed over.
+    pub fn read_on(&mut self) -> io::Result<()> {
+        let mut file = match state::open_regular(&self.journal) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if file.metadata()?.len() < self.read {
+            // An agent that works in place may have deleted it.
+            self.read = 0;
+        }
+        file.seek(SeekFrom::Start(self.read))?;
+        let mut lines = BufReader::with_capacity(1 << 16, file);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+            self.read += line.len() as u64;
+            match serde_json::from_slice(&line) {
+                Ok(record) if !self.is_own(&record) => self.take(&record),
+                _ => {}
+            }
+            line.clear();
+        }
+        Ok(())
+    }
+
+    /// The history of a running loop or of one of its workers, by its name: it takes its own events when
+    /// they happen.
+    pub fn follow(&mut self, name: &str) {
+        let (run, worker) = run_and_worker(name);
+        self.own = Some((run.to_owned(), worker.map(str::to_owned)));
+    }
+
+    fn is_own(&self, record: &Record) -> bool {
+        let Some((run, worker)) = &self.own else { return false };
+        record.source == LOOP && record.run.as_ref() == Some(run) && record.worker == *worker
+    }
+
+    /// Advances the history by one event.
+    pub fn take(&mut self, record: &Record) {
+        let Some(run) = self.run_of(record).and_then(|at| self.runs.get_mut(at)) else { return };
+        if let Event::LoopStarted { mode, plan } = &record.event {
+            let name = || plan_name(&self.root, Utf8Path::new(plan));
+            run.plan_name = record.plan_name.clone().unwrap_or_else(name);
+            run.plan.clone_from(plan);
+            run.is_planning = mode == "planning" && run.attempts.is_empty();
+        }
+        run.take(record);
+        let (key, state) = match &record.event {
+            Event::StoryDone => (run.key_of(record), State::Done),
+            Event::StorySetAside { .. } => (run.key_of(record), State::Blocked),
+            _ => return,
+        };
+        if let Some(story) = self.stories.iter_mut().find(|story| story.key == key) {
+            story.state = state;
+        }
+    }
+
+    /// Where the run of an event is. The loop that resumes a killed run has a name of its own; hooks
+    /// may name the run of another project.
+    fn run_of(&mut self, record: &Record) -> Option<usize> {
+        let name = record.run.as_ref()?;
+        if let Some(at) = self.names.get(name) {
+            return Some(*at);
+        }
+        if record.source != LOOP {
+            return None;
+        }
+        let is_planning =
+            matches!(&record.event, Event::LoopStarted { mode, .. } if mode == "planning");
+        match self.runs.last_mut() {
+            Some(last) if last.is_unfinished() && !is_planning => last.name.clone_from(name),
+            _ => {
+                let (name, started_at) = (name.clone(), record.at.clone());
+                self.runs.push(Run { name, started_at, ..Run::default() });
+            }
+        }
+        self.names.insert(name.clone(), self.runs.len() - 1);
+        Some(self.runs.len() - 1)
+    }
+
+    /// Looks at plans: where their stories are, events advance from there. What an unfinished run has set
+    /// aside may not be marked in them yet.
+    pub fn see_plans<'a>(&mut self, plans: impl IntoIterator<Item = &'a Plan>) {
+        self.stories.clear();
+        for plan in plans {
+            let name = plan_name(&self.root, plan.path());
+            self.stories.extend(plan.stories().iter().map(|story| Story {
+                key: StoryKey::new(&name, &story.id),
+                title: story.title.clone(),
+                state: story.state,
+                is_optional: story.optional,
+                depends: story.depends.clone(),
+            }));
+        }
+        let Some(run) = self.runs.last().filter(|run| run.finish.is_none()) else { return };
+        let open = self.stories.iter_mut().filter(|story| story.state == State::Open);
+        let given_up = open.filter(|story| run.set_aside.contains_key(&story.key));
+        given_up.for_each(|story| story.state = State::Blocked);
+    }
+
+    /// Whether plans were looked at.
+    pub fn has_plans(&self) -> bool {
+        !self.stories.is_empty()
+    }
+
+    /// Looks at the attempts that are kept.
+    pub fn see_saved(&mut self, git: &Git) -> Result<(), GitError> {
+        self.saved = all(git)?;
+        Ok(())
+    }
+
+    /// The last run that did something; none if there is none.
+    pub fn last(&self) -> Option<&Run> {
+        let did =
+            |run: &&Run| !run.attempts.is_empty() || run.finish.as_deref() != Some("complete");
+        self.runs.iter().rfind(did).or(self.runs.last())
+    }
+
+    /// The run that is meant by `last`, a number or a name; `all` makes one of them.
+    pub fn find(&self, which: &str) -> Option<Run> {
+        if which == "all" {
+            let (first, others) = self.runs.split_first()?;
+            return Some(others.iter().fold(first.clone(), Run::and));
+        }
+        let number = || which.parse::<usize>().ok()?.checked_sub(1);
+        let found = match self.names.get(which).copied().or_else(number) {
+            _ if which == "last" => self.last(),
+            at => at.and_then(|at| self.runs.get(at)),
+        };
+        found.cloned()
+    }
+
+    /// All runs, oldest first.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The names of the logs of a story's attempts, newest first.
+    pub fn logs<'a>(&'a self, key: &'a StoryKey) -> impl Iterator<Item = &'a str> {
+        let attempts = self.runs.iter().flat_map(|run| &run.attempts).rev();
+        attempts.filter(move |attempt| attempt.key == *key).map(|attempt| attempt.log.as_str())
+    }
+
+    /// What one story is likely to take.
+    pub fn forecast(&self) -> Forecast {
+        Forecast::from_runs(&self.runs)
+    }
+
+    /// What a run cost.
+    pub fn cost(&self, run: &Run) -> CostSum {
+        CostSum::of(&run.attempts, price(&self.runs))
+    }
+
+    /// How many stories of the plans are in which state.
+    pub fn counts(&self) -> StoryCounts {
+        let mut counts = StoryCounts::default();
+        for story in &self.stories {
+            *match story.state {
+                _ if story.is_optional => &mut counts.optional,
+                State::Open => &mut counts.open,
+                State::Done => &mut counts.done,
+                State::Blocked => &mut counts.blocked,
+            } += 1;
+        }
+        counts
+    }
+
+    /// What a story is called: its id, and its plan where there are several.
+    pub(crate) fn name(&self, run: &Run, key: &StoryKey) -> String {
+        let mut plans: BTreeSet<&str> = run.plans();
+        plans.extend(self.stories.iter().map(|story| story.key.plan.as_str()));
+        if plans.len() > 1 { key.to_string() } else { key.story.clone() }
+    }
+}

@@ -1,0 +1,24 @@
+//! What the runs of a project did: read from its journal and refs, and rendered as lines, JSON,
+//! Markdown and HTML.
+//!
+//! [`RunHistory`] grows by [`RunHistory::take`] alone, whether the journal is read or the running loop
+//! appends to it. So `status`, the live view, the last lines of a run and its report count the same.
+
+mod cost;
+mod forecast;
+mod history;
+mod lines;
+mod needs;
+mod report;
+mod run;
+pub mod saved;
+mod stops;
+pub mod words;
+
+pub use cost::CostSum;
+pub use forecast::Forecast;
+pub use history::RunHistory;
+pub use needs::{BlockedStory, Needs, Situation};
+pub use report::Report;
+pub use run::{Attempt, Check, LOOP, Run};
+pub use saved::SavedAttempt;

@@ -1,0 +1,82 @@
+//! Runs in a few lines each, for a terminal.
+
+use ralph_core::plan::StoryCounts;
+use serde_json::{Value, json};
+
+use crate::history::RunHistory;
+use crate::needs::Needs;
+use crate::run::Run;
+use crate::words::{counted, line, local_time};
+
+impl RunHistory {
+    /// All runs, oldest first, with their numbers.
+    pub fn run_lines(&self) -> Vec<String> {
+        let one = |(number, run): (usize, &Run)| {
+            let done = counted(run.done(), "story", "stories");
+            let attempts = counted(run.attempts.len(), "attempt", "attempts");
+            let finish = run.finish.as_deref().unwrap_or("did not end");
+            let reason = run.reason.as_ref().map(|why| format!(": {}", line(why)));
+            let (reason, cost) = (reason.unwrap_or_default(), self.cost(run));
+            let started = local_time(&run.started_at);
+            format!("{number:>3}  {started}  {done} done in {attempts}, {cost}; {finish}{reason}")
+        };
+        (1..).zip(&self.runs).map(one).collect()
+    }
+
+    /// The same as JSON.
+    pub fn runs_json(&self) -> Vec<Value> {
+        let one = |(number, run): (usize, &Run)| {
+            json!({
+                "number": number, "run": run.name, "started_at": run.started_at,
+                "finish": run.finish, "reason": run.reason, "stories_done": run.done(),
+                "attempts": run.attempts.len(), "cost_usd": self.cost(run).cost_usd,
+            })
+        };
+        (1..).zip(&self.runs).map(one).collect()
+    }
+
+    /// What the stories of a finished run's plans have come to, and what needs a person.
+    pub fn what_remains(&self, needs: &Needs) -> String {
+        let StoryCounts { open, done, blocked, .. } = self.counts();
+        let all = counted(open + done + blocked, "story", "stories");
+        let mut plans: Vec<&str> = self.stories.iter().map(|story| &*story.key.plan).collect();
+        plans.dedup();
+        let mut parts = vec![match plans.len() {
+            0 | 1 => format!("{done} of {all} done"),
+            many => format!("{done} of {all} in {many} plans done"),
+        }];
+        if !needs.stories.is_empty() {
+            let names: Vec<&str> = needs.stories.iter().map(|story| &*story.name).collect();
+            parts.push(format!("{} blocked ({})", names.len(), names.join(", ")));
+        }
+        if open > 0 {
+            parts.push(format!("{open} left"));
+        }
+        parts.join(", ")
+    }
+}
+
+impl Run {
+    /// What landed, in how many iterations.
+    pub fn account(&self) -> String {
+        let stories = counted(self.done(), "story", "stories");
+        let iterations = counted(self.iterations as usize, "iteration", "iterations");
+        let unchecked = match self.unchecked().len() {
+            0 => String::new(),
+            count => format!(", {count} unchecked"),
+        };
+        format!("{stories} landed in {iterations}{unchecked}")
+    }
+
+    /// How it ended, in one line.
+    pub(crate) fn ending(&self, is_running: bool) -> String {
+        match (&self.finish, &self.reason) {
+            (Some(finish), Some(reason)) => {
+                line(&format!("{finish}: {}", reason.lines().next().unwrap_or_default()))
+            }
+            (Some(finish), None) => finish.clone(),
+            (None, _) if is_running => "it is still running".to_owned(),
+            (None, _) => "it was killed; `ralph-loop` goes on with it".to_owned(),
+        }
+    }
+}

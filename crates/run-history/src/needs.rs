@@ -1,0 +1,187 @@
+//! What needs a person, and what is worth a second look: each is one list, in one place.
+
+use ralph_base::state::StoryKey;
+use ralph_core::plan::State;
+
+use crate::history::RunHistory;
+use crate::run::{Note, NoteKind, Run};
+use crate::saved::{SavedAttempt, retry_command};
+use crate::words::{line, needed, printable};
+
+/// What only the loop's own files and the repository say.
+#[derive(Debug, Clone, Default)]
+pub struct Situation {
+    /// Whether a loop runs.
+    pub is_running: bool,
+    /// Landed work that is not in the user's files, and its branch.
+    pub waiting: Option<(String, String)>,
+    /// What else only a person can do: merge requests, what a killed run left.
+    pub notes: Vec<String>,
+    /// What only the loop writes, from the top of the repository.
+    pub own_files: Vec<camino::Utf8PathBuf>,
+}
+
+/// All that needs a person.
+#[derive(Debug, Clone, Default)]
+pub struct Needs {
+    /// Blocked stories.
+    pub stories: Vec<BlockedStory>,
+    /// Everything else, a line each.
+    pub others: Vec<String>,
+}
+
+/// A blocked story.
+#[derive(Debug, Clone, Default)]
+pub struct BlockedStory {
+    /// The story.
+    pub key: StoryKey,
+    /// Its id, with the plan where there are several.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// Why it was set aside.
+    pub why: String,
+    /// The stories that wait for it.
+    pub waits: Vec<String>,
+    /// What was tried, oldest first.
+    pub attempts: Vec<SavedAttempt>,
+}
+
+impl Needs {
+    /// How many things need a person.
+    pub fn count(&self) -> usize {
+        self.stories.len() + self.others.len()
+    }
+
+    /// The count, in words.
+    pub fn in_words(&self) -> String {
+        needed(self.count())
+    }
+
+    /// A line for each.
+    pub fn lines(&self) -> Vec<String> {
+        let stories = self.stories.iter().map(BlockedStory::line);
+        self.others.iter().cloned().chain(stories).collect()
+    }
+}
+
+impl BlockedStory {
+    /// The command that reopens it.
+    pub fn retry(&self) -> String {
+        retry_command(&self.key, self.name != self.key.story)
+    }
+
+    fn line(&self) -> String {
+        let Self { name, title, why, waits, .. } = self;
+        let mut text = format!("{name} is blocked: {title}");
+        if !why.is_empty() {
+            text.push_str(&format!(" ({})", printable(why)));
+        }
+        if !waits.is_empty() {
+            let verb = if waits.len() == 1 { "waits" } else { "wait" };
+            text.push_str(&format!("; {} {verb} for it", waits.join(", ")));
+        }
+        if !self.attempts.is_empty() {
+            text.push_str(&format!("; see what was tried with `ralph-loop attempts {name}`"));
+        }
+        format!("{text}; reopen it with `{}`", self.retry())
+    }
+}
+
+impl RunHistory {
+    /// What needs a person after a run, or while it goes on.
+    pub fn needs(&self, run: Option<&Run>, situation: &Situation) -> Needs {
+        let mut others: Vec<String> =
+            situation.waiting.iter().map(|(text, _)| line(text)).collect();
+        let nothing = Run::default();
+        if run.is_some_and(Run::is_unfinished) && !situation.is_running {
+            others.push("the last run was killed; `ralph-loop` continues it".to_owned());
+        }
+        let is_trouble = |finish: &str| ["error", "hook_abort", "no_changes"].contains(&finish);
+        if let Some(run) = run.filter(|run| run.finish.as_deref().is_some_and(is_trouble)) {
+            others.push(format!("the run could not go on: {}", run.ending(false)));
+        }
+        others.extend(situation.notes.iter().map(|note| line(note)));
+        Needs { stories: self.blocked(run.unwrap_or(&nothing)), others }
+    }
+
+    /// The blocked stories of the plans, and those that the run has set aside in other plans.
+    fn blocked(&self, run: &Run) -> Vec<BlockedStory> {
+        let blocked = self.stories.iter().filter(|story| story.state == State::Blocked);
+        let mut found: Vec<(&StoryKey, &str)> =
+            blocked.map(|story| (&story.key, story.title.as_str())).collect();
+        let is_known = |key: &StoryKey| self.stories.iter().any(|story| story.key == *key);
+        let is_retried = |key: &StoryKey| {
+            let newest = self.saved.iter().find(|saved| saved.is_at(key));
+            newest.is_some_and(SavedAttempt::is_retry)
+        };
+        let others = run.set_aside.keys().filter(|key| !is_known(key) && !is_retried(key));
+        found.extend(others.map(|key| {
+            let attempt = run.attempts.iter().find(|attempt| attempt.key == *key);
+            (key, attempt.map_or("", |attempt| attempt.title.as_str()))
+        }));
+        let story = |(key, title): (&StoryKey, &str)| {
+            let tried = self.saved.iter().filter(|saved| saved.is_failed() && saved.is_at(key));
+            let attempts: Vec<SavedAttempt> = tried.rev().cloned().collect();
+            // The journal may be gone.
+            let why = self.runs.iter().rev().find_map(|run| run.set_aside.get(key)).cloned();
+            let why = why.or_else(|| attempts.last().map(|attempt| attempt.why.clone()));
+            let waits = self.stories.iter().filter(|story| {
+                story.state == State::Open
+                    && story.key.plan == key.plan
+                    && story.depends.contains(&key.story)
+            });
+            BlockedStory {
+                name: self.name(run, key),
+                title: title.to_owned(),
+                why: why.unwrap_or_default(),
+                waits: waits.map(|story| story.key.story.clone()).collect(),
+                attempts,
+                key: key.clone(),
+            }
+        };
+        found.into_iter().map(story).collect()
+    }
+
+    /// What is worth a second look, a line each.
+    pub fn to_review(&self, run: &Run) -> Vec<String> {
+        let mut found = self.notes(run, NoteKind::Remark);
+        let unchecked = run.unchecked().into_iter();
+        found.extend(
+            unchecked.map(|one| line(&format!("no check has seen {}", self.name(run, &one.key)))),
+        );
+        for attempt in run.landed() {
+            let red = attempt.checks.iter().filter(|check| check.ended == "failed as before");
+            found.extend(red.map(|check| {
+                let story = self.name(run, &attempt.key);
+                line(&format!("`{}` still fails as before, after {story}", check.check))
+            }));
+        }
+        for kind in [NoteKind::Change, NoteKind::Rollback, NoteKind::Refusal, NoteKind::HookError] {
+            found.extend(self.notes(run, kind));
+        }
+        found
+    }
+
+    /// What other processes did to plan and settings during a run, a line each.
+    pub fn changes(&self, run: &Run) -> Vec<String> {
+        self.notes(run, NoteKind::Change)
+    }
+
+    fn notes(&self, run: &Run, kind: NoteKind) -> Vec<String> {
+        let one = |Note { rule, what, key, count, .. }: &Note| {
+            let story = if key.story.is_empty() { String::new() } else { self.name(run, key) };
+            let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
+            line(&match kind {
+                NoteKind::Remark => format!("{rule}: {what} [{story}]"),
+                NoteKind::Change if story.is_empty() => what.clone(),
+                NoteKind::Change => format!("{story}: {what}"),
+                NoteKind::Rollback => format!("rolled back in a session{times}: {what} [{story}]"),
+                NoteKind::Refusal => format!("refused by {rule}{times}: {what} [{story}]"),
+                NoteKind::HookError => format!("a hook failed{times}: {what} [{story}]"),
+            })
+            .replace(" []", "")
+        };
+        run.notes.iter().filter(|note| note.kind == kind).map(one).collect()
+    }
+}

@@ -1,0 +1,46 @@
+//! The report on a run, and how it looks.
+
+mod commits;
+mod markdown_text;
+mod page;
+mod proposals;
+mod time_line;
+
+use askama::Template;
+
+pub use page::Report;
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Html<'a> {
+    page: &'a Report,
+}
+
+#[derive(Template)]
+#[template(path = "report.md", escape = "none")]
+struct Markdown<'a> {
+    page: &'a Report,
+}
+
+#[derive(Template)]
+#[template(path = "report.txt", escape = "none")]
+struct Lines<'a> {
+    page: &'a Report,
+}
+
+impl Report {
+    /// Its most important parts, a line each.
+    pub fn lines(&self) -> Result<String, askama::Error> {
+        Lines { page: self }.render()
+    }
+
+    /// As Markdown.
+    pub fn markdown(&self) -> Result<String, askama::Error> {
+        Markdown { page: self }.render()
+    }
+
+    /// As one page that needs nothing else.
+    pub fn html(&self) -> Result<String, askama::Error> {
+        Html { page: self }.render()
+    }
+}

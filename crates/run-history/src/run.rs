@@ -1,0 +1,301 @@
+//! One run, advanced by the events of the journal.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ralph_base::state::{Event, Record, StoryKey};
+
+use crate::forecast::Forecast;
+use crate::stops::Stops;
+
+/// What the loop calls itself in the journal, into which hooks write as well.
+pub const LOOP: &str = "ralph-loop";
+
+/// How many different notes of a run are kept; each has how often it came.
+const MOST_NOTES: usize = 1_000;
+
+/// A run. One that was killed and resumed is one run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Run {
+    /// Its name; the newest one, if it was resumed.
+    pub name: String,
+    /// The file of its first plan, and what that is called.
+    pub plan: String,
+    pub(crate) plan_name: String,
+    pub(crate) is_planning: bool,
+    /// Iterations begun, as the loop counts them: one that was interrupted is made again, and counts once.
+    pub iterations: u64,
+    pub(crate) started_at: String,
+    /// The time of its last event.
+    pub(crate) ended_at: String,
+    /// How it ended; none if it goes on, or was killed.
+    pub finish: Option<String>,
+    /// More about that.
+    pub reason: Option<String>,
+    pub(crate) forecast: Option<Forecast>,
+    pub(crate) attempts: Vec<Attempt>,
+    /// The checks before the first story.
+    pub baseline: Vec<Check>,
+    pub(crate) waits: Vec<Wait>,
+    /// Why each story was set aside.
+    pub(crate) set_aside: BTreeMap<StoryKey, String>,
+    pub(crate) notes: Vec<Note>,
+    pub(crate) stops: Vec<Stops>,
+    /// Whether a hook of ours was called in it.
+    pub(crate) has_hooks: bool,
+}
+
+/// One attempt at a story.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Attempt {
+    pub(crate) key: StoryKey,
+    pub(crate) title: String,
+    /// As in the name of its ref.
+    pub(crate) number: u64,
+    /// The name of its log.
+    pub(crate) log: String,
+    /// Which of several workers made it.
+    pub(crate) worker: Option<String>,
+    pub(crate) began_at: String,
+    pub(crate) ended_at: String,
+    /// `success`, `failed`, …; empty while it goes on.
+    pub(crate) outcome: String,
+    pub(crate) duration_s: f64,
+    pub(crate) tokens: Option<u64>,
+    pub(crate) cost_usd: Option<f64>,
+    /// The commit on the target, and when that was made.
+    pub(crate) commit: Option<String>,
+    pub(crate) landed_at: String,
+    pub(crate) checks: Vec<Check>,
+}
+
+impl Attempt {
+    pub(crate) fn is_failed(&self) -> bool {
+        self.outcome != "success" && !self.outcome.is_empty()
+    }
+}
+
+/// A check, as it ended last.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Check {
+    /// Its command.
+    pub check: String,
+    /// `passed`, or how it ended else.
+    pub(crate) ended: String,
+    /// Tests that passed, where its runner counts them.
+    pub(crate) passed: Option<u64>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// How many tests passed in these checks; none where no runner counted.
+pub(crate) fn tests_passed(checks: &[Check]) -> Option<u64> {
+    checks.iter().filter_map(|check| check.passed).reduce(|sum, more| sum + more)
+}
+
+/// A wait for the agent's service.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Wait {
+    pub(crate) worker: Option<String>,
+    pub(crate) ended_at: String,
+    pub(crate) seconds: f64,
+    pub(crate) why: String,
+}
+
+/// Something to look at again, which came perhaps several times.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Note {
+    pub(crate) kind: NoteKind,
+    /// Which rule, if one.
+    pub(crate) rule: String,
+    pub(crate) what: String,
+    pub(crate) key: StoryKey,
+    pub(crate) count: u64,
+}
+
+/// What a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NoteKind {
+    /// A remark about work that landed.
+    Remark,
+    /// Another process changed plan or settings.
+    Change,
+    /// A hook rolled back inside a session.
+    Rollback,
+    Refusal,
+    HookError,
+}
+
+impl Run {
+    /// Advances the run by one event.
+    pub(crate) fn take(&mut self, record: &Record) {
+        self.ended_at.clone_from(&record.at);
+        self.has_hooks |= record.source != LOOP;
+        let key = self.key_of(record);
+        match &record.event {
+            Event::Forecast { stories, based_on, seconds, cost_usd } => {
+                let (stories, based_on) = (*stories, *based_on);
+                let (seconds, cost_usd) = (*seconds, *cost_usd);
+                self.forecast = Some(Forecast { stories, based_on, seconds, cost_usd });
+            }
+            Event::LoopFinished { finish_type, reason } => {
+                (self.finish, self.reason) = (Some(finish_type.clone()), reason.clone());
+            }
+            Event::IterationStarted { iteration, title, attempt } => {
+                self.iterations = self.iterations.max(u64::from(*iteration));
+                let (title, number, began_at) = (title.clone(), *attempt, record.at.clone());
+                let worker = record.worker.clone();
+                let run = record.run.iter().chain(&worker).cloned().collect::<Vec<_>>().join(".");
+                let log = format!("{run}-{iteration:03}-{}.log", key.story);
+                self.attempts.push(Attempt {
+                    key,
+                    title,
+                    number,
+                    log,
+                    worker,
+                    began_at,
+                    ..Attempt::default()
+                });
+            }
+            Event::Waited { why, seconds } => self.waits.push(Wait {
+                worker: record.worker.clone(),
+                ended_at: record.at.clone(),
+                seconds: *seconds,
+                why: why.clone(),
+            }),
+            Event::StorySetAside { why } => drop(self.set_aside.insert(key, why.clone())),
+            Event::Denied { rule, target, .. } => self.note(NoteKind::Refusal, rule, target, key),
+            Event::Remarked { about, what } => self.note(NoteKind::Remark, about, what, key),
+            Event::ChangedMeanwhile { what } => self.note(NoteKind::Change, "", what, key),
+            // What the loop itself rolls back is an attempt.
+            Event::RolledBack { why, .. } if record.source != LOOP => {
+                self.note(NoteKind::Rollback, "", why, key);
+            }
+            Event::HookError { failure } => self.note(NoteKind::HookError, "", &failure.error, key),
+            Event::StopBlocked { stop, .. } => self.stops_of(record, |s| s.held(&stop.gates)),
+            Event::StopAllowed { status, note, stop } => {
+                self.stops_of(record, |s| s.allowed(&stop.gates, status, note.as_deref()));
+            }
+            Event::Checked { check, ended, passed, seconds, .. } => {
+                let (check, ended) = (check.clone(), ended.clone());
+                let check = Check { check, ended, passed: *passed, seconds: *seconds };
+                let attempt = self.attempts.iter_mut().rfind(|attempt| attempt.key == key);
+                let checks = attempt.map_or(&mut self.baseline, |attempt| &mut attempt.checks);
+                checks.retain(|earlier| earlier.check != check.check);
+                checks.push(check);
+            }
+            Event::Committed { .. }
+            | Event::CostReported { .. }
+            | Event::StoryDone
+            | Event::IterationFinished { .. } => self.advance_attempt(key, record),
+            _ => {}
+        }
+    }
+
+    /// The story of an event; where that names no plan, the plan that its run began with counts.
+    pub(crate) fn key_of(&self, record: &Record) -> StoryKey {
+        let plan = record.plan_name.as_deref().unwrap_or(&self.plan_name);
+        StoryKey::new(plan, record.story.as_deref().unwrap_or_default())
+    }
+
+    /// Advances the newest attempt at a story. One that an earlier run began and left to be landed makes
+    /// an iteration of this run.
+    fn advance_attempt(&mut self, key: StoryKey, record: &Record) {
+        let found = self.attempts.iter().rposition(|attempt| attempt.key == key);
+        let at = found.unwrap_or_else(|| {
+            self.iterations = self.iterations.max(1);
+            let (key, worker, began_at) = (key.clone(), record.worker.clone(), record.at.clone());
+            self.attempts.push(Attempt { key, worker, began_at, ..Attempt::default() });
+            self.attempts.len() - 1
+        });
+        let Some(attempt) = self.attempts.get_mut(at) else { return };
+        match &record.event {
+            Event::Committed { commit } => {
+                (attempt.commit, attempt.landed_at) = (Some(commit.clone()), record.at.clone());
+            }
+            Event::CostReported { cost_usd } => {
+                *attempt.cost_usd.get_or_insert_default() += cost_usd;
+            }
+            Event::StoryDone => {
+                self.set_aside.remove(&key);
+                attempt.outcome = "success".to_owned();
+            }
+            Event::IterationFinished { outcome, duration_s, tokens, cost_usd, .. } => {
+                (attempt.ended_at, attempt.outcome) = (record.at.clone(), outcome.clone());
+                attempt.duration_s = *duration_s;
+                (attempt.tokens, attempt.cost_usd) = (*tokens, *cost_usd);
+            }
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, kind: NoteKind, rule: &str, what: &str, key: StoryKey) {
+        let note = Note { kind, rule: rule.to_owned(), what: what.to_owned(), key, count: 1 };
+        let has_room = self.notes.len() < MOST_NOTES;
+        let is_same = |one: &&mut Note| {
+            one.what == note.what
+                && (one.kind, &one.rule, &one.key) == (kind, &note.rule, &note.key)
+        };
+        match self.notes.iter_mut().find(is_same) {
+            Some(one) => one.count += 1,
+            None if has_room => self.notes.push(note),
+            None => {}
+        }
+    }
+
+    fn stops_of(&mut self, record: &Record, change: impl FnOnce(&mut Stops)) {
+        let session = record.session.clone().unwrap_or_default();
+        match self.stops.iter_mut().find(|stops| stops.session == session) {
+            Some(stops) => change(stops),
+            None => {
+                let mut stops = Stops { session, ..Stops::default() };
+                change(&mut stops);
+                self.stops.push(stops);
+            }
+        }
+    }
+
+    /// The attempts that landed, in the order in which they did.
+    pub(crate) fn landed(&self) -> Vec<&Attempt> {
+        let landed = self.attempts.iter().filter(|attempt| attempt.commit.is_some());
+        let mut landed: Vec<&Attempt> = landed.collect();
+        landed.sort_by(|one, other| one.landed_at.cmp(&other.landed_at));
+        landed
+    }
+
+    /// How many stories landed.
+    pub fn done(&self) -> usize {
+        self.attempts.iter().filter(|attempt| attempt.commit.is_some()).count()
+    }
+
+    /// The landed attempts that no check has seen.
+    pub fn unchecked(&self) -> Vec<&Attempt> {
+        let mut landed = self.landed();
+        landed.retain(|attempt| attempt.checks.is_empty());
+        landed
+    }
+
+    /// The plans of its stories.
+    pub(crate) fn plans(&self) -> BTreeSet<&str> {
+        self.attempts.iter().map(|attempt| attempt.key.plan.as_str()).collect()
+    }
+
+    /// Whether it was killed, if no loop runs now.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.finish.is_none() && !self.is_planning
+    }
+
+    /// Both as one.
+    pub(crate) fn and(mut self, next: &Self) -> Self {
+        let next = next.clone();
+        self.iterations += next.iterations;
+        self.attempts.extend(next.attempts);
+        self.waits.extend(next.waits);
+        self.set_aside.extend(next.set_aside);
+        self.notes.extend(next.notes);
+        self.stops.extend(next.stops);
+        self.has_hooks |= next.has_hooks;
+        (self.name, self.ended_at) = ("all".to_owned(), next.ended_at);
+        (self.finish, self.reason, self.forecast) = (next.finish, next.reason, None);
+        self
+    }
+}

@@ -1,0 +1,206 @@
+//! Attempts that are kept as commits in the project: `refs/ralph/attempts/<plan>/<story>/<n>`, and those
+//! of older versions without the plan.
+//!
+//! The first parent of such a commit is what the attempt began from, so that its changes are the
+//! difference between the two; its message says why it was not landed, and trailers say the rest. A
+//! landed attempt is the landed commit itself.
+
+use std::collections::BTreeMap;
+
+use ralph_base::state::StoryKey;
+use ralph_core::git::{Git, GitError};
+
+/// Where attempts are kept.
+pub const ATTEMPTS: &str = "refs/ralph/attempts/";
+
+/// The outcome of an attempt that `ralph-loop retry` asks for.
+pub const RETRY: &str = "retry";
+
+/// An attempt that is kept.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SavedAttempt {
+    /// What the user types: `US-001/2`, or `PRD-1/US-001/2` where another plan has that, too.
+    pub id: String,
+    /// The name of its ref.
+    pub name: String,
+    /// Its commit.
+    pub commit: String,
+    /// What it began from; none in a repository that had no commit.
+    pub base: Option<String>,
+    /// When it was kept, in local time.
+    pub at: String,
+    /// Its story. An older version did not name the plan.
+    pub key: StoryKey,
+    /// Which attempt at the story.
+    pub number: u64,
+    /// How it ended; none if it was landed.
+    pub outcome: Option<String>,
+    /// Why it was not landed, in one line.
+    pub why: String,
+    /// The failing lines.
+    pub details: String,
+    /// Its cost, if known.
+    pub cost_usd: Option<f64>,
+    /// The run that made it.
+    pub run: Option<String>,
+    /// The client's session that worked on it.
+    pub session: Option<String>,
+}
+
+impl SavedAttempt {
+    /// Whether it is an attempt at this story, in whatever case that is typed.
+    pub fn is_at(&self, key: &StoryKey) -> bool {
+        let has_plan = self.key.plan.is_empty() || self.key.plan == key.plan;
+        has_plan && self.key.story.eq_ignore_ascii_case(&key.story)
+    }
+
+    /// Whether it was only asked for by `ralph-loop retry`.
+    pub fn is_retry(&self) -> bool {
+        self.outcome.as_deref() == Some(RETRY)
+    }
+
+    pub(crate) fn is_failed(&self) -> bool {
+        self.outcome.is_some() && !self.is_retry()
+    }
+
+    /// Its changes, as git prints them.
+    pub fn changes(&self, git: &Git, args: &[&str]) -> Result<Vec<u8>, GitError> {
+        let base = base_of(git, self.base.as_deref())?;
+        git.run(&[args, &[&base, &self.commit]].concat())
+    }
+
+    /// Whether the user means it by `US-001`, `US-001/2`, or the same with the plan in front.
+    fn is_called(&self, id: &str) -> bool {
+        let Self { key: StoryKey { plan, story }, number, .. } = self;
+        let names = [
+            story.clone(),
+            format!("{plan}/{story}"),
+            format!("{story}/{number}"),
+            format!("{plan}/{story}/{number}"),
+        ];
+        names.iter().any(|name| name.eq_ignore_ascii_case(id))
+    }
+
+    fn parse(fields: &[&str]) -> Option<Self> {
+        let [name, commit, parents, at, contents] = fields else { return None };
+        let name = name.trim();
+        let (folder, number) = name.strip_prefix(ATTEMPTS)?.rsplit_once('/')?;
+        let (plan, story) = folder.split_once('/').unwrap_or(("", folder));
+        let trailer = |key: &str| {
+            let mut lines = contents.lines().rev();
+            let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+            value.map(|value| value.trim().to_owned())
+        };
+        let story = trailer("Ralph-Story").unwrap_or_else(|| story.to_owned());
+        let (subject, body) = contents.split_once('\n').unwrap_or((contents, ""));
+        let details = body.lines().filter_map(|line| line.strip_prefix("    "));
+        let cost = trailer("Ralph-Cost");
+        Some(Self {
+            id: format!("{story}/{number}"),
+            name: name.to_owned(),
+            commit: (*commit).to_owned(),
+            base: parents.split_whitespace().next().map(str::to_owned),
+            at: (*at).to_owned(),
+            key: StoryKey::new(plan, &story),
+            number: number.parse().ok()?,
+            outcome: trailer("Ralph-Outcome"),
+            why: subject.to_owned(),
+            details: details.collect::<Vec<_>>().join("\n"),
+            cost_usd: cost.and_then(|cost| cost.trim_start_matches('$').parse().ok()),
+            run: trailer("Ralph-Run"),
+            session: trailer("Ralph-Session"),
+        })
+    }
+}
+
+/// What changes are counted against: a commit, or the tree without files where there is none yet.
+pub fn base_of(git: &Git, commit: Option<&str>) -> Result<String, GitError> {
+    match commit {
+        Some(commit) => Ok(commit.to_owned()),
+        None => git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"]),
+    }
+}
+
+/// All attempts that are kept, newest first.
+pub fn all(git: &Git) -> Result<Vec<SavedAttempt>, GitError> {
+    let at = "creatordate:format-local:%Y-%m-%d %H:%M";
+    let format = ["refname", "objectname", "parent", at, "contents"].map(|f| format!("%({f})%00"));
+    let format = format!("--format={}", format.concat());
+    // Several may be kept within a second.
+    let (by_name, by_date) = ("--sort=-version:refname", "--sort=-creatordate");
+    let listed = git.run(&["for-each-ref", by_name, by_date, &format, ATTEMPTS])?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let parts: Vec<&str> = listed.split('\0').collect();
+    let mut found: Vec<_> = parts.chunks_exact(5).filter_map(SavedAttempt::parse).collect();
+    let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+    found.iter().for_each(|attempt| *uses.entry(attempt.id.clone()).or_default() += 1);
+    for attempt in &mut found {
+        if uses.get(&attempt.id).is_some_and(|uses| *uses > 1) && !attempt.key.plan.is_empty() {
+            attempt.id = format!("{}/{}", attempt.key, attempt.number);
+        }
+    }
+    Ok(found)
+}
+
+/// The same without those that a person only asked for.
+pub fn tried(git: &Git) -> Result<Vec<SavedAttempt>, GitError> {
+    let mut found = all(git)?;
+    found.retain(|attempt| !attempt.is_retry());
+    Ok(found)
+}
+
+/// The attempts at a story, newest first.
+pub fn at_story(git: &Git, key: &StoryKey) -> Result<Vec<SavedAttempt>, GitError> {
+    let mut found = all(git)?;
+    found.retain(|attempt| attempt.is_at(key));
+    Ok(found)
+}
+
+/// Those that the user means by an id, newest first. The whole id of one means that one.
+pub fn called(git: &Git, id: &str) -> Result<Vec<SavedAttempt>, GitError> {
+    let mut found = tried(git)?;
+    let whole = |attempt: &SavedAttempt| attempt.name.strip_prefix(ATTEMPTS) == Some(id);
+    let is_whole = found.iter().any(whole);
+    found.retain(|attempt| if is_whole { whole(attempt) } else { attempt.is_called(id) });
+    Ok(found)
+}
+
+/// The command that reopens a story, with its plan where that has to be named.
+pub fn retry_command(key: &StoryKey, has_plan: bool) -> String {
+    let plan = if has_plan { format!("{}/", key.plan) } else { String::new() };
+    format!("ralph-loop retry {plan}{}", key.story)
+}
+
+/// The number of the next attempt after these.
+pub fn number_after(attempts: &[SavedAttempt]) -> u64 {
+    attempts.iter().map(|attempt| attempt.number).max().unwrap_or(0) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refs_are_read_with_and_without_a_plan() {
+        let message = "`sh t.sh` failed\n\n    Ralph-Outcome: landed\n    not ok\n\n\
+                       Ralph-Story: a.b\nRalph-Outcome: failed\nRalph-Cost: $0.5000\n\
+                       Ralph-Session: s1\n";
+        let parsed = |name: &str| SavedAttempt::parse(&[name, "aa", "bb cc", "2026", message]);
+        let old = parsed("refs/ralph/attempts/a_b/2").unwrap();
+        let new = parsed("refs/ralph/attempts/PRD-1/a_b/2").unwrap();
+        assert_eq!(
+            (&old.key, &new.key),
+            (&StoryKey::new("", "a.b"), &StoryKey::new("PRD-1", "a.b"))
+        );
+        assert_eq!((new.id.as_str(), new.outcome.as_deref()), ("a.b/2", Some("failed")));
+        assert_eq!((new.why.as_str(), new.base.as_deref()), ("`sh t.sh` failed", Some("bb")));
+        assert_eq!(new.details, "Ralph-Outcome: landed\nnot ok");
+        assert_eq!((new.cost_usd, new.session.as_deref()), (Some(0.5), Some("s1")));
+        assert!(
+            old.is_at(&StoryKey::new("PRD-2", "A.B")) && !new.is_at(&StoryKey::new("PRD-2", "a.b"))
+        );
+        for id in ["a.b", "prd-1/a.b", "A.B/2", "PRD-1/a.b/2"] {
+            assert!(new.is_called(id), "{id}");
+        }
+    }
+}

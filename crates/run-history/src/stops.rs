@@ -1,0 +1,73 @@
+//! What the stop hook decided in a session, and what followed.
+
+use std::collections::BTreeMap;
+
+/// What the stop hook decided in one session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Stops {
+    pub(crate) session: String,
+    /// Each gate that held it, how often, and what followed.
+    pub(crate) gates: BTreeMap<String, Gate>,
+    /// How it was let go in the end.
+    pub(crate) let_go: String,
+    pub(crate) note: String,
+    /// The gates of the last hold.
+    pub(crate) last: Vec<String>,
+}
+
+/// How often a gate held a session, and what followed at the next stop.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Gate {
+    pub(crate) held: u64,
+    pub(crate) met: u64,
+    pub(crate) held_again: u64,
+    /// The session was let go although the gate was unmet.
+    pub(crate) given_up: u64,
+}
+
+impl Stops {
+    /// The session was held by these gates.
+    pub(crate) fn held(&mut self, gates: &[String]) {
+        self.follow(gates, |gate| gate.held_again += 1);
+        for gate in gates {
+            self.gates.entry(gate.clone()).or_default().held += 1;
+        }
+        self.last = gates.to_vec();
+    }
+
+    /// It was let go, although these gates are unmet.
+    pub(crate) fn allowed(&mut self, gates: &[String], status: &str, note: Option<&str>) {
+        self.follow(gates, |gate| gate.given_up += 1);
+        status.clone_into(&mut self.let_go);
+        self.note = note.unwrap_or_default().to_owned();
+    }
+
+    /// What came of the last hold.
+    fn follow(&mut self, unmet: &[String], count_unmet: impl Fn(&mut Gate)) {
+        for name in std::mem::take(&mut self.last) {
+            let is_unmet = unmet.contains(&name);
+            let gate = self.gates.entry(name).or_default();
+            if is_unmet { count_unmet(gate) } else { gate.met += 1 }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_followed_is_known_gate_by_gate() {
+        let gates =
+            |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let mut stops = Stops::default();
+        stops.held(&gates(&["TESTS"]));
+        stops.held(&gates(&["TESTS", "STORY"]));
+        stops.held(&gates(&["STORY"]));
+        stops.allowed(&gates(&["STORY"]), "let_go", Some("held twice"));
+        let gate = |held, met, held_again, given_up| Gate { held, met, held_again, given_up };
+        let expected = [("STORY".into(), gate(2, 0, 1, 1)), ("TESTS".into(), gate(2, 1, 1, 0))];
+        assert_eq!(stops.gates, BTreeMap::from(expected));
+        assert_eq!((stops.let_go.as_str(), stops.note.as_str()), ("let_go", "held twice"));
+    }
+}
