@@ -213,6 +213,8 @@ impl Session {
                 Some(RunEnd::Silent(_) | RunEnd::Finished) if self.descendants.include_ours() => {
                     hook_seen = Instant::now();
                 }
+                // The agent itself has ended in time.
+                Some(RunEnd::Overdue(_)) if keeper::is_tidying(self.child.id()) => {}
                 Some(end) => break end,
                 None => {}
             }

@@ -21,6 +21,10 @@ use crate::linux;
 /// The first argument that makes this program a keeper; the command line of the agent follows.
 const KEEP: &str = "keep-agent";
 
+/// Where a process changes its name, and that of a keeper whose agent has ended.
+const NAME: &str = "/proc/self/comm";
+const TIDYING: &str = "ralph-tidying";
+
 /// How often it looks whether the loop is still there.
 const PULSE: Duration = Duration::from_millis(100);
 
@@ -71,8 +75,16 @@ fn run(line: &str) -> io::Result<ExitStatus> {
             break child.wait()?;
         }
     };
+    // Read by the loop, for which the agent has ended; elsewhere it waits for us.
+    let _ = fs_err::write(NAME, TIDYING);
     Descendants::all().end(GRACE, &|| false);
     Ok(status)
+}
+
+/// Whether an agent has ended, and its keeper only ends what it left behind.
+pub(super) fn is_tidying(pid: u32) -> bool {
+    let name = fs_err::read_to_string(format!("/proc/{pid}/comm"));
+    name.is_ok_and(|name| name.trim_end() == TIDYING)
 }
 
 /// Ends this process as another one ended.

@@ -25,7 +25,7 @@ fn ticks_and_settings_that_are_not_the_runs_own_are_named() {
              sed -i 's/\\[ \\] US-003/[x] US-003/' {PLAN}; echo '#' >>.ralph/config.toml"
         );
         let ran = stage.run(&["--agent", &agent]);
-        let ticked = "US-003: ticked by somebody else during the run; not checked";
+        let ticked = "US-003: ticked by another process during the run; not verified";
         ran.ended(0).says(&format!("warning: {ticked}"));
         let config = "config.toml changed during the run, which keeps the settings it began with";
         assert!(ran.out.contains("3 of 3 stories done; nothing needs you\n"), "{}", ran.out);
@@ -33,10 +33,10 @@ fn ticks_and_settings_that_are_not_the_runs_own_are_named() {
         assert_eq!(ran.out.matches(config).count(), 2, "{}", ran.out);
         stage.run(&["status"]).ended(0).says(&format!("Look at   {ticked}")).says(config);
         let report = stage.run(&["report", "--markdown"]);
-        report.ended(0).says("ticked by somebody else during the run; not checked").says("US-003");
+        report.ended(0).says("ticked by another process during the run; not verified").says("US-003");
         assert!(report.out.contains("settings it began with"), "{}", report.out);
         let again = stage.run(&[]);
-        assert!(!again.out.contains("somebody else"), "{}", again.out);
+        assert!(!again.out.contains("another process"), "{}", again.out);
     }
 }
 

@@ -99,31 +99,31 @@ fn what_the_agent_does_is_readable_at_any_width() {
       1 done, 1 left  $0.63 of $5.00
     40
     * US-002  0:00  Edit: one_time_code.…
-      2 done, 0 left  $0.84 of $5.00
+      1 done, 1 left  $0.84 of $5.00
     60
     * US-002  1/3  0:00  refused: Bash: git push origin main
       1 done, 1 left  $0.63 of $5.00
     60
     * US-002  1/3  0:00  Edit: …/src/session/one_time_code.rs
-      2 done, 0 left  $0.84 of $5.00
+      1 done, 1 left  $0.84 of $5.00
     80
     * US-002  attempt 1 of 3  0:00  refused: Bash: git push origin main
       1 done, 1 left  $0.63 of $5.00
     80
     * US-002  attempt 1 of 3  0:00  Edit: …/account/src/session/one_time_code.rs
-      2 done, 0 left  $0.84 of $5.00
+      1 done, 1 left  $0.84 of $5.00
     120
     * US-002 Second  attempt 1 of 3  0:00  12k tokens  refused: Bash: git push origin main
       [==========          ]  1 done, 1 left  $0.63 of $5.00
     120
     * US-002 Second  attempt 1 of 3  0:00  24k tokens  Edit: crates/account/src/session/one_time_code.rs
-      [====================]  2 done, 0 left  $0.84 of $5.00
+      [==========          ]  1 done, 1 left  $0.84 of $5.00
     200
     * US-002 Second  attempt 1 of 3  0:00  12k tokens  refused: Bash: git push origin main
       [==========          ]  1 done, 1 left  $0.63 of $5.00
     200
     * US-002 Second  attempt 1 of 3  0:00  24k tokens  Edit: crates/account/src/session/one_time_code.rs
-      [====================]  2 done, 0 left  $0.84 of $5.00
+      [==========          ]  1 done, 1 left  $0.84 of $5.00
     ");
 }
 
