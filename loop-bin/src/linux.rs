@@ -14,6 +14,17 @@ pub(crate) fn adopt_orphans() {
     let _ = nix::sys::prctl::set_child_subreaper(true);
 }
 
+/// Gives this process another name, for those who look at it. Elsewhere it keeps its own.
+pub(crate) fn rename_process(name: &str) {
+    let _ = fs_err::write("/proc/self/comm", name);
+}
+
+/// The name of a process; not known elsewhere.
+pub(crate) fn process_name(pid: u32) -> Option<String> {
+    let name = fs_err::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
 /// Whether whoever started us wants a signal ignored, as `nohup` does; then it is not ours to hear.
 /// Elsewhere we hear them all.
 pub(crate) fn is_ignored(signal: i32) -> bool {

@@ -4,6 +4,7 @@ mod anchors;
 mod circles;
 mod docs;
 mod faults;
+mod house;
 mod links;
 mod messages;
 mod names;

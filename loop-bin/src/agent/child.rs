@@ -16,7 +16,7 @@ use wait_timeout::ChildExt;
 use super::keeper;
 use super::output;
 use super::processes::Descendants;
-use super::stream::Seen;
+use super::stream::{Said, Seen};
 use super::usage_limit;
 use crate::signals::{Interrupts, Signal};
 
@@ -88,7 +88,7 @@ impl AgentRun {
 
     /// Whether the client does not know the session any more that was to go on.
     pub(crate) fn has_lost_session(&self) -> bool {
-        let Seen { verdict, text, complaints, .. } = &self.seen;
+        let Seen { verdict, said: Said { text, complaints }, .. } = &self.seen;
         let said = verdict.as_ref().map_or("", |verdict| &verdict.text);
         let mut texts = [said, text, complaints].into_iter();
         self.exit_code() != Some(0) && texts.any(|text| text.contains("No conversation found"))
@@ -107,7 +107,7 @@ impl AgentRun {
     /// The usage limit or the outage of the service that ended it, if one did; with the reset in Unix
     /// seconds, where told.
     pub(crate) fn usage_limit(&self) -> Option<Option<i64>> {
-        let Seen { verdict, text, complaints, rejected, .. } = &self.seen;
+        let Seen { verdict, said: Said { text, complaints }, rejected, .. } = &self.seen;
         let now = Timestamp::now();
         let said = match verdict {
             Some(verdict) => vec![&verdict.text],

@@ -21,8 +21,7 @@ use crate::linux;
 /// The first argument that makes this program a keeper; the command line of the agent follows.
 const KEEP: &str = "keep-agent";
 
-/// Where a process changes its name, and that of a keeper whose agent has ended.
-const NAME: &str = "/proc/self/comm";
+/// The name of a keeper whose agent has ended.
 const TIDYING: &str = "ralph-tidying";
 
 /// How often it looks whether the loop is still there.
@@ -76,15 +75,14 @@ fn run(line: &str) -> io::Result<ExitStatus> {
         }
     };
     // Read by the loop, for which the agent has ended; elsewhere it waits for us.
-    let _ = fs_err::write(NAME, TIDYING);
+    linux::rename_process(TIDYING);
     Descendants::all().end(GRACE, &|| false);
     Ok(status)
 }
 
 /// Whether an agent has ended, and its keeper only ends what it left behind.
 pub(super) fn is_tidying(pid: u32) -> bool {
-    let name = fs_err::read_to_string(format!("/proc/{pid}/comm"));
-    name.is_ok_and(|name| name.trim_end() == TIDYING)
+    linux::process_name(pid).as_deref() == Some(TIDYING)
 }
 
 /// Ends this process as another one ended.

@@ -18,4 +18,4 @@ pub(crate) use options::{ClientOptions, ResumedSession};
 pub(crate) use output::{each_line_of_log, seen_in_log};
 pub(crate) use processes::{Descendants, end_left_by, left_by};
 pub(crate) use readable::Readable;
-pub(crate) use stream::Seen;
+pub(crate) use stream::{Said, Seen};

@@ -22,9 +22,7 @@ const HALF: &str = "a last event that is cut off";
 pub(crate) struct Seen {
     /// The client's session.
     pub(crate) session: Option<String>,
-    /// What it does now, in a few words, and whether a hook or the user's settings refused it.
-    pub(crate) doing: String,
-    pub(crate) is_refused: bool,
+    pub(crate) now: Activity,
     /// Its calls of tools.
     pub(crate) calls: Calls,
     /// Tokens used, in all.
@@ -40,11 +38,27 @@ pub(crate) struct Seen {
     pub(crate) verdict: Option<Verdict>,
     /// The service refused with this reset time in Unix seconds.
     pub(crate) rejected: Option<Option<i64>>,
-    /// The end of its plain text, and of what it printed on standard error.
-    pub(crate) text: String,
-    pub(crate) complaints: String,
+    pub(crate) said: Said,
     /// When it last printed anything.
     pub(crate) heard: Option<Instant>,
+}
+
+/// What an agent does now.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Activity {
+    /// In a few words.
+    pub(crate) doing: String,
+    /// Whether a hook or the user's settings refused it.
+    pub(crate) is_refused: bool,
+}
+
+/// The end of what an agent printed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Said {
+    /// Its plain text.
+    pub(crate) text: String,
+    /// What it printed on standard error.
+    pub(crate) complaints: String,
 }
 
 /// How the agent says that it ended.
@@ -82,7 +96,7 @@ impl Seen {
     }
 
     fn does(&mut self, what: String) {
-        (self.doing, self.is_refused) = (what, false);
+        (self.now.doing, self.now.is_refused) = (what, false);
     }
 
     /// How many tokens fit into the context, if that was told.
@@ -92,7 +106,7 @@ impl Seen {
 
     /// A line of standard error.
     pub(super) fn complaint(&mut self, line: &[u8]) {
-        keep_end(&mut self.complaints, &String::from_utf8_lossy(line));
+        keep_end(&mut self.said.complaints, &String::from_utf8_lossy(line));
     }
 
     /// A line of standard output.
@@ -103,7 +117,7 @@ impl Seen {
         }
         if !text.trim_start().starts_with('{') {
             self.does(short(&text));
-            keep_end(&mut self.text, &text);
+            keep_end(&mut self.said.text, &text);
             return;
         }
         match serde_json::from_str::<Value>(&text) {
@@ -127,7 +141,7 @@ impl Seen {
             ("assistant", _) => self.assistant(event),
             ("user", _) => {
                 if let Some(call) = self.calls.end(event) {
-                    (self.doing, self.is_refused) = (call, true);
+                    (self.now.doing, self.now.is_refused) = (call, true);
                 }
             }
             ("result", _) => self.result(event),
@@ -160,7 +174,7 @@ impl Seen {
                 }
                 (Some("text"), _, Some(text)) => {
                     self.does(short(text));
-                    keep_end(&mut self.text, text);
+                    keep_end(&mut self.said.text, text);
                 }
                 _ => {}
             }
@@ -229,7 +243,7 @@ mod tests {
         assert_eq!((seen.context, seen.window(), seen.tokens), (161_020, Some(1_000_000), 312_040));
         assert!((seen.cost_usd.unwrap() - 1.245).abs() < 1e-9);
         assert_eq!(seen.session.unwrap(), "f20e8b35-b9c4-4b7e-8fc0-39ff3b2d0b37");
-        assert_eq!((seen.doing.as_str(), seen.rejected), ("All done.", None));
+        assert_eq!((seen.now.doing.as_str(), seen.rejected), ("All done.", None));
     }
 
     #[test]
@@ -282,11 +296,14 @@ mod tests {
     fn what_the_agent_does_is_shown() {
         let mut seen = Seen::default();
         seen.line(br#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"cargo test\nls"}}]}}"#);
-        assert_eq!(seen.doing, "Bash: cargo test");
+        assert_eq!(seen.now.doing, "Bash: cargo test");
         seen.line(br#"{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error":"overloaded"}"#);
-        assert_eq!(seen.doing, "the service returned overloaded; retry 2 of 10");
+        assert_eq!(seen.now.doing, "the service returned overloaded; retry 2 of 10");
         seen.line(b"just text");
-        assert_eq!((seen.doing.as_str(), seen.text.as_str()), ("just text", "just text\n"));
+        assert_eq!(
+            (seen.now.doing.as_str(), seen.said.text.as_str()),
+            ("just text", "just text\n")
+        );
     }
 
     #[test]

@@ -7,10 +7,10 @@ use ralph_project::loop_progress::LoopProgress;
 use ralph_project::under_way::Attempt;
 
 use super::attempt::{Assignment, Budget, Task};
-use super::conductor::Conductor;
 use super::context::Context;
 use super::decide::{Allowance, Outcome};
 use super::slots::UnderWay;
+use super::state::Conductor;
 use crate::agent::ResumedSession;
 use crate::board::Tip;
 use crate::exit::Failure;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::secrets::mask;
-use ralph_base::state::{self, Cap, RunDir, StateDir};
+use ralph_base::state::{self, Cap, RunDir, StateDir, plan_name};
 use ralph_core::git::GitError;
 use ralph_core::plan::{self, Options, Plan, agents_plan};
 use ralph_project::config::Config;
@@ -20,6 +20,7 @@ use ralph_project::project::Project;
 use ralph_project::strikes::LESSONS_TITLE;
 
 use super::appended::Appended;
+use super::plan_files::PlanFiles;
 use super::start::progress_path;
 use crate::board::{Board, Change, LoopFile, Made, PlanChanges, Tip, contains, marks_of};
 use crate::exit::Failure;
@@ -38,22 +39,6 @@ const SECONDS: usize = "2026-01-01T00:00:00".len();
 
 /// What a file says in a commit; none if it is not there.
 type KnownTexts = HashMap<(String, PathBuf), Option<Vec<u8>>>;
-
-/// The files of a plan, as an attempt has to know them.
-#[derive(Debug, Clone)]
-pub(crate) struct PlanFiles {
-    pub(crate) plan: Utf8PathBuf,
-    pub(crate) progress: Utf8PathBuf,
-    pub(crate) options: Options,
-    ours: Vec<PathBuf>,
-}
-
-impl PlanFiles {
-    /// The files that only the loop writes, from the top of the repository.
-    pub(crate) fn ours(&self) -> Vec<PathBuf> {
-        self.ours.clone()
-    }
-}
 
 /// Plan, progress and lessons of a run.
 #[derive(Debug)]
@@ -82,7 +67,7 @@ impl Books {
         run_dir: &RunDir,
     ) -> Self {
         let path = progress_path(&config.run, project.root(), plan);
-        let pending = run_dir.progress_pending();
+        let pending = run_dir.progress_pending(&plan_name(project.root(), plan));
         let progress = Appended { path: path.clone(), pending, title: TITLE };
         let (guardrails, pending) = (project.own_state().guardrails(), run_dir.lessons());
         let lessons = Appended { path: guardrails, pending, title: LESSONS_TITLE };

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use camino::Utf8Path;
-use ralph_base::state::{Event, StateDir, StoryKey, plan_name};
+use ralph_base::state::{Event, StoryKey, plan_name};
 use ralph_core::plan::{Next, Plan, State};
 
 use super::attempt::may_take_another;
-use super::books::Books;
-use super::conductor::Conductor;
 use super::decide::{CONFIG_CHANGED, Finish, Picked, ScriptRequest, pick};
+use super::plans::{books_of, other_prds_of};
+use super::records::{record_progress, show_receipts};
 use super::scripts::{self, NEXT_ITERATION};
-use super::{discard, finish, wait};
+use super::state::Conductor;
+use super::{discard, wait};
 use crate::board::Tip;
 use crate::exit::Failure;
 use crate::saved;
@@ -74,7 +74,7 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
         run.save();
         return Ok(match ask_script(run, slot, &key)? {
             Some(instead) => {
-                free_turn(run, slot);
+                run.free_landing(slot);
                 instead
             }
             None => Choice::Story(plan, key),
@@ -98,12 +98,6 @@ fn limited(run: &Conductor, slot: usize, is_alone: bool) -> Option<Choice> {
     let finish = if run.is_stop_requested() { Some(Finish::Stopped) } else { reached }?;
     // Stories under way may still complete the plan.
     Some(if is_alone { Choice::Finish(finish) } else { idle(run, slot) })
-}
-
-fn free_turn(run: &mut Conductor, slot: usize) {
-    if run.landing == Some(slot) {
-        run.landing = None;
-    }
 }
 
 /// Asks `next_iteration`; what to do instead of the story, if it wants something else.
@@ -202,8 +196,8 @@ fn next_plan(run: &mut Conductor, stuck: Option<&String>) -> Result<Option<(u32,
 /// Continues with another plan.
 fn turn_to(run: &mut Conductor, number: u32, plan: &Plan) -> Result<(), Failure> {
     // Its progress and its blocked stories are not the next plan's.
-    finish::record_progress(run)?;
-    finish::show_receipts(run);
+    record_progress(run)?;
+    show_receipts(run);
     let open = counted(plan.counts().open, "open story", "open stories");
     run.view.line(format!(
         "{} has no story left to work on; continuing with PRD-{number}: {open}",
@@ -214,56 +208,4 @@ fn turn_to(run: &mut Conductor, number: u32, plan: &Plan) -> Result<(), Failure>
     run.record.plan.clone_from(&run.books.plan);
     run.save();
     Ok(())
-}
-
-fn books_of(run: &Conductor, plan: &Utf8Path) -> Books {
-    let context = &run.context;
-    Books::of(plan, &context.project, &context.config, &run.source, &context.run_dir)
-}
-
-/// The other numbered plans.
-pub(super) fn other_prds_of(run: &Conductor) -> Result<Vec<(u32, Plan)>, Failure> {
-    let load = |path: &Utf8Path| books_of(run, path).load(&run.board);
-    other_prds(run.context.state(), &run.books.plan, &load)
-}
-
-/// The other numbered plans, the lowest number first; none if this one is not a numbered one.
-pub(super) fn other_prds(
-    state: &StateDir,
-    own: &Utf8Path,
-    load: &dyn Fn(&Utf8Path) -> Result<Plan, Failure>,
-) -> Result<Vec<(u32, Plan)>, Failure> {
-    let mut others = Vec::new();
-    if prd_number(state, own).is_none() {
-        return Ok(others);
-    }
-    for number in state.prd_numbers() {
-        let path = state.plan(number);
-        if path != own && path.is_file() {
-            others.push((number, load(&path)?));
-        }
-    }
-    Ok(others)
-}
-
-fn prd_number(state: &StateDir, plan: &Utf8Path) -> Option<u32> {
-    state.prd_numbers().into_iter().find(|number| state.plan(*number) == plan)
-}
-
-/// Those that follow with open stories, in one line.
-pub(super) fn followed_by(others: &[(u32, Plan)]) -> Option<String> {
-    let open = others.iter().filter(|(_, plan)| plan.counts().open > 0);
-    let shown = open.map(|(number, plan)| format!("PRD-{number} ({})", plan.counts().open));
-    let shown: Vec<String> = shown.collect();
-    if shown.is_empty() { None } else { Some(format!("then {}", shown.join(", "))) }
-}
-
-/// All plans of the run as it ends.
-pub(super) fn plans_of_run(run: &Conductor, own: Plan) -> Vec<Plan> {
-    let mut plans = vec![own];
-    if run.context.config.run.all_prds {
-        let others = other_prds_of(run).unwrap_or_default();
-        plans.extend(others.into_iter().map(|(_, plan)| plan));
-    }
-    plans
 }

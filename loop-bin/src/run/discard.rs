@@ -9,12 +9,11 @@ use ralph_project::strikes::{add_lesson, record_failure};
 use ralph_project::under_way::Attempt;
 
 use super::attempt::Left;
-use super::conductor::Conductor;
 use super::decide::{Discarding, Outcome};
 use super::land::entry;
 use super::notify::{Notice, notify};
-use super::settle::free_landing;
 use super::slots::UnderWay;
+use super::state::Conductor;
 use crate::board::{self, PlanChanges};
 use crate::exit::Failure;
 use crate::saved::{self, Account};
@@ -156,7 +155,7 @@ fn learn(run: &Conductor, work: &UnderWay, why: &str) -> Result<(), Failure> {
     let text = format!("{}{why}", rollbacks.collect::<String>());
     let state = run.context.state();
     record_failure(state, Some(&work.key.to_string()), &text)?;
-    let lesson = format!("{}: {}", work.key.story, why.lines().next().unwrap_or_default());
+    let lesson = format!("{}: {}", work.key, why.lines().next().unwrap_or_default());
     add_lesson(state, Some(&run.context.run_dir), &lesson)?;
     Ok(())
 }
@@ -178,7 +177,7 @@ pub(super) fn end_iteration(
     };
     run.note_in(slot, Some(&work.key), &finished);
     forget(run, slot, &work.attempt)?;
-    free_landing(run, slot);
+    run.free_landing(slot);
     run.save();
     Ok(())
 }

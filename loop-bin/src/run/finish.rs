@@ -1,39 +1,29 @@
 //! The end of a run: scripts, the last commit of progress and plan, the report, and the last lines.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
 use ralph_base::state::{self, plan_name};
-use ralph_core::git::Git;
-use ralph_project::checks::{RUN_MARK, one_line};
+use ralph_project::checks::one_line;
 use ralph_project::config::Mode;
 use run_history::{RunHistory, Situation};
 
 use super::attempt::release;
-use super::choose::{other_prds_of, plans_of_run, report_changes_by_others};
-use super::conductor::Conductor;
-use super::context::LEAST_TIME;
-use super::decide::{Ending, Finish, Spent};
-use super::land::{advance, as_committed, blocked_marks};
+use super::choose::report_changes_by_others;
+use super::decide::{Ending, Finish};
 use super::notify::notify_end;
-use super::record::is_work_left_in;
-use super::start::follow_waiting;
+use super::plans::{other_prds_of, plans_of_run};
+use super::records::{record_progress, show_receipts};
+use super::state::Conductor;
 use super::{begin, scripts, settle};
 use crate::agent::Descendants;
-use crate::board::{self, Advance, LoopFile, Made, PlanChanges, Tip};
 use crate::exit::Failure;
-use crate::git_output::paths;
 use crate::report::{look, write};
 use crate::saved;
-use crate::terminal::{self, Tone, dollars, in_words, thousands};
-use crate::workspace::Start;
+use crate::terminal::{self, Tone, in_words};
 use crate::{here, housekeeping};
-
-/// The message of the commit with the last entries of the progress.
-const RECORDS: &str = "chore(ralph): record progress";
 
 /// Ends a run. Whatever fails here is shown, and does not keep the rest from being done.
 pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
@@ -146,109 +136,6 @@ fn run_finished(run: &Conductor, finish: &Finish, report: Option<&Utf8Path>) {
         ("REPORT", report.map(Utf8Path::to_string).unwrap_or_default()),
     ];
     scripts::script(run, usize::MAX, "finished", vars);
-}
-
-/// Commits the last entries of the progress, the lessons and the boxes of blocked stories where git has
-/// the plan, so that nothing of ours is left uncommitted.
-pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
-    let slot = 0;
-    let Some(copy) = run.slots.first().and_then(|slot| Some(&slot.desk.as_ref()?.copy)) else {
-        return Ok(());
-    };
-    let is_in_place = copy.is_in_place;
-    // The copy holds what an attempt has made, and perhaps nothing else does.
-    if run.slots.iter().any(|slot| slot.work.is_some())
-        || is_work_left_in(copy.root(), &run.context.run_dir)?
-    {
-        return Ok(());
-    }
-    for _ in 0..5 {
-        let Tip { commit: tip, is_followed, branch } = run.board.look()?;
-        let Some(base) = tip.as_deref() else { return Ok(()) };
-        let plan = plan_name(run.context.project.root(), &run.books.plan);
-        let changes = PlanChanges { marks: blocked_marks(run, &plan), ..PlanChanges::default() };
-        let files = run.books.files_for(is_followed, tip.as_deref(), &changes)?;
-        if !files.iter().any(LoopFile::is_changed) {
-            if is_followed {
-                run.books.bring_users_texts(&files)?;
-            } else {
-                // Nothing may be in the way of what waits any more.
-                follow_waiting(run)?;
-            }
-            return run.books.clear_pending(tip.as_deref());
-        }
-        let start = Start { tip: tip.as_deref(), branch: &branch };
-        let Some(desk) = run.desk_mut(slot) else {
-            return Ok(());
-        };
-        let git = desk.copy.git();
-        if is_in_place {
-            git.run(&["read-tree", base])?;
-        } else {
-            desk.copy.reset(start)?;
-        }
-        let changed = files.iter().filter(|file| file.is_changed());
-        let tree = desk.copy.with_files(changed.map(LoopFile::text))?;
-        let made = commit_records(run, &git, &tree)?;
-        if made.is_altered && !is_in_place {
-            let changed = ["diff-tree", "-r", "-z", "--name-only", base, &made.commit];
-            let is_other = |path: &PathBuf| !files.iter().any(|file| file.path == *path);
-            if paths(&git.run(&changed)?).iter().any(is_other) {
-                return Err(Failure::because(
-                    "progress was not committed because your git hooks add unchecked files to the \
-                     commit; it will be committed with the next story",
-                ));
-            }
-        }
-        let files = as_committed(run, slot, &made, files);
-        run.books.remember(tip.as_deref(), &made, &files);
-        match advance(run, slot, tip.as_deref(), &made.commit, &files)? {
-            Advance::Moved => {}
-            _ => return run.books.clear_pending(Some(&made.commit)),
-        }
-    }
-    Ok(())
-}
-
-/// Commits what is in the index, as any other commit that lands. What is refused goes with the next story
-/// that lands.
-fn commit_records(run: &Conductor, git: &Git, tree: &str) -> Result<Made, Failure> {
-    let (name, interrupts) = (&run.context.run, &run.context.interrupts);
-    let is_hurried = run.context.is_interrupted();
-    let limit = if is_hurried { Some(LEAST_TIME) } else { run.context.check_limit() };
-    let message = format!("{RECORDS}\n\nRalph-Run: {name}\n");
-    let git = git.with_var(RUN_MARK, name);
-    match board::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {
-        Ok(made) => Ok(made),
-        Err(refusal) => Err(Failure::because(format!("progress was not committed: {refusal}"))),
-    }
-}
-
-/// Shows what each story of the plan took.
-pub(super) fn show_receipts(run: &Conductor) {
-    let plan = plan_name(run.context.project.root(), &run.books.plan);
-    for (key, story) in run.record.tally.stories.iter().filter(|(key, _)| key.plan == plan) {
-        if story.spent != Spent::default() {
-            run.view.line(format!("{}: {}", key.story, receipt(story.spent)));
-        }
-    }
-}
-
-/// What was spent, in words.
-fn receipt(spent: Spent) -> String {
-    let time = Duration::try_from_secs_f64(spent.seconds).unwrap_or_default();
-    let mut text = format!("{} agent time", in_words(time));
-    // An agent that reports nothing is not one that is free.
-    if spent.tokens > 0 {
-        text.push_str(&format!(", {} tokens", thousands(spent.tokens)));
-    }
-    if spent.cost_usd > 0.0 {
-        text.push_str(&format!(", {}", dollars(spent.cost_usd)));
-    }
-    if spent.unpriced > 0 {
-        text.push_str(&format!(", cost unknown for {} tokens", thousands(spent.unpriced)));
-    }
-    text
 }
 
 /// The account of the run, and what remains.

@@ -7,13 +7,14 @@ use ralph_project::config::{Baseline, Workers};
 use run_history::Forecast;
 
 use super::attempt::{checked, prepare};
-use super::choose::{followed_by, other_prds_of, show_position};
-use super::conductor::Conductor;
+use super::choose::show_position;
 use super::decide::{Finish, ScriptRequest, machine, worker_count};
+use super::plans::{followed_by, other_prds_of};
 use super::recover;
 use super::scripts::{self, STARTED};
 use super::slots::{Slot, desk};
 use super::start::{failed_before, findings, run_baseline, take_waiting};
+use super::state::Conductor;
 use crate::board::Tip;
 use crate::exit::Failure;
 use crate::finding::Finding;

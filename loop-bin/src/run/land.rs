@@ -11,8 +11,8 @@ use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::attempt::{Facts, Passed, Proof, Reviewed, Task, set_phase};
-use super::conductor::Conductor;
 use super::slots::UnderWay;
+use super::state::Conductor;
 use crate::board::{Advance, LoopFile, Made, Mark, PlanChanges, Tip};
 use crate::exit::Failure;
 use crate::saved;
@@ -239,9 +239,9 @@ pub(super) fn entry(attempt: &Attempt, facts: &Facts, status: ProgressStatus) ->
         is_unchecked: false,
         files_changed: Vec::new(),
         weakened: None,
-        proof: facts.proof.as_ref().map(Proof::in_words),
-        review: facts.review.as_ref().map(Reviewed::in_words),
-        remarks: facts.review.iter().flat_map(Reviewed::remarks).collect(),
+        proof: facts.second_look.proof.as_ref().map(Proof::in_words),
+        review: facts.second_look.review.as_ref().map(Reviewed::in_words),
+        remarks: facts.second_look.review.iter().flat_map(Reviewed::remarks).collect(),
         summary: facts.summary.clone(),
     }
 }
@@ -249,10 +249,10 @@ pub(super) fn entry(attempt: &Attempt, facts: &Facts, status: ProgressStatus) ->
 /// What the user should look at as well.
 fn remarks(facts: &Facts, passed: &Passed) -> Vec<(&'static str, String)> {
     let weakened = passed.weakened.iter().map(|what| ("a test was weakened", what.clone()));
-    let weak = facts.proof.iter().filter(|proof| !proof.is_good());
+    let weak = facts.second_look.proof.iter().filter(|proof| !proof.is_good());
     let weak = weak.map(|proof| ("not proven", proof.in_words()));
     let mut remarks: Vec<_> = weakened.chain(weak).collect();
-    let found = facts.review.iter().flat_map(Reviewed::remarks);
+    let found = facts.second_look.review.iter().flat_map(Reviewed::remarks);
     remarks.extend(found.map(|what| ("review", what)));
     remarks
 }

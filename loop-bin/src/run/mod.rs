@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! | --- | --- |
-//! | the core loop | `conductor.rs` |
+//! | the core loop, and what it owns | `conductor.rs`, `state.rs` |
 //! | what follows from what happened | `decide/` |
 //! | before the first story | `start/`, `first.rs` |
 //! | which story is next; its job; what becomes of it | `choose.rs`, `begin.rs`, `settle.rs` |
@@ -25,15 +25,20 @@ mod discard;
 mod finish;
 mod first;
 mod land;
+mod leftovers;
 mod notify;
 mod outlets;
+mod plan_files;
 mod planning;
+mod plans;
 pub(crate) mod record;
+mod records;
 mod recover;
 mod scripts;
 mod settle;
 mod slots;
 pub(crate) mod start;
+mod state;
 mod wait;
 
 use std::process::ExitCode;
@@ -43,11 +48,12 @@ use ralph_base::fault;
 use ralph_project::config::Mode;
 
 use crate::exit::Failure;
-use conductor::{Conductor, conduct};
+use conductor::conduct;
 use decide::Finish;
+pub(crate) use leftovers::look_for_recovery;
 pub(crate) use record::RunRecord;
-pub(crate) use recover::look_for_recovery;
 use start::Preflight;
+use state::Conductor;
 
 /// Runs the loop in a project that was examined.
 pub(crate) fn run(env: &Env, preflight: Preflight) -> Result<ExitCode, Failure> {

@@ -8,9 +8,9 @@ use ralph_base::supervised;
 use ralph_project::checks::CheckEnd;
 use serde_json::json;
 
-use super::conductor::Conductor;
 use super::decide::Finish;
 use super::scripts::with_variables;
+use super::state::Conductor;
 use crate::signals::Signal;
 
 /// What the command is called in its output and in the journal.

@@ -4,7 +4,7 @@ use ralph_base::fault;
 use ralph_base::state::{Event, StoryKey};
 
 use super::attempt::Report;
-use super::conductor::Conductor;
+use super::state::Conductor;
 use crate::terminal::Tone;
 
 impl Conductor {

@@ -9,11 +9,11 @@ use ralph_project::config::Limits;
 use ralph_project::prompt::{self, Template, Values};
 
 use super::attempt::{Ended, Left, Planned, Report, Task};
-use super::conductor::Conductor;
 use super::decide::{Finish, Next, Outcome, ScriptRequest, SessionEnd, Then};
 use super::record::is_work_left_in;
 use super::scripts::{self, NEXT_ITERATION, STARTED};
 use super::slots::UnderWay;
+use super::state::Conductor;
 use super::{begin, discard, settle, wait};
 use crate::board::Tip;
 use crate::exit::Failure;

@@ -2,82 +2,31 @@
 //! `decide/recovery.rs`.
 
 use ralph_base::env::Env;
-use ralph_base::state::{Id, Lock, RunDir};
-use ralph_core::git::{Git, Repo};
+use ralph_base::state::Id;
 use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
-use ralph_project::project::Project;
-use ralph_project::under_way::Phase;
+use ralph_project::under_way::{Attempt, Phase};
 
 use super::attempt::{Around, Facts, Task, ToCheck, left_in, log_of, read_agents_plan};
-use super::conductor::{Conductor, listen};
+use super::books::Books;
+use super::conductor::listen;
 use super::decide::{
-    Discarding, Found, FoundAttempt, Outcome, Recovery, SessionEnd, Spent, WorkEnd, recovery,
-    recovery_of,
+    Discarding, Found, Outcome, Recovery, SessionEnd, Spent, WorkEnd, recovery, recovery_of,
 };
-use super::record::{RunRecord, attempts_left};
+use super::leftovers::find;
+use super::plans::books_of;
 use super::slots::{Slot, UnderWay, desk};
-use super::start::run_dir;
+use super::state::Conductor;
 use super::{discard, land, settle};
 use crate::agent::{self, seen_in_log};
 use crate::board::{self, PlanChanges, Tip};
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
-use crate::workspace::{ONLY_WORKER, Source, in_place};
+use crate::workspace::in_place;
 
 /// What the progress says of an attempt whose loop was killed.
 const KILLED: &str = "the loop was killed while the agent was working";
-
-/// What the next start would do, for `status` and `doctor`; nothing while a loop runs.
-pub(crate) fn look_for_recovery(project: &Project) -> Result<Vec<String>, Failure> {
-    // Where there is no repository, nothing was ever left.
-    let Ok(repo) = Repo::open(project.root()) else { return Ok(Vec::new()) };
-    let run_dir = run_dir(&repo)?;
-    if Lock::holder(&run_dir.lock()).is_some() {
-        return Ok(Vec::new());
-    }
-    let found = find(&run_dir, &Source::of(project, &repo)?)?;
-    let of_attempts =
-        found.attempts.iter().map(|(_, left)| recovery_of(found.found.record.as_ref(), left));
-    let steps = recovery(&found.found).into_iter().chain(of_attempts);
-    Ok(steps.filter_map(|step| step.in_words()).collect())
-}
-
-/// What an earlier run left, with the folders of its slots.
-pub(super) struct Leftovers {
-    found: Found,
-    attempts: Vec<(RunDir, FoundAttempt)>,
-}
-
-/// Finds what an earlier run left.
-fn find(run_dir: &RunDir, source: &Source) -> Result<Leftovers, Failure> {
-    let record = RunRecord::load(run_dir)?;
-    let mut attempts = Vec::new();
-    for (folder, attempt) in attempts_left(run_dir)? {
-        let is_landed = match &attempt.phase {
-            // It may wait on a branch of ours, or have come from there.
-            Phase::Landing { commit } => is_on_a_branch(&source.git(), commit),
-            _ => false,
-        };
-        let is_only = folder == run_dir.of_run();
-        let name = if is_only { None } else { folder.root().file_name() };
-        let slot = name.unwrap_or(ONLY_WORKER).to_owned();
-        attempts.push((folder, FoundAttempt { slot, attempt, is_landed }));
-    }
-    let unfinished = record.as_ref().filter(|record| record.finish.is_none());
-    let processes = unfinished.map_or(0, |record| agent::left_by(&record.process.run).len());
-    let is_behind = board::is_interrupted(source);
-    let of_slots = attempts.iter().map(|(_, left)| left.clone()).collect();
-    let found = Found { record, attempts: of_slots, is_behind, processes };
-    Ok(Leftovers { found, attempts })
-}
-
-/// Whether a commit has come to any branch.
-fn is_on_a_branch(git: &Git, commit: &str) -> bool {
-    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads"];
-    git.line(&list).is_ok_and(|found| !found.is_empty())
-}
 
 /// Does what has to be done. Work that is still to land stays in slots of its own.
 pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
@@ -114,8 +63,11 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
             run.record.slots.insert(left.slot.clone(), record.clone());
         }
         let key = saved::key_of(run.context.project.root(), &left.attempt);
-        let is_left = settle_left(run, slot, UnderWay::new(key, left.attempt), step)?;
+        let books = use_books_of(run, &left.attempt);
+        let is_left = settle_left(run, slot, UnderWay::new(key, left.attempt), step);
+        run.books = books;
         run.show_reports();
+        let is_left = is_left?;
         if !is_left {
             run.slots.pop();
         }
@@ -124,6 +76,12 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         run.slots = regular;
     }
     Ok(())
+}
+
+/// Has the run work with the plan of an attempt, and returns that of the run.
+fn use_books_of(run: &mut Conductor, attempt: &Attempt) -> Books {
+    let books = books_of(run, &attempt.plan);
+    std::mem::replace(&mut run.books, books)
 }
 
 /// Counts on from where the run was.
@@ -270,6 +228,7 @@ pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<bool, Failure> {
             continue;
         };
         is_resumed = true;
+        let books = use_books_of(run, &work.attempt);
         let Tip { commit: tip, branch, .. } = run.board.look()?;
         let saved = work.saved.clone().unwrap_or_default();
         let mut to_check = ToCheck::Moved { saved, tip, branch };
@@ -282,10 +241,22 @@ pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<bool, Failure> {
             to_check = ToCheck::InTree;
         }
         run.give(slot, work, Task::Check { work: Box::new(to_check), is_first: true })?;
+        wait_for(run, slot)?;
+        run.books = books;
+        if run.ending.is_some() {
+            break;
+        }
     }
-    while run.slots.iter().any(Slot::is_busy)
-        || run.ending.is_none() && run.slots.iter().any(|slot| slot.work.is_some())
-    {
+    Ok(is_resumed)
+}
+
+/// Waits until a slot has nothing under way any more, or the run ends.
+fn wait_for(run: &mut Conductor, slot: usize) -> Result<(), Failure> {
+    let is_settled = |run: &Conductor| {
+        let slot = run.slots.get(slot);
+        slot.is_none_or(|slot| !slot.is_busy() && (slot.work.is_none() || run.ending.is_some()))
+    };
+    while !is_settled(run) {
         if let Some(signal) = run.context.interrupts.signal() {
             run.end_with(super::decide::Finish::Manual(signal));
         }
@@ -294,7 +265,7 @@ pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<bool, Failure> {
             run.fail(&failure);
         }
     }
-    Ok(is_resumed)
+    Ok(())
 }
 
 /// Books what an agent used whose loop was killed, as its log has it.

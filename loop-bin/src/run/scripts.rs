@@ -9,9 +9,9 @@ use ralph_project::checks::{CheckEnd, RUN_MARK};
 use ralph_project::client::Client;
 use ralph_project::config::{FailBehavior, Hooks, Mode};
 
-use super::conductor::Conductor;
 use super::context::Context;
 use super::decide::{Outcome, ScriptRequest};
+use super::state::Conductor;
 use crate::lifecycle;
 use crate::workspace::ONLY_WORKER;
 

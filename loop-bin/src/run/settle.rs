@@ -8,9 +8,9 @@ use ralph_project::under_way::Phase;
 use super::attempt::{
     Course, Desk, Done, Ended, EndedSession, Left, Task, ToCheck, Used, from_user,
 };
-use super::conductor::Conductor;
 use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Spent, Then, WorkEnd};
 use super::slots::UnderWay;
+use super::state::Conductor;
 use super::{begin, discard, land, scripts, wait};
 use crate::agent::{AgentRun, RunEnd};
 use crate::board::Tip;
@@ -191,7 +191,7 @@ fn send_back(
     mut work: UnderWay,
     why: &str,
 ) -> Result<(), Failure> {
-    free_landing(run, slot);
+    run.free_landing(slot);
     discard::show_failure(run, slot, &work.key.story, why);
     ralph_project::strikes::record_failure(run.context.state(), Some(&work.key.to_string()), why)?;
     let attempts = run.record.tally.attempts_at(&work.key);
@@ -222,7 +222,7 @@ pub(super) fn discard(
     if kept.set_aside.is_some() {
         run.record.tally.story(&work.key).is_set_aside = true;
     }
-    free_landing(run, slot);
+    run.free_landing(slot);
     discard::show_failure(run, slot, &work.key.story, &kept.why);
     (work.discarding, work.passed) = (Some((kept, then)), None);
     run.give(slot, work, Task::Leave { goodbye: "the attempt has ended".to_owned() })?;
@@ -257,13 +257,6 @@ fn after_iteration(run: &mut Conductor, slot: usize, key: &StoryKey, outcome: Ou
             run.end_with(Finish::NoChanges);
         }
         Then::GoOn => {}
-    }
-}
-
-/// Another story may land.
-pub(super) fn free_landing(run: &mut Conductor, slot: usize) {
-    if run.landing == Some(slot) {
-        run.landing = None;
     }
 }
 

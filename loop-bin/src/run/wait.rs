@@ -6,24 +6,13 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_base::state::Event;
 
-use super::conductor::Conductor;
 use super::decide::{Finish, pause};
 use super::notify::{Notice, notify};
 use super::record::Pause;
 use super::scripts::NEXT_ITERATION;
+use super::state::{Conductor, Waiting};
 use crate::exit::Failure;
 use crate::terminal::{Tone, in_words};
-
-/// A wait of the whole run.
-#[derive(Debug, Clone)]
-pub(super) struct Waiting {
-    why: String,
-    begun: Instant,
-    until: Instant,
-    /// When the service resets its limit, in Unix seconds. The wall clock can only shorten a wait, as
-    /// after a night in which the machine slept.
-    reset: Option<i64>,
-}
 
 /// Waits until the usage limit is reset.
 pub(super) fn for_service(run: &mut Conductor, reset: Option<i64>) {

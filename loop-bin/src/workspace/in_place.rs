@@ -41,8 +41,8 @@ impl Workspace {
     /// Returns the project's tree to the commit that an attempt began at.
     pub(super) fn reset_in_place(&mut self, start: Start<'_>) -> Result<(), Failure> {
         self.return_head(start)?;
-        if !self.index.exists() {
-            super::copy_index(&self.source_index(), &self.index)?;
+        if !self.own.index.exists() {
+            super::copy_index(&self.source_index(), &self.own.index)?;
         }
         self.match_files_to(start.tip)?;
         self.lend_index()

@@ -64,14 +64,8 @@ pub(crate) struct Workspace {
     root: Utf8PathBuf,
     /// The project.
     pub(crate) source: Source,
-    /// Where a reviewer reads, if there is such a place.
-    reading_room: Option<Utf8PathBuf>,
-    /// The loop's own index of the work tree, out of the agent's reach.
-    index: PathBuf,
-    /// What the setup commands were last run for.
-    setup_stamp: Utf8PathBuf,
-    /// What they left that git does not ignore.
-    setup_leftovers: Utf8PathBuf,
+    /// Files of the loop's about it, out of the agent's reach.
+    own: OwnFiles,
     /// Whether the repository was made anew since the last agent.
     is_fresh: bool,
     /// Whether its files are known to be those of HEAD.
@@ -84,6 +78,19 @@ pub(crate) struct Workspace {
     forced: Vec<PathBuf>,
     /// Whether files differ from what is staged, because they are not the agent's to change.
     holds_back: bool,
+}
+
+/// Files of the loop's about a workspace.
+#[derive(Debug)]
+struct OwnFiles {
+    /// The loop's own index of the work tree.
+    index: PathBuf,
+    /// What the setup commands were last run for.
+    setup_stamp: Utf8PathBuf,
+    /// What they left that git does not ignore.
+    setup_leftovers: Utf8PathBuf,
+    /// Where a reviewer reads, if there is such a place.
+    reading_room: Option<Utf8PathBuf>,
 }
 
 /// The project, as the copy sees it.
@@ -160,10 +167,12 @@ impl Workspace {
             is_planning: config.run.mode == Mode::Planning,
             root: top.join(&source.inside),
             top,
-            reading_room,
-            index: shared.join(format!("index-{worker}")).into_std_path_buf(),
-            setup_stamp: shared.join(format!("setup-{worker}")),
-            setup_leftovers: shared.join(format!("setup-{worker}-left")),
+            own: OwnFiles {
+                index: shared.join(format!("index-{worker}")).into_std_path_buf(),
+                setup_stamp: shared.join(format!("setup-{worker}")),
+                setup_leftovers: shared.join(format!("setup-{worker}-left")),
+                reading_room,
+            },
             source,
             is_fresh: false,
             is_clean: false,
@@ -192,7 +201,7 @@ impl Workspace {
     /// Git over the files of the workspace, with the loop's own index; what it writes goes into the
     /// project's object store, so that nothing has to be fetched.
     pub(crate) fn git(&self) -> Git {
-        let git = Git::at(self.top.as_std_path()).on_index(self.index.clone());
+        let git = Git::at(self.top.as_std_path()).on_index(self.own.index.clone());
         if self.is_in_place {
             return git;
         }
@@ -250,8 +259,8 @@ impl Workspace {
     fn match_files_to(&self, tip: Option<&str>) -> Result<(), Failure> {
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
         // As the agent's own git looks at it, so that damage is noticed.
-        let theirs = Git::at(self.top.as_std_path()).on_index(self.index.clone());
-        if self.index.exists() && theirs.run(&look)?.is_empty() {
+        let theirs = Git::at(self.top.as_std_path()).on_index(self.own.index.clone());
+        if self.own.index.exists() && theirs.run(&look)?.is_empty() {
             return Ok(());
         }
         let git = self.git();
@@ -275,7 +284,7 @@ impl Workspace {
     /// The agent begins with an index that knows all files already.
     fn lend_index(&self) -> Result<(), Failure> {
         let own = self.source_index();
-        Ok(copy_index(&self.index, &own)?)
+        Ok(copy_index(&self.own.index, &own)?)
     }
 
     /// The checks find the work staged, so that `git diff` shows them what they change themselves.
@@ -341,9 +350,9 @@ impl Workspace {
     pub(crate) fn throw_away(&mut self) -> Result<(), Failure> {
         self.distrust();
         remove_all(self.top.as_std_path())?;
-        remove_all(&self.index)?;
-        remove_all(self.setup_leftovers.as_std_path())?;
-        Ok(remove_all(self.setup_stamp.as_std_path())?)
+        remove_all(&self.own.index)?;
+        remove_all(self.own.setup_leftovers.as_std_path())?;
+        Ok(remove_all(self.own.setup_stamp.as_std_path())?)
     }
 }
 

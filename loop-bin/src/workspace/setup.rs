@@ -28,7 +28,7 @@ fn names_packages(file: &str) -> bool {
 impl Workspace {
     /// Whether the setup commands would be run now.
     pub(crate) fn needs_setup(&self, commands: &[String]) -> bool {
-        let known = fs_err::read_to_string(&self.setup_stamp).unwrap_or_default();
+        let known = fs_err::read_to_string(&self.own.setup_stamp).unwrap_or_default();
         !commands.is_empty() && !self.is_in_place && known != self.setup_stamp_now(commands)
     }
 
@@ -60,7 +60,7 @@ impl Workspace {
         }
         self.exclude_leftovers()?;
         // The stamp of now: a setup may write its own lock file.
-        state::replace(&self.setup_stamp, self.setup_stamp_now(commands).as_bytes())?;
+        state::replace(&self.own.setup_stamp, self.setup_stamp_now(commands).as_bytes())?;
         Ok(true)
     }
 
@@ -69,19 +69,19 @@ impl Workspace {
     fn exclude_leftovers(&self) -> Result<(), Failure> {
         let list = ["ls-files", "-z", "--others", "--exclude-standard", "--directory"];
         let list = [&list[..], &["--no-empty-directory"]].concat();
-        let mut lines = fs_err::read(&self.setup_leftovers).unwrap_or_default();
+        let mut lines = fs_err::read(&self.own.setup_leftovers).unwrap_or_default();
         for path in paths(&self.git().run(&list)?) {
             if !self.is_only_carried(&path) {
                 lines.extend(ignoring(path.as_os_str().as_bytes()));
             }
         }
-        state::replace(&self.setup_leftovers, &lines)?;
+        state::replace(&self.own.setup_leftovers, &lines)?;
         self.ignore_leftovers()
     }
 
     /// Makes git in the copy ignore what the setup left.
     pub(super) fn ignore_leftovers(&self) -> Result<(), Failure> {
-        let lines = fs_err::read(&self.setup_leftovers).unwrap_or_default();
+        let lines = fs_err::read(&self.own.setup_leftovers).unwrap_or_default();
         let path = self.top.join(".git/info/exclude");
         let known = fs_err::read(&path).unwrap_or_default();
         if lines.is_empty() || known.ends_with(&lines) {

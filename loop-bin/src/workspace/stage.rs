@@ -190,7 +190,7 @@ impl Workspace {
     /// can do no harm. Returns the project's folder in it.
     pub(crate) fn lay_out(&self) -> Result<Utf8PathBuf, Failure> {
         let none = || Failure::because("there is no cache folder; set HOME or XDG_CACHE_HOME");
-        let room = self.reading_room.as_ref().ok_or_else(none)?;
+        let room = self.own.reading_room.as_ref().ok_or_else(none)?;
         remove_all(room.as_std_path())?;
         fs_err::create_dir_all(room.join(&self.source.inside))?;
         self.git().run(&["checkout-index", "--all", &format!("--prefix={room}/")])?;
@@ -199,7 +199,7 @@ impl Workspace {
 
     /// Nobody reads any more.
     pub(crate) fn clear_away(&self) {
-        if let Some(room) = &self.reading_room {
+        if let Some(room) = &self.own.reading_room {
             let _ = remove_all(room.as_std_path());
         }
     }

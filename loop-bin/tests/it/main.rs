@@ -47,6 +47,7 @@ mod progress_words;
 mod real_projects;
 mod refused_at_the_start;
 mod report;
+mod same_ids;
 mod says_done_only_when_checked;
 mod scripts;
 mod second_look;

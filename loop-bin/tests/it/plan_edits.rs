@@ -33,7 +33,10 @@ fn ticks_and_settings_that_are_not_the_runs_own_are_named() {
         assert_eq!(ran.out.matches(config).count(), 2, "{}", ran.out);
         stage.run(&["status"]).ended(0).says(&format!("Look at   {ticked}")).says(config);
         let report = stage.run(&["report", "--markdown"]);
-        report.ended(0).says("ticked by another process during the run; not verified").says("US-003");
+        report
+            .ended(0)
+            .says("ticked by another process during the run; not verified")
+            .says("US-003");
         assert!(report.out.contains("settings it began with"), "{}", report.out);
         let again = stage.run(&[]);
         assert!(!again.out.contains("another process"), "{}", again.out);

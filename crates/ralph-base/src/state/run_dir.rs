@@ -94,9 +94,9 @@ impl RunDir {
         self.root.join("progress-added")
     }
 
-    /// Entries of the progress that no commit holds yet.
-    pub fn progress_pending(&self) -> Utf8PathBuf {
-        self.shared.join("progress-pending")
+    /// Entries of a plan's progress that no commit holds yet.
+    pub fn progress_pending(&self, plan_name: &str) -> Utf8PathBuf {
+        self.shared.join(format!("progress-pending-{plan_name}"))
     }
 
     /// Lessons of the run that no commit holds yet.

@@ -54,7 +54,8 @@ pub fn plan_name(root: &Utf8Path, plan: &Utf8Path) -> String {
     let state = StateDir::of_project(root);
     let folder = plan.parent().unwrap_or(plan);
     let name = folder.file_name().unwrap_or_default();
-    let is_numbered = name.starts_with("PRD-") && folder.parent() == Some(state.root());
+    let number = name.strip_prefix("PRD-").and_then(|number| number.parse::<u32>().ok());
+    let is_numbered = number.is_some() && folder.parent() == Some(state.root());
     if is_numbered && plan.file_stem() == Some("plan") {
         return name.to_owned();
     }

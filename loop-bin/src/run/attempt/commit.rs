@@ -98,8 +98,8 @@ fn message(around: Around<'_>, course: &Course, passed: &Passed) -> String {
         title: &attempt.title,
         summary: facts.summary.as_deref(),
         checks: &checks,
-        proof: facts.proof.as_ref().map(Proof::in_words),
-        review: facts.review.as_ref().map(Reviewed::in_words),
+        proof: facts.second_look.proof.as_ref().map(Proof::in_words),
+        review: facts.second_look.review.as_ref().map(Reviewed::in_words),
         attempt: attempt.number,
         cost_usd: facts.cost_usd,
     };

@@ -33,9 +33,9 @@ use ralph_project::project::Project;
 use ralph_project::strikes::HookRollback;
 use ralph_project::under_way::Attempt;
 
-use super::books::PlanFiles;
 use super::context::Context;
 use super::decide::{Allowance, WorkEnd};
+use super::plan_files::PlanFiles;
 use crate::agent::{AgentRun, ResumedSession};
 use crate::board::{LoopFile, Made};
 use crate::exit::Failure;
@@ -164,6 +164,12 @@ pub(super) struct Facts {
     pub(super) rollbacks: Vec<HookRollback>,
     /// What the agent did to its file of the plan.
     pub(super) agents: Option<AgentsPlan>,
+    pub(super) second_look: SecondLook,
+}
+
+/// What a second look at work that passed gave.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SecondLook {
     pub(super) proof: Option<Proof>,
     pub(super) review: Option<Reviewed>,
 }
@@ -298,8 +304,10 @@ fn perform(
             let passed = check::check_work(around, desk, &mut course.attempt, *work)?;
             if is_first {
                 let copy = &mut desk.copy;
-                course.facts.proof = prove::prove(around, copy, &course.attempt, &passed)?;
-                course.facts.review = review::review(around, desk, course, &passed)?;
+                let proof = prove::prove(around, copy, &course.attempt, &passed)?;
+                course.facts.second_look.proof = proof;
+                let review = review::review(around, desk, course, &passed)?;
+                course.facts.second_look.review = review;
             }
             Ok(Ended::Checked(Box::new(passed)))
         }

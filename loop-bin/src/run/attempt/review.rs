@@ -45,7 +45,7 @@ impl Reviewed {
             None => (printed, false),
         };
         if is_error || run.exit_code() != Some(0) {
-            let mut words = [said, &seen.complaints].into_iter().flat_map(str::lines);
+            let mut words = [said, &seen.said.complaints].into_iter().flat_map(str::lines);
             let last = words.rfind(|line| !line.trim().is_empty()).unwrap_or("no word");
             return Self::Missing(format!("the reviewer failed: {}", last.trim()));
         }
@@ -130,7 +130,7 @@ fn review_prompt(
     let shown =
         |check: &Check| format!("`{}` {}\n{}", check.name(), check.verdict(), check.excerpt());
     let mut checks: Vec<String> = passed.checks.iter().map(shown).collect();
-    checks.extend(facts.proof.as_ref().map(|proof| proof.in_words()));
+    checks.extend(facts.second_look.proof.as_ref().map(|proof| proof.in_words()));
     let values = Values {
         story_id: &attempt.story,
         story_title: &attempt.title,

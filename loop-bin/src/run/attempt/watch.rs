@@ -170,7 +170,7 @@ fn watch(
     }
     let said = match &seen.verdict {
         Some(verdict) => verdict.text.clone(),
-        None => seen.text.lines().last().unwrap_or_default().to_owned(),
+        None => seen.said.text.lines().last().unwrap_or_default().to_owned(),
     };
     let (seconds, session_tokens) = (took.as_secs_f64(), live.tokens());
     let used = Used { seconds, tokens, session_tokens, ..Used::default() };
@@ -193,8 +193,8 @@ fn watch(
 fn show(around: Around<'_>, seen: &Seen, shown: &mut (usize, usize)) {
     let window = seen.window().filter(|window| *window > 0);
     around.reporter.send(Report::Glimpse(Glimpse {
-        doing: seen.doing.clone(),
-        is_refused: seen.is_refused,
+        doing: seen.now.doing.clone(),
+        is_refused: seen.now.is_refused,
         cost_usd: seen.cost_usd,
         tokens: seen.tokens,
         context: window.map(|window| seen.context * 100 / window),

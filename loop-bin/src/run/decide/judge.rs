@@ -11,7 +11,7 @@ use ralph_project::strikes::with_cause;
 
 use super::allowance::{Allowance, Owner};
 use super::words::{Outcome, WorkEnd};
-use crate::agent::{AgentRun, RunEnd, Seen};
+use crate::agent::{AgentRun, RunEnd, Said, Seen};
 use crate::signals::Signal;
 use crate::terminal::seconds;
 
@@ -150,13 +150,13 @@ fn used_up(owner: Owner, what: &str) -> WorkEnd {
 
 /// Why no attempt can help: the agent cannot be started, or the service does not know us.
 fn unusable(run: &AgentRun) -> Option<String> {
-    let said = run.seen.complaints.trim();
+    let said = run.seen.said.complaints.trim();
     match (&run.seen.verdict, run.exit_code()) {
         (Some(verdict), _) if verdict.is_error && matches!(verdict.api_status, Some(401 | 403)) => {
             Some(format!("the agent was denied access: {}; log in and try again", verdict.text))
         }
         // The shell says why it could not start a program.
-        (None, Some(126 | 127)) if run.seen.text.is_empty() && !said.is_empty() => {
+        (None, Some(126 | 127)) if run.seen.said.text.is_empty() && !said.is_empty() => {
             Some(format!("the agent could not be started: {said}"))
         }
         _ => None,
@@ -189,7 +189,7 @@ fn own_failure(run: &AgentRun) -> String {
 
 /// What it said, complaints first.
 fn words(run: &AgentRun) -> impl Iterator<Item = &str> {
-    let Seen { complaints, text, .. } = &run.seen;
+    let Said { complaints, text } = &run.seen.said;
     [complaints.as_str(), text].into_iter().filter(|text| !text.trim().is_empty())
 }
 

@@ -17,7 +17,7 @@ use run_history::RunHistory;
 
 use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
 use super::preflight::{Preflight, progress_path, run_dir};
-use super::programs::flaw_in_command;
+use super::programs::{flaw_in_command, look_for_programs};
 use crate::agent::{self, ClientOptions};
 use crate::board::{Board, resolve};
 use crate::exit::Failure;
@@ -25,7 +25,7 @@ use crate::finding::Finding;
 use crate::run::RunRecord;
 use crate::run::attempt::{review_template, template};
 use crate::run::books::Books;
-use crate::run::choose::other_prds;
+use crate::run::plans::other_prds;
 use crate::run::record::attempts_left;
 use crate::workspace::{Source, Workspace, in_place};
 use crate::{here, init, trust};
@@ -174,7 +174,7 @@ impl Preflight {
     ) -> Result<(), Failure> {
         self.outline()?;
         let uncommitted = self.look_at_tree(repo)?;
-        self.look_for_programs(env, repo, &uncommitted);
+        look_for_programs(self, env, repo, &uncommitted);
         self.look_at_plan()?;
         // Before a setup could install into the environment that leads back.
         let Config { workspace, verify, .. } = &self.config;

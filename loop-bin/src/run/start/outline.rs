@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
 use crate::run::RunRecord;
-use crate::run::choose::followed_by;
+use crate::run::plans::followed_by;
 use crate::stories::lines as story_lines;
 use crate::terminal::{counted, in_words};
 

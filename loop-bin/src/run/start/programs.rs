@@ -14,54 +14,62 @@ use super::preflight::Preflight;
 use crate::exit::Failure;
 use crate::{agent, here, init, lifecycle};
 
-impl Preflight {
-    /// Agent, checks and scripts that cannot be started.
-    pub(super) fn look_for_programs(&mut self, env: &Env, repo: &Repo, uncommitted: &[PathBuf]) {
-        let path = env.get("PATH").unwrap_or_default();
-        if let Some(trouble) = agent_trouble(&self.config, self.project.root(), &path) {
-            self.agent_problem(trouble);
-        }
-        if let Some(trouble) = reviewer_trouble(&self.config, self.project.root(), &path) {
-            self.problem(trouble);
-        }
-        let skips = self.config.agent.command.contains("--dangerously-skip-permissions");
-        if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
-            self.agent_problem(
-                "the client does not accept --dangerously-skip-permissions as root; run as another \
-                 user, or set IS_SANDBOX=1 in a container"
-                    .to_owned(),
-            );
-        }
-        for script in lifecycle::not_executable(self.project.own_state(), self.project.root()) {
-            self.note(format!("{script} is not executable; run `chmod +x {script}`"));
-        }
-        if self.config.run.mode == Mode::Building {
-            for line in self.config.verify.commands.clone() {
-                if let Some(needs) = self.uncommitted_file(&line, repo, uncommitted) {
-                    self.problem(format!("the check `{}` needs {needs}", one_line(&line)));
-                }
+/// Agent, checks and scripts that cannot be started.
+pub(super) fn look_for_programs(
+    preflight: &mut Preflight,
+    env: &Env,
+    repo: &Repo,
+    uncommitted: &[PathBuf],
+) {
+    let path = env.get("PATH").unwrap_or_default();
+    if let Some(trouble) = agent_trouble(&preflight.config, preflight.project.root(), &path) {
+        preflight.agent_problem(trouble);
+    }
+    if let Some(trouble) = reviewer_trouble(&preflight.config, preflight.project.root(), &path) {
+        preflight.problem(trouble);
+    }
+    let skips = preflight.config.agent.command.contains("--dangerously-skip-permissions");
+    if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
+        preflight.agent_problem(
+            "the client does not accept --dangerously-skip-permissions as root; run as another \
+             user, or set IS_SANDBOX=1 in a container"
+                .to_owned(),
+        );
+    }
+    for script in lifecycle::not_executable(preflight.project.own_state(), preflight.project.root())
+    {
+        preflight.note(format!("{script} is not executable; run `chmod +x {script}`"));
+    }
+    if preflight.config.run.mode == Mode::Building {
+        for line in preflight.config.verify.commands.clone() {
+            if let Some(needs) = uncommitted_file(preflight, &line, repo, uncommitted) {
+                preflight.problem(format!("the check `{}` needs {needs}", one_line(&line)));
             }
         }
     }
+}
 
-    /// A file that a check names and the copy will not have.
-    fn uncommitted_file(&self, line: &str, repo: &Repo, files: &[PathBuf]) -> Option<String> {
-        let tip = self.target.look().ok().and_then(|tip| tip.commit);
-        let tip = tip.unwrap_or_else(|| "HEAD".to_owned());
-        let file = line.split_whitespace().find(|word| {
-            let word = word.trim_start_matches("./");
-            let Some(below) = self.workspace.source.below_top(&self.project.root().join(word))
-            else {
-                return false;
-            };
-            let object = format!("{tip}:{below}");
-            files.iter().any(|file| file.as_path() == below.as_std_path())
-                && repo.git().run(&["cat-file", "-e", &object]).is_err()
-        })?;
-        Some(format!(
-            "{file}, which is not in the agent's copy because it is not committed; commit it"
-        ))
-    }
+/// A file that a check names and the copy will not have.
+fn uncommitted_file(
+    preflight: &Preflight,
+    line: &str,
+    repo: &Repo,
+    files: &[PathBuf],
+) -> Option<String> {
+    let tip = preflight.target.look().ok().and_then(|tip| tip.commit);
+    let tip = tip.unwrap_or_else(|| "HEAD".to_owned());
+    let file = line.split_whitespace().find(|word| {
+        let word = word.trim_start_matches("./");
+        let Some(below) =
+            preflight.workspace.source.below_top(&preflight.project.root().join(word))
+        else {
+            return false;
+        };
+        let object = format!("{tip}:{below}");
+        files.iter().any(|file| file.as_path() == below.as_std_path())
+            && repo.git().run(&["cat-file", "-e", &object]).is_err()
+    })?;
+    Some(format!("{file}, which is not in the agent's copy because it is not committed; commit it"))
 }
 
 /// All that would keep a run from starting and can be told alone, where one of them hides the others.

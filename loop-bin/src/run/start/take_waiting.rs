@@ -14,8 +14,8 @@ use crate::git_output::{RAW, differences};
 use crate::run::attempt::{
     Around, Desk, Passed, Stopped, ToCommit, check, commit, lay_over, prepare,
 };
-use crate::run::conductor::Conductor;
 use crate::run::decide::WorkEnd;
+use crate::run::state::Conductor;
 use crate::terminal::counted;
 use crate::workspace::{Start, Workspace};
 

@@ -1,0 +1,62 @@
+//! The loop keeps its small middle: a short core loop, small structs, and types in few files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regex::Regex;
+
+use super::tree::{files, report};
+
+const LOOP: &str = "loop-bin/src/";
+const CORE: &str = "loop-bin/src/run/conductor.rs";
+const LONGEST_CORE: usize = 200;
+const MOST_FIELDS: usize = 12;
+const MOST_FILES: usize = 3;
+
+/// Types that still live in more files: the number may only shrink.
+const WIDE: [(&str, usize); 1] = [("Workspace", 8)];
+
+/// The code of a file, without its tests.
+fn code(text: &str) -> &str {
+    text.split("#[cfg(test)]").next().unwrap_or(text)
+}
+
+#[test]
+fn the_core_loop_is_short() {
+    let core = files(&[".rs"]).into_iter().find(|file| file.path == CORE);
+    let core = core.expect("the core loop is there");
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    let lines = code(&core.text).lines().filter(is_code).count();
+    assert!(lines < LONGEST_CORE, "{CORE} has {lines} lines of code");
+}
+
+#[test]
+fn structs_of_the_loop_are_small() {
+    let whole = Regex::new(r"(?ms)^(?:pub\S* )?struct (\w+)(?:<[^>]*>)? \{\n(.*?)^\}").unwrap();
+    let field = Regex::new(r"(?m)^    (?:pub(?:\([^)]*\))? )?\w+: ").unwrap();
+    let mut found = Vec::new();
+    for file in files(&[".rs"]).into_iter().filter(|file| file.path.starts_with(LOOP)) {
+        for one in whole.captures_iter(code(&file.text)) {
+            let fields = field.find_iter(&one[2]).count();
+            if fields > MOST_FIELDS {
+                found.push(format!("{}: {} has {fields} fields", file.path, &one[1]));
+            }
+        }
+    }
+    report(found);
+}
+
+#[test]
+fn types_of_the_loop_live_in_few_files() {
+    let block = Regex::new(r"(?m)^impl(?:<[^>]*>)? (?:[^{\n]* for )?(\w+)").unwrap();
+    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in files(&[".rs"]).into_iter().filter(|file| file.path.starts_with(LOOP)) {
+        for one in block.captures_iter(code(&file.text)) {
+            places.entry(one[1].to_owned()).or_default().insert(file.path.to_string());
+        }
+    }
+    let most = |name: &str| {
+        WIDE.iter().find(|(wide, _)| *wide == name).map_or(MOST_FILES, |(_, most)| *most)
+    };
+    let wide = places.iter().filter(|(name, files)| files.len() > most(name));
+    report(wide.map(|(name, files)| format!("{name} has impl blocks in {files:?}")).collect());
+}
