@@ -1,6 +1,6 @@
 //! Holds the agent back while work is unfinished, and lets it go in the end.
 //!
-//! Each question reads what it needs and returns a [`Stop`]; the first that applies decides.
+//! Each question reads what it needs and returns a `Stop`; the first that applies decides.
 //! `stop.rs` writes the decision down and answers.
 //!
 //! 1. Is the context nearly full? Then a fresh session is better than this one.

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 
+use ralph_base::env::WORKER;
+use ralph_base::state::run_and_worker;
 use ralph_base::supervised;
 pub use ralph_base::supervised::CheckEnd;
 use ralph_core::verdict::{self, Kind, Verdict};
@@ -189,6 +191,9 @@ fn run(
     } else {
         let mut shell = shell(context.dir, command);
         shell.env(RUN_MARK, context.run);
+        if let (_, Some(worker)) = run_and_worker(context.run) {
+            shell.env(WORKER, worker);
+        }
         let limit = own_limit(command).or(limit).into_iter().chain(context.left).min();
         supervised::run(shell, &[], limit, stop, false)?
     };

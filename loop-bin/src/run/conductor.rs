@@ -30,9 +30,7 @@ pub(super) fn conduct(run: &mut Conductor) -> Finish {
         if let Some(signal) = run.context.interrupts.signal() {
             run.end_with(Finish::Manual(signal));
         }
-        if run.ending.is_none()
-            && let Err(failure) = hand_out(run)
-        {
+        if let Err(failure) = settle::give_turns(run).and_then(|()| hand_out(run)) {
             run.fail(&failure);
         }
         if run.is_idle()
@@ -48,8 +46,7 @@ pub(super) fn conduct(run: &mut Conductor) -> Finish {
 
 /// Gives every free slot something to do.
 fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
-    settle::give_turns(run)?;
-    if run.is_waiting()? {
+    if run.ending.is_some() || run.is_waiting()? {
         return Ok(());
     }
     for slot in 0..run.slots.len() {
@@ -59,7 +56,7 @@ fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
         match choose(run, slot)? {
             Choice::Story(plan, key) => begin::begin(run, slot, plan, key)?,
             Choice::Release(why) => run.release(slot, why)?,
-            Choice::Wait => {}
+            Choice::Wait => run.idle(slot),
             Choice::Finish(finish) => run.end_with(finish),
         }
     }

@@ -161,6 +161,7 @@ fn with_around<T>(
     let around = Around {
         context: &context,
         reporter: &place.reporter,
+        run: &place.run,
         key: &work.key,
         books: &books,
         failed_before: &failed_before,

@@ -26,6 +26,8 @@ pub(super) fn settle(
     done: Done,
 ) -> Result<(), Failure> {
     let Done { course: Course { attempt, facts, used }, ended } = done;
+    // What was done may be what others wait for.
+    run.slots.iter_mut().for_each(|slot| slot.idle_until = None);
     let Some(place) = run.slots.get_mut(slot) else { return Ok(()) };
     (place.desk, place.running) = (Some(desk), (None, 0));
     let Some(mut work) = place.work.take() else { return Ok(()) };

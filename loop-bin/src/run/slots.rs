@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::Instant;
 
 use ralph_base::env::Env;
 use ralph_base::state::{Id, RunDir, StoryKey, name_of_worker};
@@ -30,6 +31,8 @@ pub(super) struct Slot {
     pub(super) desk: Option<Desk>,
     /// The story under way.
     pub(super) work: Option<UnderWay>,
+    /// When it looks for a story again, if there was none.
+    pub(super) idle_until: Option<Instant>,
     /// The cost that its agent has reported so far, and the tokens of its session.
     pub(super) running: (Option<f64>, u64),
 }
@@ -80,6 +83,7 @@ impl Slot {
             reporter: Reporter::new(index, prefix, reports),
             desk: Some(desk),
             work: None,
+            idle_until: None,
             running: (None, 0),
         }
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use ralph_base::state::{self, StoryKey};
@@ -20,6 +20,9 @@ use crate::board::Board;
 use crate::exit::Failure;
 use crate::terminal::View;
 use crate::workspace::Source;
+
+/// How long a slot without a story does not look at the plan.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// What slots report, and where they send it.
 pub(super) type Reports = (Sender<(usize, Report)>, Receiver<(usize, Report)>);
@@ -83,7 +86,17 @@ impl Conductor {
 
     /// Whether a slot can take a story.
     pub(super) fn is_free(&self, slot: usize) -> bool {
-        self.slots.get(slot).is_some_and(|slot| !slot.is_busy() && slot.work.is_none())
+        let is_rested = |slot: &Slot| slot.idle_until.is_none_or(|until| Instant::now() >= until);
+        let slot = self.slots.get(slot).filter(|slot| is_rested(slot));
+        slot.is_some_and(|slot| !slot.is_busy() && slot.work.is_none())
+    }
+
+    /// A slot for which there is nothing to do looks again when a job is done, or after a while: a person
+    /// may have added a story.
+    pub(super) fn idle(&mut self, slot: usize) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.idle_until = Some(Instant::now() + IDLE);
+        }
     }
 
     /// The stories of the plan that slots work on.

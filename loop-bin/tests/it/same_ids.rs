@@ -41,7 +41,7 @@ fn a_failure_in_one_plan_is_unknown_in_the_other_and_outlasts_its_success() {
     second_is_apart(&stage, "oops\noops");
     let log = stage.read(".ralph/failure-context.log");
     assert!(log.contains("Story: PRD-1/US-001\n"), "{log}");
-    stage.run(&["attempts", "PRD-1/US-001"]).ended(0).says("first.txt");
+    stage.run(&["attempts", "PRD-1/US-001/1"]).ended(0).says("first.txt");
     let refs = stage.repo.git(["for-each-ref", "--format=%(refname)", "refs/ralph/attempts"]);
     assert_eq!(refs, "refs/ralph/attempts/PRD-1/US-001/1\nrefs/ralph/attempts/PRD-2/US-001/1\n");
 }

@@ -50,7 +50,8 @@ fn complete(stage: &Stage, stories: usize) {
 fn each_worker_has_a_copy_of_its_own_and_every_commit_is_checked_as_it_is() {
     let stage = Stage::new("works", &plan(6));
     // The check writes down the tree that it has seen.
-    let check = "git write-tree >>\"$AGENT_NOTES/checked\"";
+    let check = "git write-tree >>\"$AGENT_NOTES/checked\"; \
+                 echo \"$RALPH_WORKER $PWD\" >>\"$AGENT_NOTES/where\"";
     let agent = agent(&format!("echo \"$RALPH_WORKER $PWD\" >>\"$AGENT_NOTES/where\"; {OWN_FILE}"));
     let ran = stage.run(&["--workers", "3", "--agent", &agent, "--verify", check]);
     ran.ended(0).says("finished (complete): 6 stories landed in 6 iterations");

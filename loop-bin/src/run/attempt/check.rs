@@ -84,7 +84,7 @@ pub(in crate::run) fn lay_over(
     start: Start<'_>,
 ) -> Result<Staged, Stopped> {
     let (context, stop) = (around.context, || around.context.is_interrupted());
-    begin::prepare((&context.config, &stop), around.reporter, copy, start, &context.run)?;
+    begin::prepare((&context.config, &stop), around.reporter, copy, start, around.run)?;
     if let Some(said) = copy.overlay(commit, start)? {
         let theirs = landed_since(copy, commit, start.tip).unwrap_or_default();
         let why = format!("the work conflicts with what landed in the meantime{theirs}: {said}");
@@ -212,7 +212,7 @@ pub(super) fn run_commands(
 ) -> Result<Vec<Check>, Failure> {
     let context = around.context;
     let rules = Some(CheckRules { config: &context.config, failed_before: around.failed_before });
-    let (run, left) = (context.run.as_str(), context.time_for_checks());
+    let (run, left) = (around.run, context.time_for_checks());
     let before = copy.stamps();
     let settings = CheckContext { dir: copy.root(), run, left, rules };
     let (limit, stop) = (context.config.verify.timeout.limit(), || context.is_interrupted());

@@ -44,7 +44,7 @@ pub(in crate::run) fn commit(
     for _ in 0..=MOST_FORMATTINGS {
         let wanted = copy.with_files(files.iter().map(LoopFile::text))?;
         let stop = || context.is_interrupted();
-        let git = copy.git().with_var(RUN_MARK, &context.run);
+        let git = copy.git().with_var(RUN_MARK, around.run);
         let limit = context.check_limit();
         match board::commit(&git, &wanted, &message(&passed), limit, &stop)? {
             Ok(made) if made.is_altered => {

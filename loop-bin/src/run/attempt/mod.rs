@@ -264,6 +264,8 @@ impl<E: Into<Failure>> From<E> for Stopped {
 pub(super) struct Around<'a> {
     pub(super) context: &'a Context,
     pub(super) reporter: &'a Reporter,
+    /// The name under which the slot works.
+    pub(super) run: &'a str,
     pub(super) key: &'a StoryKey,
     /// The plan's files.
     pub(super) books: &'a PlanFiles,
@@ -273,8 +275,15 @@ pub(super) struct Around<'a> {
 /// Does one part of an attempt.
 pub(super) fn attempt(context: &Context, job: Job, desk: &mut Desk, reporter: &Reporter) -> Done {
     let Job { key, attempt, facts, books, failed_before, task } = job;
-    let around =
-        Around { context, reporter, key: &key, books: &books, failed_before: &failed_before };
+    let run = desk.run.clone();
+    let around = Around {
+        context,
+        reporter,
+        run: &run,
+        key: &key,
+        books: &books,
+        failed_before: &failed_before,
+    };
     let mut course = Course { attempt, facts, used: Vec::new() };
     let ended = match perform(around, desk, &mut course, task) {
         Ok(ended) => Ok(ended),

@@ -115,6 +115,8 @@ impl Tally {
         let kept = |outcome, why: &str, then| Next::Discard(Discarding::new(outcome, why), then);
         let has_failed = matches!(end, WorkEnd::AgentFailed(_));
         self.run.agent_failures = if has_failed { self.run.agent_failures + 1 } else { 0 };
+        let is_refused = matches!(end, WorkEnd::Quota(_));
+        self.run.quota_streak = if is_refused { self.run.quota_streak + 1 } else { 0 };
         match end {
             WorkEnd::Well => Next::Land,
             WorkEnd::Landed => {

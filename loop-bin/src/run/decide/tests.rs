@@ -189,6 +189,7 @@ fn a_usage_limit_costs_neither_attempt_nor_iteration() {
     let path = |then| vec![(WorkEnd::Quota(Some(99)), kept(Outcome::Quota, why, then))];
     let tally = check(&limits(|_| ()), SessionEnd::Ended, path(Then::Wait(Some(99))));
     assert_eq!((tally.run.iteration, tally.attempts_at(&story())), (0, 0));
+    assert_eq!(tally.run.quota_streak, 1);
     let impatient = limits(|limits| limits.wait_for_quota = false);
     check(&impatient, SessionEnd::Ended, path(Then::End(Finish::Budget(why.into()))));
 }

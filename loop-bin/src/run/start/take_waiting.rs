@@ -95,6 +95,7 @@ fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stoppe
         let around = Around {
             context: &context,
             reporter: &slot.reporter,
+            run: &slot.run,
             key: &key,
             books: &books,
             failed_before: &failed_before,
