@@ -10,16 +10,13 @@ use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::attempt::{Facts, Passed, Proof, Reviewed, Task, set_phase};
+use super::attempt::{Facts, Passed, Proof, Reviewed, set_phase};
 use super::slots::UnderWay;
 use super::state::Conductor;
-use crate::board::{Advance, LoopFile, Made, Mark, PlanChanges, Tip};
+use crate::board::{Advance, LoopFile, Made, Mark, PlanChanges};
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::{Tone, counted};
-
-/// How often work is laid over a target that moves on.
-pub(super) const MOST_MOVES: usize = 20;
 
 /// What landing a story changes in the plan: its box, those given up before, and what the agent added.
 pub(super) fn changes(run: &Conductor, work: &UnderWay) -> PlanChanges {
@@ -34,19 +31,16 @@ pub(super) fn blocked_marks(run: &Conductor, plan: &str) -> Vec<Mark> {
     set_aside.into_iter().map(|story| (story, State::Blocked)).collect()
 }
 
-/// Lands a commit. If the target moved in the meantime, the job that checks the work once more is returned.
+/// Lands a commit; whether it has landed, or the target moved in the meantime.
 pub(super) fn land(
     run: &mut Conductor,
     slot: usize,
     work: &mut UnderWay,
     made: &Made,
     passed: Passed,
-) -> Result<Option<Task>, Failure> {
-    let changes = changes(run, work);
-    let is_followed = run.board.look()?.is_followed;
+) -> Result<bool, Failure> {
     let base = work.attempt.base.clone();
-    let files = run.books.files_for(is_followed, base.as_deref(), &changes)?;
-    let files = as_committed(run, slot, made, files);
+    let files = as_committed(run, slot, made, std::mem::take(&mut work.files));
     if let Some(desk) = run.desk(slot) {
         set_phase(desk, &mut work.attempt, Phase::Landing { commit: made.commit.clone() })?;
     }
@@ -56,26 +50,11 @@ pub(super) fn land(
     fault::point("land.advanced");
     if advance == Advance::Moved {
         log::info!("{}: the target moved; landing again", work.key.story);
-        // The next turn finds the new tip.
-        work.passed = Some(Box::new(passed));
-        let Some(place) = run.slots.get_mut(slot) else { return Ok(None) };
-        place.work = None;
-        return recheck(run, work);
+        return Ok(false);
     }
     report_advance(run, slot, &work.attempt, &advance)?;
     conclude(run, slot, work, made, &passed)?;
-    Ok(None)
-}
-
-/// The job that checks the work where the target is now.
-fn recheck(run: &mut Conductor, work: &mut UnderWay) -> Result<Option<Task>, Failure> {
-    let Tip { commit: tip, branch, .. } = run.board.look()?;
-    let gone = || Failure::because("the saved attempt no longer exists, so the work cannot land");
-    let saved = work.saved.clone().ok_or_else(gone)?;
-    work.passed = None;
-    work.moves += 1;
-    let moved = super::attempt::ToCheck::Moved { saved, tip, branch };
-    Ok(Some(Task::Check { work: Box::new(moved), is_first: false }))
+    Ok(true)
 }
 
 /// The loop's files as a commit has them.

@@ -15,8 +15,12 @@ use super::{begin, discard, land, scripts, wait};
 use crate::agent::{AgentRun, RunEnd};
 use crate::board::Tip;
 use crate::exit::Failure;
+use crate::saved;
 use crate::terminal::Worker;
 use crate::workspace::Start;
+
+/// How often work is laid over a target that moves on.
+const MOST_MOVES: usize = 20;
 
 /// Settles a job that was done: gives the next one, lands the work, or ends the iteration.
 pub(super) fn settle(
@@ -39,17 +43,16 @@ pub(super) fn settle(
         Ok(Ended::Worked(left)) => worked(run, slot, work, left),
         Ok(Ended::Checked(passed)) => {
             work.passed = Some(passed);
-            work.is_reviewed = true;
             run.view.doing(slot, "waiting for another story to land");
             run.park(slot, work);
             run.save();
             give_turns(run)
         }
         Ok(Ended::Committed(made, passed)) => {
-            match land::land(run, slot, &mut work, &made, *passed)? {
-                Some(moved) => run.give(slot, work, moved),
-                None => follow(run, slot, work, WorkEnd::Landed),
+            if land::land(run, slot, &mut work, &made, *passed)? {
+                return follow(run, slot, work, WorkEnd::Landed);
             }
+            check_moved(run, slot, work)
         }
         Ok(Ended::Failed(end)) => follow(run, slot, work, end),
         // The planning run takes its plan by itself.
@@ -79,20 +82,34 @@ fn worked(run: &mut Conductor, slot: usize, mut work: UnderWay, left: Left) -> R
     let limits = run.context.config.limits.clone();
     let key = work.key.clone();
     run.record.tally.after(WorkEnd::Well, &key, SessionEnd::Ended, &limits);
-    let Tip { commit: tip, branch, .. } = run.board.look()?;
-    let is_moved = tip != work.attempt.base || branch != work.attempt.target;
+    let tip = run.board.look()?;
+    let is_moved = tip.commit != work.attempt.base || tip.branch != work.attempt.target;
     let task = match (is_moved, left.staged) {
         (false, Some(staged)) => ToCheck::Staged(staged),
-        _ => moved(&work, tip, branch)?,
+        _ => moved(run, slot, &work, tip)?,
     };
     run.give(slot, work, Task::Check { work: Box::new(task), is_first: true })
 }
 
 /// The saved work, to be laid over where the target is now.
-fn moved(work: &UnderWay, tip: Option<String>, branch: String) -> Result<ToCheck, Failure> {
+fn moved(run: &Conductor, slot: usize, work: &UnderWay, tip: Tip) -> Result<ToCheck, Failure> {
     let gone = || Failure::because("the saved attempt no longer exists, so the work cannot land");
     let saved = work.saved.clone().ok_or_else(gone)?;
-    Ok(ToCheck::Moved { saved, tip, branch })
+    if let Some(base) = &tip.commit {
+        saved::hold(&run.source.git(), &run.slot_name(slot), base)?;
+    }
+    Ok(ToCheck::Moved { saved, tip: tip.commit, branch: tip.branch })
+}
+
+/// Has work checked again where the target is now, unless that moves on every time.
+fn check_moved(run: &mut Conductor, slot: usize, mut work: UnderWay) -> Result<(), Failure> {
+    work.moves += 1;
+    if work.moves > MOST_MOVES {
+        let why = "the target moved every time the work was about to land";
+        return follow(run, slot, work, WorkEnd::failed(why));
+    }
+    let to_check = Box::new(moved(run, slot, &work, run.board.look()?)?);
+    run.give(slot, work, Task::Check { work: to_check, is_first: false })
 }
 
 /// Lets the next story land that has passed its checks: one at a time.
@@ -116,26 +133,15 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
         return Ok(());
     };
     let Tip { commit: tip, is_followed, branch } = run.board.look()?;
-    let task = if tip != work.attempt.base || branch != work.attempt.target {
-        work.moves += 1;
-        if work.moves > land::MOST_MOVES {
-            let why = "the target moved every time the work was about to land";
-            return follow(run, slot, work, WorkEnd::failed(why));
-        }
-        if let Some(base) = &tip {
-            crate::saved::hold(&run.source.git(), &run.slot_name(slot), base)?;
-        }
-        let moved = Box::new(moved(&work, tip, branch)?);
-        work.passed = None;
-        Task::Check { work: moved, is_first: false }
-    } else {
-        let changes = land::changes(run, &work);
-        let files = run.books.files_for(is_followed, work.attempt.base.as_deref(), &changes)?;
-        let passed = work.passed.take().unwrap_or_default();
-        run.view.doing(slot, "landing");
-        Task::Commit { passed, files }
-    };
-    run.give(slot, work, task)
+    let passed = work.passed.take().unwrap_or_default();
+    if tip != work.attempt.base || branch != work.attempt.target {
+        return check_moved(run, slot, work);
+    }
+    let changes = land::changes(run, &work);
+    let files = run.books.files_for(is_followed, work.attempt.base.as_deref(), &changes)?;
+    run.view.doing(slot, "landing");
+    work.files.clone_from(&files);
+    run.give(slot, work, Task::Commit { passed, files })
 }
 
 /// Does what follows from the end of an agent or of a landing.

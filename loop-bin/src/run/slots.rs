@@ -15,6 +15,7 @@ use ralph_project::under_way::Attempt;
 use super::attempt::{Desk, Facts, Job, Passed, Report, Reporter, attempt};
 use super::context::Context;
 use super::decide::{Discarding, Then};
+use crate::board::LoopFile;
 use crate::exit::Failure;
 use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{ONLY_WORKER, Workspace};
@@ -46,8 +47,8 @@ pub(super) struct UnderWay {
     pub(super) saved: Option<String>,
     /// Work that has passed its checks and waits for its turn to land.
     pub(super) passed: Option<Box<Passed>>,
-    /// Whether it was proven and reviewed.
-    pub(super) is_reviewed: bool,
+    /// What its commit changes in the loop's own files.
+    pub(super) files: Vec<LoopFile>,
     /// How often the target moved before it could land.
     pub(super) moves: usize,
     /// What becomes of it, once what is in the copy is known.
@@ -62,7 +63,7 @@ impl UnderWay {
             facts: Facts::default(),
             saved: None,
             passed: None,
-            is_reviewed: false,
+            files: Vec::new(),
             moves: 0,
             discarding: None,
         }

@@ -63,7 +63,7 @@ fn attempts_of_an_agent_that_fails_are_kept_and_its_story_is_blocked() {
     assert_eq!((count("FAILED"), count("BLOCKED")), (2, 2), "{progress}");
     assert!(progress.contains("gave up after 2 failed attempts"), "{progress}");
     let guardrails = stage.read(".ralph/guardrails.md");
-    let lesson = "- US-001: the agent exited with code 1: something went wrong\n";
+    let lesson = "- PRD-1/US-001: the agent exited with code 1: something went wrong\n";
     assert_eq!(guardrails.matches(lesson).count(), 1, "{guardrails}");
     stage.run(&["attempts", "US-001/1"]).ended(0).says("something went wrong").says("+broken");
     stage.run(&["attempts", "take", "US-001/1"]).ended(0);

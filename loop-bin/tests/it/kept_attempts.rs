@@ -117,7 +117,7 @@ fn a_story_is_tried_again_with_the_work_of_an_attempt_and_a_hint() {
     let prompt = stage.note("prompt");
     assert!(prompt.contains("mind the gap") && prompt.contains("oops"), "{prompt}");
     assert!(prompt.contains("already in your working tree; continue with it."), "{prompt}");
-    assert!(prompt.contains("# Lessons from earlier attempts\n\n- US-001"), "{prompt}");
+    assert!(prompt.contains("# Lessons from earlier attempts\n\n- PRD-1/US-001"), "{prompt}");
     assert_eq!(stage.plan(), "- [x] US-001: First\n");
     assert_eq!(
         (stage.read("new.txt").as_str(), stage.read("done.txt").as_str()),
@@ -259,7 +259,7 @@ fn a_lesson_and_the_next_prompt_name_what_failed_and_not_how_many() {
     stage.run(&["--agent", agent, "--attempts", "2", "--verify", check]).ended(8);
     let what = "`sh … (6 lines)` failed with exit code 1: FAILED tests/test_a.py::test_b - assert \
                 1 == 2\n";
-    assert!(stage.read(".ralph/guardrails.md").ends_with(&format!("- US-001: {what}")));
+    assert!(stage.read(".ralph/guardrails.md").ends_with(&format!("- PRD-1/US-001: {what}")));
     let prompt = stage.note("prompt");
     assert!(prompt.contains(&format!("{what}tests/test_a.py F\n")), "{prompt}");
 }
