@@ -107,7 +107,8 @@ impl Clean {
             }
             if self.force && !self.dry_run {
                 agent::end_left_by(&attempt.run);
-                for left in [state.current_story(), state.checkpoint()] {
+                let shared = project.own_state().current_story();
+                for left in [state.current_story(), state.checkpoint(), shared] {
                     state::remove_if_there(left)?;
                 }
                 saved::release(repo.git())?;

@@ -25,6 +25,13 @@ pub(crate) fn process_name(pid: u32) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
+/// The children of a process that have ended and that nobody has taken note of; none elsewhere.
+pub(crate) fn children_that_ended(parent: i32) -> Vec<i32> {
+    let all = ralph_base::linux::processes().unwrap_or_default().into_iter();
+    let ended = all.filter(|process| process.parent == parent && process.is_dead);
+    ended.map(|process| process.pid).collect()
+}
+
 /// Whether whoever started us wants a signal ignored, as `nohup` does; then it is not ours to hear.
 /// Elsewhere we hear them all.
 pub(crate) fn is_ignored(signal: i32) -> bool {

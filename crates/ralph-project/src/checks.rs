@@ -191,9 +191,10 @@ fn run(
     } else {
         let mut shell = shell(context.dir, command);
         shell.env(RUN_MARK, context.run);
-        if let (_, Some(worker)) = run_and_worker(context.run) {
-            shell.env(WORKER, worker);
-        }
+        match run_and_worker(context.run) {
+            (_, Some(worker)) => shell.env(WORKER, worker),
+            (_, None) => shell.env_remove(WORKER),
+        };
         let limit = own_limit(command).or(limit).into_iter().chain(context.left).min();
         supervised::run(shell, &[], limit, stop, false)?
     };

@@ -7,10 +7,11 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
-use nix::unistd::getppid;
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::{Pid, getppid};
 use ralph_project::client::MISLEADING;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use wait_timeout::ChildExt;
@@ -26,6 +27,9 @@ const TIDYING: &str = "ralph-tidying";
 
 /// How often it looks whether the loop is still there.
 const PULSE: Duration = Duration::from_millis(100);
+
+/// How often it takes note of orphans that have ended, so that they vanish.
+const REAPED_EVERY: Duration = Duration::from_secs(5);
 
 /// How long the processes that an agent leaves behind have to end.
 const GRACE: Duration = Duration::from_secs(2);
@@ -65,13 +69,19 @@ fn run(line: &str) -> io::Result<ExitStatus> {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     let mut child = Command::new("sh").args(["-c", line]).spawn()?;
+    let mut reaped = Instant::now();
     let status = loop {
         if let Some(status) = child.wait_timeout(PULSE)? {
             break status;
         }
         if getppid() != loop_pid {
             Descendants::all().end(GRACE, &|| false);
+            let _ = child.kill();
             break child.wait()?;
+        }
+        if reaped.elapsed() >= REAPED_EVERY {
+            reaped = Instant::now();
+            reap_orphans(child.id());
         }
     };
     // Read by the loop, for which the agent has ended; elsewhere it waits for us.
@@ -91,4 +101,14 @@ fn exit_like(status: ExitStatus) -> ExitCode {
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
     ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1))
+}
+
+/// Takes note of adopted processes that have ended.
+fn reap_orphans(agent: u32) {
+    let here = std::process::id().cast_signed();
+    for process in linux::children_that_ended(here) {
+        if process != agent.cast_signed() {
+            let _ = waitpid(Pid::from_raw(process), Some(WaitPidFlag::WNOHANG));
+        }
+    }
 }

@@ -91,6 +91,9 @@ fn end(group: Option<Pid>, living: &dyn Fn() -> Vec<Pid>, grace: Duration, now: 
             let _ = kill(pid, signal);
         }
     };
+    if let (Some(group), None) = (group, linux::processes()) {
+        return end_group(group, grace, now);
+    }
     if living().is_empty() {
         return;
     }
@@ -105,6 +108,16 @@ fn end(group: Option<Pid>, living: &dyn Fn() -> Vec<Pid>, grace: Duration, now: 
         send(Signal::SIGKILL);
         std::thread::sleep(PULSE);
     }
+}
+
+/// Ends a group where the system lists no processes, with its keeper.
+fn end_group(group: Pid, grace: Duration, now: &dyn Fn() -> bool) {
+    let begun = Instant::now();
+    let _ = killpg(group, Signal::SIGTERM);
+    while killpg(group, None).is_ok() && begun.elapsed() < grace && !now() {
+        std::thread::sleep(PULSE);
+    }
+    let _ = killpg(group, Signal::SIGKILL);
 }
 
 /// The processes that outlived the loop of a run, and would go on changing the tree under our hands:

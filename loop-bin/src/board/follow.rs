@@ -39,6 +39,9 @@ pub(super) fn follow(
     // No git that was at work here before can still move HEAD, and none that starts now gets far.
     let lock = IndexLock::take(&place.git_dir, &place.top)?;
     fault::point("follow.locked");
+    if lock.is_some() && place.note().is_some() {
+        settle(&place, false)?;
+    }
     let [found] = look_at(&place.git, [branch])?;
     if found.commit.as_deref() != old {
         return Ok(Advance::Moved);

@@ -6,7 +6,7 @@ use ralph_project::config::{RollbackOn, SessionRetry};
 use ralph_project::loop_progress::LoopProgress;
 use ralph_project::under_way::Attempt;
 
-use super::attempt::{Assignment, Budget, Task};
+use super::attempt::{Assignment, Budget, Task, log_of};
 use super::context::Context;
 use super::decide::{Allowance, Outcome};
 use super::slots::UnderWay;
@@ -56,9 +56,10 @@ pub(super) fn begin(
         messages: messages(&run.context),
         budget: budget(run, &key),
     };
-    if let Some(record) = run.record.slots.get_mut(&run.slot_name(slot)) {
-        record.session_tokens = 0;
-    }
+    let log = log_of(run.context.state(), &attempt).metadata();
+    let record = run.record.slots.entry(run.slot_name(slot)).or_default();
+    record.session_tokens = 0;
+    record.session_log = log.map_or(0, |log| log.len());
     run.give(slot, UnderWay::new(key, attempt), Task::Work(Box::new(assignment)))?;
     run.save();
     Ok(())

@@ -208,7 +208,9 @@ impl Books {
                 continue;
             }
             state::edit_users(&file.path, |text| Some(change.apply(text.unwrap_or_default())))?;
-            state::remove_if_there(&file.pending)?;
+            if let Change::Append { text, .. } = &change {
+                state::remove_beginning(&file.pending, text)?;
+            }
         }
         Ok(())
     }
@@ -311,13 +313,36 @@ impl Books {
         Change::Plan { path: self.plan.clone(), options: self.options.clone(), changes }
     }
 
-    /// What waited is committed, or goes into the user's own files now.
-    pub(crate) fn clear_pending(&self, tip: Option<&str>) -> Result<(), Failure> {
+    /// What a commit took along does not wait any more; what no commit will take goes into the user's own
+    /// files now. Others may have written more since.
+    pub(crate) fn clear_pending(
+        &self,
+        tip: Option<&str>,
+        taken: &[LoopFile],
+    ) -> Result<(), Failure> {
         self.publish(tip)?;
         for file in &self.appended {
-            state::remove_if_there(&file.pending)?;
+            let path = self.below_top(&file.path);
+            let taken = taken.iter().find(|one| Some(&one.path) == path.as_ref());
+            let text = match taken.map(|file| &file.change) {
+                Some(Change::Append { text, .. }) => text.clone(),
+                _ => self.committed_beginning(tip, file),
+            };
+            state::remove_beginning(&file.pending, &text)?;
         }
         Ok(())
+    }
+
+    /// The first lines that wait and that a commit has already: after a crash nobody knows what it took.
+    fn committed_beginning(&self, tip: Option<&str>, file: &Appended) -> Vec<u8> {
+        let committed = self.committed(tip, &file.path).unwrap_or_default();
+        let mut text = fs_err::read(&file.pending).unwrap_or_default();
+        while !text.is_empty() && !contains(&committed, &text) {
+            text.pop();
+            let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            text.truncate(end);
+        }
+        text
     }
 
     /// Makes a change in the user's own file, where git does not have the plan.

@@ -47,6 +47,10 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
                 if has_session(run, slot) {
                     return Ok(Choice::Release("this plan has no story left to work on"));
                 }
+                if (0..run.slots.len()).any(|other| has_session(run, other)) {
+                    // Its agent knows only this plan, and is released first.
+                    return Ok(Choice::Wait);
+                }
                 turn_to(run, number, &next)?;
                 continue;
             }

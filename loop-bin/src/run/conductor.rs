@@ -50,7 +50,7 @@ fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
         return Ok(());
     }
     for slot in 0..run.slots.len() {
-        if run.ending.is_some() || !run.is_free(slot) {
+        if run.ending.is_some() || run.waiting.is_some() || !run.is_free(slot) {
             continue;
         }
         match choose(run, slot)? {
@@ -74,7 +74,10 @@ pub(super) fn listen(run: &mut Conductor) -> Result<(), Failure> {
             let (desk, done) = *done;
             settle::settle(run, slot, desk, done)
         }
-        Report::Died => Err(Failure::because("an attempt ended with an internal error")),
+        Report::Died => {
+            run.slots.iter_mut().skip(slot).take(1).for_each(|slot| slot.is_dead = true);
+            Err(Failure::because("an attempt ended with an internal error"))
+        }
         report => {
             run.show(slot, report);
             Ok(())

@@ -167,7 +167,7 @@ pub(super) fn end_iteration(
     work: &UnderWay,
     outcome: Outcome,
 ) -> Result<(), Failure> {
-    let last = run.record.tally.run.last;
+    let last = &run.record.tally.run.last;
     let finished = Event::IterationFinished {
         outcome: outcome.word().to_owned(),
         exit_code: last.exit_code,

@@ -44,14 +44,13 @@ pub(super) fn before_first_story(
         return Ok(Some(Finish::stopped_by(STARTED)));
     }
     take_waiting(run)?;
-    let is_resumed = recover::settle_leftovers(run)?;
+    recover::settle_leftovers(run)?;
     if run.ending.is_some() {
         return Ok(run.ending.take());
     }
     add_slots(env, run, 1)?;
     let mut checks_s = 0.0;
-    // Work of an earlier run has just shown that the checks can pass.
-    if (plan.counts().open > 0 || all_prds) && !is_resumed {
+    if plan.counts().open > 0 || all_prds {
         match prepare_first(run)? {
             Ok(seconds) => checks_s = seconds,
             Err(finish) => return Ok(Some(finish)),
@@ -139,6 +138,7 @@ fn prepare_first(run: &mut Conductor) -> Result<Result<f64, Finish>, Failure> {
 fn add_slots(env: &Env, run: &mut Conductor, workers: u64) -> Result<(), Failure> {
     let context = run.context.clone();
     run.slots.clear();
+    run.record.slots.clear();
     for number in 1..=workers {
         let name = Id::parse(&number.to_string()).map_err(Failure::usage)?;
         let name = if workers > 1 { Some(&name) } else { None };

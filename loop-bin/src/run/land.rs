@@ -40,7 +40,7 @@ pub(super) fn land(
     passed: Passed,
 ) -> Result<bool, Failure> {
     let base = work.attempt.base.clone();
-    let files = as_committed(run, slot, made, std::mem::take(&mut work.files));
+    let files = as_committed(run, slot, made, work.files.clone());
     if let Some(desk) = run.desk(slot) {
         set_phase(desk, &mut work.attempt, Phase::Landing { commit: made.commit.clone() })?;
     }
@@ -173,7 +173,7 @@ pub(super) fn finish_landing(
 ) -> Result<(), Failure> {
     let Attempt { number, run: name, .. } = &work.attempt;
     saved::put(&run.source.git(), &work.key, *number, name, commit)?;
-    run.books.clear_pending(Some(commit))?;
+    run.books.clear_pending(Some(commit), &work.files)?;
     run.books.mark_on_disk(Some(commit), changes)?;
     if let Some(desk) = run.desk(slot) {
         run.books.take_progress(&desk.dir)?;
@@ -194,12 +194,7 @@ pub(super) fn finish_landing(
 /// A story that was given the user's messages has landed, so no other prompt needs them.
 fn forget_messages(run: &Conductor, given: &str) -> Result<(), Failure> {
     let path = run.context.run_dir.told();
-    let all = fs_err::read_to_string(&path).unwrap_or_default();
-    match all.strip_prefix(given) {
-        _ if given.is_empty() => Ok(()),
-        None | Some("") => Ok(state::remove_if_there(path)?),
-        Some(rest) => Ok(state::replace(&path, rest.as_bytes())?),
-    }
+    Ok(state::remove_beginning(&path, given.as_bytes())?)
 }
 
 /// What the progress says about an attempt, before anything is known but how it ended.

@@ -88,7 +88,8 @@ impl Conductor {
         self.record.process.interrupted = self.context.is_interrupted();
         for slot in &self.slots {
             let record = self.record.slots.entry(slot.name.clone()).or_default();
-            record.story = slot.work.as_ref().map(|work| work.key.clone());
+            let work = slot.work.as_ref().filter(|work| !work.key.story.is_empty());
+            record.story = work.map(|work| work.key.clone());
             let discarding = slot.work.as_ref().and_then(|work| work.discarding.as_ref());
             record.discarding = discarding.map(|(kept, _)| kept.clone());
         }

@@ -7,6 +7,7 @@ use ralph_base::state::{self, Event, StoryKey};
 use ralph_core::plan::{self, Plan, Planned as CheckedPlan};
 use ralph_project::config::Limits;
 use ralph_project::prompt::{self, Template, Values};
+use ralph_project::under_way::Phase;
 
 use super::attempt::{Ended, Left, Planned, Report, Task};
 use super::decide::{Finish, Next, Outcome, ScriptRequest, SessionEnd, Then};
@@ -103,6 +104,11 @@ fn ask_script(run: &mut Conductor, key: &StoryKey) -> Result<Option<Finish>, Fai
                 if run.ending.is_some() {
                     return Ok(run.ending.take());
                 }
+                let (limits, elapsed) =
+                    (&run.context.config.limits, run.context.elapsed().as_secs_f64());
+                if let Some(finish) = run.record.tally.limit_reached(limits, 0, elapsed) {
+                    return Ok(Some(finish));
+                }
             }
         }
     }
@@ -133,6 +139,9 @@ fn wait_for_plan(run: &mut Conductor) -> Result<(UnderWay, Planned), Failure> {
             settle::book(run, SLOT, &mut work, used);
         }
         run.record.tally.run.last.exit_code = work.facts.exit_code;
+        if done.ended.is_err() && work.attempt.phase == Phase::Begun {
+            discard::forget(run, SLOT, &work.attempt)?;
+        }
         match done.ended? {
             Ended::Planned(planned) => return Ok((work, planned)),
             _ => return Err(Failure::because("planning gave no plan")),

@@ -57,6 +57,8 @@ pub(crate) struct RunProcess {
     pub(crate) elapsed_s: f64,
     /// Whether it was asked to end.
     pub(crate) interrupted: bool,
+    /// The name of the run that it continues.
+    pub(crate) continues: Option<String>,
 }
 
 /// What a slot does.
@@ -67,8 +69,9 @@ pub(crate) struct SlotRecord {
     pub(crate) story: Option<StoryKey>,
     /// Set while its attempt is being discarded: it is counted already.
     pub(crate) discarding: Option<Discarding>,
-    /// Tokens of the agent's session that are booked already.
+    /// Tokens of the agent's session that are booked already, and where its part of the log begins.
     pub(crate) session_tokens: u64,
+    pub(crate) session_log: u64,
 }
 
 /// A wait of the run.
@@ -89,6 +92,11 @@ impl RunRecord {
     /// The last run's; none if there was none yet, or only in the project that this is a copy of.
     pub(crate) fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
         Ok(Self::read(run_dir)?.filter(|record| record.is_of(run_dir)))
+    }
+
+    /// Whether the record came along when the project's folder was copied.
+    pub(crate) fn is_of_another(run_dir: &RunDir) -> io::Result<bool> {
+        Ok(Self::read(&run_dir.of_run())?.is_some_and(|record| !record.is_of(run_dir)))
     }
 
     fn read(run_dir: &RunDir) -> io::Result<Option<Self>> {
@@ -128,7 +136,7 @@ pub(crate) fn slot_dirs(run_dir: &RunDir) -> Vec<RunDir> {
 
 /// The attempts that a run left under way; none if that run was another project's.
 pub(crate) fn attempts_left(run_dir: &RunDir) -> io::Result<Vec<(RunDir, Attempt)>> {
-    if RunRecord::read(&run_dir.of_run())?.is_some_and(|record| !record.is_of(run_dir)) {
+    if RunRecord::is_of_another(run_dir)? {
         return Ok(Vec::new());
     }
     let mut left = Vec::new();

@@ -50,7 +50,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
                 // Nothing may be in the way of what waits any more.
                 follow_waiting(run)?;
             }
-            return run.books.clear_pending(tip.as_deref());
+            return run.books.clear_pending(tip.as_deref(), &files);
         }
         let start = Start { tip: tip.as_deref(), branch: &branch };
         let Some(desk) = run.desk_mut(slot) else {
@@ -79,7 +79,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         run.books.remember(tip.as_deref(), &made, &files);
         match advance(run, slot, tip.as_deref(), &made.commit, &files)? {
             Advance::Moved => {}
-            _ => return run.books.clear_pending(Some(&made.commit)),
+            _ => return run.books.clear_pending(Some(&made.commit), &files),
         }
     }
     Ok(())

@@ -47,6 +47,9 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         }
     }
     let record = leftovers.found.record;
+    if let Some(record) = &record {
+        run.record.slots = record.slots.clone();
+    }
     let regular = std::mem::take(&mut run.slots);
     for (folder, left) in leftovers.attempts {
         let is_only = folder == run.context.run_dir.of_run();
@@ -59,9 +62,6 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         run.slots.push(Slot::new(slot, desk, String::new(), run.reports.0.clone()));
         let step = recovery_of(record.as_ref(), &left);
         log::info!("recovery: {step:?}");
-        if let Some(record) = record.as_ref().and_then(|record| record.slots.get(&left.slot)) {
-            run.record.slots.insert(left.slot.clone(), record.clone());
-        }
         let key = saved::key_of(run.context.project.root(), &left.attempt);
         let books = use_books_of(run, &left.attempt);
         let is_left = settle_left(run, slot, UnderWay::new(key, left.attempt), step);
@@ -116,6 +116,10 @@ fn settle_left(
             keep(run, slot, work, Discarding::interrupted())?;
         }
         Recovery::FinishDiscard { kept, .. } => keep(run, slot, work, kept)?,
+        Recovery::KeepAttempt { .. } if is_untouched(run, slot, &work) => {
+            // The agent had not begun, and the copy may hold something else.
+            discard::end_iteration(run, slot, &work, Outcome::Interrupted)?;
+        }
         Recovery::KeepAttempt { counts, .. } => {
             let mut kept = Discarding::interrupted();
             if work.attempt.phase == Phase::Working {
@@ -131,6 +135,12 @@ fn settle_left(
         _ => {}
     }
     Ok(false)
+}
+
+/// Whether an attempt had not done anything to its copy yet.
+fn is_untouched(run: &Conductor, slot: usize, work: &UnderWay) -> bool {
+    let is_in_place = run.desk(slot).is_some_and(|desk| desk.copy.is_in_place);
+    work.attempt.phase == Phase::Begun && !is_in_place
 }
 
 /// Keeps what an attempt left, and ends its iteration.
@@ -210,7 +220,17 @@ fn find_work(run: &mut Conductor, slot: usize, work: &mut UnderWay) -> Result<bo
     let kept = kept.into_iter().find(|kept| Some(&kept.commit) == work.saved.as_ref());
     let cost_usd = kept.and_then(|kept| kept.cost_usd);
     work.facts = Facts { agents, cost_usd, claimed: true, ..Facts::default() };
+    let ours = run.books.ours();
+    let desk = run.desk(slot).filter(|desk| desk.copy.is_in_place);
+    let is_changed = match desk {
+        // The user may have gone on with it.
+        Some(desk) => !in_place::uncommitted(&desk.copy.repo()?, &ours)?.is_empty(),
+        None => false,
+    };
     if work.saved.is_none() {
+        book_killed(run, slot, work);
+    }
+    if work.saved.is_none() || is_changed {
         let left =
             with_around(run, slot, work, |around, desk| left_in(around, desk, &work.attempt))?;
         if left.has_work() {
@@ -221,14 +241,12 @@ fn find_work(run: &mut Conductor, slot: usize, work: &mut UnderWay) -> Result<bo
     Ok(work.saved.is_some())
 }
 
-/// Checks and lands what an earlier run left, before any story begins; whether there was anything.
-pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<bool, Failure> {
-    let mut is_resumed = false;
+/// Checks and lands what an earlier run left, before any story begins.
+pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<(), Failure> {
     for slot in 0..run.slots.len() {
         let Some(work) = run.slots.get_mut(slot).and_then(|slot| slot.work.take()) else {
             continue;
         };
-        is_resumed = true;
         let books = use_books_of(run, &work.attempt);
         let Tip { commit: tip, branch, .. } = run.board.look()?;
         let saved = work.saved.clone().unwrap_or_default();
@@ -248,7 +266,7 @@ pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<bool, Failure> {
             break;
         }
     }
-    Ok(is_resumed)
+    Ok(())
 }
 
 /// Waits until a slot has nothing under way any more, or the run ends.
@@ -272,9 +290,9 @@ fn wait_for(run: &mut Conductor, slot: usize) -> Result<(), Failure> {
 /// Books what an agent used whose loop was killed, as its log has it.
 fn book_killed(run: &mut Conductor, slot: usize, work: &mut UnderWay) {
     let log = log_of(run.context.state(), &work.attempt);
-    let seen = seen_in_log(&log, 0).unwrap_or_default();
-    let name = &run.slot_name(slot);
-    let booked = run.record.slots.get(name).map_or(0, |slot| slot.session_tokens);
+    let known = run.record.slots.get(&run.slot_name(slot)).cloned().unwrap_or_default();
+    let seen = seen_in_log(&log, known.session_log).unwrap_or_default();
+    let booked = known.session_tokens;
     let tokens = seen.tokens.saturating_sub(booked);
     let tally = &mut run.record.tally;
     let cost = tally.cost_of_session(seen.cost_usd, tokens);

@@ -1,6 +1,6 @@
 //! What becomes of a job that was done.
 
-use ralph_base::state::{Event, StoryKey};
+use ralph_base::state::{self, Event, StoryKey};
 use ralph_project::config::Limits;
 use ralph_project::gate::ContextWindows;
 use ralph_project::under_way::Phase;
@@ -63,7 +63,8 @@ pub(super) fn settle(
             Ok(())
         }
         Err(failure) => {
-            if work.attempt.phase == Phase::Begun {
+            let is_in_place = run.desk(slot).is_some_and(|desk| desk.copy.is_in_place);
+            if work.attempt.phase == Phase::Begun && !is_in_place {
                 // Nothing was done that a next start could continue.
                 discard::forget(run, slot, &work.attempt)?;
             } else {
@@ -154,6 +155,7 @@ fn follow(
     run.record.tally.run.last.exit_code = work.facts.exit_code;
     let limits: Limits = run.context.config.limits.clone();
     let session = session_of(run, slot, &work);
+    count_waves(run, &work, &end);
     let next = run.record.tally.after(end, &work.key, session, &limits);
     log::debug!("next: {next:?}");
     match next {
@@ -179,6 +181,21 @@ fn follow(
             run.end_with(Finish::Manual(signal));
             Ok(())
         }
+    }
+}
+
+/// Agents that meet the same limit or outage at the same time count as one.
+fn count_waves(run: &mut Conductor, work: &UnderWay, end: &WorkEnd) {
+    let is_waiting = run.waiting.is_some();
+    let tally = &mut run.record.tally.run;
+    if matches!(end, WorkEnd::Quota(_)) && is_waiting {
+        tally.quota_streak = tally.quota_streak.saturating_sub(1);
+    }
+    if matches!(end, WorkEnd::AgentFailed(_)) {
+        if work.attempt.began < tally.last.failed_at {
+            tally.agent_failures = tally.agent_failures.saturating_sub(1);
+        }
+        tally.last.failed_at = state::now();
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Slot {
     pub(super) desk: Option<Desk>,
     /// The story under way.
     pub(super) work: Option<UnderWay>,
+    /// Whether its thread died, and its copy with it.
+    pub(super) is_dead: bool,
     /// When it looks for a story again, if there was none.
     pub(super) idle_until: Option<Instant>,
     /// The cost that its agent has reported so far, and the tokens of its session.
@@ -84,6 +86,7 @@ impl Slot {
             reporter: Reporter::new(index, prefix, reports),
             desk: Some(desk),
             work: None,
+            is_dead: false,
             idle_until: None,
             running: (None, 0),
         }
@@ -91,7 +94,7 @@ impl Slot {
 
     /// Whether an attempt runs in it.
     pub(super) fn is_busy(&self) -> bool {
-        self.desk.is_none()
+        self.desk.is_none() && !self.is_dead
     }
 
     /// Starts a job on a thread of its own.
@@ -100,14 +103,17 @@ impl Slot {
             return Err(Failure::because("the slot is busy"));
         };
         let (context, reporter) = (Arc::clone(context), self.reporter.clone());
-        std::thread::Builder::new().name(format!("attempt-{}", self.name)).spawn(move || {
+        let thread = std::thread::Builder::new().name(format!("attempt-{}", self.name));
+        let started = thread.spawn(move || {
             let done =
                 catch_unwind(AssertUnwindSafe(|| attempt(&context, job, &mut desk, &reporter)));
             reporter.send(match done {
                 Ok(done) => Report::Done(Box::new((desk, done))),
                 Err(_) => Report::Died,
             });
-        })?;
+        });
+        self.is_dead = started.is_err();
+        started?;
         Ok(())
     }
 }

@@ -88,7 +88,7 @@ impl Conductor {
     pub(super) fn is_free(&self, slot: usize) -> bool {
         let is_rested = |slot: &Slot| slot.idle_until.is_none_or(|until| Instant::now() >= until);
         let slot = self.slots.get(slot).filter(|slot| is_rested(slot));
-        slot.is_some_and(|slot| !slot.is_busy() && slot.work.is_none())
+        slot.is_some_and(|slot| slot.desk.is_some() && slot.work.is_none())
     }
 
     /// A slot for which there is nothing to do looks again when a job is done, or after a while: a person

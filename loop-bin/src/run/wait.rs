@@ -49,6 +49,10 @@ pub(super) fn after_skip(run: &mut Conductor) -> Option<Finish> {
 }
 
 fn begin(run: &mut Conductor, why: &str, pause: Duration, reset: Option<i64>) {
+    if run.waiting.as_ref().is_some_and(|known| known.until >= Instant::now() + pause) {
+        return;
+    }
+    run.end_wait();
     run.view.toned(Tone::Warning, format!("{why}; waiting for {}", in_words(pause)));
     let until = Timestamp::now() + pause;
     run.view.waiting(why, until);

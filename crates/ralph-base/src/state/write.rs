@@ -162,6 +162,26 @@ fn cut(path: &Utf8Path, file: &mut File, cap: Cap) -> io::Result<()> {
     replace(path, &lines.get(start..).unwrap_or_default().concat())
 }
 
+/// Removes the beginning of a file to which others append, if it is this text; the file goes with its last
+/// byte.
+pub fn remove_beginning(path: &Utf8Path, text: &[u8]) -> io::Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let mut file = open_locked(path)?;
+    let mut all = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut all)?;
+    match all.strip_prefix(text) {
+        None => Ok(()),
+        Some([]) => remove_if_there(path),
+        Some(rest) => {
+            file.set_len(0)?;
+            file.write_all(rest)
+        }
+    }
+}
+
 /// Opens for appending and locks. Whoever waited while the file was replaced holds the lock of a
 /// file that is no longer there, so the name is looked up again after locking.
 fn open_locked(path: &Utf8Path) -> io::Result<File> {

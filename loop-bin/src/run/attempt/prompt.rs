@@ -61,9 +61,9 @@ pub(in crate::run) fn agent_variables(
         ("PLAN_PATH".to_owned(), desk.copy.shown_path(plan).into_string()),
         (MAILBOX.to_owned(), desk.dir.mailbox().into_string()),
     ];
-    if let Some(worker) = desk.project.worker() {
-        vars.push((WORKER.to_owned(), worker.as_str().to_owned()));
-    }
+    // Empty where there is one, so that none is inherited.
+    let worker = desk.project.worker().map_or("", |worker| worker.as_str());
+    vars.push((WORKER.to_owned(), worker.to_owned()));
     // The prompt tells the agent to run `ralph-loop`.
     let path = path_of_agent(&context.path, desk.copy.root());
     if path != context.path {

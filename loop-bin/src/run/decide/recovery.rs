@@ -75,10 +75,11 @@ pub(crate) fn recovery_of(record: Option<&RunRecord>, left: &FoundAttempt) -> Re
     let story = left.attempt.story.clone();
     let is_own = |record: &&RunRecord| {
         let run = run_and_worker(&left.attempt.run).0;
-        record.finish.is_none() && record.process.run == run
+        record.process.run == run || record.process.continues.as_deref() == Some(run)
     };
     let own = record.filter(is_own);
-    let was_killed = own.is_some_and(|record| !record.process.interrupted);
+    let was_killed =
+        own.is_some_and(|record| record.finish.is_none() && !record.process.interrupted);
     let kept = own.and_then(|record| record.slots.get(&left.slot)?.discarding.clone());
     match (&left.attempt.phase, kept) {
         (Phase::Working | Phase::Checking, Some(kept)) => Recovery::FinishDiscard { story, kept },

@@ -119,11 +119,13 @@ pub(crate) struct PlansTally {
 }
 
 /// How the last iteration ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct LastIteration {
     pub(crate) exit_code: Option<i32>,
     pub(crate) duration_s: f64,
+    /// When an agent last failed before it did anything, as RFC 3339 in UTC.
+    pub(crate) failed_at: String,
 }
 
 impl Tally {

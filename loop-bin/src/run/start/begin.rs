@@ -64,7 +64,7 @@ fn free_what_was_left(
             state::remove_if_there(entry.path())?;
         }
     }
-    if RunRecord::load(run_dir)?.is_none() {
+    if RunRecord::is_of_another(run_dir)? {
         // An attempt that came along when the project's folder was copied belongs to the original.
         for folder in slot_dirs(run_dir) {
             Attempt::clear(&folder)?;
@@ -93,14 +93,16 @@ fn new_record(
 ) -> RunRecord {
     let last = last.unwrap_or_default();
     let is_unfinished = last.finish.is_none() && !last.planning;
+    let is_resumed = is_unfinished || last.finish.as_deref() == Some("manual");
     let mut record = RunRecord {
         plan: books.plan.clone(),
         target: target.to_owned(),
         planning: context.config.run.mode == Mode::Planning,
-        failed_before: if is_unfinished { last.failed_before } else { BTreeMap::new() },
+        failed_before: if is_resumed { last.failed_before } else { BTreeMap::new() },
         ..RunRecord::new()
     };
     record.process.run.clone_from(&context.run);
+    record.process.continues = if is_unfinished { Some(last.process.run) } else { None };
     record.process.folder = context.run_dir.of_run().root().to_owned();
     record.process.started_at.clone_from(&context.clock.started_at);
     record.tally.run.price.known = last.tally.run.price.known;
