@@ -326,23 +326,11 @@ impl Books {
             let taken = taken.iter().find(|one| Some(&one.path) == path.as_ref());
             let text = match taken.map(|file| &file.change) {
                 Some(Change::Append { text, .. }) => text.clone(),
-                _ => self.committed_beginning(tip, file),
+                _ => file.committed_beginning(self.committed(tip, &file.path).as_deref()),
             };
             state::remove_beginning(&file.pending, &text)?;
         }
         Ok(())
-    }
-
-    /// The first lines that wait and that a commit has already: after a crash nobody knows what it took.
-    fn committed_beginning(&self, tip: Option<&str>, file: &Appended) -> Vec<u8> {
-        let committed = self.committed(tip, &file.path).unwrap_or_default();
-        let mut text = fs_err::read(&file.pending).unwrap_or_default();
-        while !text.is_empty() && !contains(&committed, &text) {
-            text.pop();
-            let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            text.truncate(end);
-        }
-        text
     }
 
     /// Makes a change in the user's own file, where git does not have the plan.
