@@ -304,6 +304,28 @@ fn work_that_waits_to_land_is_interrupted_and_lands_with_the_next_start() {
 }
 
 #[test]
+fn what_is_written_while_another_story_lands_is_not_lost() {
+    let stage = Stage::new("works", &plan(2));
+    track_plan(&stage);
+    // The second story fails while the commit of the first one waits for its hook.
+    let hook = stage.repo.root().join(".git/hooks/pre-commit");
+    let wait =
+        "touch \"$AGENT_NOTES/landing\"; until [ -e \"$AGENT_NOTES/failed\" ]; do sleep 0.05; done";
+    executable(&hook, &format!("#!/bin/sh\n{wait}\nsleep 1\n"));
+    let act = format!(
+        "if [ $story = US-002 ]; then until [ -e \"$AGENT_NOTES/landing\" ]; do sleep 0.05; done; \
+         echo x >x.txt; touch \"$AGENT_NOTES/failed\"; exit 1; fi; {OWN_FILE}"
+    );
+    stage.run(&["--workers", "2", "--attempts", "1", "--agent", &agent(&act)]).ended(8);
+    let progress = stage.progress();
+    assert!(progress.contains("- Status: SUCCESS") && progress.contains("- Status: BLOCKED"));
+    assert_eq!(progress.matches("## Iteration").count(), 2, "{progress}");
+    let lessons = stage.read(".ralph/guardrails.md");
+    assert!(lessons.contains("PRD-1/US-002: the agent exited"), "{lessons}");
+    stage.is_clean();
+}
+
+#[test]
 fn stop_lets_the_stories_under_way_land_and_begins_no_other() {
     let stage = Stage::new("works", &plan(6));
     let act = format!("echo $$ >>\"$AGENT_NOTES/begun\"; sleep 1; {OWN_FILE}");
