@@ -18,9 +18,10 @@ const BUILT_IN: &[BuiltIn] = include!(concat!(env!("OUT_DIR"), "/guard_rules.rs"
 
 /// What to do instead of a command that the built-in rules of this name forbid.
 pub(super) fn instead_of(name: &str, act: &Act) -> Option<String> {
+    let programs = programs_of(act);
     let mut rules = BUILT_IN.iter().filter(|rule| rule.name == name);
     let rule = rules.find(|rule| {
-        rule.commands.iter().any(|line| fits(line, act))
+        rule.commands.iter().any(|line| fits(line, programs, act))
             && (rule.regex.is_empty() || sends(rule.regex, act))
             && !is_harmless(rule.unless, act)
     })?;
@@ -34,11 +35,12 @@ pub(super) fn is_allowed(act: &Act) -> bool {
 
 /// The first of the user's rules that forbids this command.
 pub(super) fn forbidding<'a>(act: &Act<'a>) -> Option<&'a UserRule> {
+    let programs = programs_of(act);
     let rules = act.settings.rules.iter();
     rules.filter(|rule| act.settings.in_force(&rule.name)).find(|rule| {
         let is_one = match (&rule.regex, &rule.program) {
             (regex, _) if !rule.commands.is_empty() => {
-                rule.commands.iter().any(|line| fits(line, act))
+                rule.commands.iter().any(|line| fits(line, programs, act))
                     && regex.as_ref().is_none_or(|regex| sends(regex, act))
             }
             (Some(regex), _) => is_match(regex, &act.text()),
@@ -56,14 +58,20 @@ fn names(program: &str, wanted: &[String], act: &Act) -> bool {
     wildcard(program, act.name) && wanted.iter().all(|wanted| args.any(|arg| wildcard(wanted, arg)))
 }
 
+/// The program, and the one that it is asked to run, if that is another one.
+fn programs_of<'a>(act: &Act<'a>) -> (&'a str, Option<&'a str>) {
+    let asked = act.asked().0;
+    (act.name, if asked == act.name { None } else { Some(asked) })
+}
+
 /// Whether a command fits a line of `commands`: the programs, the words that come first, options of
 /// which one must be given; `...` before words that may stand anywhere, `$` where no word may follow.
-fn fits(line: &str, act: &Act) -> bool {
-    let mut tokens = line.split_whitespace();
-    let programs = tokens.next().unwrap_or_default();
-    if !is_one(programs, act.name) && !is_one(programs, act.asked().0) {
+fn fits(line: &str, (name, asked): (&str, Option<&str>), act: &Act) -> bool {
+    let (wanted, rest) = line.split_once(' ').unwrap_or((line, ""));
+    if !is_one(wanted, name) && !asked.is_some_and(|asked| is_one(wanted, asked)) {
         return false;
     }
+    let mut tokens = rest.split_whitespace();
     let (words, mut args) = (act.leading_words(), act.args());
     let (mut words, mut anywhere) = (words.into_iter(), false);
     tokens.all(|token| match token {
@@ -110,7 +118,8 @@ fn is_match(regex: &str, text: &str) -> bool {
 
 /// Whether a text is one of those that stand between bars.
 fn is_one(any: &str, text: &str) -> bool {
-    any.split('|').any(|one| wildcard(one, text))
+    // Most are plain words, and every command is compared with all of them.
+    any.split('|').any(|one| one == text || one.contains('*') && wildcard(one, text))
 }
 
 /// Whether a text fits a pattern in which `*` stands for anything.
