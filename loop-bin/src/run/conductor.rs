@@ -46,7 +46,7 @@ pub(super) fn conduct(run: &mut Conductor) -> Finish {
 
 /// Gives every free slot something to do.
 fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
-    if run.ending.is_some() || run.is_waiting()? {
+    if run.ending.is_some() || run.is_waiting() {
         return Ok(());
     }
     for slot in 0..run.slots.len() {
@@ -75,7 +75,9 @@ pub(super) fn listen(run: &mut Conductor) -> Result<(), Failure> {
             settle::settle(run, slot, desk, done)
         }
         Report::Died => {
-            run.slots.iter_mut().skip(slot).take(1).for_each(|slot| slot.is_dead = true);
+            if let Some(slot) = run.slots.get_mut(slot) {
+                slot.is_dead = true;
+            }
             Err(Failure::because("an attempt ended with an internal error"))
         }
         report => {

@@ -16,7 +16,7 @@ pub(crate) struct PlanFiles {
 
 impl PlanFiles {
     /// The files that only the loop writes, from the top of the repository.
-    pub(crate) fn ours(&self) -> Vec<PathBuf> {
-        self.ours.clone()
+    pub(crate) fn ours(&self) -> &[PathBuf] {
+        &self.ours
     }
 }

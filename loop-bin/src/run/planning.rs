@@ -95,7 +95,7 @@ fn ask_script(run: &mut Conductor, key: &StoryKey) -> Result<Option<Finish>, Fai
                 if let Some(finish) = wait::after_skip(run) {
                     return Ok(Some(finish));
                 }
-                while run.is_waiting()? {
+                while run.is_waiting() {
                     let pause = std::time::Duration::from_millis(50);
                     if let Some(signal) = run.context.interrupts.wait(pause) {
                         return Ok(Some(Finish::Manual(signal)));

@@ -116,7 +116,7 @@ fn settle_left(
             keep(run, slot, work, Discarding::interrupted())?;
         }
         Recovery::FinishDiscard { kept, .. } => keep(run, slot, work, kept)?,
-        Recovery::KeepAttempt { .. } if is_untouched(run, slot, &work) => {
+        Recovery::KeepAttempt { .. } if run.is_untouched(slot, &work.attempt) => {
             // The agent had not begun, and the copy may hold something else.
             discard::end_iteration(run, slot, &work, Outcome::Interrupted)?;
         }
@@ -135,12 +135,6 @@ fn settle_left(
         _ => {}
     }
     Ok(false)
-}
-
-/// Whether an attempt had not done anything to its copy yet.
-fn is_untouched(run: &Conductor, slot: usize, work: &UnderWay) -> bool {
-    let is_in_place = run.desk(slot).is_some_and(|desk| desk.copy.is_in_place);
-    work.attempt.phase == Phase::Begun && !is_in_place
 }
 
 /// Keeps what an attempt left, and ends its iteration.

@@ -3,7 +3,6 @@
 use ralph_base::state::{self, Event, StoryKey};
 use ralph_project::config::Limits;
 use ralph_project::gate::ContextWindows;
-use ralph_project::under_way::Phase;
 
 use super::attempt::{
     Course, Desk, Done, Ended, EndedSession, Left, Task, ToCheck, Used, from_user,
@@ -63,8 +62,7 @@ pub(super) fn settle(
             Ok(())
         }
         Err(failure) => {
-            let is_in_place = run.desk(slot).is_some_and(|desk| desk.copy.is_in_place);
-            if work.attempt.phase == Phase::Begun && !is_in_place {
+            if run.is_untouched(slot, &work.attempt) {
                 // Nothing was done that a next start could continue.
                 discard::forget(run, slot, &work.attempt)?;
             } else {

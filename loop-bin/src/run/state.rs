@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use ralph_base::state::{self, StoryKey};
+use ralph_project::under_way::{Attempt, Phase};
 use run_history::RunHistory;
 
 use super::attempt::{Desk, Job, Report, Task};
@@ -140,6 +141,12 @@ impl Conductor {
         if self.landing == Some(slot) {
             self.landing = None;
         }
+    }
+
+    /// Whether an attempt has done nothing to its copy yet. In place the tree is changed from the beginning.
+    pub(super) fn is_untouched(&self, slot: usize, attempt: &Attempt) -> bool {
+        let is_in_place = self.desk(slot).is_some_and(|desk| desk.copy.is_in_place);
+        attempt.phase == Phase::Begun && !is_in_place
     }
 
     /// A slot keeps its story while it waits.

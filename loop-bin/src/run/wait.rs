@@ -11,7 +11,6 @@ use super::notify::{Notice, notify};
 use super::record::Pause;
 use super::scripts::NEXT_ITERATION;
 use super::state::{Conductor, Waiting};
-use crate::exit::Failure;
 use crate::terminal::{Tone, in_words};
 
 /// Waits until the usage limit is reset.
@@ -66,19 +65,19 @@ fn begin(run: &mut Conductor, why: &str, pause: Duration, reset: Option<i64>) {
 
 impl Conductor {
     /// Whether the run waits now. `ralph-loop stop` ends the wait, and the run.
-    pub(super) fn is_waiting(&mut self) -> Result<bool, Failure> {
-        let Some(waiting) = &self.waiting else { return Ok(false) };
+    pub(super) fn is_waiting(&mut self) -> bool {
+        let Some(waiting) = &self.waiting else { return false };
         let now = Timestamp::now().as_second();
         let is_over =
             Instant::now() >= waiting.until || waiting.reset.is_some_and(|reset| now >= reset);
         if !is_over && !self.is_stop_requested() {
-            return Ok(true);
+            return true;
         }
         if !is_over {
             self.end_with(Finish::Stopped);
         }
         self.end_wait();
-        Ok(false)
+        false
     }
 
     /// Writes down that a wait is over, for whatever reason.

@@ -160,7 +160,7 @@ fn put_back(
     for path in removed {
         state::remove_if_there(copy.top().as_std_path().join(path))?;
     }
-    let changed = copy.changed_since_staged(&around.books.ours())?;
+    let changed = copy.changed_since_staged(around.books.ours())?;
     restore(copy, &[], &changed)
 }
 

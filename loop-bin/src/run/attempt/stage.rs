@@ -44,7 +44,7 @@ pub(super) fn staged_work(
     keep_agents_progress(around, desk)?;
     let start = Start::of(attempt);
     let imported = desk.copy.import(start);
-    let staged = desk.copy.stage(start, &around.books.ours())?;
+    let staged = desk.copy.stage(start, around.books.ours())?;
     if !staged.refused.is_empty() {
         let files = named_files(&staged.refused);
         around.reporter.warn(format!("{}: left out of the commit: {files}", attempt.story));
@@ -77,7 +77,7 @@ pub(in crate::run) fn left_in(
     }
     let start = Start::of(attempt);
     let imported = desk.copy.import(start);
-    match desk.copy.stage(start, &around.books.ours()) {
+    match desk.copy.stage(start, around.books.ours()) {
         Ok(staged) => Ok(Left { staged: Some(staged), imported }),
         // The work is there, and the next start keeps it.
         Err(error) if error.will_pass() => Err(error),

@@ -86,7 +86,7 @@ fn conclude(
         agents: Some(&agents),
         last_verdict: last_verdict.as_ref(),
         took: facts.duration.unwrap_or_default(),
-        has_changed: &|| copy.looks_changed(base, &ours),
+        has_changed: &|| copy.looks_changed(base, ours),
         allowance: budget.allowance,
         limits: &context.config.limits,
         time_left: context.time_left(),

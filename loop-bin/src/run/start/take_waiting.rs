@@ -107,7 +107,7 @@ fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stoppe
             let settings = (&context.config, &stop as &dyn Fn() -> bool);
             prepare(settings, &slot.reporter, copy, start, &context.run)?;
         }
-        let work = without_loop_files(copy, &context.run_dir, &books.ours(), commit_id)?;
+        let work = without_loop_files(copy, &context.run_dir, books.ours(), commit_id)?;
         let staged = lay_over(around, copy, &work, start)?;
         let passed = check(around, copy, &attempt, staged)?;
         let message = |_: &Passed| message.clone();
