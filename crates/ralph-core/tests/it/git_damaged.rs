@@ -37,12 +37,19 @@ fn no_bit_that_flips_in_a_checkpoint_is_taken_for_a_file() {
     let before = test.fingerprint();
     let pack = packs(&test).pop().unwrap();
     let whole = fs_err::read(&pack).unwrap();
+    let list = ["cat-file", "--batch-all-objects", "--batch"];
+    let objects = || test.try_git(test.root().as_std_path(), list);
+    let intact = objects();
     test.chmod(&pack, 0o644);
     // The last twenty bytes are the pack's own checksum, which only a check of it reads.
     for at in (12..whole.len() - 20).step_by(7) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x10;
         fs_err::write(&pack, &bytes).unwrap();
+        // A bit that pads the end of a compressed object changes nothing that git reads.
+        if objects() == intact {
+            continue;
+        }
         let error = rollback(&repo, &state, None, "why").unwrap_err().to_string();
         assert!(error.contains("failed in") && error.len() > 60, "{at}: {error}");
         assert_eq!(test.fingerprint(), before, "{at}");
