@@ -11,13 +11,13 @@ use ralph_project::config::{Config, Flag, KEYS, Key, Kind};
 use toml::Value;
 
 use crate::exit::Failure;
-use crate::signals::Interrupts;
 use crate::terminal::say;
 use crate::{
     attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, man, mcp,
     report, request_merge, retry, run, show_config, status, stop, stories, suggest, tell, undo,
     verified,
 };
+use client::signals::Interrupts;
 
 const PLAN_FILE: &str = "plan-file";
 const NO_INHIBIT: &str = "no-inhibit";

@@ -16,8 +16,8 @@ use crate::exit::Failure;
 use crate::run::record::attempts_left;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
-use crate::workspace::{Source, cache, remove_all};
-use crate::{agent, here, housekeeping, saved};
+use crate::{here, housekeeping, saved};
+use work_copy::{Source, cache, remove_all};
 
 /// Remove the agent's copy of the project, and show how much space that frees
 ///
@@ -106,7 +106,7 @@ impl Clean {
                 )));
             }
             if self.force && !self.dry_run {
-                agent::end_left_by(&attempt.run);
+                client::end_left_by(&attempt.run);
                 let shared = project.own_state().current_story();
                 for left in [state.current_story(), state.checkpoint(), shared] {
                     state::remove_if_there(left)?;

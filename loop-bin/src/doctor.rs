@@ -10,9 +10,7 @@ use ralph_base::env::Env;
 use ralph_base::state::Lock;
 use ralph_project::config::{Baseline, Flag, LoopSettings, Mode};
 
-use crate::board::Tip;
 use crate::exit::Failure;
-use crate::finding::Finding;
 use crate::here;
 use crate::plan_choice::with_plan_of_run;
 use crate::run::look_for_recovery;
@@ -20,9 +18,11 @@ use crate::run::record::is_work_left_in;
 use crate::run::start::{
     Preflight, examine_copy, findings, held_by, preflight, take_lock, troubles,
 };
-use crate::signals::Interrupts;
 use crate::terminal::{View, counted, say};
-use crate::workspace::{Start, cache};
+use board::Tip;
+use client::signals::Interrupts;
+use ralph_project::finding::Finding;
+use work_copy::{Start, cache};
 
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;

@@ -23,9 +23,9 @@ use self::detect::{Detected, FoundCommand};
 use self::files::{Files, paths_below};
 use self::table::KindTable;
 use crate::exit::Failure;
-use crate::finding::Finding;
 use crate::terminal::say;
 use crate::{here, lifecycle, show_config};
+use ralph_project::finding::Finding;
 
 const TABLE: &str = include_str!("init/kinds.toml");
 const PLAN: &str = include_str!("init/templates/plan.md");

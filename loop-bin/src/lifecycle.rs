@@ -4,9 +4,8 @@
 //! Programs in the folder `custom` beside them are the user's own: a script calls them by name, the loop
 //! never does.
 
-use std::os::unix::fs::PermissionsExt;
-
 use camino::{Utf8Path, Utf8PathBuf};
+use client::is_executable;
 use ralph_base::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
 
 /// The scripts that the loop runs.
@@ -18,12 +17,6 @@ pub(crate) fn not_executable(state: &StateDir, root: &Utf8Path) -> Vec<Utf8PathB
         NAMES.iter().map(|name| folder(state, root).join(name)).collect();
     paths.retain(|path| path.is_file() && !is_executable(path));
     paths
-}
-
-/// Whether it is a file that can be started.
-pub(crate) fn is_executable(path: &Utf8Path) -> bool {
-    fs_err::metadata(path)
-        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
 /// Where the scripts are.

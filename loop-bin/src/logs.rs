@@ -9,10 +9,10 @@ use ralph_base::env::Env;
 use ralph_base::state::StoryKey;
 use run_history::RunHistory;
 
-use crate::agent::{Readable, each_line_of_log};
 use crate::exit::Failure;
 use crate::here;
 use crate::terminal::say;
+use client::{Readable, each_line_of_log};
 
 /// Show what the agent said and did in the last attempt, or in the last one at a story
 #[derive(Debug, Args)]

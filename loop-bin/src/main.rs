@@ -1,9 +1,7 @@
 //! `ralph-loop`: argv in, exit code out.
 
-mod agent;
 mod args;
 mod attempts;
-mod board;
 mod clean;
 mod complete;
 mod completions;
@@ -11,14 +9,11 @@ mod demo;
 mod doctor;
 mod exit;
 mod explain;
-mod finding;
-mod git_output;
 mod here;
 mod housekeeping;
 mod init;
 mod install;
 mod lifecycle;
-mod linux;
 mod logs;
 mod man;
 mod mcp;
@@ -29,7 +24,6 @@ mod retry;
 mod run;
 mod saved;
 mod show_config;
-mod signals;
 mod status;
 mod stop;
 mod stories;
@@ -39,14 +33,13 @@ mod terminal;
 mod trust;
 mod undo;
 mod verified;
-mod workspace;
 
 use std::process::ExitCode;
 
 use ralph_base::env::Env;
 
 fn main() -> ExitCode {
-    if let Some(code) = agent::keep() {
+    if let Some(code) = client::keep() {
         return code;
     }
     let env = Env::process();
@@ -67,8 +60,8 @@ fn main() -> ExitCode {
 fn log_decisions(verbosity: u8) {
     let level = match verbosity {
         0 => "off",
-        1 => "ralph_loop=info",
-        _ => "ralph_loop=debug",
+        1 => "ralph_loop=info,work_copy=info",
+        _ => "ralph_loop=debug,work_copy=debug",
     };
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(level)).init();
 }

@@ -112,7 +112,7 @@ impl ServerHandler for Server {
             let _turn = turn;
             let caller = Caller { env: &env, stop: &|| context.ct.is_cancelled() };
             let tool = tools.get(at).ok_or_else(|| "no such tool".to_owned())?;
-            (tool.call)(given, &caller).map_err(|failure| failure.told())
+            (tool.call)(given, &caller).map_err(|failure| failure.explain())
         });
         let said = called.await.unwrap_or_else(|error| Err(format!("the tool broke: {error}")));
         let result = match said {

@@ -11,14 +11,14 @@ use ralph_core::plan::{self, Options, Plan, State};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
-use crate::board::{Waiting, resolve};
 use crate::exit::Failure;
 use crate::here;
 use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::record::plan_of_run;
 use crate::run::start::run_dir;
-use crate::workspace::Source;
+use board::{Waiting, resolve};
+use work_copy::Source;
 
 /// The plan that was named, if one was.
 #[derive(Debug, Clone, Default, Args)]

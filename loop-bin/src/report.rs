@@ -11,7 +11,6 @@ use ralph_core::plan::Plan;
 use ralph_project::project::Project;
 use run_history::{Report, RunHistory, Situation};
 
-use crate::board::Waiting;
 use crate::exit::Failure;
 use crate::here;
 use crate::plan_choice::{PlanChoice, plan_with_work};
@@ -19,7 +18,8 @@ use crate::run::RunRecord;
 use crate::run::look_for_recovery;
 use crate::run::start::run_dir;
 use crate::terminal::{say, say_as_it_is};
-use crate::workspace::Source;
+use board::Waiting;
+use work_copy::Source;
 
 /// Report on a run: what needs you, what was done, what it cost
 ///

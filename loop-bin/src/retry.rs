@@ -9,14 +9,14 @@ use ralph_base::state::{self, StoryKey, plan_name};
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Plan, State};
 
-use crate::board::resolve;
 use crate::exit::Failure;
-use crate::git_output::base_of;
 use crate::here;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::start::{run_dir, take_lock};
 use crate::saved::{self, Account, SavedAttempt};
 use crate::terminal::say;
+use board::resolve;
+use work_copy::git_output::base_of;
 
 /// Reopen stories that were set aside or are done, optionally with a hint or an earlier attempt
 #[derive(Debug, Args)]

@@ -14,7 +14,6 @@ pub(crate) use run_history::SavedAttempt;
 use run_history::saved::ATTEMPTS;
 pub(crate) use run_history::saved::{RETRY, all, at_story, called, number_after};
 
-use crate::board;
 use crate::exit::Failure;
 
 /// What the attempt under way began from. The user may rewrite the target and have git remove what

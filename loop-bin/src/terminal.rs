@@ -6,7 +6,6 @@ mod screen;
 mod view;
 mod width;
 
-use std::error::Error;
 use std::io::{self, Write};
 
 pub(crate) use lines::Tone;
@@ -31,19 +30,4 @@ pub(crate) fn say_as_it_is(text: &str) {
 /// What went wrong, for the user.
 pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr().lock(), "ralph-loop: {text}");
-}
-
-/// An error and its causes.
-pub(crate) fn told_with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        // Many errors repeat their cause in their own text.
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        cause = inner.source();
-    }
-    text
 }

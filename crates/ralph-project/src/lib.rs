@@ -7,7 +7,9 @@
 //! | [`claim`] | what does the agent itself say about its story? |
 //! | [`client`] | is the agent Claude Code, and how does its command line take further options? |
 //! | [`config`] | what did the user set, in the file, by variables and by flags? |
+//! | [`failure`] | why did a command fail? |
 //! | [`failed_before`] | did this fail before the work began? |
+//! | [`finding`] | what was found before a run? |
 //! | [`gate`] | may the session stop, and if not, what is left to do? |
 //! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
 //! | [`known_files`] | has the agent seen this file in its session? |
@@ -32,6 +34,8 @@ pub mod claim;
 pub mod client;
 pub mod config;
 pub mod failed_before;
+pub mod failure;
+pub mod finding;
 pub mod gate;
 pub mod install;
 pub mod known_files;

@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 
-use crate::board::{Change, contains};
+use board::{Change, contains};
 
 /// A file to whose end the loop writes. What it writes waits in the git folder until a commit takes it
 /// along, or is put into the file where none will.

@@ -11,12 +11,12 @@ use super::context::Context;
 use super::decide::{Allowance, Outcome};
 use super::slots::UnderWay;
 use super::state::Conductor;
-use crate::agent::ResumedSession;
-use crate::board::Tip;
 use crate::exit::Failure;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::Worker;
-use crate::workspace::Start;
+use board::Tip;
+use client::ResumedSession;
+use work_copy::Start;
 
 /// Begins an attempt at a story in a slot.
 pub(super) fn begin(

@@ -22,10 +22,10 @@ use ralph_project::strikes::LESSONS_TITLE;
 use super::appended::Appended;
 use super::plan_files::PlanFiles;
 use super::start::progress_path;
-use crate::board::{Board, Change, LoopFile, Made, PlanChanges, Tip, contains, marks_of};
 use crate::exit::Failure;
-use crate::git_output::text_at;
-use crate::workspace::Source;
+use board::{Board, Change, LoopFile, Made, PlanChanges, Tip, contains, marks_of};
+use work_copy::Source;
+use work_copy::git_output::text_at;
 
 /// How a new progress file begins.
 const TITLE: &str = "# Progress Log\n";

@@ -12,10 +12,10 @@ use super::records::{record_progress, show_receipts};
 use super::scripts::{self, NEXT_ITERATION};
 use super::state::Conductor;
 use super::{discard, wait};
-use crate::board::Tip;
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
+use board::Tip;
 
 /// What a free slot does next.
 pub(super) enum Choice {

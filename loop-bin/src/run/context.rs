@@ -8,9 +8,9 @@ use ralph_project::project::Project;
 use run_history::{Forecast, LOOP};
 
 use super::record::RunRecord;
-use crate::agent::ClientOptions;
-use crate::signals::Interrupts;
 use crate::terminal::say;
+use client::ClientOptions;
+use client::signals::Interrupts;
 
 /// What never changes in a run. Attempts read it from their own threads.
 #[derive(Debug)]

@@ -14,11 +14,11 @@ use super::land::entry;
 use super::notify::{Notice, notify};
 use super::slots::UnderWay;
 use super::state::Conductor;
-use crate::board::{self, PlanChanges};
 use crate::exit::Failure;
 use crate::saved::{self, Account};
 use crate::terminal::Tone;
-use crate::workspace::Start;
+use board::PlanChanges;
+use work_copy::Start;
 
 /// How much of a failing output the view shows.
 const SHOWN_LINES: usize = 5;

@@ -18,12 +18,12 @@ use super::plans::{other_prds_of, plans_of_run};
 use super::records::{record_progress, show_receipts};
 use super::state::Conductor;
 use super::{begin, scripts, settle};
-use crate::agent::Descendants;
 use crate::exit::Failure;
 use crate::report::{look, write};
 use crate::saved;
 use crate::terminal::{self, Tone, in_words};
 use crate::{here, housekeeping};
+use client::Descendants;
 
 /// Ends a run. Whatever fails here is shown, and does not keep the rest from being done.
 pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {

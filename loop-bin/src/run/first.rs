@@ -15,11 +15,11 @@ use super::scripts::{self, STARTED};
 use super::slots::{Slot, desk};
 use super::start::{failed_before, findings, run_baseline, take_waiting};
 use super::state::Conductor;
-use crate::board::Tip;
 use crate::exit::Failure;
-use crate::finding::Finding;
 use crate::terminal::counted;
-use crate::workspace::Start;
+use board::Tip;
+use ralph_project::finding::Finding;
+use work_copy::Start;
 
 /// Does what comes before the first story; returns why there is none, if so.
 pub(super) fn before_first_story(

@@ -13,10 +13,10 @@ use ralph_project::under_way::{Attempt, Phase};
 use super::attempt::{Facts, Passed, Proof, Reviewed, set_phase};
 use super::slots::UnderWay;
 use super::state::Conductor;
-use crate::board::{Advance, LoopFile, Made, Mark, PlanChanges};
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::{Tone, counted};
+use board::{Advance, LoopFile, Made, Mark, PlanChanges};
 
 /// What landing a story changes in the plan: its box, those given up before, and what the agent added.
 pub(super) fn changes(run: &Conductor, work: &UnderWay) -> PlanChanges {

@@ -8,10 +8,8 @@ use ralph_project::under_way::Phase;
 use super::decide::{Found, FoundAttempt, recovery, recovery_of};
 use super::record::{RunRecord, attempts_left};
 use super::start::run_dir;
-use crate::agent;
-use crate::board;
 use crate::exit::Failure;
-use crate::workspace::{ONLY_WORKER, Source};
+use work_copy::{ONLY_WORKER, Source};
 
 /// What the next start would do, for `status` and `doctor`; nothing while a loop runs.
 pub(crate) fn look_for_recovery(project: &Project) -> Result<Vec<String>, Failure> {
@@ -50,7 +48,7 @@ pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Leftovers, Failu
         attempts.push((folder, FoundAttempt { slot, attempt, is_landed }));
     }
     let unfinished = record.as_ref().filter(|record| record.finish.is_none());
-    let processes = unfinished.map_or(0, |record| agent::left_by(&record.process.run).len());
+    let processes = unfinished.map_or(0, |record| client::left_by(&record.process.run).len());
     let is_behind = board::is_interrupted(source);
     let of_slots = attempts.iter().map(|(_, left)| left.clone()).collect();
     let found = Found { record, attempts: of_slots, is_behind, processes };

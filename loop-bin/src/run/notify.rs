@@ -11,7 +11,7 @@ use serde_json::json;
 use super::decide::Finish;
 use super::scripts::with_variables;
 use super::state::Conductor;
-use crate::signals::Signal;
+use client::signals::Signal;
 
 /// What the command is called in its output and in the journal.
 const NAME: &str = "notify";

@@ -16,11 +16,11 @@ use super::scripts::{self, NEXT_ITERATION, STARTED};
 use super::slots::UnderWay;
 use super::state::Conductor;
 use super::{begin, discard, settle, wait};
-use crate::board::Tip;
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
-use crate::workspace::Start;
+use board::Tip;
+use work_copy::Start;
 
 /// Stands for the story, in logs, scripts and receipts.
 const NAME: &str = "planning";

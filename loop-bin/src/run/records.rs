@@ -14,11 +14,11 @@ use super::land::{advance, as_committed, blocked_marks};
 use super::record::is_work_left_in;
 use super::start::follow_waiting;
 use super::state::Conductor;
-use crate::board::{self, Advance, LoopFile, Made, PlanChanges, Tip};
 use crate::exit::Failure;
-use crate::git_output::paths;
 use crate::terminal::{dollars, in_words, thousands};
-use crate::workspace::Start;
+use board::{Advance, LoopFile, Made, PlanChanges, Tip};
+use work_copy::Start;
+use work_copy::git_output::paths;
 
 /// The message of the commit with the last entries of the progress.
 const RECORDS: &str = "chore(ralph): record progress";

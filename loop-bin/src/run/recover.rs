@@ -18,12 +18,12 @@ use super::plans::books_of;
 use super::slots::{Slot, UnderWay, desk};
 use super::state::Conductor;
 use super::{discard, land, settle};
-use crate::agent::{self, seen_in_log};
-use crate::board::{self, PlanChanges, Tip};
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
-use crate::workspace::in_place;
+use board::{PlanChanges, Tip};
+use client::seen_in_log;
+use work_copy::in_place;
 
 /// What the progress says of an attempt whose loop was killed.
 const KILLED: &str = "the loop was killed while the agent was working";
@@ -35,7 +35,7 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         log::info!("recovery: {step:?}");
         match step {
             Recovery::EndProcesses { run: name, .. } => {
-                let ended = counted(agent::end_left_by(&name), "process", "processes");
+                let ended = counted(client::end_left_by(&name), "process", "processes");
                 run.view.line(format!("ended {ended} left over from the last run"));
             }
             Recovery::BringFiles => {

@@ -13,7 +13,7 @@ use super::context::Context;
 use super::decide::{Outcome, ScriptRequest};
 use super::state::Conductor;
 use crate::lifecycle;
-use crate::workspace::ONLY_WORKER;
+use work_copy::ONLY_WORKER;
 
 /// The scripts that can stop a run, by name.
 pub(super) const STARTED: &str = "started";
@@ -33,7 +33,7 @@ pub(super) fn script(
     let (context, view) = (&run.context, &run.view);
     let settings = &context.config.hooks;
     let path = lifecycle::folder(context.state(), context.project.root()).join(name);
-    if !is_enabled(settings, name) || !lifecycle::is_executable(&path) {
+    if !is_enabled(settings, name) || !client::is_executable(&path) {
         return ScriptRequest::Continue;
     }
     let mode = match context.config.run.mode {

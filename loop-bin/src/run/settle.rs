@@ -11,12 +11,12 @@ use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Spent, Then, 
 use super::slots::UnderWay;
 use super::state::Conductor;
 use super::{begin, discard, land, scripts, wait};
-use crate::agent::{AgentRun, RunEnd};
-use crate::board::Tip;
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::Worker;
-use crate::workspace::Start;
+use board::Tip;
+use client::{AgentRun, RunEnd};
+use work_copy::Start;
 
 /// How often work is laid over a target that moves on.
 const MOST_MOVES: usize = 20;

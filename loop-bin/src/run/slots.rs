@@ -15,10 +15,10 @@ use ralph_project::under_way::Attempt;
 use super::attempt::{Desk, Facts, Job, Passed, Report, Reporter, attempt};
 use super::context::Context;
 use super::decide::{Discarding, Then};
-use crate::board::LoopFile;
 use crate::exit::Failure;
-use crate::workspace::in_place::ProtectedFiles;
-use crate::workspace::{ONLY_WORKER, Workspace};
+use board::LoopFile;
+use work_copy::in_place::ProtectedFiles;
+use work_copy::{ONLY_WORKER, Workspace};
 
 /// A place for one attempt at a time.
 pub(super) struct Slot {

@@ -17,10 +17,10 @@ use super::context::Context;
 use super::decide::Finish;
 use super::record::RunRecord;
 use super::slots::{Slot, UnderWay};
-use crate::board::Board;
 use crate::exit::Failure;
 use crate::terminal::View;
-use crate::workspace::Source;
+use board::Board;
+use work_copy::Source;
 
 /// How long a slot without a story does not look at the plan.
 const IDLE: Duration = Duration::from_secs(2);

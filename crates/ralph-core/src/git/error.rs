@@ -70,6 +70,17 @@ impl GitError {
         }
     }
 
+    /// Whether trying again later may help: git was killed, or the disk was full.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Failed { code, stderr, .. } => {
+                code.is_none() || stderr.contains("No space left on device")
+            }
+            Self::Start { source, .. } => source.kind() == io::ErrorKind::StorageFull,
+            _ => false,
+        }
+    }
+
     /// What git said, where it ended by itself with a failure.
     pub(super) fn said(&self) -> &str {
         match self {

@@ -13,11 +13,11 @@ use ralph_project::under_way::Attempt;
 
 use super::{Around, Assignment, Desk, Reporter};
 use crate::exit::Failure;
-use crate::git_output::base_of;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::in_words;
-use crate::workspace::in_place::ProtectedFiles;
-use crate::workspace::{Start, Workspace};
+use work_copy::git_output::base_of;
+use work_copy::in_place::ProtectedFiles;
+use work_copy::{Start, Workspace};
 
 /// What an agent reads that continues the work of an earlier attempt.
 const WORK_IS_THERE: &str =

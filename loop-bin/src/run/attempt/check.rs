@@ -15,9 +15,9 @@ use ralph_project::weakening::weakened_since;
 use super::report::checked;
 use super::{Around, Desk, Passed, Stopped, ToCheck, begin};
 use crate::exit::Failure;
-use crate::git_output::{base_of, listed, paths};
 use crate::run::decide::WorkEnd;
-use crate::workspace::{Staged, Start, Workspace};
+use work_copy::git_output::{base_of, listed, paths};
+use work_copy::{Staged, Start, Workspace};
 
 /// How often checks that change files are run again on what they left.
 const MOST_ROUNDS: usize = 3;

@@ -5,9 +5,9 @@ use ralph_project::under_way::Attempt;
 
 use super::check::{check, not_passed, run};
 use super::{Around, Course, Passed, Proof, Reviewed, Stopped};
-use crate::board::{self, LoopFile, Made, Refusal, Story};
 use crate::run::decide::WorkEnd;
-use crate::workspace::{Start, Workspace};
+use board::{LoopFile, Made, Refusal, Story};
+use work_copy::{Start, Workspace};
 
 /// How often git hooks may put the files of one story in order.
 const MOST_FORMATTINGS: usize = 2;

@@ -36,14 +36,12 @@ use ralph_project::under_way::Attempt;
 use super::context::Context;
 use super::decide::{Allowance, WorkEnd};
 use super::plan_files::PlanFiles;
-use crate::agent::{AgentRun, ResumedSession};
-use crate::board::{LoopFile, Made};
 use crate::exit::Failure;
 use crate::saved::SavedAttempt;
-use crate::workspace::in_place::ProtectedFiles;
-use crate::workspace::{Staged, Workspace};
 pub(super) use begin::prepare;
+use board::{LoopFile, Made};
 pub(super) use check::{check, lay_over};
+use client::{AgentRun, ResumedSession};
 pub(super) use commit::{ToCommit, commit};
 pub(super) use prompt::{from_user, may_take_another};
 pub(crate) use prompt::{review_template, template};
@@ -55,6 +53,8 @@ pub(super) use stage::{Left, left_in};
 pub(super) use watch::set_phase;
 pub(super) use watch::{LiveAgent, log_of, release};
 pub(super) use work::read_agents_plan;
+use work_copy::in_place::ProtectedFiles;
+use work_copy::{Staged, Workspace};
 
 /// Where an attempt works: a copy, the folder of its records, and perhaps an agent that is paused in its
 /// stop hook.

@@ -3,9 +3,9 @@
 use super::begin::prepare;
 use super::watch::{self, Watched};
 use super::{Around, Course, Desk, Planned, Stopped};
-use crate::agent::AgentRun;
 use crate::run::decide::{Allowance, Judged, judge};
-use crate::workspace::Start;
+use client::AgentRun;
+use work_copy::Start;
 
 /// Lets an agent write the plan.
 pub(super) fn plan(

@@ -13,8 +13,8 @@ use ralph_project::under_way::Attempt;
 
 use super::{Around, Assignment, Desk};
 use crate::exit::Failure;
-use crate::install::path_of_agent;
 use crate::run::context::Context;
+use client::path_of_agent;
 
 /// How many tests that failed before are named.
 const KNOWN_NAMED: usize = 20;

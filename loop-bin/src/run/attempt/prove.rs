@@ -15,10 +15,10 @@ use ralph_project::under_way::Attempt;
 use super::check::run_commands;
 use super::{Around, Passed, Stopped};
 use crate::exit::Failure;
-use crate::git_output::{RAW, differences, listed};
 use crate::run::decide::WorkEnd;
 use crate::terminal::{Tone, counted};
-use crate::workspace::{Start, Workspace};
+use work_copy::git_output::{RAW, differences, listed};
+use work_copy::{Start, Workspace};
 
 /// What became of a story's tests without the rest of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use ralph_project::review::{REVIEWER, ReviewAnswer, command_line, shown_diff};
 use super::prompt::review_template;
 use super::watch::{log_of, supervision};
 use super::{Around, Course, Desk, EndedSession, Passed, Stopped, Used};
-use crate::agent::{AgentRun, RunEnd, Session, Supervision, Turn, with_files_of};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
 use crate::terminal::{Tone, counted, seconds};
+use client::{AgentRun, RunEnd, Session, Supervision, Turn, with_files_of};
 
 /// What came of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +122,7 @@ fn review_prompt(
 ) -> Result<String, Failure> {
     let Course { attempt, facts, .. } = course;
     let (git, books) = (desk.copy.git(), around.books);
-    let base = crate::git_output::base_of(&git, attempt.base.as_deref())?;
+    let base = work_copy::git_output::base_of(&git, attempt.base.as_deref())?;
     let diff = git.run(&["diff", "--no-color", "--no-ext-diff", &base, &passed.staged.tree])?;
     let given = fs_err::read(desk.dir.plan_given())?;
     let plan = Plan::parse(&books.plan, given, &books.options).ok();

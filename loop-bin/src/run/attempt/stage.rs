@@ -7,10 +7,9 @@ use ralph_project::under_way::Attempt;
 
 use super::work::read_agents_plan;
 use super::{Around, Course, Desk, Stopped};
-use crate::board;
 use crate::exit::Failure;
 use crate::run::decide::{Outcome, WorkEnd};
-use crate::workspace::{Imported, Staged, Start};
+use work_copy::{Imported, Staged, Start};
 
 /// What an attempt left in its copy.
 #[derive(Debug, Clone, Default)]
@@ -80,7 +79,7 @@ pub(in crate::run) fn left_in(
     match desk.copy.stage(start, around.books.ours()) {
         Ok(staged) => Ok(Left { staged: Some(staged), imported }),
         // The work is there, and the next start keeps it.
-        Err(error) if error.will_pass() => Err(error),
+        Err(error) if error.is_transient() => Err(error),
         Err(error) => {
             let story = &attempt.story;
             around.reporter.warn(format!("{story}: the copy cannot be read: {error}"));

@@ -13,11 +13,11 @@ use ralph_project::under_way::{Attempt, Phase};
 
 use super::prompt::agent_variables;
 use super::{Around, Course, Desk, EndedSession, Facts, Report, Used};
-use crate::agent::{AgentRun, ResumedSession, Seen, Session, Supervision, Turn, with_files_of};
 use crate::exit::Failure;
 use crate::run::context::Context;
 use crate::run::decide::Allowance;
 use crate::terminal::{Glimpse, Tone, seconds as seconds_of};
+use client::{AgentRun, ResumedSession, Seen, Session, Supervision, Turn, with_files_of};
 
 /// How long an agent that was released has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(60);

@@ -9,9 +9,9 @@ use ralph_project::under_way::{Attempt, Phase};
 use super::prompt::{next_story, prompt};
 use super::watch::{self, Watched, last_stop, set_phase};
 use super::{Around, Assignment, Budget, Course, Desk, Stopped};
-use crate::agent::AgentRun;
 use crate::exit::Failure;
 use crate::run::decide::{Judged, Outcome, WorkEnd, judge};
+use client::AgentRun;
 
 /// Why a fresh session continues a story.
 const CONTEXT_FULL: &str = "context full, continuing in a new session";

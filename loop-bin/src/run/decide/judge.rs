@@ -11,9 +11,9 @@ use ralph_project::strikes::with_cause;
 
 use super::allowance::{Allowance, Owner};
 use super::words::{Outcome, WorkEnd};
-use crate::agent::{AgentRun, RunEnd, Said, Seen};
-use crate::signals::Signal;
 use crate::terminal::seconds;
+use client::signals::Signal;
+use client::{AgentRun, RunEnd, Said, Seen};
 
 /// How often in a row a usage limit is waited for before the run ends: with pauses that grow to half
 /// an hour, this is longer than the five hours of the usual limit.

@@ -87,7 +87,7 @@ mod tests {
     use run_history::BlockedStory;
 
     use super::*;
-    use crate::signals::Signal;
+    use client::signals::Signal;
 
     fn needs(ids: &[&str]) -> Needs {
         let blocked = |id: &&str| BlockedStory {

@@ -3,7 +3,7 @@
 use ralph_project::config::Seconds;
 
 use super::*;
-use crate::signals::Signal;
+use client::signals::Signal;
 
 const PLAN: &str = "PRD-1";
 

@@ -5,7 +5,7 @@ use ralph_project::config::SessionRetry;
 use serde::{Deserialize, Serialize};
 
 use crate::saved::RETRY;
-use crate::signals::Signal;
+use client::signals::Signal;
 
 /// What a lifecycle script asks for by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,6 @@
 
 use ralph_project::config::Workers;
 
-use crate::linux;
-
 /// What one worker needs: a client with its language servers, a build, the tests.
 const MEMORY_OF_ONE: u64 = 2 << 30;
 
@@ -30,7 +28,7 @@ pub(crate) fn worker_count(
 /// second is not told, it is not a bound.
 pub(crate) fn machine() -> (u64, Option<u64>) {
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    (processors, linux::free_memory())
+    (processors, client::linux::free_memory())
 }
 
 #[cfg(test)]

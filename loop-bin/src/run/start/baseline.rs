@@ -11,10 +11,10 @@ use ralph_project::config::{Baseline, Config};
 use ralph_project::failed_before::FailedBefore;
 
 use crate::exit::Failure;
-use crate::finding::Finding;
 use crate::run::attempt::{Report, Reporter, prepare};
 use crate::terminal::{View, counted, in_words};
-use crate::workspace::{Start, Workspace};
+use ralph_project::finding::Finding;
+use work_copy::{Start, Workspace};
 
 /// How much of a failing check is shown.
 const LINES_SHOWN: usize = 15;

@@ -17,17 +17,16 @@ use run_history::LOOP;
 
 use super::preflight::Preflight;
 use crate::exit::Failure;
-use crate::finding::Finding;
 use crate::here;
-use crate::linux;
 use crate::run::books::Books;
 use crate::run::context::{Clock, Context};
 use crate::run::record::{RunRecord, slot_dirs};
 use crate::run::slots::{Slot, desk};
 use crate::run::state::Conductor;
 use crate::saved;
-use crate::signals::Interrupts;
 use crate::terminal::View;
+use client::signals::Interrupts;
+use ralph_project::finding::Finding;
 
 /// Sorts by time, and is different for every run of a machine.
 fn run_name() -> String {
@@ -138,7 +137,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, LOOP)?;
-    linux::adopt_orphans();
+    client::linux::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
     let last = RunRecord::load(&run_dir)?;
     let source = workspace.source.clone();

@@ -18,17 +18,17 @@ use run_history::RunHistory;
 use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
 use super::preflight::{Preflight, progress_path, run_dir};
 use super::programs::{flaw_in_command, look_for_programs};
-use crate::agent::{self, ClientOptions};
-use crate::board::{Board, resolve};
 use crate::exit::Failure;
-use crate::finding::Finding;
 use crate::run::RunRecord;
 use crate::run::attempt::{review_template, template};
 use crate::run::books::Books;
 use crate::run::plans::other_prds;
 use crate::run::record::attempts_left;
-use crate::workspace::{Source, Workspace, in_place};
 use crate::{here, init, trust};
+use board::{Board, resolve};
+use client::ClientOptions;
+use ralph_project::finding::Finding;
+use work_copy::{Source, Workspace, in_place};
 
 /// What stands for the plan's name in that of a branch.
 const PLAN_NAME: &str = "{plan}";
@@ -54,7 +54,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     }
     if given.iter().any(|flag| flag.key == "agent.command") && here::folder()? != project.root() {
         // What was typed is meant from the folder in which that was typed.
-        config.agent.command = agent::with_files_of(&here::folder()?, &config.agent.command);
+        config.agent.command = client::with_files_of(&here::folder()?, &config.agent.command);
     }
     let repo = Repo::open(project.root())?;
     let run_dir = run_dir(&repo)?;

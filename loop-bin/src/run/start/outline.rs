@@ -10,14 +10,14 @@ use ralph_project::review::command_line;
 use run_history::RunHistory;
 
 use super::preflight::Preflight;
-use crate::board::Waiting;
 use crate::exit::Failure;
-use crate::finding::Finding;
 use crate::here;
 use crate::run::RunRecord;
 use crate::run::plans::followed_by;
 use crate::stories::lines as story_lines;
 use crate::terminal::{counted, in_words};
+use board::Waiting;
+use ralph_project::finding::Finding;
 
 impl Preflight {
     /// Puts it among the findings.

@@ -8,12 +8,12 @@ use ralph_project::config::{Config, Flag, LoopSettings, Mode};
 use ralph_project::project::Project;
 use run_history::RunHistory;
 
-use crate::agent::ClientOptions;
-use crate::board::Board;
 use crate::exit::Failure;
-use crate::finding::Finding;
 use crate::run::decide::{machine, worker_count};
-use crate::workspace::{Workspace, text_path};
+use board::Board;
+use client::ClientOptions;
+use ralph_project::finding::Finding;
+use work_copy::{Workspace, text_path};
 
 /// The project as it was found, without a change to it.
 pub(crate) struct Preflight {

@@ -12,7 +12,7 @@ use ralph_project::config::{Config, Flag, Mode, Review};
 use super::plan_file::find_plan;
 use super::preflight::Preflight;
 use crate::exit::Failure;
-use crate::{agent, here, init, lifecycle};
+use crate::{here, init, lifecycle};
 
 /// Agent, checks and scripts that cannot be started.
 pub(super) fn look_for_programs(
@@ -90,7 +90,7 @@ pub(crate) fn troubles(env: &Env, flags: &[Flag]) -> Vec<String> {
 /// What is wrong with the agent's command as it is written.
 pub(super) fn flaw_in_command(config: &Config) -> Option<String> {
     let command = &config.agent.command;
-    agent::flaw_in(command).map(|flaw| {
+    client::flaw_in(command).map(|flaw| {
         format!(
             "the agent's command `{command}` {flaw}; fix it where it is set: --agent, RALPH_AGENT, \
              or `command` under [agent]"
@@ -110,8 +110,8 @@ fn reviewer_trouble(config: &Config, root: &Utf8Path, path: &str) -> Option<Stri
 }
 
 fn trouble_with(who: &str, line: &str, root: &Utf8Path, path: &str) -> Option<String> {
-    let script = agent::script_of(line).filter(|script| !root.join(script).is_file());
-    let program = || agent::program_of(line).filter(|name| !agent::is_found(name, path, root));
+    let script = client::script_of(line).filter(|script| !root.join(script).is_file());
+    let program = || client::program_of(line).filter(|name| !client::is_found(name, path, root));
     let missing = script.or_else(program)?;
     if root.join(&missing).is_file() {
         return Some(format!("the {who} `{missing}` is not executable; run `chmod +x {missing}`"));

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use ralph_base::state::{self, StoryKey};
 use ralph_project::under_way::Attempt;
 
-use crate::board::{self, Advance};
 use crate::exit::Failure;
-use crate::git_output::{RAW, differences};
 use crate::run::attempt::{
     Around, Desk, Passed, Stopped, ToCommit, check, commit, lay_over, prepare,
 };
 use crate::run::decide::WorkEnd;
 use crate::run::state::Conductor;
 use crate::terminal::counted;
-use crate::workspace::{Start, Workspace};
+use board::Advance;
+use work_copy::git_output::{RAW, differences};
+use work_copy::{Start, Workspace};
 
 /// Takes what waits onto its branch, or says why that cannot be.
 pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {

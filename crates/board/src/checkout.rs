@@ -1,0 +1,209 @@
+//! The project's checkout: what is at work on it, the note about a step that is under way, and how such a
+//! step is undone.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ralph_base::state;
+use ralph_core::git::{Git, Patience};
+use serde::{Deserialize, Serialize};
+
+use super::refs::full;
+use ralph_project::failure::Failure;
+use work_copy::Source;
+use work_copy::git_output::{Difference, RAW, base_of, differences};
+
+/// What git leaves in its folder during a command of several steps on the branch that is checked out.
+const STEPS: [(&str, &str); 6] = [
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase or am"),
+    ("MERGE_HEAD", "a merge"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("sequencer", "a cherry-pick or revert"),
+];
+
+/// Where git writes which branches it will move at the end of such a command.
+const NAMED: [&str; 4] = [
+    "rebase-merge/head-name",
+    "rebase-apply/head-name",
+    "rebase-merge/update-refs",
+    "BISECT_START",
+];
+
+/// How long another process may hold the lock on a ref, while we hold that on the index.
+const REF_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is going on, for whoever comes after a crash.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Note {
+    pub(super) branch: String,
+    pub(super) old: Option<String>,
+    pub(super) new: String,
+    /// The loop's own files in which the user has other text: git does not write those.
+    pub(super) kept: Vec<PathBuf>,
+}
+
+/// The project's checkout.
+pub(super) struct Checkout {
+    pub(super) git: Git,
+    pub(super) top: PathBuf,
+    pub(super) git_dir: PathBuf,
+    shared: PathBuf,
+}
+
+impl Checkout {
+    pub(super) fn of(source: &Source) -> Self {
+        let Source { top, git_dir, shared, .. } = source.clone();
+        let patience = Patience { locks: REF_PATIENCE, ..Patience::default() };
+        Self { git: source.git().with_patience(patience), top: top.into(), git_dir, shared }
+    }
+
+    pub(super) fn scratch(&self, name: &str) -> PathBuf {
+        self.git_dir.join("ralph").join(name)
+    }
+
+    /// The index as it is to be.
+    pub(super) fn next(&self) -> PathBuf {
+        self.scratch("index-next")
+    }
+
+    pub(super) fn index(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+
+    /// Where a file is kept that a step replaces, by its place among the changed ones.
+    pub(super) fn kept_as(&self, name: &str) -> PathBuf {
+        self.scratch("undo").join(name)
+    }
+
+    pub(super) fn note_path(&self) -> PathBuf {
+        self.scratch("following.json")
+    }
+
+    pub(super) fn save(&self, note: &Note) -> io::Result<()> {
+        let path = camino::Utf8PathBuf::from_path_buf(self.note_path())
+            .map_err(|path| io::Error::other(format!("{} is not UTF-8", path.display())))?;
+        state::replace(&path, &serde_json::to_vec(note)?)
+    }
+
+    pub(super) fn note(&self) -> Option<Note> {
+        serde_json::from_slice(&fs_err::read(self.note_path()).ok()?).ok()
+    }
+
+    /// Removes what a step needed. The note goes first: without it there is nothing to undo.
+    pub(super) fn clean(&self) -> io::Result<()> {
+        state::remove_if_there(self.note_path())?;
+        for name in ["index-next", "index-next.lock"] {
+            state::remove_if_there(self.scratch(name))?;
+        }
+        match fs_err::remove_dir_all(self.scratch("undo")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The paths that differ between two commits.
+    pub(super) fn changed(&self, old: Option<&str>, new: &str) -> Result<Vec<Difference>, Failure> {
+        let base = base_of(&self.git, old)?;
+        let between = [&["diff-tree", "-r"], &RAW[..], &[&base, new]].concat();
+        Ok(differences(&self.git.run(&between)?))
+    }
+
+    /// The command of several steps that is at work on a branch, in any work tree.
+    pub(super) fn busy(&self, branch: &str, is_here: bool) -> Option<&'static str> {
+        let step = STEPS.iter().find(|(file, _)| is_here && self.git_dir.join(file).exists());
+        if let Some((_, what)) = step {
+            return Some(what);
+        }
+        let linked =
+            fs_err::read_dir(self.shared.join("worktrees")).into_iter().flatten().flatten();
+        let mut trees = linked.map(|entry| entry.path()).chain([self.shared.clone()]);
+        let full = full(branch);
+        let is_named = |file: PathBuf| {
+            let text = fs_err::read_to_string(file).unwrap_or_default();
+            text.lines().any(|line| line == branch || line == full)
+        };
+        let is_busy = trees.any(|tree| NAMED.iter().any(|file| is_named(tree.join(file))));
+        is_busy.then_some("a rebase or bisect")
+    }
+
+    /// Puts files back as they were before a step, and the index if nobody has changed it since. What
+    /// is neither as before nor as the step leaves it is the user's by now, and stays.
+    pub(super) fn undo(&self, note: &Note, with_index: bool) -> Result<(), Failure> {
+        let changed = self.changed(note.old.as_deref(), &note.new)?;
+        let is_ours = |one: &Difference| {
+            !note.kept.contains(&one.path) && !one.old.is_link() && !one.new.is_link()
+        };
+        let changed: Vec<_> = changed.iter().enumerate().filter(|(_, one)| is_ours(one)).collect();
+        for (_, one) in &changed {
+            if !one.new.is_absent() && self.is_written(one, &note.new) {
+                state::remove_if_there(self.top.join(&one.path))?;
+                self.remove_empty_folders(&one.path);
+            }
+        }
+        for (at, one) in changed {
+            let (kept, path) = (self.kept_as(&at.to_string()), self.top.join(&one.path));
+            if is_there(&kept) && !is_there(&path) {
+                fs_err::create_dir_all(path.parent().unwrap_or(&self.top))?;
+                duplicate(&kept, &path)?;
+            }
+        }
+        if !with_index {
+            return Ok(());
+        }
+        let (kept, next) = (self.kept_as("index"), self.next());
+        state::remove_if_there(&next)?;
+        if !is_there(&kept) {
+            return Ok(state::remove_if_there(self.index())?);
+        }
+        duplicate(&kept, &next)?;
+        Ok(fs_err::rename(next, self.index())?)
+    }
+
+    /// Whether a file is what a commit has there, or the beginning of it.
+    fn is_written(&self, one: &Difference, commit: &str) -> bool {
+        let path = self.top.join(&one.path);
+        let link = fs_err::read_link(&path).map(|to| to.into_os_string().into_vec());
+        let Ok(found) = link.or_else(|_| fs_err::read(&path)) else { return false };
+        let name = [commit.as_bytes(), b":", one.path.as_os_str().as_bytes()].concat();
+        let args = ["cat-file".into(), "--filters".into(), OsString::from_vec(name)];
+        self.git.run(&args).is_ok_and(|text| text.starts_with(&found))
+    }
+
+    fn remove_empty_folders(&self, path: &Path) {
+        let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        while folders.next().is_some_and(|folder| fs_err::remove_dir(self.top.join(folder)).is_ok())
+        {
+        }
+    }
+
+    /// Removes the locks of the ref that a power cut left, if they are those of this step.
+    pub(super) fn free_ref(&self, note: &Note) -> io::Result<()> {
+        let lock = self.shared.join(full(&note.branch) + ".lock");
+        if fs_err::read_to_string(&lock).is_ok_and(|text| text.trim_end() == note.new) {
+            state::remove_if_there(lock)?;
+            state::remove_if_there(self.git_dir.join("HEAD.lock"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether anything is there, be it a link that leads nowhere.
+pub(super) fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Gives a file another name; copies it where that cannot be, as on another file system.
+pub(super) fn duplicate(from: &Path, to: &Path) -> io::Result<()> {
+    if fs_err::hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    match fs_err::read_link(from) {
+        Ok(target) => fs_err::os::unix::fs::symlink(target, to),
+        Err(_) => fs_err::copy(from, to).map(drop),
+    }
+}

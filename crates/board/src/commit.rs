@@ -1,0 +1,142 @@
+//! The commit of a story, made in the workspace with the user's identity, git hooks and signature.
+
+use std::fmt;
+use std::time::Duration;
+
+use camino::Utf8Path;
+use ralph_core::git::{Git, GitError};
+
+use ralph_project::strikes::with_cause;
+
+use ralph_project::failure::Failure;
+use run_history::words::counted;
+
+/// Stands in where git does not know the user; a commit would otherwise be refused.
+const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
+
+/// A commit that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// The id of the commit.
+    pub commit: String,
+    /// Whether git hooks changed what was to be committed.
+    pub is_altered: bool,
+    /// Whether git did not know the user.
+    pub is_by_nobody: bool,
+}
+
+/// Why no commit was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// A git hook of the user's refused, with these words.
+    ByHook(String),
+    /// Git can write no commit here, whatever the agent does, for this reason.
+    Impossible(String),
+    /// We were asked to stop.
+    Stopped,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ByHook(said) => {
+                f.write_str(&with_cause("your git hooks rejected the commit", None, said))
+            }
+            Self::Impossible(why) => write!(f, "{why}"),
+            Self::Stopped => write!(f, "the commit was interrupted"),
+        }
+    }
+}
+
+/// Commits what is in the index, which is this tree; the inner error is a commit that was refused.
+pub fn commit(
+    git: &Git,
+    tree: &str,
+    message: &str,
+    limit: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Result<Made, Refusal>, Failure> {
+    let commit = |who: &[&str]| {
+        let args = ["commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "--file=-"];
+        git.commit(&[who, &args].concat(), message, limit, stop)
+    };
+    let mut made = commit(&[]);
+    let is_by_nobody = matches!(made, Err(GitError::Failed { .. })) && !knows_user(git);
+    if is_by_nobody {
+        made = commit(&NOBODY);
+    }
+    match made {
+        Ok(()) => {}
+        Err(GitError::Failed { stderr, .. }) => {
+            let impossible = why_impossible(git, &stderr).map(Refusal::Impossible);
+            return Ok(Err(impossible.unwrap_or(Refusal::ByHook(stderr))));
+        }
+        Err(GitError::Stopped { .. }) => return Ok(Err(Refusal::Stopped)),
+        Err(GitError::Deadline { seconds, .. }) => {
+            let limit = counted(seconds as usize, "second", "seconds");
+            return Ok(Err(Refusal::ByHook(format!("they did not finish within {limit}"))));
+        }
+        Err(other) => return Err(other.into()),
+    }
+    let made = git.line(&["rev-parse", "HEAD", "HEAD^{tree}"])?;
+    let (commit, found) = made.split_once('\n').unwrap_or((&made, ""));
+    Ok(Ok(Made { commit: commit.to_owned(), is_altered: found != tree, is_by_nobody }))
+}
+
+/// Whether git knows under whose name to commit; asked only once it has refused.
+fn knows_user(git: &Git) -> bool {
+    git.run(&["var", "GIT_COMMITTER_IDENT"]).is_ok()
+}
+
+/// Why git cannot write a commit at all, if it said so: a branch that a hook does not let move, a
+/// signature that cannot be made, a disk that is full. What the user's other hooks refuse reads
+/// otherwise, and is for the agent to fix.
+fn why_impossible(git: &Git, said: &str) -> Option<String> {
+    let has = |is_meant: &dyn Fn(&str) -> bool| said.lines().map(str::trim).any(is_meant);
+    if has(&|line| line.starts_with("fatal: ") && line.contains("aborted by")) {
+        let branch = git.line(&["symbolic-ref", "--short", "HEAD"]).unwrap_or_default();
+        let hook = "your git hook reference-transaction";
+        return Some(format!("{hook} did not allow {branch} to move: {said}"));
+    }
+    let is_unwritten = has(&|line| {
+        line == "fatal: failed to write commit object"
+            || line.starts_with("error: gpg failed to sign")
+            || line.starts_with("fatal: ") && line.contains("user.signingkey")
+    });
+    if !is_unwritten {
+        return None;
+    }
+    Some(format!(
+        "git cannot create the commit; fix this, then start again (if signing failed, check \
+         user.signingkey and the key, or set commit.gpgsign to false)\n{said}"
+    ))
+}
+
+/// Makes a commit of a tree without hooks, for what is only kept.
+pub fn commit_tree(
+    git: &Git,
+    tree: &str,
+    parents: &[&str],
+    message: &str,
+) -> Result<String, GitError> {
+    let mut args = vec!["-c", "commit.gpgsign=false", "commit-tree", tree];
+    for parent in parents {
+        args.extend(["-p", parent]);
+    }
+    let output = match git.feed(&args, message.as_bytes()) {
+        Err(GitError::Failed { .. }) if !knows_user(git) => {
+            git.feed(&[&NOBODY[..], &args].concat(), message.as_bytes())?
+        }
+        other => other?,
+    };
+    Ok(String::from_utf8_lossy(&output).trim().to_owned())
+}
+
+/// Whether every object of a commit can be read back, but for those of `base`; before anything is
+/// removed because it is saved.
+pub fn verify(top: &Utf8Path, commit: &str, base: Option<&str>) -> Result<(), GitError> {
+    let git = Git::at(top.as_std_path());
+    let mut args = vec!["rev-list", "--quiet", "--objects", "--verify-objects", commit];
+    args.extend(base.iter().flat_map(|base| ["--not", base]));
+    git.run(&args).map(drop)
+}

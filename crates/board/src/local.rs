@@ -1,0 +1,249 @@
+//! The board of this repository: the branch on which the work lands.
+//!
+//! Work lands on a branch of our own first, by compare-and-swap; then the user's branch follows, and with
+//! it the project's files. Once it has, our branch is deleted. So work waits exactly while our branch has
+//! commits that the user's lacks, and nothing has to be stored about it.
+
+use ralph_base::fault;
+
+use super::cause::{Advance, Cause};
+use super::follow::{follow, unmoved};
+use super::loop_files::LoopFile;
+use super::refs::{Branch, checked_out, full, is_ancestor, look_at, ours_for, resolve, swap};
+use super::waiting::Waiting;
+use ralph_project::failure::Failure;
+use work_copy::Source;
+use work_copy::git_output::text_at;
+
+/// Where the work is, and what is there.
+#[derive(Debug, Clone)]
+pub struct Tip {
+    /// The last commit, if there is one.
+    pub commit: Option<String>,
+    /// Whether the project's files are those of that commit.
+    pub is_followed: bool,
+    /// The branch with the work, as people write it: ours while work waits.
+    pub branch: String,
+}
+
+/// The branch on which the work lands.
+#[derive(Debug, Clone)]
+pub struct Board {
+    source: Source,
+    /// The branch's name as people write it.
+    pub branch: String,
+    /// The name of ours.
+    ours: String,
+}
+
+impl Board {
+    /// The branch of this name, or the one that is checked out. A missing one is made by
+    /// [`Board::make`].
+    pub fn find(source: &Source, name: &str) -> Result<Self, Failure> {
+        let branch = Self::branch_name(source, name)?;
+        let ours = ours_for(&source.git(), &branch)?;
+        let board = Self { source: source.clone(), branch, ours };
+        let [theirs, ours] = board.branches()?;
+        if let Some(path) = theirs.elsewhere() {
+            let branch = &board.branch;
+            return Err(Failure::because(format!(
+                "{branch} is also checked out in {path}, whose files would not be updated; remove \
+                 that work tree, or specify another branch with --branch"
+            )));
+        }
+        if board.is_ahead(&theirs, &ours)?
+            && let Some(subject) = board.users_commit(&theirs)?
+        {
+            let Self { branch, ours, .. } = &board;
+            return Err(Failure::because(format!(
+                "{ours} is reserved for work that cannot land on {branch} yet, but it has a commit \
+                 of yours: {subject}; merge that branch, rename it (`git branch -m {ours} NAME`), \
+                 or specify another target with --branch"
+            )));
+        }
+        Ok(board)
+    }
+
+    /// The branch that is meant by a name; that which is checked out, if there is none.
+    pub fn branch_name(source: &Source, name: &str) -> Result<String, Failure> {
+        let git = source.git();
+        Ok(match name {
+            "" => checked_out(&git)
+                .and_then(|name| Some(name.strip_prefix("refs/heads/")?.to_owned()))
+                .ok_or_else(|| {
+                    Failure::usage(
+                        "no branch is checked out (HEAD is detached), so work cannot land; check \
+                         out a branch, or specify one with --branch",
+                    )
+                })?,
+            name if git.run(&["check-ref-format", "--branch", name]).is_err() => {
+                return Err(Failure::usage(format!(
+                    "`{name}` is not a valid branch name; specify another with --branch"
+                )));
+            }
+            name => name.to_owned(),
+        })
+    }
+
+    /// Makes the branch at what is checked out, if it is missing; deletes ours if nothing waits there.
+    pub fn make(&self) -> Result<(), Failure> {
+        let git = self.source.git();
+        let [theirs, ours] = self.branches()?;
+        if self.is_ahead(&theirs, &ours)? {
+            return Ok(());
+        }
+        self.put_back(&ours, ours.commit.as_deref(), None)?;
+        let (None, Some(head)) = (&theirs.commit, resolve(&git, "HEAD")?) else { return Ok(()) };
+        let branch = &self.branch;
+        swap(&git, branch, None, Some(&head))
+            .map_err(|why| Failure::because(format!("cannot create {branch}: {why}")))
+    }
+
+    /// Where the work is now. A branch that is about to be made begins where the project is.
+    pub fn look(&self) -> Result<Tip, Failure> {
+        let [theirs, ours] = self.branches()?;
+        let is_ahead = self.is_ahead(&theirs, &ours)?;
+        let (found, name) = if is_ahead { (ours, &self.ours) } else { (theirs, &self.branch) };
+        let commit = match found.commit {
+            None => resolve(&self.source.git(), "HEAD")?,
+            commit => commit,
+        };
+        Ok(Tip { commit, is_followed: found.is_here, branch: name.clone() })
+    }
+
+    /// What is on the board and not in the user's files, if anything is.
+    pub fn waiting(&self) -> Result<Option<Waiting>, Failure> {
+        Waiting::find(&self.source, &self.branch)
+    }
+
+    /// The tip of the branch and that of the work that waits, if neither follows from the other.
+    pub fn diverged(&self) -> Result<Option<(String, String)>, Failure> {
+        let [theirs, ours] = self.branches()?;
+        let is_ahead = self.is_ahead(&theirs, &ours)?;
+        let (Some(tip), Some(work), true) = (theirs.commit, ours.commit, is_ahead) else {
+            return Ok(None);
+        };
+        let follows = is_ancestor(&self.source.git(), &tip, &work)?;
+        Ok(if follows { None } else { Some((tip, work)) })
+    }
+
+    /// Puts work that was rebased in the place of that which waited.
+    pub fn replace_waiting(&self, old: &str, new: &str) -> Result<(), Failure> {
+        Ok(swap(&self.source.git(), &self.ours, Some(old), Some(new))?)
+    }
+
+    /// Lands work that was made on top of `old`: on our branch, and then on the user's if that can
+    /// follow.
+    pub fn land(
+        &self,
+        old: Option<&str>,
+        new: &str,
+        files: &[LoopFile],
+    ) -> Result<Advance, Failure> {
+        let [theirs, ours] = self.branches()?;
+        let waited = self.is_ahead(&theirs, &ours)?;
+        let tip = if waited { &ours.commit } else { &theirs.commit };
+        if tip.is_some() && tip.as_deref() != old {
+            return Ok(Advance::Moved);
+        }
+        if self.keep(&ours, new, files)? == Advance::Moved {
+            return Ok(Advance::Moved);
+        }
+        fault::point("land.kept");
+        let advance = if waited {
+            self.follow(files)?
+        } else {
+            self.bring(&theirs, new, files, old.is_none())?
+        };
+        if advance == Advance::Moved {
+            self.put_back(&ours, Some(new), ours.commit.as_deref())?;
+        }
+        Ok(advance)
+    }
+
+    /// Brings the user's branch along to the work that waits, if any does.
+    pub fn follow(&self, files: &[LoopFile]) -> Result<Advance, Failure> {
+        let [theirs, ours] = self.branches()?;
+        let (Some(new), true) = (&ours.commit, self.is_ahead(&theirs, &ours)?) else {
+            return Ok(Advance::Landed);
+        };
+        let git = self.source.git();
+        let tip = theirs.commit.as_deref();
+        let since =
+            |file: &LoopFile| file.since(tip.and_then(|tip| text_at(&git, tip, &file.path)));
+        let files: Vec<LoopFile> = files.iter().map(since).collect();
+        let advance = self.bring(&theirs, new, &files, false)?;
+        Ok(if advance == Advance::Moved { Advance::Waits(Cause::Diverged) } else { advance })
+    }
+
+    fn branches(&self) -> Result<[Branch; 2], Failure> {
+        Ok(look_at(&self.source.git(), [&self.branch, &self.ours])?)
+    }
+
+    /// Whether our branch has work that theirs lacks.
+    fn is_ahead(&self, theirs: &Branch, ours: &Branch) -> Result<bool, Failure> {
+        Ok(match (&theirs.commit, &ours.commit) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(tip), Some(work)) => !is_ancestor(&self.source.git(), work, tip)?,
+        })
+    }
+
+    /// The subject of a commit on our branch that is not the loop's own.
+    fn users_commit(&self, theirs: &Branch) -> Result<Option<String>, Failure> {
+        let not = theirs.commit.as_ref().map(|tip| format!("^{tip}"));
+        let ours = full(&self.ours);
+        let others = ["log", "-1", "--format=%h %s", "--invert-grep", "--grep=^Ralph-", &ours];
+        let args: Vec<&str> = others.into_iter().chain(not.as_deref()).collect();
+        let subject = self.source.git().line(&args)?;
+        Ok(if subject.is_empty() { None } else { Some(subject) })
+    }
+
+    /// Moves our branch to the work. A person may have checked it out.
+    fn keep(&self, ours: &Branch, new: &str, files: &[LoopFile]) -> Result<Advance, Failure> {
+        let (git, name, old) = (self.source.git(), &self.ours, ours.commit.as_deref());
+        let kept = if !ours.work_tree.is_empty() {
+            follow(&self.source, name, old, new, files)?
+        } else if let Err(error) = swap(&git, name, old, Some(new)) {
+            unmoved(&git, name, old, error)?
+        } else {
+            Advance::Landed
+        };
+        let Advance::Waits(cause) = kept else { return Ok(kept) };
+        let why = cause.why(name);
+        Err(Failure::because(format!(
+            "work cannot land on {name}: {why}; switch to another branch"
+        )))
+    }
+
+    /// Brings the user's branch along to `new`, which is on ours, and deletes ours.
+    fn bring(
+        &self,
+        theirs: &Branch,
+        new: &str,
+        files: &[LoopFile],
+        is_first: bool,
+    ) -> Result<Advance, Failure> {
+        let git = self.source.git();
+        match &theirs.commit {
+            None if !theirs.is_here && !is_first => return Ok(Advance::Waits(Cause::Gone)),
+            Some(tip) if !is_ancestor(&git, tip, new)? => return Ok(Advance::Moved),
+            _ => {}
+        }
+        let old = theirs.commit.as_deref();
+        let followed = follow(&self.source, &self.branch, old, new, files)?;
+        if followed == Advance::Landed {
+            let [_, ours] = self.branches()?;
+            self.put_back(&ours, Some(new), None)?;
+        }
+        Ok(followed)
+    }
+
+    /// Moves our branch back to where it was before, or deletes it. A checked-out branch stays.
+    fn put_back(&self, ours: &Branch, from: Option<&str>, to: Option<&str>) -> Result<(), Failure> {
+        if from.is_some() && ours.work_tree.is_empty() {
+            swap(&self.source.git(), &self.ours, from, to)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! The agent's calls of tools, in a few words, and those that were refused.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+/// How many calls are kept for those who look but now and then.
+const MOST_KEPT: usize = 256;
+
+/// What an agent called so far.
+#[derive(Debug, Clone, Default)]
+pub struct Calls {
+    /// Where it works: paths are shown from there.
+    root: String,
+    /// Calls without a result yet: their ids, and what they are in a few words.
+    open: Vec<(String, String)>,
+    /// The newest ones, and how many there were in all.
+    newest: VecDeque<String>,
+    pub count: usize,
+    /// Those that a hook or the user's settings refused.
+    pub refused: Vec<RefusedCall>,
+}
+
+/// A call of a tool that was refused, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedCall {
+    pub call: String,
+    pub why: String,
+}
+
+impl Calls {
+    pub(super) fn from_folder(root: &str) -> Self {
+        Self { root: root.trim_end_matches('/').to_owned(), ..Self::default() }
+    }
+
+    /// Those behind so many first ones, oldest first.
+    pub fn since(&self, known: usize) -> impl Iterator<Item = &str> {
+        let new = self.count.saturating_sub(known).min(self.newest.len());
+        self.newest.iter().take(new).rev().map(String::as_str)
+    }
+
+    /// A call begins; says what it is.
+    pub(super) fn begin(&mut self, name: &str, part: &Value) -> String {
+        let call = call(name, part.get("input"), &self.root);
+        let id = text_of(part, "id").unwrap_or_default().to_owned();
+        self.open.push((id, call.clone()));
+        self.newest.truncate(MOST_KEPT - 1);
+        self.newest.push_front(call.clone());
+        self.count += 1;
+        call
+    }
+
+    /// Calls have given back something; says which one was refused, if any was.
+    pub(super) fn end(&mut self, event: &Value) -> Option<String> {
+        let parts = event.get("message").and_then(|message| message.get("content")?.as_array());
+        let mut last = None;
+        for part in parts.into_iter().flatten() {
+            let Some(id) = text_of(part, "tool_use_id") else { continue };
+            let Some(at) = self.open.iter().position(|(call, _)| call == id) else { continue };
+            let (_, call) = self.open.remove(at);
+            let is_error = part.get("is_error").and_then(Value::as_bool) == Some(true);
+            let Some(why) = refusal(part.get("content")).filter(|_| is_error) else { continue };
+            self.refused.push(RefusedCall { call: call.clone(), why });
+            last = Some(call);
+        }
+        last
+    }
+}
+
+/// A text in an event.
+pub(super) fn text_of<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name)?.as_str()
+}
+
+/// The first line, cut to what fits into a line of the view.
+pub(super) fn short(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    line.chars().filter(|c| !c.is_control()).take(120).collect()
+}
+
+/// Why a call was refused, if its result says that it was.
+fn refusal(content: Option<&Value>) -> Option<String> {
+    let content = content?;
+    let text = content.as_str().or_else(|| text_of(content.as_array()?.first()?, "text"))?;
+    if let Some((hook, why)) = text.split_once(" hook error: ") {
+        return if hook.starts_with("PreToolUse") { Some(short(why)) } else { None };
+    }
+    if text.starts_with("Permission to use") { Some(short(text)) } else { None }
+}
+
+/// The tool and what it is used on, seen from where the agent works.
+fn call(name: &str, input: Option<&Value>, root: &str) -> String {
+    let keys = ["command", "file_path", "notebook_path", "pattern", "path", "url", "description"];
+    let Some(target) = keys.iter().find_map(|key| input?.get(key)?.as_str()) else {
+        return name.to_owned();
+    };
+    let mut target = target.to_owned();
+    if !root.is_empty() {
+        target = target.replace(&format!("{root}/"), "").replace(root, ".");
+    }
+    let target = target.strip_prefix("cd . && ").unwrap_or(&target);
+    short(&format!("{name}: {}", short(target)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn begin(calls: &mut Calls, id: &str, command: &str) -> String {
+        calls.begin("Bash", &json!({"id": id, "input": {"command": command}}))
+    }
+
+    fn end(calls: &mut Calls, id: &str, text: &Value) -> Option<String> {
+        let part = json!({"tool_use_id": id, "is_error": true, "content": text});
+        calls.end(&json!({"message": {"content": [part]}}))
+    }
+
+    #[test]
+    fn paths_are_relative_and_refused_calls_are_known() {
+        let mut calls = Calls::from_folder("/copies/app/1");
+        let line = "cd /copies/app/1 && cat /copies/app/1/src/a.rs";
+        assert_eq!(begin(&mut calls, "a", line), "Bash: cat src/a.rs");
+        assert_eq!(begin(&mut calls, "b", "git push"), "Bash: git push");
+        assert_eq!(begin(&mut calls, "c", "ls /copies/app/1"), "Bash: ls .");
+        assert_eq!(end(&mut calls, "a", &json!("cat: no such file")), None);
+        let denied = json!("PreToolUse:Bash hook error: git-push: not yours\nask a person");
+        assert_eq!(end(&mut calls, "b", &denied).as_deref(), Some("Bash: git push"));
+        let denied = json!([{"type": "text", "text": "Permission to use Bash has been denied."}]);
+        assert_eq!(end(&mut calls, "c", &denied).as_deref(), Some("Bash: ls ."));
+        let whys: Vec<&str> = calls.refused.iter().map(|refusal| refusal.why.as_str()).collect();
+        assert_eq!(whys, ["git-push: not yours", "Permission to use Bash has been denied."]);
+        assert!(calls.open.is_empty());
+    }
+}

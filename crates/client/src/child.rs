@@ -1,0 +1,296 @@
+//! The agent's life: prompt in, output followed, deadline and silence watched, everything it
+//! started ended with it.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::process::{Child, ExitStatus};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use camino::Utf8Path;
+use jiff::Timestamp;
+use ralph_project::mailbox::{Mailbox, Question};
+use wait_timeout::ChildExt;
+
+use super::keeper;
+use super::output;
+use super::processes::Descendants;
+use super::stream::{Said, Seen};
+use super::usage_limit;
+use crate::signals::{Interrupts, Signal};
+
+/// How often deadline, silence and signals are looked at.
+const PULSE: Duration = Duration::from_millis(25);
+
+/// How often what is shown is shown anew, at least.
+const CLOCK: Duration = Duration::from_millis(500);
+
+/// How long the pipes are read after everything that could write to them was ended.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// How long an agent that ended well, or a background process of one, may take to end at least.
+const TIDY_GRACE: Duration = Duration::from_secs(2);
+
+/// What is watched.
+pub struct Supervision<'a> {
+    /// How long it may run.
+    pub deadline: Option<Duration>,
+    /// How long it may print nothing while no hook of ours is at work.
+    pub silence: Option<Duration>,
+    /// How long it has to end after TERM.
+    pub grace: Duration,
+    /// Signals that ask us to end.
+    pub interrupts: &'a Interrupts,
+    /// Called all the time while it works.
+    pub beat: &'a dyn Fn(),
+    /// Whether an agent that has given its result and is silent since still waits for work of its
+    /// own, and not only for a command that it forgot.
+    pub awaits_work: &'a dyn Fn(&Seen) -> bool,
+}
+
+/// How the agent's process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEnd {
+    /// By itself.
+    Exited(ExitStatus),
+    /// Its turn was over, and only commands in the background were left.
+    Finished,
+    /// It ran too long.
+    Overdue(Duration),
+    /// It printed nothing for too long.
+    Silent(Duration),
+    /// We were asked to end.
+    Signalled(Signal),
+}
+
+/// An agent that has ended.
+#[derive(Debug, Clone)]
+pub struct AgentRun {
+    /// How it ended.
+    pub end: RunEnd,
+    /// What its stream showed.
+    pub seen: Seen,
+}
+
+impl AgentRun {
+    /// The exit code, if there is one.
+    pub fn exit_code(&self) -> Option<i32> {
+        match self.end {
+            RunEnd::Exited(status) => status.code(),
+            RunEnd::Finished => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Whether it ended itself because it may spend no more.
+    pub fn is_over_budget(&self) -> bool {
+        let reason = self.seen.verdict.as_ref().and_then(|verdict| verdict.reason.as_deref());
+        matches!(reason, Some("budget_exhausted" | "error_max_budget_usd"))
+    }
+
+    /// Whether the client does not know the session any more that was to go on.
+    pub fn has_lost_session(&self) -> bool {
+        let Seen { verdict, said: Said { text, complaints }, .. } = &self.seen;
+        let said = verdict.as_ref().map_or("", |verdict| &verdict.text);
+        let mut texts = [said, text, complaints].into_iter();
+        self.exit_code() != Some(0) && texts.any(|text| text.contains("No conversation found"))
+    }
+
+    /// Whether its context was too full to go on. Older clients say so in words alone.
+    pub fn is_context_full(&self) -> bool {
+        self.seen.verdict.as_ref().is_some_and(|verdict| {
+            let said = verdict.text.trim_start().to_ascii_lowercase();
+            verdict.is_error
+                && (verdict.reason.as_deref() == Some("prompt_too_long")
+                    || said.starts_with("prompt is too long"))
+        })
+    }
+
+    /// The usage limit or the outage of the service that ended it, if one did; with the reset in Unix
+    /// seconds, where told.
+    pub fn usage_limit(&self) -> Option<Option<i64>> {
+        let Seen { verdict, said: Said { text, complaints }, rejected, .. } = &self.seen;
+        let now = Timestamp::now();
+        let said = match verdict {
+            Some(verdict) => vec![&verdict.text],
+            None => vec![text, complaints],
+        };
+        let mut said = said.into_iter().filter(|text| !text.trim().is_empty());
+        let failed =
+            verdict.as_ref().map_or(self.exit_code() != Some(0), |verdict| verdict.is_error);
+        if !failed {
+            // Some clients end as if all were well, with the message in the place of an answer.
+            let told = usage_limit::detect_alone(said.next()?, now)?;
+            return Some(rejected.flatten().or(told));
+        }
+        let verdict = verdict.clone().unwrap_or_default();
+        // Where another reason is told, the text is about something else.
+        let is_services = matches!(
+            verdict.reason.as_deref(),
+            None | Some("api_error" | "blocking_limit" | "error_during_execution")
+        );
+        let told = said.find_map(|text| usage_limit::detect(text, now)).filter(|_| is_services);
+        let refused = matches!(verdict.api_status, Some(429 | 500..=599)).then_some(None);
+        rejected.or(told).or(refused)
+    }
+}
+
+/// An agent at work.
+pub struct Session {
+    child: Child,
+    descendants: Descendants,
+    seen: Arc<Mutex<Seen>>,
+    ticks: Receiver<()>,
+}
+
+/// Why we stopped to watch an agent.
+#[derive(Debug)]
+pub enum Turn {
+    /// It has ended, and everything that it started with it.
+    Ended(Box<AgentRun>),
+    /// It wants to stop, and its hook waits for our word.
+    Asks(Question),
+}
+
+impl Session {
+    /// Starts an agent with a prompt; what it prints goes to the log.
+    pub fn start(
+        line: &str,
+        root: &Utf8Path,
+        vars: &[(String, String)],
+        prompt: &str,
+        log: &File,
+    ) -> io::Result<Self> {
+        let mut child = keeper::spawn(line, root, vars)?;
+        let descendants = Descendants::of_keeper(child.id());
+        if let (Some(mut stdin), prompt) = (child.stdin.take(), prompt.to_owned()) {
+            // In a thread of its own: an agent that does not read must not hold us up, and one that
+            // ends without reading all of it is no failure of ours.
+            std::thread::spawn(move || drop(stdin.write_all(prompt.as_bytes())));
+        }
+        let seen = Arc::new(Mutex::new(Seen::of_agent_in(root.as_str())));
+        let ticks = follow(&mut child, log, &seen)?;
+        Ok(Self { child, descendants, seen, ticks })
+    }
+
+    /// What was seen so far.
+    pub fn seen(&self) -> Seen {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Watches it until it ends or, with a mailbox, asks whether it may stop.
+    pub fn watch(
+        &mut self,
+        watch: &Supervision<'_>,
+        mailbox: Option<&Mailbox>,
+        look: &mut dyn FnMut(&Seen),
+    ) -> io::Result<Turn> {
+        let begun = Instant::now();
+        let (mut shown, mut hook_seen) = (begun, begun);
+        let end = loop {
+            match self.ticks.recv_timeout(PULSE) {
+                Ok(()) => look(&self.seen()),
+                // A clock is shown as well, and it goes on while the agent is silent.
+                Err(RecvTimeoutError::Timeout) if shown.elapsed() >= CLOCK => {
+                    shown = Instant::now();
+                    look(&self.seen());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // Both pipes are closed; only the exit code is missing.
+                Err(RecvTimeoutError::Disconnected) => drop(self.child.wait_timeout(PULSE)?),
+            }
+            (watch.beat)();
+            if let Some(status) = self.child.try_wait()? {
+                break RunEnd::Exited(status);
+            }
+            if let Some(question) = mailbox.and_then(Mailbox::waiting) {
+                return Ok(Turn::Asks(question));
+            }
+            let reason = {
+                let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                watch.reason_to_end(begun, seen.heard.unwrap_or(begun).max(hook_seen), &seen)
+            };
+            match reason {
+                // The client prints nothing while a hook is at work, for as long as that takes.
+                Some(RunEnd::Silent(_) | RunEnd::Finished) if self.descendants.include_ours() => {
+                    hook_seen = Instant::now();
+                }
+                // The agent itself has ended in time.
+                Some(RunEnd::Overdue(_)) if keeper::is_tidying(self.child.id()) => {}
+                Some(end) => break end,
+                None => {}
+            }
+        };
+        // A signal may have come since the last beat, and to end the agent takes its time.
+        (watch.beat)();
+        end_everything(&mut self.child, &self.descendants, &end, watch)?;
+        drain(&self.ticks);
+        look(&self.seen());
+        Ok(Turn::Ended(Box::new(AgentRun { end, seen: self.seen() })))
+    }
+}
+
+impl Supervision<'_> {
+    fn reason_to_end(&self, begun: Instant, heard: Instant, seen: &Seen) -> Option<RunEnd> {
+        if let Some(signal) = self.interrupts.signal() {
+            return Some(RunEnd::Signalled(signal));
+        }
+        // Work that is finished is not lost to what follows it.
+        let has_result = seen.verdict.is_some();
+        if let Some(limit) = self.deadline.filter(|limit| begun.elapsed() >= *limit) {
+            return Some(if has_result { RunEnd::Finished } else { RunEnd::Overdue(limit) });
+        }
+        let patience = self.grace.max(TIDY_GRACE);
+        if has_result && heard.elapsed() >= patience && !(self.awaits_work)(seen) {
+            return Some(RunEnd::Finished);
+        }
+        let silent = self.silence.filter(|limit| heard.elapsed() >= *limit)?;
+        Some(if has_result { RunEnd::Finished } else { RunEnd::Silent(silent) })
+    }
+}
+
+fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Seen>>) -> io::Result<Receiver<()>> {
+    let (tick, ticks) = mpsc::sync_channel(1);
+    if let Some(out) = child.stdout.take() {
+        output::follow(out, Seen::line, log.try_clone()?, Arc::clone(seen), tick.clone());
+    }
+    if let Some(err) = child.stderr.take() {
+        output::follow(err, Seen::complaint, log.try_clone()?, Arc::clone(seen), tick);
+    }
+    Ok(ticks)
+}
+
+/// However it ended, nothing that it started is left. A signal that comes during the clean-up of
+/// an agent that ended by itself is seen by whoever acts next.
+fn end_everything(
+    child: &mut Child,
+    descendants: &Descendants,
+    end: &RunEnd,
+    watch: &Supervision<'_>,
+) -> io::Result<()> {
+    let grace = match end {
+        RunEnd::Exited(_) => watch.grace.min(TIDY_GRACE),
+        _ => watch.grace,
+    };
+    descendants.end(grace, &|| watch.interrupts.count() > 1);
+    if !matches!(end, RunEnd::Exited(_)) {
+        // Its keeper has nothing left to keep, and ends by itself.
+        if child.wait_timeout(DRAIN)?.is_none() {
+            child.kill()?;
+            child.wait_timeout(DRAIN)?;
+        }
+    }
+    Ok(())
+}
+
+/// Everything that could write is gone, so the pipes close by themselves; the limit is for a
+/// process beyond our reach.
+fn drain(ticks: &Receiver<()>) {
+    let begun = Instant::now();
+    while begun.elapsed() < DRAIN {
+        if let Err(RecvTimeoutError::Disconnected) = ticks.recv_timeout(PULSE) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What a command line of the agent runs.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use ralph_project::client::written;
+use ralph_project::install::quoted;
+use run_history::LOOP;
+
+/// The command line with a program that is a file of this folder, or the script that an interpreter is
+/// given, by its whole path.
+pub fn with_files_of(folder: &Utf8Path, line: &str) -> String {
+    let mut whole = line.to_owned();
+    let file = script_of(line).or_else(|| program_of(line)).filter(|word| {
+        let is_relative = word.contains(['/', '.']) && !word.starts_with('/');
+        is_relative && folder.join(word).is_file()
+    });
+    let script = shell_reader::read(line);
+    if let (Some(file), Some(command)) = (file, script.commands.first())
+        && let Some(place) = written(line, command, &file)
+    {
+        whole.replace_range(place, &quoted(&folder.join(file)));
+    }
+    whole
+}
+
+/// Programs that are given a script to run.
+const INTERPRETERS: &str = "sh bash dash zsh ksh python python3 node ruby perl deno";
+
+/// Why a command line cannot be run: a shell cannot read it, or finds nothing to run in it.
+#[expect(clippy::disallowed_methods, reason = "the shell that will start the agent reads its line")]
+pub fn flaw_in(line: &str) -> Option<String> {
+    // Told to read it and to run nothing. A shell that cannot be asked finds no fault.
+    let asked = Command::new("sh").args(["-n", "-c", line]).stdin(Stdio::null()).output().ok()?;
+    if asked.status.success() {
+        let script = shell_reader::read(line);
+        let is_empty = script.complete && script.commands.is_empty();
+        return is_empty.then(|| "does not run anything".to_owned());
+    }
+    let said = String::from_utf8_lossy(&asked.stderr);
+    let said = said.trim().rsplit(": ").next().unwrap_or_default();
+    Some(format!("is not valid shell syntax ({said})"))
+}
+
+/// The program that a command line starts, where that can be told without running it.
+pub fn program_of(line: &str) -> Option<String> {
+    let script = shell_reader::read(line);
+    let program = script.commands.first()?.program.known()?;
+    (!program.starts_with('~')).then(|| program.to_owned())
+}
+
+/// The script that the line's interpreter is to run.
+pub fn script_of(line: &str) -> Option<String> {
+    let script = shell_reader::read(line);
+    let command = script.commands.first()?;
+    let mut interpreters = INTERPRETERS.split(' ');
+    let is_interpreter = interpreters.any(|interpreter| Some(interpreter) == command.name());
+    let is_file = |word: &&str| word.contains(['/', '.']) && !word.starts_with(['-', '~']);
+    command.arg(0).filter(is_file).filter(|_| is_interpreter).map(str::to_owned)
+}
+
+/// Whether a program can be found and started.
+pub fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
+    if program.contains('/') {
+        return is_executable(&root.join(program));
+    }
+    path.split(':').any(|folder| is_executable(&Utf8Path::new(folder).join(program)))
+        || is_builtin(program)
+}
+
+/// Words that the shell knows by itself.
+fn is_builtin(word: &str) -> bool {
+    "cd exec eval set export unset if for while until case command true false umask ulimit trap . : \
+     test echo printf read exit time type wait kill source let select function declare"
+        .split(' ')
+        .any(|known| known == word)
+}
+
+/// Whether it is a file that can be started.
+pub fn is_executable(path: &Utf8Path) -> bool {
+    fs_err::metadata(path)
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// The folder that holds this program, and so its hooks; links are followed.
+pub fn folder_of_this_program() -> Option<Utf8PathBuf> {
+    let program = std::env::current_exe().ok()?.canonicalize().ok()?;
+    Utf8PathBuf::from_path_buf(program.parent()?.to_owned()).ok()
+}
+
+/// Where the agent looks for programs: with the folder of this one at its end, unless `ralph-loop` is
+/// found already.
+pub fn path_of_agent(path: &str, root: &Utf8Path) -> String {
+    let is_missing = !path.is_empty() && !is_found(LOOP, path, root);
+    let folder = folder_of_this_program().filter(|folder| folder.join(LOOP).is_file());
+    match folder {
+        Some(folder) if is_missing => format!("{path}:{folder}"),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_the_first_word_that_is_no_assignment() {
+        assert_eq!(program_of("claude -p --verbose").unwrap(), "claude");
+        assert_eq!(program_of("A=1 B=2 ./agent.sh x").unwrap(), "./agent.sh");
+        assert_eq!(program_of("\"my agent\" -p").unwrap(), "my agent");
+        for unclear in ["", "$AGENT", "~/agent"] {
+            assert_eq!(program_of(unclear), None, "{unclear}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_is_a_file_of_the_project_is_started_from_there() {
+        let scratch = test_support::Scratch::new();
+        scratch.file("agent.sh", "");
+        scratch.file("tools/it's.sh", "");
+        let root = scratch.root();
+        for (line, expected) in [
+            ("./agent.sh -p", format!("'{root}/./agent.sh' -p")),
+            ("A=1 sh agent.sh | tee x", format!("A=1 sh '{root}/agent.sh' | tee x")),
+            ("claude -p", "claude -p".to_owned()),
+            ("sh /abs/agent.sh", "sh /abs/agent.sh".to_owned()),
+            ("./missing.sh", "./missing.sh".to_owned()),
+        ] {
+            assert_eq!(with_files_of(root, line), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_that_no_shell_can_read_is_found_without_running_it() {
+        for line in ["claude -p", "A='b c' x \"$Y\" | tee log", "exit 3", "(cd x; agent)"] {
+            assert_eq!(flaw_in(line), None, "{line}");
+        }
+        for line in ["x 'y", "x \"y", "x $(y", "x | ; y", "(x", "", " # nothing\n"] {
+            assert!(flaw_in(line).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn programs_are_looked_up_as_the_shell_does() {
+        let root = Utf8Path::new("/");
+        assert!(is_found("sh", "/nowhere:/bin:/usr/bin", root));
+        assert!(is_found("/bin/sh", "", root) && is_found("exec", "", root));
+        assert!(!is_found("no-such-agent", "/bin:/usr/bin", root));
+    }
+}

@@ -1,0 +1,114 @@
+//! The process between the loop and an agent: it adopts what the agent's tools leave behind, and ends all
+//! of it when the agent has ended or the loop is gone. So several agents can run below one loop, and none
+//! of their processes outlives them, whatever signal ends the loop.
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use camino::Utf8Path;
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::{Pid, getppid};
+use ralph_project::client::MISLEADING;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use wait_timeout::ChildExt;
+
+use super::processes::Descendants;
+use crate::linux;
+
+/// The first argument that makes this program a keeper; the command line of the agent follows.
+const KEEP: &str = "keep-agent";
+
+/// The name of a keeper whose agent has ended.
+const TIDYING: &str = "ralph-tidying";
+
+/// How often it looks whether the loop is still there.
+const PULSE: Duration = Duration::from_millis(100);
+
+/// How often it takes note of orphans that have ended, so that they vanish.
+const REAPED_EVERY: Duration = Duration::from_secs(5);
+
+/// How long the processes that an agent leaves behind have to end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Starts an agent below a keeper, in a process group of its own: Ctrl-C in a terminal reaches the loop
+/// alone, and the loop decides.
+#[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
+pub(super) fn spawn(line: &str, root: &Utf8Path, vars: &[(String, String)]) -> io::Result<Child> {
+    let mut command = Command::new(linux::own_program()?);
+    for name in MISLEADING.split(' ') {
+        command.env_remove(name);
+    }
+    command.arg0("ralph-loop").args([KEEP, line]);
+    command.current_dir(root).envs(vars.iter().cloned()).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+}
+
+/// Keeps an agent, if that is what this process was started for.
+pub fn keep() -> Option<ExitCode> {
+    let mut args = std::env::args().skip(1);
+    if args.next().as_deref() != Some(KEEP) {
+        return None;
+    }
+    let line = args.next().unwrap_or_default();
+    Some(match run(&line) {
+        Ok(status) => exit_like(status),
+        Err(_) => ExitCode::from(126),
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
+fn run(line: &str) -> io::Result<ExitStatus> {
+    linux::adopt_orphans();
+    let loop_pid = getppid();
+    // Heard and not obeyed: the agent hears them too, and its end is ours.
+    for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    let mut child = Command::new("sh").args(["-c", line]).spawn()?;
+    let mut reaped = Instant::now();
+    let status = loop {
+        if let Some(status) = child.wait_timeout(PULSE)? {
+            break status;
+        }
+        if getppid() != loop_pid {
+            Descendants::all().end(GRACE, &|| false);
+            let _ = child.kill();
+            break child.wait()?;
+        }
+        if reaped.elapsed() >= REAPED_EVERY {
+            reaped = Instant::now();
+            reap_orphans(child.id());
+        }
+    };
+    // Read by the loop, for which the agent has ended; elsewhere it waits for us.
+    linux::rename_process(TIDYING);
+    Descendants::all().end(GRACE, &|| false);
+    Ok(status)
+}
+
+/// Whether an agent has ended, and its keeper only ends what it left behind.
+pub(super) fn is_tidying(pid: u32) -> bool {
+    linux::process_name(pid).as_deref() == Some(TIDYING)
+}
+
+/// Ends this process as another one ended.
+fn exit_like(status: ExitStatus) -> ExitCode {
+    if let Some(signal) = status.signal() {
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+    ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1))
+}
+
+/// Takes note of adopted processes that have ended.
+fn reap_orphans(agent: u32) {
+    let here = std::process::id().cast_signed();
+    for process in linux::children_that_ended(here) {
+        if process != agent.cast_signed() {
+            let _ = waitpid(Pid::from_raw(process), Some(WaitPidFlag::WNOHANG));
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The agent: started, watched, understood and ended, together with everything it started.
+
+mod calls;
+mod child;
+mod command;
+mod keeper;
+pub mod linux;
+mod options;
+mod output;
+mod processes;
+mod readable;
+pub mod signals;
+mod stream;
+mod usage_limit;
+
+pub use child::{AgentRun, RunEnd, Session, Supervision, Turn};
+pub use command::{
+    flaw_in, folder_of_this_program, is_executable, is_found, path_of_agent, program_of, script_of,
+    with_files_of,
+};
+pub use keeper::keep;
+pub use options::{ClientOptions, ResumedSession};
+pub use output::{each_line_of_log, seen_in_log};
+pub use processes::{Descendants, end_left_by, left_by};
+pub use readable::Readable;
+pub use stream::{Said, Seen};

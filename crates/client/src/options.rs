@@ -1,0 +1,392 @@
+//! What is passed to an agent that is the client, besides its own command line: the hooks that lie
+//! beside this program, where it does not have them already, what the client keeps by folder, and what
+//! it may spend.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::env::Env;
+use ralph_base::state::{self, RunDir};
+use ralph_core::git::{Git, Repo};
+use ralph_project::client::Client;
+use ralph_project::config::Config;
+use ralph_project::install::{
+    ClientVersion, Place, Registered, Registrations, hooks_are_off, merge, plugin_hooks, quoted,
+    registered,
+};
+use ralph_project::project::Project;
+use serde_json::{Map, Value, json};
+
+use super::command::is_found;
+use crate::command::is_executable;
+use crate::command::{folder_of_this_program, path_of_agent};
+use ralph_project::finding::Finding;
+
+/// The first version of which we know that it has the option `--max-budget-usd`.
+const BUDGETED: ClientVersion = ClientVersion::new(2, 0, 77);
+
+/// Its option for what it may spend.
+const BUDGET: &str = "--max-budget-usd";
+
+/// Its option to use those servers only that it is given.
+const STRICT_SERVERS: &str = "--strict-mcp-config";
+
+/// The name under which the agent finds our tools.
+const OUR_SERVER: &str = "ralph";
+
+/// The file in which the client keeps what it knows of each folder.
+const FILE: &str = ".claude.json";
+
+/// The settings of the machine's administrator.
+const MANAGED: &str = "/etc/claude-code/managed-settings.json";
+
+/// A setting for where the memory is.
+const MEMORY: &str = "autoMemoryDirectory";
+
+/// What is said where two settings files, or one and the plugin, register the same hook.
+const TWICE: &str = "the hooks are installed twice, so each event is handled twice and a failing \
+                     test run counts as two; uninstall one of them, or disable the plugin";
+
+/// What of a project's permissions counts only in a folder that is trusted.
+const TRUSTED_ONLY: [&str; 2] = ["allow", "additionalDirectories"];
+
+/// What is passed to the agent besides its own command line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientOptions {
+    settings: Map<String, Value>,
+    /// MCP servers.
+    servers: Map<String, Value>,
+    /// What the client keeps of these for the project, in a few words each.
+    passed: Vec<String>,
+    /// Whether it can be told what it may spend.
+    takes_budget: bool,
+}
+
+/// A session of the client that goes on, or a copy of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResumedSession {
+    /// The id of the session.
+    pub id: String,
+    /// Whether a copy of the session goes on instead of the session itself.
+    pub is_fork: bool,
+}
+
+impl ClientOptions {
+    /// Looks for what the agent of this project has and what it lacks.
+    pub fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
+        let Some(client) = Client::find(&config.agent.command) else {
+            let why = "the agent is not recognised as Claude Code, so no hooks guard it";
+            return (Self::default(), vec![Finding::Note(why.to_owned())]);
+        };
+        let asked = installer::version_text(client.program(), project.root());
+        let version: Option<ClientVersion> = asked.and_then(|text| text.parse().ok());
+        let mut options = Self {
+            takes_budget: version.is_some_and(|version| version >= BUDGETED),
+            ..Self::default()
+        };
+        let settings = settings_of(env, project, &client, !config.workspace.in_place);
+        let installed = installed(env, project, &settings);
+        let hooks = hooks_to_pass(&settings, &installed, &client, version);
+        let mut findings = vec![match hooks {
+            Ok(hooks) if hooks.is_empty() => Finding::Good("hooks are installed".to_owned()),
+            Ok(hooks) => {
+                options.settings = hooks;
+                Finding::Good("the hooks next to ralph-loop are passed to the agent".to_owned())
+            }
+            Err(why) => Finding::Note(why.to_owned()),
+        }];
+        if is_twice(&installed) {
+            findings.push(Finding::Note(TWICE.to_owned()));
+        }
+        if !config.workspace.in_place {
+            findings.extend(options.take_kept(env, project, &client));
+        }
+        if config.agent.mcp && !client.has(STRICT_SERVERS) {
+            options.offer_tools(env, project);
+        }
+        (options, findings)
+    }
+
+    /// Our own tools, unless the user has added a server of that name for the project.
+    fn offer_tools(&mut self, env: &Env, project: &Project) {
+        let entry = entry(env, &folders_of(project)).unwrap_or_default();
+        let is_taken = entry.get("mcpServers").is_some_and(|kept| kept.get(OUR_SERVER).is_some());
+        let program = std::env::current_exe().ok();
+        let program = program.as_ref().and_then(|program| program.to_str());
+        if let Some(program) = program.filter(|_| !is_taken) {
+            let server = json!({"command": program, "args": ["mcp"]});
+            self.servers.insert(OUR_SERVER.to_owned(), server);
+        }
+    }
+
+    /// Takes over what the client keeps for the project's folder, and does not find from a copy: MCP
+    /// servers that the user added, what a trusted folder may do, and the memory. A server of
+    /// `.mcp.json` needs no approval without a terminal, so only those that the user turned off are
+    /// passed on.
+    fn take_kept(&mut self, env: &Env, project: &Project, client: &Client<'_>) -> Option<Finding> {
+        let folders = folders_of(project);
+        let entry = entry(env, &folders).unwrap_or_default();
+        let mut kept = Self::default();
+        kept.take_servers(&entry);
+        if entry.get("hasTrustDialogAccepted").and_then(Value::as_bool) == Some(true) {
+            kept.take_permissions(project.root());
+        }
+        kept.take_memory(env, &folders);
+        if !client.has(STRICT_SERVERS) {
+            self.servers = kept.servers;
+        }
+        if client.has("--settings") && !kept.settings.is_empty() {
+            let keys: Vec<&str> = kept.settings.keys().map(String::as_str).collect();
+            return Some(Finding::Note(format!(
+                "the agent's command has its own --settings, so these settings of the project are \
+                 not passed to it: {}",
+                keys.join(", ")
+            )));
+        }
+        self.settings.extend(kept.settings);
+        let passed = kept.passed.join(", ");
+        (!passed.is_empty())
+            .then(|| Finding::Good(format!("passed to the agent in the copy: {passed}")))
+    }
+
+    fn take_servers(&mut self, entry: &Map<String, Value>) {
+        let texts = |name: &str| -> Vec<&str> {
+            let list = entry.get(name).and_then(Value::as_array).into_iter().flatten();
+            list.filter_map(Value::as_str).collect()
+        };
+        let off = texts("disabledMcpServers");
+        let servers = entry.get("mcpServers").and_then(Value::as_object).cloned();
+        self.servers = servers.unwrap_or_default();
+        self.servers.retain(|name, _| !off.contains(&name.as_str()));
+        if !self.servers.is_empty() {
+            let names: Vec<&str> = self.servers.keys().map(String::as_str).collect();
+            self.passed.push(format!("the MCP servers {}", names.join(", ")));
+        }
+        let unwanted = texts("disabledMcpjsonServers");
+        if !unwanted.is_empty() {
+            self.settings.insert("disabledMcpjsonServers".to_owned(), json!(unwanted));
+        }
+    }
+
+    /// What the settings that the project's people share allow.
+    fn take_permissions(&mut self, root: &Utf8Path) {
+        let settings = object_in(&Place::project(root).settings).unwrap_or_default();
+        let permissions = settings.get("permissions").and_then(Value::as_object);
+        let mut trusted = permissions.cloned().unwrap_or_default();
+        trusted.retain(|name, _| TRUSTED_ONLY.contains(&name.as_str()));
+        if !trusted.is_empty() {
+            self.settings.insert("permissions".to_owned(), Value::Object(trusted));
+            self.passed.push("the permissions in the project's settings".to_owned());
+        }
+    }
+
+    /// The folder of the memory, unless the user has one for all projects.
+    fn take_memory(&mut self, env: &Env, folders: &[Utf8PathBuf]) {
+        let Some(user) = Place::user(env).map(|place| place.settings) else { return };
+        let is_set = object_in(&user).is_some_and(|settings| settings.contains_key(MEMORY));
+        let mut places = folders.iter().filter_map(|folder| {
+            Some(user.parent()?.join("projects").join(named(folder)).join("memory"))
+        });
+        let has_entries = |place: &Utf8PathBuf| {
+            place.read_dir_utf8().is_ok_and(|mut entries| entries.next().is_some())
+        };
+        if let Some(place) = places.find(has_entries).filter(|_| !is_set) {
+            self.settings.insert(MEMORY.to_owned(), json!(place));
+            self.passed.push("the project's memory".to_owned());
+        }
+    }
+
+    /// The agent's command line with further options. The settings are in a file that they name,
+    /// written each time, because an agent before may have removed it.
+    pub fn applied_to(
+        &self,
+        line: &str,
+        budget_usd: Option<f64>,
+        resumed: Option<&ResumedSession>,
+        run_dir: &RunDir,
+    ) -> io::Result<String> {
+        let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
+        let mut options = Vec::new();
+        let is_chosen = ["--resume", "-r", "--continue", "-c"].iter().any(|flag| client.has(flag));
+        if let Some(ResumedSession { id, is_fork }) = resumed.filter(|_| !is_chosen) {
+            let fork = if *is_fork { " --fork-session" } else { "" };
+            options.push(format!("--resume {}{fork}", quoted(Utf8Path::new(id))));
+        }
+        if !self.settings.is_empty() {
+            let path = run_dir.passed_settings();
+            state::replace(&path, json!(self.settings).to_string().as_bytes())?;
+            options.push(format!("--settings {}", quoted(&path)));
+        }
+        if !self.servers.is_empty() {
+            let path = run_dir.passed_servers();
+            write_private(&path, &json!({"mcpServers": self.servers}).to_string())?;
+            // With a space, it would take the next words for further files.
+            options.push(format!("--mcp-config={}", quoted(&path)));
+        }
+        let budget = budget_usd.filter(|_| self.takes_budget && !client.has(BUDGET));
+        options.extend(budget.map(|sum| format!("{BUDGET} {sum:.4}")));
+        Ok(if options.is_empty() { line.to_owned() } else { client.with(&options.join(" ")) })
+    }
+}
+
+/// The hooks that these settings, and the plugin that they switch on, give the agent.
+fn installed(env: &Env, project: &Project, settings: &[String]) -> Vec<Registered> {
+    let plugin = plugin_hooks(env, settings).and_then(|path| fs_err::read_to_string(path).ok());
+    let texts = settings.iter().chain(&plugin);
+    let path = path_of_agent(&env.get("PATH").unwrap_or_default(), project.root());
+    let is_there =
+        |hook: &Registered| !hook.is_in_path || is_found(hook.hook, &path, project.root());
+    texts.flat_map(|text| registered(text).unwrap_or_default()).filter(is_there).collect()
+}
+
+/// Whether an event would be handled twice.
+fn is_twice(installed: &[Registered]) -> bool {
+    let mut seen = BTreeSet::new();
+    !installed.iter().all(|hook| seen.insert((&hook.event, hook.hook)))
+}
+
+/// The hooks beside this program that the client lacks, as settings; or why no hook guards it.
+fn hooks_to_pass(
+    settings: &[String],
+    installed: &[Registered],
+    client: &Client<'_>,
+    version: Option<ClientVersion>,
+) -> Result<Map<String, Value>, &'static str> {
+    if settings.iter().filter_map(|text| hooks_are_off(text)).next_back() == Some(true) {
+        return Err("the client's settings set `disableAllHooks`, so no hooks guard the agent");
+    }
+    if client.has("--bare") {
+        return Err("the agent's command has --bare, so no hooks guard it");
+    }
+    let version = version.ok_or("the client does not report its version, so it gets no hooks")?;
+    let folder = folder_of_this_program().unwrap_or_default();
+    let is_beside = |hook: &str| is_executable(&folder.join(hook));
+    let passed = Registrations::of_folder(version, &folder).only(|event, hook| {
+        let is_installed = installed.iter().any(|own| own.event == event && own.hook == hook);
+        is_beside(hook) && !is_installed
+    });
+    if passed.events().is_empty() {
+        let why = "no hooks guard the agent; install them, or copy them next to ralph-loop";
+        return if installed.is_empty() { Err(why) } else { Ok(Map::new()) };
+    }
+    if client.has("--settings") {
+        return Err("the agent's command has --settings, so no hooks are passed; install them");
+    }
+    // An empty text always takes registrations.
+    let text = merge("", &passed).unwrap_or_default();
+    Ok(serde_json::from_str(&text).unwrap_or_default())
+}
+
+/// The texts of the settings that this client reads; where they differ, the last one counts. One that
+/// it cannot read either does not count.
+fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool) -> Vec<String> {
+    let sources = client.value_of("--setting-sources").unwrap_or("project,local,user");
+    let root = project.root();
+    let places = [
+        ("user", Place::user(env)),
+        ("project", Some(Place::project(root))),
+        ("local", Some(Place::project_local(root))),
+    ];
+    let read = places.into_iter().filter(|(name, _)| sources.split(',').any(|s| s.trim() == *name));
+    let files = read.filter_map(|(_, place)| Some(place?.settings));
+    let text = |path: Utf8PathBuf| match path.strip_prefix(root) {
+        Ok(below) if in_copy => text_in_copy(root, below),
+        _ => fs_err::read_to_string(path).ok(),
+    };
+    // Those of the machine and of the command line count whatever else is chosen.
+    let own = client.value_of("--settings").map(|given| {
+        let path = root.join(given.trim_matches(['\'', '"']));
+        fs_err::read_to_string(path).unwrap_or_else(|_| given.to_owned())
+    });
+    let managed = fs_err::read_to_string(MANAGED).ok();
+    files.filter_map(text).chain(own).chain(managed).collect()
+}
+
+/// Servers are often given keys, so nobody else may read the file.
+fn write_private(path: &Utf8Path, text: &str) -> io::Result<()> {
+    state::remove_if_there(path)?;
+    let mut options = fs_err::OpenOptions::new();
+    options.write(true).create_new(true).options_mut().mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+/// A file of the project as the copy has it: as it is committed or, where git does not have it, as it
+/// is on disk.
+fn text_in_copy(root: &Utf8Path, below: &Utf8Path) -> Option<String> {
+    let committed = Git::at(root.as_std_path()).run(&["show", &format!("HEAD:./{below}")]);
+    match committed {
+        Ok(text) => String::from_utf8(text).ok(),
+        Err(_) => fs_err::read_to_string(root.join(below)).ok(),
+    }
+}
+
+/// The folders by which the client may know the project: the newer ones go by the main work tree of
+/// the repository, the older ones by the folder that they were started in.
+fn folders_of(project: &Project) -> Vec<Utf8PathBuf> {
+    let mut folders = Vec::new();
+    if let Ok(repo) = Repo::open(project.root()) {
+        let shared = repo.shared_git_dir();
+        let main = shared.parent().filter(|_| shared.ends_with(".git"));
+        let found = main.into_iter().chain([repo.top()]).filter_map(Utf8Path::from_path);
+        folders.extend(found.map(Utf8Path::to_owned));
+    }
+    folders.push(project.root().to_owned());
+    folders.dedup();
+    folders
+}
+
+/// What the client knows of the first of these folders that it knows.
+fn entry(env: &Env, folders: &[Utf8PathBuf]) -> Option<Map<String, Value>> {
+    let folder = env.client_config().or_else(|| env.home())?;
+    let known = object_in(&folder.join(FILE))?;
+    let known = known.get("projects")?;
+    folders.iter().find_map(|folder| known.get(folder.as_str())?.as_object()).cloned()
+}
+
+fn object_in(path: &Utf8Path) -> Option<Map<String, Value>> {
+    match serde_json::from_slice(&fs_err::read(path).ok()?).ok()? {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+/// The name of a folder's own folder among the client's.
+fn named(folder: &Utf8Path) -> String {
+    folder.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(entry: Value) -> ClientOptions {
+        let mut kept = ClientOptions::default();
+        kept.take_servers(entry.as_object().unwrap());
+        kept
+    }
+
+    #[test]
+    fn servers_that_are_on_are_passed_and_others_stay_off() {
+        let kept = taken(json!({
+            "mcpServers": {"a": {"command": "a"}, "b": {}},
+            "disabledMcpServers": ["b"],
+            "disabledMcpjsonServers": ["c"],
+        }));
+        assert_eq!(kept.servers.keys().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(Value::Object(kept.settings), json!({"disabledMcpjsonServers": ["c"]}));
+    }
+
+    #[test]
+    fn entries_of_any_shape_do_no_harm() {
+        for odd in [json!({}), json!({"mcpServers": 3, "disabledMcpServers": {}, "x": []})] {
+            assert_eq!(taken(odd), ClientOptions::default());
+        }
+    }
+
+    #[test]
+    fn folders_are_named_as_the_client_names_them() {
+        assert_eq!(named("/tmp/my_app.x".into()), "-tmp-my-app-x");
+    }
+}

@@ -1,0 +1,364 @@
+//! The agent's output, understood: what it does, tokens, context, cost, and how it says it ended.
+//!
+//! Lines that are not known are passed over, and an agent that prints plain text is as good as one
+//! that prints events; then its exit code is all there is.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::calls::{Calls, short, text_of};
+
+/// What is kept of plain text and of complaints.
+const KEPT: usize = 4 * 1024;
+
+/// Why half an event, which may have been a result, is none that went well; it holds while no other
+/// event follows.
+const HALF: &str = "a last event that is cut off";
+
+/// What was seen of the agent so far.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// The client's session.
+    pub session: Option<String>,
+    /// What the agent does now.
+    pub now: Activity,
+    /// Its calls of tools.
+    pub calls: Calls,
+    /// Tokens used, in all.
+    pub tokens: u64,
+    /// Tokens in the context, and the model of the conversation.
+    pub context: u64,
+    /// The model that answers.
+    pub model: String,
+    /// How many tokens fit, by model, as far as it was told.
+    pub windows: BTreeMap<String, u64>,
+    /// What it cost, as far as it was told.
+    pub cost_usd: Option<f64>,
+    /// How it says that it ended.
+    pub verdict: Option<Verdict>,
+    /// The service refused with this reset time in Unix seconds.
+    pub rejected: Option<Option<i64>>,
+    /// What its result said.
+    pub said: Said,
+    /// When it last printed anything.
+    pub heard: Option<Instant>,
+}
+
+/// What an agent does now.
+#[derive(Debug, Clone, Default)]
+pub struct Activity {
+    /// In a few words.
+    pub doing: String,
+    /// Whether a hook or the user's settings refused it.
+    pub is_refused: bool,
+}
+
+/// The end of what an agent printed.
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    /// Its plain text.
+    pub text: String,
+    /// What it printed on standard error.
+    pub complaints: String,
+}
+
+/// How the agent says that it ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    pub is_error: bool,
+    /// Its last words.
+    pub text: String,
+    /// The service's status, where it refused.
+    pub api_status: Option<u16>,
+    /// Why the session ended.
+    pub reason: Option<String>,
+}
+
+/// All tokens of a message or of a result.
+fn tokens_of(value: &Value) -> u64 {
+    let kinds =
+        ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
+    kinds.iter().filter_map(|kind| value.get("usage")?.get(kind)?.as_u64()).sum()
+}
+
+/// All tokens of a session, by model: with those of subagents and of turns that background tasks
+/// brought about, which `usage` leaves out.
+fn tokens_of_session(result: &Value) -> u64 {
+    let kinds = ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
+    let models = result.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
+    let counts = models.flat_map(|(_, usage)| kinds.map(|kind| usage.get(kind)?.as_u64()));
+    counts.flatten().sum()
+}
+
+impl Seen {
+    /// Of an agent that works in this folder.
+    pub(super) fn of_agent_in(root: &str) -> Self {
+        Self { calls: Calls::from_folder(root), ..Self::default() }
+    }
+
+    fn does(&mut self, what: String) {
+        (self.now.doing, self.now.is_refused) = (what, false);
+    }
+
+    /// How many tokens fit into the context, if that was told.
+    pub fn window(&self) -> Option<u64> {
+        self.windows.get(&self.model).copied()
+    }
+
+    /// A line of standard error.
+    pub(super) fn complaint(&mut self, line: &[u8]) {
+        keep_end(&mut self.said.complaints, &String::from_utf8_lossy(line));
+    }
+
+    /// A line of standard output.
+    pub(super) fn line(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        if text.trim().is_empty() {
+            return;
+        }
+        if !text.trim_start().starts_with('{') {
+            self.does(short(&text));
+            keep_end(&mut self.said.text, &text);
+            return;
+        }
+        match serde_json::from_str::<Value>(&text) {
+            Ok(event) => self.event(&event),
+            // An agent that prints half a result has not told us that it ended well.
+            Err(error) if error.is_eof() && self.session.is_some() && self.verdict.is_none() => {
+                let (text, reason) = (short(&text), Some(HALF.to_owned()));
+                self.verdict = Some(Verdict { is_error: true, text, api_status: None, reason });
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn event(&mut self, event: &Value) {
+        let Some(kind) = text_of(event, "type") else { return };
+        self.verdict.take_if(|verdict| verdict.reason.as_deref() == Some(HALF));
+        if let Some(session) = text_of(event, "session_id") {
+            self.session = Some(session.to_owned());
+        }
+        match (kind, text_of(event, "subtype")) {
+            ("assistant", _) => self.assistant(event),
+            ("user", _) => {
+                if let Some(call) = self.calls.end(event) {
+                    (self.now.doing, self.now.is_refused) = (call, true);
+                }
+            }
+            ("result", _) => self.result(event),
+            ("system", Some("api_retry")) => {
+                let what = text_of(event, "error").unwrap_or("error");
+                let number = |name| event.get(name).and_then(Value::as_u64).unwrap_or(0);
+                let (now, most) = (number("attempt"), number("max_retries"));
+                self.does(format!("the service returned {what}; retry {now} of {most}"));
+            }
+            ("rate_limit_event", _) => self.rate_limit(event.get("rate_limit_info")),
+            _ => {}
+        }
+    }
+
+    fn assistant(&mut self, event: &Value) {
+        let Some(message) = event.get("message") else { return };
+        let used = tokens_of(message);
+        // A subagent has a context of its own; tokens count wherever they were used.
+        if text_of(event, "parent_tool_use_id").is_none() && used > 0 {
+            self.context = used;
+            self.model = text_of(message, "model").unwrap_or_default().to_owned();
+        }
+        self.tokens += used;
+        let parts = message.get("content").and_then(Value::as_array);
+        for part in parts.into_iter().flatten() {
+            match (text_of(part, "type"), text_of(part, "name"), text_of(part, "text")) {
+                (Some("tool_use"), Some(name), _) => {
+                    let call = self.calls.begin(name, part);
+                    self.does(call);
+                }
+                (Some("text"), _, Some(text)) => {
+                    self.does(short(text));
+                    keep_end(&mut self.said.text, text);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The sum in the result is the client's own and wins over what was added up.
+    fn result(&mut self, event: &Value) {
+        self.cost_usd = event.get("total_cost_usd").and_then(sum).or(self.cost_usd);
+        let total = [tokens_of_session(event), tokens_of(event)].into_iter().find(|sum| *sum > 0);
+        self.tokens = total.unwrap_or(self.tokens);
+        let models = event.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
+        self.windows.extend(models.filter_map(|(name, usage)| {
+            Some((name.clone(), usage.get("contextWindow")?.as_u64()?))
+        }));
+        let kind = text_of(event, "subtype").filter(|kind| kind.starts_with("error"));
+        let is_fine = matches!(event.get("is_error"), None | Some(Value::Bool(false)));
+        let status = event.get("api_error_status").and_then(Value::as_u64);
+        self.verdict = Some(Verdict {
+            is_error: !is_fine || kind.is_some(),
+            text: text_of(event, "result").unwrap_or_default().to_owned(),
+            api_status: status.and_then(|status| status.try_into().ok()),
+            // Older clients tell the reason by the kind of error alone.
+            reason: text_of(event, "terminal_reason").or(kind).map(str::to_owned),
+        });
+    }
+
+    fn rate_limit(&mut self, info: Option<&Value>) {
+        let Some(info) = info else { return };
+        let reset = info.get("resetsAt").and_then(Value::as_f64).map(|at| at as i64);
+        // Allowed again, an earlier refusal is over.
+        self.rejected = (text_of(info, "status") == Some("rejected")).then_some(reset);
+    }
+}
+
+fn keep_end(kept: &mut String, text: &str) {
+    kept.push_str(text);
+    kept.push('\n');
+    kept.drain(..kept.ceil_char_boundary(kept.len().saturating_sub(KEPT)));
+}
+
+/// A sum of money; some agents print numbers as texts.
+fn sum(value: &Value) -> Option<f64> {
+    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    number.filter(|sum: &f64| sum.is_finite() && *sum >= 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::fixtures;
+
+    use super::*;
+
+    fn seen(name: &str) -> Seen {
+        let text = fs_err::read(fixtures().join("streams").join(name)).unwrap();
+        let mut seen = Seen::default();
+        text.split(|byte| *byte == b'\n').for_each(|line| seen.line(line));
+        seen
+    }
+
+    #[test]
+    fn a_run_that_went_well() {
+        let seen = seen("success.jsonl");
+        let verdict = seen.verdict.clone().unwrap();
+        assert_eq!((verdict.is_error, verdict.text.as_str()), (false, "All done."));
+        assert_eq!((seen.context, seen.window(), seen.tokens), (161_020, Some(1_000_000), 312_040));
+        assert!((seen.cost_usd.unwrap() - 1.245).abs() < 1e-9);
+        assert_eq!(seen.session.unwrap(), "f20e8b35-b9c4-4b7e-8fc0-39ff3b2d0b37");
+        assert_eq!((seen.now.doing.as_str(), seen.rejected), ("All done.", None));
+    }
+
+    #[test]
+    fn a_cost_is_a_sum_or_its_text() {
+        for (cost, expected) in [
+            ("0.5", Some(0.5)),
+            ("\"0.5\"", Some(0.5)),
+            ("\" 2 \"", Some(2.0)),
+            ("null", None),
+            ("\"much\"", None),
+            ("\"NaN\"", None),
+            ("-1", None),
+            ("[1]", None),
+        ] {
+            let mut seen = Seen::default();
+            seen.line(format!("{{\"type\":\"result\",\"total_cost_usd\":{cost}}}").as_bytes());
+            assert_eq!((seen.cost_usd, seen.verdict.is_some()), (expected, true), "{cost}");
+        }
+    }
+
+    #[test]
+    fn the_total_of_a_session_counts_all_of_its_turns_and_subagents() {
+        let result = |own: u64, all: u64| {
+            format!(
+                r#"{{"type":"result","usage":{{"input_tokens":{own}}},"modelUsage":{{
+                "large":{{"inputTokens":{all},"outputTokens":20}},
+                "small":{{"cacheReadInputTokens":3,"contextWindow":200000}}}}}}"#
+            )
+            .replace('\n', " ")
+        };
+        let mut seen = Seen::default();
+        seen.line(result(1000, 1000).as_bytes());
+        assert_eq!(seen.tokens, 1023);
+        seen.line(result(1000, 4000).as_bytes());
+        assert_eq!(seen.tokens, 4023);
+        seen.line(br#"{"type":"result","usage":{"input_tokens":7}}"#);
+        assert_eq!(seen.tokens, 7);
+    }
+
+    #[test]
+    fn is_error_counts_whatever_the_subtype_says() {
+        let limited = seen("rate-limited.jsonl").verdict.unwrap();
+        assert_eq!((limited.is_error, limited.api_status), (true, Some(429)));
+        let long = seen("prompt-too-long.jsonl").verdict.unwrap();
+        assert_eq!((long.is_error, long.reason.as_deref()), (true, Some("prompt_too_long")));
+        assert!(seen("max-turns.jsonl").verdict.unwrap().is_error);
+    }
+
+    #[test]
+    fn what_the_agent_does_is_shown() {
+        let mut seen = Seen::default();
+        seen.line(br#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"cargo test\nls"}}]}}"#);
+        assert_eq!(seen.now.doing, "Bash: cargo test");
+        seen.line(br#"{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error":"overloaded"}"#);
+        assert_eq!(seen.now.doing, "the service returned overloaded; retry 2 of 10");
+        seen.line(b"just text");
+        assert_eq!(
+            (seen.now.doing.as_str(), seen.said.text.as_str()),
+            ("just text", "just text\n")
+        );
+    }
+
+    #[test]
+    fn a_refusal_has_its_reset_time_and_may_be_over() {
+        let mut seen = Seen::default();
+        let event = |status: &str| {
+            format!(
+                r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"{status}","resetsAt":1790000000}}}}"#
+            )
+        };
+        seen.line(event("rejected").as_bytes());
+        assert_eq!(seen.rejected, Some(Some(1_790_000_000)));
+        seen.line(event("allowed").as_bytes());
+        assert_eq!(seen.rejected, None);
+    }
+
+    #[test]
+    fn half_an_event_counts_only_at_the_end() {
+        let mut seen = Seen::default();
+        seen.line(br#"{"type":"system","session_id":"1"}"#);
+        seen.line(br#"{"type":"user","message":{"content":"cut of"#);
+        assert!(seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error));
+        seen.line(br#"{"type":"user","session_id":"1"}"#);
+        assert_eq!(seen.verdict, None);
+    }
+
+    #[test]
+    fn a_result_that_is_not_as_we_know_it_is_no_success() {
+        for (line, expected) in [
+            (r#"{"type":"result","is_error":"true"}"#, Some(true)),
+            (r#"{"type":"result","subtype":"error_max_turns"}"#, Some(true)),
+            (r#"{"type":"result","is_error":false,"total_cost_usd":[1]}"#, Some(false)),
+            ("{ not json }", None),
+        ] {
+            let mut seen = Seen::default();
+            seen.line(line.as_bytes());
+            assert_eq!(seen.verdict.map(|verdict| verdict.is_error), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn broken_and_unknown_lines_are_passed_over() {
+        let mut seen = Seen::default();
+        for line in [
+            "{\"type\":",
+            "{}",
+            "{\"type\":\"novel\",\"result\":7}",
+            "\u{0}\u{1}",
+            "{\"type\":\"assistant\",\"message\":3}",
+        ] {
+            seen.line(line.as_bytes());
+        }
+        assert!(seen.verdict.is_none() && seen.session.is_none());
+    }
+}

@@ -1,0 +1,17 @@
+//! What is found out before a run: shown by `doctor` and `--dry-run`, obeyed by a start.
+
+use serde::Serialize;
+
+/// What was found and, where something is wrong, what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "level", content = "text", rename_all = "lowercase")]
+pub enum Finding {
+    /// All is well.
+    Good(String),
+    /// What a run will do, and nobody has tried yet.
+    Later(String),
+    /// Worth knowing; a run begins all the same.
+    Note(String),
+    /// No run begins.
+    Problem(String),
+}

@@ -1,0 +1,105 @@
+//! The folder in which the copies of a project are kept, and what they take.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
+use ralph_base::env::Env;
+use ralph_base::state::fingerprint;
+use ralph_project::config::Config;
+
+use super::Workspace;
+use ralph_project::failure::Failure;
+
+/// The folder for the copies of the project with its top here: `<name>-<hash>` in the cache folder.
+pub fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
+    let base = match config.workspace.folder.as_str() {
+        "" => cache_home(env)
+            .ok_or_else(|| {
+                Failure::because(
+                    "no folder for the copy: neither XDG_CACHE_HOME nor HOME is set; set one, or \
+                     specify a folder with --workspace-folder",
+                )
+            })?
+            .join("ralph"),
+        folder => top.join(folder),
+    };
+    let name = top.file_name().unwrap_or("project");
+    let folder = base.join(format!("{name}-{:08x}", fingerprint(top.as_str().as_bytes()) as u32));
+    let real = base.canonicalize_utf8().unwrap_or_else(|_| base.clone());
+    if real.starts_with(top) {
+        return Err(Failure::because(format!(
+            "{base} is inside the project, so the copy would contain itself; specify another \
+             folder with --workspace-folder"
+        )));
+    }
+    Ok(folder)
+}
+
+/// The part of a path that is there already.
+pub fn existing(folder: &Utf8Path) -> &Utf8Path {
+    folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder)
+}
+
+impl Workspace {
+    /// Why the copy cannot be made where it is to be, as far as that is known without writing.
+    pub fn refused_folder(&self) -> Option<Failure> {
+        let folder = existing(&self.top);
+        let asked = access(folder.as_std_path(), AccessFlags::W_OK | AccessFlags::X_OK);
+        let writable = if folder.is_dir() { asked } else { Err(Errno::ENOTDIR) };
+        writable.err().map(|error| not_made(folder, &error.into()))
+    }
+}
+
+/// Why the copy cannot be made.
+pub(super) fn not_made(folder: &Utf8Path, error: &io::Error) -> Failure {
+    Failure::because(format!(
+        "cannot create the copy in {folder}: {error}; free up space, specify another folder with \
+         --workspace-folder, or let the agent work in the project with --in-place"
+    ))
+}
+
+fn cache_home(env: &Env) -> Option<Utf8PathBuf> {
+    let set = env.get("XDG_CACHE_HOME").map(Utf8PathBuf::from).filter(|path| path.is_absolute());
+    set.or_else(|| env.home().map(|home| home.join(".cache")))
+}
+
+/// What a folder takes on the disk, in bytes; a file with several names counts once here, though
+/// other folders may hold it too.
+pub fn size_of(folder: &Utf8Path) -> u64 {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut folders = vec![folder.to_owned().into_std_path_buf()];
+    let mut bytes = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs_err::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            } else if metadata.nlink() < 2 || seen.insert((metadata.dev(), metadata.ino())) {
+                bytes += metadata.blocks() * 512;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_named_after_the_project_and_its_place() {
+        let env = Env::of([("XDG_CACHE_HOME", "/cache"), ("HOME", "/home/dev")]);
+        let found = folder(&env, &Config::default(), "/srv/app".into()).unwrap();
+        assert!(found.as_str().starts_with("/cache/ralph/app-"), "{found}");
+        let other = folder(&env, &Config::default(), "/srv/other/app".into()).unwrap();
+        assert_ne!(found, other);
+        let home = Env::of([("HOME", "/home/dev")]);
+        let found = folder(&home, &Config::default(), "/srv/app".into()).unwrap();
+        assert!(found.as_str().starts_with("/home/dev/.cache/ralph/app-"), "{found}");
+        let none = Env::of([("", "")]);
+        assert!(folder(&none, &Config::default(), "/srv/app".into()).is_err());
+    }
+}

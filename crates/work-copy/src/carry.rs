@@ -1,0 +1,187 @@
+//! Files that a fresh clone lacks and the agent needs: the plan and the specifications as they are on
+//! disk, what the client reads, and what `.worktreeinclude` names of the ignored files.
+//!
+//! What is carried is not the attempt's work: as long as the agent does not change it, no commit
+//! holds it.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use indicatif::DecimalBytes;
+use ralph_base::state::PROJECT_MARKER;
+
+use super::{Source, Workspace};
+use crate::git_output::paths;
+use ralph_project::failure::Failure;
+use run_history::words::counted;
+
+/// Gitignore patterns of ignored files that a copy gets: a convention of the clients.
+const INCLUDE: &str = ".worktreeinclude";
+
+/// What the client reads in a project, and what people often keep out of git.
+const CLIENT_FILES: &str = "\
+    .claude/agents .claude/commands .claude/hooks .claude/output-styles .claude/rules \
+    .claude/settings.json .claude/settings.local.json .claude/skills .mcp.json CLAUDE.local.md \
+    CLAUDE.md";
+
+/// What tells that a file was written since: its length and its time.
+pub(super) type Stamp = (u64, Option<SystemTime>);
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = fs_err::symlink_metadata(path).ok()?;
+    Some((metadata.len(), metadata.modified().ok()))
+}
+
+impl Workspace {
+    /// Puts a text of ours into the workspace, in the place of a file of the project.
+    pub fn give(&mut self, path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+        let Some(below) = self.source.below_top(path) else { return Ok(()) };
+        if self.is_in_place {
+            return Ok(());
+        }
+        let target = self.top.join(&below);
+        // A link of the project's leads into the project.
+        if target.is_symlink() {
+            fs_err::remove_file(&target)?;
+        }
+        if fs_err::read(&target).ok().as_deref() != Some(content) {
+            self.is_clean &= below.starts_with(self.source.inside.join(PROJECT_MARKER));
+            target.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+            fs_err::write(&target, content)?;
+        }
+        self.note_carried(below.into());
+        Ok(())
+    }
+
+    /// Brings what a fresh clone lacks. `specs` is the folder of the specifications, from the project.
+    pub fn carry(&mut self, specs: &str, limit_mb: u64) -> Result<(), Failure> {
+        self.carried.clear();
+        if self.is_in_place {
+            return Ok(());
+        }
+        let mut wanted = included(&self.source)?;
+        let size = size_of(&self.source, &wanted);
+        let limit = limit_mb.saturating_mul(1_000_000);
+        if size > limit {
+            return Err(Failure::because(format!(
+                "{INCLUDE} matches {} in {}, more than the limit of {}; narrow its patterns, or \
+                 raise [workspace] include_limit_mb",
+                DecimalBytes(size),
+                counted(wanted.len(), "file", "files"),
+                DecimalBytes(limit)
+            )));
+        }
+        wanted.extend(untracked_client_files(&self.source)?);
+        wanted.extend(uncommitted_below(&self.source, &self.source.inside.join(specs))?);
+        for below in wanted {
+            let from = self.source.top.as_std_path().join(&below);
+            if from.symlink_metadata().is_ok() {
+                self.is_clean = false;
+                copy(&from, &self.top.as_std_path().join(&below))?;
+                self.note_carried(below);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_carried(&mut self, path: PathBuf) {
+        let stamp = stamp(&self.top.as_std_path().join(&path));
+        self.carried.insert(path, stamp);
+    }
+
+    /// Whether a file of the workspace, named from its top, is one that was carried and is as it was.
+    pub(super) fn is_only_carried(&self, path: &Path) -> bool {
+        let now = || stamp(&self.top.as_std_path().join(path));
+        self.carried.get(path).is_some_and(|then| *then == now())
+    }
+}
+
+fn size_of(source: &Source, files: &[PathBuf]) -> u64 {
+    let size = |file: &PathBuf| fs_err::symlink_metadata(source.top.as_std_path().join(file));
+    files.iter().filter_map(|file| size(file).ok()).map(|metadata| metadata.len()).sum()
+}
+
+/// The ignored files that `.worktreeinclude` names, from the top.
+fn included(source: &Source) -> Result<Vec<PathBuf>, Failure> {
+    if !source.top.join(INCLUDE).is_file() {
+        return Ok(Vec::new());
+    }
+    let git = source.git();
+    let list = ["ls-files", "-z", "--others", "--ignored"];
+    let from = format!("--exclude-from={INCLUDE}");
+    let mut named = paths(&git.run(&[&list[..], &[&from]].concat())?);
+    if named.is_empty() {
+        return Ok(named);
+    }
+    // Files that git does not ignore are the user's uncommitted work, and stay where they are.
+    let ignored = paths(&git.run(&[&list[..], &["--exclude-standard"]].concat())?);
+    let ignored: BTreeSet<PathBuf> = ignored.into_iter().collect();
+    named.retain(|path| ignored.contains(path));
+    Ok(named)
+}
+
+/// Files for the client that git does not know: the agent has them as it has those that it does.
+fn untracked_client_files(source: &Source) -> Result<Vec<PathBuf>, Failure> {
+    let wanted = CLIENT_FILES.split(' ').map(|path| source.inside.join(path));
+    let is_there = |path: &Utf8PathBuf| source.top.join(path).symlink_metadata().is_ok();
+    let there: Vec<Utf8PathBuf> = wanted.filter(is_there).collect();
+    if there.is_empty() {
+        return Ok(Vec::new());
+    }
+    let list = ["--literal-pathspecs", "ls-files", "-z", "--others", "--"].map(Utf8Path::new);
+    let args: Vec<&Utf8Path> = list.into_iter().chain(there.iter().map(|path| &**path)).collect();
+    Ok(paths(&source.git().run(&args)?))
+}
+
+/// Files below a folder that are not as they are committed.
+fn uncommitted_below(source: &Source, folder: &Utf8Path) -> Result<Vec<PathBuf>, Failure> {
+    if folder.as_str().is_empty() || !source.top.join(folder).is_dir() {
+        return Ok(Vec::new());
+    }
+    let list = ["ls-files", "-z", "--modified", "--others", "--exclude-standard", "--"];
+    let listed = source.git().run(&[&list[..], &[folder.as_str()]].concat())?;
+    Ok(paths(&listed))
+}
+
+/// Copies a file or a link, unless it is there already; the time goes with it, so that a later look
+/// is enough to know that.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    to.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    let metadata = fs_err::symlink_metadata(from)?;
+    if metadata.is_symlink() {
+        let target = fs_err::read_link(from)?;
+        if fs_err::read_link(to).ok().as_ref() == Some(&target) {
+            return Ok(());
+        }
+        super::remove::remove_all(to)?;
+        return symlink(target, to);
+    }
+    if !metadata.is_file() || stamp(from) == stamp(to) {
+        return Ok(());
+    }
+    super::remove::remove_all(to)?;
+    fs_err::copy(from, to)?;
+    let file = fs_err::OpenOptions::new().write(true).open(to)?;
+    match metadata.modified() {
+        Ok(time) => file.file().set_modified(time),
+        Err(_) => Ok(()),
+    }
+}
+
+impl Workspace {
+    /// What the agent left in the place of a file of the project; none if it is gone or no file.
+    pub fn left(&self, path: &Utf8Path) -> Option<Vec<u8>> {
+        // Not through a link, which may lead anywhere.
+        let path = self.counterpart(path).filter(|path| !path.is_symlink())?;
+        fs_err::read(path).ok()
+    }
+
+    /// The path at which the agent finds a file of the project.
+    pub fn shown_path(&self, path: &Utf8Path) -> Utf8PathBuf {
+        self.counterpart(path).unwrap_or_else(|| path.to_owned())
+    }
+}

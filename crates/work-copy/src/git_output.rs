@@ -1,0 +1,149 @@
+//! What git prints and is given, in one place: lists of paths, differences, texts of files.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use ralph_core::git::{Git, GitError};
+pub use run_history::saved::base_of;
+
+/// The mode of what is not there.
+const ABSENT: &str = "000000";
+
+/// The mode of a repository inside another one.
+const LINK: &str = "160000";
+
+/// The arguments after a command that prints differences as [`differences`] reads them.
+pub const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
+
+/// A path that two trees do not agree about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The entry in the first tree.
+    pub old: FileEntry,
+    /// The entry in the second tree.
+    pub new: FileEntry,
+}
+
+/// What a tree or an index says about a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileEntry {
+    /// The mode, in octal.
+    pub mode: String,
+    /// The id of the object.
+    pub id: String,
+}
+
+impl FileEntry {
+    /// What is not there, with an id as long as that of others.
+    pub fn absent_like(other: &Self) -> Self {
+        Self { mode: ABSENT.to_owned(), id: "0".repeat(other.id.len()) }
+    }
+
+    /// Whether nothing is there.
+    pub fn is_absent(&self) -> bool {
+        self.mode == ABSENT
+    }
+
+    /// Whether it is a repository of its own.
+    pub fn is_link(&self) -> bool {
+        self.mode == LINK
+    }
+
+    /// The line for `update-index -z --index-info`.
+    pub fn line(&self, path: &Path) -> Vec<u8> {
+        let mode = if self.is_absent() { "0" } else { &self.mode };
+        let head = format!("{mode} {}\t", self.id);
+        [head.as_bytes(), path.as_os_str().as_bytes(), b"\0"].concat()
+    }
+}
+
+/// `:<old mode> <new mode> <old id> <new id> <state>NUL<path>NUL`, again and again.
+pub fn differences(output: &[u8]) -> Vec<Difference> {
+    let mut parts = output.split(|byte| *byte == 0);
+    let mut found = Vec::new();
+    while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
+        let head = String::from_utf8_lossy(head);
+        let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+        let [old_mode, new_mode, old_id, new_id, ..] = words.as_slice() else { continue };
+        let entry = |mode: &str, id: &str| FileEntry { mode: mode.to_owned(), id: id.to_owned() };
+        found.push(Difference {
+            path: PathBuf::from(OsStr::from_bytes(path)),
+            old: entry(old_mode, old_id),
+            new: entry(new_mode, new_id),
+        });
+    }
+    found
+}
+
+/// Reads `ls-files -z -v --stage --cached --modified`: `<tag> <mode> <id> <stage>TAB<path>NUL`, and
+/// once more with another tag for a file that was modified. Each path with what the index has there,
+/// and its tags: `H` alone if the file is the one in the index.
+pub fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, String)> {
+    let mut found: BTreeMap<PathBuf, (FileEntry, String)> = BTreeMap::new();
+    for line in output.split(|byte| *byte == 0) {
+        let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
+        let (head, path) = line.split_at(tab);
+        let head = String::from_utf8_lossy(head);
+        let words: Vec<&str> = head.split(' ').collect();
+        let [tag, mode, id, _] = words.as_slice() else { continue };
+        let path = PathBuf::from(OsStr::from_bytes(path.get(1..).unwrap_or_default()));
+        let entry = FileEntry { mode: (*mode).to_owned(), id: (*id).to_owned() };
+        found.entry(path).or_insert((entry, String::new())).1.push_str(tag);
+    }
+    found
+}
+
+/// The paths of a list in which each ends with a NUL.
+pub fn paths(listed: &[u8]) -> Vec<PathBuf> {
+    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
+}
+
+/// A list of paths in which each ends with a NUL.
+pub fn listed<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<u8> {
+    paths.into_iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect()
+}
+
+/// The text of a file in a commit, from the top; none if it is not there.
+pub fn text_at(git: &Git, commit: &str, path: &Path) -> Option<Vec<u8>> {
+    git.run(&["cat-file", "blob", &format!("{commit}:{}", path.to_string_lossy())]).ok()
+}
+
+/// Makes a text known to git, as an ordinary file.
+pub fn file_of(git: &Git, text: &[u8]) -> Result<FileEntry, GitError> {
+    let id = git.feed(&["hash-object", "-w", "--stdin"], text)?;
+    let id = String::from_utf8_lossy(&id).trim().to_owned();
+    Ok(FileEntry { mode: "100644".to_owned(), id })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_tells_what_git_did_not_look_at() {
+        let output =
+            b"H 100644 aa 0\ta\0C 100644 aa 0\ta\0H 100644 bb 0\tb\n\xff\0h 100644 cc 0\tc\0";
+        let found = index_entries(output);
+        let seen: Vec<_> = found.iter().map(|(path, (_, tags))| (path, tags.as_str())).collect();
+        let name = |bytes| PathBuf::from(OsStr::from_bytes(bytes));
+        let names = [name(b"a"), name(b"b\n\xff"), name(b"c")];
+        let [a, b, c] = &names;
+        assert_eq!(seen, [(a, "HC"), (b, "H"), (c, "h")]);
+    }
+
+    #[test]
+    fn differences_are_read_whatever_the_names_are() {
+        let output = b":100644 100644 aa bb M\0a b\n\xff\0:000000 160000 00 cc A\0sub\0";
+        let found = differences(output);
+        let [file, link] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(file.path.as_os_str().as_bytes(), b"a b\n\xff");
+        assert_eq!(file.old.line(&file.path), b"100644 aa\ta b\n\xff\0");
+        assert_eq!(link.old.line(&link.path), b"0 00\tsub\0");
+        assert!(link.new.is_link() && link.old.is_absent());
+    }
+}

@@ -1,0 +1,129 @@
+//! The user's git settings in the copy: identity, hooks, filters, signing and large-file storage
+//! work there as they do in the project.
+
+use std::collections::BTreeMap;
+
+use camino::Utf8Path;
+use ralph_core::git::{Git, GitError};
+
+use super::Source;
+use ralph_project::failure::Failure;
+
+/// How settings begin that describe one repository, and are another one's own.
+const OWN: &str = "\
+    branch. core.bare core.filemode core.fsmonitor core.ignorecase core.logallrefupdates \
+    core.precomposeunicode core.repositoryformatversion core.sparsecheckout core.splitindex \
+    core.symlinks core.untrackedcache core.worktree extensions. feature. gc. include index. \
+    maintenance. remote. safe. submodule. worktree.";
+
+/// Where git looks for hooks, unless told otherwise.
+const HOOKS_PATH: &str = "core.hookspath";
+
+/// How keys begin by which a file is included for some folders alone.
+const CONDITIONS: &str = "\0includeif.";
+
+/// The settings of a project: `<scope>NUL<key>LF<value>NUL`, again and again.
+#[derive(Debug)]
+pub struct GitSettings(String);
+
+type Settings = BTreeMap<String, Vec<String>>;
+
+impl GitSettings {
+    pub(super) fn read(git: &Git) -> Result<Self, GitError> {
+        let output = git.run(&["config", "--list", "-z", "--show-scope"])?;
+        Ok(Self(String::from_utf8_lossy(&output).into_owned()))
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let mut parts = self.0.split('\0');
+        std::iter::from_fn(move || {
+            let (scope, setting) = (parts.next()?, parts.next()?);
+            let (key, value) = setting.split_once('\n').unwrap_or((setting, "true"));
+            Some((scope, key, value))
+        })
+    }
+
+    /// Whether objects may be missing that only the network has.
+    pub fn is_partial_clone(&self) -> bool {
+        self.all().any(|(_, key, value)| {
+            let is_promised = key.starts_with("remote.") && key.ends_with(".promisor");
+            (is_promised || key == "extensions.partialclone") && value != "false"
+        })
+    }
+
+    /// What the settings file of a new copy lacks: the settings of the project, also where they come
+    /// from a file that is included for the project's folder alone.
+    pub(super) fn missing(&self, source: &Source, copy: &Utf8Path) -> Result<String, Failure> {
+        let wanted = self.of("system global local worktree");
+        let there = if self.0.contains(CONDITIONS) {
+            Self::read(&Git::at(copy.as_std_path()))?.of("system global local worktree")
+        } else {
+            self.of("system global")
+        };
+        let mut text = String::new();
+        for (key, values) in &wanted {
+            let known = there.get(key).map(Vec::as_slice).unwrap_or_default();
+            // What is there already would count twice.
+            let missing = values.strip_prefix(known).unwrap_or(values);
+            missing.iter().for_each(|value| text.push_str(&entry(key, value)));
+        }
+        if !wanted.contains_key(HOOKS_PATH) {
+            let hooks = source.shared.join("hooks");
+            text.push_str(&entry(HOOKS_PATH, &hooks.to_string_lossy()));
+        }
+        let large = source.shared.join("lfs");
+        if large.is_dir() && !wanted.contains_key("lfs.storage") {
+            text.push_str(&entry("lfs.storage", &large.to_string_lossy()));
+        }
+        Ok(text)
+    }
+
+    /// The settings of these scopes, but for those that belong to one repository.
+    fn of(&self, scopes: &str) -> Settings {
+        let mut settings = Settings::new();
+        for (scope, key, value) in self.all() {
+            let is_own = OWN.split(' ').any(|own| key.starts_with(own));
+            if scopes.split(' ').any(|one| one == scope) && !is_own {
+                settings.entry(key.to_owned()).or_default().push(value.to_owned());
+            }
+        }
+        settings
+    }
+}
+
+/// One setting as git's own files have it.
+fn entry(key: &str, value: &str) -> String {
+    let (section, name) = key.rsplit_once('.').unwrap_or(("ralph", key));
+    let head = match section.split_once('.') {
+        Some((section, inner)) => format!("[{section} \"{}\"]", escaped(inner)),
+        None => format!("[{section}]"),
+    };
+    format!("{head}\n\t{name} = \"{}\"\n", escaped(value).replace('\n', "\\n").replace('\t', "\\t"))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_one_repository_is_not_carried() {
+        let output = "system\0core.bare\nfalse\0local\0user.name\nAda\0local\0remote.origin.url\nx\0\
+                      command\0core.hookspath\n/dev/null\0global\0url.a.insteadof\nb\0\
+                      global\0url.a.insteadof\nc\0local\0diff.noprefix\0";
+        let found = GitSettings(output.to_owned()).of("system global local");
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        assert_eq!(names, ["diff.noprefix", "url.a.insteadof", "user.name"]);
+        assert_eq!(found["url.a.insteadof"], ["b", "c"]);
+        assert_eq!(found["diff.noprefix"], ["true"]);
+    }
+
+    #[test]
+    fn a_setting_is_written_as_git_reads_it() {
+        assert_eq!(entry("user.name", "A \"B\" \\"), "[user]\n\tname = \"A \\\"B\\\" \\\\\"\n");
+        assert_eq!(entry("filter.a.b.clean", "x\ty"), "[filter \"a.b\"]\n\tclean = \"x\\ty\"\n");
+    }
+}

@@ -1,0 +1,114 @@
+//! Work in the project's own tree, for projects that cannot be built elsewhere.
+//!
+//! The tree is clean when an attempt begins, so whatever is in it afterwards is the attempt's.
+//! Files that steer the run are remembered before the agent and restored after it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::state::{self, CLIENT_FOLDER, PROJECT_MARKER, StateDir};
+use ralph_core::git::{Git, GitError, Repo, Status};
+
+use super::{Start, Workspace};
+use ralph_project::failure::Failure;
+
+/// Folders that no reset touches.
+pub(super) const SPARED: [&str; 4] = ["-e", PROJECT_MARKER, "-e", CLIENT_FOLDER];
+
+/// Uncommitted work of the user's: files but for those that the loop writes.
+pub fn uncommitted(repo: &Repo, ours: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
+    let mut changed = Status::read(repo)?.changed;
+    changed.retain(|path| !repo.is_untouched(path) && !ours.contains(path));
+    Ok(changed)
+}
+
+/// Files whose changes git is told to overlook.
+///
+/// `ls-files -v` marks what is skipped with `S` and what is assumed unchanged with a small letter.
+pub fn overlooked(git: &Git) -> Result<Vec<PathBuf>, GitError> {
+    let listed = git.run(&["ls-files", "-v", "-z"])?;
+    let lines = listed.split(|byte| *byte == 0);
+    let flagged = lines
+        .filter(|line| line.first().is_some_and(|mark| *mark == b'S' || mark.is_ascii_lowercase()));
+    let name = |line: &[u8]| PathBuf::from(OsStr::from_bytes(line.get(2..).unwrap_or_default()));
+    Ok(flagged.map(name).collect())
+}
+
+impl Workspace {
+    /// Returns the project's tree to the commit that an attempt began at.
+    pub(super) fn reset_in_place(&mut self, start: Start<'_>) -> Result<(), Failure> {
+        self.return_head(start)?;
+        if !self.own.index.exists() {
+            super::copy_index(&self.source_index(), &self.own.index)?;
+        }
+        self.match_files_to(start.tip)?;
+        self.lend_index()
+    }
+
+    /// Puts HEAD back on the branch, at the commit, whatever the agent did to it; files stay.
+    pub(super) fn return_head(&self, start: Start<'_>) -> Result<(), Failure> {
+        let git = self.source.git();
+        Repo::open(&self.source.top)?.quit_operation()?;
+        let name = format!("refs/heads/{}", start.branch);
+        git.run(&["symbolic-ref", "-m", "ralph: return to the target", "HEAD", &name])?;
+        if let Some(tip) = start.tip {
+            git.run(&["update-ref", "-m", "ralph: return to the target", &name, tip])?;
+        }
+        Ok(())
+    }
+
+    /// The index of the project is that of the commit just made.
+    pub fn settle_index(&self) -> Result<(), Failure> {
+        if self.is_in_place { self.lend_index() } else { Ok(()) }
+    }
+}
+
+/// Files that steer the run, as they were before an agent that works in place.
+#[derive(Debug, Default)]
+pub struct ProtectedFiles {
+    files: BTreeMap<Utf8PathBuf, Option<Vec<u8>>>,
+}
+
+impl ProtectedFiles {
+    /// Remembers them: settings, template, lifecycle scripts and the client's settings.
+    pub fn remember(root: &Utf8Path, state: &StateDir, plan: &Utf8Path) -> Self {
+        let mut paths = vec![state.config()];
+        paths.extend([StateDir::prompt_beside(plan), StateDir::review_prompt_beside(plan)]);
+        paths.extend(files_below(&state.lifecycle()));
+        let client = root.join(state::CLIENT_FOLDER);
+        paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
+        let files = paths.into_iter().map(|path| (path.clone(), fs_err::read(&path).ok()));
+        Self { files: files.collect() }
+    }
+
+    /// Restores them, and names those that were changed.
+    pub fn restore(&self, state: &StateDir) -> std::io::Result<Vec<Utf8PathBuf>> {
+        let mut restored = Vec::new();
+        for (path, before) in &self.files {
+            if fs_err::read(path).ok() == *before {
+                continue;
+            }
+            match before {
+                Some(content) => state::replace_users(path, content)?,
+                None => state::remove_if_there(path)?,
+            }
+            restored.push(path.clone());
+        }
+        for path in files_below(&state.lifecycle()) {
+            if !self.files.contains_key(&path) && !self.files.is_empty() {
+                state::remove_if_there(&path)?;
+                restored.push(path);
+            }
+        }
+        Ok(restored)
+    }
+}
+
+fn files_below(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    files.map(|entry| entry.into_path()).collect()
+}

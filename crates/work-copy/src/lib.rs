@@ -1,0 +1,384 @@
+//! Where the agent works: a copy of the project in the cache folder or, in place, the project itself.
+//!
+//! One rule carries it: **the repository of the copy is made anew after every agent,** and after checks
+//! that touched it. Whatever an agent did to its clone (rewrote history, removed `.git`, left a rebase
+//! under way, changed settings) ends there; only the files in the work tree count, and they are read
+//! with a git folder and an index that no agent has touched.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `cache.rs` | where copies are, what they take, and how they are removed |
+//! | `repository.rs` | a repository made anew around the files of the copy |
+//! | `git_settings.rs` | which settings of the project's git hold in the copy |
+//! | `carry.rs` | files that a fresh clone lacks |
+//! | `import.rs` | what an agent committed, and what hooks rolled back |
+//! | `setup.rs` | the commands that make a new copy ready |
+//! | `stage.rs` | what an attempt changed, as a tree, and laid over another commit |
+//! | `linked_back.rs` | what would make agent and checks use the project instead of the copy |
+//! | `in_place.rs` | what is asked of a project that is worked on in place |
+
+pub mod cache;
+mod carry;
+pub mod git_output;
+mod git_settings;
+mod import;
+pub mod in_place;
+mod linked_back;
+mod remove;
+mod repository;
+mod setup;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::env::Env;
+use ralph_base::fault;
+use ralph_base::state::{Id, RunDir};
+use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
+use ralph_project::config::{Config, Mode};
+use ralph_project::project::Project;
+use ralph_project::under_way::Attempt;
+
+use git_settings::GitSettings;
+pub use import::Imported;
+use ralph_project::failure::Failure;
+pub use remove::remove_all;
+use repository::Stamps;
+pub use stage::Staged;
+
+/// The name of the worker where there is only one.
+pub const ONLY_WORKER: &str = "1";
+
+/// Where the agent works.
+#[derive(Debug)]
+pub struct Workspace {
+    /// Whether it is the project's own tree.
+    pub is_in_place: bool,
+    /// Whether the agent writes the plan.
+    is_planning: bool,
+    /// The top of the work tree.
+    top: Utf8PathBuf,
+    /// The project's folder in it.
+    root: Utf8PathBuf,
+    /// The project.
+    pub source: Source,
+    /// Files of the loop's about it, out of the agent's reach.
+    own: OwnFiles,
+    /// Whether the repository was made anew since the last agent.
+    is_fresh: bool,
+    /// Whether its files are known to be those of HEAD.
+    is_clean: bool,
+    /// Files that were carried, and what each looked like then.
+    carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
+    /// The project's git settings.
+    pub settings: GitSettings,
+    /// Files that the agent added although git ignores them.
+    forced: Vec<PathBuf>,
+    /// Whether files differ from what is staged, because they are not the agent's to change.
+    holds_back: bool,
+}
+
+/// Files of the loop's about a workspace.
+#[derive(Debug)]
+struct OwnFiles {
+    /// The loop's own index of the work tree.
+    index: PathBuf,
+    /// What the setup commands were last run for.
+    setup_stamp: Utf8PathBuf,
+    /// What they left that git does not ignore.
+    setup_leftovers: Utf8PathBuf,
+    /// Where a reviewer reads, if there is such a place.
+    reading_room: Option<Utf8PathBuf>,
+}
+
+/// The project, as the copy sees it.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The top of its work tree.
+    pub top: Utf8PathBuf,
+    /// Its folder inside of that.
+    pub inside: Utf8PathBuf,
+    /// The git folder of its work tree.
+    pub git_dir: PathBuf,
+    /// The git folder that all its work trees share.
+    pub shared: PathBuf,
+}
+
+impl Source {
+    /// The project in its repository.
+    pub fn of(project: &Project, repo: &Repo) -> Result<Self, Failure> {
+        let top = text_path(repo.top())?;
+        let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
+        let inside = root.strip_prefix(top).unwrap_or(Utf8Path::new("")).to_owned();
+        let (git_dir, shared) = (repo.git_dir().to_owned(), repo.shared_git_dir().to_owned());
+        Ok(Self { top: top.to_owned(), inside, git_dir, shared })
+    }
+
+    /// Git in the project.
+    pub fn git(&self) -> Git {
+        Git::at(self.top.as_std_path())
+    }
+
+    /// A file of the project, named from the top of its repository; none if it is outside.
+    pub fn below_top(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        let (folder, name) = (path.parent()?, path.file_name()?);
+        let folder = folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned());
+        folder.join(name).strip_prefix(&self.top).ok().map(Utf8Path::to_owned)
+    }
+}
+
+/// Where a workspace is to stand when an agent begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// The commit; none in a repository without commits.
+    pub tip: Option<&'a str>,
+    /// The branch that the agent sees as checked out.
+    pub branch: &'a str,
+}
+
+impl<'a> Start<'a> {
+    /// Where an attempt began.
+    pub fn of(attempt: &'a Attempt) -> Self {
+        Self { tip: attempt.base.as_deref(), branch: &attempt.target }
+    }
+}
+
+impl Workspace {
+    /// The workspace of a project, with nothing done to it yet.
+    pub fn of(
+        env: &Env,
+        project: &Project,
+        repo: &Repo,
+        run_dir: &RunDir,
+        config: &Config,
+    ) -> Result<Self, Failure> {
+        let source = Source::of(project, repo)?;
+        let settings = GitSettings::read(&source.git())?;
+        let is_in_place = config.workspace.in_place;
+        let cache = cache::folder(env, config, &source.top);
+        let reading_room = cache.as_ref().ok().map(|cache| cache.join(reading_room(project)));
+        let worker = project.worker().map_or(ONLY_WORKER, Id::as_str);
+        let top = if is_in_place { source.top.clone() } else { cache?.join(worker) };
+        let shared = run_dir.of_run();
+        let shared = shared.root();
+        Ok(Self {
+            is_in_place,
+            is_planning: config.run.mode == Mode::Planning,
+            root: top.join(&source.inside),
+            top,
+            own: OwnFiles {
+                index: shared.join(format!("index-{worker}")).into_std_path_buf(),
+                setup_stamp: shared.join(format!("setup-{worker}")),
+                setup_leftovers: shared.join(format!("setup-{worker}-left")),
+                reading_room,
+            },
+            source,
+            is_fresh: false,
+            is_clean: false,
+            carried: BTreeMap::new(),
+            settings,
+            forced: Vec::new(),
+            holds_back: false,
+        })
+    }
+
+    /// The folder in which agent and checks are started.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// The top of the work tree.
+    pub fn top(&self) -> &Utf8Path {
+        &self.top
+    }
+
+    /// The place in the workspace of a file of the project; none if it is not in the repository.
+    pub fn counterpart(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        Some(self.top.join(self.source.below_top(path)?))
+    }
+
+    /// Git over the files of the workspace, with the loop's own index; what it writes goes into the
+    /// project's object store, so that nothing has to be fetched.
+    pub fn git(&self) -> Git {
+        let git = Git::at(self.top.as_std_path()).on_index(self.own.index.clone());
+        if self.is_in_place {
+            return git;
+        }
+        // Quoted, because a colon separates folders.
+        let own = self.top.join(".git/objects").into_string();
+        let own = format!("\"{}\"", own.replace('\\', "\\\\").replace('"', "\\\""));
+        git.with_var("GIT_OBJECT_DIRECTORY", self.source.shared.join("objects"))
+            .with_var("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
+    }
+
+    /// The repository around the files of the workspace, which must be there.
+    pub fn repo(&self) -> Result<Repo, RepoError> {
+        if self.is_in_place {
+            return Repo::open(&self.root);
+        }
+        Ok(Repo::made_in(self.top.as_std_path(), self.source.inside.as_std_path()))
+    }
+
+    /// Whether there is a copy yet. Its repository may be missing, if a crash came while that was made
+    /// anew; the files are what counts.
+    pub fn exists(&self) -> bool {
+        self.top.is_dir()
+    }
+
+    /// Brings the workspace to a commit, with nothing else in it but what git ignores. A copy that
+    /// is damaged beyond that is thrown away and made anew.
+    pub fn reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
+        if self.is_in_place {
+            return self.reset_in_place(start);
+        }
+        if !self.exists() {
+            // With a copy goes what is remembered of it: a new one has to be set up.
+            self.throw_away()?;
+        }
+        if let Err(error) = self.try_reset(start) {
+            log::warn!("the copy is damaged ({error}); creating a new one");
+            self.throw_away()?;
+            self.try_reset(start)?;
+        }
+        fault::point("workspace.reset");
+        Ok(())
+    }
+
+    fn try_reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
+        self.forced.clear();
+        self.renew(start)?;
+        self.match_files_to(start.tip)?;
+        self.is_clean = true;
+        // Git looks for submodules in the index of the copy.
+        self.lend_index()?;
+        repository::update_submodules(&self.source, &self.top)
+    }
+
+    /// Makes index and files what the commit says, at which HEAD is already.
+    fn match_files_to(&self, tip: Option<&str>) -> Result<(), Failure> {
+        let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
+        // As the agent's own git looks at it, so that damage is noticed.
+        let theirs = Git::at(self.top.as_std_path()).on_index(self.own.index.clone());
+        if self.own.index.exists() && theirs.run(&look)?.is_empty() {
+            return Ok(());
+        }
+        let git = self.git();
+        // Nothing but its repository is in a new copy.
+        let is_new = fs_err::read_dir(&self.top)?.count() <= 1;
+        match tip {
+            Some(tip) => git.run(&["read-tree", "--reset", "-u", tip])?,
+            None => git.run(&["read-tree", "--empty"])?,
+        };
+        if is_new {
+            return Ok(());
+        }
+        let mut clean = vec!["clean", "-ffdq"];
+        if self.is_in_place {
+            clean.extend(in_place::SPARED);
+        }
+        git.run(&clean)?;
+        Ok(())
+    }
+
+    /// The agent begins with an index that knows all files already.
+    fn lend_index(&self) -> Result<(), Failure> {
+        let own = self.source_index();
+        Ok(copy_index(&self.own.index, &own)?)
+    }
+
+    /// The checks find the work staged, so that `git diff` shows them what they change themselves.
+    pub fn show_staged(&self) -> Result<(), Failure> {
+        if self.is_in_place {
+            return Ok(());
+        }
+        self.lend_index()?;
+        if self.holds_back {
+            // Plan and progress, which the loop's own index leaves as they are committed.
+            Git::at(self.top.as_std_path()).run(&["add", "--update"])?;
+        }
+        Ok(())
+    }
+
+    fn source_index(&self) -> PathBuf {
+        if self.is_in_place {
+            return self.source.git_dir.join("index");
+        }
+        self.top.join(".git/index").into_std_path_buf()
+    }
+
+    /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.
+    pub fn distrust(&mut self) {
+        self.is_fresh = false;
+        self.is_clean = false;
+    }
+
+    /// What the repository of a copy looks like, before checks are at work there.
+    pub fn stamps(&self) -> Option<Stamps> {
+        if self.is_in_place { None } else { repository::stamps(&self.top) }
+    }
+
+    /// Checks were at work, which may have changed files; if they changed the repository as well, that
+    /// is not to be believed any more.
+    pub fn doubt(&mut self, before: Option<Stamps>) {
+        self.is_fresh &= before.is_some() && before == self.stamps();
+        self.is_clean = false;
+    }
+
+    /// The status of the workspace, which need not be looked at if all is as it was made.
+    pub fn status(&self, repo: &Repo, start: Start<'_>) -> Result<Status, GitError> {
+        if self.is_clean {
+            return Ok(Status::clean(start.tip, start.branch));
+        }
+        Status::read(repo)
+    }
+
+    /// Makes the repository anew around the files as they are; HEAD is at `start` again.
+    pub fn renew(&mut self, start: Start<'_>) -> Result<(), Failure> {
+        if self.is_in_place {
+            return self.return_head(start);
+        }
+        if !self.is_fresh || !self.top.join(".git").exists() {
+            repository::renew(&self.source, &self.top, &self.settings)?;
+            self.ignore_leftovers()?;
+            self.is_fresh = true;
+        }
+        repository::check_out(&self.top, start)
+    }
+
+    /// Removes the copy and everything that is remembered of it.
+    pub fn throw_away(&mut self) -> Result<(), Failure> {
+        self.distrust();
+        remove_all(self.top.as_std_path())?;
+        remove_all(&self.own.index)?;
+        remove_all(self.own.setup_leftovers.as_std_path())?;
+        Ok(remove_all(self.own.setup_stamp.as_std_path())?)
+    }
+}
+
+/// The folder in which a worker's reviewer reads.
+fn reading_room(project: &Project) -> String {
+    let of_worker = |worker: &Id| format!("review-{}", worker.as_str());
+    project.worker().map_or_else(|| "review".to_owned(), of_worker)
+}
+
+/// A path of the project, which has to be text.
+pub fn text_path(path: &Path) -> Result<&Utf8Path, Failure> {
+    Utf8Path::from_path(path).ok_or_else(|| {
+        let path = path.display();
+        Failure::because(format!(
+            "{path} is not UTF-8, but project paths must be; rename the folder"
+        ))
+    })
+}
+
+/// Copies an index with its time. By that time git knows which files may have changed within the
+/// same second as they were looked at; in a copy that seems newer it would take them for unchanged.
+pub fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    let mut index = fs_err::File::open(from)?;
+    let mut copy = fs_err::File::create(to)?;
+    io::copy(&mut index, &mut copy)?;
+    copy.file().set_modified(index.metadata()?.modified()?)
+}

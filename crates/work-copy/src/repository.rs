@@ -1,0 +1,183 @@
+//! A repository made anew around the files of the copy, by git's own local clone.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::fault;
+use ralph_core::git::Git;
+
+use super::cache::not_made;
+use super::git_settings::GitSettings;
+use super::remove::remove_all;
+use super::{Source, Start};
+use ralph_project::failure::Failure;
+
+/// What only an older repository of the copy has: the repositories of its submodules.
+const MODULES: &str = "modules";
+
+/// Every file of a repository that is made anew with it, with what tells that it was written or replaced
+/// since.
+pub(super) type Stamps = BTreeMap<Utf8PathBuf, (u64, i64, i64)>;
+
+/// What the repository of the copy looks like, if it can be read. Not its index, which is written by a look
+/// at the status, and of which the loop has its own; nor the repositories of submodules, which are kept.
+pub(super) fn stamps(top: &Utf8Path) -> Option<Stamps> {
+    let (folder, mut found) = (top.join(".git"), Stamps::new());
+    let mut folders = vec![folder.clone()];
+    while let Some(next) = folders.pop() {
+        for entry in next.read_dir_utf8().ok()? {
+            let path = entry.ok()?.into_path();
+            let metadata = path.symlink_metadata().ok()?;
+            if metadata.is_dir() {
+                folders.extend(Some(path).filter(|path| *path != folder.join(MODULES)));
+            } else {
+                let stamp = (metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
+                found.insert(path, stamp);
+            }
+        }
+    }
+    found.remove(&folder.join("index"));
+    Some(found)
+}
+
+/// Makes the repository of the copy anew. Its objects are the project's, so this takes no time and
+/// no room; refs, index, stash, settings and hooks are its own.
+pub(super) fn renew(
+    source: &Source,
+    top: &Utf8Path,
+    settings: &GitSettings,
+) -> Result<(), Failure> {
+    let folder = top.parent().unwrap_or(top);
+    let trouble = |error: io::Error| not_made(folder, &error);
+    fs_err::create_dir_all(folder).map_err(trouble)?;
+    if !top.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        remove_all(top.as_std_path()).map_err(trouble)?;
+        fs_err::create_dir(top).map_err(trouble)?;
+    }
+    let new = top.with_extension("new");
+    let (old, new_git) = (top.join(".git"), new.join(".git"));
+    // A crash may have come while they were on their way.
+    move_modules(&new_git, &old)?;
+    remove_all(new.as_std_path()).map_err(trouble)?;
+    let clone = ["clone", "--quiet", "--shared", "--no-checkout", "--template="];
+    let from_to = [source.top.as_str(), new.as_str()];
+    Git::at(folder.as_std_path()).run(&[&clone[..], &from_to].concat())?;
+    fault::point("workspace.cloned");
+    // A clone of a shallow one has objects of its own, and would not see those that follow.
+    let objects = new.join(".git/objects/info/alternates");
+    if !objects.is_file() {
+        let shared = source.shared.join("objects");
+        fs_err::write(objects, format!("{}\n", shared.display()))?;
+    }
+    carry_settings(source, &new, &settings.missing(source, &new)?)?;
+    move_modules(&old, &new_git)?;
+    remove_all(old.as_std_path())?;
+    fs_err::rename(new_git, old)?;
+    fault::point("workspace.renewed");
+    Ok(remove_all(new.as_std_path())?)
+}
+
+/// Moves the repositories of submodules from one git folder to another that has none.
+fn move_modules(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
+    let (from, there) = (from.join(MODULES), to.join(MODULES));
+    if !from.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) || there.exists() {
+        return Ok(());
+    }
+    fs_err::create_dir_all(to)?;
+    fs_err::rename(from, there)
+}
+
+fn carry_settings(source: &Source, copy: &Utf8Path, settings: &str) -> io::Result<()> {
+    let mut config = fs_err::OpenOptions::new().append(true).open(copy.join(".git/config"))?;
+    config.write_all(settings.as_bytes())?;
+    let exclude = source.shared.join("info/exclude");
+    if exclude.is_file() {
+        fs_err::create_dir_all(copy.join(".git/info"))?;
+        fs_err::copy(exclude, copy.join(".git/info/exclude"))?;
+    }
+    Ok(())
+}
+
+/// Puts HEAD on the branch, at the commit.
+pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), Failure> {
+    let git = Git::at(top.as_std_path());
+    let name = format!("refs/heads/{}", start.branch);
+    let says = |file: &str, text: &str| {
+        let there = fs_err::read_to_string(top.join(".git").join(file)).unwrap_or_default();
+        there.trim_end() == text
+    };
+    if let Some(tip) = start.tip.filter(|tip| !says(&name, tip)) {
+        git.run(&["update-ref", &name, tip])?;
+    }
+    if !says("HEAD", &format!("ref: {name}")) {
+        git.run(&["symbolic-ref", "HEAD", &name])?;
+    }
+    Ok(())
+}
+
+/// Fills the submodules that the project has, from what the project has of them: no network.
+pub(super) fn update_submodules(source: &Source, top: &Utf8Path) -> Result<(), Failure> {
+    let folder = source.shared.join(MODULES);
+    if !top.join(".gitmodules").is_file() || !folder.is_dir() {
+        return Ok(());
+    }
+    let git = Git::at(top.as_std_path());
+    let listed = git.run(&["config", "--file", ".gitmodules", "--list", "-z", "--name-only"])?;
+    let mut wanted = Vec::new();
+    for key in listed.split(|byte| *byte == 0) {
+        let key = String::from_utf8_lossy(key);
+        let Some(name) = key.strip_prefix("submodule.").and_then(|rest| rest.strip_suffix(".path"))
+        else {
+            continue;
+        };
+        let kept = folder.join(name);
+        if kept.join("HEAD").is_file() {
+            let url = format!("submodule.{name}.url");
+            git.run(&["config".as_ref(), url.as_ref(), kept.as_os_str()])?;
+            let active = format!("submodule.{name}.active");
+            git.run(&["config", &active, "true"])?;
+            let path = format!("submodule.{name}.path");
+            let path = git.line(&["config", "--file", ".gitmodules", "--get", &path])?;
+            // One may be declared and not be there.
+            if git.run(&["ls-files", "--error-unmatch", "--", &path]).is_ok() {
+                wanted.push(path);
+            }
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let update = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--force"];
+    let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    git.run(&[&update[..], &["--"], &wanted].concat())?;
+    for path in wanted {
+        Git::at(top.join(path).as_std_path()).run(&["clean", "-ffdq"])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::stamps;
+
+    #[test]
+    fn a_look_at_a_repository_leaves_no_trace_and_everything_else_does() {
+        let repo = TestRepo::new();
+        let before = stamps(repo.root());
+        assert!(before.is_some());
+        repo.write("a.txt", "b\n");
+        repo.git(["status"]);
+        repo.git(["diff"]);
+        assert_eq!(stamps(repo.root()), before);
+        for change in ["config user.name Other", "add a.txt", "branch new", "commit -qm x"] {
+            let before = stamps(repo.root());
+            repo.git(change.split(' '));
+            assert_ne!(stamps(repo.root()), before, "{change}");
+        }
+        assert_eq!(stamps(&repo.root().join("src")), None);
+    }
+}

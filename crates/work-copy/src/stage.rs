@@ -1,0 +1,287 @@
+//! What an attempt changed, as a tree: every file that git does not ignore, but for those that are
+//! not the agent's to change; and such a tree laid over another commit.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::listing::named_files;
+use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
+use ralph_core::git::{Git, GitError};
+
+use super::remove::remove_all;
+use super::{Start, Workspace};
+use crate::git_output::{Difference, RAW, base_of, differences, file_of, listed, paths};
+use ralph_project::failure::Failure;
+
+/// Where a submodule of the project keeps what stories have committed there.
+const SUBMODULES: &str = "refs/ralph/commits";
+
+/// How deep repositories that an agent made may lie inside each other.
+const MOST_NESTED: usize = 10;
+
+/// What an attempt changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Staged {
+    /// The tree; the same as that of the start if nothing changed.
+    pub tree: String,
+    /// The files that differ, from the top.
+    pub files: Vec<PathBuf>,
+    /// What the agent changed although it is not its to change; left as it was.
+    pub refused: Vec<PathBuf>,
+    /// Repositories that the agent made inside the work tree. A commit would hold nothing of them.
+    pub embedded: Vec<PathBuf>,
+    /// Whether it leaves no file of the project: the agent may have removed the copy itself.
+    pub leaves_nothing: bool,
+    /// Submodules with uncommitted work, which no commit can hold.
+    pub dirty_submodules: Vec<PathBuf>,
+}
+
+impl Workspace {
+    /// Stages what is there, against `start`. `ours` are files that the loop writes, such as the
+    /// plan, from the top.
+    pub fn stage(&mut self, start: Start<'_>, ours: &[PathBuf]) -> Result<Staged, Failure> {
+        self.renew(start)?;
+        let git = self.git();
+        let mut staged = Staged::default();
+        let base = base_of(&git, start.tip)?;
+        let mut found = self.added(&git, &base);
+        let is_embedded = |one: &Difference| {
+            one.new.is_link() && !one.old.is_link() && !declares_submodule(&self.top, &one.path)
+        };
+        // Git refuses one without a commit, and adds of the others nothing but a name.
+        if found.as_ref().map_or(true, |found| found.iter().any(is_embedded)) {
+            git.run(&["read-tree", &base])?;
+            staged.embedded = self.dissolve_repositories(&git)?;
+            found = self.added(&git, &base);
+        }
+        let found = found?;
+        let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
+        let moved: Vec<Difference> = found.iter().filter(is_moved).cloned().collect();
+        let is_removal = found.iter().any(|one| one.new.is_absent());
+        let mut restored = Vec::new();
+        for found in found {
+            // The draft of a plan is what a planning agent is there for.
+            let is_steering = !self.is_planning && is_protected(&self.source.inside, &found.path);
+            let is_ours = ours.contains(&found.path);
+            if is_steering || is_ours || self.is_only_carried(&found.path) {
+                restored.extend(found.old.line(&found.path));
+                if !is_ours && !self.is_only_carried(&found.path) {
+                    staged.refused.push(found.path);
+                }
+            } else {
+                staged.files.push(found.path);
+            }
+        }
+        self.holds_back = !restored.is_empty();
+        if self.holds_back {
+            git.feed(&["update-index", "-z", "--index-info"], &restored)?;
+        }
+        if is_removal {
+            let left = paths(&git.run(&["ls-files", "-z"])?);
+            let is_ours =
+                |path: &PathBuf| ours.contains(path) || is_protected(&self.source.inside, path);
+            staged.leaves_nothing = left.iter().all(is_ours);
+        }
+        if self.top.join(".gitmodules").exists() {
+            staged.dirty_submodules = dirty_submodules(&git)?;
+            let is_stuck = |one: &Difference| self.bring_submodule(&one.path, &one.new.id).is_err();
+            let stuck = moved.into_iter().filter(is_stuck).map(|one| one.path);
+            staged.dirty_submodules.extend(stuck);
+        }
+        staged.tree = git.line(&["write-tree"])?;
+        Ok(staged)
+    }
+
+    /// Adds every file that git does not ignore, and those that the agent added all the same; returns
+    /// what differs then.
+    fn added(&self, git: &Git, base: &str) -> Result<Vec<Difference>, GitError> {
+        git.run(&["add", "--all"])?;
+        let forced = self.forced.iter().filter(|path| self.top.as_std_path().join(path).exists());
+        let forced = listed(forced);
+        if !forced.is_empty() {
+            let add = ["add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"];
+            git.feed(&add, &forced)?;
+        }
+        let differing = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
+        Ok(differences(&git.run(&differing)?))
+    }
+
+    /// Whether anything but what was carried is not as it was, as far as the agent's own repository
+    /// can tell.
+    pub fn looks_changed(&self, tip: Option<&str>, ours: &[PathBuf]) -> bool {
+        let git = self.git();
+        let tracked = ["diff-index", "-z", "--name-only", tip.unwrap_or("HEAD")];
+        let new = ["ls-files", "-z", "--others", "--exclude-standard"];
+        [&tracked[..], &new].into_iter().any(|args| {
+            let Ok(listed) = git.run(args) else { return tip.is_some() };
+            let mut found = paths(&listed).into_iter();
+            found.any(|path| !ours.contains(&path) && !self.is_only_carried(&path))
+        })
+    }
+
+    /// Makes plain files of repositories that an agent made inside the work tree, so that they can be
+    /// saved with the attempt. Git lists one of which it knows nothing as a folder, and does not look
+    /// into it.
+    fn dissolve_repositories(&self, git: &Git) -> Result<Vec<PathBuf>, Failure> {
+        let mut found = Vec::new();
+        for _ in 0..MOST_NESTED {
+            let others = git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+            let mut inner = paths(&others);
+            inner.retain(|path| {
+                let is_folder = path.as_os_str().as_bytes().ends_with(b"/");
+                is_folder && !declares_submodule(&self.top, path)
+            });
+            if inner.is_empty() {
+                break;
+            }
+            for path in &inner {
+                remove_all(&self.top.as_std_path().join(path).join(".git"))?;
+            }
+            found.extend(inner);
+        }
+        Ok(found)
+    }
+
+    /// Brings what was committed in a submodule of the copy to that of the project: a commit here
+    /// holds only its name.
+    fn bring_submodule(&self, path: &Path, id: &str) -> Result<(), GitError> {
+        let (from, head) = (self.top.as_std_path().join(path), format!("+HEAD:{SUBMODULES}/{id}"));
+        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"].map(OsStr::new);
+        let args = [&fetch[..], &[from.as_os_str(), OsStr::new(&head)]].concat();
+        Git::at(self.source.top.as_std_path().join(path)).run(&args).map(drop)
+    }
+
+    /// Files that were staged and are different by now; new ones do not count.
+    pub fn changed_since_staged(&self, ours: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+        let listed = self.git().run(&["diff-files", "-z", "--name-only", "--ignore-submodules"])?;
+        let mut paths = paths(&listed);
+        paths.retain(|path| {
+            let is_steering = is_protected(&self.source.inside, path);
+            !is_steering && !ours.contains(path) && !self.is_only_carried(path)
+        });
+        Ok(paths)
+    }
+
+    /// The tree of what is in the index, with these texts in the place of files of the loop's, from the
+    /// top. The files of the copy show them as the commit will have them; the user's own are not touched.
+    pub fn with_files<'a>(
+        &self,
+        files: impl Iterator<Item = (&'a Path, &'a [u8])>,
+    ) -> Result<String, Failure> {
+        let git = self.git();
+        let mut entries = Vec::new();
+        for (path, content) in files {
+            entries.extend(file_of(&git, content)?.line(path));
+            if !self.is_in_place {
+                let path = self.top.as_std_path().join(path);
+                path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+                fs_err::write(path, content)?;
+            }
+        }
+        if !entries.is_empty() {
+            git.feed(&["update-index", "-z", "--index-info"], &entries)?;
+        }
+        Ok(git.line(&["write-tree"])?)
+    }
+
+    /// What is staged as plain files in a folder of their own, without a repository: whoever works there
+    /// can do no harm. Returns the project's folder in it.
+    pub fn lay_out(&self) -> Result<Utf8PathBuf, Failure> {
+        let none = || Failure::because("there is no cache folder; set HOME or XDG_CACHE_HOME");
+        let room = self.own.reading_room.as_ref().ok_or_else(none)?;
+        remove_all(room.as_std_path())?;
+        fs_err::create_dir_all(room.join(&self.source.inside))?;
+        self.git().run(&["checkout-index", "--all", &format!("--prefix={room}/")])?;
+        Ok(room.join(&self.source.inside))
+    }
+
+    /// Nobody reads any more.
+    pub fn clear_away(&self) {
+        if let Some(room) = &self.own.reading_room {
+            let _ = remove_all(room.as_std_path());
+        }
+    }
+
+    /// Lays the changes between a saved attempt and its first parent over the files, uncommitted. Where
+    /// they do not fit, it says why, and the files are those of the commit.
+    pub fn overlay(&mut self, attempt: &str, start: Start<'_>) -> Result<Option<String>, Failure> {
+        self.is_clean = false;
+        let git = self.git();
+        let Some(tip) = start.tip else {
+            git.run(&["read-tree", "--reset", "-u", attempt])?;
+            git.run(&["read-tree", "--empty"])?;
+            self.lend_index()?;
+            return Ok(None);
+        };
+        let parent = git.line(&["rev-parse", "--quiet", "--verify", &format!("{attempt}^1")]);
+        let pick = ["cherry-pick", "--no-commit", "--mainline", "1", attempt];
+        if parent.is_ok_and(|parent| parent == tip) {
+            git.run(&["read-tree", "--reset", "-u", attempt])?;
+        } else if let Err(error) = git.run(&pick) {
+            let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
+            let why = match paths(&git.run(&unmerged).unwrap_or_default()) {
+                files if files.is_empty() => error.to_string(),
+                files => format!("both changed {}", named_files(&files)),
+            };
+            // A conflict leaves marks of the operation in the git folder.
+            let _ = git.run(&["cherry-pick", "--quit"]);
+            self.match_files_to(start.tip)?;
+            self.lend_index()?;
+            return Ok(Some(why));
+        }
+        git.run(&["read-tree", "-m", tip])?;
+        // Tells which files are as they were; that some are not is no failure.
+        let _ = git.run(&["update-index", "-q", "--refresh"]);
+        self.lend_index()?;
+        Ok(None)
+    }
+}
+
+/// Files that steer the run and the client: the project's own count, and what an agent makes of its
+/// own is no part of a commit.
+fn is_protected(inside: &Utf8Path, path: &Path) -> bool {
+    let Ok(path) = path.strip_prefix(inside.as_std_path()) else { return false };
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let in_client = path.parent() == Some(Path::new(CLIENT_FOLDER));
+    let is_settings = name.starts_with("settings") && name.ends_with(".json");
+    path.starts_with(PROJECT_MARKER) || in_client && (is_settings || name == "scheduled_tasks.json")
+}
+
+fn declares_submodule(top: &Utf8Path, path: &Path) -> bool {
+    let text = fs_err::read_to_string(top.join(".gitmodules")).unwrap_or_default();
+    let is_it = |line: &str| {
+        let value = line.trim().strip_prefix("path")?.trim_start().strip_prefix('=')?;
+        Some(Path::new(value.trim()) == path)
+    };
+    text.lines().filter_map(is_it).any(|is_it| is_it)
+}
+
+/// Submodules in which something is uncommitted.
+fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, Failure> {
+    let output = git.run(&[&["diff-files"], &RAW[..]].concat())?;
+    let dirty = differences(&output).into_iter().filter(|found| found.old.is_link());
+    Ok(dirty.map(|found| found.path).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_the_run_is_protected() {
+        let inside = Utf8Path::new("app");
+        for (path, expected) in [
+            ("app/.ralph/config.toml", true),
+            ("app/.claude/settings.json", true),
+            ("app/.claude/settings.local.json", true),
+            ("app/.claude/scheduled_tasks.json", true),
+            ("app/.claude/commands/x.md", false),
+            ("app/src/main.rs", false),
+            (".ralph/config.toml", false),
+        ] {
+            assert_eq!(is_protected(inside, Path::new(path)), expected, "{path}");
+        }
+    }
+}
