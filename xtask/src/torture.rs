@@ -4,6 +4,7 @@
 mod campaign;
 mod dice;
 mod disk;
+mod hostile;
 mod kill;
 mod oracle;
 mod person;
@@ -56,6 +57,10 @@ enum Name {
     Person,
     /// The same without a kill.
     PersonUndisturbed,
+    /// The agent harms its copy in every way we know.
+    Hostile,
+    /// The same where the agent works in the project's own tree.
+    HostileInPlace,
 }
 
 impl Name {
@@ -71,6 +76,14 @@ impl Name {
                 name: "undisturbed",
                 stage: person::stage,
                 play: person::play_undisturbed,
+            },
+            Self::Hostile => {
+                Campaign { name: "hostile", stage: hostile::stage, play: hostile::play }
+            }
+            Self::HostileInPlace => Campaign {
+                name: "in-place",
+                stage: hostile::stage_in_place,
+                play: hostile::play_in_place,
             },
         }
     }

@@ -58,7 +58,7 @@ impl Project {
         (1..=self.stories).map(|number| format!("US-{number:03}")).collect()
     }
 
-    fn plan(&self) -> String {
+    pub(super) fn plan(&self) -> String {
         let line = |id: String| {
             let on = self.depends.iter().find(|(story, _)| *story == id);
             let on = on.map_or(String::new(), |(_, on)| format!(" (depends: {on})"));
@@ -79,6 +79,8 @@ pub(super) struct Stage {
     /// How a run ends that is left alone.
     pub(super) code: i32,
     pub(super) workers: usize,
+    /// Further options of the loop.
+    pub(super) options: Vec<String>,
     pub(super) work: UsersWork,
     notes: Scratch,
     binaries: Utf8PathBuf,
@@ -145,6 +147,7 @@ impl Stage {
             stories: project.ids(),
             code: 0,
             workers: 1,
+            options: Vec::new(),
             work: UsersWork::default(),
             notes: Scratch::new(),
             binaries: binaries.to_owned(),
@@ -178,6 +181,7 @@ impl Stage {
         if self.workers > 1 {
             command.args(["--workers", &self.workers.to_string()]);
         }
+        command.args(&self.options);
         command.envs(fault.map(|fault| ("RALPH_INTERNAL__FAULT", fault)));
         command.spawn().context("the loop does not start")
     }
@@ -254,6 +258,11 @@ impl Stage {
     /// What the agent left of this name outside of the project; empty if nothing.
     pub(super) fn note(&self, name: &str) -> String {
         fs_err::read_to_string(self.notes.path(name)).unwrap_or_default()
+    }
+
+    /// Leaves a text for the agent outside of the project.
+    pub(super) fn leave(&self, name: &str, text: &str) -> Result<()> {
+        Ok(fs_err::write(self.notes.path(name), text)?)
     }
 
     /// The text of a file; empty if there is none.
