@@ -118,7 +118,7 @@ fn begin_with(
     };
     let number = saved::number_after(&saved::at_story(git, &key)?);
     let why = format!("requested by a person\n{hint}");
-    let session = from.and_then(|from| from.session.as_deref());
+    let session = from.and_then(|from| from.session.clone());
     let account =
         Account { key, number, outcome: saved::RETRY, why: &why, session, ..Account::default() };
     let parents: Vec<&str> = base.as_deref().into_iter().collect();

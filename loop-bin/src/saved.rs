@@ -37,7 +37,7 @@ pub(crate) struct Account<'a> {
     pub(crate) cost_usd: Option<f64>,
     pub(crate) seconds: Option<f64>,
     pub(crate) run: &'a str,
-    pub(crate) session: Option<&'a str>,
+    pub(crate) session: Option<String>,
 }
 
 impl Account<'_> {
@@ -62,7 +62,7 @@ impl Account<'_> {
             ("Cost", self.cost_usd.map(|cost| format!("${cost:.4}"))),
             ("Seconds", self.seconds.map(|seconds| format!("{seconds:.0}"))),
             ("Run", Some(self.run.to_owned())),
-            ("Session", self.session.map(str::to_owned)),
+            ("Session", self.session.clone()),
         ];
         text.push_str("\n\n");
         for (key, value) in trailers.into_iter().filter_map(|(key, value)| Some((key, value?))) {

@@ -16,7 +16,7 @@ use wait_timeout::ChildExt;
 use super::keeper;
 use super::output;
 use super::processes::Descendants;
-use super::stream::{Said, Seen};
+use super::stream::{Said, Seen, Totals};
 use super::usage_limit;
 use crate::signals::{Interrupts, Signal};
 
@@ -154,12 +154,13 @@ pub enum Turn {
 }
 
 impl Session {
-    /// Starts an agent with a prompt; what it prints goes to the log.
+    /// Starts an agent with a prompt; what it prints goes to the log. `earlier` is what the session used
+    /// that it goes on with.
     pub fn start(
         line: &str,
         root: &Utf8Path,
         vars: &[(String, String)],
-        prompt: &str,
+        (prompt, earlier): (&str, Totals),
         log: &File,
     ) -> io::Result<Self> {
         let mut child = keeper::spawn(line, root, vars)?;
@@ -169,7 +170,7 @@ impl Session {
             // ends without reading all of it is no failure of ours.
             std::thread::spawn(move || drop(stdin.write_all(prompt.as_bytes())));
         }
-        let seen = Arc::new(Mutex::new(Seen::of_agent_in(root.as_str())));
+        let seen = Arc::new(Mutex::new(Seen::of_agent_in(root.as_str(), earlier)));
         let ticks = follow(&mut child, log, &seen)?;
         Ok(Self { child, descendants, seen, ticks })
     }

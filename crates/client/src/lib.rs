@@ -23,4 +23,4 @@ pub use options::{ClientOptions, ResumedSession};
 pub use output::{each_line_of_log, seen_in_log};
 pub use processes::{Descendants, end_left_by, left_by};
 pub use readable::Readable;
-pub use stream::{Said, Seen};
+pub use stream::{Said, Seen, SessionSoFar, Totals};

@@ -20,6 +20,7 @@ use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
 
 use super::command::is_found;
+use super::stream::SessionSoFar;
 use crate::command::is_executable;
 use crate::command::{folder_of_this_program, path_of_agent};
 use ralph_project::finding::Finding;
@@ -65,10 +66,10 @@ pub struct ClientOptions {
 }
 
 /// A session of the client that goes on, or a copy of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ResumedSession {
-    /// The id of the session.
-    pub id: String,
+    /// The session, and what it has used.
+    pub session: SessionSoFar,
     /// Whether a copy of the session goes on instead of the session itself.
     pub is_fork: bool,
 }
@@ -210,9 +211,9 @@ impl ClientOptions {
         let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
         let mut options = Vec::new();
         let is_chosen = ["--resume", "-r", "--continue", "-c"].iter().any(|flag| client.has(flag));
-        if let Some(ResumedSession { id, is_fork }) = resumed.filter(|_| !is_chosen) {
+        if let Some(ResumedSession { session, is_fork }) = resumed.filter(|_| !is_chosen) {
             let fork = if *is_fork { " --fork-session" } else { "" };
-            options.push(format!("--resume {}{fork}", quoted(Utf8Path::new(id))));
+            options.push(format!("--resume {}{fork}", quoted(Utf8Path::new(&session.id))));
         }
         if !self.settings.is_empty() {
             let path = run_dir.passed_settings();

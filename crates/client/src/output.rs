@@ -10,7 +10,7 @@ use std::time::Instant;
 use camino::Utf8Path;
 use ralph_base::state;
 
-use super::stream::Seen;
+use super::stream::{Seen, Totals};
 
 /// Longer lines are logged, but not looked into.
 const LONGEST_LINE: usize = 2 * 1024 * 1024;
@@ -48,8 +48,8 @@ pub(super) fn follow(
 }
 
 /// What was seen of an agent that printed into this log, from there on.
-pub fn seen_in_log(path: &Utf8Path, from: u64) -> io::Result<Seen> {
-    let mut seen = Seen::default();
+pub fn seen_in_log(path: &Utf8Path, from: u64, earlier: Totals) -> io::Result<Seen> {
+    let mut seen = Seen::of_agent_in("", earlier);
     each_line_of_log(path, from, |line| seen.line(line))?;
     Ok(seen)
 }

@@ -4,6 +4,8 @@
 //! that prints events; then its exit code is all there is.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -26,8 +28,12 @@ pub struct Seen {
     pub now: Activity,
     /// Its calls of tools.
     pub calls: Calls,
-    /// Tokens used, in all.
+    /// Tokens used by this process.
     pub tokens: u64,
+    /// The tokens of each message: one is printed once for every part of it.
+    pub messages: BTreeMap<String, u64>,
+    /// What the session had used before this process went on with it.
+    pub earlier: Totals,
     /// Tokens in the context, and the model of the conversation.
     pub context: u64,
     /// The model that answers.
@@ -44,6 +50,44 @@ pub struct Seen {
     pub said: Said,
     /// When it last printed anything.
     pub heard: Option<Instant>,
+}
+
+/// What a session used, over all processes that worked in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Totals {
+    /// Its tokens.
+    pub tokens: u64,
+    /// Its cost, as far as it is known.
+    pub cost_usd: f64,
+}
+
+/// A session with what it used, as it is recorded: `<id> <tokens> <cost>`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SessionSoFar {
+    /// The id of the session.
+    pub id: String,
+    /// What it used.
+    pub totals: Totals,
+}
+
+impl fmt::Display for SessionSoFar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Totals { tokens, cost_usd } = self.totals;
+        write!(f, "{} {tokens} {cost_usd:.6}", self.id)
+    }
+}
+
+impl FromStr for SessionSoFar {
+    type Err = std::convert::Infallible;
+
+    /// Older records hold the id alone.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut words = text.split_whitespace();
+        let id = words.next().unwrap_or_default().to_owned();
+        let tokens = words.next().and_then(|word| word.parse().ok()).unwrap_or_default();
+        let cost_usd = words.next().and_then(|word| word.parse().ok()).unwrap_or_default();
+        Ok(Self { id, totals: Totals { tokens, cost_usd } })
+    }
 }
 
 /// What an agent does now.
@@ -93,9 +137,16 @@ fn tokens_of_session(result: &Value) -> u64 {
 }
 
 impl Seen {
-    /// Of an agent that works in this folder.
-    pub(super) fn of_agent_in(root: &str) -> Self {
-        Self { calls: Calls::from_folder(root), ..Self::default() }
+    /// Of an agent that works in this folder, and may go on with a session that has used something.
+    pub(super) fn of_agent_in(root: &str, earlier: Totals) -> Self {
+        Self { calls: Calls::from_folder(root), earlier, ..Self::default() }
+    }
+
+    /// What its session has used, this process included.
+    pub fn totals(&self) -> Totals {
+        let Totals { tokens, cost_usd } = self.earlier;
+        let own = self.cost_usd.unwrap_or_default();
+        Totals { tokens: tokens + self.tokens, cost_usd: cost_usd + own }
     }
 
     fn does(&mut self, what: String) {
@@ -167,7 +218,10 @@ impl Seen {
             self.context = used;
             self.model = text_of(message, "model").unwrap_or_default().to_owned();
         }
-        self.tokens += used;
+        let id = text_of(message, "id").unwrap_or_default();
+        let known =
+            if id.is_empty() { 0 } else { self.messages.insert(id.to_owned(), used).unwrap_or(0) };
+        self.tokens += used.saturating_sub(known);
         let parts = message.get("content").and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
             match (text_of(part, "type"), text_of(part, "name"), text_of(part, "text")) {
@@ -184,11 +238,17 @@ impl Seen {
         }
     }
 
-    /// The sum in the result is the client's own and wins over what was added up.
+    /// The sum in the result is the client's own and wins over what was added up. In a session that was
+    /// resumed, newer clients report the whole session, older ones this process alone.
     fn result(&mut self, event: &Value) {
-        self.cost_usd = event.get("total_cost_usd").and_then(sum).or(self.cost_usd);
-        let total = [tokens_of_session(event), tokens_of(event)].into_iter().find(|sum| *sum > 0);
-        self.tokens = total.unwrap_or(self.tokens);
+        let session = tokens_of_session(event);
+        let streamed: u64 = self.messages.values().sum();
+        let is_whole = self.earlier.tokens > 0 && session >= self.earlier.tokens + streamed;
+        let earlier = if is_whole { self.earlier } else { Totals::default() };
+        let cost = event.get("total_cost_usd").and_then(sum);
+        self.cost_usd = cost.map(|cost| (cost - earlier.cost_usd).max(0.0)).or(self.cost_usd);
+        let total = [session, tokens_of(event)].into_iter().find(|sum| *sum > 0);
+        self.tokens = total.map_or(self.tokens, |total| total - earlier.tokens);
         let models = event.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
         self.windows.extend(models.filter_map(|(name, usage)| {
             Some((name.clone(), usage.get("contextWindow")?.as_u64()?))
@@ -284,6 +344,33 @@ mod tests {
         assert_eq!(seen.tokens, 4023);
         seen.line(br#"{"type":"result","usage":{"input_tokens":7}}"#);
         assert_eq!(seen.tokens, 7);
+    }
+
+    #[test]
+    fn a_message_that_is_printed_in_parts_counts_once() {
+        let mut seen = Seen::default();
+        for (id, tokens) in [("a", 5), ("a", 9), ("b", 1), ("a", 9)] {
+            let usage = format!(r#"{{"id":"{id}","usage":{{"input_tokens":{tokens}}}}}"#);
+            seen.line(format!(r#"{{"type":"assistant","message":{usage}}}"#).as_bytes());
+        }
+        assert_eq!(seen.tokens, 10);
+    }
+
+    #[test]
+    fn a_resumed_session_counts_what_this_process_used() {
+        let message = br#"{"type":"assistant","message":{"id":"m","usage":{"input_tokens":1020}}}"#;
+        // The sums that a client reports after `--resume`: those of the session, or of the process.
+        for (tokens, cost) in [(3060, "0.03"), (1020, "0.01")] {
+            let earlier = "s 2040 0.02".parse::<SessionSoFar>().unwrap().totals;
+            let mut seen = Seen::of_agent_in("/", earlier);
+            seen.line(message);
+            let usage = format!(r#""modelUsage":{{"m":{{"inputTokens":{tokens}}}}}"#);
+            let own = r#""usage":{"input_tokens":1020}"#;
+            let sums = format!(r#""total_cost_usd":{cost},{own},{usage}"#);
+            seen.line(format!(r#"{{"type":"result",{sums}}}"#).as_bytes());
+            assert_eq!((seen.tokens, seen.totals().tokens), (1020, 3060), "{tokens}");
+            assert!((seen.cost_usd.unwrap() - 0.01).abs() < 1e-9, "{:?}", seen.cost_usd);
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::Worker;
 use board::Tip;
-use client::ResumedSession;
+use client::{ResumedSession, SessionSoFar};
 use work_copy::Start;
 
 /// Begins an attempt at a story in a slot.
@@ -146,13 +146,13 @@ fn to_resume(context: &Context, newest: Option<SavedAttempt>) -> Option<SavedAtt
 /// The client's session in which this attempt begins, if not in a new one.
 fn session_to_resume(context: &Context, newest: Option<&SavedAttempt>) -> Option<ResumedSession> {
     let SavedAttempt { session, outcome, .. } = newest?;
-    let id = session.clone()?;
+    let session = session.as_deref()?.parse::<SessionSoFar>().ok()?;
     let is_fork = match Outcome::session_after(outcome.as_deref()?, context.config.session.retry) {
         SessionRetry::Fresh => return None,
         SessionRetry::Resume => false,
         SessionRetry::Fork => true,
     };
-    Some(ResumedSession { id, is_fork })
+    Some(ResumedSession { session, is_fork })
 }
 
 /// Keeps the `progress.txt` of a feature list up to date, where there is one.

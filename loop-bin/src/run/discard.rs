@@ -113,7 +113,7 @@ pub(super) fn keep(
         cost_usd: work.facts.cost_usd,
         seconds: work.facts.duration.map(|duration| duration.as_secs_f64()),
         run: &work.attempt.run,
-        session: work.facts.session.as_deref(),
+        session: work.facts.session.as_ref().map(ToString::to_string),
     };
     let base = work.attempt.base.as_deref();
     let mut parents: Vec<&str> = base.into_iter().collect();

@@ -22,7 +22,7 @@ use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
 use board::{PlanChanges, Tip};
-use client::seen_in_log;
+use client::{SessionSoFar, seen_in_log};
 use work_copy::in_place;
 
 /// What the progress says of an attempt whose loop was killed.
@@ -285,7 +285,10 @@ fn wait_for(run: &mut Conductor, slot: usize) -> Result<(), Failure> {
 fn book_killed(run: &mut Conductor, slot: usize, work: &mut UnderWay) {
     let log = log_of(run.context.state(), &work.attempt);
     let known = run.record.slots.get(&run.slot_name(slot)).cloned().unwrap_or_default();
-    let seen = seen_in_log(&log, known.session_log).unwrap_or_default();
+    let earlier = saved::at_story(&run.source.git(), &work.key).ok().and_then(saved::newest);
+    let earlier = earlier.and_then(|attempt| attempt.session?.parse::<SessionSoFar>().ok());
+    let earlier = earlier.map(|session| session.totals).unwrap_or_default();
+    let seen = seen_in_log(&log, known.session_log, earlier).unwrap_or_default();
     let booked = known.session_tokens;
     let tokens = seen.tokens.saturating_sub(booked);
     let tally = &mut run.record.tally;

@@ -132,7 +132,9 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
         return Ok(());
     };
     let Tip { commit: tip, is_followed, branch } = run.board.look()?;
-    let passed = work.passed.take().unwrap_or_default();
+    let mut passed = work.passed.take().unwrap_or_default();
+    let all_attempts = run.record.tally.spent_on(&work.key).cost_usd;
+    passed.cost_usd = work.facts.cost_usd.map(|cost| cost.max(all_attempts));
     if tip != work.attempt.base || branch != work.attempt.target {
         return check_moved(run, slot, work);
     }
@@ -291,6 +293,9 @@ pub(super) fn book(run: &mut Conductor, slot: usize, work: &mut UnderWay, used: 
     if seconds > 0.0 {
         tally.book(&work.key, Spent { seconds, tokens, ..Spent::default() });
     }
+    if is_reviewer && tokens > 0 {
+        *work.facts.tokens.get_or_insert_default() += tokens;
+    }
     if !is_reviewer {
         tally.run.last.duration_s = if seconds > 0.0 { seconds } else { tally.run.last.duration_s };
         let name = run.slot_name(slot);
@@ -320,6 +325,9 @@ pub(super) fn book(run: &mut Conductor, slot: usize, work: &mut UnderWay, used: 
         tally.book(key, Spent { cost_usd, ..Spent::default() });
         if *key == work.key {
             *work.facts.cost_usd.get_or_insert_default() += cost_usd;
+            if let (Some(so_far), None) = (&mut work.facts.session, session.seen.cost_usd) {
+                so_far.totals.cost_usd += cost;
+            }
         } else {
             others.push((key.clone(), Event::CostReported { cost_usd }));
         }

@@ -38,6 +38,23 @@ fn a_usage_limit_goes_on_in_the_same_session() {
 }
 
 #[test]
+fn a_session_that_goes_on_is_counted_once_whatever_the_client_sums_up() {
+    for whole in ["", "1"] {
+        let (stage, ran) = run("limit", &[("WHOLE", whole)], &["--attempts", "1"]);
+        ran.ended(0).says("US-001 done");
+        let journal = stage.read(".ralph/events.jsonl");
+        let lines = journal.lines().filter(|line| line.contains("\"iteration_finished\""));
+        let finished: Vec<serde_json::Value> =
+            lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let sum = |key: &str| finished.iter().filter_map(|event| event[key].as_f64()).sum::<f64>();
+        assert_eq!((sum("tokens"), (sum("cost_usd") * 1e6).round()), (3060.0, 30_000.0), "{whole}");
+        let trailer =
+            stage.repo.git(["log", "-1", "--format=%(trailers:key=Ralph-Cost,valueonly)"]);
+        assert_eq!(trailer.trim(), "$0.0300", "the story's, over all its attempts");
+    }
+}
+
+#[test]
 fn a_session_that_is_lost_is_replaced_by_one_that_knows_of_the_attempt() {
     let (stage, ran) = run("limit", &[("LOST", "1")], &["--attempts", "1"]);
     ran.ended(0).says("the client no longer has the session s-1").says("US-001 done");

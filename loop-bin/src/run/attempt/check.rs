@@ -108,7 +108,7 @@ pub(in crate::run) fn check(
     if let (Some(what), Weakened::Refuse) = (&weakened, around.context.config.tests.weakened) {
         return Err(WorkEnd::failed(format!("the tests were weakened: {what}")).into());
     }
-    Ok(Passed { staged, checks, weakened })
+    Ok(Passed { staged, checks, weakened, cost_usd: None })
 }
 
 /// Why this work can be no commit, whatever the checks say.

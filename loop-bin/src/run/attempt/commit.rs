@@ -101,7 +101,7 @@ fn message(around: Around<'_>, course: &Course, passed: &Passed) -> String {
         proof: facts.second_look.proof.as_ref().map(Proof::in_words),
         review: facts.second_look.review.as_ref().map(Reviewed::in_words),
         attempt: attempt.number,
-        cost_usd: facts.cost_usd,
+        cost_usd: passed.cost_usd,
     };
     board::message(&commit.message, &commit.kind, &story)
 }

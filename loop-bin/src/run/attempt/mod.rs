@@ -41,7 +41,7 @@ use crate::saved::SavedAttempt;
 pub(super) use begin::prepare;
 use board::{LoopFile, Made};
 pub(super) use check::{check, lay_over};
-use client::{AgentRun, ResumedSession};
+use client::{AgentRun, ResumedSession, SessionSoFar};
 pub(super) use commit::{ToCommit, commit};
 pub(super) use prompt::{from_user, may_take_another};
 pub(crate) use prompt::{review_template, template};
@@ -155,7 +155,7 @@ pub(super) struct Facts {
     /// Whether the agent reported explicitly that the story is done. Then checks that pass are enough
     /// even if no file changed.
     pub(super) claimed: bool,
-    pub(super) session: Option<String>,
+    pub(super) session: Option<SessionSoFar>,
     /// Whether its session ended because its context was nearly full.
     pub(super) is_handed_over: bool,
     /// The exit code of its agent; 0 if that is paused.
@@ -181,6 +181,8 @@ pub(super) struct Passed {
     pub(super) checks: Vec<Check>,
     /// In what respect it weakened the tests.
     pub(super) weakened: Option<String>,
+    /// What all attempts at the story cost, where known.
+    pub(super) cost_usd: Option<f64>,
 }
 
 /// What an agent used: a turn of it, or the whole session.

@@ -14,7 +14,7 @@ use super::{Around, Course, Desk, EndedSession, Passed, Stopped, Used};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
 use crate::terminal::{Tone, counted, seconds};
-use client::{AgentRun, RunEnd, Session, Supervision, Turn, with_files_of};
+use client::{AgentRun, RunEnd, Session, Supervision, Totals, Turn, with_files_of};
 
 /// What came of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +161,7 @@ fn ask_reviewer(
     // Not where the agent worked: whatever it does to the files, the work is what was checked.
     let room = desk.copy.lay_out()?;
     let begun = Instant::now();
-    let mut session = Session::start(&line, &room, &vars, prompt, &log)?;
+    let mut session = Session::start(&line, &room, &vars, (prompt, Totals::default()), &log)?;
     let limit = context.config.review.timeout.limit();
     let deadline = limit.into_iter().chain(context.time_for_checks()).min();
     let watch = Supervision { deadline, ..supervision(context) };

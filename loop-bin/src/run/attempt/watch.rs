@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::run::context::Context;
 use crate::run::decide::Allowance;
 use crate::terminal::{Glimpse, Tone, seconds as seconds_of};
-use client::{AgentRun, ResumedSession, Seen, Session, Supervision, Turn, with_files_of};
+use client::{AgentRun, ResumedSession, Seen, Session, Supervision, Totals, Turn, with_files_of};
 
 /// How long an agent that was released has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(60);
@@ -61,8 +61,9 @@ impl LiveAgent {
 pub(super) struct Watched {
     /// How it ended; none if it is paused.
     pub(super) ended: Option<AgentRun>,
-    /// The session, and the last thing that it said.
+    /// The session, what it has used, and the last thing that it said.
     pub(super) session: Option<String>,
+    pub(super) totals: Totals,
     pub(super) said: String,
     pub(super) used: Used,
 }
@@ -89,7 +90,8 @@ pub(super) fn start(
     // Before it starts: an agent may take the loop down with it at once.
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     let root = desk.copy.root().to_owned();
-    let session = Session::start(&line, &root, &vars, prompt, &log)?;
+    let earlier = resumed.map(|resumed| resumed.session.totals).unwrap_or_default();
+    let session = Session::start(&line, &root, &vars, (prompt, earlier), &log)?;
     let question = Question::default();
     let live = LiveAgent { session, question, shown: (0, 0), stories: Vec::new() };
     watch(around, desk, live, &mut course.facts, allowance)
@@ -178,13 +180,14 @@ fn watch(
         Turn::Ended(run) => {
             let ended = Some(EndedSession { stories: live.stories, run: run.clone() });
             let used = Used { ended, ..used };
-            Watched { session: run.seen.session.clone(), said, ended: Some(*run), used }
+            let session = run.seen.session.clone();
+            Watched { session, totals: seen.totals(), said, ended: Some(*run), used }
         }
         Turn::Asks(question) => {
             let said = question.said.clone().unwrap_or(said);
             let session = Some(question.session.clone());
             desk.session = Some(LiveAgent { question, ..live });
-            Watched { session, said, ended: None, used }
+            Watched { session, totals: seen.totals(), said, ended: None, used }
         }
     })
 }

@@ -11,7 +11,7 @@ use super::watch::{self, Watched, last_stop, set_phase};
 use super::{Around, Assignment, Budget, Course, Desk, Stopped};
 use crate::exit::Failure;
 use crate::run::decide::{Judged, Outcome, WorkEnd, judge};
-use client::AgentRun;
+use client::{AgentRun, SessionSoFar};
 
 /// Why a fresh session continues a story.
 const CONTEXT_FULL: &str = "context full, continuing in a new session";
@@ -39,7 +39,7 @@ pub(super) fn work(
             Some(session) => {
                 around.reporter.warn(format!(
                     "{}: the client no longer has the session {}; starting a new one",
-                    course.attempt.story, session.id
+                    course.attempt.story, session.session.id
                 ));
                 course.used.push(first.used);
                 watch::start(around, desk, course, allowance, (&prompt, None))?
@@ -69,12 +69,13 @@ fn conclude(
     watched: Watched,
     budget: Budget,
 ) -> Result<(), Stopped> {
-    let Watched { ended, session, said, used } = watched;
+    let Watched { ended, session, totals, said, used } = watched;
     let Course { attempt, facts, .. } = course;
     course.used.push(used);
     let (context, state) = (around.context, desk.state().clone());
     show_hook_error(around, &attempt.began);
-    facts.session = session.or_else(|| working_session(&state));
+    let session = session.or_else(|| working_session(&state));
+    facts.session = session.map(|id| SessionSoFar { id, totals });
     let claim = Claim::load(&state, &attempt.story);
     let agents = read_agents_plan(around, desk, attempt)?;
     report_findings(around, agents.findings.clone());
@@ -95,7 +96,7 @@ fn conclude(
     });
     facts.claimed = claim.as_ref().is_some_and(|claim| claim.status == ClaimStatus::Success);
     facts.is_handed_over = ended.as_ref().is_some_and(|run| {
-        let last = last_stop(&state, facts.session.as_deref());
+        let last = last_stop(&state, facts.session.as_ref().map(|session| &*session.id));
         run.is_context_full() || last == Some(StopStatus::Handoff)
     });
     let is_unclaimed = !facts.claimed && agents.claimed != Some(StoryState::Done);
