@@ -63,6 +63,8 @@ pub struct ClientOptions {
     passed: Vec<String>,
     /// Whether it can be told what it may spend.
     takes_budget: bool,
+    /// Why no hooks guard the agent, where none do.
+    pub unguarded: Option<String>,
 }
 
 /// A session of the client that goes on, or a copy of it.
@@ -78,8 +80,9 @@ impl ClientOptions {
     /// Looks for what the agent of this project has and what it lacks.
     pub fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
         let Some(client) = Client::find(&config.agent.command) else {
-            let why = "the agent is not recognised as Claude Code, so no hooks guard it";
-            return (Self::default(), vec![Finding::Note(why.to_owned())]);
+            let why = "the agent is not recognised as Claude Code, so no hooks guard it".to_owned();
+            let options = Self { unguarded: Some(why.clone()), ..Self::default() };
+            return (options, vec![Finding::Note(why)]);
         };
         let asked = installer::version_text(client.program(), project.root());
         let version: Option<ClientVersion> = asked.and_then(|text| text.parse().ok());
@@ -96,7 +99,14 @@ impl ClientOptions {
                 options.settings = hooks;
                 Finding::Good("the hooks next to ralph-loop are passed to the agent".to_owned())
             }
-            Err(why) => Finding::Note(why.to_owned()),
+            Err(why) => {
+                options.unguarded = Some(why.to_owned());
+                if config.agent.unguarded {
+                    Finding::Note(why.to_owned())
+                } else {
+                    Finding::Problem(format!("{why}; `--unguarded` starts it anyway"))
+                }
+            }
         }];
         if is_twice(&installed) {
             findings.push(Finding::Note(TWICE.to_owned()));
@@ -261,7 +271,7 @@ fn hooks_to_pass(
     if client.has("--bare") {
         return Err("the agent's command has --bare, so no hooks guard it");
     }
-    let version = version.ok_or("the client does not report its version, so it gets no hooks")?;
+    let version = version.ok_or("`--version` of the agent does not answer, so it gets no hooks")?;
     let folder = folder_of_this_program().unwrap_or_default();
     let is_beside = |hook: &str| is_executable(&folder.join(hook));
     let passed = Registrations::of_folder(version, &folder).only(|event, hook| {

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use wait_timeout::ChildExt;
 
 /// How long a client may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What `<program> --version` prints first; none if it does not run, fails or takes too long. The
 /// program is looked up from `folder`, as whoever works there would start it.

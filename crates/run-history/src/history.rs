@@ -10,7 +10,7 @@ use ralph_core::plan::{Plan, State, StoryCounts};
 
 use crate::cost::{CostSum, price};
 use crate::forecast::Forecast;
-use crate::run::{LOOP, Run};
+use crate::run::{LOOP, NoteKind, Run};
 use crate::saved::{SavedAttempt, all};
 
 /// What the runs of a project did, and where its stories are now.
@@ -90,11 +90,14 @@ impl RunHistory {
     /// Advances the history by one event.
     pub fn take(&mut self, record: &Record) {
         let Some(run) = self.run_of(record).and_then(|at| self.runs.get_mut(at)) else { return };
-        if let Event::LoopStarted { mode, plan } = &record.event {
+        if let Event::LoopStarted { mode, plan, unguarded } = &record.event {
             let name = || plan_name(&self.root, Utf8Path::new(plan));
             run.plan_name = record.plan_name.clone().unwrap_or_else(name);
             run.plan.clone_from(plan);
             run.is_planning = mode == "planning" && run.attempts.is_empty();
+            if let Some(why) = unguarded {
+                run.note(NoteKind::Change, "", &format!("unguarded: {why}"), StoryKey::default());
+            }
         }
         run.take(record);
         let (key, state) = match &record.event {

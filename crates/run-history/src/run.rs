@@ -228,7 +228,7 @@ impl Run {
         }
     }
 
-    fn note(&mut self, kind: NoteKind, rule: &str, what: &str, key: StoryKey) {
+    pub(crate) fn note(&mut self, kind: NoteKind, rule: &str, what: &str, key: StoryKey) {
         let note = Note { kind, rule: rule.to_owned(), what: what.to_owned(), key, count: 1 };
         let has_room = self.notes.len() < MOST_NOTES;
         let is_same = |one: &&mut Note| {

@@ -27,7 +27,8 @@ pub(super) fn before_first_story(
     run: &mut Conductor,
 ) -> Result<Option<Finish>, Failure> {
     let (mode, plan) = ("building".to_owned(), run.books.plan.to_string());
-    run.note(None, &Event::LoopStarted { mode, plan });
+    let unguarded = run.context.options.unguarded.clone();
+    run.note(None, &Event::LoopStarted { mode, plan, unguarded });
     let plan = run.books.load(&run.board)?;
     show_position(run, &plan);
     let all_prds = run.context.config.run.all_prds;

@@ -44,7 +44,8 @@ pub(super) fn write_plan(run: &mut Conductor) -> Result<Finish, Failure> {
     let key = run.context.key(&run.books.plan, NAME);
     run.record.tally.run.iteration = 1;
     let (mode, plan) = (NAME.to_owned(), run.books.plan.to_string());
-    run.note(None, &Event::LoopStarted { mode, plan });
+    let unguarded = run.context.options.unguarded.clone();
+    run.note(None, &Event::LoopStarted { mode, plan, unguarded });
     run.view.line(format!("planning: {}", run.shown_plan()));
     let specs = &run.context.config.run.specs;
     if !run.context.project.root().join(specs).exists() {

@@ -110,7 +110,7 @@ fn the_memory_of_the_project_is_passed() {
 #[test]
 fn what_cannot_be_passed_is_named() {
     let stage = stage(json!({"disabledMcpjsonServers": ["shared"]}));
-    run(&stage, "claude --settings '{}' -p", &[])
+    run(&stage, "claude --settings '{}' -p", &["--unguarded"])
         .ended(0)
         .says("are not passed to it: disabledMcpjsonServers");
 }

@@ -80,7 +80,7 @@ fn an_older_client_gets_no_event_that_it_does_not_know() {
     run(&stage, DEFAULT, &[], "2.0.77").ended(0);
     assert!(!events(&stage).contains("TaskCompleted") && events(&stage).len() == 10);
     let silent = stage_with(&HOOKS);
-    run(&silent, DEFAULT, &[], "?").ended(0).says("does not report its version");
+    run(&silent, DEFAULT, &[], "?").ended(1).says("does not answer, so it gets no hooks");
     assert_eq!(given(&silent), []);
 }
 
@@ -160,7 +160,15 @@ fn only_hooks_that_are_there_are_passed() {
     run(&stage, DEFAULT, &[], "2.1.325").ended(0);
     assert_eq!(events(&stage).into_iter().collect::<Vec<_>>(), ["PreToolUse"]);
     let none = stage_with(&[]);
-    run(&none, DEFAULT, &[], "2.1.325").ended(0).says("no hooks guard the agent");
+    let ran = run(&none, DEFAULT, &[], "2.1.325");
+    ran.ended(1).says("no hooks guard the agent").says("`--unguarded` starts it anyway");
+    assert_eq!(none.note("arguments"), "", "the agent was started");
+    run(&none, DEFAULT, &["--unguarded"], "2.1.325").ended(0).says("no hooks guard the agent");
+    assert!(none.read(".ralph/events.jsonl").contains("\"unguarded\":\"no hooks guard the agent"));
+    run(&none, DEFAULT, &["status"], "2.1.325")
+        .ended(0)
+        .says("unguarded: no hooks guard the agent");
+    run(&none, DEFAULT, &["report", "--markdown"], "2.1.325").says("unguarded: no hooks guard");
     assert!(!none.note("arguments").contains("--settings"));
 }
 
@@ -174,7 +182,7 @@ fn command_lines_that_say_otherwise_are_left_as_they_are() {
         let stage = stage_with(&HOOKS);
         stage.repo.write("own.json", "{}");
         stage.repo.commit_all("own settings");
-        run(&stage, agent, &[], "2.1.325").ended(0).says(words);
+        run(&stage, agent, &["--unguarded"], "2.1.325").ended(0).says(words);
         assert!(!stage.note("arguments").contains("passed-settings"), "{agent}");
     }
 }
@@ -193,9 +201,9 @@ fn hooks_that_are_switched_off_anywhere_are_named_before_the_run() {
             }
             file => stage.repo.write(file, all_off),
         }
-        for args in [&["doctor"][..], &[]] {
+        for (args, code) in [(&["doctor"][..], 1), (&[], 1), (&["--unguarded"], 0)] {
             let ran = run(&stage, &agent, args, "2.1.325");
-            ran.ended(0).says("set `disableAllHooks`, so no hooks guard the agent");
+            ran.ended(code).says("set `disableAllHooks`, so no hooks guard the agent");
         }
     }
     // The narrower settings win.
@@ -225,7 +233,7 @@ fn a_dry_run_tells_and_writes_nothing() {
 
 #[test]
 fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
-    let stage = stage_with(&[]);
+    let stage = stage_with(&HOOKS);
     stage.repo.write(crate::stage::PLAN, "- [ ] US-001: First\n- [ ] US-002: Second\n");
     let ran = run(&stage, DEFAULT, &["--max-cost", "0.6", "--story-max-cost", "0.4"], "2.1.325");
     // It says that it spent 0.25 on each story.
@@ -236,7 +244,7 @@ fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
         stage.note("arguments")
     );
 
-    let over = stage_with(&[]);
+    let over = stage_with(&HOOKS);
     let mut command = "OVER_BUDGET=1 claude -p".to_owned();
     let ran = run(&over, &command, &["--max-cost", "0.6", "--attempts", "1"], "2.1.325");
     ran.ended(6)
@@ -250,7 +258,7 @@ fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
     ran.ended(8).says("US-001 is blocked: the cost limit for this story was reached");
     assert!(over.note("arguments").contains("-p\n--max-budget-usd\n9\n"));
 
-    let old = stage_with(&[]);
+    let old = stage_with(&HOOKS);
     run(&old, DEFAULT, &["--max-cost", "0.6"], "2.0.20").ended(0);
     assert!(!old.note("arguments").contains("budget"));
 }

@@ -99,6 +99,9 @@ pub enum Event {
     LoopStarted {
         mode: String,
         plan: String,
+        /// Why no hooks guard the agent, where none do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unguarded: Option<String>,
     },
     /// What is expected of the run: from `based_on` earlier stories.
     Forecast {

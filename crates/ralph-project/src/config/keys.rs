@@ -74,6 +74,7 @@ pub const KEYS: &[Key] = &[
     key("agent.timeout", Kind::Seconds, "TIMEOUT_AGENT", "timeout", "Maximum time for one iteration; 0 means no limit."),
     key("agent.silence", Kind::Seconds, "RALPH_AGENT_SILENCE", "silence", "How long the agent may stay silent before it is considered stuck; 0 means no limit."),
     key("agent.grace", Kind::Seconds, "RALPH_AGENT_GRACE", "grace", "How long the agent has to exit after it is asked to stop; 0 means it is killed immediately."),
+    key("agent.unguarded", Kind::Switch, "RALPH_UNGUARDED", "unguarded", "Start even if the agent could have hooks and would get none."),
     key("agent.mcp", Kind::Switch, "RALPH_AGENT_MCP", "agent-mcp", "Give the agent the tools of `ralph-loop mcp`, if it is Claude Code; see docs/mcp.md."),
     key("plan.optional_sections", Kind::List, "RALPH_OPTIONAL_SECTIONS", "", "Headings of optional sections; their stories do not keep the loop running."),
     key("verify.commands", Kind::List, "RALPH_VERIFY", "verify", "Commands that must all succeed before a story is done; repeat the flag for each one. In the variable, separate them with newlines, or with commas outside quotes and parentheses. Defaults to what `ralph-loop init` finds."),

@@ -114,6 +114,7 @@ pub struct Agent {
     pub silence: Seconds,
     pub grace: Seconds,
     pub mcp: bool,
+    pub unguarded: bool,
 }
 
 impl Default for Agent {
@@ -126,6 +127,7 @@ impl Default for Agent {
             silence: Seconds(1800),
             grace: Seconds(10),
             mcp: true,
+            unguarded: false,
         }
     }
 }
