@@ -1,8 +1,11 @@
 //! One command as the rules see it: its words, its git reading, where its paths lie.
 
+use std::cell::OnceCell;
+
 use super::facts::Facts;
 use super::git::GitCall;
 use super::paths::{self, Place};
+use super::patterns::Rows;
 use super::settings::Settings;
 use super::words::{has_option, operands};
 use shell_reader::{Command, Reach, Word};
@@ -37,6 +40,9 @@ pub(super) struct Act<'a> {
     pub(super) settings: &'a Settings,
     /// The program's name, empty if unknown.
     pub(super) name: &'a str,
+    /// The rules of `rules.toml` about it.
+    pub(super) rows: [Rows; 2],
+    pub(super) words: OnceCell<Vec<&'a str>>,
     /// Everything that it writes, changes or removes.
     pub(super) touched: Vec<Word>,
     /// Whether `xargs` hands it the names of all files of the project.
@@ -73,7 +79,11 @@ impl<'a> Act<'a> {
     }
 
     /// The words by which programs with subcommands say what to do.
-    pub(super) fn leading_words(&self) -> Vec<&'a str> {
+    pub(super) fn leading_words(&self) -> &[&'a str] {
+        self.words.get_or_init(|| self.read_leading_words())
+    }
+
+    fn read_leading_words(&self) -> Vec<&'a str> {
         if let Some(git) = &self.git {
             return std::iter::once(git.name()).chain(git.operands()).collect();
         }
@@ -86,19 +96,26 @@ impl<'a> Act<'a> {
         words.filter(|word| !word.starts_with('+')).collect()
     }
 
+    /// The names under which rules know it: `git` for all ways to call that, the program that it is
+    /// asked to run, and its own.
+    pub(super) fn programs(&self) -> [&'a str; 2] {
+        [if self.git.is_some() { "git" } else { self.asked().0 }, self.name]
+    }
+
+    /// The arguments; of git those behind the subcommand, without what is the value of an option.
+    pub(super) fn args_without_values(&self) -> impl Iterator<Item = &'a str> {
+        let git = self.git.as_ref().map(GitCall::texts_without_values);
+        let args = if git.is_none() { Some(self.args()) } else { None };
+        git.into_iter().flatten().chain(args.into_iter().flatten())
+    }
+
     /// Whether one of the options is given: `-f` also in a cluster, `--force` also shortened.
     pub(super) fn has(&self, options: &str) -> bool {
-        has_option(self.args(), options)
+        has_option(self.args_without_values(), options)
     }
 
     pub(super) fn place(&self, word: &Word) -> Place {
         paths::place(word, self.command.directory.as_ref(), self.facts)
-    }
-
-    /// Whether a matter of taste is decided for forbidding.
-    pub(super) fn switch(&self, name: &str) -> bool {
-        let is_fine = name == "amend" && self.facts.head_is_newer;
-        self.settings.switch(name) && !is_fine
     }
 
     /// Whether it runs on another machine or in a container, where our paths mean nothing.

@@ -1,5 +1,7 @@
 //! The question itself: does this command line run something forbidden?
 
+use std::cell::OnceCell;
+
 use super::act::Act;
 use super::facts::{Denial, Facts};
 use super::git::{self, GitCall};
@@ -32,7 +34,7 @@ pub fn check_script(
 
 /// Finds the first thing in what was read that a rule forbids.
 fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) -> Option<Denial> {
-    let inner = inline::commands(&script.commands, facts, settings);
+    let inner = inline::commands(&script.commands, facts);
     let written: Vec<&Command> = script.commands.iter().chain(&inner).collect();
     let aliased = git::aliased(&written, facts);
     let commands: Vec<&Command> = written.into_iter().chain(&aliased).collect();
@@ -40,17 +42,20 @@ fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) ->
     let mut calls = commands.iter().filter_map(|one| GitCall::of(one));
     let line_diffs = calls.any(|call| call.name().starts_with("diff"));
     commands.iter().enumerate().find_map(|(at, one)| {
-        let act = Act {
+        let mut act = Act {
             command: one,
             git: GitCall::of(one),
             facts,
             settings,
+            rows: [&[]; 2],
+            words: OnceCell::new(),
             touched: writes::touched(one),
             name: one.name().unwrap_or_default(),
             line_diffs,
             line_verifies,
             is_given_everything: is_given_everything(&commands, at, facts),
         };
+        act.rows = act.programs().map(patterns::rows);
         denial(&act, command).filter(|_| !patterns::is_allowed(&act))
     })
 }
@@ -66,7 +71,7 @@ fn is_given_everything(commands: &[&Command], at: usize, facts: &Facts) -> bool 
 
 fn denial(act: &Act, text: &str) -> Option<Denial> {
     let mut rules = RULES.iter().filter(|rule| rule.applies(act.facts, act.settings));
-    let built_in = rules.find_map(|rule| Some((rule.name, rule.reason, (rule.instead)(act)?)));
+    let built_in = rules.find_map(|rule| Some((rule.name, rule.reason, rule.instead_of(act)?)));
     let (name, reason, instead) = built_in.or_else(|| {
         let rule = patterns::forbidding(act)?;
         Some((rule.name.as_str(), rule.reason.as_str(), rule.instead.clone()))

@@ -31,7 +31,7 @@ pub(super) fn instead_of_edit(path: &Utf8Path, facts: &Facts) -> Option<String> 
 /// What to do instead of a command that writes into the project or changes its repository: the same
 /// at the place that stands in the copy for the first one in the project.
 pub(super) fn instead_of_command(act: &Act) -> Option<String> {
-    let copy = act.facts.copy.as_ref().filter(|_| !act.is_elsewhere())?;
+    let copy = act.facts.copy.as_ref()?;
     let written = act.touched.iter().filter_map(|word| act.place(word).known());
     let written = written.filter(|path| !protected::is_own(path, act.facts));
     let right = written.chain(git_places(act)).find_map(|path| copy.counterpart(&path))?;

@@ -9,7 +9,7 @@ use super::paths::{self, Place};
 use super::protected::{Owner, owner, owner_inside};
 use super::writes;
 use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
-use shell_reader::{Command, Reach, Word};
+use shell_reader::{Command, Word};
 
 /// What to do instead of a recursive delete that reaches the project itself, its history or anything
 /// outside.
@@ -21,12 +21,12 @@ pub(super) fn instead_of_deleting(act: &Act) -> Option<String> {
         }
         _ => "delete only what you made, by its exact path inside the project or the temp folder",
     };
-    (!act.is_elsewhere() && deletes_outside(act)).then(|| instead.to_owned())
+    deletes_outside(act).then(|| instead.to_owned())
 }
 
 fn deletes_outside(act: &Act) -> bool {
     match act.name {
-        "rm" | "grm" | "unlink" if act.is_given_everything => act.switch("find-delete-all"),
+        "rm" | "grm" | "unlink" if act.is_given_everything => true,
         "rm" | "grm" => {
             act.has("-r -R --recursive") && act.operands().iter().any(|word| forbidden(word, act))
         }
@@ -56,16 +56,13 @@ fn forbidden(word: &Word, act: &Act) -> bool {
         Place::In { folder, pattern } => {
             if folder == act.facts.root {
                 let vital = [PROJECT_MARKER, ".git"].iter().any(|own| paths::fits(&pattern, own));
-                vital || (paths::is_everything(&pattern) && act.switch("rm-everything"))
+                vital || paths::is_everything(&pattern)
             } else {
                 let spared = may_delete(&folder, act) || paths::is_temporary(&folder, act.facts);
                 !spared || paths::reaches_project_or_home(&folder, &pattern, act.facts)
             }
         }
-        Place::Unknown => {
-            let listed = act.command.reached.iter().any(|step| matches!(step, Reach::Template(_)));
-            listed || act.switch("rm-unknown-path")
-        }
+        Place::Unknown => true,
     }
 }
 
@@ -76,8 +73,7 @@ fn may_delete(path: &Utf8Path, act: &Act) -> bool {
         // A clone's own history inside the project is not the project's.
         Some(inside) => inside.components().next().is_some_and(|first| {
             let owner = owner_inside(first.as_str().into());
-            let is_free =
-                owner == Owner::Git && is_lock(inside.as_str()) && !act.switch("git-lock");
+            let is_free = owner == Owner::Git && is_lock(inside.as_str());
             is_free || !matches!(owner, Owner::State | Owner::Git)
         }),
         None => {
@@ -107,7 +103,7 @@ fn find_deletes(act: &Act) -> bool {
         return false;
     }
     let leaves_out = act.args().any(|arg| matches!(arg, "-prune" | "-not" | "!"));
-    let only_locks = !leaves_out && act.args().any(is_lock) && !act.switch("git-lock");
+    let only_locks = !leaves_out && act.args().any(is_lock);
     let is_vital = |arg: &str| matches!(owner_inside(arg.into()), Owner::State | Owner::Git);
     if act.args().any(is_vital) && !leaves_out && !only_locks {
         return true;
@@ -115,7 +111,7 @@ fn find_deletes(act: &Act) -> bool {
     let starts = starting_points(act.command);
     let limited = is_limited(act.command);
     starts.iter().any(|start| match act.place(start) {
-        Place::At(path) if path == act.facts.root => !limited && act.switch("find-delete-all"),
+        Place::At(path) if path == act.facts.root => !limited,
         Place::At(path) if path.starts_with(act.facts.root.join(".git")) => !only_locks,
         Place::At(path) if is_temp_root(&path, act) => {
             !limited || paths::holds_project_or_home(&path, act.facts)
@@ -196,9 +192,6 @@ fn is_the_users(path: &Utf8Path, act: &Act) -> bool {
 /// What to do instead of a command that writes or removes a file that steers the loop, the client or
 /// git.
 pub(super) fn instead_of_touching(act: &Act) -> Option<String> {
-    if act.is_elsewhere() {
-        return None;
-    }
     if act.git.as_ref().is_some_and(moves_hooks) {
         return Some("leave git's hooks in force, and fix what they complain about".to_owned());
     }
@@ -252,7 +245,7 @@ fn steering(path: &Utf8Path, act: &Act) -> Owner {
     let in_git = path.as_str().split_once("/.git/").map_or("", |(_, inside)| inside);
     let is_for_all = match in_git {
         "info/exclude" | "COMMIT_EDITMSG" | "COMMIT_MSG" | "MERGE_MSG" => true,
-        inside => is_lock(inside) && !act.switch("git-lock"),
+        inside => is_lock(inside),
     };
     if owner == Owner::Git && is_for_all { Owner::Work } else { owner }
 }

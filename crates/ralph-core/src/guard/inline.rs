@@ -9,15 +9,14 @@ mod tokens;
 use meaning::amounts_to;
 
 use super::facts::Facts;
-use super::settings::Settings;
 use shell_reader::{Command, Reach};
 
 /// The commands that inline programs would run.
-pub(super) fn commands(commands: &[Command], facts: &Facts, settings: &Settings) -> Vec<Command> {
+pub(super) fn commands(commands: &[Command], facts: &Facts) -> Vec<Command> {
     let mut found = Vec::new();
     for command in commands {
         let (Some(name), Some(text)) = (command.name(), &command.inline) else { continue };
-        let lines = amounts_to(name, text, settings).into_iter();
+        let lines = amounts_to(name, text).into_iter();
         for mut inner in lines.flat_map(|line| facts.read(&line).commands) {
             inner.span = command.span.clone();
             inner.directory = command.directory.clone().or(inner.directory);

@@ -2,7 +2,7 @@
 
 use super::edit::EDIT_RULES;
 use super::rules::RULES;
-use super::settings::{SWITCHES, Settings};
+use super::settings::Settings;
 
 /// What is wrong with the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,12 +29,6 @@ impl Settings {
             let known = known.join(", ");
             let message = format!("guard: there is no rule named `{name}`; the rules are {known}");
             return wrong(&["guard.disable", "guard.enable"], name, message);
-        }
-        let is_known = |name: &&String| SWITCHES.iter().any(|switch| switch.name == **name);
-        if let Some(name) = self.switches.keys().find(|name| !is_known(name)) {
-            let message = "see docs/guard.md for the switches that there are";
-            let message = format!("guard.switches: there is no switch named `{name}`; {message}");
-            return wrong(&["guard.switches"], name, message);
         }
         for rule in &self.rules {
             let name = &rule.name;

@@ -1,8 +1,7 @@
 //! Forbids shell commands and edits that an unattended agent must not make.
 //!
 //! The command line is read, not searched: what counts is which programs it would run. The rules
-//! are a table in `rules.rs`; matters of taste are switches, listed in `settings.rs`. Nothing here
-//! touches the disk: paths are resolved as text, links are the caller's business.
+//! are a table in `rules.rs`. Nothing here touches the disk: paths are resolved as text, links are the caller's business.
 //!
 //! ```
 //! use ralph_core::guard::{self, Facts, Settings};
@@ -17,8 +16,8 @@
 //! | --- | --- |
 //! | `facts.rs`, `settings.rs`, `mistake.rs` | what the guard is told and answers; what users set; what is wrong with that |
 //! | `check.rs`, `rules.rs`, `act.rs` | the question; the rules; one command as they see it |
-//! | `git.rs`, `git_acts.rs`, `table.rs` | a call of git; what git and the tools of forges must not do; forbidden calls as rows |
-//! | `patterns.rs`, `rules.toml` | rules as data: publishing, deploying, databases; the user's own |
+//! | `patterns.rs`, `rules.toml` | rules as data: git, publishing, deploying, databases; the user's own |
+//! | `git.rs`, `git_acts.rs` | a call of git; questions about it that no data can ask |
 //! | `files.rs`, `protected.rs`, `copy.rs` | deleting and writing; whose file it is; the project and its copy |
 //! | `system.rs` | what endangers the machine |
 //! | `edit.rs` | edits instead of commands |
@@ -43,7 +42,6 @@ mod reads;
 mod rules;
 mod settings;
 mod system;
-mod table;
 mod words;
 mod writes;
 
@@ -56,5 +54,5 @@ pub use facts::{CopyOf, Denial, Facts};
 pub use mistake::Mistake;
 pub use reads::reads;
 pub use rules::RULES;
-pub use settings::{SWITCHES, Settings, UserRule};
+pub use settings::{Settings, UserRule};
 pub use writes::{moves, writes};

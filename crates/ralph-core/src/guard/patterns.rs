@@ -3,26 +3,40 @@
 use regex::Regex;
 
 use super::act::Act;
+use super::git_acts;
 use super::settings::UserRule;
 
-/// A rule of `rules.toml`.
+/// A rule of `rules.toml`, without its commands.
 struct BuiltIn {
     name: &'static str,
-    commands: &'static [&'static str],
-    regex: &'static str,
+    when: Option<fn(&Act) -> bool>,
+    regex: Option<&'static str>,
     unless: &'static [&'static str],
     instead: &'static str,
 }
 
-const BUILT_IN: &[BuiltIn] = include!(concat!(env!("OUT_DIR"), "/guard_rules.rs"));
+// `BUILT_IN`, and `PROGRAMS`: for each program, sorted by name, the places of its rules in the former
+// with the words that must follow.
+include!(concat!(env!("OUT_DIR"), "/guard_rules.rs"));
+
+/// The rules about one program.
+pub(super) type Rows = &'static [(usize, &'static str)];
+
+/// The rules of `rules.toml` about this program.
+pub(super) fn rows(program: &str) -> Rows {
+    let found = PROGRAMS.binary_search_by(|(name, _)| (*name).cmp(program));
+    found.ok().and_then(|at| PROGRAMS.get(at)).map_or(&[], |(_, rows)| rows)
+}
 
 /// What to do instead of a command that the built-in rules of this name forbid.
 pub(super) fn instead_of(name: &str, act: &Act) -> Option<String> {
-    let programs = programs_of(act);
-    let mut rules = BUILT_IN.iter().filter(|rule| rule.name == name);
-    let rule = rules.find(|rule| {
-        rule.commands.iter().any(|line| fits(line, programs, act))
-            && (rule.regex.is_empty() || sends(rule.regex, act))
+    let rows = act.rows.iter().copied().flatten();
+    let mut rules = rows.filter_map(|(at, words)| Some((BUILT_IN.get(*at)?, words)));
+    let (rule, _) = rules.find(|(rule, words)| {
+        rule.name == name
+            && fits(words, act)
+            && rule.when.is_none_or(|when| when(act))
+            && rule.regex.is_none_or(|regex| sends(regex, act))
             && !is_harmless(rule.unless, act)
     })?;
     Some(rule.instead.to_owned())
@@ -35,12 +49,11 @@ pub(super) fn is_allowed(act: &Act) -> bool {
 
 /// The first of the user's rules that forbids this command.
 pub(super) fn forbidding<'a>(act: &Act<'a>) -> Option<&'a UserRule> {
-    let programs = programs_of(act);
     let rules = act.settings.rules.iter();
     rules.filter(|rule| act.settings.in_force(&rule.name)).find(|rule| {
         let is_one = match (&rule.regex, &rule.program) {
             (regex, _) if !rule.commands.is_empty() => {
-                rule.commands.iter().any(|line| fits(line, programs, act))
+                rule.commands.iter().any(|line| fits_line(line, act))
                     && regex.as_ref().is_none_or(|regex| sends(regex, act))
             }
             (Some(regex), _) => is_match(regex, &act.text()),
@@ -58,29 +71,26 @@ fn names(program: &str, wanted: &[String], act: &Act) -> bool {
     wildcard(program, act.name) && wanted.iter().all(|wanted| args.any(|arg| wildcard(wanted, arg)))
 }
 
-/// The program, and the one that it is asked to run, if that is another one.
-fn programs_of<'a>(act: &Act<'a>) -> (&'a str, Option<&'a str>) {
-    let asked = act.asked().0;
-    (act.name, if asked == act.name { None } else { Some(asked) })
+/// Whether a command fits a line of `commands`: the programs, then words.
+fn fits_line(line: &str, act: &Act) -> bool {
+    let (programs, words) = line.split_once(' ').unwrap_or((line, ""));
+    act.programs().iter().any(|program| is_one(programs, program)) && fits(words, act)
 }
 
-/// Whether a command fits a line of `commands`: the programs, the words that come first, options of
-/// which one must be given; `...` before words that may stand anywhere, `$` where no word may follow.
-fn fits(line: &str, (name, asked): (&str, Option<&str>), act: &Act) -> bool {
-    let (wanted, rest) = line.split_once(' ').unwrap_or((line, ""));
-    if !is_one(wanted, name) && !asked.is_some_and(|asked| is_one(wanted, asked)) {
-        return false;
-    }
-    let mut tokens = rest.split_whitespace();
-    let (words, mut args) = (act.leading_words(), act.args());
-    let (mut words, mut anywhere) = (words.into_iter(), false);
-    tokens.all(|token| match token {
+/// Whether the words of a line of `commands` fit: those that come first, options of which one must
+/// be given; `!` before options of which none may be, `...` before words that may stand anywhere,
+/// `$` where no word may follow.
+fn fits(wanted: &str, act: &Act) -> bool {
+    let (mut words, mut args) = (act.leading_words().iter(), act.args());
+    let mut anywhere = false;
+    wanted.split_whitespace().all(|token| match token {
         "..." => {
             anywhere = true;
             true
         }
         "$" => words.next().is_none(),
-        options if options.starts_with('-') => act.has(&options.replace('|', " ")),
+        options if options.starts_with('-') => act.has(options),
+        options if options.starts_with('!') => !act.has(options.trim_start_matches('!')),
         _ if anywhere => args.any(|arg| is_one(token, arg)),
         _ => words.next().is_some_and(|word| is_one(token, word)),
     })
@@ -97,17 +107,20 @@ fn is_harmless<S: AsRef<str>>(unless: &[S], act: &Act) -> bool {
     if unless.is_empty() {
         return false;
     }
-    let with_values = act.args().zip(act.args().skip(1));
+    let args = || act.args_without_values();
+    let with_values = args().zip(args().skip(1));
     let set =
         act.command.assignments.iter().map(|(name, value)| format!("{name}={}", value.text()));
     let words: Vec<String> = std::iter::once(act.text())
-        .chain(act.args().map(str::to_owned))
+        .chain(args().map(str::to_owned))
         .chain(with_values.map(|(option, value)| format!("{option}={value}")))
         .chain(set)
         .collect();
     unless.iter().map(AsRef::as_ref).any(|pattern| {
         let is_option = pattern.starts_with("--") && !pattern.contains('=');
-        is_option && act.has(pattern) || words.iter().any(|word| wildcard(pattern, word))
+        // `git reset --h` does not ask for help.
+        is_option && pattern != "--help" && act.has(pattern)
+            || words.iter().any(|word| wildcard(pattern, word))
     })
 }
 
@@ -118,8 +131,7 @@ fn is_match(regex: &str, text: &str) -> bool {
 
 /// Whether a text is one of those that stand between bars.
 fn is_one(any: &str, text: &str) -> bool {
-    // Most are plain words, and every command is compared with all of them.
-    any.split('|').any(|one| one == text || one.contains('*') && wildcard(one, text))
+    any.split('|').any(|one| wildcard(one, text))
 }
 
 /// Whether a text fits a pattern in which `*` stands for anything.

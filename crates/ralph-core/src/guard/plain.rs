@@ -5,35 +5,10 @@
 
 use std::collections::BTreeSet;
 
-/// Programs that the rules speak about; the others are not worth a second look.
-const PROGRAMS: [&str; 26] = [
-    "git",
-    "gh",
-    "glab",
-    "hub",
-    "hg",
-    "jj",
-    "rm",
-    "find",
-    "mv",
-    "dd",
-    "sudo",
-    "env",
-    "bash",
-    "sh",
-    "eval",
-    "xargs",
-    "npm",
-    "pnpm",
-    "yarn",
-    "cargo",
-    "twine",
-    "gem",
-    "docker",
-    "kubectl",
-    "helm",
-    "terraform",
-];
+use super::patterns;
+
+/// Programs that are worth a second look besides those in `rules.toml`.
+const PROGRAMS: &str = "rm find mv dd sudo env bash sh eval xargs";
 /// Words of the shell that may stand before a command.
 const KEYWORDS: [&str; 8] = ["then", "do", "else", "if", "while", "until", "!", "elif"];
 /// More different pieces than this are not looked at.
@@ -49,7 +24,8 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
         .map(without_keywords)
         .filter(|piece| {
             let program = piece.split_whitespace().next().unwrap_or_default();
-            program.rsplit('/').next().is_some_and(|name| PROGRAMS.contains(&name))
+            let name = program.rsplit('/').next().unwrap_or_default();
+            !patterns::rows(name).is_empty() || PROGRAMS.split(' ').any(|one| one == name)
         })
         .filter(move |piece| seen.insert(*piece))
         .take(MAX_PIECES)

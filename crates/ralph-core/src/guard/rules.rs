@@ -1,13 +1,13 @@
 //! The rules, one row each.
 //!
-//! To add one, write a function that looks at an [`Act`] and says what to do instead if it is
-//! forbidden, or rows in `rules.toml`, put a row here and a line into `docs/guard.md`; a test asks
-//! for both.
+//! To add one, put a row here and a line into `docs/guard.md` (a test asks for both), and write what
+//! it forbids into `rules.toml` or, where that cannot say it, a function that looks at an [`Act`] and
+//! says what to do instead if it is forbidden.
 
 use super::act::Act;
 use super::facts::Facts;
 use super::settings::Settings;
-use super::{copy, files, git_acts, patterns, system};
+use super::{copy, files, patterns, system};
 
 /// One named prohibition.
 pub struct Rule {
@@ -17,8 +17,10 @@ pub struct Rule {
     pub reason: &'static str,
     /// When it applies, if the settings say nothing.
     pub(super) applies: Applies,
-    /// What to do instead of this command; none if it is fine.
-    pub(super) instead: fn(&Act) -> Option<String>,
+    /// What to do instead of this command, where `rules.toml` cannot say it; none if it is fine.
+    by_code: fn(&Act) -> Option<String>,
+    /// Whether commands that run on other machines and in containers are none of its business.
+    is_local: bool,
 }
 
 /// When a rule applies about which the settings say nothing.
@@ -50,74 +52,66 @@ impl Rule {
             Applies::WhenStrict => settings.strict,
         })
     }
+
+    /// What to do instead of this command; none if it is fine.
+    pub(super) fn instead_of(&self, act: &Act) -> Option<String> {
+        if self.is_local && act.is_elsewhere() {
+            return None;
+        }
+        patterns::instead_of(self.name, act).or_else(|| (self.by_code)(act))
+    }
+
+    const fn new(name: &'static str, reason: &'static str) -> Self {
+        Self { name, reason, applies: Applies::Always, by_code: |_| None, is_local: false }
+    }
+
+    const fn when(self, applies: Applies) -> Self {
+        Self { applies, ..self }
+    }
+
+    const fn by_code(self, by_code: fn(&Act) -> Option<String>) -> Self {
+        Self { by_code, ..self }
+    }
+
+    const fn local(self) -> Self {
+        Self { is_local: true, ..self }
+    }
 }
 
-const fn rule(
-    name: &'static str,
-    reason: &'static str,
-    instead: fn(&Act) -> Option<String>,
-) -> Rule {
-    Rule { name, reason, applies: Applies::Always, instead }
-}
+const DOWNLOADED: &str = "what others can download cannot be taken back";
 
 /// The rules that come with the product.
 pub const RULES: &[Rule] = &[
-    rule("git-push", "what is pushed is out of the user's hands", git_acts::instead_of_push),
-    rule("git-merge", "merging is the user's decision", git_acts::instead_of_merge),
-    rule(
-        "git-discard",
-        "it throws away work that was never committed",
-        git_acts::instead_of_discard,
-    ),
-    rule(
-        "git-history",
-        "it rewrites or removes commits that the loop returns to",
-        git_acts::instead_of_rewrite,
-    ),
-    rule(
-        "rm-outside",
-        "it deletes the project itself, its history or files outside of it",
-        files::instead_of_deleting,
-    ),
-    rule(
+    Rule::new("git-push", "what is pushed is out of the user's hands"),
+    Rule::new("git-merge", "merging is the user's decision"),
+    Rule::new("git-discard", "it throws away work that was never committed").local(),
+    Rule::new("git-history", "it rewrites or removes commits that the loop returns to").local(),
+    Rule::new("rm-outside", "it deletes the project itself, its history or files outside of it")
+        .by_code(files::instead_of_deleting)
+        .local(),
+    Rule::new(
         "ralph-state",
         "these files steer the loop and its guard and are not the agent's to change",
-        files::instead_of_touching,
-    ),
-    rule(copy::NAME, copy::REASON, copy::instead_of_command),
-    rule("disk", "it changes a device or a file of the system", system::instead_of_wrecking),
-    rule(
+    )
+    .by_code(files::instead_of_touching)
+    .local(),
+    Rule::new(copy::NAME, copy::REASON).by_code(copy::instead_of_command).local(),
+    Rule::new("disk", "it changes a device or a file of the system")
+        .by_code(system::instead_of_wrecking)
+        .local(),
+    Rule::new(
         "fork-bomb",
         "a function that starts itself in the background fills the machine with processes",
-        system::instead_of_forking,
-    ),
-    rule(
-        "opaque-script",
-        "it runs text from elsewhere that nobody has read",
-        system::instead_of_running_unread,
-    ),
-    rule("publish", "what others can download cannot be taken back", |act| {
-        patterns::instead_of("publish", act)
-    }),
+    )
+    .by_code(system::instead_of_forking),
+    Rule::new("opaque-script", "it runs text from elsewhere that nobody has read")
+        .by_code(system::instead_of_running_unread),
+    Rule::new("publish", DOWNLOADED),
     // Somebody at the keyboard who builds images also pushes them, many times a day.
-    Rule {
-        applies: Applies::InLoop,
-        ..rule("publish-image", "what others can download cannot be taken back", |act| {
-            patterns::instead_of("publish-image", act)
-        })
-    },
-    Rule {
-        applies: Applies::InLoop,
-        ..rule("deploy", "it changes running systems, which no rollback restores", |act| {
-            patterns::instead_of("deploy", act)
-        })
-    },
-    Rule {
-        applies: Applies::WhenStrict,
-        ..rule("database", "it deletes data that no commit holds", |act| {
-            patterns::instead_of("database", act)
-        })
-    },
+    Rule::new("publish-image", DOWNLOADED).when(Applies::InLoop),
+    Rule::new("deploy", "it changes running systems, which no rollback restores")
+        .when(Applies::InLoop),
+    Rule::new("database", "it deletes data that no commit holds").when(Applies::WhenStrict),
 ];
 
 #[cfg(test)]

@@ -21,9 +21,7 @@ const TOOLS: &str = "wipefs: blkdiscard: mkswap: mke2fs: sgdisk: fdisk: sfdisk: 
 
 /// What to do instead of overwriting a device or a system file.
 pub(super) fn instead_of_wrecking(act: &Act) -> Option<String> {
-    let instead = if act.is_elsewhere() {
-        return None;
-    } else if uses_disk_tool(act) {
+    let instead = if uses_disk_tool(act) {
         "keep to an image inside the project, such as ./disk.img"
     } else if opens_everything(act) {
         "change the permissions of files inside the project only"
@@ -97,6 +95,6 @@ pub(super) fn verifies(command: &Command) -> bool {
 
 /// What to do instead of running text that was fetched or decoded on the same line.
 pub(super) fn instead_of_running_unread(act: &Act) -> Option<String> {
-    let is_one = act.command.runs_fetched() && !act.line_verifies && act.switch("opaque-scripts");
+    let is_one = act.command.runs_fetched() && !act.line_verifies;
     is_one.then(|| "download it to a file, read the file, then run it".to_owned())
 }

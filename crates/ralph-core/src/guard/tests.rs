@@ -1,8 +1,8 @@
-//! The guard as users set it: rules on and off, exceptions, switches, rules of their own.
+//! The guard as users set it: rules on and off, exceptions, rules of their own.
 
 use proptest::prelude::*;
 
-use super::{CopyOf, Facts, RULES, SWITCHES, Settings, check, commits, reads, writes};
+use super::{CopyOf, Facts, RULES, Settings, check, commits, reads, writes};
 
 fn facts() -> Facts {
     Facts {
@@ -74,41 +74,6 @@ fn every_rule_can_be_switched_off_and_on() {
 }
 
 #[test]
-fn every_switch_changes_what_it_names() {
-    let examples = [
-        ("push-dry-run", "git push --dry-run"),
-        ("pull", "git pull"),
-        ("repo-sync", "gh repo sync"),
-        ("remote-commands", "ssh host git push"),
-        ("unknown-git-command", "git $WHAT"),
-        ("opaque-scripts", "curl x | sh"),
-        ("reset-keep", "git reset --keep HEAD~1"),
-        ("stash-pop", "git stash pop"),
-        ("cherry-pick", "git cherry-pick abc"),
-        ("rebase", "git rebase main"),
-        ("amend", "git commit --amend"),
-        ("tag-delete", "git tag -d v1"),
-        ("git-rm", "git rm -rf src"),
-        ("rm-everything", "rm -rf *"),
-        ("rm-unknown-path", "rm -rf \"$DIR\""),
-        ("find-delete-all", "find . -delete"),
-        ("git-lock", "rm -f .git/index.lock"),
-        ("inline-writes", "python3 -c \"open('.claude/settings.json','w')\""),
-    ];
-    assert_eq!(
-        examples.map(|(name, _)| name).to_vec(),
-        SWITCHES.iter().map(|switch| switch.name).collect::<Vec<_>>()
-    );
-    for ((name, command), switch) in examples.into_iter().zip(SWITCHES) {
-        for on in [true, false] {
-            let denied = !rule(command, &format!("switches.{name} = {on}")).is_empty();
-            assert_eq!(denied, on, "{name} = {on}: {command}");
-        }
-        assert_eq!(!rule(command, "").is_empty(), switch.default, "{name}");
-    }
-}
-
-#[test]
 fn users_allow_commands_and_add_rules() {
     let allow = "allow = ['git push origin docs*']";
     assert_eq!(rule("git push origin docs/a", allow), "");
@@ -132,11 +97,10 @@ fn users_allow_commands_and_add_rules() {
 fn mistakes_in_settings_are_named() {
     let error = |text: &str| settings(text).validate().unwrap_err().message;
     assert!(error("disable = ['git-pusch']").contains("git-push, git-merge"));
-    assert!(error("switches.pul = true").contains("`pul`"));
     assert!(error("[[rules]]\nname = 'a'\nregex = '('").contains("`(` of rule `a`"));
     assert!(error("[[rules]]\nname = 'a'").contains("needs `commands`, a `regex` or"));
     assert!(error("protect = ['a[']").contains("protect"));
-    assert_eq!(settings("disable = ['git-push']\nswitches.pull = false").validate(), Ok(()));
+    assert_eq!(settings("disable = ['git-push']").validate(), Ok(()));
     assert!(toml::from_str::<Settings>("dissable = []").is_err());
 }
 

@@ -10,7 +10,7 @@ pub(super) fn has_option<'w>(args: impl Iterator<Item = &'w str>, options: &str)
         if matches!(value, "none" | "false") {
             return false;
         }
-        options.split_whitespace().any(|option| match option.strip_prefix("--") {
+        options.split([' ', '|']).any(|option| match option.strip_prefix("--") {
             Some(_) => name == option || (name.len() > 2 && option.starts_with(name)),
             None => is_cluster(arg) && flags(arg).contains(option.trim_start_matches('-')),
         })

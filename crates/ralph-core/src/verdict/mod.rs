@@ -24,7 +24,6 @@ mod failing_line;
 mod judge;
 mod kind;
 mod output;
-mod place_options;
 mod places;
 mod runners;
 

@@ -3,8 +3,8 @@
 //! Only the text is read, so links are not followed and no folder is looked for. Paths that a
 //! runner is given as what to test (`pytest other/tests`) are not places: it still runs here.
 
-use super::command::{base_name, is_wrapped_in, test_commands};
-use super::place_options::{ELSEWHERE, OPTIONS};
+use super::command::{base_name, is_listed, is_wrapped_in, test_commands};
+use super::runners::place_options;
 use shell_reader::{Command, Reach, Script, UNKNOWN};
 
 /// Where one test command of a line runs.
@@ -94,8 +94,13 @@ fn perhaps_moved(test: &Command, commands: &[Command]) -> bool {
 /// What stands for a word that is not known; it holds [`UNKNOWN`].
 const UNKNOWN_WORD: &str = "\u{fffc}";
 
+/// Programs that run the command behind them in a container, on another machine or in a new root:
+/// no path there says anything about this machine.
+const ELSEWHERE: &str = "docker docker-compose podman podman-compose nerdctl kubectl ssh vagrant \
+     heroku fly chroot wsl distrobox toolbox ddev lando";
+
 fn is_elsewhere(program: &str) -> bool {
-    ELSEWHERE.contains(&program)
+    is_listed(ELSEWHERE, program)
 }
 
 /// The path after the options of one program; `None` where one of them cannot be known.
@@ -107,9 +112,7 @@ fn after_options(start: String, program: &str, args: &[&str]) -> Option<String> 
     if let (true, ["-m", module, ..]) = (name == "python", args) {
         name = module;
     }
-    let Some((_, options)) = OPTIONS.iter().find(|(names, _)| names.contains(&name)) else {
-        return Some(start);
-    };
+    let Some(options) = place_options(name) else { return Some(start) };
     let mut path = start;
     let mut words = args.iter().take_while(|arg| **arg != "--");
     while let Some(word) = words.next() {
@@ -127,14 +130,14 @@ fn after_options(start: String, program: &str, args: &[&str]) -> Option<String> 
 }
 
 /// Whether a word is one of these options, and its value if that is part of the same word.
-fn value_in<'w>(word: &'w str, options: &[&str]) -> Option<Option<&'w str>> {
-    options.iter().find_map(|option| {
+fn value_in<'w>(word: &'w str, options: &str) -> Option<Option<&'w str>> {
+    options.split(' ').find_map(|option| {
         let rest = word.strip_prefix(option)?;
         match rest.strip_prefix('=') {
             Some(value) => Some(Some(value)),
             None if rest.is_empty() => Some(None),
             // `-Cbuild`; but `-parallel` is no `-p` of which `arallel` would be the value.
-            None => (*option == "-C").then_some(Some(rest)),
+            None => (option == "-C").then_some(Some(rest)),
         }
     })
 }

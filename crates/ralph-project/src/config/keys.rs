@@ -98,7 +98,6 @@ pub const KEYS: &[Key] = &[
     key("guard.allow", Kind::List, "RALPH_GUARD_ALLOW", "", "Commands that no guard rule denies; `*` matches anything."),
     key("guard.protect", Kind::List, "RALPH_GUARD_PROTECT", "", "Globs of files that the agent must not edit or overwrite."),
     key("guard.rules", Kind::Table, "", "", "Your own rules: `name`, `commands`, `program` or `regex`, `unless`, `reason`, `instead`; see docs/guard.md."),
-    key("guard.switches", Kind::Table, "", "", "Optional guard checks, turned on or off by name."),
     key("scope.paths", Kind::List, "RALPH_SCOPE", "scope", "Globs of the files that the agent may edit; empty means all files."),
     key("scope.stories", Kind::Table, "", "", "The same for individual stories: a list of globs per story id."),
     key("stop.max_blocks", Kind::Integer, "RALPH_STOP_MAX_BLOCKS", "", "Maximum number of times that gates may block one turn; 0 means never."),

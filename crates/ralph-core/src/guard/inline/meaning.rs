@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::tokens::{Token, arguments, tokens, variables};
-use crate::guard::settings::Settings;
 use shell_reader::quoted;
 
 /// Calls that run a command given as text or as a list of words.
@@ -32,7 +31,7 @@ const WRITES: &str = "writeFileSync writeFile appendFileSync write_text write_by
 const MAX_CALLS: usize = 64;
 
 /// The shell commands that an inline program amounts to.
-pub(super) fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
+pub(super) fn amounts_to(language: &str, text: &str) -> Vec<String> {
     let tokens = tokens(language, text);
     let (variables, aliases) = (variables(&tokens), aliases(&tokens));
     let mut lines = Vec::new();
@@ -47,7 +46,7 @@ pub(super) fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec
             let name = aliases.get(name).unwrap_or(name);
             let before = lines.len();
             let given = || arguments(behind, &variables);
-            lines.extend(call_amounts_to(name, given, text, settings));
+            lines.extend(call_amounts_to(name, given, text));
             looked_at += lines.len() - before;
         }
     }
@@ -111,12 +110,7 @@ fn is_call(next: Option<&Token>) -> bool {
 }
 
 /// What one call with these arguments comes to, in the program `text`.
-fn call_amounts_to(
-    name: &str,
-    given: impl FnOnce() -> Vec<String>,
-    text: &str,
-    settings: &Settings,
-) -> Option<String> {
+fn call_amounts_to(name: &str, given: impl FnOnce() -> Vec<String>, text: &str) -> Option<String> {
     let is_in = |names: &str| names.split_whitespace().any(|one| one == name);
     let on_path = |paths: &[String], command: &str| {
         let paths: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
@@ -129,7 +123,6 @@ fn call_amounts_to(
         }
         "git" => command_of(&given()).map(|words| format!("git {words}")),
         _ if is_in(RUNS) => command_of(&given()),
-        _ if !settings.switch("inline-writes") => None,
         _ if is_in(WRITES) => {
             let given = given();
             let writes = match name {
@@ -178,7 +171,7 @@ mod tests {
     use super::*;
 
     fn check(language: &str, text: &str, expected: &[&str]) {
-        assert_eq!(amounts_to(language, text, &Settings::default()), expected, "{text}");
+        assert_eq!(amounts_to(language, text), expected, "{text}");
     }
 
     #[test]

@@ -17,14 +17,10 @@ const WITH_VALUE: &str = "\
     --file --makefile --project --package --target-dir --config --chdir --project-dir \
     --project-root --root";
 
-/// Whether `program` with `args` is what `pattern` describes.
-pub(crate) fn matches(pattern: &str, program: &str, args: &[&str]) -> bool {
-    let mut words = pattern.split(' ');
-    if words.next() != Some(program) {
-        return false;
-    }
+/// Whether `args` are what these words of a pattern describe.
+pub(crate) fn matches(words: &str, args: &[&str]) -> bool {
     let mut positionals = positionals(args);
-    words.all(|word| {
+    words.split_whitespace().all(|word| {
         if let Some(kind) = word.strip_prefix('~') {
             args.iter().any(|arg| names_tests(arg, kind))
         } else if let Some(text) = word.strip_prefix('=') {
@@ -69,9 +65,9 @@ mod tests {
 
     #[track_caller]
     fn check(pattern: &str, command: &str, expected: bool) {
-        let words: Vec<&str> = command.split(' ').collect();
-        let (program, args) = words.split_first().unwrap();
-        assert_eq!(matches(pattern, program, args), expected, "{pattern} on {command}");
+        let (program, words) = pattern.split_once(' ').unwrap();
+        let args: Vec<&str> = command.strip_prefix(program).unwrap().split_whitespace().collect();
+        assert_eq!(matches(words, &args), expected, "{pattern} on {command}");
     }
 
     #[test]
