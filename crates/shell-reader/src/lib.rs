@@ -35,7 +35,6 @@ mod templates;
 mod tree;
 mod walk;
 mod words;
-mod wrapper_table;
 mod wrappers;
 
 #[cfg(test)]

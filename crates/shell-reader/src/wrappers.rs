@@ -1,11 +1,26 @@
-//! Programs that run the command written behind them; which ones is in `wrapper_table.rs`.
+//! Programs that run the command written behind them; which ones is in `wrappers.toml`.
 
 use super::call::Call;
 use super::context::Context;
 use super::options::quoted;
 use super::walk::Walker;
-use super::wrapper_table::{TEXT_OPTIONS, Wrapper, wrapper};
 use super::{Fate, Reach, Word};
+
+/// How a program runs the command behind it; the file explains it.
+struct Wrapper {
+    subcommands: &'static str,
+    values: &'static str,
+    operands: usize,
+    style: &'static str,
+}
+
+// `WRAPPERS` and `TEXT_OPTIONS`, sorted by name.
+include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
+
+fn listed<T>(table: &'static [(&str, T)], name: &str) -> Option<&'static T> {
+    let at = table.binary_search_by(|(other, _)| (*other).cmp(name)).ok()?;
+    table.get(at).map(|(_, row)| row)
+}
 
 /// Follows a wrapper; false if `name` is none.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
@@ -28,8 +43,8 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         }
         _ => {}
     }
-    let Some(wrapper) = wrapper(name) else { return false };
-    let Some(words) = wrapped(&wrapper, call.args()) else {
+    let Some(wrapper) = listed(WRAPPERS, name) else { return false };
+    let Some(words) = wrapped(wrapper, call.args()) else {
         // Without a command, the shell at the other end reads what it is sent.
         if let ("ssh", Some(text)) = (name, walker.standard_input(call, context)) {
             walker.child(&text, Reach::Wrapper(name.to_owned()), call, context);
@@ -127,8 +142,7 @@ fn leading_assignment(words: &[Word]) -> Option<(String, Word)> {
 
 /// The shell text given by an option, also in a cluster such as `-qc`.
 fn shell_text(name: &str, args: &[Word]) -> Option<String> {
-    let row = |row: &&'static str| row.strip_prefix(name)?.strip_prefix(' ');
-    let options = TEXT_OPTIONS.iter().find_map(row)?;
+    let options = listed(TEXT_OPTIONS, name)?;
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let text = arg.text();
