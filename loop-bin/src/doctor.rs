@@ -22,7 +22,7 @@ use crate::terminal::{View, counted, say};
 use board::Tip;
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
-use work_copy::{Start, cache};
+use work_copy::{Start, cache, linked_by_files};
 
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;
@@ -120,7 +120,7 @@ fn show(finding: &Finding) {
 /// What was found, and what a start finds later than that.
 fn all(preflight: &Preflight) -> Result<Vec<Finding>, Failure> {
     let mut findings = preflight.findings.clone();
-    findings.extend(preflight.workspace.linked_by_files(&preflight.config.verify.commands));
+    findings.extend(linked_by_files(&preflight.workspace, &preflight.config.verify.commands));
     findings.extend(look_for_recovery(&preflight.project)?.into_iter().map(Finding::Note));
     if let Some(held) = Lock::holder(&preflight.run_dir.lock()) {
         findings.push(Finding::Note(held_by(&held)));

@@ -10,7 +10,6 @@ use ralph_base::env::Env;
 use ralph_base::state::fingerprint;
 use ralph_project::config::Config;
 
-use super::Workspace;
 use ralph_project::failure::Failure;
 
 /// The folder for the copies of the project with its top here: `<name>-<hash>` in the cache folder.
@@ -43,14 +42,12 @@ pub fn existing(folder: &Utf8Path) -> &Utf8Path {
     folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder)
 }
 
-impl Workspace {
-    /// Why the copy cannot be made where it is to be, as far as that is known without writing.
-    pub fn refused_folder(&self) -> Option<Failure> {
-        let folder = existing(&self.top);
-        let asked = access(folder.as_std_path(), AccessFlags::W_OK | AccessFlags::X_OK);
-        let writable = if folder.is_dir() { asked } else { Err(Errno::ENOTDIR) };
-        writable.err().map(|error| not_made(folder, &error.into()))
-    }
+/// Why a copy cannot be made here, as far as that is known without writing.
+pub fn refused_folder(top: &Utf8Path) -> Option<Failure> {
+    let folder = existing(top);
+    let asked = access(folder.as_std_path(), AccessFlags::W_OK | AccessFlags::X_OK);
+    let writable = if folder.is_dir() { asked } else { Err(Errno::ENOTDIR) };
+    writable.err().map(|error| not_made(folder, &error.into()))
 }
 
 /// Why the copy cannot be made.

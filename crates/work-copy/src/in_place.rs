@@ -12,7 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{self, CLIENT_FOLDER, PROJECT_MARKER, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
 
-use super::{Start, Workspace};
+use super::{Source, Start};
 use ralph_project::failure::Failure;
 
 /// Folders that no reset touches.
@@ -37,33 +37,16 @@ pub fn overlooked(git: &Git) -> Result<Vec<PathBuf>, GitError> {
     Ok(flagged.map(name).collect())
 }
 
-impl Workspace {
-    /// Returns the project's tree to the commit that an attempt began at.
-    pub(super) fn reset_in_place(&mut self, start: Start<'_>) -> Result<(), Failure> {
-        self.return_head(start)?;
-        if !self.own.index.exists() {
-            super::copy_index(&self.source_index(), &self.own.index)?;
-        }
-        self.match_files_to(start.tip)?;
-        self.lend_index()
+/// Puts HEAD back on the branch, at the commit, whatever the agent did to it; files stay.
+pub(super) fn return_head(source: &Source, start: Start<'_>) -> Result<(), Failure> {
+    let git = source.git();
+    Repo::open(&source.top)?.quit_operation()?;
+    let name = format!("refs/heads/{}", start.branch);
+    git.run(&["symbolic-ref", "-m", "ralph: return to the target", "HEAD", &name])?;
+    if let Some(tip) = start.tip {
+        git.run(&["update-ref", "-m", "ralph: return to the target", &name, tip])?;
     }
-
-    /// Puts HEAD back on the branch, at the commit, whatever the agent did to it; files stay.
-    pub(super) fn return_head(&self, start: Start<'_>) -> Result<(), Failure> {
-        let git = self.source.git();
-        Repo::open(&self.source.top)?.quit_operation()?;
-        let name = format!("refs/heads/{}", start.branch);
-        git.run(&["symbolic-ref", "-m", "ralph: return to the target", "HEAD", &name])?;
-        if let Some(tip) = start.tip {
-            git.run(&["update-ref", "-m", "ralph: return to the target", &name, tip])?;
-        }
-        Ok(())
-    }
-
-    /// The index of the project is that of the commit just made.
-    pub fn settle_index(&self) -> Result<(), Failure> {
-        if self.is_in_place { self.lend_index() } else { Ok(()) }
-    }
+    Ok(())
 }
 
 /// Files that steer the run, as they were before an agent that works in place.

@@ -43,10 +43,12 @@ use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
 use git_settings::GitSettings;
-pub use import::Imported;
+pub use import::{Imported, import};
+pub use linked_back::{linked_by_environment, linked_by_files};
 use ralph_project::failure::Failure;
 pub use remove::remove_all;
 use repository::Stamps;
+pub use setup::{changed_by_setup, needs_setup, set_up};
 pub use stage::Staged;
 
 /// The name of the worker where there is only one.
@@ -75,10 +77,6 @@ pub struct Workspace {
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
     /// The project's git settings.
     pub settings: GitSettings,
-    /// Files that the agent added although git ignores them.
-    forced: Vec<PathBuf>,
-    /// Whether files differ from what is staged, because they are not the agent's to change.
-    holds_back: bool,
 }
 
 /// Files of the loop's about a workspace.
@@ -180,8 +178,6 @@ impl Workspace {
             is_clean: false,
             carried: BTreeMap::new(),
             settings,
-            forced: Vec::new(),
-            holds_back: false,
         })
     }
 
@@ -232,7 +228,12 @@ impl Workspace {
     /// is damaged beyond that is thrown away and made anew.
     pub fn reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         if self.is_in_place {
-            return self.reset_in_place(start);
+            in_place::return_head(&self.source, start)?;
+            if !self.own.index.exists() {
+                copy_index(&self.source_index(), &self.own.index)?;
+            }
+            self.match_files_to(start.tip)?;
+            return self.lend_index();
         }
         if !self.exists() {
             // With a copy goes what is remembered of it: a new one has to be set up.
@@ -248,7 +249,6 @@ impl Workspace {
     }
 
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
-        self.forced.clear();
         self.renew(start)?;
         self.match_files_to(start.tip)?;
         self.is_clean = true;
@@ -295,11 +295,14 @@ impl Workspace {
             return Ok(());
         }
         self.lend_index()?;
-        if self.holds_back {
-            // Plan and progress, which the loop's own index leaves as they are committed.
-            Git::at(self.top.as_std_path()).run(&["add", "--update"])?;
-        }
+        // Plan and progress, which the loop's own index leaves as they are committed.
+        Git::at(self.top.as_std_path()).run(&["add", "--update"])?;
         Ok(())
+    }
+
+    /// The index of the project is that of the commit just made.
+    pub fn settle_index(&self) -> Result<(), Failure> {
+        if self.is_in_place { self.lend_index() } else { Ok(()) }
     }
 
     fn source_index(&self) -> PathBuf {
@@ -338,11 +341,11 @@ impl Workspace {
     /// Makes the repository anew around the files as they are; HEAD is at `start` again.
     pub fn renew(&mut self, start: Start<'_>) -> Result<(), Failure> {
         if self.is_in_place {
-            return self.return_head(start);
+            return in_place::return_head(&self.source, start);
         }
         if !self.is_fresh || !self.top.join(".git").exists() {
             repository::renew(&self.source, &self.top, &self.settings)?;
-            self.ignore_leftovers()?;
+            setup::ignore_leftovers(self)?;
             self.is_fresh = true;
         }
         repository::check_out(&self.top, start)

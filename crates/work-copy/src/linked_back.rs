@@ -26,68 +26,66 @@ const BROUGHT: [&str; 6] =
 /// No file that leads elsewhere is longer.
 const LOOKED_INTO: u64 = 64 * 1024;
 
-impl Workspace {
-    /// What the environment brings that leads back to the project. Known before there is a copy, and
-    /// before a setup could install into the user's own environment.
-    pub fn linked_by_environment(&self, env: &Env, commands: &[String]) -> Vec<Finding> {
-        if self.is_in_place {
-            return Vec::new();
-        }
-        let project = &self.source.top;
-        let mut found = Vec::new();
-        for name in VARIABLES.split(' ') {
-            let value = env.get(name).unwrap_or_default();
-            if value.split(':').any(|path| Utf8Path::new(path).starts_with(project)) {
-                let is_used = |program: &str| name == "PYTHONPATH" && program.starts_with("py");
-                found.push(finding(&format!("the variable {name}"), user(commands, is_used)));
-            }
-        }
-        let path = env.get("PATH").unwrap_or_default();
-        let folders = path.split(':').filter_map(|bin| Utf8Path::new(bin).parent());
-        let folders = folders.filter(|folder| {
-            ["pyvenv.cfg", "conda-meta"].iter().any(|mark| folder.join(mark).exists())
-        });
-        let of_user = env.home().map(|home| home.join(".local"));
-        let folders = folders.map(Utf8Path::to_owned).chain(of_user);
-        let folders = folders.filter_map(|folder| folder.canonicalize_utf8().ok());
-        for folder in folders.collect::<BTreeSet<_>>() {
-            if let Some(file) = packages(&folder).find(|file| leads_into(file, project)) {
-                let is_used = |program: &str| {
-                    !program.contains('/') && folder.join("bin").join(program).is_file()
-                };
-                found.push(finding(file.as_str(), user(commands, is_used)));
-            }
-        }
-        found
+/// What the environment brings that leads back to the project. Known before there is a copy, and
+/// before a setup could install into the user's own environment.
+pub fn linked_by_environment(copy: &Workspace, env: &Env, commands: &[String]) -> Vec<Finding> {
+    if copy.is_in_place {
+        return Vec::new();
     }
+    let project = &copy.source.top;
+    let mut found = Vec::new();
+    for name in VARIABLES.split(' ') {
+        let value = env.get(name).unwrap_or_default();
+        if value.split(':').any(|path| Utf8Path::new(path).starts_with(project)) {
+            let is_used = |program: &str| name == "PYTHONPATH" && program.starts_with("py");
+            found.push(finding(&format!("the variable {name}"), user(commands, is_used)));
+        }
+    }
+    let path = env.get("PATH").unwrap_or_default();
+    let folders = path.split(':').filter_map(|bin| Utf8Path::new(bin).parent());
+    let folders = folders.filter(|folder| {
+        ["pyvenv.cfg", "conda-meta"].iter().any(|mark| folder.join(mark).exists())
+    });
+    let of_user = env.home().map(|home| home.join(".local"));
+    let folders = folders.map(Utf8Path::to_owned).chain(of_user);
+    let folders = folders.filter_map(|folder| folder.canonicalize_utf8().ok());
+    for folder in folders.collect::<BTreeSet<_>>() {
+        if let Some(file) = packages(&folder).find(|file| leads_into(file, project)) {
+            let is_used = |program: &str| {
+                !program.contains('/') && folder.join("bin").join(program).is_file()
+            };
+            found.push(finding(file.as_str(), user(commands, is_used)));
+        }
+    }
+    found
+}
 
-    /// What the copy holds that leads back.
-    pub fn linked_by_files(&self, checks: &[String]) -> Vec<Finding> {
-        if self.is_in_place || !self.exists() {
-            return Vec::new();
-        }
-        let project = &self.source.top;
-        let mut found = Vec::new();
-        for folder in BTreeSet::from([&self.top, &self.root]) {
-            for place in BROUGHT.map(|name| folder.join(name)) {
-                let links = entries(&place).flat_map(|entry| entries(&entry).chain([entry]));
-                let links = links.filter(|entry| entry.is_symlink()).chain([place.clone()]);
-                let files = entries(&place.join("bin")).chain(packages(&place));
-                if let Some(path) = links.chain(files).find(|path| leads_into(path, project)) {
-                    let is_used = |program: &str| self.root.join(program).starts_with(&place);
-                    let below = path.strip_prefix(&self.top).unwrap_or(&path);
-                    found.push(finding(&format!("{below} in the copy"), user(checks, is_used)));
-                }
+/// What the copy holds that leads back.
+pub fn linked_by_files(copy: &Workspace, checks: &[String]) -> Vec<Finding> {
+    if copy.is_in_place || !copy.exists() {
+        return Vec::new();
+    }
+    let project = &copy.source.top;
+    let mut found = Vec::new();
+    for folder in BTreeSet::from([&copy.top, &copy.root]) {
+        for place in BROUGHT.map(|name| folder.join(name)) {
+            let links = entries(&place).flat_map(|entry| entries(&entry).chain([entry]));
+            let links = links.filter(|entry| entry.is_symlink()).chain([place.clone()]);
+            let files = entries(&place.join("bin")).chain(packages(&place));
+            if let Some(path) = links.chain(files).find(|path| leads_into(path, project)) {
+                let is_used = |program: &str| copy.root.join(program).starts_with(&place);
+                let below = path.strip_prefix(&copy.top).unwrap_or(&path);
+                found.push(finding(&format!("{below} in the copy"), user(checks, is_used)));
             }
         }
-        let inside = format!("{project}/");
-        let ours = [":(exclude,glob)**/.ralph/**", ":(exclude,glob)**/.claude/**"];
-        let grep = ["grep", "-I", "-l", "-F", "-e", &inside, "--", "."];
-        if let Ok(files) = self.source.git().line(&[&grep[..], &ours].concat()) {
-            found.push(finding(&format!("a path in {}", first_few(files.lines(), 5)), None));
-        }
-        found
     }
+    let inside = format!("{project}/");
+    let ours = [":(exclude,glob)**/.ralph/**", ":(exclude,glob)**/.claude/**"];
+    let grep = ["grep", "-I", "-l", "-F", "-e", &inside, "--", "."];
+    if let Ok(files) = copy.source.git().line(&[&grep[..], &ours].concat()) {
+        found.push(finding(&format!("a path in {}", first_few(files.lines(), 5)), None));
+    }
+    found
 }
 
 fn finding(what: &str, user: Option<&String>) -> Finding {

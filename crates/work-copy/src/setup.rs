@@ -25,92 +25,90 @@ fn names_packages(file: &str) -> bool {
     is_lock || is_list || MANIFESTS.split(' ').any(|manifest| manifest == file)
 }
 
-impl Workspace {
-    /// Whether the setup commands would be run now.
-    pub fn needs_setup(&self, commands: &[String]) -> bool {
-        let known = fs_err::read_to_string(&self.own.setup_stamp).unwrap_or_default();
-        !commands.is_empty() && !self.is_in_place && known != self.setup_stamp_now(commands)
-    }
+/// Whether the setup commands would be run now.
+pub fn needs_setup(copy: &Workspace, commands: &[String]) -> bool {
+    let known = fs_err::read_to_string(&copy.own.setup_stamp).unwrap_or_default();
+    !commands.is_empty() && !copy.is_in_place && known != stamp_now(copy, commands)
+}
 
-    /// Runs the setup commands, if they have to be run; returns whether they were.
-    pub fn set_up(
-        &mut self,
-        commands: &[String],
-        limit: Option<Duration>,
-        run: &str,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<bool, Failure> {
-        if !self.needs_setup(commands) {
-            return Ok(false);
-        }
-        self.is_clean = false;
-        let context = CheckContext { dir: &self.root, run, left: None, rules: None };
-        let ran = run_checks(context, commands, limit, stop)?;
-        if let Some(failed) = ran.last().filter(|command| !command.passed()) {
-            if failed.end == CheckEnd::Stopped {
-                return Err(Failure::because("the setup was stopped"));
-            }
-            return Err(Failure::because(format!(
-                "the setup command `{}` {}; fix it in [workspace] setup, raise setup_timeout, or \
-                 start with --in-place\n{}",
-                failed.name(),
-                failed.verdict(),
-                failed.excerpt()
-            )));
-        }
-        self.exclude_leftovers()?;
-        // The stamp of now: a setup may write its own lock file.
-        state::replace(&self.own.setup_stamp, self.setup_stamp_now(commands).as_bytes())?;
-        Ok(true)
+/// Runs the setup commands, if they have to be run; returns whether they were.
+pub fn set_up(
+    copy: &mut Workspace,
+    commands: &[String],
+    limit: Option<Duration>,
+    run: &str,
+    stop: &dyn Fn() -> bool,
+) -> Result<bool, Failure> {
+    if !needs_setup(copy, commands) {
+        return Ok(false);
     }
+    copy.is_clean = false;
+    let context = CheckContext { dir: &copy.root, run, left: None, rules: None };
+    let ran = run_checks(context, commands, limit, stop)?;
+    if let Some(failed) = ran.last().filter(|command| !command.passed()) {
+        if failed.end == CheckEnd::Stopped {
+            return Err(Failure::because("the setup was stopped"));
+        }
+        return Err(Failure::because(format!(
+            "the setup command `{}` {}; fix it in [workspace] setup, raise setup_timeout, or \
+             start with --in-place\n{}",
+            failed.name(),
+            failed.verdict(),
+            failed.excerpt()
+        )));
+    }
+    exclude_leftovers(copy)?;
+    // The stamp of now: a setup may write its own lock file.
+    state::replace(&copy.own.setup_stamp, stamp_now(copy, commands).as_bytes())?;
+    Ok(true)
+}
 
-    /// What the setup left and git does not ignore is no attempt's work: it is kept, and no commit
-    /// holds it.
-    fn exclude_leftovers(&self) -> Result<(), Failure> {
-        let list = ["ls-files", "-z", "--others", "--exclude-standard", "--directory"];
-        let list = [&list[..], &["--no-empty-directory"]].concat();
-        let mut lines = fs_err::read(&self.own.setup_leftovers).unwrap_or_default();
-        for path in paths(&self.git().run(&list)?) {
-            if !self.is_only_carried(&path) {
-                lines.extend(ignoring(path.as_os_str().as_bytes()));
-            }
+/// What the setup left and git does not ignore is no attempt's work: it is kept, and no commit
+/// holds it.
+fn exclude_leftovers(copy: &Workspace) -> Result<(), Failure> {
+    let list = ["ls-files", "-z", "--others", "--exclude-standard", "--directory"];
+    let list = [&list[..], &["--no-empty-directory"]].concat();
+    let mut lines = fs_err::read(&copy.own.setup_leftovers).unwrap_or_default();
+    for path in paths(&copy.git().run(&list)?) {
+        if !copy.is_only_carried(&path) {
+            lines.extend(ignoring(path.as_os_str().as_bytes()));
         }
-        state::replace(&self.own.setup_leftovers, &lines)?;
-        self.ignore_leftovers()
     }
+    state::replace(&copy.own.setup_leftovers, &lines)?;
+    ignore_leftovers(copy)
+}
 
-    /// Makes git in the copy ignore what the setup left.
-    pub(super) fn ignore_leftovers(&self) -> Result<(), Failure> {
-        let lines = fs_err::read(&self.own.setup_leftovers).unwrap_or_default();
-        let path = self.top.join(".git/info/exclude");
-        let known = fs_err::read(&path).unwrap_or_default();
-        if lines.is_empty() || known.ends_with(&lines) {
-            return Ok(());
+/// Makes git in the copy ignore what the setup left.
+pub(super) fn ignore_leftovers(copy: &Workspace) -> Result<(), Failure> {
+    let lines = fs_err::read(&copy.own.setup_leftovers).unwrap_or_default();
+    let path = copy.top.join(".git/info/exclude");
+    let known = fs_err::read(&path).unwrap_or_default();
+    if lines.is_empty() || known.ends_with(&lines) {
+        return Ok(());
+    }
+    path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    Ok(fs_err::write(path, [&known[..], b"\n", &lines].concat())?)
+}
+
+/// Files that git tracks and that are not as they were committed.
+pub fn changed_by_setup(copy: &Workspace) -> Result<Vec<PathBuf>, Failure> {
+    let changed = paths(&copy.git().run(&["diff-files", "-z", "--name-only"])?);
+    Ok(changed.into_iter().filter(|path| !copy.is_only_carried(path)).collect())
+}
+
+/// Stands for the commands and for every lock file that they may depend on.
+fn stamp_now(copy: &Workspace, commands: &[String]) -> String {
+    let mut stamp = commands.join("\n");
+    for folder in BTreeSet::from([&copy.top, &copy.root]) {
+        let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+        let mut files: Vec<_> = entries.map(|entry| entry.into_path()).collect();
+        files.sort();
+        for file in files.iter().filter(|file| file.file_name().is_some_and(names_packages)) {
+            let content = fs_err::read(file).unwrap_or_default();
+            stamp.push_str(&format!("\n{file} {:016x}", fingerprint(&content)));
         }
-        path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-        Ok(fs_err::write(path, [&known[..], b"\n", &lines].concat())?)
     }
-
-    /// Files that git tracks and that are not as they were committed.
-    pub fn changed_by_setup(&self) -> Result<Vec<PathBuf>, Failure> {
-        let changed = paths(&self.git().run(&["diff-files", "-z", "--name-only"])?);
-        Ok(changed.into_iter().filter(|path| !self.is_only_carried(path)).collect())
-    }
-
-    /// Stands for the commands and for every lock file that they may depend on.
-    fn setup_stamp_now(&self, commands: &[String]) -> String {
-        let mut stamp = commands.join("\n");
-        for folder in BTreeSet::from([&self.top, &self.root]) {
-            let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
-            let mut files: Vec<_> = entries.map(|entry| entry.into_path()).collect();
-            files.sort();
-            for file in files.iter().filter(|file| file.file_name().is_some_and(names_packages)) {
-                let content = fs_err::read(file).unwrap_or_default();
-                stamp.push_str(&format!("\n{file} {:016x}", fingerprint(&content)));
-            }
-        }
-        stamp
-    }
+    stamp
 }
 
 /// The line by which git ignores exactly this path.

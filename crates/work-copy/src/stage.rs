@@ -39,14 +39,19 @@ pub struct Staged {
 }
 
 impl Workspace {
-    /// Stages what is there, against `start`. `ours` are files that the loop writes, such as the
-    /// plan, from the top.
-    pub fn stage(&mut self, start: Start<'_>, ours: &[PathBuf]) -> Result<Staged, Failure> {
+    /// Stages what is there, against `start`, with the ignored files that the agent `forced` in. `ours`
+    /// are files that the loop writes, such as the plan, from the top.
+    pub fn stage(
+        &mut self,
+        start: Start<'_>,
+        ours: &[PathBuf],
+        forced: &[PathBuf],
+    ) -> Result<Staged, Failure> {
         self.renew(start)?;
         let git = self.git();
         let mut staged = Staged::default();
         let base = base_of(&git, start.tip)?;
-        let mut found = self.added(&git, &base);
+        let mut found = self.added(&git, &base, forced);
         let is_embedded = |one: &Difference| {
             one.new.is_link() && !one.old.is_link() && !declares_submodule(&self.top, &one.path)
         };
@@ -54,7 +59,7 @@ impl Workspace {
         if found.as_ref().map_or(true, |found| found.iter().any(is_embedded)) {
             git.run(&["read-tree", &base])?;
             staged.embedded = self.dissolve_repositories(&git)?;
-            found = self.added(&git, &base);
+            found = self.added(&git, &base, forced);
         }
         let found = found?;
         let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
@@ -74,8 +79,7 @@ impl Workspace {
                 staged.files.push(found.path);
             }
         }
-        self.holds_back = !restored.is_empty();
-        if self.holds_back {
+        if !restored.is_empty() {
             git.feed(&["update-index", "-z", "--index-info"], &restored)?;
         }
         if is_removal {
@@ -96,9 +100,14 @@ impl Workspace {
 
     /// Adds every file that git does not ignore, and those that the agent added all the same; returns
     /// what differs then.
-    fn added(&self, git: &Git, base: &str) -> Result<Vec<Difference>, GitError> {
+    fn added(
+        &self,
+        git: &Git,
+        base: &str,
+        forced: &[PathBuf],
+    ) -> Result<Vec<Difference>, GitError> {
         git.run(&["add", "--all"])?;
-        let forced = self.forced.iter().filter(|path| self.top.as_std_path().join(path).exists());
+        let forced = forced.iter().filter(|path| self.top.as_std_path().join(path).exists());
         let forced = listed(forced);
         if !forced.is_empty() {
             let add = ["add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"];

@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::terminal::counted;
 use board::Tip;
 use ralph_project::finding::Finding;
-use work_copy::Start;
+use work_copy::{Start, linked_by_files};
 
 /// Does what comes before the first story; returns why there is none, if so.
 pub(super) fn before_first_story(
@@ -96,7 +96,7 @@ fn prepare_first(run: &mut Conductor) -> Result<Result<f64, Finish>, Failure> {
     let desk = run.slots.first_mut().and_then(|slot| slot.desk.as_mut());
     let Some(desk) = desk else { return Ok(Ok(0.0)) };
     let config = &run.context.config;
-    for found in desk.copy.linked_by_files(&config.verify.commands) {
+    for found in linked_by_files(&desk.copy, &config.verify.commands) {
         match found {
             Finding::Problem(text) => return Err(Failure::because(text)),
             Finding::Note(text) | Finding::Good(text) | Finding::Later(text) => {

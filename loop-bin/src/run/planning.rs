@@ -239,7 +239,7 @@ fn keep_rest(run: &mut Conductor, work: &mut UnderWay, finish: &Finish) -> Resul
     let Some(desk) = run.desk_mut(SLOT) else {
         return Ok(());
     };
-    let staged = desk.copy.stage(Start::of(&work.attempt), &taken)?;
+    let staged = desk.copy.stage(Start::of(&work.attempt), &taken, &[])?;
     if !staged.files.is_empty() {
         let why = format!("what planning left: {}", finish.word());
         let left = Left { staged: Some(staged), ..Left::default() };

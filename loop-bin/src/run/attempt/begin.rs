@@ -17,7 +17,7 @@ use crate::saved::{self, SavedAttempt};
 use crate::terminal::in_words;
 use work_copy::git_output::base_of;
 use work_copy::in_place::ProtectedFiles;
-use work_copy::{Start, Workspace};
+use work_copy::{Start, Workspace, changed_by_setup, needs_setup, set_up};
 
 /// What an agent reads that continues the work of an earlier attempt.
 const WORK_IS_THERE: &str =
@@ -73,16 +73,16 @@ pub(in crate::run) fn prepare(
         reporter.line(format!("the agent works in a copy: {top} (created in {took})"));
     }
     let setup = &config.workspace.setup;
-    if copy.needs_setup(setup) {
+    if needs_setup(copy, setup) {
         reporter.line(format!("setting up the copy: {}", setup.join(", ")));
         reporter.doing("setting up the copy");
     }
     let begun = Instant::now();
-    if !copy.set_up(setup, config.workspace.setup_timeout.limit(), run, stop)? {
+    if !set_up(copy, setup, config.workspace.setup_timeout.limit(), run, stop)? {
         return Ok(());
     }
     reporter.line(format!("the copy is set up ({})", in_words(begun.elapsed())));
-    let changed = copy.changed_by_setup()?;
+    let changed = changed_by_setup(copy)?;
     if !changed.is_empty() {
         reporter.warn(format!(
             "the setup changes tracked files, so every attempt would commit them: {}; use a \

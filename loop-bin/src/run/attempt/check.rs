@@ -35,7 +35,7 @@ pub(super) fn check_work(
     let (saved, tip, branch) = match work {
         ToCheck::Staged(staged) => return check(around, &mut desk.copy, attempt, staged),
         ToCheck::InTree => {
-            let staged = desk.copy.stage(Start::of(attempt), around.books.ours())?;
+            let staged = desk.copy.stage(Start::of(attempt), around.books.ours(), &[])?;
             return check(around, &mut desk.copy, attempt, staged);
         }
         ToCheck::Moved { saved, tip, branch } => (saved, tip, branch),
@@ -90,7 +90,7 @@ pub(in crate::run) fn lay_over(
         let why = format!("the work conflicts with what landed in the meantime{theirs}: {said}");
         return Err(WorkEnd::Conflict(why).into());
     }
-    Ok(copy.stage(start, around.books.ours())?)
+    Ok(copy.stage(start, around.books.ours(), &[])?)
 }
 
 /// Checks what is staged.

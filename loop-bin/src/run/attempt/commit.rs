@@ -60,7 +60,7 @@ pub(in crate::run) fn commit(
                 return Err(WorkEnd::Impossible(refusal.to_string()).into());
             }
             Err(refusal @ Refusal::ByHook(_)) => {
-                let now = copy.stage(Start::of(attempt), around.books.ours())?;
+                let now = copy.stage(Start::of(attempt), around.books.ours(), &[])?;
                 if now.tree == passed.staged.tree {
                     return Err(WorkEnd::failed(refusal.to_string()).into());
                 }

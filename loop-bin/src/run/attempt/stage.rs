@@ -9,7 +9,7 @@ use super::work::read_agents_plan;
 use super::{Around, Course, Desk, Stopped};
 use crate::exit::Failure;
 use crate::run::decide::{Outcome, WorkEnd};
-use work_copy::{Imported, Staged, Start};
+use work_copy::{Imported, Staged, Start, import};
 
 /// What an attempt left in its copy.
 #[derive(Debug, Clone, Default)]
@@ -42,8 +42,8 @@ pub(super) fn staged_work(
     let attempt = &course.attempt;
     keep_agents_progress(around, desk)?;
     let start = Start::of(attempt);
-    let imported = desk.copy.import(start);
-    let staged = desk.copy.stage(start, around.books.ours())?;
+    let imported = import(&desk.copy, start);
+    let staged = desk.copy.stage(start, around.books.ours(), &imported.forced)?;
     if !staged.refused.is_empty() {
         let files = named_files(&staged.refused);
         around.reporter.warn(format!("{}: left out of the commit: {files}", attempt.story));
@@ -75,8 +75,8 @@ pub(in crate::run) fn left_in(
         return Ok(Left::default());
     }
     let start = Start::of(attempt);
-    let imported = desk.copy.import(start);
-    match desk.copy.stage(start, around.books.ours()) {
+    let imported = import(&desk.copy, start);
+    match desk.copy.stage(start, around.books.ours(), &imported.forced) {
         Ok(staged) => Ok(Left { staged: Some(staged), imported }),
         // The work is there, and the next start keeps it.
         Err(error) if error.is_transient() => Err(error),

@@ -28,7 +28,7 @@ use crate::{here, init, trust};
 use board::{Board, resolve};
 use client::ClientOptions;
 use ralph_project::finding::Finding;
-use work_copy::{Source, Workspace, in_place};
+use work_copy::{Source, Workspace, cache, in_place, linked_by_environment};
 
 /// What stands for the plan's name in that of a branch.
 const PLAN_NAME: &str = "{plan}";
@@ -179,7 +179,7 @@ impl Preflight {
         // Before a setup could install into the environment that leads back.
         let Config { workspace, verify, .. } = &self.config;
         let commands = [&workspace.setup[..], &verify.commands].concat();
-        let linked = self.workspace.linked_by_environment(env, &commands);
+        let linked = linked_by_environment(&self.workspace, env, &commands);
         self.findings.extend(of_client.into_iter().chain(linked));
         Ok(())
     }
@@ -243,7 +243,7 @@ impl Preflight {
             self.look_in_place(repo, refused)?;
             return Ok(Vec::new());
         }
-        if let Some(refused) = self.workspace.refused_folder() {
+        if let Some(refused) = cache::refused_folder(self.workspace.top()) {
             self.problem(refused.to_string());
         }
         if self.workspace.settings.is_partial_clone() {
