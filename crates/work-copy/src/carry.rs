@@ -75,7 +75,8 @@ impl Workspace {
                 DecimalBytes(limit)
             )));
         }
-        wanted.extend(untracked_client_files(&self.source)?);
+        let hooks = self.settings.hooks_in_tree(&self.source)?;
+        wanted.extend(untracked(&self.source, hooks)?);
         wanted.extend(uncommitted_below(&self.source, &self.source.inside.join(specs))?);
         for below in wanted {
             let from = self.source.top.as_std_path().join(&below);
@@ -124,9 +125,10 @@ fn included(source: &Source) -> Result<Vec<PathBuf>, Failure> {
     Ok(named)
 }
 
-/// Files for the client that git does not know: the agent has them as it has those that it does.
-fn untracked_client_files(source: &Source) -> Result<Vec<PathBuf>, Failure> {
-    let wanted = CLIENT_FILES.split(' ').map(|path| source.inside.join(path));
+/// Files for the client, and hooks, that git does not know: the agent has them as it has those that it
+/// does.
+fn untracked(source: &Source, hooks: Option<Utf8PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+    let wanted = CLIENT_FILES.split(' ').map(|path| source.inside.join(path)).chain(hooks);
     let is_there = |path: &Utf8PathBuf| source.top.join(path).symlink_metadata().is_ok();
     let there: Vec<Utf8PathBuf> = wanted.filter(is_there).collect();
     if there.is_empty() {

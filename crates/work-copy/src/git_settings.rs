@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::git::{Git, GitError};
 
-use super::Source;
+use super::{Source, text_path};
 use ralph_project::failure::Failure;
 
 /// How settings begin that describe one repository, and are another one's own.
@@ -16,8 +16,11 @@ const OWN: &str = "\
     core.symlinks core.untrackedcache core.worktree extensions. feature. gc. include index. \
     maintenance. remote. safe. submodule. worktree.";
 
-/// Where git looks for hooks, unless told otherwise.
+/// The folder of the hooks, where it is not in the git folder.
 const HOOKS_PATH: &str = "core.hookspath";
+
+/// What is pushed from a copy leads nowhere: git has no such transport, and says its name.
+pub(super) const NOWHERE: &str = "copies-do-not-push::";
 
 /// How keys begin by which a file is included for some folders alone.
 const CONDITIONS: &str = "\0includeif.";
@@ -53,8 +56,14 @@ impl GitSettings {
 
     /// What the settings file of a new copy lacks: the settings of the project, also where they come
     /// from a file that is included for the project's folder alone.
-    pub(super) fn missing(&self, source: &Source, copy: &Utf8Path) -> Result<String, Failure> {
-        let wanted = self.of("system global local worktree");
+    pub(super) fn missing(
+        &self,
+        source: &Source,
+        copy: &Utf8Path,
+        hooks: &Utf8Path,
+    ) -> Result<String, Failure> {
+        let mut wanted = self.of("system global local worktree");
+        wanted.remove(HOOKS_PATH);
         let there = if self.0.contains(CONDITIONS) {
             Self::read(&Git::at(copy.as_std_path()))?.of("system global local worktree")
         } else {
@@ -67,15 +76,55 @@ impl GitSettings {
             let missing = values.strip_prefix(known).unwrap_or(values);
             missing.iter().for_each(|value| text.push_str(&entry(key, value)));
         }
-        if !wanted.contains_key(HOOKS_PATH) {
-            let hooks = source.shared.join("hooks");
-            text.push_str(&entry(HOOKS_PATH, &hooks.to_string_lossy()));
+        text.push_str(&self.remotes(&source.top));
+        if there.contains_key(HOOKS_PATH) || !hooks.ends_with(".git/hooks") {
+            text.push_str(&entry(HOOKS_PATH, hooks.as_str()));
         }
         let large = source.shared.join("lfs");
         if large.is_dir() && !wanted.contains_key("lfs.storage") {
             text.push_str(&entry("lfs.storage", &large.to_string_lossy()));
         }
         Ok(text)
+    }
+
+    /// The project's remotes, to fetch from alone; nor is anything pushed to the project by its path.
+    fn remotes(&self, top: &Utf8Path) -> String {
+        let mut text = String::new();
+        for path in [top.to_string(), format!("file://{top}")] {
+            text.push_str(&entry(&format!("url.{NOWHERE}.pushinsteadof"), &path));
+        }
+        for (scope, key, value) in self.all() {
+            let Some((remote, name @ ("url" | "fetch" | "lfsurl"))) = key.rsplit_once('.') else {
+                continue;
+            };
+            if remote.starts_with("remote.") && matches!(scope, "local" | "worktree") {
+                // A path may be meant from the project's folder.
+                let path = Some(top.join(value)).filter(|path| name == "url" && path.exists());
+                text.push_str(&entry(key, path.as_ref().map_or(value, |path| path.as_str())));
+                if name == "url" {
+                    text.push_str(&entry(&format!("{remote}.pushurl"), NOWHERE));
+                }
+            }
+        }
+        text
+    }
+
+    /// Where the project's hooks are.
+    pub(super) fn hooks_folder(&self, source: &Source) -> Result<Utf8PathBuf, Failure> {
+        let set = self.all().filter(|(scope, key, _)| *scope != "command" && *key == HOOKS_PATH);
+        let Some((.., path)) = set.last() else {
+            return Ok(text_path(&source.shared)?.join("hooks"));
+        };
+        // As git reads a path, with `~` for the home folder.
+        let read = ["config", "--type=path", "--default", path, "--get", "ralph.unset"];
+        Ok(source.top.join(source.git().line(&read)?))
+    }
+
+    /// The folder of the tree with the project's hooks, from the top, if that is where they are.
+    pub(super) fn hooks_in_tree(&self, source: &Source) -> Result<Option<Utf8PathBuf>, Failure> {
+        let folder = self.hooks_folder(source)?;
+        let below = folder.strip_prefix(&source.top).ok();
+        Ok(below.filter(|below| !below.starts_with(".git")).map(Utf8Path::to_owned))
     }
 
     /// The settings of these scopes, but for those that belong to one repository.

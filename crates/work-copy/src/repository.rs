@@ -1,15 +1,17 @@
 //! A repository made anew around the files of the copy, by git's own local clone.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
 use ralph_core::git::Git;
 
 use super::cache::not_made;
-use super::git_settings::GitSettings;
+use super::git_settings::{GitSettings, NOWHERE};
 use super::remove::remove_all;
 use super::{Source, Start};
 use ralph_project::failure::Failure;
@@ -66,12 +68,21 @@ pub(super) fn renew(
     Git::at(folder.as_std_path()).run(&[&clone[..], &from_to].concat())?;
     fault::point("workspace.cloned");
     // A clone of a shallow one has objects of its own, and would not see those that follow.
+    Git::at(new.as_std_path()).run(&["config", "--remove-section", "remote.origin"])?;
     let objects = new.join(".git/objects/info/alternates");
     if !objects.is_file() {
         let shared = source.shared.join("objects");
         fs_err::write(objects, format!("{}\n", shared.display()))?;
     }
-    carry_settings(source, &new, &settings.missing(source, &new)?)?;
+    let hooks = match settings.hooks_in_tree(source)? {
+        Some(folder) => folder,
+        None => {
+            let from = settings.hooks_folder(source)?;
+            copy_hooks(from.as_std_path(), new_git.join("hooks").as_std_path())?;
+            old.join("hooks")
+        }
+    };
+    carry_settings(source, &new, &settings.missing(source, &new, &hooks)?)?;
     move_modules(&old, &new_git)?;
     remove_all(old.as_std_path())?;
     fs_err::rename(new_git, old)?;
@@ -87,6 +98,24 @@ fn move_modules(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
     }
     fs_err::create_dir_all(to)?;
     fs_err::rename(from, there)
+}
+
+/// Copies hooks, so that whatever installs or changes some in the copy does so there alone. A link
+/// that is meant from their folder leads into the copy.
+fn copy_hooks(from: &Path, to: &Path) -> io::Result<()> {
+    fs_err::create_dir_all(to)?;
+    for entry in fs_err::read_dir(from).into_iter().flatten() {
+        let (path, link) = (entry?.path(), fs_err::read_link);
+        let target = to.join(path.file_name().unwrap_or_default());
+        if let Some(link) = link(&path).ok().filter(|link| link.is_relative()) {
+            symlink(link, target)?;
+        } else if path.is_dir() {
+            copy_hooks(&path, &target)?;
+        } else if path.is_file() && path.extension() != Some(OsStr::new("sample")) {
+            fs_err::copy(path, target)?;
+        }
+    }
+    Ok(())
 }
 
 fn carry_settings(source: &Source, copy: &Utf8Path, settings: &str) -> io::Result<()> {
@@ -153,7 +182,9 @@ pub(super) fn update_submodules(source: &Source, top: &Utf8Path) -> Result<(), F
     let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
     git.run(&[&update[..], &["--"], &wanted].concat())?;
     for path in wanted {
-        Git::at(top.join(path).as_std_path()).run(&["clean", "-ffdq"])?;
+        let git = Git::at(top.join(path).as_std_path());
+        git.run(&["clean", "-ffdq"])?;
+        git.run(&["config", "remote.origin.pushurl", NOWHERE])?;
     }
     Ok(())
 }

@@ -49,6 +49,85 @@ fn hooks_are_found_where_the_project_has_them() {
     }
 }
 
+/// `pre-commit install`, `lefthook install` and the like write into the folder that git names.
+#[test]
+fn hooks_that_are_installed_in_the_copy_stay_there() {
+    for (path, value) in [
+        ("repo/.git/hooks/pre-commit", ""),
+        ("repo/.git/hooks/pre-commit", ".git/hooks"),
+        ("repo/.git/hooks/pre-commit", "{root}/.git/hooks"),
+        ("repo/.husky/_/pre-commit", ".husky/_"),
+        ("repo/.husky/_/pre-commit", "{root}/.husky/_"),
+        ("home/hooks/pre-commit", "~/hooks"),
+    ] {
+        let stage = Stage::new("works", ONE);
+        let hook = stage.repo.scratch().script(path, "#!/bin/sh\ntouch \"$AGENT_NOTES/called\"\n");
+        if path.contains("husky") {
+            stage.repo.write(".husky/_/.gitignore", "*\n");
+        }
+        if !value.is_empty() {
+            let value = value.replace("{root}", stage.repo.root().as_str());
+            stage.repo.git(["config", "core.hooksPath", &value]);
+        }
+        let before = fs_err::read_dir(hook.parent().unwrap()).unwrap().count();
+        // Hooks in the tree are files that an agent may change.
+        let own = if path.contains("husky") { "post-merge" } else { "pre-commit" };
+        let install = format!(
+            "hooks=$(git rev-parse --git-path hooks); echo >$hooks/post-checkout; \
+             echo >$hooks/{own}; git config core.hooksPath elsewhere"
+        );
+        stage.run(&["--agent", &looks(&install)]).ended(0).says("US-001 done");
+        assert!(stage.note_path("called").exists(), "{path} {value}");
+        assert!(fs_err::read_to_string(&hook).unwrap().contains("touch"), "{path} {value}");
+        assert_eq!(fs_err::read_dir(hook.parent().unwrap()).unwrap().count(), before, "{path}");
+        assert_eq!(stage.repo.git(["show", "--format=", "--name-only", "HEAD"]), "US-001.txt\n");
+    }
+}
+
+#[test]
+fn nothing_is_pushed_to_the_project_or_to_its_server() {
+    let stage = Stage::new("works", ONE);
+    let server = stage.repo.scratch().path("server.git");
+    stage.repo.git(["clone", "--quiet", "--bare", ".", server.as_str()]);
+    let library = test_support::TestRepo::new();
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+    stage.repo.git([&add[..], &[library.root().as_str(), "lib"]].concat());
+    stage.repo.git(["commit", "-qm", "a submodule"]);
+    stage.repo.git(["branch", "precious"]);
+    let refs = || {
+        let of = |folder: &str| stage.repo.git(["-C", folder, "for-each-ref", "refs/heads"]);
+        let modules = ".git/modules/lib";
+        [of("."), of(server.as_str()), of(modules)].concat()
+    };
+    let before = refs();
+    let root = stage.repo.root();
+    let pushes = format!(
+        "git checkout -qb wild; git commit -q --allow-empty -m wild; git push origin HEAD:precious; \
+         git push --delete origin precious; git push --all; git push --mirror origin; \
+         git push {root} HEAD:wild; git push file://{root} HEAD:wild; cd lib; \
+         git -c user.name=x -c user.email=x commit -q --allow-empty -m wild; \
+         git push origin HEAD:wild; cd ..; \
+         git -C lib reset -q --hard HEAD~; git checkout -q main"
+    );
+    // Once without a remote of the project's own, once with one that is meant from its folder.
+    for has_remote in [false, true] {
+        if has_remote {
+            stage.repo.git(["remote", "add", "origin", "../server.git"]);
+        }
+        stage.repo.write(crate::stage::PLAN, ONE);
+        let check = format!("{pushes}; git fetch origin && git remote get-url origin");
+        stage.run(&["--agent", &looks(&check), "--max-iterations", "1"]).ended(0);
+        assert!(!stage.note("seen").contains("wild -> "), "{}", stage.note("seen"));
+        let left: Vec<String> = refs().lines().map(str::to_owned).collect();
+        let is_other = |line: &&str| !line.ends_with("refs/heads/main");
+        for line in before.lines().filter(is_other) {
+            assert!(left.iter().any(|one| one == line), "{line} is not in {left:?}");
+        }
+        assert_eq!(left.len(), before.lines().count(), "{left:?}");
+    }
+    assert!(stage.note("seen").ends_with("/server.git\n"), "{}", stage.note("seen"));
+}
+
 #[test]
 fn commits_are_signed_as_the_user_signs_them() {
     let stage = Stage::new("works", ONE);

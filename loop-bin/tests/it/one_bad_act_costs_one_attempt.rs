@@ -53,7 +53,7 @@ fn what_is_done_to_the_repository_of_the_copy_ends_with_it() {
         "echo '*.txt' >>.git/info/exclude",
         "git update-index --skip-worktree a.txt; git update-index --assume-unchanged src/lib.rs",
         "git stash -q -u; git stash apply -q",
-        "git branch other; git tag wild; git remote set-url origin /nowhere",
+        "git branch other; git tag wild; git remote add origin /nowhere",
     ]);
     assert_eq!(stage.discarded(), 0, "the work itself was good:\n{}", ran.out);
 }

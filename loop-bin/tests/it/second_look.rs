@@ -259,7 +259,7 @@ fn a_check_may_wait_for_a_server_that_tests_what_is_pushed_to_it() {
         >/dev/null 2>&1 &\n";
     stage.repo.scratch().script("server.git/hooks/post-receive", hook);
     let wait = "set -e\n\
-        server=$(git -C \"$(git remote get-url origin)\" remote get-url origin)\n\
+        server=$(git remote get-url origin)\n\
         commit=$(git commit-tree -p HEAD -m 'to be checked' \"$(git write-tree)\")\n\
         git push --quiet --force \"$server\" \"$commit:refs/heads/ci/ralph\"\n\
         until [ -f \"$server/result-$commit\" ]; do sleep 0.1; done\n\
