@@ -11,7 +11,6 @@
 mod continuation;
 mod gates;
 mod leftovers;
-mod review;
 mod session;
 mod stop;
 

@@ -85,7 +85,7 @@ fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
         let of = story.map(|story| format!(" at {story}")).unwrap_or_default();
         say(format!(
             "There are no saved attempts{of}: nothing has been tried yet, no attempt changed a \
-             file, or the attempts were cleaned up after the story was done ([workspace] keep)."
+             file, or the attempts were cleaned up after the story was done."
         ));
         return Ok(());
     }

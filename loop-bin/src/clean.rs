@@ -22,7 +22,7 @@ use work_copy::{Source, cache, remove_all};
 /// Remove the agent's copy of the project, and show how much space that frees
 ///
 /// Removes the agent's copy of the project; the next run creates a new one. Also removes old logs,
-/// session folders and attempts at finished stories beyond `[workspace] keep`. Attempts at stories
+/// session folders and attempts at finished stories beyond the newest 100. Attempts at stories
 /// that are not done are always kept.
 #[derive(Debug, Args)]
 pub(crate) struct Clean {
@@ -60,8 +60,7 @@ impl Clean {
         } else {
             say("There is no copy to remove.");
         }
-        let (state, keep) = (project.own_state(), config.workspace.keep);
-        let (attempts, files) = housekeeping::prune(repo.git(), state, keep, self.dry_run)?;
+        let (attempts, files) = housekeeping::prune(repo.git(), project.own_state(), self.dry_run)?;
         if attempts + files > 0 {
             say(format!(
                 "{verb} {} at finished stories and {}",

@@ -16,30 +16,30 @@ use crate::saved;
 /// The snapshots of checkpoints, which only attempts in place leave in the project.
 const CHECKPOINTS: &str = "refs/ralph/checkpoint/";
 
-/// Removes, or only counts, what is beyond `keep` attempts at finished stories, and what is beyond
-/// `keep` logs and `keep` session folders.
+/// How many attempts at finished stories, checkpoints, logs and session folders are kept.
+const KEPT: usize = 100;
+
+/// Removes, or only counts, the oldest attempts at finished stories, logs and session folders.
 pub(crate) fn prune(
     git: &Git,
     state: &StateDir,
-    keep: u64,
     only_count: bool,
 ) -> Result<(usize, usize), Failure> {
-    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
     let mut attempts = saved::all(git)?;
     let landed = attempts.iter().filter(|attempt| attempt.outcome.is_none());
     let done: BTreeSet<StoryKey> = landed.map(|attempt| attempt.key.clone()).collect();
     attempts.retain(|attempt| done.contains(&attempt.key));
-    let surplus = attempts.iter().skip(keep);
+    let surplus = attempts.iter().skip(KEPT);
     let attempts: Vec<String> =
         surplus.map(|attempt| format!("delete {} {}\n", attempt.name, attempt.commit)).collect();
     let newest_first = ["for-each-ref", "--sort=-refname", "--format=delete %(refname)"];
     let checkpoints = git.line(&[&newest_first[..], &[CHECKPOINTS]].concat())?;
-    let checkpoints = checkpoints.lines().skip(keep).map(|line| format!("{line}\n"));
-    let mut files = oldest(&state.logs(), keep);
+    let checkpoints = checkpoints.lines().skip(KEPT).map(|line| format!("{line}\n"));
+    let mut files = oldest(&state.logs());
     let is_worker = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("worker-"))
     };
-    let sessions = oldest(&state.sessions(), keep).into_iter();
+    let sessions = oldest(&state.sessions()).into_iter();
     files.extend(sessions.filter(|path| path.is_dir() && !is_worker(path)));
     let counts = (attempts.len(), files.len());
     if only_count {
@@ -60,12 +60,12 @@ pub(crate) fn prune(
 }
 
 /// The entries of a folder but for the newest.
-fn oldest(folder: &Utf8Path, keep: usize) -> Vec<PathBuf> {
+fn oldest(folder: &Utf8Path) -> Vec<PathBuf> {
     let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
     let mut dated: Vec<(SystemTime, PathBuf)> = entries
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
         .collect();
     dated.sort();
-    let surplus = dated.len().saturating_sub(keep);
+    let surplus = dated.len().saturating_sub(KEPT);
     dated.into_iter().take(surplus).map(|(_, path)| path).collect()
 }

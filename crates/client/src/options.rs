@@ -114,7 +114,7 @@ impl ClientOptions {
         if !config.workspace.in_place {
             findings.extend(options.take_kept(env, project, &client));
         }
-        if config.agent.mcp && !client.has(STRICT_SERVERS) {
+        if !client.has(STRICT_SERVERS) {
             options.offer_tools(env, project);
         }
         (options, findings)

@@ -2,21 +2,16 @@
 
 use std::fmt;
 
-use camino::Utf8Path;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::client::Client;
 use crate::config::Config;
-use crate::install::quoted;
 
 /// What the client is told so that it can read and nothing else: no commands, no edits, no servers of
 /// others, and no hooks, which would judge the reviewer as if it were the agent.
 const READ_ONLY: &str = "--tools=Read,Grep,Glob --strict-mcp-config";
 const NO_HOOKS: &str = r#"--settings='{"disableAllHooks":true}'"#;
-
-/// A variable of the reviewer's, so that no session of its own is reviewed again.
-pub const REVIEWER: &str = "RALPH_INTERNAL__REVIEWER";
 
 /// How much of a difference a reviewer is given; the rest it can read in the files.
 const LONGEST_DIFF: usize = 200_000;
@@ -29,15 +24,8 @@ pub fn command_line(config: &Config) -> String {
     let own = config.review.command.trim();
     let line = if own.is_empty() { &config.agent.command } else { own };
     let Some(client) = Client::find(line) else { return line.to_owned() };
-    let mut options = vec![READ_ONLY.to_owned()];
-    if !client.has("--settings") {
-        options.push(NO_HOOKS.to_owned());
-    }
-    let model = config.review.model.trim();
-    if !model.is_empty() && !client.has("--model") {
-        options.push(format!("--model={}", quoted(Utf8Path::new(model))));
-    }
-    client.with(&options.join(" "))
+    let no_hooks = if client.has("--settings") { "" } else { NO_HOOKS };
+    client.with(format!("{READ_ONLY} {no_hooks}").trim_end())
 }
 
 /// A difference as the reviewer is given it.
@@ -148,13 +136,9 @@ mod tests {
              --settings='{\"disableAllHooks\":true}' -p --dangerously-skip-permissions \
              --output-format stream-json --verbose"
         );
-        config.review.model = "a b".to_owned();
         config.review.command = "claude --settings x.json -p".to_owned();
         let line = command_line(&config);
-        assert_eq!(
-            line,
-            "claude --tools=Read,Grep,Glob --strict-mcp-config --model='a b' --settings x.json -p"
-        );
+        assert_eq!(line, "claude --tools=Read,Grep,Glob --strict-mcp-config --settings x.json -p");
         config.review.command = "./reviewer --json".to_owned();
         assert_eq!(command_line(&config), "./reviewer --json");
     }

@@ -53,17 +53,6 @@ pub fn began(path: &Utf8Path) -> Option<String> {
     is_time.then(|| time.to_owned())
 }
 
-/// What the user asked for last, as far as the end of the transcript has it.
-pub fn last_prompt(path: &Utf8Path) -> Option<String> {
-    let tail = state::tail(path, READ[1]).ok()?;
-    let prompts = tail.lines().rev().filter(|line| {
-        let beginning = String::from_utf8_lossy(line.get(..BEGINNING).unwrap_or(line));
-        beginning.contains("\"user\"")
-    });
-    let mut lines = prompts.filter_map(|line| serde_json::from_slice::<Line<'_>>(line).ok());
-    lines.find_map(|line| line.prompt())
-}
-
 /// Reads the end of a transcript; `since` is how long it was at an earlier moment.
 pub fn ending(path: &Utf8Path, since: u64) -> io::Result<Ending> {
     let mut ending = Ending::default();
@@ -120,7 +109,6 @@ struct Line<'a> {
     kind: String,
     subtype: Option<String>,
     is_sidechain: bool,
-    is_meta: bool,
     #[serde(borrow)]
     message: Option<Message<'a>>,
 }
@@ -170,16 +158,6 @@ impl Line<'_> {
 
     fn calls_a_tool(&self) -> bool {
         self.kind == "assistant" && self.blocks().iter().any(|block| block.kind == "tool_use")
-    }
-
-    /// What a person said; what tools and the client itself say is in lines of that kind as well.
-    fn prompt(&self) -> Option<String> {
-        if self.kind != "user" || self.is_sidechain || self.is_meta {
-            return None;
-        }
-        let content = self.message.as_ref()?.content?;
-        let text = serde_json::from_str(content.get()).unwrap_or_else(|_| self.text());
-        Some(text).filter(|text| !text.trim().is_empty())
     }
 
     fn text(&self) -> String {

@@ -19,7 +19,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::strikes::TestFiles;
+use crate::strikes::is_test_file;
 use ralph_core::git::{GitError, Repo, content_now, contents_at};
 
 /// How a line begins that declares a test.
@@ -86,10 +86,9 @@ pub fn weakened_since(
     repo: &Repo,
     commit: &str,
     files: &[PathBuf],
-    tests: &TestFiles,
 ) -> Result<Option<String>, GitError> {
     let holds_tests =
-        |path: &Path| tests.contains(path) || path.extension() == Some(OsStr::new("rs"));
+        |path: &Path| is_test_file(path) || path.extension() == Some(OsStr::new("rs"));
     let paths: Vec<Vec<u8>> = files
         .iter()
         .filter(|path| holds_tests(path))
@@ -168,11 +167,8 @@ mod tests {
         repo.remove("a.js");
         let files = ["a.test.js", "a.js"].map(PathBuf::from);
         let opened = Repo::open(repo.root()).unwrap();
-        let found = weakened_since(&opened, &repo.head(), &files, &TestFiles::default()).unwrap();
+        let found = weakened_since(&opened, &repo.head(), &files).unwrap();
         assert_eq!(found.unwrap(), "2 fewer tests than before (a.test.js)");
-        assert_eq!(
-            weakened_since(&opened, &repo.head(), &files[1..], &TestFiles::default()).unwrap(),
-            None
-        );
+        assert_eq!(weakened_since(&opened, &repo.head(), &files[1..]).unwrap(), None);
     }
 }

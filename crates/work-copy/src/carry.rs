@@ -22,6 +22,9 @@ use run_history::words::counted;
 /// Gitignore patterns of ignored files that a copy gets: a convention of the clients.
 const INCLUDE: &str = ".worktreeinclude";
 
+/// More bytes than this are never meant to be copied for an agent.
+const LARGEST_INCLUDE: u64 = 1_000_000_000;
+
 /// What the client reads in a project, and what people often keep out of git.
 const CLIENT_FILES: &str = "\
     .claude/agents .claude/commands .claude/hooks .claude/output-styles .claude/rules \
@@ -58,21 +61,19 @@ impl Workspace {
     }
 
     /// Brings what a fresh clone lacks. `specs` is the folder of the specifications, from the project.
-    pub fn carry(&mut self, specs: &str, limit_mb: u64) -> Result<(), Failure> {
+    pub fn carry(&mut self, specs: &str) -> Result<(), Failure> {
         self.carried.clear();
         if self.is_in_place {
             return Ok(());
         }
         let mut wanted = included(&self.source)?;
         let size = size_of(&self.source, &wanted);
-        let limit = limit_mb.saturating_mul(1_000_000);
-        if size > limit {
+        if size > LARGEST_INCLUDE {
             return Err(Failure::because(format!(
-                "{INCLUDE} matches {} in {}, more than the limit of {}; narrow its patterns, or \
-                 raise [workspace] include_limit_mb",
+                "{INCLUDE} matches {} in {}, more than the limit of {}; narrow its patterns",
                 DecimalBytes(size),
                 counted(wanted.len(), "file", "files"),
-                DecimalBytes(limit)
+                DecimalBytes(LARGEST_INCLUDE)
             )));
         }
         let hooks = self.settings.hooks_in_tree(&self.source)?;

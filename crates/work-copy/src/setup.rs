@@ -50,8 +50,8 @@ pub fn set_up(
             return Err(Failure::because("the setup was stopped"));
         }
         return Err(Failure::because(format!(
-            "the setup command `{}` {}; fix it in [workspace] setup, raise setup_timeout, or \
-             start with --in-place\n{}",
+            "the setup command `{}` {}; fix it in [workspace] setup, raise [verify] timeout, \
+             or start with --in-place\n{}",
             failed.name(),
             failed.verdict(),
             failed.excerpt()

@@ -12,7 +12,6 @@ use ralph_project::gate::{
     Unmet, Who, reason,
 };
 
-use super::review;
 use super::session::Session;
 use super::stop::Stop;
 
@@ -58,10 +57,6 @@ fn judge(session: &Session<'_>) -> (Vec<Unmet>, Vec<String>) {
     }
     if session.config.stop.verify {
         unmet.extend(verify(session));
-    }
-    // Nobody is paid for a review while something else is unmet.
-    if unmet.is_empty() && is_main {
-        unmet.extend(review::judge(session));
     }
     // Git is asked last and only if its answer is needed: a process costs more than all the rest.
     if is_orchestrated && !session.is_ours {

@@ -67,7 +67,7 @@ impl<'a> Session<'a> {
         let says_so = |dir: &SessionDir| dir.loop_state().exists() || dir.orchestrator().exists();
         let is_ours = call.is_of_our_loop();
         let is_bound = is_ours || loop_dir.is_some() || dirs.iter().any(says_so);
-        let is_gated = is_bound || !dirs.is_empty() || config.stop.verify || config.stop.review;
+        let is_gated = is_bound || !dirs.is_empty() || config.stop.verify;
         let mut session = Self {
             call,
             config,
@@ -157,9 +157,11 @@ impl<'a> Session<'a> {
     }
 
     fn fill(&self) -> Option<Fill> {
-        let reported =
-            || ContextWindows::load(self.call.project().own_state()).of(&self.ending.model);
-        Fill::new(self.ending.context?, &self.config.session, reported)
+        let used = self.ending.context?;
+        let windows = ContextWindows::load(self.call.project().own_state());
+        // Where the client has not reported a window, a guess would end sessions that have room.
+        let window = windows.of(&self.ending.model).filter(|tokens| *tokens > 0)?;
+        Some(Fill { used, window, limit: self.config.session.context_limit })
     }
 
     /// Asks for a block; granted, it is counted.

@@ -7,7 +7,8 @@ use ralph_core::git::{Checkpoint, Repo, Snapshot, SnapshotError, changed_since, 
 use ralph_core::hook::Decision;
 use ralph_core::verdict::Verdict;
 use ralph_project::strikes::{
-    self, Circumstances, Done, HookRollback, Memory, Outcome, TestFiles, add_lesson, record_failure,
+    self, Circumstances, Done, HookRollback, Memory, Outcome, add_lesson, is_test_file,
+    record_failure,
 };
 
 use ralph_project::checks::one_line;
@@ -165,7 +166,6 @@ fn weigh(
 ) -> Result<Outcome, Failure> {
     let config = call.config();
     let changed = changed_since(repo, &seen.target)?;
-    let test_files = TestFiles::new(&config.tests.files);
     // Another loop wrote a bare commit id and expects the first failure to count.
     let is_foreign = seen.checkpoint.snapshot.is_none();
     Ok(strikes::decide(&Circumstances {
@@ -173,7 +173,7 @@ fn weigh(
         after_failures: if is_foreign { 1 } else { config.rollback.after_failures },
         failures_so_far: memory.failures,
         nothing_changed: changed.is_empty(),
-        only_tests_changed: changed.iter().all(|path| test_files.contains(path)),
+        only_tests_changed: changed.iter().all(|path| is_test_file(path)),
         failed_before: memory.failed_before.covers(seen.verdict),
         rolled_back_meanwhile: is_between(seen.begun_at, memory.rolled_back_at, now_ms()),
     }))

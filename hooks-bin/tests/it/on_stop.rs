@@ -7,7 +7,6 @@ mod gates;
 mod handoff;
 mod leftovers;
 mod our_loop;
-mod review;
 mod sessions;
 
 use serde_json::{Value, json};

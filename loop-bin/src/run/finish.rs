@@ -51,7 +51,7 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     if !run.record.planning {
         show_failure(&run, begin::update_loop_progress(&run, status));
     }
-    let (git, keep) = (run.source.git(), run.context.config.workspace.keep);
+    let git = run.source.git();
     if run.slots.iter().all(|slot| slot.work.is_none()) {
         show_failure(&run, saved::release(&git).map_err(Into::into));
     }
@@ -59,7 +59,7 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
         &run,
         state::remove_if_there(run.context.run_dir.stop_request()).map_err(Into::into),
     );
-    let pruned = housekeeping::prune(&git, run.context.state(), keep, false);
+    let pruned = housekeeping::prune(&git, run.context.state(), false);
     show_failure(&run, pruned.map(drop));
     run.note(None, &finish.event());
     let reason = finish.reason().map(str::to_owned);

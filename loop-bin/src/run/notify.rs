@@ -1,4 +1,4 @@
-//! Who is told when a person is needed, or when it is over: the bell, and the user's own command.
+//! Runs the user's own command when a person is needed, or when the run is over.
 
 use std::process::Command;
 
@@ -54,9 +54,6 @@ pub(super) fn notify_end(run: &Conductor, finish: &Finish, report: Option<&Utf8P
 /// Tells whoever wants to be told. Nothing that goes wrong here is the run's concern.
 pub(super) fn notify(run: &Conductor, notice: &Notice<'_>) {
     let (context, view) = (&run.context, &run.view);
-    if context.config.notify.bell {
-        view.bell();
-    }
     let line = context.config.notify.command.trim();
     if line.is_empty() {
         return;

@@ -37,10 +37,8 @@ pub(super) fn for_service(run: &mut Conductor, reset: Option<i64>) {
 
 /// Waits before `next_iteration` is asked again; or why the run ends instead.
 pub(super) fn after_skip(run: &mut Conductor) -> Option<Finish> {
-    let limit = run.context.config.hooks.skip_limit.limit();
-    let Some(pause) = run.record.tally.pause_after_skip(limit) else {
-        let waited = in_words(limit.unwrap_or_default());
-        let why = format!("the {NEXT_ITERATION} script skipped every iteration for {waited}");
+    let Some(pause) = run.record.tally.pause_after_skip() else {
+        let why = format!("the {NEXT_ITERATION} script skipped every iteration for too long");
         return Some(Finish::HookAbort(why));
     };
     begin(run, &format!("{NEXT_ITERATION} skipped"), pause, None);

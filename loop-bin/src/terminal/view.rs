@@ -214,13 +214,6 @@ impl View {
         });
     }
 
-    /// A bell, where somebody could hear it.
-    pub(crate) fn bell(&self) {
-        if let Place::Live { .. } = self.place {
-            write_raw("\u{7}");
-        }
-    }
-
     /// Nothing moves any more; lines may still follow.
     pub(crate) fn close(&self) {
         if let Some(file) = &self.file {

@@ -72,12 +72,12 @@ fn servers_that_were_added_for_the_project_are_passed() {
 #[test]
 fn nothing_is_passed_where_the_client_finds_it_itself() {
     let servers = json!({"mcpServers": {"mine": {"command": "serve"}}});
-    let in_place = ["--in-place", "--agent-mcp=false"];
-    for (agent, args) in [(CLIENT, &in_place[..]), ("claude --strict-mcp-config -p", &[])] {
-        let stage = stage(servers.clone());
-        run(&stage, agent, args).ended(0);
-        assert!(!stage.note("arguments").contains("--mcp-config="), "{agent}");
-    }
+    let in_place = stage(servers.clone());
+    run(&in_place, CLIENT, &["--in-place"]).ended(0);
+    assert_eq!(passed_servers(&in_place).1["mcpServers"].get("mine"), None);
+    let strict = stage(servers);
+    run(&strict, "claude --strict-mcp-config -p", &[]).ended(0);
+    assert!(!strict.note("arguments").contains("--mcp-config="));
 }
 
 #[test]

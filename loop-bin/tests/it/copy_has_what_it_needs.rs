@@ -193,13 +193,16 @@ fn ignored_files_that_are_named_are_carried_and_never_committed() {
 fn more_than_may_be_carried_is_refused_with_its_size() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".worktreeinclude", "*.log\n");
-    stage.repo.write(".ralph/config.toml", "[workspace]\ninclude_limit_mb = 1\n");
     stage.repo.commit_all("rules");
-    stage.repo.write("one.log", vec![b'x'; 700_000]);
-    stage.repo.write("two.log", vec![b'x'; 700_000]);
+    for name in ["one.log", "two.log"] {
+        stage.repo.write(name, "");
+        let file = fs_err::OpenOptions::new().write(true).open(stage.repo.root().join(name));
+        // No blocks are written for it.
+        file.unwrap().set_len(700_000_000).unwrap();
+    }
     let ran = stage.run(&[]);
     ran.ended(1)
-        .says(".worktreeinclude matches 1.40 MB in 2 files, more than the limit of 1.00 MB");
+        .says(".worktreeinclude matches 1.40 GB in 2 files, more than the limit of 1.00 GB");
     assert_eq!(stage.note("seen"), "");
 }
 
@@ -261,9 +264,9 @@ fn a_setup_command_that_fails_or_hangs_ends_the_run_with_its_output() {
     assert_eq!(stage.plan(), TWO);
     let stage = with_setup(
         "echo begun; echo $$ >\"$AGENT_NOTES/pid\"; exec sleep 600",
-        "setup_timeout = 1\n",
+        "[verify]\ntimeout = 1\n",
     );
-    stage.run(&[]).ended(1).says("setup_timeout").says("begun");
+    stage.run(&[]).ended(1).says("raise [verify] timeout").says("begun");
     assert!(!crate::stage::is_alive(&stage.note("pid")));
 }
 

@@ -109,9 +109,12 @@ fn an_agent_that_cleans_up_too_well_leaves_no_state_for_git_to_see() {
 #[test]
 fn checkpoints_do_not_pile_up_in_the_users_repository() {
     let stage = committed();
-    stage.run(&["--in-place", "--keep", "1"]).ended(0).says("2 stories landed");
+    for number in 100..200 {
+        stage.repo.git(["update-ref", &format!("refs/ralph/checkpoint/{number}"), "HEAD"]);
+    }
+    stage.run(&["--in-place"]).ended(0).says("2 stories landed");
     let left = stage.repo.git(["for-each-ref", "refs/ralph/checkpoint"]);
-    assert_eq!(left.lines().count(), 1, "{left}");
+    assert_eq!(left.lines().count(), 100, "{left}");
 }
 
 #[test]

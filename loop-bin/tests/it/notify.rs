@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
-use test_support::{fixtures, run_on_terminal};
+use test_support::fixtures;
 
 use crate::stage::Stage;
 
@@ -109,15 +109,4 @@ fn a_command_that_fails_or_hangs_does_not_hinder_the_run() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--notify", "sleep 600", "--hook-timeout", "1"]);
     ran.ended(0).says("the notify command timed out");
-}
-
-#[test]
-fn the_bell_rings_only_if_asked_for() {
-    for (args, rings) in [(&["--bell"][..], true), (&[], false)] {
-        let (code, shown) = run_on_terminal(&mut Stage::new("works", ONE).command(args));
-        // A title of the window ends with a bell as well.
-        let mut parts = shown.split('\u{7}').rev().skip(1);
-        let has_bell = parts.any(|part| !part.contains("\u{1b}]2;"));
-        assert_eq!((code, has_bell), (Some(0), rings), "{shown:?}");
-    }
 }

@@ -65,7 +65,7 @@ fn exit_codes_stop_skip_and_warn() {
         ("started", 2, 3, "finished (hook_abort): 0 stories"),
         ("started", 1, 0, "started script reported a warning"),
         ("next_iteration", 2, 3, "finished (hook_abort): 0 stories"),
-        ("next_iteration", 1, 3, "the next_iteration script skipped every iteration for 1 s"),
+        ("next_iteration", 1, 6, "next_iteration skipped; waiting for 1 s"),
         ("post_iteration", 2, 3, "finished (hook_abort): 1 story"),
         ("post_iteration", 7, 0, "post_iteration script failed (exit code 7)"),
     ];
@@ -73,7 +73,7 @@ fn exit_codes_stop_skip_and_warn() {
         let stage = Stage::new("works", ONE);
         stage.script(name, &format!("exit {code}"));
         stage.script("finished", "echo $RALPH_FINISH_TYPE >\"$AGENT_NOTES/finish\"");
-        stage.run(&["--hook-skip-limit", "1"]).ended(expected).says(words);
+        stage.run(&["--max-duration", "2"]).ended(expected).says(words);
         assert!(!stage.note("finish").is_empty(), "finished runs after {name} {code}");
     }
 }
@@ -216,8 +216,8 @@ fn a_skipped_iteration_is_tried_again_later_and_costs_none() {
     assert_eq!(stage.note("asked").lines().count(), 3);
     let planning = Stage::new("works", ONE);
     planning.script("next_iteration", "exit 1");
-    let ran = planning.run(&["--mode", "planning", "--hook-skip-limit", "1"]);
-    ran.ended(3).says("skipped every iteration for 1 s");
+    let ran = planning.run(&["--mode", "planning", "--max-duration", "2"]);
+    ran.ended(6).says("next_iteration skipped; waiting for 1 s");
 }
 
 #[test]

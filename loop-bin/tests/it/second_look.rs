@@ -171,11 +171,11 @@ fn no_review_is_called_none_and_keeps_nothing_from_landing() {
     assert!(body.contains("Ralph-Review: none: the answer could not be understood\n"), "{body}");
     garbage.run(&["status"]).ended(0).says("not reviewed: the answer could not be understood");
     for (reviewer, why) in [
-        ("cat >/dev/null; sleep 60", "it took longer than 1 s"),
+        ("cat >/dev/null; sleep 60", "it took longer than 5 s"),
         ("cat >/dev/null; echo out of order >&2; exit 3", "the reviewer failed: out of order"),
     ] {
         let stage = stage();
-        let review = ["--review", "--review-agent", reviewer, "--review-timeout", "1"];
+        let review = ["--review", "--review-agent", reviewer, "--timeout", "5"];
         run(&stage, GOOD, &review).ended(0).says(&format!("US-001 not reviewed: {why}"));
         has_landed_whole(&stage);
     }

@@ -25,10 +25,9 @@ fn empty_check(config: &Config) -> Option<Mistake> {
 
 fn broken_glob(config: &Config) -> Option<Mistake> {
     let of_stories: Vec<String> = config.scope.stories.values().flatten().cloned().collect();
-    let lists: [(&[&str], &[String]); 4] = [
+    let lists: [(&[&str], &[String]); 3] = [
         (&["scope.paths"], &config.scope.paths),
         (&["scope.stories"], &of_stories),
-        (&["tests.files"], &config.tests.files),
         (&["stop.subagents"], &config.stop.subagents),
     ];
     lists.into_iter().find_map(|(keys, globs)| {

@@ -19,5 +19,4 @@ pub enum ColorChoice {
 #[serde(default, deny_unknown_fields)]
 pub struct Notify {
     pub command: String,
-    pub bell: bool,
 }

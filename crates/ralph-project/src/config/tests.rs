@@ -151,7 +151,6 @@ fn what_cannot_be_read_is_told_where_it_was_given() {
     check(&[], Some("["), "--scope");
     check(&[("RALPH_SCOPE", "a, [")], None, "RALPH_SCOPE");
     check(&[("RALPH_SCOPE", "[")], Some("["), "--scope");
-    check(&[("RALPH_TEST_FILES", "[")], None, "RALPH_TEST_FILES");
     check(&[("RALPH_STOP_SUBAGENTS", "[")], None, "RALPH_STOP_SUBAGENTS");
     check(&[("RALPH_GUARD_PROTECT", "[")], Some("docs/**"), "RALPH_GUARD_PROTECT");
     check(&[("RALPH_GUARD_DISABLE", "git-pusch")], None, "RALPH_GUARD_DISABLE");

@@ -113,7 +113,6 @@ pub struct Agent {
     pub timeout: Seconds,
     pub silence: Seconds,
     pub grace: Seconds,
-    pub mcp: bool,
     pub unguarded: bool,
 }
 
@@ -126,7 +125,6 @@ impl Default for Agent {
             timeout: Seconds(3600),
             silence: Seconds(1800),
             grace: Seconds(10),
-            mcp: true,
             unguarded: false,
         }
     }
@@ -207,7 +205,6 @@ pub struct Stop {
     pub max_blocks: u64,
     pub max_idle_blocks: u64,
     pub verify: bool,
-    pub review: bool,
     #[serde(deserialize_with = "texts")]
     pub subagents: Vec<String>,
 }
@@ -218,7 +215,6 @@ impl Default for Stop {
             max_blocks: 1,
             max_idle_blocks: 2,
             verify: false,
-            review: false,
             subagents: vec!["ralph-*".to_owned()],
         }
     }
@@ -230,7 +226,6 @@ impl Default for Stop {
 pub struct Session {
     #[serde(deserialize_with = "part")]
     pub context_limit: f64,
-    pub context_window: u64,
     pub stories_per_session: StoriesPerSession,
     pub retry: SessionRetry,
 }
@@ -239,7 +234,6 @@ impl Default for Session {
     fn default() -> Self {
         Self {
             context_limit: 0.8,
-            context_window: 0,
             stories_per_session: StoriesPerSession::AtMost(1),
             retry: SessionRetry::Fresh,
         }
@@ -269,7 +263,6 @@ pub struct Hooks {
     pub finished: bool,
     pub timeout: Seconds,
     pub fail_behavior: FailBehavior,
-    pub skip_limit: Seconds,
 }
 
 impl Default for Hooks {
@@ -282,7 +275,6 @@ impl Default for Hooks {
             finished: true,
             timeout: Seconds(30),
             fail_behavior: FailBehavior::Continue,
-            skip_limit: Seconds(12 * 3600),
         }
     }
 }
@@ -298,29 +290,13 @@ pub enum FailBehavior {
 }
 
 /// The table `[workspace]`: where the agent works.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkspaceSettings {
     pub in_place: bool,
     pub folder: String,
     #[serde(deserialize_with = "texts")]
     pub setup: Vec<String>,
-    pub setup_timeout: Seconds,
-    pub include_limit_mb: u64,
-    pub keep: u64,
-}
-
-impl Default for WorkspaceSettings {
-    fn default() -> Self {
-        Self {
-            in_place: false,
-            folder: String::new(),
-            setup: Vec::new(),
-            setup_timeout: Seconds(1800),
-            include_limit_mb: 1024,
-            keep: 100,
-        }
-    }
 }
 
 /// The table `[commit]`.

@@ -63,8 +63,6 @@ pub enum Prove {
 pub struct Tests {
     #[serde(deserialize_with = "texts")]
     pub commands: Vec<String>,
-    #[serde(deserialize_with = "texts")]
-    pub files: Vec<String>,
     pub weakened: Weakened,
 }
 
@@ -82,18 +80,9 @@ pub enum Weakened {
 }
 
 /// The table `[review]`: another agent reads the work before it lands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Review {
     pub enabled: bool,
     pub command: String,
-    pub model: String,
-    pub timeout: Seconds,
-}
-
-impl Default for Review {
-    fn default() -> Self {
-        let (command, model) = (String::new(), String::new());
-        Self { enabled: false, command, model, timeout: Seconds(600) }
-    }
 }

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::state_file::{self, Reading};
 use super::unmet::quoted;
-use crate::config;
 use crate::progress::section_for;
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, StateDir};
@@ -52,20 +51,6 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// Puts together what is known; `reported` is asked only where the configuration is silent.
-    /// Where neither tells the window, none: a guess would end sessions that have room.
-    pub fn new(
-        used: u64,
-        session: &config::Session,
-        reported: impl FnOnce() -> Option<u64>,
-    ) -> Option<Self> {
-        let window = match session.context_window {
-            0 => reported().filter(|tokens| *tokens > 0)?,
-            tokens => tokens,
-        };
-        Some(Self { used, window, limit: session.context_limit })
-    }
-
     /// Whether the session is to be handed over. A limit of zero, or none at all, switches this off.
     pub fn is_at_limit(&self) -> bool {
         self.limit > 0.0 && self.used as f64 >= self.limit * self.window as f64
@@ -117,29 +102,13 @@ mod tests {
 
     use super::*;
 
-    fn check(used: u64, configured: u64, reported: Option<u64>, expected: Option<(u64, bool)>) {
-        let session = config::Session { context_window: configured, ..Default::default() };
-        let fill = Fill::new(used, &session, || reported);
-        let found = fill.map(|fill| (fill.window, fill.is_at_limit()));
-        assert_eq!(found, expected, "{used} {configured} {reported:?}");
-    }
-
     #[test]
-    fn the_window_is_configured_or_reported_and_never_guessed() {
-        check(160_000, 0, Some(200_000), Some((200_000, true)));
-        check(159_999, 0, Some(200_000), Some((200_000, false)));
-        check(161_020, 0, Some(1_000_000), Some((1_000_000, false)));
-        check(161_020, 150_000, Some(1_000_000), Some((150_000, true)));
-        check(900_000, 0, None, None);
-        check(0, 0, Some(0), None);
-    }
-
-    #[test]
-    fn a_limit_of_zero_never_hands_over() {
-        let session = config::Session { context_limit: 0.0, ..Default::default() };
-        assert!(!Fill::new(u64::MAX, &session, || Some(1)).unwrap().is_at_limit());
-        let session = config::Session { context_limit: f64::NAN, ..Default::default() };
-        assert!(!Fill::new(u64::MAX, &session, || Some(1)).unwrap().is_at_limit());
+    fn a_session_is_handed_over_at_the_limit_and_never_at_a_limit_of_zero() {
+        let is_at_limit = |used, window, limit| Fill { used, window, limit }.is_at_limit();
+        assert!(is_at_limit(160_000, 200_000, 0.8));
+        assert!(!is_at_limit(159_999, 200_000, 0.8));
+        assert!(!is_at_limit(u64::MAX, 1, 0.0));
+        assert!(!is_at_limit(u64::MAX, 1, f64::NAN));
     }
 
     #[test]

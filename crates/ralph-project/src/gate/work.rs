@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use super::unmet::{Unmet, counted, first_of, quoted};
 use crate::checks::Check;
 use crate::known_story::KnownStory;
-use crate::review::ReviewAnswer;
 use ralph_base::state::LastVerdict;
 use ralph_core::plan::State;
 
@@ -82,15 +81,6 @@ pub fn verify(checks: &[Check]) -> Option<Unmet> {
             last_lines(&failed.output)
         ),
         next: "fix what it reports and run it again".to_owned(),
-    })
-}
-
-/// The gate on what a reviewer found.
-pub fn review(answer: &ReviewAnswer) -> Option<Unmet> {
-    Some(Unmet {
-        gate: "REVIEW",
-        what: format!("{}\n", answer.blocking()?),
-        next: "fix what was found, or tell the user why it is right as it is".to_owned(),
     })
 }
 

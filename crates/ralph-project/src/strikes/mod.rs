@@ -27,4 +27,4 @@ pub use decide::{Circumstances, Outcome, decide};
 pub use failure_context::{clear_failure, last_failure, record_failure};
 pub use lessons::{LESSONS_TITLE, LONGEST_LESSON, add_lesson, lessons};
 pub use memory::{HookRollback, Memory};
-pub use test_files::TestFiles;
+pub use test_files::is_test_file;

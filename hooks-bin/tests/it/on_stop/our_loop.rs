@@ -201,7 +201,8 @@ fn several_hooks_of_one_stop_ask_once() {
 
 #[test]
 fn the_context_is_looked_at_before_the_loop_is_asked() {
-    let looping = Looping::new(&format!("{SEVERAL}context_window = 1000\n"));
+    let looping = Looping::new(SEVERAL);
+    looping.stage.write(".ralph/context-window.json", r#"{"windows":{"m":1000}}"#);
     assert_eq!(looping.stop("s1", false, &go_on()), (None, 0));
     assert_eq!(looping.stage.allowed().0, "handoff");
     assert!(looping.stage.read(".ralph/sessions.log").starts_with("incomplete:US-001:"));

@@ -67,7 +67,7 @@ pub(in crate::run) fn prepare(
 ) -> Result<(), Failure> {
     let (is_new, begun) = (!copy.exists(), Instant::now());
     copy.reset(start)?;
-    copy.carry(&config.run.specs, config.workspace.include_limit_mb)?;
+    copy.carry(&config.run.specs)?;
     if is_new {
         let (top, took) = (copy.top(), in_words(begun.elapsed()));
         reporter.line(format!("the agent works in a copy: {top} (created in {took})"));
@@ -78,7 +78,7 @@ pub(in crate::run) fn prepare(
         reporter.doing("setting up the copy");
     }
     let begun = Instant::now();
-    if !set_up(copy, setup, config.workspace.setup_timeout.limit(), run, stop)? {
+    if !set_up(copy, setup, config.verify.timeout.limit(), run, stop)? {
         return Ok(());
     }
     reporter.line(format!("the copy is set up ({})", in_words(begun.elapsed())));

@@ -7,7 +7,7 @@ use ralph_base::state::{self, Event, Id};
 use ralph_core::guard::{Facts as GuardFacts, out_of_scope};
 use ralph_project::checks::{Check, CheckContext, CheckEnd, CheckRules, one_line, run_checks};
 use ralph_project::config::Weakened;
-use ralph_project::strikes::{TestFiles, with_cause};
+use ralph_project::strikes::with_cause;
 use ralph_project::surroundings::scope_of;
 use ralph_project::under_way::Attempt;
 use ralph_project::weakening::weakened_since;
@@ -228,12 +228,9 @@ fn weakened(
     attempt: &Attempt,
     files: &[PathBuf],
 ) -> Result<Option<String>, Failure> {
-    let tests = &around.context.config.tests;
-    match (&attempt.base, tests.weakened) {
+    match (&attempt.base, around.context.config.tests.weakened) {
         (None, _) | (_, Weakened::Ignore) => Ok(None),
-        (Some(base), _) => {
-            Ok(weakened_since(&copy.repo()?, base, files, &TestFiles::new(&tests.files))?)
-        }
+        (Some(base), _) => Ok(weakened_since(&copy.repo()?, base, files)?),
     }
 }
 

@@ -9,7 +9,7 @@ use ralph_base::state;
 use ralph_core::verdict::{Kind, Verdict};
 use ralph_project::checks::{Check, CheckEnd};
 use ralph_project::config::{Config, Prove};
-use ralph_project::strikes::TestFiles;
+use ralph_project::strikes::is_test_file;
 use ralph_project::under_way::Attempt;
 
 use super::check::run_commands;
@@ -75,9 +75,8 @@ pub(super) fn prove(
         return Ok(None);
     }
     let Some(base) = &attempt.base else { return Ok(None) };
-    let known = TestFiles::new(&config.tests.files);
     let (tests, others): (Vec<_>, Vec<_>) =
-        passed.staged.files.iter().cloned().partition(|path: &PathBuf| known.contains(path));
+        passed.staged.files.iter().cloned().partition(|path: &PathBuf| is_test_file(path));
     let written = written_since(copy, base, &passed.staged.tree)?;
     let new: Vec<&PathBuf> =
         tests.iter().filter(|path| written.contains(path) && is_code(path)).collect();

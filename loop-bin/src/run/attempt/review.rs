@@ -6,7 +6,7 @@ use ralph_base::state;
 use ralph_core::plan::Plan;
 use ralph_project::checks::{Check, RUN_MARK};
 use ralph_project::prompt::Values;
-use ralph_project::review::{REVIEWER, ReviewAnswer, command_line, shown_diff};
+use ralph_project::review::{ReviewAnswer, command_line, shown_diff};
 
 use super::prompt::review_template;
 use super::watch::{log_of, supervision};
@@ -155,14 +155,12 @@ fn ask_reviewer(
     let path = log_of(context.state(), &course.attempt).with_extension("review.log");
     let log = state::open_log(&path)?;
     let earlier = log.metadata()?.len();
-    let marks = [(RUN_MARK, desk.run.as_str()), (REVIEWER, "1")];
-    let vars: Vec<(String, String)> =
-        marks.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let vars = [(RUN_MARK.to_owned(), desk.run.clone())];
     // Not where the agent worked: whatever it does to the files, the work is what was checked.
     let room = desk.copy.lay_out()?;
     let begun = Instant::now();
     let mut session = Session::start(&line, &room, &vars, (prompt, Totals::default()), &log)?;
-    let limit = context.config.review.timeout.limit();
+    let limit = context.config.agent.timeout.limit();
     let deadline = limit.into_iter().chain(context.time_for_checks()).min();
     let watch = Supervision { deadline, ..supervision(context) };
     let run = loop {

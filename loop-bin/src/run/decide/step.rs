@@ -13,6 +13,9 @@ use crate::terminal::{counted, seconds as seconds_of};
 /// The longest pause, in seconds, after a script skipped an iteration.
 const LONGEST_SKIP_S: u64 = 300;
 
+/// How long, in seconds, a run waits in total while a script skips every iteration.
+const SKIPPED_S: u64 = 12 * 3600;
+
 /// After so many sessions in a row without a known cost, a cost limit counts as reached: unknown never
 /// means nothing.
 const MOST_UNPRICED: u64 = 2;
@@ -83,11 +86,10 @@ impl Tally {
 
     /// A script skips the next iteration: it is not counted, and tried again after a pause that grows
     /// from one skip to the next; none if the run has waited for as long as it may.
-    pub(crate) fn pause_after_skip(&mut self, limit: Option<Duration>) -> Option<Duration> {
+    pub(crate) fn pause_after_skip(&mut self) -> Option<Duration> {
         let pause = |skips: u64| (1 << skips.min(16)).min(LONGEST_SKIP_S);
         let waited: u64 = (0..self.run.skipped).map(pause).sum();
-        let left = limit.map_or(u64::MAX, |limit| limit.as_secs().saturating_sub(waited));
-        let seconds = pause(self.run.skipped).min(left);
+        let seconds = pause(self.run.skipped).min(SKIPPED_S.saturating_sub(waited));
         self.run.iteration = self.run.iteration.saturating_sub(1);
         self.run.skipped += 1;
         if seconds == 0 { None } else { Some(Duration::from_secs(seconds)) }
