@@ -20,15 +20,13 @@ use crate::{
 use client::signals::Interrupts;
 
 const PLAN_FILE: &str = "plan-file";
-const NO_INHIBIT: &str = "no-inhibit";
 
 /// The flags that `-h` shows.
-const BRIEF_FLAGS: [&str; 10] = [
+const BRIEF_FLAGS: [&str; 9] = [
     "plan",
     "max-iterations",
     "branch",
     "dry-run",
-    "quiet",
     "agent",
     "verify",
     "review",
@@ -101,9 +99,6 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let mut flags = given_flags(matches);
         let plan = matches.get_one::<String>(PLAN_FILE);
         flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
-        if matches.get_flag(NO_INHIBIT) {
-            flags.push(Flag::new("loop.inhibit", "false".to_owned()));
-        }
         let preflight = run::start::preflight(env, &flags)?;
         if preflight.config.run.dry_run {
             return doctor::dry_run(&preflight);
@@ -183,7 +178,6 @@ pub(crate) fn command() -> Command {
         .arg(plan_file())
         .args(flags)
         .arg(allow_dirty())
-        .arg(no_inhibit())
         .arg(
             Arg::new("verbose")
                 .short('v')
@@ -209,12 +203,6 @@ fn plan_file() -> Arg {
     let arg =
         Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse).value_hint(ValueHint::FilePath);
     arg.conflicts_with("loop.plan").help("The plan to work on, as with --plan")
-}
-
-/// The usual word for `--inhibit=false`.
-fn no_inhibit() -> Arg {
-    let flag = Arg::new(NO_INHIBIT).long(NO_INHIBIT).action(ArgAction::SetTrue);
-    flag.conflicts_with("loop.inhibit").help("Let the machine sleep during a run")
 }
 
 /// A flag of the first version, which says what to do instead.
@@ -289,7 +277,6 @@ fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg
     let variable = key.env.map(|env| format!(" [{env}]")).unwrap_or_default();
     let help = format!("{}{default}{variable}", key.help);
     let flag = Arg::new(key.name).long(name).help(help).help_heading(heading(key));
-    let flag = if name == "quiet" { flag.short('q') } else { flag };
     match key.kind {
         Kind::List => flag.action(ArgAction::Append).value_name("ITEM"),
         // `--flag` alone means yes; `--flag=false` switches off what the file switches on.

@@ -19,7 +19,7 @@ pub use command::{
     with_files_of,
 };
 pub use keeper::keep;
-pub use options::{ClientOptions, ResumedSession};
+pub use options::ClientOptions;
 pub use output::{each_line_of_log, seen_in_log};
 pub use processes::{Descendants, end_left_by, left_by};
 pub use readable::Readable;

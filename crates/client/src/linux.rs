@@ -4,9 +4,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the system shows control groups.
-const GROUPS: &str = "/sys/fs/cgroup";
-
 /// Makes us the parent of descendants whose own parent has ended. Elsewhere a daemon of the agent's could
 /// escape; nothing else depends on it.
 pub fn adopt_orphans() {
@@ -45,45 +42,4 @@ pub fn is_ignored(signal: i32) -> bool {
 pub fn own_program() -> io::Result<PathBuf> {
     let running = Path::new("/proc/self/exe");
     if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
-}
-
-/// The free memory in bytes, of the machine or of what a container, a job or a service may use of it; not
-/// known elsewhere.
-pub fn free_memory() -> Option<u64> {
-    let read = |path: &Path| fs_err::read_to_string(path).unwrap_or_default();
-    let free = free_of(&read("/proc/meminfo".as_ref()));
-    let limits = limits_of(&read("/proc/self/cgroup".as_ref()));
-    let limits = limits.iter().filter_map(|path| read(path).trim().parse::<u64>().ok());
-    free.into_iter().chain(limits).min()
-}
-
-fn free_of(told: &str) -> Option<u64> {
-    let free = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib = free.trim().trim_end_matches(" kB").parse::<u64>().ok()?;
-    Some(kib << 10)
-}
-
-/// Where memory is limited: in our control group, or above it.
-fn limits_of(told: &str) -> Vec<PathBuf> {
-    let Some(group) = told.lines().find_map(|line| line.strip_prefix("0::/")) else {
-        return Vec::new();
-    };
-    let folders = Path::new(group).ancestors();
-    folders.map(|folder| Path::new(GROUPS).join(folder).join("memory.max")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_is_bounded_by_the_system_and_by_every_group_above_us() {
-        assert_eq!(free_of("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"), Some(2 << 20));
-        assert_eq!(free_of(""), None);
-        let limits = limits_of("1:name=systemd:/x\n0::/job/step\n");
-        let at = |folder: &str| PathBuf::from(format!("/sys/fs/cgroup{folder}/memory.max"));
-        assert_eq!(limits, [at("/job/step"), at("/job"), at("")]);
-        assert_eq!(limits_of("0::/\n"), [at("")]);
-        assert!(limits_of("4:memory:/x\n").is_empty());
-    }
 }

@@ -67,15 +67,6 @@ pub struct ClientOptions {
     pub unguarded: Option<String>,
 }
 
-/// A session of the client that goes on, or a copy of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ResumedSession {
-    /// The session, and what it has used.
-    pub session: SessionSoFar,
-    /// Whether a copy of the session goes on instead of the session itself.
-    pub is_fork: bool,
-}
-
 impl ClientOptions {
     /// Looks for what the agent of this project has and what it lacks.
     pub fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
@@ -215,15 +206,14 @@ impl ClientOptions {
         &self,
         line: &str,
         budget_usd: Option<f64>,
-        resumed: Option<&ResumedSession>,
+        resumed: Option<&SessionSoFar>,
         run_dir: &RunDir,
     ) -> io::Result<String> {
         let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
         let mut options = Vec::new();
         let is_chosen = ["--resume", "-r", "--continue", "-c"].iter().any(|flag| client.has(flag));
-        if let Some(ResumedSession { session, is_fork }) = resumed.filter(|_| !is_chosen) {
-            let fork = if *is_fork { " --fork-session" } else { "" };
-            options.push(format!("--resume {}{fork}", quoted(Utf8Path::new(&session.id))));
+        if let Some(session) = resumed.filter(|_| !is_chosen) {
+            options.push(format!("--resume {}", quoted(Utf8Path::new(&session.id))));
         }
         if !self.settings.is_empty() {
             let path = run_dir.passed_settings();

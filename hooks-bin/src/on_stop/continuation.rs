@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ralph_base::state::{Lock, LockError, LoopDir, RunDir, StateDir};
 use ralph_core::plan;
-use ralph_project::config::StoriesPerSession;
 use ralph_project::gate::{
     Cause, Course, LetGo, Standing, StopStatus, Ticking, counted_up, course, instruction, remaining,
 };
@@ -55,7 +54,7 @@ pub(super) fn decide(session: &Session<'_>) -> Next {
 fn mailbox(session: &Session<'_>) -> Option<(Mailbox, RunDir)> {
     let call = session.call;
     let folder = call.env.mailbox()?;
-    if let StoriesPerSession::AtMost(0 | 1) = session.config.session.stories_per_session {
+    if session.config.session.stories_per_session <= 1 {
         return None;
     }
     let run = call.run_dir().filter(|_| session.attempt.is_some() && call.is_loop_alive())?;

@@ -2,7 +2,7 @@
 
 use ralph_base::state::{self, Event, StateDir, StoryKey};
 use ralph_core::plan::{Format, Plan, Story};
-use ralph_project::config::{RollbackOn, SessionRetry};
+use ralph_project::config::RollbackOn;
 use ralph_project::loop_progress::LoopProgress;
 use ralph_project::under_way::Attempt;
 
@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::Worker;
 use board::Tip;
-use client::{ResumedSession, SessionSoFar};
+use client::SessionSoFar;
 use work_copy::Start;
 
 /// Begins an attempt at a story in a slot.
@@ -51,7 +51,7 @@ pub(super) fn begin(
     let assignment = Assignment {
         progress: run.books.progress_text(tip.as_deref()),
         plan,
-        session: session_to_resume(&run.context, newest.as_ref()),
+        session: session_to_resume(newest.as_ref()),
         resumed: to_resume(&run.context, newest),
         messages: messages(&run.context),
         budget: budget(run, &key),
@@ -104,9 +104,8 @@ pub(super) fn write_down(run: &Conductor, slot: usize, attempt: &Attempt) -> Res
 /// What an agent may spend on a story, and what the run has left.
 pub(super) fn budget(run: &Conductor, key: &StoryKey) -> Budget {
     let (config, tally) = (&run.context.config, &run.record.tally);
-    let workers = run.slots.len() as u64;
-    let (elapsed, all) = (run.context.elapsed(), (tally.run.spent, workers));
-    let allowance = Allowance::of(&config.agent, &config.limits, elapsed, tally.spent_on(key), all);
+    let spent = (tally.run.spent.cost_usd, run.slots.len() as u64);
+    let allowance = Allowance::of(&config.agent, &config.limits, run.context.elapsed(), spent);
     let may_hand_over = tally.may_hand_over(key, &config.limits);
     Budget { allowance, quota_streak: tally.run.quota_streak, may_hand_over }
 }
@@ -144,15 +143,12 @@ fn to_resume(context: &Context, newest: Option<SavedAttempt>) -> Option<SavedAtt
 }
 
 /// The client's session in which this attempt begins, if not in a new one.
-fn session_to_resume(context: &Context, newest: Option<&SavedAttempt>) -> Option<ResumedSession> {
+fn session_to_resume(newest: Option<&SavedAttempt>) -> Option<SessionSoFar> {
     let SavedAttempt { session, outcome, .. } = newest?;
-    let session = session.as_deref()?.parse::<SessionSoFar>().ok()?;
-    let is_fork = match Outcome::session_after(outcome.as_deref()?, context.config.session.retry) {
-        SessionRetry::Fresh => return None,
-        SessionRetry::Resume => false,
-        SessionRetry::Fork => true,
-    };
-    Some(ResumedSession { session, is_fork })
+    if !Outcome::keeps_session(outcome.as_deref()?) {
+        return None;
+    }
+    session.as_deref()?.parse().ok()
 }
 
 /// Keeps the `progress.txt` of a feature list up to date, where there is one.

@@ -1,19 +1,13 @@
-//! Which story a free slot works on, and which plan is next.
-
-use std::collections::BTreeSet;
+//! Which story a free slot works on.
 
 use ralph_base::state::{Event, StoryKey, plan_name};
-use ralph_core::plan::{Next, Plan, State};
+use ralph_core::plan::{Plan, State};
 
-use super::attempt::may_take_another;
 use super::decide::{CONFIG_CHANGED, Finish, Picked, ScriptRequest, pick};
-use super::plans::{books_of, other_prds_of};
-use super::records::{record_progress, show_receipts};
 use super::scripts::{self, NEXT_ITERATION};
 use super::state::Conductor;
 use super::{discard, wait};
 use crate::exit::Failure;
-use crate::saved;
 use crate::terminal::counted;
 use board::Tip;
 
@@ -37,23 +31,8 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
             Picked::Story(story) => story,
             Picked::Wait => return Ok(idle(run, slot)),
             Picked::Complete if !is_alone => return Ok(idle(run, slot)),
-            picked => {
-                let stuck = if let Picked::Stuck(why) = picked { Some(why) } else { None };
-                let Some((number, next)) = next_plan(run, stuck.as_ref())? else {
-                    let stuck = stuck.or_else(|| run.record.tally.run.plans.stuck.clone());
-                    let finish = stuck.map_or(Finish::Complete, Finish::Blocked);
-                    return Ok(Choice::Finish(finish));
-                };
-                if has_session(run, slot) {
-                    return Ok(Choice::Release("this plan has no story left to work on"));
-                }
-                if (0..run.slots.len()).any(|other| has_session(run, other)) {
-                    // Its agent knows only this plan, and is released first.
-                    return Ok(Choice::Wait);
-                }
-                turn_to(run, number, &next)?;
-                continue;
-            }
+            Picked::Complete => return Ok(Choice::Finish(Finish::Complete)),
+            Picked::Stuck(why) => return Ok(Choice::Finish(Finish::Blocked(why))),
         };
         let key = StoryKey::new(&name, &story);
         log::info!("chosen: {key}");
@@ -92,7 +71,7 @@ fn limited(run: &Conductor, slot: usize, is_alone: bool) -> Option<Choice> {
     // What a session cost is known at its end, and the next story may be one too many.
     let session = run.desk(slot).and_then(|desk| desk.session.as_ref());
     let limit = config.session.stories_per_session;
-    if session.is_some_and(|live| !may_take_another(limit, live.stories_given())) {
+    if session.is_some_and(|live| live.stories_given() >= limit) {
         let why = "this session reached its number of stories; a new one continues";
         return Some(Choice::Release(why));
     }
@@ -179,37 +158,4 @@ pub(super) fn show_position(run: &Conductor, plan: &Plan) {
     let story_s = if landed > 0.0 { Some(so_far) } else { context.forecast.seconds };
     run.view.expect(context.config.limits.max_cost_usd, story_s);
     run.show_counts();
-}
-
-/// The plan that follows this one, where the user wants all of them; none if this is the last.
-fn next_plan(run: &mut Conductor, stuck: Option<&String>) -> Result<Option<(u32, Plan)>, Failure> {
-    if !run.context.config.run.all_prds {
-        return Ok(None);
-    }
-    let plans = &mut run.record.tally.run.plans;
-    plans.left.insert(run.books.plan.clone());
-    plans.stuck = plans.stuck.take().or_else(|| stuck.cloned());
-    let left = plans.left.clone();
-    let has_work = |plan: &Plan| {
-        let next = plan.next_story(&BTreeSet::new());
-        matches!(next, Next::Story(_)) && !left.contains(plan.path())
-    };
-    Ok(other_prds_of(run)?.into_iter().find(|(_, plan)| has_work(plan)))
-}
-
-/// Continues with another plan.
-fn turn_to(run: &mut Conductor, number: u32, plan: &Plan) -> Result<(), Failure> {
-    // Its progress and its blocked stories are not the next plan's.
-    record_progress(run)?;
-    show_receipts(run);
-    let open = counted(plan.counts().open, "open story", "open stories");
-    run.view.line(format!(
-        "{} has no story left to work on; continuing with PRD-{number}: {open}",
-        run.shown_plan()
-    ));
-    run.books = books_of(run, plan.path());
-    run.books.asked_for = saved::asked_for(&run.source.git(), run.context.project.root(), plan)?;
-    run.record.plan.clone_from(&run.books.plan);
-    run.save();
-    Ok(())
 }

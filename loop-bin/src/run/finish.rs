@@ -14,7 +14,7 @@ use super::attempt::release;
 use super::choose::report_changes_by_others;
 use super::decide::{Ending, Finish};
 use super::notify::notify_end;
-use super::plans::{other_prds_of, plans_of_run};
+use super::plans::other_open_prds;
 use super::records::{record_progress, show_receipts};
 use super::state::Conductor;
 use super::{begin, scripts, settle};
@@ -92,10 +92,9 @@ fn release_agents(run: &mut Conductor, goodbye: &str) -> Result<(), Failure> {
 /// The history with the end of this run in it, and what only files and git say.
 fn history_at_end(run: &Conductor, finish: &Finish) -> (RunHistory, Situation) {
     let plan = if run.record.planning { None } else { run.books.load(&run.board).ok() };
-    let plans = plan.map_or_else(Vec::new, |plan| plans_of_run(run, plan));
     let mut history = run.history.borrow().clone();
     let _ = history.read_on();
-    let looked = look(&run.context.project, &mut history, &plans);
+    let looked = look(&run.context.project, &mut history, plan.as_slice());
     let situation = looked.unwrap_or_else(|error| {
         run.view.warn(error.to_string());
         Situation::default()
@@ -201,16 +200,6 @@ fn ending<'a>(
         still_red: red.collect(),
         changes: history.changes(&found),
         has_options: !context.flags.is_empty(),
-        other_prds: left_for_others(run),
+        other_prds: other_open_prds(run),
     }
-}
-
-/// The other numbered plans that another run may work on: how many of their stories are open.
-fn left_for_others(run: &Conductor) -> Vec<(u32, usize)> {
-    if run.context.config.run.all_prds {
-        return Vec::new();
-    }
-    let others = other_prds_of(run).unwrap_or_default();
-    let open = others.iter().map(|(number, plan)| (*number, plan.counts().open));
-    open.filter(|(_, open)| *open > 0).collect()
 }

@@ -3,13 +3,12 @@
 use ralph_base::env::Env;
 use ralph_base::state::{Event, Id};
 use ralph_project::checks::Check;
-use ralph_project::config::{Baseline, Workers};
+use ralph_project::config::Baseline;
 use run_history::Forecast;
 
 use super::attempt::{checked, prepare};
 use super::choose::show_position;
-use super::decide::{Finish, ScriptRequest, machine, worker_count};
-use super::plans::{followed_by, other_prds_of};
+use super::decide::{Finish, ScriptRequest};
 use super::recover;
 use super::scripts::{self, STARTED};
 use super::slots::{Slot, desk};
@@ -31,14 +30,8 @@ pub(super) fn before_first_story(
     run.note(None, &Event::LoopStarted { mode, plan, unguarded });
     let plan = run.books.load(&run.board)?;
     show_position(run, &plan);
-    let all_prds = run.context.config.run.all_prds;
-    let mut all_open = plan.counts().open;
-    let mut open = counted(all_open, "open story", "open stories");
-    if all_prds {
-        let others = other_prds_of(run)?;
-        all_open += others.iter().map(|(_, plan)| plan.counts().open).sum::<usize>();
-        open.extend(followed_by(&others).map(|more| format!(", {more}")));
-    }
+    let open_count = plan.counts().open;
+    let open = counted(open_count, "open story", "open stories");
     let (shown, target) = (run.shown_plan(), &run.board.branch);
     run.view.line(format!("working on {shown}, landing on {target}: {open}"));
     if scripts::started(run) == ScriptRequest::Stop {
@@ -50,20 +43,13 @@ pub(super) fn before_first_story(
         return Ok(run.ending.take());
     }
     add_slots(env, run, 1)?;
-    let mut checks_s = 0.0;
-    if plan.counts().open > 0 || all_prds {
-        match prepare_first(run)? {
-            Ok(seconds) => checks_s = seconds,
-            Err(finish) => return Ok(Some(finish)),
+    if open_count > 0 {
+        if let Some(finish) = prepare_first(run)? {
+            return Ok(Some(finish));
         }
-        show_forecast(run, all_open);
+        show_forecast(run, open_count);
     }
-    let (wanted, story) = (run.context.config.run.workers, run.context.forecast.seconds);
-    let workers = worker_count(wanted, machine(), story, checks_s);
-    if wanted == Workers::Auto {
-        let many = counted(workers as usize, "worker", "workers");
-        run.view.line(format!("{many} (--workers auto)"));
-    }
+    let workers = run.context.config.run.workers;
     if workers > 1 {
         add_slots(env, run, workers)?;
     }
@@ -79,22 +65,22 @@ fn show_forecast(run: &Conductor, stories: usize) {
     run.note(None, &Event::Forecast { stories, based_on, seconds, cost_usd });
 }
 
-/// Prepares the copy, looks for what in it leads elsewhere, and runs the checks. Returns how long they
-/// took, or why no story can begin.
-fn prepare_first(run: &mut Conductor) -> Result<Result<f64, Finish>, Failure> {
+/// Prepares the copy, looks for what in it leads elsewhere, and runs the checks. Returns why no story
+/// can begin, if so.
+fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     let Tip { commit: tip, branch, .. } = run.board.look()?;
     let start = Start { tip: tip.as_deref(), branch: &branch };
     let (context, Some(slot)) = (&run.context, run.slots.first_mut()) else {
-        return Ok(Ok(0.0));
+        return Ok(None);
     };
-    let Some(desk) = &mut slot.desk else { return Ok(Ok(0.0)) };
+    let Some(desk) = &mut slot.desk else { return Ok(None) };
     let stop = || context.is_interrupted();
     let settings = (&context.config, &stop as &dyn Fn() -> bool);
     prepare(settings, &slot.reporter, &mut desk.copy, start, &desk.run)?;
     // What it reports is shown before what follows.
     run.show_reports();
     let desk = run.slots.first_mut().and_then(|slot| slot.desk.as_mut());
-    let Some(desk) = desk else { return Ok(Ok(0.0)) };
+    let Some(desk) = desk else { return Ok(None) };
     let config = &run.context.config;
     for found in linked_by_files(&desk.copy, &config.verify.commands) {
         match found {
@@ -105,13 +91,13 @@ fn prepare_first(run: &mut Conductor) -> Result<Result<f64, Finish>, Failure> {
         }
     }
     if config.verify.baseline == Baseline::Skip {
-        return Ok(Ok(0.0));
+        return Ok(None);
     }
     run.view.doing(0, "running the checks before the first story");
     let stop = || run.context.is_interrupted();
     let checks = run_baseline(&mut desk.copy, config, &run.context.run, &stop)?;
     if let Some(signal) = run.context.interrupts.signal() {
-        return Ok(Err(Finish::Manual(signal)));
+        return Ok(Some(Finish::Manual(signal)));
     }
     for event in checked(&checks, config) {
         run.note(None, &event);
@@ -125,14 +111,13 @@ fn prepare_first(run: &mut Conductor) -> Result<Result<f64, Finish>, Failure> {
         }
     }
     if !problems.is_empty() {
-        return Ok(Err(Finish::RedBaseline(problems.join("\n"))));
+        return Ok(Some(Finish::RedBaseline(problems.join("\n"))));
     }
     let known = |check: &Check| Some((check.command.clone(), failed_before(check, config)?));
     let failing = checks.iter().filter_map(known).collect();
-    let seconds = checks.iter().map(|check| check.took.as_secs_f64()).sum();
     run.record.failed_before = failing;
     run.save();
-    Ok(Ok(seconds))
+    Ok(None)
 }
 
 /// Makes a slot for each worker, in the place of those that there were.

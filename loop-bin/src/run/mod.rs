@@ -14,7 +14,6 @@
 
 mod appended;
 mod attempt;
-mod awake;
 mod begin;
 pub(crate) mod books;
 mod choose;
@@ -62,10 +61,6 @@ pub(crate) fn run(env: &Env, preflight: Preflight) -> Result<ExitCode, Failure> 
     fault::point("loop.taken-over");
     // The run's name is on disk before anything is started that could outlive us.
     run.save();
-    let awake = if run.context.config.run.inhibit { awake::Awake::hold() } else { None };
-    if let Some(awake) = &awake {
-        run.view.line(format!("the machine stays awake during the run ({})", awake.by));
-    }
     let ended = match run.context.config.run.mode {
         Mode::Planning => planning::write_plan(&mut run),
         Mode::Building => work_through_plan(env, &mut run),

@@ -356,8 +356,7 @@ fn note_windows(run: &Conductor, session: &AgentRun) {
 
 /// An agent that does not report its cost can spend without end. The user reads it once.
 fn warn_if_costless(run: &mut Conductor, session: &AgentRun) {
-    let limits = &run.context.config.limits;
-    let is_limited = limits.max_cost_usd > 0.0 || limits.story_max_cost_usd > 0.0;
+    let is_limited = run.context.config.limits.max_cost_usd > 0.0;
     // One that was ended, or that the service refused, had no chance to report anything.
     let could_report = matches!(session.end, RunEnd::Exited(_)) && session.usage_limit().is_none();
     let is_known = session.seen.cost_usd.is_some() || run.record.tally.run.price.is_reported;
@@ -366,7 +365,7 @@ fn warn_if_costless(run: &mut Conductor, session: &AgentRun) {
     }
     run.record.tally.run.price.is_reported = true;
     run.view.warn(
-        "--max-cost and --story-max-cost cannot be enforced: the agent does not report its cost; \
-         use --max-duration or --max-iterations instead",
+        "--max-cost cannot be enforced: the agent does not report its cost; use --max-duration or \
+         --max-iterations instead",
     );
 }

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
-use console::{set_colors_enabled, style};
+use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use jiff::Timestamp;
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::plan::StoryCounts;
-use ralph_project::config::{ColorChoice, LoopSettings};
+use ralph_project::config::LoopSettings;
 
 use super::lines::Tone;
 use super::scene::{Glimpse, Scene, Worker};
@@ -52,8 +52,6 @@ enum Place {
     Live { bar: ProgressBar, title: RefCell<String>, has_title: bool },
     /// Nothing but the journal's lines, which the journal echoes.
     Json,
-    /// What should be seen to and, once the run has ended, how.
-    Quiet { has_ended: Cell<bool> },
 }
 
 /// How a run is shown.
@@ -69,17 +67,10 @@ pub(crate) struct View {
 impl View {
     /// The view that fits where the output goes, with so many workers at most.
     pub(crate) fn new(env: &Env, settings: &LoopSettings, workers: u64) -> Self {
-        match settings.color {
-            ColorChoice::Auto => {}
-            ColorChoice::Always => set_colors_enabled(true),
-            ColorChoice::Never => set_colors_enabled(false),
-        }
         let scene = Arc::new(Mutex::new(Scene::of_workers(workers)));
         let term = env.get("TERM").unwrap_or_else(|| "dumb".to_owned());
         let place = if settings.json_events {
             Place::Json
-        } else if settings.quiet {
-            Place::Quiet { has_ended: Cell::new(false) }
         } else if !io::stdout().is_terminal() || term == "dumb" {
             Place::Plain { last: RefCell::default() }
         } else {
@@ -113,11 +104,6 @@ impl View {
         match &self.place {
             Place::Live { bar, .. } if !bar.is_finished() => bar.println(line),
             Place::Plain { .. } | Place::Live { .. } => say(line),
-            Place::Quiet { has_ended } => {
-                if has_ended.get() || matches!(tone, Tone::Warning | Tone::Bad) {
-                    say(line);
-                }
-            }
             Place::Json => {}
         }
     }
@@ -218,9 +204,6 @@ impl View {
     pub(crate) fn close(&self) {
         if let Some(file) = &self.file {
             let _ = state::remove_if_there(file);
-        }
-        if let Place::Quiet { has_ended } = &self.place {
-            has_ended.set(true);
         }
         let Place::Live { bar, title, .. } = &self.place else { return };
         bar.finish_and_clear();

@@ -40,7 +40,7 @@ fn the_short_help_is_a_screen_and_the_long_one_has_everything() {
     assert_eq!(code, 0);
     let (code, long, _) = ralph_loop(scratch.root(), &["--help"]);
     assert_eq!(code, 0);
-    for part in ["Commands:", "--max-iterations", "--verify", "-q, --quiet", "ralph-loop --help"] {
+    for part in ["Commands:", "--max-iterations", "--verify", "ralph-loop --help"] {
         assert!(short.contains(part), "{part}: {short}");
     }
     assert!(!short.contains("--hook-timeout") && !short.contains("Exit codes"), "{short}");
@@ -166,18 +166,6 @@ fn logs_show_what_the_agent_did() {
     assert!(!last.out.contains('{'), "{}", last.out);
     stage.run(&["logs", "us-001"]).ended(0).says("-US-001.log").says("session s-1");
     stage.run(&["logs", "US-009"]).ended(1).says("no log of an attempt at US-009");
-}
-
-#[test]
-fn a_quiet_run_says_what_is_wrong_and_how_it_ended() {
-    let stage = Stage::new("works", TWO);
-    let ran = stage.run(&["-q"]);
-    ran.ended(0).says("finished (complete)");
-    assert!(!ran.out.contains("iteration 1"), "{}", ran.out);
-    let stage = Stage::new("fails", TWO);
-    let ran = stage.run(&["--quiet", "--attempts", "1", "--max-iterations", "1"]);
-    ran.says("US-001");
-    assert!(!ran.out.contains("iteration 1"), "{}", ran.out);
 }
 
 #[test]

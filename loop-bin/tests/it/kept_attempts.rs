@@ -298,7 +298,8 @@ fn attempts_at_stories_of_two_plans_with_the_same_ids_are_kept_apart() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".ralph/PRD-2/plan.md", ONE);
     let agent = "cat >/dev/null; echo \"$RALPH_PLAN_FILE\" >x.txt; exit 3";
-    stage.run(&["--agent", agent, "--attempts", "1", "--all-prds"]).ended(8);
+    stage.run(&["--agent", agent, "--attempts", "1"]).ended(8);
+    stage.run(&["--agent", agent, "--attempts", "1", "--prd", "2"]).ended(8);
     let refs = ["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/attempts"];
     assert_eq!(stage.repo.git(refs), "PRD-1/US-001/1\nPRD-2/US-001/1\n");
     // An attempt of an older version, which did not name the plan.
@@ -315,7 +316,7 @@ fn attempts_at_stories_of_two_plans_with_the_same_ids_are_kept_apart() {
     which.ended(1).says("`PRD-2/US-001/1`").says("`PRD-1/US-001/1`; name one of them");
     stage.run(&["attempts", "PRD-2/US-001/1"]).ended(0).says("x.txt");
     stage.run(&["logs", "PRD-1/US-001"]).ended(0).says("-001-US-001.log");
-    stage.run(&["logs", "PRD-2/US-001"]).ended(0).says("-002-US-001.log");
+    stage.run(&["logs", "PRD-2/US-001"]).ended(0).says("-US-001.log");
     let which = stage.run(&["retry", "US-001"]);
     which.ended(1).says("blocked in several plans; name one of `PRD-1/US-001`, `PRD-2/US-001`");
     stage.run(&["retry", "PRD-2/US-001", "--from", "PRD-2/US-001/1"]).ended(0);

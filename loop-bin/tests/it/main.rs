@@ -55,7 +55,6 @@ mod sessions;
 mod signals;
 mod stage;
 mod status;
-mod stays_awake;
 mod talk_to_a_run;
 mod target;
 mod tutorial;

@@ -63,72 +63,9 @@ fn two_prds(first: &str) -> (Stage, &'static str) {
 fn open_stories_of_the_next_prd_are_named_at_the_end() {
     let (stage, agent) = two_prds(ONE);
     let ran = stage.run(&["--agent", agent]);
-    ran.ended(0).says("PRD-2 has 2 open stories: `ralph-loop --prd 2`, or --all-prds");
+    ran.ended(0).says("PRD-2 has 2 open stories: `ralph-loop --prd 2`");
     assert_eq!(stage.note("plans").lines().count(), 1);
     let other = stage.run(&["--agent", agent, "--prd", "2"]);
     other.ended(0);
     assert!(!other.out.contains("open stories:"), "{}", other.out);
-}
-
-#[test]
-fn all_prds_are_worked_through_in_one_run() {
-    let (stage, agent) = two_prds(ONE);
-    let dry = stage.run(&["--dry-run", "--all-prds"]);
-    dry.ended(0).says("plan .ralph/PRD-2/plan.md: 2 open").says("forecast: 3 stories");
-    let ran = stage.run(&["--agent", agent, "--all-prds"]);
-    ran.ended(0).says(".ralph/PRD-1/plan.md has no story left to work on; continuing with PRD-2:");
-    ran.says("working on .ralph/PRD-1/plan.md, landing on main: 1 open story, then PRD-2 (2)");
-    ran.says("forecast: 3 stories").says("3 of 3 stories in 2 plans done; nothing needs you\n");
-    ran.says("finished (complete): 3 stories landed in 3 iterations");
-    let plans = [".ralph/PRD-1/plan.md", ".ralph/PRD-2/plan.md", ".ralph/PRD-2/plan.md"];
-    assert!(stage.note("plans").lines().zip(plans).all(|(found, plan)| found.ends_with(plan)));
-    assert!(!stage.read(plans[1]).contains("[ ]"));
-    assert!(stage.progress().contains("US-001") && !stage.progress().contains("US-002"));
-    assert!(stage.read(".ralph/PRD-2/progress.md").contains("## Iteration 3 - US-002"));
-    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
-}
-
-#[test]
-fn the_limits_of_a_run_hold_for_all_prds_together() {
-    let (stage, agent) = two_prds(ONE);
-    let ran = stage.run(&["--agent", agent, "--all-prds", "--max-iterations", "2"]);
-    ran.ended(0).says("finished (max_iterations): 2 stories landed in 2 iterations");
-    stage.run(&["--agent", agent, "--all-prds"]).ended(0).says("1 story landed");
-}
-
-#[test]
-fn a_blocked_story_of_one_prd_does_not_keep_the_others_and_is_not_forgotten() {
-    let (stage, agent) = two_prds("- [ ] US-001: First\n- [!] US-009: Stuck\n");
-    let ran = stage.run(&["--agent", agent, "--all-prds"]);
-    ran.ended(8).says("3 stories landed").says("blocked: US-009");
-    ran.says("3 of 4 stories in 2 plans done, 1 blocked (PRD-1/US-009); 1 thing needs you");
-    ran.says("reopen it with `ralph-loop retry PRD-1/US-009 --hint");
-    stage.run(&["retry", "PRD-1/US-009"]).ended(0);
-    assert!(stage.plan().contains("[ ] US-009"), "{}", stage.plan());
-}
-
-#[test]
-fn a_later_prd_that_cannot_be_read_is_named_before_the_first_story() {
-    let (stage, agent) = two_prds(ONE);
-    stage.repo.write(".ralph/PRD-2/plan.md", "no stories\n");
-    stage.run(&["--agent", agent, "--all-prds"]).ended(1).says("PRD-2/plan.md");
-    assert_eq!(stage.note("plans"), "");
-}
-
-#[test]
-fn a_run_that_was_killed_goes_on_with_the_prd_that_it_had_come_to() {
-    let (stage, agent) = two_prds(
-        "- [ ] US-001: First\n- [!] US-008: Stuck\n\
-                                   - [ ] US-009: Waits (depends: US-008)\n",
-    );
-    let slow = format!(
-        "{agent}; case $PLAN_PATH in *PRD-2*) touch \"$AGENT_NOTES/second\"; \
-                        sleep 600;; esac"
-    );
-    stage.killed_when(&["--agent", &slow, "--all-prds"], "the second plan", || {
-        !stage.note("plans").is_empty() && stage.note_path("second").exists()
-    });
-    let ran = stage.run(&["--agent", agent, "--all-prds"]);
-    ran.ended(8).says("working on .ralph/PRD-2/plan.md");
-    assert!(!stage.read(".ralph/PRD-2/plan.md").contains("[ ]"), "{}", ran.out);
 }

@@ -36,7 +36,7 @@ pub(crate) fn in_sessions(args: &[&str], stories: usize) -> (Stage, Ran) {
     (stage, ran)
 }
 
-const AUTO: [&str; 2] = ["--stories-per-session", "auto"];
+const AUTO: [&str; 2] = ["--stories-per-session", "100"];
 const THREE: [&str; 2] = ["--stories-per-session", "3"];
 
 /// The client said earlier how large its window is.

@@ -190,11 +190,12 @@ fn no_color_means_no_colour() {
 #[test]
 fn colours_can_be_asked_for_and_refused() {
     let stage = stage();
-    let ran = stage.run(&["--agent", AGENT, "--color", "always"]);
+    let mut command = stage.command(&["--agent", AGENT]);
+    let ran: crate::stage::Ran = command.env("CLICOLOR_FORCE", "1").output().unwrap().into();
     assert!(ran.ended(0).out.contains("\u{1b}[32mUS-001 done"), "{:?}", ran.out);
     let stage = Stage::new("works", TWO);
-    let command = &mut stage.command(&["--agent", AGENT, "--color", "never"]);
-    let (code, shown) = run_on_terminal(command);
+    let mut command = stage.command(&["--agent", AGENT]);
+    let (code, shown) = run_on_terminal(command.env("NO_COLOR", "1"));
     assert_eq!((code, colours(&shown)), (Some(0), vec![]), "{shown:?}");
 }
 

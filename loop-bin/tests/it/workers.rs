@@ -360,26 +360,9 @@ fn the_usage_limit_of_the_service_pauses_all() {
 }
 
 #[test]
-fn numbered_plans_follow_one_another_with_workers_too() {
-    let stage = Stage::new("works", &plan(3));
-    stage.repo.write(".ralph/PRD-2/plan.md", plan(2).as_bytes());
-    let ran = stage.run(&["--workers", "2", "--all-prds", "--agent", &agent(OWN_FILE)]);
-    ran.says("continuing with PRD-2: 2 open stories");
-    assert_eq!(stage.plan().matches("[x]").count(), 3);
-}
-
-#[test]
-fn auto_says_how_many_workers_that_is() {
-    let stage = Stage::new("works", &plan(3));
-    let ran = stage.run(&["--workers", "auto", "--agent", &agent(OWN_FILE)]);
-    ran.ended(0).says(" (--workers auto)");
-    complete(&stage, 3);
-}
-
-#[test]
 fn one_tree_is_worked_on_by_one_worker() {
     let stage = Stage::new("works", &plan(2));
     let ran = stage.run(&["--workers", "2", "--in-place"]);
     ran.ended(1).says("with --in-place there is one tree, so one story at a time");
-    stage.run(&["--workers", "0"]).ended(2).says("expected at least 1 worker");
+    stage.run(&["--workers", "0"]).ended(2).says("the minimum is 1");
 }

@@ -26,7 +26,6 @@ mod load;
 mod presentation;
 mod schema;
 mod seconds;
-mod stories_per_session;
 mod values;
 mod verification;
 
@@ -34,12 +33,11 @@ pub use error::ConfigError;
 pub use items::as_variable;
 pub use keys::{KEYS, Key, Kind};
 pub use load::Flag;
-pub use presentation::{ColorChoice, Notify};
+pub use presentation::Notify;
 pub use schema::schema;
 pub use seconds::Seconds;
-pub use stories_per_session::StoriesPerSession;
 pub use values::{
     Agent, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode, Rollback,
-    RollbackOn, Scope, Session, SessionRetry, Stop, Workers, WorkspaceSettings,
+    RollbackOn, Scope, Session, Stop, WorkspaceSettings,
 };
 pub use verification::{Baseline, Prove, Review, Tests, Verify, Weakened};

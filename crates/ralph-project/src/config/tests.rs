@@ -79,8 +79,8 @@ fn unknown_keys_name_line_and_nearest_key() {
         &[],
         &[],
         ".ralph/config.toml:3: unknown field `atempts_per_story`, expected one of \
-         `attempts_per_story`, `stalled_after`, `wait_for_quota`, `max_cost_usd`, `max_duration`, \
-         `story_max_cost_usd`, `story_max_duration`; did you mean `attempts_per_story`?",
+         `attempts_per_story`, `stalled_after`, `wait_for_quota`, `max_cost_usd`, `max_duration`; \
+         did you mean `attempts_per_story`?",
     );
     let error = load("[looop]\nx = 1\n", &[], &[]).unwrap_err();
     assert!(error.starts_with(".ralph/config.toml:1: unknown field `looop`"), "{error}");
@@ -117,7 +117,7 @@ fn wrong_values_name_the_variable_or_the_flag() {
     let mode = load("", &[("RALPH_MODE", "bilding")], &[]).unwrap_err();
     assert!(mode.starts_with("RALPH_MODE: unknown variant `bilding`"), "{mode}");
     let zero = load("", &[("RALPH_STORIES_PER_SESSION", "0")], &[]).unwrap_err();
-    assert_eq!(zero, "RALPH_STORIES_PER_SESSION: expected at least 1 story, or \"auto\"");
+    assert_eq!(zero, "RALPH_STORIES_PER_SESSION: invalid number 0; the minimum is 1");
 }
 
 #[test]

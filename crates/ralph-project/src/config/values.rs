@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::presentation::{ColorChoice, Notify};
+use super::presentation::Notify;
 use super::seconds::Seconds;
-use super::stories_per_session::StoriesPerSession;
 use super::verification::{Review, Tests, Verify};
 use ralph_base::texts::{texts, texts_by_name};
 use ralph_core::{guard, plan};
@@ -50,16 +49,13 @@ pub struct LoopSettings {
     pub plan: String,
     pub progress: String,
     pub prd: u64,
-    pub all_prds: bool,
-    pub workers: Workers,
+    #[serde(deserialize_with = "at_least_one")]
+    pub workers: u64,
     pub specs: String,
     pub branch: String,
     pub fail_if_incomplete: bool,
     pub dry_run: bool,
     pub json_events: bool,
-    pub quiet: bool,
-    pub color: ColorChoice,
-    pub inhibit: bool,
 }
 
 impl Default for LoopSettings {
@@ -70,29 +66,14 @@ impl Default for LoopSettings {
             plan: String::new(),
             progress: String::new(),
             prd: 0,
-            all_prds: false,
-            workers: Workers::Number(1),
+            workers: 1,
             specs: "specs".to_owned(),
             branch: String::new(),
             fail_if_incomplete: false,
             dry_run: false,
             json_events: false,
-            quiet: false,
-            color: ColorChoice::Auto,
-            inhibit: true,
         }
     }
-}
-
-/// How many stories are worked on at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", expecting = "expected at least 1 worker, or \"auto\"")]
-pub enum Workers {
-    /// As many as the machine bears.
-    Auto,
-    /// This many.
-    #[serde(untagged, deserialize_with = "at_least_one")]
-    Number(u64),
 }
 
 /// What the loop does with the plan.
@@ -169,9 +150,6 @@ pub struct Limits {
     #[serde(deserialize_with = "amount")]
     pub max_cost_usd: f64,
     pub max_duration: Seconds,
-    #[serde(deserialize_with = "amount")]
-    pub story_max_cost_usd: f64,
-    pub story_max_duration: Seconds,
 }
 
 impl Default for Limits {
@@ -182,8 +160,6 @@ impl Default for Limits {
             wait_for_quota: true,
             max_cost_usd: 0.0,
             max_duration: Seconds(0),
-            story_max_cost_usd: 0.0,
-            story_max_duration: Seconds(0),
         }
     }
 }
@@ -226,30 +202,14 @@ impl Default for Stop {
 pub struct Session {
     #[serde(deserialize_with = "part")]
     pub context_limit: f64,
-    pub stories_per_session: StoriesPerSession,
-    pub retry: SessionRetry,
+    #[serde(deserialize_with = "at_least_one")]
+    pub stories_per_session: u64,
 }
 
 impl Default for Session {
     fn default() -> Self {
-        Self {
-            context_limit: 0.8,
-            stories_per_session: StoriesPerSession::AtMost(1),
-            retry: SessionRetry::Fresh,
-        }
+        Self { context_limit: 0.8, stories_per_session: 1 }
     }
-}
-
-/// Which session of the client another attempt at a story begins with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SessionRetry {
-    /// One that knows nothing.
-    Fresh,
-    /// The last attempt's own.
-    Resume,
-    /// One that begins as a copy of the last attempt's.
-    Fork,
 }
 
 /// The table `[hooks]`: the lifecycle scripts.

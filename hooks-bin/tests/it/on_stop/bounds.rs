@@ -104,7 +104,7 @@ impl World {
         let scratch = Scratch::new();
         let config = format!(
             "[stop]\nmax_blocks = {max_blocks}\nmax_idle_blocks = {max_idle}\n\
-             [loop]\nmax_iterations = {iterations}\n[session]\nstories_per_session = \"auto\"\n"
+             [loop]\nmax_iterations = {iterations}\n[session]\nstories_per_session = 9\n"
         );
         scratch.file("project/.ralph/config.toml", config);
         scratch.file("project/.ralph/current-story", "US-001\n");

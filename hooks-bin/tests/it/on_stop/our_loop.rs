@@ -10,7 +10,7 @@ use ralph_project::mailbox::{Answer, Mailbox, Question};
 use super::{Stage, payload};
 use crate::run::{RUN, begin, hold_lock};
 
-const SEVERAL: &str = "[session]\nstories_per_session = \"auto\"\n";
+const SEVERAL: &str = "[session]\nstories_per_session = 9\n";
 
 /// The loop's end of the mailbox.
 struct Looping {

@@ -12,7 +12,7 @@ const PLAN: &str = "- [ ] US-001: Log in\n- [ ] US-002: Log out\n";
 fn busy_project() -> Stage {
     let stage = Stage::new();
     stage
-        .write(".ralph/config.toml", "[session]\nstories_per_session = \"auto\"\n")
+        .write(".ralph/config.toml", "[session]\nstories_per_session = 9\n")
         .write(".ralph/PRD-1/plan.md", PLAN)
         .write(".ralph/current-story", "US-001\n")
         .write("feature_list.json", r#"{"features":[{"id":1,"description":"x","passes":false}]}"#)

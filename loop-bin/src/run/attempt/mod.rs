@@ -41,9 +41,9 @@ use crate::saved::SavedAttempt;
 pub(super) use begin::prepare;
 use board::{LoopFile, Made};
 pub(super) use check::{check, lay_over};
-use client::{AgentRun, ResumedSession, SessionSoFar};
+use client::{AgentRun, SessionSoFar};
 pub(super) use commit::{ToCommit, commit};
-pub(super) use prompt::{from_user, may_take_another};
+pub(super) use prompt::from_user;
 pub(crate) use prompt::{review_template, template};
 pub(super) use prove::Proof;
 pub(super) use report::checked;
@@ -127,7 +127,7 @@ pub(super) struct Assignment {
     /// The attempt whose work this one continues.
     pub(super) resumed: Option<SavedAttempt>,
     /// The client's session in which it begins, if not in a new one.
-    pub(super) session: Option<ResumedSession>,
+    pub(super) session: Option<SessionSoFar>,
     /// Messages from the user, for the prompt.
     pub(super) messages: String,
     pub(super) budget: Budget,

@@ -5,7 +5,7 @@ use ralph_base::env::{MAILBOX, WORKER, WORKSPACE};
 use ralph_base::listing::first_few;
 use ralph_base::state::{self, StateDir};
 use ralph_core::plan::Plan;
-use ralph_project::config::{self, KEYS, Key, Kind, StoriesPerSession};
+use ralph_project::config::{self, KEYS, Key, Kind};
 use ralph_project::gate::{Standing, Ticking, instruction};
 use ralph_project::prompt::{self, Template, Values};
 use ralph_project::strikes::{LESSONS_TITLE, last_failure, lessons};
@@ -132,14 +132,6 @@ pub(super) fn next_story(
     let standing = Standing { iteration: attempt.iteration.saturating_sub(1), limit };
     let before = "The last story has landed and is ticked.";
     Ok(instruction(Some(before), plan, story, standing, &Ticking::Us) + &from_user(messages))
-}
-
-/// Whether a session that was given so many stories may take another one.
-pub(in crate::run) fn may_take_another(limit: StoriesPerSession, stories: u64) -> bool {
-    match limit {
-        StoriesPerSession::AtMost(most) => stories < most,
-        StoriesPerSession::Auto => true,
-    }
 }
 
 /// Messages from the user, behind any other text.

@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::run::context::Context;
 use crate::run::decide::Allowance;
 use crate::terminal::{Glimpse, Tone, seconds as seconds_of};
-use client::{AgentRun, ResumedSession, Seen, Session, Supervision, Totals, Turn, with_files_of};
+use client::{AgentRun, Seen, Session, SessionSoFar, Supervision, Totals, Turn, with_files_of};
 
 /// How long an agent that was released has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(60);
@@ -74,7 +74,7 @@ pub(super) fn start(
     desk: &mut Desk,
     course: &mut Course,
     allowance: Allowance,
-    (prompt, resumed): (&str, Option<&ResumedSession>),
+    (prompt, resumed): (&str, Option<&SessionSoFar>),
 ) -> Result<Watched, Failure> {
     let context = around.context;
     let budget = allowance.cost_usd.map(|(sum, _)| sum);
@@ -90,7 +90,7 @@ pub(super) fn start(
     // Before it starts: an agent may take the loop down with it at once.
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     let root = desk.copy.root().to_owned();
-    let earlier = resumed.map(|resumed| resumed.session.totals).unwrap_or_default();
+    let earlier = resumed.map(|session| session.totals).unwrap_or_default();
     let session = Session::start(&line, &root, &vars, (prompt, earlier), &log)?;
     let question = Question::default();
     let live = LiveAgent { session, question, shown: (0, 0), stories: Vec::new() };

@@ -39,7 +39,7 @@ pub(super) fn work(
             Some(session) => {
                 around.reporter.warn(format!(
                     "{}: the client no longer has the session {}; starting a new one",
-                    course.attempt.story, session.session.id
+                    course.attempt.story, session.id
                 ));
                 course.used.push(first.used);
                 watch::start(around, desk, course, allowance, (&prompt, None))?

@@ -134,10 +134,9 @@ fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     }
 }
 
-/// What may be spent on a story, or on the whole run, is spent.
+/// What may be spent on the run is spent.
 fn used_up(owner: Owner, what: &str) -> WorkEnd {
     match owner {
-        Owner::Story => WorkEnd::Blocked(format!("the {what} for this story was reached")),
         Owner::Share(workers) => {
             let why = format!("its share of the run's budget, one of {workers}, is used up");
             WorkEnd::Failed(Outcome::Budget, why)

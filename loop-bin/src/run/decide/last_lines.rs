@@ -41,7 +41,7 @@ impl Ending<'_> {
         if self.remains.is_some() && self.open == 0 {
             lines.extend(self.other_prds.iter().map(|(number, open)| {
                 let open = counted(*open, "open story", "open stories");
-                format!("PRD-{number} has {open}: `ralph-loop --prd {number}`, or --all-prds")
+                format!("PRD-{number} has {open}: `ralph-loop --prd {number}`")
             }));
         }
         lines
@@ -120,7 +120,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::Complete, 0, &[]), @r"
         finished (complete): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
-        PRD-2 has 3 open stories: `ralph-loop --prd 2`, or --all-prds
+        PRD-2 has 3 open stories: `ralph-loop --prd 2`
         ");
     }
 

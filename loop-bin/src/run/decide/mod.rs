@@ -9,7 +9,6 @@ mod recovery;
 mod step;
 mod tally;
 mod words;
-mod worker_count;
 
 pub(crate) use allowance::Allowance;
 pub(crate) use judge::{Judged, judge};
@@ -21,4 +20,3 @@ pub(crate) use tally::{CONFIG_CHANGED, Spent, Tally};
 pub(crate) use words::{
     Discarding, Finish, Next, Outcome, ScriptRequest, SessionEnd, Then, WorkEnd,
 };
-pub(crate) use worker_count::{machine, worker_count};

@@ -60,18 +60,9 @@ impl Tally {
     /// Why a story is not tried again, if it is not.
     pub(crate) fn given_up(&self, key: &StoryKey, limits: &Limits) -> Option<String> {
         let attempts = self.attempts_at(key);
-        if attempts >= limits.attempts_per_story.max(1) {
-            let count = counted(attempts as usize, "failed attempt", "failed attempts");
-            return Some(format!("gave up after {count}"));
-        }
-        let spent = self.spent_on(key);
-        let cost = limits.story_max_cost_usd;
-        if cost > 0.0 && spent.cost_usd >= cost {
-            return Some(format!("budget of ${cost:.2} used up"));
-        }
-        let limit = limits.story_max_duration.limit();
-        let limit = limit.filter(|limit| spent.seconds >= limit.as_secs_f64())?;
-        Some(format!("time limit of {} reached", seconds_of(limit)))
+        let count = counted(attempts as usize, "failed attempt", "failed attempts");
+        let is_last = attempts >= limits.attempts_per_story.max(1);
+        is_last.then(|| format!("gave up after {count}"))
     }
 
     /// Whether the work of a story failed before because of another story that landed.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::Utf8PathBuf;
 use ralph_base::state::StoryKey;
 use serde::{Deserialize, Serialize};
 
@@ -112,10 +111,6 @@ pub(crate) struct PlansTally {
     /// by the next start.
     #[serde(skip)]
     pub(crate) done: BTreeMap<String, BTreeSet<String>>,
-    /// Plans without a story left to work on.
-    pub(crate) left: BTreeSet<Utf8PathBuf>,
-    /// Why stories remain in the first of them that has any.
-    pub(crate) stuck: Option<String>,
 }
 
 /// How the last iteration ended.

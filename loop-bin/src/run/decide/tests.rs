@@ -116,19 +116,11 @@ fn a_failed_attempt_is_kept_under_its_own_name() {
 }
 
 #[test]
-fn a_story_is_set_aside_when_its_attempts_or_its_budgets_are_used_up() {
-    type Row = (fn(&mut Limits), &'static str);
-    let rows: [Row; 3] = [
-        (|limits| limits.attempts_per_story = 1, "gave up after 1 failed attempt"),
-        (|limits| limits.story_max_cost_usd = 0.5, "budget of $0.50 used up"),
-        (|limits| limits.story_max_duration = Seconds(10), "time limit of 10 seconds reached"),
-    ];
-    for (change, why) in rows {
-        let mut tally = Tally::default();
-        tally.book(&story(), SPENT);
-        let next = tally.after(failed("no"), &story(), SessionEnd::Ended, &limits(change));
-        assert_eq!(next, given_up(Outcome::Failed, "no", &format!("{why}; last failure: no")));
-    }
+fn a_story_is_set_aside_when_its_attempts_are_used_up() {
+    let once = limits(|limits| limits.attempts_per_story = 1);
+    let next = Tally::default().after(failed("no"), &story(), SessionEnd::Ended, &once);
+    let why = "gave up after 1 failed attempt; last failure: no";
+    assert_eq!(next, given_up(Outcome::Failed, "no", why));
     let path = vec![(WorkEnd::Blocked("key".into()), given_up(Outcome::Blocked, "key", "key"))];
     check(&limits(|_| ()), SessionEnd::Ended, path);
 }

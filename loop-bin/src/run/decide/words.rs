@@ -1,7 +1,6 @@
 //! What can happen to an attempt and to a run, and what is done about it.
 
 use ralph_base::state::Event;
-use ralph_project::config::SessionRetry;
 use serde::{Deserialize, Serialize};
 
 use crate::saved::RETRY;
@@ -140,20 +139,10 @@ impl Outcome {
         resumed.into_iter().any(|outcome| outcome.word() == word) || word == RETRY
     }
 
-    /// With which session of the client an attempt begins after one that ended like this. What was
-    /// not the agent's fault is not paid for twice: its own session goes on.
-    pub(crate) fn session_after(word: &str, retry: SessionRetry) -> SessionRetry {
-        let unfinished = [Self::Quota, Self::Interrupted, Self::Budget];
-        if unfinished.into_iter().any(|outcome| outcome.word() == word) {
-            return SessionRetry::Resume;
-        }
-        match retry {
-            // The session is that of an attempt which a person chose, and stays as it is.
-            SessionRetry::Resume if word == RETRY => SessionRetry::Fork,
-            // There is no room in it.
-            _ if word == Self::Handoff.word() => SessionRetry::Fresh,
-            retry => retry,
-        }
+    /// Whether the client's session goes on after an attempt that ended like this: what was not the
+    /// agent's fault is not paid for twice.
+    pub(crate) fn keeps_session(word: &str) -> bool {
+        [Self::Quota, Self::Interrupted, Self::Budget].iter().any(|outcome| outcome.word() == word)
     }
 }
 

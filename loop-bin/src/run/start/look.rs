@@ -8,21 +8,20 @@ use ralph_base::listing::named_files;
 use ralph_base::state::{Lock, RunDir, StateDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::{Format, Plan};
-use ralph_project::config::{Config, Flag, Key, Mode, Workers};
+use ralph_project::config::{Config, Flag, Key, Mode};
 use ralph_project::loop_progress::LoopProgress;
 use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 use run_history::RunHistory;
 
-use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
+use super::plan_file::{find_plan, plan_of_attempt};
 use super::preflight::{Preflight, progress_path, run_dir};
 use super::programs::{flaw_in_command, look_for_programs};
 use crate::exit::Failure;
 use crate::run::RunRecord;
 use crate::run::attempt::{review_template, template};
 use crate::run::books::Books;
-use crate::run::plans::other_prds;
 use crate::run::record::attempts_left;
 use crate::{here, init, trust};
 use board::{Board, resolve};
@@ -43,9 +42,6 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     let mut flags = given.to_vec();
     let findings = init::add_checks(&project, env, &mut config, &mut flags)?;
     let plan = find_plan(&project, env, &plan_of_attempt(&project, &config)?)?;
-    if config.run.all_prds {
-        look_at_prds(&project, &config)?;
-    }
     if let Some(plan) = &plan
         && let Some(flag) = iterations_of(plan, &project, env, &flags)?
     {
@@ -61,20 +57,16 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     let branch = branch_name(&config, plan.as_ref(), &project)?;
     let target = target_of_run(&run_dir, &workspace.source, branch)?;
-    let books = |path: &Utf8Path| Books::of(path, &project, &config, &workspace.source, &run_dir);
     let plan = match plan {
         // As the run will read it: the work may be on another branch than the user's files.
         Some(plan) if config.run.mode == Mode::Building => {
-            let plan = books(plan.path()).load(&target)?;
+            let source = &workspace.source;
+            let books = Books::of(plan.path(), &project, &config, source, &run_dir);
+            let plan = books.load(&target)?;
             init::refuse_example(&plan)?;
             Some(plan)
         }
         plan => plan,
-    };
-    let load = |path: &Utf8Path| books(path).load(&target);
-    let others = match &plan {
-        Some(plan) if config.run.all_prds => other_prds(project.own_state(), plan.path(), &load)?,
-        _ => Vec::new(),
     };
     let (options, of_client) = ClientOptions::find(env, &project, &config);
     let mut preflight = Preflight {
@@ -82,7 +74,6 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         config,
         run_dir,
         plan,
-        others,
         flags,
         workspace,
         target,
@@ -230,7 +221,7 @@ impl Preflight {
         }
         let changed = in_place::uncommitted(repo, &ours)?;
         if self.workspace.is_in_place {
-            if self.config.run.workers != Workers::Number(1) {
+            if self.config.run.workers != 1 {
                 self.problem(
                     "with --in-place there is one tree, so one story at a time; start without \
                      --workers, or without --in-place"

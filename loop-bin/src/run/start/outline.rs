@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::plan::{Next, Plan};
 use ralph_project::checks::one_line;
-use ralph_project::config::{Config, Limits, Mode, StoriesPerSession};
+use ralph_project::config::{Config, Limits, Mode};
 use ralph_project::review::command_line;
 use run_history::RunHistory;
 
@@ -13,7 +13,6 @@ use super::preflight::Preflight;
 use crate::exit::Failure;
 use crate::here;
 use crate::run::RunRecord;
-use crate::run::plans::followed_by;
 use crate::stories::lines as story_lines;
 use crate::terminal::{counted, in_words};
 use board::Waiting;
@@ -22,7 +21,7 @@ use ralph_project::finding::Finding;
 impl Preflight {
     /// Puts it among the findings.
     pub(super) fn outline(&mut self) -> Result<(), Failure> {
-        let Config { run, agent, verify, limits, session, review, .. } = &self.config;
+        let Config { run, agent, verify, limits, review, .. } = &self.config;
         let is_planning = run.mode == Mode::Planning;
         let good = Finding::Good;
         let mut findings = vec![good(format!("project {}", self.project.root()))];
@@ -30,14 +29,9 @@ impl Preflight {
             findings.push(good("planning: the agent only writes the plan".to_owned()));
         }
         if let Some(plan) = &self.plan {
-            let others = self.others.iter().map(|(_, plan)| plan);
-            for plan in [plan].into_iter().chain(others) {
-                findings.push(good(stories(plan)));
-                findings.extend(story_lines(plan).into_iter().map(good));
-                findings.extend(here::warnings(plan).into_iter().map(Finding::Note));
-            }
-            let told = followed_by(&self.others);
-            findings.extend(told.map(|told| good(format!("all PRD folders: this one, {told}"))));
+            findings.push(good(stories(plan)));
+            findings.extend(story_lines(plan).into_iter().map(good));
+            findings.extend(here::warnings(plan).into_iter().map(Finding::Note));
         }
         findings.push(good(format!("agent `{}`", agent.command)));
         let past = RunHistory::open(self.project.root(), self.project.own_state());
@@ -66,17 +60,8 @@ impl Preflight {
         findings.extend(self.waiting()?);
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
         if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {
-            let others = self.others.iter().map(|(_, plan)| plan.counts().open);
-            let open = plan.counts().open + others.sum::<usize>();
+            let open = plan.counts().open;
             findings.push(good(one.of_stories(open).line(limits.max_cost_usd)));
-        }
-        let is_alone = session.stories_per_session == StoriesPerSession::AtMost(1);
-        if limits.story_max_cost_usd > 0.0 && !is_alone && !is_planning {
-            findings.push(Finding::Note(
-                "--story-max-cost cannot be enforced per story in a session with several stories, \
-                 because the cost is only known when the session ends; use --stories-per-session 1"
-                    .to_owned(),
-            ));
         }
         self.findings.extend(findings);
         self.history = past;
@@ -136,8 +121,6 @@ fn limited(max_iterations: u64, timeout_s: u64, limits: &Limits) -> String {
         ("", timeout_s as f64, " s per iteration"),
         ("$", limits.max_cost_usd, " per run"),
         ("", limits.max_duration.0 as f64, " s per run"),
-        ("$", limits.story_max_cost_usd, " per story"),
-        ("", limits.story_max_duration.0 as f64, " s per story"),
     ] {
         if limit > 0.0 {
             parts.push(format!("{before}{limit}{unit}"));

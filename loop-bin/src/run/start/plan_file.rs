@@ -4,15 +4,15 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::listing::first_few;
 use ralph_base::state::{self, StateDir};
-use ralph_core::plan::{self, FindError, Plan};
+use ralph_core::plan::{FindError, Plan};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 
 use super::preflight::progress_path;
 use crate::exit::Failure;
+use crate::here;
 use crate::run::attempt::{review_template, template};
 use crate::run::record::attempts_left;
-use crate::{here, init};
 
 /// The plan; none if planning is to write it.
 pub(super) fn find_plan(
@@ -51,18 +51,6 @@ fn refuse_flaws_around(plan: &Plan, project: &Project, config: &Config) -> Resul
     }
     template(plan.path())?;
     review_template(plan.path()).map(drop)
-}
-
-/// Every numbered plan, before an agent has worked for hours on the one before it.
-pub(super) fn look_at_prds(project: &Project, config: &Config) -> Result<(), Failure> {
-    let state = project.own_state();
-    let paths = state.prd_numbers().into_iter().map(|number| state.plan(number));
-    for path in paths.filter(|path| path.is_file()) {
-        let plan = plan::load(&path, &config.plan)?;
-        refuse_flaws_around(&plan, project, config)?;
-        init::refuse_example(&plan)?;
-    }
-    Ok(())
 }
 
 /// Where no plan is named, that of an attempt which was left under way comes first.

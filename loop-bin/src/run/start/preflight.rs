@@ -9,7 +9,6 @@ use ralph_project::project::Project;
 use run_history::RunHistory;
 
 use crate::exit::Failure;
-use crate::run::decide::{machine, worker_count};
 use board::Board;
 use client::ClientOptions;
 use ralph_project::finding::Finding;
@@ -22,8 +21,6 @@ pub(crate) struct Preflight {
     pub(crate) run_dir: RunDir,
     /// None if planning is to write it.
     pub(crate) plan: Option<Plan>,
-    /// The other numbered plans that the run goes on with.
-    pub(crate) others: Vec<(u32, Plan)>,
     /// What was given on the command line, and what the plan's own files say in its place.
     pub(crate) flags: Vec<Flag>,
     pub(crate) workspace: Workspace,
@@ -41,7 +38,7 @@ impl Preflight {
     pub(crate) fn most_workers(&self) -> u64 {
         match self.config.run.mode {
             Mode::Planning => 1,
-            Mode::Building => worker_count(self.config.run.workers, machine(), None, 0.0),
+            Mode::Building => self.config.run.workers,
         }
     }
 
