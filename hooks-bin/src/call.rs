@@ -16,7 +16,7 @@ use ralph_core::git::{Repo, RepoError};
 use ralph_core::guard::{self, Edit, Facts};
 use ralph_core::hook::Input;
 use ralph_project::config::Config;
-use ralph_project::known_files::{KnownFiles, ReadLog};
+use ralph_project::known_files::KnownFiles;
 use ralph_project::project::Project;
 use ralph_project::surroundings::{Surroundings, scope_of};
 use ralph_project::under_way::Attempt;
@@ -105,14 +105,8 @@ impl<'a> Call<'a> {
 
     /// The files that the agent has seen in this session.
     pub fn known_files(&self) -> KnownFiles {
-        let shared = self.project().own_state().shared_reads();
-        match self.session() {
-            Some(session) => KnownFiles::new(
-                Some(ReadLog::indexed(session.reads(), session.reads_index())),
-                vec![ReadLog::indexed(shared, session.shared_reads_index())],
-            ),
-            None => KnownFiles::new(None, vec![ReadLog::at(shared)]),
-        }
+        let own = self.session().map(|session| session.reads());
+        KnownFiles::new(own, vec![self.project().own_state().shared_reads()])
     }
 
     /// Records the files that a command line shows to the agent or writes, and what becomes of known

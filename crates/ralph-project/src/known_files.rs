@@ -1,11 +1,11 @@
 //! Which files has the agent seen in this session? Recorded as lines of the session's log.
 //!
 //! ```
-//! use ralph_project::known_files::{KnownFiles, ReadLog};
+//! use ralph_project::known_files::KnownFiles;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = std::env::temp_dir().join(format!("ralph-known-{}", std::process::id()));
 //! # let log = camino::Utf8PathBuf::from_path_buf(folder).unwrap();
-//! let known = KnownFiles::new(Some(ReadLog::at(log.clone())), vec![]);
+//! let known = KnownFiles::new(Some(log.clone()), vec![]);
 //! known.record("/srv/app/main.py".into())?;
 //! assert!(known.contains("/srv/app/main.py".into()));
 //! assert!(!known.contains("/srv/app/other.py".into()));
@@ -14,31 +14,29 @@
 //! # }
 //! ```
 
-mod log;
-
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use ralph_base::state;
 
-pub use log::ReadLog;
-
 /// The logs of a session: its own is written, all are read.
 #[derive(Debug, Clone)]
 pub struct KnownFiles {
-    own: Option<ReadLog>,
-    others: Vec<ReadLog>,
+    own: Option<Utf8PathBuf>,
+    others: Vec<Utf8PathBuf>,
 }
 
 impl KnownFiles {
     /// With the session's own log, if it has one, and with logs that other tools write.
-    pub fn new(own: Option<ReadLog>, others: Vec<ReadLog>) -> Self {
+    pub fn new(own: Option<Utf8PathBuf>, others: Vec<Utf8PathBuf>) -> Self {
         Self { own, others }
     }
 
-    fn logs(&self) -> impl Iterator<Item = &ReadLog> {
-        self.own.iter().chain(&self.others)
+    /// The logs' bytes; one that cannot be read knows nothing.
+    fn logs(&self) -> impl Iterator<Item = Vec<u8>> {
+        let paths = self.own.iter().chain(&self.others);
+        paths.map(|path| state::read(path).unwrap_or_default())
     }
 
     /// Writes down that a file is known, because it was read or written, unless that is written down
@@ -49,13 +47,13 @@ impl KnownFiles {
         if self.contains(&path) {
             return Ok(());
         }
-        state::append_line(log.path(), format!("Read: {path}").as_bytes())
+        state::append_line(log, format!("Read: {path}").as_bytes())
     }
 
     /// Whether a file is known.
     pub fn contains(&self, path: &Utf8Path) -> bool {
         let path = resolved(path);
-        self.logs().any(|log| log.names(path.as_str()))
+        self.logs().any(|log| names(&log).any(|name| name == path.as_str().as_bytes()))
     }
 
     /// Writes down what becomes of known files when a file or folder is moved or copied: `to` is its
@@ -63,7 +61,10 @@ impl KnownFiles {
     pub fn follow(&self, from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
         let (from, is_taken_in) = (resolved(from), to.is_dir());
         let inside = to.join(from.file_name().unwrap_or_default());
-        for known in self.logs().flat_map(|log| log.below(&from)) {
+        let is_below = |name: &Utf8PathBuf| name.starts_with(&from);
+        let to_path = |name: &[u8]| Some(Utf8PathBuf::from(str::from_utf8(name).ok()?));
+        let known = self.logs().flat_map(|log| names(&log).filter_map(to_path).collect::<Vec<_>>());
+        for known in known.filter(is_below).collect::<Vec<_>>() {
             let rest = known.strip_prefix(&from).unwrap_or(&known);
             self.record(&inside.join(rest))?;
             if !is_taken_in {
@@ -72,6 +73,12 @@ impl KnownFiles {
         }
         Ok(())
     }
+}
+
+/// The files that a log names, the newest first.
+fn names(log: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = log.rsplit(|byte| *byte == b'\n');
+    lines.filter_map(|line| Some(line.strip_prefix(b"Read: ")?.trim_ascii_end()))
 }
 
 /// A path without links and `..`, also of a file that is not there yet, so that two ways to name
@@ -115,7 +122,7 @@ mod tests {
         let scratch = Scratch::new();
         let file = scratch.file("src/a.rs", "x");
         fs_err::os::unix::fs::symlink(scratch.path("src"), scratch.path("link")).unwrap();
-        let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
+        let known = KnownFiles::new(Some(scratch.path("log")), vec![]);
         known.record(&scratch.path("link/../src/a.rs")).unwrap();
         assert!(known.contains(&file) && known.contains(&scratch.path("link/a.rs")));
         assert_eq!(scratch.read("log"), format!("Read: {file}\n"));
@@ -126,7 +133,7 @@ mod tests {
     #[test]
     fn known_files_stay_known_when_they_are_moved() {
         let scratch = Scratch::new();
-        let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
+        let known = KnownFiles::new(Some(scratch.path("log")), vec![]);
         for file in ["a.rs", "src/x/b.rs", "src2/c.rs"] {
             known.record(&scratch.file(file, "x")).unwrap();
         }
@@ -160,7 +167,7 @@ mod tests {
     fn logs_of_other_tools_are_read_too() {
         let scratch = Scratch::new();
         let other = scratch.file("other.log", "junk\r\nRead: /x/a.rs\r\nRead: /x/b.rs");
-        let known = KnownFiles::new(None, vec![ReadLog::at(other)]);
+        let known = KnownFiles::new(None, vec![other]);
         assert!(known.contains("/x/a.rs".into()) && known.contains("/x/b.rs".into()));
         assert!(!known.contains("/x".into()));
     }
@@ -168,7 +175,7 @@ mod tests {
     #[test]
     fn a_name_cannot_forge_a_line() {
         let scratch = Scratch::new();
-        let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
+        let known = KnownFiles::new(Some(scratch.path("log")), vec![]);
         known.record("/x/a\nRead: /etc/passwd".into()).unwrap();
         assert!(!known.contains("/etc/passwd".into()));
     }

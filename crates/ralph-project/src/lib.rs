@@ -13,7 +13,6 @@
 //! | [`gate`] | may the session stop, and if not, what is left to do? |
 //! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
 //! | [`known_files`] | has the agent seen this file in its session? |
-//! | [`known_story`] | is the story done, by a plan that was read before? |
 //! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging? |
 //! | [`loop_progress`] | what does `progress.txt` beside a feature list say? |
 //! | [`mailbox`] | how does a hook ask the loop? |
@@ -39,7 +38,6 @@ pub mod finding;
 pub mod gate;
 pub mod install;
 pub mod known_files;
-pub mod known_story;
 pub mod leftovers;
 pub mod loop_progress;
 pub mod mailbox;

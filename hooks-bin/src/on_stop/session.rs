@@ -5,12 +5,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{Id, LoopDir, SessionDir};
 use ralph_core::git::Status;
-use ralph_core::plan::{self, Plan};
+use ralph_core::plan::{self, Plan, Story};
 use ralph_project::config::Config;
 use ralph_project::gate::{
     BlockLimits, Blocks, Cause, ContextWindows, Fill, LetGo, Moment, Who, ask_on_disk,
 };
-use ralph_project::known_story::{KnownStory, known_story};
 use ralph_project::project_plan;
 use ralph_project::transcript::{self, Ending};
 use ralph_project::under_way::Attempt;
@@ -44,7 +43,7 @@ pub(super) struct Session<'a> {
     pub(super) attempt: Option<Attempt>,
     /// The story under way, if it is this session's and another tool gives it out, and what the
     /// plan says about it. Our own loop judges its stories itself.
-    pub(super) own_story: Option<(Id, Option<KnownStory>)>,
+    pub(super) own_story: Option<(Id, Option<Story>)>,
     /// What the transcript says since the last block; nothing where it cannot be read.
     ending: Ending,
 }
@@ -99,23 +98,23 @@ impl<'a> Session<'a> {
             None
         });
         if attempt.is_none() {
-            self.own_story = story.map(|id| (id.clone(), self.known_story(&id)));
+            self.own_story = story.map(|id| (id.clone(), self.story_in_plan(&id)));
         }
         let run = if self.is_ours { call.env.run() } else { None };
         self.attempt = attempt.filter(|attempt| Some(&attempt.run) == run.as_ref());
     }
 
-    /// What the plan says about a story. Reading a long plan takes longer than all the rest, so the
-    /// answer is kept for as long as no file of the plan changes.
-    fn known_story(&self, id: &Id) -> Option<KnownStory> {
-        let (call, options) = (self.call, &self.config.plan);
-        let files = project_plan::files(call.project(), call.env, self.config, call.work_root());
-        let kept = self.dir.as_ref().filter(|_| !self.dirs.is_empty()).map(SessionDir::known_story);
-        let in_plan = |plan: Plan| plan.story(id.as_str()).map(KnownStory::of);
-        // A story may be under way in a later plan while an earlier one has open stories as well.
-        let elsewhere = || files.iter().find_map(|path| in_plan(plan::load(path, options).ok()?));
-        let read = || in_plan(self.plan()?).or_else(elsewhere);
-        known_story(id.as_str(), &files, options, kept.as_deref(), read)
+    /// What the plan says about a story. A story may be under way in a later plan while an earlier
+    /// one has open stories as well.
+    fn story_in_plan(&self, id: &Id) -> Option<Story> {
+        let call = self.call;
+        let in_plan = |plan: Plan| plan.story(id.as_str()).cloned();
+        let elsewhere = || {
+            let files =
+                project_plan::files(call.project(), call.env, self.config, call.work_root());
+            files.iter().find_map(|path| in_plan(plan::load(path, &self.config.plan).ok()?))
+        };
+        in_plan(self.plan()?).or_else(elsewhere)
     }
 
     /// The plan that is worked on; none if there is none. A broken one is reported.

@@ -243,7 +243,6 @@ fn clean_up(dir: &SessionDir, a_loop_waits: bool) {
         return;
     }
     let mut served = vec![dir.block_counters(), dir.block_lock(), dir.reads()];
-    served.extend([dir.reads_index(), dir.shared_reads_index(), dir.known_story()]);
     if !a_loop_waits {
         served.extend([dir.last_verdict(), dir.last_stop()]);
     }

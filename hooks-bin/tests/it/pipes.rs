@@ -7,7 +7,7 @@ use crate::failure_policy::BINARIES;
 use crate::run::{begin, hold_lock};
 
 /// The files that hooks read or write, relative to the project.
-const FILES: [&str; 20] = [
+const FILES: [&str; 19] = [
     ".git/ralph/attempt.json",
     ".git/ralph/lock",
     ".ralph/.checkpoint",
@@ -23,7 +23,6 @@ const FILES: [&str; 20] = [
     ".ralph/session.log",
     ".ralph/sessions.log",
     ".ralph/state/s1/loop.json",
-    ".ralph/state/s1/story.json",
     ".ralph/state/s1/session.log",
     ".ralph/state/s1/verdict.json",
     ".ralph/state/working-session",

@@ -47,21 +47,6 @@ impl SessionDir {
         self.root.join("session.log")
     }
 
-    /// Where to find a file in [`Self::reads`] once that is long.
-    pub fn reads_index(&self) -> Utf8PathBuf {
-        self.root.join("session.index")
-    }
-
-    /// The same for [`super::StateDir::shared_reads`].
-    pub fn shared_reads_index(&self) -> Utf8PathBuf {
-        self.root.join("shared.index")
-    }
-
-    /// What this session knows of the plan.
-    pub fn known_story(&self) -> Utf8PathBuf {
-        self.root.join("story.json")
-    }
-
     /// A loop that runs inside the session.
     pub fn loop_state(&self) -> Utf8PathBuf {
         self.root.join("loop.json")
@@ -107,15 +92,12 @@ impl SessionDir {
         vec![
             self.block_counters(),
             self.block_lock(),
-            self.known_story(),
             self.last_stop(),
             self.last_verdict(),
             self.loop_state(),
             self.orchestrator(),
             self.quality_gate(),
             self.reads(),
-            self.reads_index(),
-            self.shared_reads_index(),
         ]
     }
 }

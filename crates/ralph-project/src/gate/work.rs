@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use super::unmet::{Unmet, counted, first_of, quoted};
 use crate::checks::Check;
-use crate::known_story::KnownStory;
 use ralph_base::state::LastVerdict;
-use ralph_core::plan::State;
+use ralph_core::plan::{State, Story};
 
 /// How many names a reason shows.
 const NAMED: usize = 5;
@@ -51,7 +50,7 @@ pub fn last_verdict(last: &LastVerdict) -> Option<Unmet> {
 }
 
 /// The gate on the story under way: holds while it is open and the agent did not report on it.
-pub fn current_story(story: &KnownStory, reported: bool) -> Option<Unmet> {
+pub fn current_story(story: &Story, reported: bool) -> Option<Unmet> {
     if story.state != State::Open || reported {
         return None;
     }
@@ -145,12 +144,12 @@ mod tests {
     fn only_an_open_story_without_a_report_holds() {
         let text = "- [ ] US-001: Log in\n- [x] US-002: Log out\n- [!] US-003: Reset\n";
         let plan = Plan::parse("plan.md".into(), text.into(), &Options::default()).unwrap();
-        let story = |id| KnownStory::of(plan.story(id).unwrap());
-        assert_eq!(current_story(&story("US-001"), true), None);
-        assert_eq!(current_story(&story("US-002"), false), None);
-        assert_eq!(current_story(&story("US-003"), false), None);
+        let story = |id| plan.story(id).unwrap();
+        assert_eq!(current_story(story("US-001"), true), None);
+        assert_eq!(current_story(story("US-002"), false), None);
+        assert_eq!(current_story(story("US-003"), false), None);
         assert_eq!(
-            told(current_story(&story("US-001"), false)).unwrap(),
+            told(current_story(story("US-001"), false)).unwrap(),
             "STORY gate failed: story US-001 (Log in) is not done. Next: finish it and run \
              `ralph-loop complete US-001 --status success --summary \"…\"`; if you cannot finish \
              it, explain why with `--status blocked`."
