@@ -13,95 +13,13 @@
 use camino::Utf8Path;
 
 /// Our own template for building.
-pub const BUILDING: &str = "\
-You are working on one story of the plan {{PLAN_PATH}}. Work on this story only.
-
-# {{STORY_ID}}: {{STORY_TITLE}}
-
-{{STORY_DETAILS}}
-
-# How to finish
-
-Work until the story is complete, then stop. Do not ask questions: nobody is there to answer.
-When you stop, these checks run; the story is done only if all of them pass:
-
-{{VERIFY}}
-
-Your changes are then committed for you and the story is ticked in the plan, so do not tick it yourself.
-If you find more work, add it to the end of the plan as a new story; any other change to the plan is ignored.
-Do not push, merge or rewrite history.
-If the story turns out to be done already, run
-`ralph-loop complete {{STORY_ID}} --status success --summary \"<how you can tell>\"` and stop; the checks decide.
-If you cannot continue without a person, run
-`ralph-loop complete {{STORY_ID}} --status blocked --summary \"<what you need>\"` and stop.
-
-# Lessons from earlier attempts
-
-{{GUARDRAILS}}
-
-# What happened last time
-
-{{FAILURE}}
-
-# Progress so far (iteration {{ITERATION}} of {{MAX_ITERATIONS}})
-
-{{PROGRESS}}
-";
+pub const BUILDING: &str = include_str!("prompts/building.md");
 
 /// Our own template for planning.
-pub const PLANNING: &str = "\
-Write or update the plan {{PLAN_PATH}}. Do not change any other file, and do not commit.
-
-Read the specifications in {{SPEC_DIR}} and the existing code.
-Add a story to the plan for everything that is specified but not implemented yet:
-
-## US-001: Title
-
-- [ ] What to do
-  - Where: the files involved
-  - Acceptance: how to tell that it is done
-
-Make each story small enough for one session, and list the stories in the order in which to do them.
-`(depends: US-001)` in a story's title makes it wait for that story.
-Do not change stories that are already ticked.
-
-# Progress so far
-
-{{PROGRESS}}
-";
+pub const PLANNING: &str = include_str!("prompts/planning.md");
 
 /// Our own template for a review.
-pub const REVIEW: &str = "\
-You review work that another agent did. You only read: change nothing, and do not do the work yourself.
-
-# {{STORY_ID}}: {{STORY_TITLE}}
-
-{{STORY_DETAILS}}
-
-# What the checks said
-
-{{CHECKS}}
-
-# The change
-
-```diff
-{{DIFF}}
-```
-
-# Your answer
-
-Read what you need of the files around the change. Does it do what is asked for, all of it, and is it correct?
-Blocking is only what makes the work wrong or incomplete, or breaks something else; style is advice at most.
-End with one JSON object in exactly this form, and nothing after it:
-
-{\"approve\": true, \"findings\": []}
-
-or, with at least one blocking finding:
-
-{\"approve\": false, \"findings\": [{\"kind\": \"blocking\", \"file\": \"src/example.rs\", \"line\": 12, \"message\": \"what is wrong, and what would be right\"}]}
-
-A finding of the kind \"advice\" does not stand against approval.
-";
+pub const REVIEW: &str = include_str!("prompts/review.md");
 
 /// A variable that no template can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
