@@ -1,13 +1,13 @@
 //! What was typed: subcommands, and one flag for every configuration key that has one.
 //!
-//! The flags are made from [`KEYS`], so that a flag without a variable and a key cannot exist.
+//! The flags are made from [`config::keys`], so that a flag without a variable and a key cannot exist.
 
 use std::io;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand, ValueHint};
 use ralph_base::env::Env;
-use ralph_project::config::{Config, Flag, KEYS, Key, Kind};
+use ralph_project::config::{self, Config, Flag, Key, Kind};
 use toml::Value;
 
 use crate::exit::Failure;
@@ -234,7 +234,7 @@ fn no_checks() -> Arg {
 /// The flags that stand for configuration keys.
 fn flags_of_keys() -> Vec<Arg> {
     let default_of = Config::default().values();
-    KEYS.iter().filter_map(|key| Some(flag_of(key, key.flag?, default_of(key)))).collect()
+    config::keys().filter_map(|key| Some(flag_of(key, key.flag?, default_of(key)))).collect()
 }
 
 /// What the flags for a table of the settings are about.
@@ -293,7 +293,7 @@ fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg
 
 /// What was given for those flags.
 fn given_flags(matches: &ArgMatches) -> Vec<Flag> {
-    let keys = KEYS.iter().filter(|key| key.flag.is_some());
+    let keys = config::keys().filter(|key| key.flag.is_some());
     keys.flat_map(|key| {
         let values = matches.get_many::<String>(key.name).into_iter().flatten();
         values.map(|value| Flag::new(key.name, value.clone())).collect::<Vec<_>>()
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn every_flag_says_its_default_and_takes_it() {
         let default_of = Config::default().values();
-        for key in KEYS.iter().filter(|key| key.flag.is_some()) {
+        for key in config::keys().filter(|key| key.flag.is_some()) {
             let default = default_of(key).unwrap();
             let command = command();
             let flag = command.get_arguments().find(|arg| arg.get_id() == key.name).unwrap();

@@ -11,7 +11,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use ralph_base::env::Env;
 use ralph_core::git::Repo;
-use ralph_project::config::{KEYS, Key, Kind};
+use ralph_project::config::{self, Key, Kind};
 
 use crate::exit::Failure;
 use crate::here;
@@ -98,7 +98,7 @@ type Values = Result<Vec<CompletionCandidate>, Failure>;
 
 fn keys() -> Values {
     let candidate = |key: &Key| CompletionCandidate::new(key.name).help(Some(key.help.into()));
-    Ok(KEYS.iter().map(candidate).collect())
+    Ok(config::keys().map(candidate).collect())
 }
 
 fn stories_and_attempts() -> Values {

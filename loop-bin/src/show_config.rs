@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ralph_base::env::Env;
-use ralph_project::config::{Config, Flag, KEYS, Key, schema};
+use ralph_project::config::{Config, Flag, Key, keys, schema};
 
 use crate::exit::Failure;
 use crate::here;
@@ -28,7 +28,7 @@ pub(crate) fn schema_text() -> Result<String, Failure> {
 
 /// Prints them, or those that are wanted, as the file would have them.
 pub(crate) fn run(env: &Env, flags: &[Flag], wanted: &[String]) -> Result<ExitCode, Failure> {
-    let is_unknown = |name: &&String| !KEYS.iter().any(|key| key.name == **name);
+    let is_unknown = |name: &&String| !keys().any(|key| key.name == **name);
     if let Some(name) = wanted.iter().find(is_unknown) {
         let message = format!("there is no key `{name}`; `ralph-loop config` lists them all");
         return Err(Failure::usage(message));
@@ -38,7 +38,7 @@ pub(crate) fn run(env: &Env, flags: &[Flag], wanted: &[String]) -> Result<ExitCo
     let config = here::config(&project, env, flags)?;
     let path = project.own_state().config();
     let (value_of, mut shown) = (config.values(), "");
-    for key in KEYS.iter().filter(is_wanted) {
+    for key in keys().filter(is_wanted) {
         let Some((table, name)) = key.name.split_once('.') else { continue };
         if table != shown {
             say(format!("{}[{table}]", if shown.is_empty() { "" } else { "\n" }));

@@ -1,7 +1,7 @@
 //! Every environment variable that we read, and the only place that reads them.
 //!
 //! Variables that stand for a configuration key are listed with that key in
-//! `ralph_project::config::KEYS`; those here say where things are and who called us.
+//! `ralph_project::config`; those here say where things are and who called us.
 //!
 //! ```
 //! use ralph_base::env::Env;

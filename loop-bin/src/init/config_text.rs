@@ -1,6 +1,6 @@
 //! The text of a new `config.toml`: every key with its default as a comment, and what was found.
 
-use ralph_project::config::{Config, KEYS};
+use ralph_project::config::{Config, keys};
 
 use super::detect::{Detected, FoundCommand};
 
@@ -14,7 +14,7 @@ pub(super) const BRANCH: &str = "ralph/{plan}";
 pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> String {
     let default_of = Config::default().values();
     let (mut text, mut last) = (HEAD.to_owned(), "");
-    for key in KEYS {
+    for key in keys() {
         let (table, name) = key.name.split_once('.').unwrap_or(("", key.name));
         if table != last {
             text.push_str(&format!("\n[{table}]\n"));
@@ -87,7 +87,7 @@ mod tests {
         let all = uncommented(&text);
         assert_eq!(read(&all), Config::default());
         let table: toml::Table = all.parse().unwrap();
-        for key in KEYS {
+        for key in keys() {
             let (outer, inner) = key.name.split_once('.').unwrap();
             assert!(table[outer].get(inner).is_some(), "{} is missing", key.name);
         }

@@ -3,7 +3,7 @@
 //!
 //! Where the value was given is found by the loader, because only that knows the layers.
 
-use super::values::Config;
+use super::tables::Config;
 use ralph_core::guard::Mistake;
 
 /// The first thing that is wrong.

@@ -6,9 +6,9 @@ use toml::{Table, Value};
 use super::check;
 use super::error::ConfigError;
 use super::items::items;
-use super::keys::{KEYS, Key, Kind};
+use super::keys::{Key, Kind};
 use super::seconds::Seconds;
-use super::values::Config;
+use super::tables::{Config, keys};
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::guard::Mistake;
@@ -139,7 +139,7 @@ const FRONTS: [&str; 2] = ["RALPH_", "FRESHER_"];
 /// Whether a variable may set a key. The first letter settles most of the others.
 fn is_ours(name: &str) -> bool {
     let may_be = matches!(name.as_bytes().first(), Some(b'F' | b'H' | b'M' | b'P' | b'R' | b'T'));
-    let is_key = |name: &str| KEYS.iter().any(|key| key.env == Some(name));
+    let is_key = |name: &str| keys().any(|key| key.env == Some(name));
     let mut bare = FRONTS.iter().filter_map(|front| name.strip_prefix(front));
     may_be && (is_key(name) || bare.any(|name| name.starts_with("HOOK") && is_key(name)))
 }
@@ -147,8 +147,7 @@ fn is_ours(name: &str) -> bool {
 fn overrides(env: &Env, flags: &[Flag]) -> Result<Vec<Override>, ConfigError> {
     let mut layers = Vec::new();
     let env = env.those(is_ours);
-    let set_by_variables = if env.is_empty() { &[] } else { KEYS };
-    for key in set_by_variables {
+    for key in keys().filter(|_| !env.is_empty()) {
         if let Some((origin, text)) = variable(&env, key) {
             let value = value_of(key, &origin, &text)?;
             layers.push(Override { key, value, origin });
@@ -182,8 +181,7 @@ fn value_of(key: &Key, origin: &str, given: &str) -> Result<Value, ConfigError> 
             (seconds.map(Value::Integer), "a duration such as 3600, 90m or 8h")
         }
         Kind::Switch => (switch(text).map(Value::Boolean), "`true` or `false`"),
-        Kind::Choice => (integer(text).or_else(|| Some(text.into())), "a word or a number"),
-        Kind::Text => (Some(text.into()), "a string"),
+        Kind::Choice | Kind::Text => (Some(text.into()), "a string"),
         // A newline at the end makes one item of a command that holds commas.
         Kind::List => (Some(items(given).into()), "a list"),
         Kind::Table => (None, "a value that can be set by a variable or a flag"),

@@ -23,21 +23,19 @@ mod error;
 mod items;
 mod keys;
 mod load;
-mod presentation;
 mod schema;
 mod seconds;
+mod tables;
 mod values;
-mod verification;
 
 pub use error::ConfigError;
 pub use items::as_variable;
-pub use keys::{KEYS, Key, Kind};
+pub use keys::{Key, Kind};
 pub use load::Flag;
-pub use presentation::Notify;
 pub use schema::schema;
 pub use seconds::Seconds;
-pub use values::{
-    Agent, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode, Rollback,
-    RollbackOn, Scope, Session, Stop, WorkspaceSettings,
+pub use tables::{
+    Agent, CommitSettings, Config, Hooks, Limits, LoopSettings, Notify, Review, Rollback, Scope,
+    Session, Stop, Tests, Verify, WorkspaceSettings, keys,
 };
-pub use verification::{Baseline, Prove, Review, Tests, Verify, Weakened};
+pub use values::{Baseline, FailBehavior, Mode, Prove, RollbackOn, Weakened};

@@ -3,20 +3,20 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{KEYS, Key, Kind};
-use super::values::Config;
+use super::keys::{Key, Kind};
+use super::tables::{Config, keys};
 
 /// The schema.
 pub fn schema() -> Value {
     let mut tables = Map::new();
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
-    for key in KEYS {
+    for key in keys() {
         let Some((table, name)) = key.name.split_once('.') else { continue };
         let default = defaults.get(table).and_then(|table| table.get(name));
         let empty = || json!({"type": "object", "additionalProperties": false, "properties": {}});
         let entry = tables.entry(table).or_insert_with(empty);
-        if let Some(keys) = entry.get_mut("properties").and_then(Value::as_object_mut) {
-            keys.insert(name.to_owned(), described(key, default.cloned().unwrap_or_default()));
+        if let Some(known) = entry.get_mut("properties").and_then(Value::as_object_mut) {
+            known.insert(name.to_owned(), described(key, default.cloned().unwrap_or_default()));
         }
     }
     json!({
@@ -44,9 +44,6 @@ fn kind(key: &Key, default: &Value) -> Map<String, Value> {
         Kind::Switch => json!({"type": "boolean"}),
         Kind::Text => json!({"type": "string"}),
         Kind::List => json!({"type": ["array", "string"], "items": {"type": "string"}}),
-        Kind::Choice if default.is_number() => json!({"anyOf": [
-            {"type": "integer", "minimum": least}, {"enum": key.choices()},
-        ]}),
         Kind::Choice => json!({"enum": key.choices()}),
         Kind::Table if default.is_array() => json!({"type": "array", "items": {"type": "object"}}),
         Kind::Table => json!({"type": "object"}),
@@ -69,7 +66,7 @@ mod tests {
     #[test]
     fn every_choice_is_taken_and_the_default_is_one() {
         let default_of = Config::default().values();
-        for key in KEYS.iter().filter(|key| key.kind == Kind::Choice) {
+        for key in keys().filter(|key| key.kind == Kind::Choice) {
             let words = key.choices();
             assert!(!words.is_empty() && words.iter().all(|word| takes(key, word)), "{words:?}");
             assert!(!takes(key, "nonsense"), "{}", key.name);
@@ -81,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_least_number_is_that_of_the_settings() {
-        for key in KEYS.iter().filter(|key| matches!(key.kind, Kind::Integer | Kind::Number)) {
+        for key in keys().filter(|key| matches!(key.kind, Kind::Integer | Kind::Number)) {
             assert_eq!(takes(key, "0"), !key.help.contains("at least 1"), "{}", key.name);
         }
     }
@@ -89,7 +86,7 @@ mod tests {
     #[test]
     fn every_key_is_in_it() {
         let schema = schema();
-        for key in KEYS {
+        for key in keys() {
             let path = key.name.replace('.', "/properties/");
             let entry = schema.pointer(&format!("/properties/{path}"));
             assert!(entry.is_some_and(|entry| entry["description"] == key.help), "{}", key.name);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::keys::KEYS;
+use super::super::tables::keys;
 use super::*;
 
 fn load(file: &str, vars: &[(&str, &str)], flags: &[Flag]) -> Result<Config, String> {
@@ -52,7 +52,7 @@ fn newlines_separate_commands_that_hold_commas() {
 
 #[test]
 fn a_text_is_a_list_of_one_for_every_list() {
-    let mut lists = KEYS.iter().filter(|key| key.kind == Kind::List).peekable();
+    let mut lists = keys().filter(|key| key.kind == Kind::List).peekable();
     assert!(lists.peek().is_some());
     for key in lists {
         let (table, name) = key.name.split_once('.').unwrap();
@@ -197,15 +197,15 @@ fn every_setting_is_in_the_list_of_keys_and_the_other_way_round() {
         let Value::Table(inner) = inner else { panic!("{outer} is not a table") };
         settings.extend(inner.keys().map(|key| format!("{outer}.{key}")));
     }
-    let keys: BTreeSet<String> = KEYS.iter().map(|key| key.name.to_owned()).collect();
-    assert_eq!(settings, keys);
-    assert_eq!(keys.len(), KEYS.len());
+    let names: BTreeSet<String> = keys().map(|key| key.name.to_owned()).collect();
+    assert_eq!(settings, names);
+    assert_eq!(names.len(), keys().count());
 }
 
 #[test]
 fn every_default_can_be_written_as_text() {
     let table = Table::try_from(Config::default()).unwrap();
-    for key in KEYS.iter().filter(|key| !matches!(key.kind, Kind::Table | Kind::List)) {
+    for key in keys().filter(|key| !matches!(key.kind, Kind::Table | Kind::List)) {
         let (outer, inner) = key.name.split_once('.').unwrap();
         let default = table[outer].as_table().unwrap()[inner].clone();
         let text = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
@@ -218,7 +218,7 @@ fn every_default_can_be_written_as_text() {
 
 #[test]
 fn no_variable_is_overlooked() {
-    for name in KEYS.iter().filter_map(|key| key.env) {
+    for name in keys().filter_map(|key| key.env) {
         assert!(is_ours(name), "{name}");
     }
     assert!(is_ours("FRESHER_HOOK_TIMEOUT") && !is_ours("PATH"));
@@ -235,11 +235,11 @@ fn variables_for_lifecycle_scripts_may_have_a_word_in_front() {
 
 #[test]
 fn variables_and_flags_are_used_once_and_every_flag_has_a_variable() {
-    let variables: BTreeSet<_> = KEYS.iter().filter_map(|key| key.env).collect();
-    let flags: BTreeSet<_> = KEYS.iter().filter_map(|key| key.flag).collect();
-    assert_eq!(variables.len(), KEYS.iter().filter(|key| key.env.is_some()).count());
-    assert_eq!(flags.len(), KEYS.iter().filter(|key| key.flag.is_some()).count());
-    assert!(KEYS.iter().all(|key| key.flag.is_none() || key.env.is_some()));
+    let variables: BTreeSet<_> = keys().filter_map(|key| key.env).collect();
+    let flags: BTreeSet<_> = keys().filter_map(|key| key.flag).collect();
+    assert_eq!(variables.len(), keys().filter(|key| key.env.is_some()).count());
+    assert_eq!(flags.len(), keys().filter(|key| key.flag.is_some()).count());
+    assert!(keys().all(|key| key.flag.is_none() || key.env.is_some()));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use ralph_base::env::Env;
-use ralph_project::config::{Config, KEYS, Kind, schema};
+use ralph_project::config::{Config, Kind, keys, schema};
 use test_support::fixtures;
 
 #[test]
@@ -36,7 +36,7 @@ fn table() -> String {
     let defaults = toml::Table::try_from(Config::default()).unwrap();
     let mut text = String::new();
     let mut last_table = "";
-    for key in KEYS {
+    for key in keys() {
         let (table, name) = key.name.split_once('.').unwrap();
         if table != last_table {
             let head =

@@ -5,7 +5,7 @@ use ralph_base::env::{MAILBOX, WORKER, WORKSPACE};
 use ralph_base::listing::first_few;
 use ralph_base::state::{self, StateDir};
 use ralph_core::plan::Plan;
-use ralph_project::config::{self, KEYS, Key, Kind};
+use ralph_project::config::{self, Key, Kind, keys};
 use ralph_project::gate::{Standing, Ticking, instruction};
 use ralph_project::prompt::{self, Template, Values};
 use ralph_project::strikes::{LESSONS_TITLE, last_failure, lessons};
@@ -70,7 +70,7 @@ pub(in crate::run) fn agent_variables(
         vars.push(("PATH".to_owned(), path));
     }
     let settled = ["loop.plan", "loop.prd"];
-    for Key { name, env, kind, .. } in KEYS.iter().filter(|key| !settled.contains(&key.name)) {
+    for Key { name, env, kind, .. } in keys().filter(|key| !settled.contains(&key.name)) {
         let given = context.flags.iter().filter(|flag| flag.key == *name);
         let mut values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
         let (Some(env), false) = (env, values.is_empty()) else { continue };
