@@ -77,6 +77,9 @@ fn an_agent_gets_its_own_data_and_its_provider() {
     assert!(has(&agent.write, "/home/dev/.claude/projects"));
     assert!(!has(&agent.hide, "/home/dev/.claude/.credentials.json"));
     assert!(has(&agent.hide, "/home/dev/.codex/auth.json"));
+    // The client reads its list of servers and cannot change it.
+    let list = "/home/dev/.claude.json";
+    assert!(has(&check.hide, list) && !has(&agent.hide, list) && !has(&agent.write, list));
     assert!(!has(&agent.hide, "/home/dev/.aws"));
     assert_eq!(agent.remove, ["GH_TOKEN"]);
     assert!(!agent.set.contains_key("CODEX_SQLITE_HOME"));

@@ -1,13 +1,30 @@
 //! What an attempt must not be able to do. Everything is tried outside as well, where it succeeds: a test that
 //! cannot fail shows nothing.
 
+use std::process::Stdio;
+
+use test_support::until;
+
 use super::world::{Outsider, SECRET, SECRETS, Side, World, text};
+
+/// The lines of a file that are no comments.
+fn lines(file: &'static str) -> impl Iterator<Item = &'static str> {
+    file.lines().filter(|line| !line.starts_with('#'))
+}
+
+/// Whether this kernel can refuse signals; a test that needs that says so and passes without.
+fn kernel_knows_scopes() -> bool {
+    let missing = sandbox::support().missing;
+    if !missing.is_empty() {
+        println!("passed over: this kernel does not restrict {}", missing.join(", "));
+    }
+    missing.is_empty()
+}
 
 /// The acts and their scripts.
 fn acts() -> Vec<(&'static str, &'static str)> {
-    let lines = include_str!("acts.txt").lines().filter(|line| !line.starts_with('#'));
-    let acts: Vec<_> =
-        lines.map(|line| line.split_once(" | ").expect("a name and a script")).collect();
+    let acts = lines(include_str!("acts.txt")).map(|line| line.split_once(" | "));
+    let acts: Vec<_> = acts.map(|act| act.expect("a name and a script")).collect();
     assert!(acts.len() > 50, "{acts:?}");
     acts
 }
@@ -33,7 +50,9 @@ fn nothing_changes_what_is_protected() {
 
 #[test]
 fn outside_every_act_succeeds() {
-    for (name, script) in acts() {
+    let is_root = text(&World::new().run(Side::Outside, "id -u")) == "0\n";
+    let possible = |(name, _): &(&str, &str)| is_root || !name.starts_with("as root");
+    for (name, script) in acts().into_iter().filter(possible) {
         let (changed, said) = changes_something(Side::Outside, script);
         assert!(changed, "{name}: {said}");
     }
@@ -41,78 +60,55 @@ fn outside_every_act_succeeds() {
 
 #[test]
 fn credentials_cannot_be_read() {
-    let world = World::new();
-    let ways = [
-        "cat \"$HOME/{}\"",
-        "cat \"/proc/self/root$HOME/{}\"",
-        "python3 -c 'import os; print(open(os.environ[\"HOME\"] + \"/{}\").read())'",
-        "ln -s \"$HOME/{}\" link; cat link",
-        "ln \"$HOME/{}\" same; cat same",
-        "mv \"$HOME/{}\" moved; cat moved",
-    ];
-    for name in SECRETS.into_iter().chain([".claude/.credentials.json"]) {
-        for way in ways {
-            let script = way.replace("{}", name);
-            let said = text(&world.run(Side::Inside, &script));
-            assert!(!said.contains(SECRET), "{script}: {said}");
-        }
-        let said = text(&world.run(Side::Outside, &ways[0].replace("{}", name)));
-        assert!(said.contains(SECRET), "{name}: {said}");
+    let names = [&SECRETS[..], &[".claude/.credentials.json"]].concat();
+    for way in lines(include_str!("reads.txt")) {
+        let script = format!("for NAME in {}; do export NAME; {way}; done", names.join(" "));
+        let world = World::new();
+        let said = text(&world.run(Side::Inside, &script));
+        assert!(!said.contains(SECRET), "{way}: {said}");
+        let said = text(&world.run(Side::Outside, &script));
+        assert_eq!(said.matches(SECRET).count(), names.len(), "{way}: {said}");
     }
 }
 
 #[test]
 fn processes_outside_are_neither_signalled_nor_traced() {
-    let world = World::new();
-    let scripts = [
-        "kill -KILL $OUTSIDER",
-        "python3 -c 'import os; os.kill(int(os.environ[\"OUTSIDER\"]), 9)'",
-        "perl -e 'kill 9, $ENV{OUTSIDER} or die'",
-        "sh -c 'kill -9 $OUTSIDER' & wait $!",
-        "perl -e 'syscall(101, 16, $ENV{OUTSIDER}+0, 0, 0) == 0 or die; kill 9, $ENV{OUTSIDER}'",
-    ];
-    for script in scripts {
-        for side in [Side::Inside, Side::Outside] {
-            let mut outsider = Outsider::start();
-            let id = outsider.0.id().to_string();
-            let output = world.shell(side, script).env("OUTSIDER", id).output().unwrap();
-            assert_eq!(output.status.success(), side == Side::Outside, "{script}");
-            let mut lives = || outsider.is_alive();
-            match side {
-                Side::Inside => assert!(lives(), "{script}"),
-                Side::Outside => {
-                    let ended = (0..200).any(|_| {
-                        std::thread::sleep(std::time::Duration::from_millis(10));
-                        !lives()
-                    });
-                    assert!(ended, "{script}");
-                }
-            }
-        }
+    if !kernel_knows_scopes() {
+        return;
     }
-    let outsider = Outsider::start();
-    for (side, is_seen) in [(Side::Inside, false), (Side::Outside, true)] {
-        let mut command = world.shell(side, "readlink /proc/$OUTSIDER/cwd");
-        let output = command.env("OUTSIDER", outsider.0.id().to_string()).output().unwrap();
-        assert_eq!(output.status.success(), is_seen, "{}", text(&output));
+    let world = World::new();
+    for script in lines(include_str!("signals.txt")) {
+        let mut outsider = Outsider::start();
+        let id = outsider.0.id().to_string();
+        let succeeds =
+            |side| world.shell(side, script).env("OUTSIDER", &id).status().unwrap().success();
+        assert!(!succeeds(Side::Inside), "{script}");
+        assert!(outsider.is_alive(), "{script}");
+        assert!(succeeds(Side::Outside), "{script}");
+        assert!(!outsider.0.wait().unwrap().success(), "{script}");
     }
 }
 
 #[test]
 fn abstract_sockets_outside_are_refused() {
+    if !kernel_knows_scopes() {
+        return;
+    }
     let world = World::new();
     let name = format!("sandbox-test-{}", std::process::id());
-    let address =
-        <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(
-            &name,
-        )
-        .unwrap();
-    let _listener = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
-    let script =
-        format!("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"\\0{name}\")'");
-    assert!(!world.run(Side::Inside, &script).status.success());
-    let output = world.run(Side::Outside, &script);
+    let python = |act: &str| {
+        format!("exec python3 -c 'import socket, sys; s = socket.socket(socket.AF_UNIX); {act}'")
+            .replace("ADDRESS", &format!("\"\\0{name}\""))
+    };
+    let listen = python("s.bind(ADDRESS); s.listen(); open(\"ready\", \"w\"); sys.stdin.read()");
+    let mut listener = world.shell(Side::Outside, &listen);
+    let listener = Outsider(listener.stdin(Stdio::piped()).spawn().unwrap());
+    until("the listener", || world.path("copies/own/ready").exists());
+    let connect = python("s.connect(ADDRESS)");
+    assert!(!world.run(Side::Inside, &connect).status.success());
+    let output = world.run(Side::Outside, &connect);
     assert!(output.status.success(), "{}", text(&output));
+    drop(listener);
 }
 
 #[test]
