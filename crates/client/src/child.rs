@@ -13,10 +13,11 @@ use jiff::Timestamp;
 use ralph_project::mailbox::{Mailbox, Question};
 use wait_timeout::ChildExt;
 
+use super::count::Totals;
 use super::keeper;
 use super::output;
 use super::processes::Descendants;
-use super::stream::{Said, Seen, Totals};
+use super::stream::{Said, Seen};
 use super::usage_limit;
 use crate::signals::{Interrupts, Signal};
 

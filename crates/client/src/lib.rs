@@ -3,6 +3,7 @@
 mod calls;
 mod child;
 mod command;
+mod count;
 mod keeper;
 pub mod linux;
 mod options;
@@ -18,9 +19,10 @@ pub use command::{
     flaw_in, folder_of_this_program, is_executable, is_found, path_of_agent, program_of, script_of,
     with_files_of,
 };
+pub use count::{SessionSoFar, Totals};
 pub use keeper::keep;
 pub use options::ClientOptions;
 pub use output::{each_line_of_log, seen_in_log};
 pub use processes::{Descendants, end_left_by, left_by};
 pub use readable::Readable;
-pub use stream::{Said, Seen, SessionSoFar, Totals};
+pub use stream::{Said, Seen};

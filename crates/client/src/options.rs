@@ -20,7 +20,7 @@ use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
 
 use super::command::is_found;
-use super::stream::SessionSoFar;
+use super::count::SessionSoFar;
 use crate::command::is_executable;
 use crate::command::{folder_of_this_program, path_of_agent};
 use ralph_project::finding::Finding;

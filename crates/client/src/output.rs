@@ -10,7 +10,8 @@ use std::time::Instant;
 use camino::Utf8Path;
 use ralph_base::state;
 
-use super::stream::{Seen, Totals};
+use super::count::Totals;
+use super::stream::Seen;
 
 /// Longer lines are logged, but not looked into.
 const LONGEST_LINE: usize = 2 * 1024 * 1024;

@@ -4,13 +4,12 @@
 //! that prints events; then its exit code is all there is.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 use std::time::Instant;
 
 use serde_json::Value;
 
 use super::calls::{Calls, short, text_of};
+use super::count::{Count, Totals, tokens_of};
 
 /// What is kept of plain text and of complaints.
 const KEPT: usize = 4 * 1024;
@@ -30,16 +29,10 @@ pub struct Seen {
     pub calls: Calls,
     /// Tokens used by this process.
     pub tokens: u64,
-    /// The tokens of each message: one is printed once for every part of it.
-    pub messages: BTreeMap<String, u64>,
-    /// What the session had used before this process went on with it.
-    pub earlier: Totals,
-    /// Tokens in the context, and the model of the conversation.
-    pub context: u64,
-    /// The model that answers.
-    pub model: String,
-    /// How many tokens fit, by model, as far as it was told.
-    pub windows: BTreeMap<String, u64>,
+    /// How they are counted.
+    pub count: Count,
+    /// Its context.
+    pub context: Context,
     /// What it cost, as far as it was told.
     pub cost_usd: Option<f64>,
     /// How it says that it ended.
@@ -52,42 +45,15 @@ pub struct Seen {
     pub heard: Option<Instant>,
 }
 
-/// What a session used, over all processes that worked in it.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Totals {
-    /// Its tokens.
+/// The context of the main conversation.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// Tokens in it.
     pub tokens: u64,
-    /// Its cost, as far as it is known.
-    pub cost_usd: f64,
-}
-
-/// A session with what it used, as it is recorded: `<id> <tokens> <cost>`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct SessionSoFar {
-    /// The id of the session.
-    pub id: String,
-    /// What it used.
-    pub totals: Totals,
-}
-
-impl fmt::Display for SessionSoFar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Totals { tokens, cost_usd } = self.totals;
-        write!(f, "{} {tokens} {cost_usd:.6}", self.id)
-    }
-}
-
-impl FromStr for SessionSoFar {
-    type Err = std::convert::Infallible;
-
-    /// Older records hold the id alone.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut words = text.split_whitespace();
-        let id = words.next().unwrap_or_default().to_owned();
-        let tokens = words.next().and_then(|word| word.parse().ok()).unwrap_or_default();
-        let cost_usd = words.next().and_then(|word| word.parse().ok()).unwrap_or_default();
-        Ok(Self { id, totals: Totals { tokens, cost_usd } })
-    }
+    /// The model that answers.
+    pub model: String,
+    /// How many tokens fit, by model, as far as the client reported it.
+    pub windows: BTreeMap<String, u64>,
 }
 
 /// What an agent does now.
@@ -120,33 +86,15 @@ pub struct Verdict {
     pub reason: Option<String>,
 }
 
-/// All tokens of a message or of a result.
-fn tokens_of(value: &Value) -> u64 {
-    let kinds =
-        ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
-    kinds.iter().filter_map(|kind| value.get("usage")?.get(kind)?.as_u64()).sum()
-}
-
-/// All tokens of a session, by model: with those of subagents and of turns that background tasks
-/// brought about, which `usage` leaves out.
-fn tokens_of_session(result: &Value) -> u64 {
-    let kinds = ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
-    let models = result.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
-    let counts = models.flat_map(|(_, usage)| kinds.map(|kind| usage.get(kind)?.as_u64()));
-    counts.flatten().sum()
-}
-
 impl Seen {
     /// Of an agent that works in this folder, and may go on with a session that has used something.
     pub(super) fn of_agent_in(root: &str, earlier: Totals) -> Self {
-        Self { calls: Calls::from_folder(root), earlier, ..Self::default() }
+        Self { calls: Calls::from_folder(root), count: Count::after(earlier), ..Self::default() }
     }
 
     /// What its session has used, this process included.
     pub fn totals(&self) -> Totals {
-        let Totals { tokens, cost_usd } = self.earlier;
-        let own = self.cost_usd.unwrap_or_default();
-        Totals { tokens: tokens + self.tokens, cost_usd: cost_usd + own }
+        self.count.totals(self.tokens, self.cost_usd)
     }
 
     fn does(&mut self, what: String) {
@@ -155,7 +103,7 @@ impl Seen {
 
     /// How many tokens fit into the context, if that was told.
     pub fn window(&self) -> Option<u64> {
-        self.windows.get(&self.model).copied()
+        self.context.windows.get(&self.context.model).copied()
     }
 
     /// A line of standard error.
@@ -215,13 +163,10 @@ impl Seen {
         let used = tokens_of(message);
         // A subagent has a context of its own; tokens count wherever they were used.
         if text_of(event, "parent_tool_use_id").is_none() && used > 0 {
-            self.context = used;
-            self.model = text_of(message, "model").unwrap_or_default().to_owned();
+            self.context.tokens = used;
+            self.context.model = text_of(message, "model").unwrap_or_default().to_owned();
         }
-        let id = text_of(message, "id").unwrap_or_default();
-        let known =
-            if id.is_empty() { 0 } else { self.messages.insert(id.to_owned(), used).unwrap_or(0) };
-        self.tokens += used.saturating_sub(known);
+        self.tokens += self.count.message(text_of(message, "id").unwrap_or_default(), used);
         let parts = message.get("content").and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
             match (text_of(part, "type"), text_of(part, "name"), text_of(part, "text")) {
@@ -238,19 +183,13 @@ impl Seen {
         }
     }
 
-    /// The sum in the result is the client's own and wins over what was added up. In a session that was
-    /// resumed, newer clients report the whole session, older ones this process alone.
+    /// The sum in the result is the client's own and wins over what was added up.
     fn result(&mut self, event: &Value) {
-        let session = tokens_of_session(event);
-        let streamed: u64 = self.messages.values().sum();
-        let is_whole = self.earlier.tokens > 0 && session >= self.earlier.tokens + streamed;
-        let earlier = if is_whole { self.earlier } else { Totals::default() };
-        let cost = event.get("total_cost_usd").and_then(sum);
-        self.cost_usd = cost.map(|cost| (cost - earlier.cost_usd).max(0.0)).or(self.cost_usd);
-        let total = [session, tokens_of(event)].into_iter().find(|sum| *sum > 0);
-        self.tokens = total.map_or(self.tokens, |total| total - earlier.tokens);
+        let process = self.count.process(event);
+        self.cost_usd = process.cost_usd.or(self.cost_usd);
+        self.tokens = process.tokens.unwrap_or(self.tokens);
         let models = event.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
-        self.windows.extend(models.filter_map(|(name, usage)| {
+        self.context.windows.extend(models.filter_map(|(name, usage)| {
             Some((name.clone(), usage.get("contextWindow")?.as_u64()?))
         }));
         let kind = text_of(event, "subtype").filter(|kind| kind.starts_with("error"));
@@ -279,12 +218,6 @@ fn keep_end(kept: &mut String, text: &str) {
     kept.drain(..kept.ceil_char_boundary(kept.len().saturating_sub(KEPT)));
 }
 
-/// A sum of money; some agents print numbers as texts.
-fn sum(value: &Value) -> Option<f64> {
-    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
-    number.filter(|sum: &f64| sum.is_finite() && *sum >= 0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use test_support::fixtures;
@@ -303,74 +236,13 @@ mod tests {
         let seen = seen("success.jsonl");
         let verdict = seen.verdict.clone().unwrap();
         assert_eq!((verdict.is_error, verdict.text.as_str()), (false, "All done."));
-        assert_eq!((seen.context, seen.window(), seen.tokens), (161_020, Some(1_000_000), 312_040));
+        assert_eq!(
+            (seen.context.tokens, seen.window(), seen.tokens),
+            (161_020, Some(1_000_000), 312_040)
+        );
         assert!((seen.cost_usd.unwrap() - 1.245).abs() < 1e-9);
         assert_eq!(seen.session.unwrap(), "f20e8b35-b9c4-4b7e-8fc0-39ff3b2d0b37");
         assert_eq!((seen.now.doing.as_str(), seen.rejected), ("All done.", None));
-    }
-
-    #[test]
-    fn a_cost_is_a_sum_or_its_text() {
-        for (cost, expected) in [
-            ("0.5", Some(0.5)),
-            ("\"0.5\"", Some(0.5)),
-            ("\" 2 \"", Some(2.0)),
-            ("null", None),
-            ("\"much\"", None),
-            ("\"NaN\"", None),
-            ("-1", None),
-            ("[1]", None),
-        ] {
-            let mut seen = Seen::default();
-            seen.line(format!("{{\"type\":\"result\",\"total_cost_usd\":{cost}}}").as_bytes());
-            assert_eq!((seen.cost_usd, seen.verdict.is_some()), (expected, true), "{cost}");
-        }
-    }
-
-    #[test]
-    fn the_total_of_a_session_counts_all_of_its_turns_and_subagents() {
-        let result = |own: u64, all: u64| {
-            format!(
-                r#"{{"type":"result","usage":{{"input_tokens":{own}}},"modelUsage":{{
-                "large":{{"inputTokens":{all},"outputTokens":20}},
-                "small":{{"cacheReadInputTokens":3,"contextWindow":200000}}}}}}"#
-            )
-            .replace('\n', " ")
-        };
-        let mut seen = Seen::default();
-        seen.line(result(1000, 1000).as_bytes());
-        assert_eq!(seen.tokens, 1023);
-        seen.line(result(1000, 4000).as_bytes());
-        assert_eq!(seen.tokens, 4023);
-        seen.line(br#"{"type":"result","usage":{"input_tokens":7}}"#);
-        assert_eq!(seen.tokens, 7);
-    }
-
-    #[test]
-    fn a_message_that_is_printed_in_parts_counts_once() {
-        let mut seen = Seen::default();
-        for (id, tokens) in [("a", 5), ("a", 9), ("b", 1), ("a", 9)] {
-            let usage = format!(r#"{{"id":"{id}","usage":{{"input_tokens":{tokens}}}}}"#);
-            seen.line(format!(r#"{{"type":"assistant","message":{usage}}}"#).as_bytes());
-        }
-        assert_eq!(seen.tokens, 10);
-    }
-
-    #[test]
-    fn a_resumed_session_counts_what_this_process_used() {
-        let message = br#"{"type":"assistant","message":{"id":"m","usage":{"input_tokens":1020}}}"#;
-        // The sums that a client reports after `--resume`: those of the session, or of the process.
-        for (tokens, cost) in [(3060, "0.03"), (1020, "0.01")] {
-            let earlier = "s 2040 0.02".parse::<SessionSoFar>().unwrap().totals;
-            let mut seen = Seen::of_agent_in("/", earlier);
-            seen.line(message);
-            let usage = format!(r#""modelUsage":{{"m":{{"inputTokens":{tokens}}}}}"#);
-            let own = r#""usage":{"input_tokens":1020}"#;
-            let sums = format!(r#""total_cost_usd":{cost},{own},{usage}"#);
-            seen.line(format!(r#"{{"type":"result",{sums}}}"#).as_bytes());
-            assert_eq!((seen.tokens, seen.totals().tokens), (1020, 3060), "{tokens}");
-            assert!((seen.cost_usd.unwrap() - 0.01).abs() < 1e-9, "{:?}", seen.cost_usd);
-        }
     }
 
     #[test]

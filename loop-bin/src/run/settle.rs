@@ -345,7 +345,7 @@ fn note_windows(run: &Conductor, session: &AgentRun) {
     let state = run.context.state();
     let known = ContextWindows::load(state);
     let mut windows = known.windows.clone();
-    windows.extend(session.seen.windows.clone());
+    windows.extend(session.seen.context.windows.clone());
     if windows == known.windows {
         return;
     }

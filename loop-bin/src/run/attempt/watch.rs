@@ -200,7 +200,7 @@ fn show(around: Around<'_>, seen: &Seen, shown: &mut (usize, usize)) {
         is_refused: seen.now.is_refused,
         cost_usd: seen.cost_usd,
         tokens: seen.tokens,
-        context: window.map(|window| seen.context * 100 / window),
+        context: window.map(|window| seen.context.tokens * 100 / window),
     }));
     for call in seen.calls.since(shown.0) {
         let event = Event::ToolCall { call: call.to_owned() };
