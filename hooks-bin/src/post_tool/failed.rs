@@ -6,6 +6,7 @@ use ralph_base::state::{Event, LastVerdict, Lock};
 use ralph_core::git::{Checkpoint, Repo, Snapshot, SnapshotError, changed_since, rollback_changes};
 use ralph_core::hook::Decision;
 use ralph_core::verdict::Verdict;
+use ralph_project::config::RollbackOn;
 use ralph_project::strikes::{
     self, Circumstances, Done, HookRollback, Memory, Outcome, add_lesson, is_test_file,
     record_failure,
@@ -115,6 +116,12 @@ fn settle_attempt(
     // Several runs may end at once; they are weighed one after the other.
     let _lock = Lock::take_within(&state.strikes_lock(), "evaluating a test run", PATIENCE)?;
     let mut memory = Memory::load(state, &checkpoint);
+    let failing = verdict.counts.bad();
+    if failing > 0 && failing < memory.failing {
+        // Fewer failing tests than in the run before: the agent makes progress.
+        memory.failures = 0;
+    }
+    memory.failing = failing;
     let outcome =
         weigh(call, &repo, &memory, &Seen { checkpoint: &checkpoint, target, verdict, begun_at })?;
     let why = strikes::cause(verdict, output);
@@ -168,8 +175,12 @@ fn weigh(
     let changed = changed_since(repo, &seen.target)?;
     // Another loop wrote a bare commit id and expects the first failure to count.
     let is_foreign = seen.checkpoint.snapshot.is_none();
+    let on = match config.rollback.on {
+        RollbackOn::StoryEnd if is_foreign => RollbackOn::Failure,
+        on => on,
+    };
     Ok(strikes::decide(&Circumstances {
-        on: config.rollback.on,
+        on,
         after_failures: if is_foreign { 1 } else { config.rollback.after_failures },
         failures_so_far: memory.failures,
         nothing_changed: changed.is_empty(),

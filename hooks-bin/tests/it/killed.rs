@@ -48,7 +48,7 @@ fn a_rollback_killed_at_any_instant_is_finished_or_never_began() {
     for step in 0..12 {
         let test = TestRepo::new();
         test.write("mine.txt", "user");
-        test.write(".ralph/config.toml", "[rollback]\nafter_failures = 1\n");
+        test.write(".ralph/config.toml", "[rollback]\non = \"failure\"\nafter_failures = 1\n");
         let state = StateDir::of_project(test.root());
         state.prepare().unwrap();
         let repo = Repo::open(test.root()).unwrap();

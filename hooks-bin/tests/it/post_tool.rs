@@ -41,7 +41,10 @@ fn at_a_checkpoint(after_failures: u64) -> (TestRepo, Client, Fingerprint) {
     test.git(["add", "staged.txt"]);
     test.write("untracked.txt", "untracked");
     test.write("ignored.log", "ignored");
-    test.write(".ralph/config.toml", format!("[rollback]\nafter_failures = {after_failures}\n"));
+    test.write(
+        ".ralph/config.toml",
+        format!("[rollback]\non = \"failure\"\nafter_failures = {after_failures}\n"),
+    );
     test.write(".ralph/current-story", "US-001\n");
     StateDir::of_project(test.root()).prepare().unwrap();
     let repo = Repo::open(test.root()).unwrap();
@@ -112,6 +115,25 @@ fn strikes_are_counted_and_a_passing_run_wipes_them_out() {
     assert!(fail().contains("1 more failing run,"));
     assert!(fail().contains("rolled back"));
     assert_eq!(without_state(&test), before);
+}
+
+#[test]
+fn fewer_failing_tests_are_progress_and_none_is_rolled_back_by_default() {
+    let (test, client, _) = at_a_checkpoint(3);
+    break_something(&test);
+    let fail = |count: u32| {
+        let output = format!("=== {count} failed, 1 passed in 0.01s ===\n");
+        client.bash_ended("pytest", 1, &output).unwrap()
+    };
+    for count in [5, 4, 3, 2] {
+        assert!(fail(count).contains("2 more failing runs"), "{count}");
+    }
+    assert!(fail(2).contains("1 more failing run,"));
+    test.write(".ralph/config.toml", "");
+    for _ in 0..4 {
+        let answer = fail(2);
+        assert!(answer.contains("Fix these tests before you finish the story"), "{answer}");
+    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(super) struct Project {
 /// Five stories: one fails its check at first, one is rolled back by a hook, two share a session.
 pub(super) const FIVE: Project = Project {
     agent: "tortured",
-    config: "[rollback]\nafter_failures = 1\n[session]\nstories_per_session = 2\n",
+    config: "[rollback]\non = \"failure\"\nafter_failures = 1\n[session]\nstories_per_session = 2\n",
     check: "! test -e made/broken.txt\n",
     depends: &[],
     stories: 5,

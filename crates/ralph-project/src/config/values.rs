@@ -45,9 +45,9 @@ pub enum Prove {
 #[serde(rename_all = "kebab-case")]
 pub enum RollbackOn {
     /// As soon as enough test runs failed.
-    #[default]
     Failure,
     /// When the iteration ends without success.
+    #[default]
     StoryEnd,
     /// Never by itself.
     Never,

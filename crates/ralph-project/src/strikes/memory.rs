@@ -18,6 +18,8 @@ pub struct Memory {
     checkpoint: String,
     /// Failing runs that counted, without a passing one between.
     pub failures: u64,
+    /// How many tests failed in the last failing run, where its runner counts them.
+    pub failing: u64,
     /// When the attempt was last rolled back, in milliseconds since 1970.
     pub rolled_back_at: u64,
     /// What hooks rolled back, for the loop to report.

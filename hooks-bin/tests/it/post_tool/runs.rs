@@ -48,7 +48,7 @@ fn an_agent_that_outlived_its_loop_is_told_of_the_failure_and_nothing_is_rolled_
 
 #[test]
 fn the_agent_is_rolled_back_in_its_copy_and_the_record_is_the_projects() {
-    let run = Run::new("[rollback]\nafter_failures = 2\n");
+    let run = Run::new("[rollback]\non = \"failure\"\nafter_failures = 2\n");
     run.copy.write("untracked.txt", "set up");
     run.checkpoint();
     let (agent, before) = (run.agent(), without_state(&run.copy));
@@ -76,7 +76,7 @@ fn the_agent_is_rolled_back_in_its_copy_and_the_record_is_the_projects() {
 
 #[test]
 fn tests_that_the_agent_runs_in_the_project_say_nothing_about_its_copy() {
-    let run = Run::new("[rollback]\nafter_failures = 1\n");
+    let run = Run::new("[rollback]\non = \"failure\"\nafter_failures = 1\n");
     run.checkpoint();
     change_files(&run.copy);
     let command = format!("cd {} && pytest", run.project.root());
@@ -86,7 +86,7 @@ fn tests_that_the_agent_runs_in_the_project_say_nothing_about_its_copy() {
 
 #[test]
 fn the_strikes_of_a_run_are_not_a_persons() {
-    let mut run = Run::new("");
+    let mut run = Run::new("[rollback]\non = \"failure\"\n");
     run.checkpoint();
     change_files(&run.copy);
     change_files(&run.project);
