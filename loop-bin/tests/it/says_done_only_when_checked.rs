@@ -45,7 +45,7 @@ fn a_rollback_by_a_hook_is_reported_and_the_next_attempt_knows_what_failed() {
     let stage = Stage::new("works", ONE);
     let failing = || test_run("s-1", false);
     let runs = [failing(), failing(), failing(), test_run("s-1", true)];
-    let ran = run_plain(&stage, &runs, &["--attempts", "2"]);
+    let ran = run_plain(&stage, &runs, &["--attempts", "2", "--rollback", "failure"]);
     let told = "rolled back by a hook after 3 failing test runs (pytest failed: test_a.py::test_b)";
     ran.ended(8).says(&format!("US-001: {told}; kept as refs/ralph/discarded/"));
     assert_eq!(ran.out.matches("rolled back by a hook").count(), 2, "{}", ran.out);
