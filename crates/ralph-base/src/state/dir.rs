@@ -104,19 +104,13 @@ impl StateDir {
         &self.root
     }
 
-    /// Settings, all optional.
-    pub fn config(&self) -> Utf8PathBuf {
-        self.root.join("config.toml")
-    }
-
-    /// What an editor checks the settings by, beside them.
-    pub fn config_schema(&self) -> Utf8PathBuf {
-        self.root.join("config.schema.json")
-    }
-
-    /// What git is not to see of the folder.
-    pub fn ignore_file(&self) -> Utf8PathBuf {
-        self.root.join(IGNORE_FILE)
+    paths! {
+        /// Settings, all optional.
+        config: root / "config.toml";
+        /// What an editor checks the settings by, beside them.
+        config_schema: root / "config.schema.json";
+        /// What git is not to see of the folder.
+        ignore_file: root / IGNORE_FILE;
     }
 
     /// The folder of one numbered plan: `PRD-3`.
@@ -182,9 +176,9 @@ impl StateDir {
         ]
     }
 
-    /// The lifecycle scripts.
-    pub fn lifecycle(&self) -> Utf8PathBuf {
-        self.root.join("hooks")
+    paths! {
+        /// The lifecycle scripts.
+        lifecycle: root / "hooks";
     }
 
     /// The user's own programs, which lifecycle scripts call by their names.
@@ -192,89 +186,41 @@ impl StateDir {
         lifecycle.join("custom")
     }
 
-    /// One short lesson per distinct rollback cause.
-    pub fn guardrails(&self) -> Utf8PathBuf {
-        self.root.join("guardrails.md")
-    }
-
-    /// The failing output, newest last.
-    pub fn failure_context(&self) -> Utf8PathBuf {
-        self.root.join("failure-context.log")
-    }
-
-    /// The id of the story under way.
-    pub fn current_story(&self) -> Utf8PathBuf {
-        self.own.join("current-story")
-    }
-
-    /// Where to return to: a commit id, then the snapshot ref.
-    pub fn checkpoint(&self) -> Utf8PathBuf {
-        self.own.join(".checkpoint")
-    }
-
-    /// Failing runs of the attempt under way, and what failed before it began.
-    pub fn strikes(&self) -> Utf8PathBuf {
-        self.own.join("strikes.json")
-    }
-
-    /// Held while a failing test run is weighed.
-    pub fn strikes_lock(&self) -> Utf8PathBuf {
-        self.own.join("strikes.lock")
-    }
-
-    /// Sessions that stopped early.
-    pub fn sessions_log(&self) -> Utf8PathBuf {
-        self.root.join("sessions.log")
-    }
-
-    /// The last internal failure of a hook.
-    pub fn hook_error(&self) -> Utf8PathBuf {
-        self.root.join(".hook-error.json")
-    }
-
-    /// The context window that the agent reported last.
-    pub fn context_window(&self) -> Utf8PathBuf {
-        self.root.join("context-window.json")
-    }
-
-    /// The journal.
-    pub fn journal(&self) -> Utf8PathBuf {
-        self.root.join("events.jsonl")
-    }
-
-    /// Reads recorded by tools that know no sessions; honoured if it exists.
-    pub fn shared_reads(&self) -> Utf8PathBuf {
-        self.root.join("session.log")
-    }
-
-    /// The agent's raw output, one file an iteration.
-    pub fn logs(&self) -> Utf8PathBuf {
-        self.root.join("logs")
-    }
-
-    /// Merge requests left for the user.
-    pub fn merge_requests(&self) -> Utf8PathBuf {
-        self.root.join(MERGE_REQUESTS)
-    }
-
-    /// The session that works on the attempt: the first that speaks after the agent was started.
-    pub fn working_session(&self) -> Utf8PathBuf {
-        self.own.join("state/working-session")
-    }
-
-    /// The agent's word about its story.
-    pub fn claim(&self) -> Utf8PathBuf {
-        self.own.join("claim.json")
-    }
-
-    /// Held while the tree is returned to a checkpoint.
-    pub fn rollback_lock(&self) -> Utf8PathBuf {
-        self.own.join("rollback.lock")
-    }
-
-    /// The folders of all client sessions.
-    pub fn sessions(&self) -> Utf8PathBuf {
-        self.own.join("state")
+    paths! {
+        /// One short lesson per distinct rollback cause.
+        guardrails: root / "guardrails.md";
+        /// The failing output, newest last.
+        failure_context: root / "failure-context.log";
+        /// The id of the story under way.
+        current_story: own / "current-story";
+        /// Where to return to: a commit id, then the snapshot ref.
+        checkpoint: own / ".checkpoint";
+        /// Failing runs of the attempt under way, and what failed before it began.
+        strikes: own / "strikes.json";
+        /// Held while a failing test run is weighed.
+        strikes_lock: own / "strikes.lock";
+        /// Sessions that stopped early.
+        sessions_log: root / "sessions.log";
+        /// The last internal failure of a hook.
+        hook_error: root / ".hook-error.json";
+        /// The context window that the agent reported last.
+        context_window: root / "context-window.json";
+        /// The journal.
+        journal: root / "events.jsonl";
+        /// Reads recorded by tools that know no sessions; honoured if it exists.
+        shared_reads: root / "session.log";
+        /// The agent's raw output, one file an iteration.
+        logs: root / "logs";
+        /// Merge requests left for the user.
+        merge_requests: root / MERGE_REQUESTS;
+        /// The session that works on the attempt: the first that speaks after the agent was started.
+        working_session: own / "state/working-session";
+        /// The agent's word about its story.
+        claim: own / "claim.json";
+        /// Held while the tree is returned to a checkpoint.
+        rollback_lock: own / "rollback.lock";
+        /// The folders of all client sessions.
+        sessions: own / "state";
     }
 
     /// The files of one client session.

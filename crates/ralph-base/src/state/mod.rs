@@ -19,6 +19,13 @@
 //! # }
 //! ```
 
+/// Methods that give the path of one file each: `name: folder / "file";`.
+macro_rules! paths {
+    ($($(#[$doc:meta])* $name:ident: $folder:ident / $file:expr;)*) => {
+        $($(#[$doc])* pub fn $name(&self) -> camino::Utf8PathBuf { self.$folder.join($file) })*
+    };
+}
+
 mod dir;
 mod event;
 mod id;

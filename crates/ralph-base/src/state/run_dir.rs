@@ -64,34 +64,19 @@ impl RunDir {
         &self.root
     }
 
-    /// Where the run stands: its counters, and whether it came to its end.
-    pub fn record(&self) -> Utf8PathBuf {
-        self.shared.join("run.json")
-    }
-
-    /// What goes on now, for whoever looks on.
-    pub fn live(&self) -> Utf8PathBuf {
-        self.shared.join("live.json")
-    }
-
-    /// The attempt under way.
-    pub fn attempt(&self) -> Utf8PathBuf {
-        self.root.join("attempt.json")
-    }
-
-    /// The plan as the agent of the attempt got it.
-    pub fn plan_given(&self) -> Utf8PathBuf {
-        self.root.join("plan-given")
-    }
-
-    /// The progress as the agent of the attempt got it.
-    pub fn progress_given(&self) -> Utf8PathBuf {
-        self.root.join("progress-given")
-    }
-
-    /// What the agent of the attempt added to it.
-    pub fn progress_added(&self) -> Utf8PathBuf {
-        self.root.join("progress-added")
+    paths! {
+        /// Where the run stands: its counters, and whether it came to its end.
+        record: shared / "run.json";
+        /// What goes on now, for whoever looks on.
+        live: shared / "live.json";
+        /// The attempt under way.
+        attempt: root / "attempt.json";
+        /// The plan as the agent of the attempt got it.
+        plan_given: root / "plan-given";
+        /// The progress as the agent of the attempt got it.
+        progress_given: root / "progress-given";
+        /// What the agent of the attempt added to it.
+        progress_added: root / "progress-added";
     }
 
     /// Entries of a plan's progress that no commit holds yet.
@@ -99,39 +84,21 @@ impl RunDir {
         self.shared.join(format!("progress-pending-{plan_name}"))
     }
 
-    /// Lessons of the run that no commit holds yet.
-    pub fn lessons(&self) -> Utf8PathBuf {
-        self.shared.join("lessons-pending")
-    }
-
-    /// What the user told the agent and no story that landed has answered yet.
-    pub fn told(&self) -> Utf8PathBuf {
-        self.shared.join("told.md")
-    }
-
-    /// The name of the run that is to end after its story.
-    pub fn stop_request(&self) -> Utf8PathBuf {
-        self.shared.join("stop")
-    }
-
-    /// Held by the loop for as long as it lives.
-    pub fn lock(&self) -> Utf8PathBuf {
-        self.shared.join("lock")
-    }
-
-    /// The client's settings that the loop passes to its agent.
-    pub fn passed_settings(&self) -> Utf8PathBuf {
-        self.root.join("passed-settings.json")
-    }
-
-    /// The MCP servers that the loop passes to its agent.
-    pub fn passed_servers(&self) -> Utf8PathBuf {
-        self.root.join("passed-mcp.json")
-    }
-
-    /// Where the stop hook leaves its question and finds the loop's answer.
-    pub fn mailbox(&self) -> Utf8PathBuf {
-        self.root.join("mailbox")
+    paths! {
+        /// Lessons of the run that no commit holds yet.
+        lessons: shared / "lessons-pending";
+        /// What the user told the agent and no story that landed has answered yet.
+        told: shared / "told.md";
+        /// The name of the run that is to end after its story.
+        stop_request: shared / "stop";
+        /// Held by the loop for as long as it lives.
+        lock: shared / "lock";
+        /// The client's settings that the loop passes to its agent.
+        passed_settings: root / "passed-settings.json";
+        /// The MCP servers that the loop passes to its agent.
+        passed_servers: root / "passed-mcp.json";
+        /// Where the stop hook leaves its question and finds the loop's answer.
+        mailbox: root / "mailbox";
     }
 }
 

@@ -14,14 +14,11 @@ impl LoopDir {
         Self { root }
     }
 
-    /// The plan.
-    pub fn feature_list(&self) -> Utf8PathBuf {
-        self.root.join("feature_list.json")
-    }
-
-    /// How far the loop has come.
-    pub fn progress(&self) -> Utf8PathBuf {
-        self.root.join("progress.txt")
+    paths! {
+        /// The plan.
+        feature_list: root / "feature_list.json";
+        /// How far the loop has come.
+        progress: root / "progress.txt";
     }
 }
 
@@ -42,62 +39,24 @@ impl SessionDir {
         &self.root
     }
 
-    /// Lines `Read: <absolute path>`.
-    pub fn reads(&self) -> Utf8PathBuf {
-        self.root.join("session.log")
-    }
-
-    /// A loop that runs inside the session.
-    pub fn loop_state(&self) -> Utf8PathBuf {
-        self.root.join("loop.json")
-    }
-
-    /// An orchestrator's conditions.
-    pub fn orchestrator(&self) -> Utf8PathBuf {
-        self.root.join("orchestrator.json")
-    }
-
-    /// The result of a quality gate.
-    pub fn quality_gate(&self) -> Utf8PathBuf {
-        self.root.join("quality-gate.json")
-    }
-
-    /// One file a task.
-    pub fn tasks(&self) -> Utf8PathBuf {
-        self.root.join("tasks")
-    }
-
-    /// How the last test run ended.
-    pub fn last_verdict(&self) -> Utf8PathBuf {
-        self.root.join("verdict.json")
-    }
-
-    /// How often this session was blocked, so that blocking ends.
-    pub fn block_counters(&self) -> Utf8PathBuf {
-        self.root.join("blocks.json")
-    }
-
-    /// Held while a block is counted.
-    pub fn block_lock(&self) -> Utf8PathBuf {
-        self.root.join("blocks.lock")
-    }
-
-    /// How the session stopped last.
-    pub fn last_stop(&self) -> Utf8PathBuf {
-        self.root.join("stop.json")
-    }
-
-    /// Every single file in the folder, but for those of tasks.
-    pub fn files(&self) -> Vec<Utf8PathBuf> {
-        vec![
-            self.block_counters(),
-            self.block_lock(),
-            self.last_stop(),
-            self.last_verdict(),
-            self.loop_state(),
-            self.orchestrator(),
-            self.quality_gate(),
-            self.reads(),
-        ]
+    paths! {
+        /// Lines `Read: <absolute path>`.
+        reads: root / "session.log";
+        /// A loop that runs inside the session.
+        loop_state: root / "loop.json";
+        /// An orchestrator's conditions.
+        orchestrator: root / "orchestrator.json";
+        /// The result of a quality gate.
+        quality_gate: root / "quality-gate.json";
+        /// One file a task.
+        tasks: root / "tasks";
+        /// How the last test run ended.
+        last_verdict: root / "verdict.json";
+        /// How often this session was blocked, so that blocking ends.
+        block_counters: root / "blocks.json";
+        /// Held while a block is counted.
+        block_lock: root / "blocks.lock";
+        /// How the session stopped last.
+        last_stop: root / "stop.json";
     }
 }
