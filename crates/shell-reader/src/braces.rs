@@ -142,7 +142,8 @@ mod tests {
     use super::*;
 
     fn check(input: &str, expected: Option<&[&str]>) {
-        let word = RawWord::from_iter([Part::Plain(input.into())]);
+        let mut word = RawWord::default();
+        word.push(Part::Plain(input.into()));
         let words = expand(&word).map(|words| {
             words
                 .iter()

@@ -27,18 +27,14 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         "cd" | "pushd" => change_directory(walker, call),
         "popd" => walker.state.directory = Some(Rc::new(Word::unknown())),
         "export" | "declare" | "typeset" | "local" | "readonly" => declare(walker, call),
-        "unset" => {
+        "unset" | "getopts" => {
             for arg in call.args() {
-                walker.state.set_scalar(arg.text(), Word::from(""), &walker.session);
+                let value = if name == "unset" { Word::from("") } else { Word::unknown() };
+                walker.state.set_scalar(arg.text(), value, &walker.session);
             }
         }
         "read" => read(walker, call, context),
         "mapfile" | "readarray" => map_file(walker, call, context),
-        "getopts" => {
-            for arg in call.args() {
-                walker.state.set_scalar(arg.text(), Word::unknown(), &walker.session);
-            }
-        }
         "printf" => {
             if let [option, variable, rest @ ..] = call.args()
                 && option.text() == "-v"

@@ -38,19 +38,13 @@ impl Parser<'_> {
     }
 
     fn close(&mut self, word: &str) {
-        if self.reserved(&[word]).is_some() {
-            self.position += word.len();
-        } else {
+        if !self.eat_word(word) {
             self.note_incomplete();
         }
     }
 
     fn parentheses(&mut self) -> Body {
-        if let Some(length) = self.arithmetic_length() {
-            self.position += 2;
-            let end = self.position + length;
-            let expression = self.arithmetic(end);
-            self.eat("))");
+        if let Some(expression) = self.double_parentheses() {
             return Body::Test(vec![expression]);
         }
         self.position += 1;
@@ -61,21 +55,13 @@ impl Parser<'_> {
         let mut arms = Vec::new();
         loop {
             let condition = self.list(&["then", "elif", "else", "fi"]);
-            if self.reserved(&["then"]).is_some() {
-                self.position += 4;
-            } else {
-                self.note_incomplete();
-            }
+            self.close("then");
             arms.push((condition, self.list(&["elif", "else", "fi"])));
-            if self.reserved(&["elif"]).is_none() {
+            if !self.eat_word("elif") {
                 break;
             }
-            self.position += 4;
         }
-        let otherwise = self.reserved(&["else"]).map(|word| {
-            self.position += word.len();
-            self.list(&["fi"])
-        });
+        let otherwise = self.eat_word("else").then(|| self.list(&["fi"]));
         self.close("fi");
         Body::If { arms, otherwise }
     }
@@ -85,15 +71,12 @@ impl Parser<'_> {
         self.skip_lines();
         self.eat(";");
         self.skip_lines();
-        let end = match self.reserved(&["do", "{"]) {
-            Some("{") => "}",
-            _ => "done",
-        };
-        if let Some(word) = self.reserved(&["do", "{"]) {
-            self.position += word.len();
+        let end = if self.eat_word("{") {
+            "}"
         } else {
-            self.note_incomplete();
-        }
+            self.close("do");
+            "done"
+        };
         let body = self.list(&[end]);
         self.close(end);
         body
@@ -101,21 +84,13 @@ impl Parser<'_> {
 
     fn for_loop(&mut self) -> Body {
         self.skip_blanks();
-        if let Some(length) = self.arithmetic_length() {
-            self.position += 2;
-            let end = self.position + length;
-            let head = self.arithmetic(end);
-            self.eat("))");
+        if let Some(head) = self.double_parentheses() {
             let condition = List::of_words(vec![head]);
             return Body::While { condition, body: self.loop_body() };
         }
         let name = self.take_until(|byte| byte != b'_' && !byte.is_ascii_alphanumeric()).to_owned();
         self.skip_lines();
-        let mut words = None;
-        if self.reserved(&["in"]).is_some() {
-            self.position += 2;
-            words = Some(self.words());
-        }
+        let words = self.eat_word("in").then(|| self.words());
         Body::For { name, words, body: self.loop_body() }
     }
 
@@ -124,11 +99,7 @@ impl Parser<'_> {
         let mut words = Vec::new();
         loop {
             self.skip_blanks();
-            let before = self.position;
-            let word = self.word();
-            if self.position == before {
-                return words;
-            }
+            let Some(word) = self.some_word() else { return words };
             words.push(word);
         }
     }
@@ -203,20 +174,16 @@ impl Parser<'_> {
         let mut words = Vec::new();
         loop {
             self.skip_lines();
-            if self.reserved(&["]]"]).is_some() {
-                self.position += 2;
+            if self.eat_word("]]") {
                 return Body::Test(words);
             }
             if self.peek().is_none() {
                 self.note_incomplete();
                 return Body::Test(words);
             }
-            let before = self.position;
-            let word = self.word();
-            if self.position == before {
-                self.bump();
-            } else {
-                words.push(word);
+            match self.some_word() {
+                Some(word) => words.push(word),
+                None => drop(self.bump()),
             }
         }
     }

@@ -6,13 +6,13 @@ use std::rc::Rc;
 use super::Word;
 use super::script::UNKNOWN;
 use super::state::{Session, State, Value};
-use super::tree::{Index, Operation, Part, RawWord, Variable};
+use super::tree::{Index, List, Operation, Part, RawWord, Variable};
 use super::{braces, output, sources};
 
 /// Expands words in one state of the shell.
 #[derive(Clone, Copy)]
 pub(super) struct Expander<'s> {
-    pub(super) state: &'s State<'s>,
+    pub(super) state: &'s State,
     pub(super) session: &'s Session,
     depth: usize,
 }
@@ -52,7 +52,7 @@ impl Fields<'_> {
 }
 
 impl<'s> Expander<'s> {
-    pub(super) fn new(state: &'s State<'s>, session: &'s Session) -> Self {
+    pub(super) fn new(state: &'s State, session: &'s Session) -> Self {
         Self { state, session, depth: 0 }
     }
 
@@ -116,27 +116,26 @@ impl<'s> Expander<'s> {
                 Part::Plain(text) | Part::Quoted(text) => fields.push(text),
                 Part::Variable(variable) => self.variable(variable, fields, splits),
                 Part::Substitution { body, quoted } => {
-                    let text = self.deeper().map_or_else(Word::unknown, |inner| {
-                        let printed = output::of_list(body, None, inner);
-                        printed.unwrap_or_else(|| sources::unknown_output(body, inner))
-                    });
+                    let text = self.printed(body);
                     let text = text.text().trim_end_matches('\n');
                     self.append(text, *quoted || !splits, fields);
                 }
                 Part::Process(body) => {
-                    let text = self.deeper().map_or_else(Word::unknown, |inner| {
-                        let printed = output::of_list(body, None, inner);
-                        printed.unwrap_or_else(|| sources::unknown_output(body, inner))
-                    });
-                    fields.push(&self.session.keep(text.text()));
+                    fields.push(&self.session.keep(self.printed(body).text()));
                 }
                 Part::Arithmetic(_) | Part::Opaque => fields.push(UNKNOWN_TEXT),
             }
         }
     }
 
-    fn deeper(&self) -> Option<Self> {
-        (self.depth < MAX_DEPTH).then_some(Self { depth: self.depth + 1, ..*self })
+    /// What a list prints.
+    fn printed(&self, body: &List) -> Word {
+        if self.depth >= MAX_DEPTH {
+            return Word::unknown();
+        }
+        let inner = Self { depth: self.depth + 1, ..*self };
+        let printed = output::of_list(body, None, inner);
+        printed.unwrap_or_else(|| sources::unknown_output(body, inner))
     }
 
     /// Appends a value, paying for its length.

@@ -127,16 +127,10 @@ fn compared<'t>(status: &'t RawWord, operator: &RawWord, zero: &RawWord) -> Opti
 
 /// `name=$?` as a command of its own.
 fn saved(stage: &Stage) -> Option<(&str, PassedOn<'_>)> {
-    match &stage.body {
-        Body::Simple { assignments, words } if words.is_empty() => match assignments.as_slice() {
-            [only] => match &only.value {
-                AssignedValue::Scalar(word) => Some((&only.name, status_in(word)?)),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ => None,
-    }
+    let Body::Simple { assignments, words } = &stage.body else { return None };
+    let ([only], []) = (assignments.as_slice(), words.as_slice()) else { return None };
+    let AssignedValue::Scalar(word) = &only.value else { return None };
+    Some((&only.name, status_in(word)?))
 }
 
 fn status_in(word: &RawWord) -> Option<PassedOn<'_>> {
@@ -158,15 +152,9 @@ fn status_in(word: &RawWord) -> Option<PassedOn<'_>> {
 }
 
 fn only_stage(item: &Item) -> Option<&Stage> {
-    match item.chain.as_slice() {
-        [(_, pipeline)] if !item.background && !pipeline.negated => {
-            match pipeline.stages.as_slice() {
-                [stage] => Some(stage),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
+    let [(_, pipeline)] = item.chain.as_slice() else { return None };
+    let [stage] = pipeline.stages.as_slice() else { return None };
+    (!item.background && !pipeline.negated).then_some(stage)
 }
 
 pub(super) fn program(stage: &Stage) -> Option<&str> {

@@ -82,6 +82,15 @@ impl Parser<'_> {
         words.iter().copied().find(|word| *word == found)
     }
 
+    /// Steps over a reserved word if it stands here.
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.reserved(&[word]).is_some();
+        if found {
+            self.position += word.len();
+        }
+        found
+    }
+
     fn item(&mut self) -> Item {
         let mut chain = vec![(Joint::And, self.pipeline())];
         loop {
@@ -122,9 +131,7 @@ impl Parser<'_> {
                 self.position += 4;
                 timed = true;
                 self.skip_blanks();
-                if self.reserved(&["-p"]).is_some() {
-                    self.position += 2;
-                }
+                self.eat_word("-p");
             } else {
                 break;
             }
@@ -231,11 +238,7 @@ impl Parser<'_> {
             gathered.assignments.push(assignment);
             return true;
         }
-        let before = self.position;
-        let word = self.word();
-        if self.position == before {
-            return false;
-        }
+        let Some(word) = self.some_word() else { return false };
         // `declare -a list=(a b)`: the program is known by then to be a declaration.
         if self.peek() == Some(b'(')
             && let Some(name) =
@@ -294,12 +297,10 @@ impl Parser<'_> {
             if self.eat(")") {
                 return elements;
             }
-            let before = self.position;
-            let word = self.word();
-            if self.position == before {
+            let Some(word) = self.some_word() else {
                 self.note_incomplete();
                 return elements;
-            }
+            };
             elements.push(word);
         }
     }

@@ -1,7 +1,6 @@
 //! The door to the module: a command line in, what it would run out.
 
 use super::Script;
-use super::state::Given;
 use super::walk::Walker;
 
 /// Longer texts are cut; no command line comes near, and a megabyte takes time to read.
@@ -14,9 +13,7 @@ pub fn read(command: &str) -> Script {
 
 /// Reads a command line in which some variables of the environment are known, such as `HOME`.
 pub fn read_with(command: &str, variables: &[(&str, &str)]) -> Script {
-    let environment: Vec<_> =
-        variables.iter().map(|(name, value)| Given::new(name, value)).collect();
-    let walker = Walker::new(command.len(), &environment);
+    let walker = Walker::new(command.len(), variables);
     let end = (0..=MAX_LENGTH.min(command.len())).rev().find(|end| command.is_char_boundary(*end));
     let text = command.get(..end.unwrap_or_default()).unwrap_or_default();
     if text.len() < command.len() {

@@ -19,7 +19,7 @@ const MAX_RECURSION: usize = 2;
 /// Elements of an array that are set one by one beyond this are not remembered.
 const MAX_ELEMENTS: usize = 64;
 
-impl Walker<'_> {
+impl Walker {
     pub(super) fn simple(
         &mut self,
         stage: &Stage,

@@ -1,6 +1,6 @@
 //! What a shell knows while it runs: variables, functions, the directory, options.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -20,8 +20,7 @@ const MAX_CREDIT: usize = 60_000;
 
 /// What the shell knows at one point of the line.
 #[derive(Debug, Clone)]
-pub(super) struct State<'e> {
-    environment: &'e [Given<'e>],
+pub(super) struct State {
     // Shared until changed, because every subshell and pipeline stage gets a copy.
     names: Rc<Names>,
     /// `$0` first.
@@ -40,24 +39,6 @@ struct Names {
     aliases: BTreeMap<String, String>,
 }
 
-/// A variable of the environment; few lines ask for it, so it becomes a value when one does.
-#[derive(Debug)]
-pub(super) struct Given<'e> {
-    name: &'e str,
-    text: &'e str,
-    value: OnceCell<Value>,
-}
-
-impl<'e> Given<'e> {
-    pub(super) fn new(name: &'e str, text: &'e str) -> Self {
-        Self { name, text, value: OnceCell::new() }
-    }
-
-    fn value(&self) -> &Value {
-        self.value.get_or_init(|| Value::Scalar(self.text.into()))
-    }
-}
-
 /// The value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
@@ -65,12 +46,14 @@ pub(super) enum Value {
     Array(Vec<Word>),
 }
 
-impl<'e> State<'e> {
-    /// That of a shell which has just been started.
-    pub(super) fn new(environment: &'e [Given<'e>]) -> Self {
+impl State {
+    /// That of a shell which has just been started with these variables.
+    pub(super) fn new(environment: &[(&str, &str)]) -> Self {
+        let value =
+            |(name, text): &(&str, &str)| ((*name).to_owned(), Value::Scalar((*text).into()));
+        let variables = environment.iter().map(value).collect();
         Self {
-            environment,
-            names: Rc::default(),
+            names: Rc::new(Names { variables, ..Names::default() }),
             parameters: Rc::default(),
             directory: None,
             exits_on_failure: false,
@@ -79,8 +62,7 @@ impl<'e> State<'e> {
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<&Value> {
-        let given = || self.environment.iter().find(|given| given.name == name).map(Given::value);
-        self.names.variables.get(name).or_else(given)
+        self.names.variables.get(name)
     }
 
     pub(super) fn set(&mut self, name: &str, value: Value, session: &Session) {
@@ -180,26 +162,12 @@ impl<'e> State<'e> {
     /// Forgets what differs in `other`, the state after the road not taken.
     pub(super) fn merge(&mut self, other: &Self, session: &Session) {
         if !Rc::ptr_eq(&self.names, &other.names) && self.pay_for_copy(session) {
-            let changed = |given: &&Given| {
-                self.names.variables.contains_key(given.name)
-                    || other.names.variables.contains_key(given.name)
-            };
-            let differing: Vec<&str> = self
-                .environment
-                .iter()
-                .filter(changed)
-                .map(|given| given.name)
-                .filter(|name| self.variable(name) != other.variable(name))
-                .collect();
             let ours = Rc::make_mut(&mut self.names);
             for (name, theirs) in &other.names.variables {
                 let value = ours.variables.entry(name.clone()).or_insert_with(|| theirs.clone());
                 if value != theirs {
                     *value = Value::Scalar(Word::unknown());
                 }
-            }
-            for name in differing {
-                ours.variables.insert(name.to_owned(), Value::Scalar(Word::unknown()));
             }
             let theirs = &other.names.functions;
             ours.functions.extend(theirs.iter().map(|(name, body)| (name.clone(), body.clone())));

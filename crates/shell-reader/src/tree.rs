@@ -231,14 +231,6 @@ impl RawWord {
     }
 }
 
-impl FromIterator<Part> for RawWord {
-    fn from_iter<I: IntoIterator<Item = Part>>(parts: I) -> Self {
-        let mut word = Self::default();
-        parts.into_iter().for_each(|part| word.push(part));
-        word
-    }
-}
-
 impl Deref for Parts {
     type Target = [Part];
 

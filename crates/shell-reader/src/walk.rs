@@ -7,7 +7,7 @@ use super::context::Context;
 use super::expand::Expander;
 use super::fate::{self, AfterFailure, PassedOn};
 use super::sources::is_source;
-use super::state::{Given, Session, State};
+use super::state::{Session, State};
 use super::tree::{Body, Item, List, Operation, Part, Pipeline, RawRedirect, RawWord, Stage};
 use super::{Command, FETCHED, Fate, Reach, Redirect, RedirectKind, Script, Word, output, parser};
 
@@ -19,17 +19,17 @@ const MAX_ROUNDS: usize = 12;
 const MAX_INHERITED: usize = 16;
 
 /// Reads everything that one line would run.
-pub(super) struct Walker<'e> {
+pub(super) struct Walker {
     pub(super) session: Session,
-    pub(super) state: State<'e>,
+    pub(super) state: State,
     pub(super) commands: Vec<Command>,
     /// The place in `commands` of the one that is being followed.
     pub(super) current: usize,
 }
 
-impl<'e> Walker<'e> {
+impl Walker {
     /// For a line of this length.
-    pub(super) fn new(length: usize, environment: &'e [Given<'e>]) -> Self {
+    pub(super) fn new(length: usize, environment: &[(&str, &str)]) -> Self {
         Self {
             session: Session::new(length),
             state: State::new(environment),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::grammar::ends_reserved;
 use super::parser::Parser;
 use super::piece::Piece;
-use super::tree::{Index, Operation, Part, RawWord, Variable};
+use super::tree::{Index, List, Operation, Part, RawWord, Variable};
 
 /// An arithmetic expression longer than this is not looked for.
 const MAX_LOOKAHEAD: usize = 4096;
@@ -43,6 +43,13 @@ impl Parser<'_> {
             }
         }
         word
+    }
+
+    /// Reads a word, if one stands here.
+    pub(super) fn some_word(&mut self) -> Option<RawWord> {
+        let before = self.position;
+        let word = self.word();
+        (self.position != before).then_some(word)
     }
 
     /// Reads the text of a here-document, in which only `$`, backticks and backslashes count.
@@ -155,9 +162,7 @@ impl Parser<'_> {
             self.note_incomplete();
         }
         let body = self.deeper(|parser| parser.nested(&text, |inner| inner.list(&[])));
-        word.push(
-            body.map_or(Part::Opaque, |body| Part::Substitution { body: Rc::new(body), quoted }),
-        );
+        word.push(substitution(body, quoted));
     }
 
     /// Reads what a `$` begins.
@@ -185,20 +190,24 @@ impl Parser<'_> {
     }
 
     fn parenthesized(&mut self, word: &mut RawWord, quoted: bool) {
-        if let Some(length) = self.arithmetic_length() {
-            self.position += 2;
-            let end = self.position + length;
-            let inner = self.deeper(|parser| parser.arithmetic(end));
-            self.position = self.position.max(end);
-            self.eat("))");
-            word.push(inner.map_or(Part::Opaque, |inner| Part::Arithmetic(Box::new(inner))));
+        if let Some(inner) = self.double_parentheses() {
+            word.push(Part::Arithmetic(Box::new(inner)));
             return;
         }
         self.position += 1;
         let body = self.deeper(Self::list_in_parens);
-        word.push(
-            body.map_or(Part::Opaque, |body| Part::Substitution { body: Rc::new(body), quoted }),
-        );
+        word.push(substitution(body, quoted));
+    }
+
+    /// Reads `(( … ))`, if one stands here.
+    pub(super) fn double_parentheses(&mut self) -> Option<RawWord> {
+        let length = self.arithmetic_length()?;
+        self.position += 2;
+        let end = self.position + length;
+        let inner = self.deeper(|parser| parser.arithmetic(end)).unwrap_or_default();
+        self.position = self.position.max(end);
+        self.eat("))");
+        Some(inner)
     }
 
     fn process(&mut self, word: &mut RawWord) {
@@ -208,7 +217,7 @@ impl Parser<'_> {
     }
 
     /// The length of the expression in `(( … ))`, if the text here is one.
-    pub(super) fn arithmetic_length(&self) -> Option<usize> {
+    fn arithmetic_length(&self) -> Option<usize> {
         let inner = self.rest().strip_prefix("((")?;
         let mut depth = 0_usize;
         for (offset, byte) in inner.bytes().take(MAX_LOOKAHEAD).enumerate() {
@@ -326,6 +335,11 @@ impl Parser<'_> {
 /// Whether a byte ends a run of plain letters in a word.
 fn is_special(byte: u8) -> bool {
     ends_reserved(byte) || matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'`')
+}
+
+/// A substitution; none was read where it is too deep.
+fn substitution(body: Option<List>, quoted: bool) -> Part {
+    body.map_or(Part::Opaque, |body| Part::Substitution { body: Rc::new(body), quoted })
 }
 
 fn literal(word: &mut RawWord, text: Piece, quoted: bool) {
