@@ -12,13 +12,46 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 fn main() -> Outcome<()> {
     generate("src/guard/rules.toml", "guard_rules.rs", guard_rules)?;
     generate("src/verdict/runners.toml", "runners.rs", runners)?;
-    generate("src/verdict/words.toml", "words.rs", words)
+    generate("src/verdict/words.toml", "words.rs", words)?;
+    lists("src/guard/lists.toml")?;
+    lists("src/verdict/lists.toml")
+}
+
+/// Each table of lists becomes a file of constants.
+fn lists(path: &str) -> Outcome<()> {
+    for (name, table) in &read(path)? {
+        let lists = table.as_table().into_iter().flatten();
+        let code = lists.map(|(key, value)| match value.as_table() {
+            Some(pairs) => {
+                let pairs =
+                    pairs.iter().filter_map(|(names, value)| Some((names, value.as_str()?)));
+                let pairs =
+                    pairs.flat_map(|(names, text)| names.split(' ').map(move |n| (n, text)));
+                let pairs: Vec<_> = pairs.collect::<BTreeMap<_, _>>().into_iter().collect();
+                format!("const {key}: &[(&str, &str)] = &{pairs:?};\n")
+            }
+            None => {
+                let words = value.as_str().into_iter().flat_map(str::split_whitespace);
+                let list: Vec<&str> = words.chain(list(table, key)).collect();
+                format!("const {key}: &[&str] = &{list:?};\n")
+            }
+        });
+        write(&format!("{name}.rs"), code.collect())?;
+    }
+    Ok(())
 }
 
 fn generate(from: &str, to: &str, code: fn(&Table) -> Outcome<String>) -> Outcome<()> {
-    println!("cargo:rerun-if-changed={from}");
-    let table: Table = std::fs::read_to_string(from)?.parse()?;
-    Ok(std::fs::write(format!("{}/{to}", std::env::var("OUT_DIR")?), code(&table)?)?)
+    write(to, code(&read(from)?)?)
+}
+
+fn read(path: &str) -> Outcome<Table> {
+    println!("cargo:rerun-if-changed={path}");
+    Ok(std::fs::read_to_string(path)?.parse()?)
+}
+
+fn write(name: &str, code: String) -> Outcome<()> {
+    Ok(std::fs::write(format!("{}/{name}", std::env::var("OUT_DIR")?), code)?)
 }
 
 fn guard_rules(file: &Table) -> Outcome<String> {
@@ -36,10 +69,16 @@ fn guard_rules(file: &Table) -> Outcome<String> {
         );
         for line in list(rule, "commands") {
             let (names, words) = first_word(line);
-            names.split('|').for_each(|name| programs.entry(name).or_default().push((at, words)));
+            let (first, rest) = first_word(words);
+            let is_plain = !first.starts_with(['-', '!', '.', '$']) && !first.contains('*');
+            let (first, words) = if is_plain { (first, rest) } else { ("", words) };
+            for name in names.split('|') {
+                let rows = programs.entry(name).or_default();
+                rows.extend(first.split('|').map(|first| (first, at, words)));
+            }
         }
     }
-    Ok(code + "];\n" + &constant("PROGRAMS", "&[(usize, &str)]", &programs))
+    Ok(code + "];\n" + &constant("PROGRAMS", "&[Row]", &programs))
 }
 
 fn runners(file: &Table) -> Outcome<String> {
@@ -66,14 +105,7 @@ fn runners(file: &Table) -> Outcome<String> {
             starts.entry(program).or_default().push((words, name, at));
         }
     }
-    let places = file.get("places").and_then(Value::as_table).into_iter().flatten();
-    let places =
-        places.flat_map(|(names, options)| names.split(' ').map(move |name| (name, options)));
-    let places: BTreeMap<&str, &str> =
-        places.filter_map(|(name, options)| Some((name, options.as_str()?))).collect();
-    let starts = constant("STARTS", "&[(&str, &str, usize)]", &starts);
-    let places: Vec<(&str, &str)> = places.into_iter().collect();
-    Ok(code + "];\n" + &starts + &format!("const PLACES: &[(&str, &str)] = &{places:?};\n"))
+    Ok(code + "];\n" + &constant("STARTS", "&[(&str, &str, usize)]", &starts))
 }
 
 fn words(file: &Table) -> Outcome<String> {

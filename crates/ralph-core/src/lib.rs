@@ -15,6 +15,7 @@ pub mod git;
 pub mod guard;
 pub mod hook;
 pub mod plan;
+mod sorted;
 pub mod verdict;
 
 pub use camino::{Utf8Path, Utf8PathBuf};

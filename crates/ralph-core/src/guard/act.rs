@@ -5,32 +5,14 @@ use std::cell::OnceCell;
 use super::facts::Facts;
 use super::git::GitCall;
 use super::paths::{self, Place};
-use super::patterns::Rows;
+use super::patterns::Row;
 use super::settings::Settings;
 use super::words::{has_option, operands};
+use crate::sorted;
 use shell_reader::{Command, Reach, Word};
 
-/// Options that may stand before the words that say what to do, and take a value.
-const TAKES_VALUE: &[(&str, &str)] = &[
-    (
-        "npm pnpm yarn bun lerna",
-        "-w --workspace --prefix --registry --tag -C --dir --filter -F --cwd --otp --access \
-         --from --include --exclude -j --jobs --scope",
-    ),
-    ("cargo", "--manifest-path --config -C -Z -p --package --registry --index --color"),
-    ("kubectl oc", "-n --namespace --context --cluster --kubeconfig --user -s --server --as"),
-    ("helm", "-n --namespace --kube-context --kubeconfig"),
-    (
-        "docker podman nerdctl docker-compose podman-compose",
-        "-H --host -c --context --config -l --log-level -f --file -p --project-name --profile \
-         --env-file --project-directory",
-    ),
-    ("aws", "--profile --region --endpoint-url --output --query --color --ca-bundle"),
-    ("gcloud", "--project --account --configuration --format --verbosity --region --zone"),
-    ("az", "--subscription --output -o --query"),
-    ("pulumi", "-s --stack -C --cwd"),
-    ("redis-cli valkey-cli", "-h -p -a -u -n -s -r -i --user --pass"),
-];
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/act.rs"));
 
 /// One command that would run, with all that a rule may ask about it.
 pub(super) struct Act<'a> {
@@ -41,7 +23,7 @@ pub(super) struct Act<'a> {
     /// The program's name, empty if unknown.
     pub(super) name: &'a str,
     /// The rules of `rules.toml` about it.
-    pub(super) rows: [Rows; 2],
+    pub(super) rows: Vec<&'static Row>,
     pub(super) words: OnceCell<Vec<&'a str>>,
     /// Everything that it writes, changes or removes.
     pub(super) touched: Vec<Word>,
@@ -88,9 +70,8 @@ impl<'a> Act<'a> {
             return std::iter::once(git.name()).chain(git.operands()).collect();
         }
         let (program, args) = self.asked();
-        let row = TAKES_VALUE.iter().find(|(names, _)| names.split(' ').any(|one| one == program));
         // Forges' tools are told the repository on the way.
-        let takers = row.map_or("-R --repo --cwd -C", |(_, options)| options);
+        let takers = sorted::find(TAKES_VALUE, program).unwrap_or(&"-R --repo --cwd -C");
         let words = operands(args, takers).into_iter().map(Word::text);
         // `cargo +nightly publish`
         words.filter(|word| !word.starts_with('+')).collect()
@@ -99,7 +80,8 @@ impl<'a> Act<'a> {
     /// The names under which rules know it: `git` for all ways to call that, the program that it is
     /// asked to run, and its own.
     pub(super) fn programs(&self) -> [&'a str; 2] {
-        [if self.git.is_some() { "git" } else { self.asked().0 }, self.name]
+        let asked = if self.git.is_some() { "git" } else { self.asked().0 };
+        [asked, if asked == self.name { "" } else { self.name }]
     }
 
     /// The arguments; of git those behind the subcommand, without what is the value of an option.

@@ -27,8 +27,10 @@ pub fn check_script(
     settings: &Settings,
 ) -> Option<Denial> {
     judged(command, script, facts, settings).or_else(|| {
-        let mut pieces = plain::pieces(command).filter(|_| !script.complete);
-        pieces.find_map(|piece| judged(piece, &facts.read(piece), facts, settings))
+        if script.complete {
+            return None;
+        }
+        plain::pieces(command).find_map(|piece| judged(piece, &facts.read(piece), facts, settings))
     })
 }
 
@@ -47,7 +49,7 @@ fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) ->
             git: GitCall::of(one),
             facts,
             settings,
-            rows: [&[]; 2],
+            rows: Vec::new(),
             words: OnceCell::new(),
             touched: writes::touched(one),
             name: one.name().unwrap_or_default(),
@@ -55,7 +57,7 @@ fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) ->
             line_verifies,
             is_given_everything: is_given_everything(&commands, at, facts),
         };
-        act.rows = act.programs().map(patterns::rows);
+        act.rows = patterns::rows(&act);
         denial(&act, command).filter(|_| !patterns::is_allowed(&act))
     })
 }

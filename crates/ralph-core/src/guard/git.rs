@@ -4,38 +4,12 @@ use std::collections::BTreeMap;
 
 use super::facts::Facts;
 use super::words::{has_option, operands, without_values};
+use crate::sorted;
 use shell_reader::{Command, Reach, UNKNOWN, Word};
 
-/// Global options that take a value of their own.
-const VALUES: &str = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env \
-                      --attr-source --exec-path";
-/// Options of subcommands that take a value of their own, which may look like an option.
-const TAKES_VALUE: &[(&str, &str)] = &[
-    ("merge", "-m -F -s -X --message --file --strategy --strategy-option --into-name"),
-    ("commit", "-m -F -C -c -t --message --file --author --date --template --fixup --squash"),
-    ("tag", "-m -F -u --message --file --local-user"),
-    ("push", "-o --push-option --repo --receive-pack --exec"),
-    ("pull", "-s -X --strategy --strategy-option"),
-];
-/// Subcommands that change nothing, whatever their arguments.
-const LOOKS: &str = "annotate archive blame cat-file check-attr check-ignore check-mailmap cherry \
-     count-objects describe diff diff-files diff-index diff-tree for-each-ref fsck grep \
-     help log ls-files ls-remote ls-tree merge-base merge-tree name-rev patch-id range-diff rev-list \
-     rev-parse shortlog show show-branch show-ref status var verify-commit verify-pack verify-tag \
-     version whatchanged";
-/// Subcommands that change nothing if their first operand is one of these, or if there is none
-/// where the list begins with a blank.
-const LOOKS_WITH: &[(&str, &str)] = &[
-    ("bisect", "log view visualize"),
-    ("branch", " "),
-    ("notes", " list show"),
-    ("reflog", " show exists"),
-    ("remote", " show get-url"),
-    ("stash", "list show"),
-    ("submodule", " status summary"),
-    ("tag", " "),
-    ("worktree", "list"),
-];
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/git.rs"));
+
 /// Aliases of aliases beyond this are not followed.
 const MAX_ALIASES: usize = 4;
 
@@ -94,7 +68,7 @@ impl<'a> GitCall<'a> {
                 _ => {}
             }
             // `--exec-path` without `=` only prints a folder, but then nothing follows it either.
-            if VALUES.split(' ').any(|option| option == text) {
+            if VALUES.contains(&text) {
                 rest = rest.get(1..).unwrap_or_default();
             }
         }
@@ -106,11 +80,11 @@ impl<'a> GitCall<'a> {
 
     /// Whether it certainly changes neither files nor repository.
     pub(super) fn only_looks(&self) -> bool {
-        let with = LOOKS_WITH.iter().find(|(name, _)| *name == self.name);
+        let with = sorted::find(LOOKS_WITH, self.name);
         self.subcommand.is_none()
             || self.asks_for_help()
-            || LOOKS.split(' ').any(|name| name == self.name)
-            || with.is_some_and(|(_, actions)| actions.split(' ').any(|a| a == self.action()))
+            || LOOKS.contains(&self.name)
+            || with.is_some_and(|actions| actions.split(' ').any(|one| one == self.action()))
             || matches!(self.name, "branch" | "tag")
                 && self.has("--list -l --contains --no-contains --merged --no-merged")
             || self.name == "config" && !self.sets_config()
@@ -138,8 +112,7 @@ impl<'a> GitCall<'a> {
 
     /// The words without those that are the value of an option: `-m --abort` is a message.
     pub(super) fn texts_without_values(&self) -> impl Iterator<Item = &'a str> {
-        let takers = TAKES_VALUE.iter().find(|(name, _)| *name == self.name);
-        let takers = takers.map_or("", |(_, options)| options);
+        let takers = sorted::find(SUBCOMMAND_VALUES, self.name).unwrap_or(&"");
         without_values(self.args, takers).map(Word::text)
     }
 

@@ -5,6 +5,7 @@ use regex::Regex;
 use super::act::Act;
 use super::git_acts;
 use super::settings::UserRule;
+use crate::sorted;
 
 /// A rule of `rules.toml`, without its commands.
 struct BuiltIn {
@@ -15,26 +16,36 @@ struct BuiltIn {
     instead: &'static str,
 }
 
-// `BUILT_IN`, and `PROGRAMS`: for each program, sorted by name, the places of its rules in the former
-// with the words that must follow.
+// `BUILT_IN`, and `PROGRAMS`: the rows of each program, sorted by its name.
 include!(concat!(env!("OUT_DIR"), "/guard_rules.rs"));
 
-/// The rules about one program.
-pub(super) type Rows = &'static [(usize, &'static str)];
+/// A line of `commands`: the first word that must follow the program, if that is a plain one, the
+/// place of its rule in `BUILT_IN`, and the words behind.
+pub(super) type Row = (&'static str, usize, &'static str);
 
-/// The rules of `rules.toml` about this program.
-pub(super) fn rows(program: &str) -> Rows {
-    let found = PROGRAMS.binary_search_by(|(name, _)| (*name).cmp(program));
-    found.ok().and_then(|at| PROGRAMS.get(at)).map_or(&[], |(_, rows)| rows)
+/// Whether `rules.toml` says anything about this program.
+pub(super) fn knows(program: &str) -> bool {
+    sorted::find(PROGRAMS, program).is_some()
+}
+
+/// The rows that a command begins like.
+pub(super) fn rows(act: &Act) -> Vec<&'static Row> {
+    let programs = act.programs().into_iter().filter_map(|name| sorted::find(PROGRAMS, name));
+    let fits = |(first, ..): &&Row| {
+        first.is_empty() || act.leading_words().first().is_some_and(|word| word == first)
+    };
+    programs.copied().flatten().filter(fits).collect()
 }
 
 /// What to do instead of a command that the built-in rules of this name forbid.
 pub(super) fn instead_of(name: &str, act: &Act) -> Option<String> {
-    let rows = act.rows.iter().copied().flatten();
-    let mut rules = rows.filter_map(|(at, words)| Some((BUILT_IN.get(*at)?, words)));
-    let (rule, _) = rules.find(|(rule, words)| {
+    let mut rules = act.rows.iter().filter_map(|(first, at, words)| {
+        let known_words = usize::from(!first.is_empty());
+        Some((BUILT_IN.get(*at)?, known_words, words))
+    });
+    let (rule, ..) = rules.find(|(rule, known_words, words)| {
         rule.name == name
-            && fits(words, act)
+            && fits(words, *known_words, act)
             && rule.when.is_none_or(|when| when(act))
             && rule.regex.is_none_or(|regex| sends(regex, act))
             && !is_harmless(rule.unless, act)
@@ -74,14 +85,14 @@ fn names(program: &str, wanted: &[String], act: &Act) -> bool {
 /// Whether a command fits a line of `commands`: the programs, then words.
 fn fits_line(line: &str, act: &Act) -> bool {
     let (programs, words) = line.split_once(' ').unwrap_or((line, ""));
-    act.programs().iter().any(|program| is_one(programs, program)) && fits(words, act)
+    act.programs().iter().any(|program| is_one(programs, program)) && fits(words, 0, act)
 }
 
 /// Whether the words of a line of `commands` fit: those that come first, options of which one must
 /// be given; `!` before options of which none may be, `...` before words that may stand anywhere,
-/// `$` where no word may follow.
-fn fits(wanted: &str, act: &Act) -> bool {
-    let (mut words, mut args) = (act.leading_words().iter(), act.args());
+/// `$` where no word may follow. The first `known_words` are known to fit.
+fn fits(wanted: &str, known_words: usize, act: &Act) -> bool {
+    let (mut words, mut args) = (act.leading_words().iter().skip(known_words), act.args());
     let mut anywhere = false;
     wanted.split_whitespace().all(|token| match token {
         "..." => {
@@ -136,9 +147,10 @@ fn is_one(any: &str, text: &str) -> bool {
 
 /// Whether a text fits a pattern in which `*` stands for anything.
 fn wildcard(pattern: &str, text: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(mut rest) = text.strip_prefix(pieces.next().unwrap_or_default()) else { return false };
-    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    let Some((start, pieces)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut rest) = text.strip_prefix(start) else { return false };
+    let mut pieces = pieces.split('*');
+    let last = pieces.next_back().unwrap_or_default();
     for piece in pieces {
         let Some((_, behind)) = rest.split_once(piece) else { return false };
         rest = behind;

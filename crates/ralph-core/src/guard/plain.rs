@@ -25,7 +25,7 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
         .filter(|piece| {
             let program = piece.split_whitespace().next().unwrap_or_default();
             let name = program.rsplit('/').next().unwrap_or_default();
-            !patterns::rows(name).is_empty() || PROGRAMS.split(' ').any(|one| one == name)
+            patterns::knows(name) || PROGRAMS.split(' ').any(|one| one == name)
         })
         .filter(move |piece| seen.insert(*piece))
         .take(MAX_PIECES)

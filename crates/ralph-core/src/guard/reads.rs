@@ -6,29 +6,11 @@ use super::facts::Facts;
 use super::paths;
 use super::words::{has_option, operands};
 use super::writes;
+use crate::sorted;
 use shell_reader::{Command, Reach, RedirectKind, Script, Word};
 
-/// Programs that show files, whether their first operand is a script or pattern unless an option
-/// gives it, and the options that take a value.
-const READERS: &[(&str, bool, &str)] = &[
-    ("cat tac more view", false, ""),
-    ("head tail", false, "-n -c --lines --bytes"),
-    ("less", false, "-p"),
-    ("nl", false, "-b -w -s -v"),
-    ("bat batcat", false, "-r --line-range -l --language --style --theme --color --paging"),
-    ("diff", false, "-U --label"),
-    ("sed gsed", true, "-e -f --expression --file"),
-    ("awk gawk", true, "-F -v -f --file"),
-    ("jq yq", true, "--arg --argjson --indent"),
-    (
-        "grep egrep fgrep rg ag",
-        true,
-        "-e -f -A -B -C -m -g -t --include --exclude --glob --type --max-count --regexp --file",
-    ),
-];
-
-/// Programs that print the names that they are given.
-const NAMERS: [&str; 5] = ["ls", "echo", "printf", "realpath", "readlink"];
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/reads.rs"));
 
 /// The files that a command line shows, as far as their names are known; a pattern stays one, for
 /// the caller to look what fits it.
@@ -68,8 +50,7 @@ fn is_shown(command: &Command) -> bool {
 
 fn shown_by(command: &Command) -> Vec<Word> {
     let name = command.name().unwrap_or_default();
-    let reader = READERS.iter().find(|(readers, ..)| readers.split(' ').any(|one| one == name));
-    let Some((_, begins_with_script, takers)) = reader else { return Vec::new() };
+    let Some(takers) = sorted::find(READERS, name) else { return Vec::new() };
     let has = |options| has_option(command.args.iter().map(Word::text), options);
     // Of what a search finds, some options leave only names, numbers or an exit code.
     let is_quiet = name.ends_with("grep") || name == "rg";
@@ -80,7 +61,7 @@ fn shown_by(command: &Command) -> Vec<Word> {
         return Vec::new();
     }
     let is_script_given = has("-e -f --expression --file --regexp");
-    let scripts = usize::from(*begins_with_script && !is_script_given);
+    let scripts = usize::from(SCRIPTED.contains(&name) && !is_script_given);
     let files = operands(&command.args, takers).into_iter().skip(scripts);
     let files = files.filter(|word| word.text() != "-");
     let input = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);

@@ -5,19 +5,11 @@ use camino::Utf8Path;
 use super::act::Act;
 use super::paths::{self, Place};
 use super::words::has_option;
+use crate::sorted;
 use shell_reader::{Command, Reach, Word};
 
-/// Folders that belong to the system, without their slash.
-const SYSTEM: &str = "etc usr bin sbin lib lib64 boot sys proc dev var opt System Library";
-/// What anybody may write to all the same.
-const HARMLESS: &str = "/var/folders /dev/null /dev/zero /dev/full /dev/stdout /dev/stderr \
-     /dev/stdin /dev/tty /dev/pts /dev/ptmx /dev/fd /dev/shm /dev/tcp /dev/udp /dev/random \
-     /dev/urandom";
-
-/// Programs that make or wipe file systems, and the beginning of the word with which they do.
-const TOOLS: &str = "wipefs: blkdiscard: mkswap: mke2fs: sgdisk: fdisk: sfdisk: parted: \
-     cryptsetup:luksFormat cryptsetup:erase diskutil:erase diskutil:partition \
-     hdparm:--security-erase";
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/system.rs"));
 
 /// What to do instead of overwriting a device or a system file.
 pub(super) fn instead_of_wrecking(act: &Act) -> Option<String> {
@@ -35,16 +27,15 @@ pub(super) fn instead_of_wrecking(act: &Act) -> Option<String> {
 }
 
 fn uses_disk_tool(act: &Act) -> bool {
-    let wipes = |row: &str| {
-        let word = row.strip_prefix(act.name).and_then(|row| row.strip_prefix(':'));
-        word.is_some_and(|word| word.is_empty() || act.args().any(|arg| arg.starts_with(word)))
+    let wipes = |words: &&str| {
+        words.split(' ').any(|word| word.is_empty() || act.args().any(|arg| arg.starts_with(word)))
     };
     let lists = || act.has("-l --list --help --version") || act.args().next() == Some("list");
     let on_file = || {
         let last = act.operands().last().map(|word| act.place(word));
         matches!(last, Some(Place::At(path)) if is_ours(&path, act))
     };
-    let is_tool = || TOOLS.contains(act.name) && TOOLS.split_whitespace().any(wipes);
+    let is_tool = || sorted::find(DISK_TOOLS, act.name).is_some_and(wipes);
     (act.name.starts_with("mkfs") || is_tool()) && !lists() && !on_file()
 }
 
@@ -65,8 +56,8 @@ fn overwrites_system(act: &Act) -> bool {
 
 fn is_system(path: &Utf8Path, act: &Act) -> bool {
     let first = path.components().nth(1).map(|part| part.as_str());
-    first.is_some_and(|first| SYSTEM.split(' ').any(|folder| folder == first))
-        && !HARMLESS.split_whitespace().any(|device| path.starts_with(device))
+    first.is_some_and(|first| SYSTEM.contains(&first))
+        && !HARMLESS.iter().any(|device| path.starts_with(device))
         && !is_ours(path, act)
 }
 

@@ -3,32 +3,14 @@
 use super::kind::Verdict;
 use super::output::Text;
 
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/failing_line.rs"));
+
 /// How many failing tests are named.
 const MOST_NAMED: usize = 3;
 
 /// A line longer than this is no sentence any more.
 const LONGEST: usize = 200;
-
-/// What lines that tell of a failure hold, in lower case.
-const FAILURE: &str = "\
-    error|fail|assert|expect|panick|exception|not ok|✗|✕|✘|✖|×|not found|no such|cannot|\
-    undefined|denied|fatal|refused|mismatch";
-
-/// Words of which counts are made: a line of nothing else says how many, and not what.
-const COUNTING: &str = "\
-    test tests testing suite suites spec specs file files example examples scenario \
-    scenarios step steps assertion assertions case cases check checks expectation \
-    expectations failed failure failures fail fails failing passed passing pass error \
-    errors errored skipped skip pending ignored todo total run ran result results ok not \
-    of in out and with the were was are is some there status exit code time s ms sec \
-    seconds warnings warning filtered measured finished build summary overall duration \
-    all success successes collected item items tried elapsed estimated snapshots";
-
-/// Messages of those who started the tests, and headings.
-const OF_STARTERS: &str = "\
-    make:|make[|npm err|npm error|error: test failed, to rerun|error command|\
-    error: script|elifecycle|err_pnpm|error: recipe|failures:|> task|[error] ->|\
-    [error] re-run|[error] for more|[error] to see|short test summary";
 
 impl Verdict {
     /// The failing tests by name or, where none is named, the first line of the output that tells of
@@ -73,14 +55,14 @@ fn cut(line: &str) -> String {
 fn says_what(line: &str) -> bool {
     let low = line.to_lowercase();
     let mut words = low.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
-    words.any(|word| !COUNTING.split(' ').any(|known| known == word))
-        && !OF_STARTERS.split('|').any(|start| low.starts_with(start))
+    words.any(|word| !COUNTING.contains(&word))
+        && !OF_STARTERS.iter().any(|start| low.starts_with(start))
 }
 
 fn tells_of_failure(line: &str) -> bool {
     let low = line.to_lowercase();
     let is_advice = low.contains("warning") || low.contains("future version");
-    FAILURE.split('|').any(|word| low.contains(word)) && !is_advice
+    FAILURE.iter().any(|word| low.contains(word)) && !is_advice
 }
 
 #[cfg(test)]

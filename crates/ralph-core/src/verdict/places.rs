@@ -3,9 +3,12 @@
 //! Only the text is read, so links are not followed and no folder is looked for. Paths that a
 //! runner is given as what to test (`pytest other/tests`) are not places: it still runs here.
 
-use super::command::{base_name, is_listed, is_wrapped_in, test_commands};
-use super::runners::place_options;
+use super::command::{base_name, is_wrapped_in, test_commands};
+use crate::sorted;
 use shell_reader::{Command, Reach, Script, UNKNOWN};
+
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/places.rs"));
 
 /// Where one test command of a line runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,13 +97,8 @@ fn perhaps_moved(test: &Command, commands: &[Command]) -> bool {
 /// What stands for a word that is not known; it holds [`UNKNOWN`].
 const UNKNOWN_WORD: &str = "\u{fffc}";
 
-/// Programs that run the command behind them in a container, on another machine or in a new root:
-/// no path there says anything about this machine.
-const ELSEWHERE: &str = "docker docker-compose podman podman-compose nerdctl kubectl ssh vagrant \
-     heroku fly chroot wsl distrobox toolbox ddev lando";
-
 fn is_elsewhere(program: &str) -> bool {
-    is_listed(ELSEWHERE, program)
+    ELSEWHERE.contains(&program)
 }
 
 /// The path after the options of one program; `None` where one of them cannot be known.
@@ -112,7 +110,7 @@ fn after_options(start: String, program: &str, args: &[&str]) -> Option<String> 
     if let (true, ["-m", module, ..]) = (name == "python", args) {
         name = module;
     }
-    let Some(options) = place_options(name) else { return Some(start) };
+    let Some(options) = sorted::find(OPTIONS, name) else { return Some(start) };
     let mut path = start;
     let mut words = args.iter().take_while(|arg| **arg != "--");
     while let Some(word) = words.next() {

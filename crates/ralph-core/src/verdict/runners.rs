@@ -2,6 +2,7 @@
 
 use super::command::pattern;
 use super::kind::Kind;
+use crate::sorted;
 
 /// What is special about the runners of one row; the file explains it.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,20 +27,13 @@ pub(crate) struct Runner {
     pub(crate) row: &'static Row,
 }
 
-// `ROWS`; `STARTS`: for each program, sorted by name, the words that must follow, with the runner's
-// name and row; and `PLACES`: the options of programs that name the place where they work.
+// `ROWS`, and `STARTS`: for each program, sorted by name, the words that must follow, with the runner's
+// name and row.
 include!(concat!(env!("OUT_DIR"), "/runners.rs"));
 
 /// The runner that `program` with `args` is.
 pub(crate) fn find(program: &str, args: &[&str]) -> Option<Runner> {
-    let at = STARTS.binary_search_by(|(name, _)| (*name).cmp(program)).ok()?;
-    let (_, starts) = STARTS.get(at)?;
+    let starts = sorted::find(STARTS, program)?;
     let (_, name, row) = starts.iter().find(|(words, ..)| pattern::matches(words, args))?;
     Some(Runner { name, row: ROWS.get(*row)? })
-}
-
-/// The options of a program that name the place where it works, or a file in it.
-pub(super) fn place_options(program: &str) -> Option<&'static str> {
-    let at = PLACES.binary_search_by(|(name, _)| (*name).cmp(program)).ok()?;
-    PLACES.get(at).map(|(_, options)| *options)
 }

@@ -3,30 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::tokens::{Token, arguments, tokens, variables};
+use crate::sorted;
 use shell_reader::quoted;
 
-/// Calls that run a command given as text or as a list of words.
-const RUNS: &str = "system popen Popen run call check_call check_output getoutput getstatusoutput \
-     execute cmd Command exec execSync execFile execFileSync spawn spawnSync shell_exec passthru \
-     proc_open execv execvp execlp execl spawnlp sh capture2 capture3 pipeline \
-     create_subprocess_exec create_subprocess_shell";
-/// What a program mentions that talks to git without starting it.
-const LIBRARIES: [&str; 7] =
-    ["import git", "from git", "pygit2", "simple-git", "simpleGit", "isomorphic-git", "nodegit"];
-/// Calls that delete, move, copy, link or unpack, and the command that does the same.
-const ACTS: &[(&str, &str)] = &[
-    (
-        "rmtree rm rmSync rm_rf rm_r rmdirSync remove_tree remove_dir_all rimraf removeSync",
-        "rm -r --",
-    ),
-    ("rename renameSync move moveSync", "mv --"),
-    ("copy copy2 copyfile copytree copyFile copyFileSync copySync cp cpSync cp_r", "cp -r --"),
-    ("symlink symlinkSync ln_s", "ln -s --"),
-    ("extractall", "tar x -C"),
-];
-/// Calls that write a file.
-const WRITES: &str = "writeFileSync writeFile appendFileSync write_text write_bytes \
-     file_put_contents open truncate unlink unlinkSync remove Path write delete";
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/meaning.rs"));
+
 /// Calls that are looked at in one program.
 const MAX_CALLS: usize = 64;
 
@@ -75,12 +57,12 @@ pub(super) fn amounts_to(language: &str, text: &str) -> Vec<String> {
 }
 
 fn is_run(name: &str) -> bool {
-    RUNS.split_whitespace().any(|one| one == name)
+    RUNS.contains(&name)
 }
 
 /// Other names of calls: `import rmtree as r`, `{ execSync: x }`.
 fn aliases<'a>(tokens: &[Token<'a>]) -> BTreeMap<&'a str, &'a str> {
-    let acts = |name: &str| ACTS.iter().any(|(names, _)| names.split(' ').any(|one| one == name));
+    let acts = |name: &str| sorted::find(ACTS, name).is_some();
     let pairs = tokens.windows(3).filter_map(|window| match window {
         [Token::Name(name), Token::Name("as") | Token::Mark(':'), Token::Name(alias)] => {
             (is_run(name) || acts(name)).then_some((*alias, *name))
@@ -111,7 +93,6 @@ fn is_call(next: Option<&Token>) -> bool {
 
 /// What one call with these arguments comes to, in the program `text`.
 fn call_amounts_to(name: &str, given: impl FnOnce() -> Vec<String>, text: &str) -> Option<String> {
-    let is_in = |names: &str| names.split_whitespace().any(|one| one == name);
     let on_path = |paths: &[String], command: &str| {
         let paths: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
         (!paths.is_empty()).then(|| format!("{command} {}", paths.join(" ")))
@@ -122,8 +103,8 @@ fn call_amounts_to(name: &str, given: impl FnOnce() -> Vec<String>, text: &str) 
             talks.then(|| format!("git {name}"))
         }
         "git" => command_of(&given()).map(|words| format!("git {words}")),
-        _ if is_in(RUNS) => command_of(&given()),
-        _ if is_in(WRITES) => {
+        _ if is_run(name) => command_of(&given()),
+        _ if WRITES.contains(&name) => {
             let given = given();
             let writes = match name {
                 "open" => given.iter().skip(1).any(|mode| is_writing_mode(mode)),
@@ -134,7 +115,7 @@ fn call_amounts_to(name: &str, given: impl FnOnce() -> Vec<String>, text: &str) 
             on_path(given.get(..1)?, ": >").filter(|_| writes)
         }
         _ => {
-            let (_, command) = ACTS.iter().find(|(names, _)| is_in(names))?;
+            let command = sorted::find(ACTS, name)?;
             // What is moved, copied or linked has a target as well.
             let given = given();
             let paths = given

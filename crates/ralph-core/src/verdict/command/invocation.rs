@@ -1,10 +1,12 @@
 //! Goes through the simple commands of a line: which run tests, and whose exit code it was.
 
 use super::super::runners::Runner;
-use super::names::is_listed;
 use super::purpose::{self, Purpose};
 use super::tasks::is_task;
 use shell_reader::{Command, Fate, Reach, Script};
+
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/invocation.rs"));
 
 /// What a command line does about tests.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +97,7 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
         // A command of the same span is the wrapper of a test command, or what it wraps.
         !is_test(purpose)
             && decides(command)
-            && !command.program.known().is_some_and(|program| is_listed(NEVER_FAIL, program))
+            && !command.program.known().is_some_and(|program| NEVER_FAIL.contains(&program))
             && !ends_pipe(command)
             && !tests.iter().any(|test| overlap(test, command))
     };
@@ -209,16 +211,13 @@ fn purpose_of(command: &Command, configured: &[String]) -> Purpose {
 /// Whether a command shows files or logs rather than filtering what a pipe brings.
 fn shows_text(command: &Command) -> bool {
     let piped = command.reached.iter().any(|reach| matches!(reach, Reach::Pipe { .. }));
-    let sources = "cat git curl gh docker kubectl journalctl";
-    let source = command.program.known().is_some_and(|program| is_listed(sources, program));
+    let source = matches!(
+        command.program.known(),
+        Some("cat" | "git" | "curl" | "gh" | "docker" | "kubectl" | "journalctl")
+    );
     let edits = command.args.iter().any(|arg| arg.text().starts_with("-i"));
     (!piped || (source && !ends_pipe(command))) && !edits
 }
-
-/// Commands that practically never fail do not share the blame.
-const NEVER_FAIL: &str = "\
-    cd echo printf export set unset source . : true pwd sleep mkdir date ls pushd popd ulimit \
-    umask rm touch clear wait shopt alias exit break continue cat tail head tee";
 
 /// Whether all that is printed comes from one run: the command stands alone, perhaps behind a
 /// wrapper, or is tried again until it passes; and it is no task, which may run several.

@@ -12,5 +12,5 @@ mod tools;
 mod tests;
 
 pub(crate) use invocation::{Ended, Invocation, find, is_wrapped_in, test_commands};
-pub(crate) use names::{base_name, is_listed, is_test_file, is_test_name};
+pub(crate) use names::{base_name, is_test_file, is_test_name};
 pub(crate) use purpose::Purpose;

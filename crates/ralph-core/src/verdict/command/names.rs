@@ -1,14 +1,8 @@
 //! Which names speak of tests: of targets and scripts (`test:unit`, `testDebugUnitTest`), and of
 //! files (`run_tests.sh`, `calc_test.rb`, `t/basic.t`); and the plain name of a program.
 
-/// Words that end like `test` without meaning it.
-const NO_TESTS: &str = "latest contest greatest fastest attest protest detest newest";
-
-/// Words that turn a name into something other than a test run.
-const OTHER_PURPOSE: &str = "\
-    lint build compile install typecheck types clean list help deps setup fmt format prepare \
-    generate gen docs doc fixtures data report logs log clear reset down up init seed server \
-    serve deploy publish image codegen env mypy pyright ruff flake8 black style typing type pylint";
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/names.rs"));
 
 /// The program's name without folder, ending and version: `./gradlew` is `gradle`.
 pub(crate) fn base_name(program: &str) -> &str {
@@ -36,12 +30,6 @@ pub(crate) fn base_name(program: &str) -> &str {
     }
 }
 
-/// Whether `word` is one of `words`, which are separated by blanks.
-pub(crate) fn is_listed(words: &str, word: &str) -> bool {
-    // By bytes: this is asked many times for each command.
-    words.as_bytes().split(|byte| *byte == b' ').any(|listed| listed == word.as_bytes())
-}
-
 /// Splits at everything but letters and digits, and at capitals: `testDebugUnitTest`.
 fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -60,11 +48,6 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Names of targets that run tests without saying so.
-const TEST_TARGETS: &str = "\
-    mocha rspec phpunit cypress playwright karma smoke unit integration acceptance regression \
-    conformance bdd eunit installcheck distcheck";
-
 /// `test`, `tests`, `testing`, `test2`, `pytest`, `runtests`, `spec`, `e2e`
 fn is_test_word(word: &str) -> bool {
     let plain = word.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -74,19 +57,19 @@ fn is_test_word(word: &str) -> bool {
     matches!(plain, "spec" | "specs" | "testing" | "testall" | "tst")
         || word == "e2e"
         || starts
-        || (ends && !is_listed(NO_TESTS, plain))
+        || (ends && !NO_TESTS.contains(&plain))
 }
 
 /// Whether a target or script of this name runs tests.
 pub(crate) fn is_test_name(name: &str) -> bool {
     let words = words(name);
-    words.iter().any(|word| is_test_word(word) || is_listed(TEST_TARGETS, word))
-        && !words.iter().any(|word| is_listed(OTHER_PURPOSE, word))
+    words.iter().any(|word| is_test_word(word) || TEST_TARGETS.contains(&word.as_str()))
+        && !words.iter().any(|word| OTHER_PURPOSE.contains(&word.as_str()))
 }
 
 /// Whether a session of this name does something other than run tests: `lint`, `docs`.
 pub(super) fn is_other_purpose(name: &str) -> bool {
-    words(name).iter().any(|word| is_listed(OTHER_PURPOSE, word))
+    words(name).iter().any(|word| OTHER_PURPOSE.contains(&word.as_str()))
 }
 
 /// Whether a script or program file of this name is a test.
@@ -97,7 +80,7 @@ pub(crate) fn is_test_file(path: &str) -> bool {
     let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);
     let words = words(file);
     let named = words.iter().any(|word| is_test_word(word))
-        && !words.iter().any(|word| is_listed(OTHER_PURPOSE, word));
+        && !words.iter().any(|word| OTHER_PURPOSE.contains(&word.as_str()));
     named
         || matches!(stem, "t" | "spec")
         || matches!(extension, "t" | "bats" | "test")

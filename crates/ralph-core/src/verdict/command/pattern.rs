@@ -9,13 +9,10 @@
 //! | `=text` | exactly this argument, anywhere |
 //! | `*text` | an argument that holds this text, anywhere |
 
-use super::names::{is_listed, is_test_file, is_test_name};
+use super::names::{is_test_file, is_test_name};
 
-/// Options of build tools and package managers that take the next word as their value.
-const WITH_VALUE: &str = "\
-    -C -F -f -p -w -Z --prefix --manifest-path --dir --filter --cwd --workspace --directory \
-    --file --makefile --project --package --target-dir --config --chdir --project-dir \
-    --project-root --root";
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/pattern.rs"));
 
 /// Whether `args` are what these words of a pattern describe.
 pub(crate) fn matches(words: &str, args: &[&str]) -> bool {
@@ -44,7 +41,7 @@ pub(crate) fn positionals<'a>(args: &'a [&'a str]) -> impl Iterator<Item = &'a s
         if std::mem::take(&mut value) {
             return false;
         }
-        value = is_listed(WITH_VALUE, arg);
+        value = WITH_VALUE.contains(arg);
         !arg.starts_with('-') && !arg.starts_with('+')
     })
 }

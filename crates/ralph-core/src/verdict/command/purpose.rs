@@ -3,9 +3,12 @@
 
 use super::super::runners::{self, Runner};
 use super::interpreters::of_interpreter;
-use super::names::{base_name, is_listed, is_other_purpose, is_test_file, is_test_name};
+use super::names::{base_name, is_other_purpose, is_test_file, is_test_name};
 use super::tasks::of_task;
 use super::tools::{is_build_tool, of_tool};
+
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/purpose.rs"));
 
 /// What a simple command is for, as far as tests are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,13 +24,6 @@ pub(crate) enum Purpose {
     /// Has nothing to do with tests.
     Other,
 }
-
-/// Options that list, count or build tests instead of running them.
-const LISTING: &str = "\
-    --list --listTests --list-tests --collect-only --co --no-run --dry-run --dryrun --dry \
-    --gtest_list_tests -list --show-only --list-test-names-only --list-only --list-suites \
-    --list-tags --test-case-list -ltc --list_content --count-tests --listtests --clearCache \
-    --showConfig --cache-show --fixtures --markers --setup-plan --print-config";
 
 /// Classifies a program with its arguments.
 pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
@@ -99,7 +95,7 @@ fn is_session_runner(runner: Runner) -> bool {
 fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
     let Purpose::Runs(row) = purpose else { return purpose };
     let go_build = row.is_some_and(|row| row.name == "go test") && args.contains(&"-c");
-    let listed = args.iter().take_while(|arg| **arg != "-k").any(|arg| is_listed(LISTING, arg));
+    let listed = args.iter().take_while(|arg| **arg != "-k").any(|arg| LISTING.contains(arg));
     // `cargo nextest list`, `vitest list`, but not `mocha -R list`
     let sub = row.is_some() && matches!(args, ["list", ..] | ["nextest", "list", ..])
         || row.is_some_and(is_session_runner) && args.contains(&"-l");

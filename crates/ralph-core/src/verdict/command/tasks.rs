@@ -1,32 +1,32 @@
 //! Task runners and package managers: the name of the target or script tells what they do.
 
 use super::super::runners;
-use super::names::{base_name, is_listed, is_test_name};
+use super::names::{base_name, is_test_name};
 use super::pattern::positionals;
 use super::purpose::{Purpose, of_row};
 
-/// Programs whose first arguments name what they run.
-const TARGETED: &str = "\
-    just task go-task rake invoke inv poe composer thor mask mise hatch moon earthly dagger fab \
-    lage rush wireit run-s run-p npm-run-all concurrently babashka bb nbb nimble pdm poetry pixi \
-    tusk xc runme nps pre-commit prek lefthook";
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/tasks.rs"));
 
 /// What a task runner or package manager is started for; `None` for other programs.
 pub(super) fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
     let mut words = positionals(args).filter(|word| !word.contains('='));
     match name {
         "make" | "ninja" | "samu" | "scons" | "waf" | "mage" | "doit" | "grunt" | "gulp" | "b2" => {
-            if args.iter().any(|arg| is_listed("-n --just-print --dry-run --version", arg)) {
+            if args
+                .iter()
+                .any(|arg| matches!(*arg, "-n" | "--just-print" | "--dry-run" | "--version"))
+            {
                 return Some(Purpose::Other);
             }
-            let check = |word: &str| is_listed("check checkall", word) && name != "grunt";
+            let check = |word: &str| matches!(word, "check" | "checkall") && name != "grunt";
             let tests =
                 words.any(|word| is_test_name(word) || check(word) || word.starts_with("check-"));
             Some(if tests { Purpose::Runs(None) } else { Purpose::May })
         }
         "npm" | "pnpm" | "yarn" | "bun" | "cnpm" | "ied" => Some(of_package_script(name, args)),
         "rake" | "mspec" if words.next().is_none() => Some(Purpose::Runs(None)),
-        name if is_listed(TARGETED, name) => Some(of_target(args)),
+        name if TARGETED.contains(&name) => Some(of_target(args)),
         "cargo" => {
             let mut words = positionals(args);
             let task = matches!(words.next(), Some("make" | "xtask" | "run-script" | "cmd"));
@@ -52,7 +52,7 @@ fn of_target(args: &[&str]) -> Purpose {
         .filter(|word| !word.contains('=') && !matches!(*word, "run" | "run-script" | "r" | "exec"))
         .collect();
     let other = "install add update require remove build lock sync";
-    if targets.first().is_some_and(|first| is_listed(other, first)) {
+    if targets.first().is_some_and(|first| other.split(' ').any(|one| one == *first)) {
         Purpose::Other
     } else if targets.iter().any(|target| is_test_name(target)) {
         Purpose::Runs(None)
@@ -91,5 +91,5 @@ fn of_package_script(name: &str, args: &[&str]) -> Purpose {
         return of_row(row, script, rest);
     }
     let other = "build start dev lint format typecheck serve install add remove";
-    if starts && !is_listed(other, script) { Purpose::May } else { Purpose::Other }
+    if starts && !other.split(' ').any(|one| one == script) { Purpose::May } else { Purpose::Other }
 }

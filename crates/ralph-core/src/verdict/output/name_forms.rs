@@ -7,6 +7,9 @@ use std::sync::LazyLock;
 use super::search::Sieve;
 use super::{counts, tap};
 
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/name_forms.rs"));
+
 /// A failing test as one line names it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found<'a> {
@@ -15,36 +18,17 @@ pub(crate) struct Found<'a> {
     pub(crate) place: Option<&'a str>,
 }
 
-/// What stands before a name, and behind `~` what may end it; with `;` between.
-const BEFORE: &str = "--- FAIL: ~ (;=== FAIL: ~ (;FAIL in (~);FAIL: ~ (;FAIL!  : ~ ;FAIL  \"~\";FAIL \"~\";\
-                      Failure in test ~ (;Error in test ~ (;Failure in ~ (;Failure: ~(;[FAILED] ~ (;\
-                      [FAIL]   ~ (;[FAIL] ~: ;[-] ~ (;[  FAILED  ] ~ (;TEST CASE:  ~ (";
-
-/// What stands behind a name at the end of the line, with `;` between.
-const BEHIND: &str = " ... FAILED; --- FAILED; ... FAIL; ... ERROR;...FAILED; *** FAILED ***; ... [FAIL];\
-                      ...[FAIL]; | FAIL |; [✘]; [E];: FAILED;:   FAIL";
-
-/// What stands behind a name, with more to follow.
-const UNTIL: &str = " FAILED [; (FAILED - ;: Test Failed at ;: Error During Test at ;  ->  failed; (Wstat: ;\
-                     ): Error Message: ; FAIL  ;...FAIL;***Failed;***Exception; -- Time elapsed; => ./";
-
 /// What stands around a name, anywhere in the line.
 const AROUND: &[(&str, &str)] =
     &[("error: in \"", "\""), ("Failure in TEST(", ")"), ("Test Case '", "' failed")];
 
 const MARKS: [char; 8] = ['✕', '✗', '✘', '✖', '×', '❌', '𐄂', '⨯'];
 
-/// What every line with a name holds; most lines are told from them by that.
-static HINTS: LazyLock<Sieve<1>> = LazyLock::new(|| {
-    Sieve::new([
-        "fail|error|exception|not ok|test case:|(wstat|elapsed|=> ./|[e]|[-]|rspec |cucumber |shellspec |● |\
-         ✕|✗|✘|✖|× |❌|𐄂|⨯",
-    ])
-});
+static SIEVE: LazyLock<Sieve<1>> = LazyLock::new(|| Sieve::new([HINTS]));
 
 /// Reads a line; `None` if no form fits.
 pub(crate) fn read(line: &str) -> Option<Found<'_>> {
-    if HINTS.catches(line) == [false] {
+    if SIEVE.catches(line) == [false] {
         return None;
     }
     let text = without_origin(line.trim().trim_matches(['│', '┃', '>', ' ']));
@@ -77,7 +61,7 @@ fn is_figure(word: &str) -> bool {
 }
 
 fn by_table(text: &str) -> Option<&str> {
-    let before = BEFORE.split(';').find_map(|form| {
+    let before = BEFORE.iter().find_map(|form| {
         let (start, end) = form.split_once('~')?;
         let name = text.strip_prefix(start)?.split(end).next()?;
         Some(name.trim().trim_end_matches('.'))
@@ -86,8 +70,8 @@ fn by_table(text: &str) -> Option<&str> {
         AROUND.iter().find_map(|(open, close)| Some(text.split_once(open)?.1.split_once(close)?.0))
     };
     let text = without_duration(text);
-    let behind = || BEHIND.split(';').find_map(|end| text.strip_suffix(end));
-    let until = || UNTIL.split(';').find_map(|end| text.split_once(end).map(|(name, _)| name));
+    let behind = || BEHIND.iter().find_map(|end| text.strip_suffix(end));
+    let until = || UNTIL.iter().find_map(|end| text.split_once(end).map(|(name, _)| name));
     // `CalcTest > adds() FAILED`
     let gradle = || text.strip_suffix(" FAILED").filter(|name| name.contains(" > "));
     before.or_else(|| by_mark(text)).or_else(around).or_else(|| {

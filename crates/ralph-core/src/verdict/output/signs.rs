@@ -8,76 +8,8 @@ use std::sync::LazyLock;
 
 use super::search::{Sieve, holds};
 
-/// Messages of compilers, loaders and package tools that stop a run before its tests.
-const NOT_LOADED: &str = "error[e|: error: |) error: |could not compile|could not be compiled|failed to compile|compilation failed|\
-     compilation failure|compilation error|compile error|aborted due to compilation|\
-     compilation terminated|error while compiling|error while loading|error compiling|compileerror|\
-     == compilation error|[build failed]|error: build failed|** build failed|[setup failed]|ninja: build stopped|ninja: error:|\
-     undefined reference to|undefined symbols for|cannot find symbol|was not found in this scope|\
-     syntaxerror|syntax error|parse error:|parse error at|error in parse(|parseerror|indentationerror|tokenmissingerror|\
-     mismatcheddelimiter|unexpected end of file|===sorry!===|unbound value|unbound module|\
-     nbound variable|unbound identifier|naming error|type mismatch|type error)|error ts|error cs|\
-     error fs|importerror|modulenotfounderror|no module named|loaderror|load error|\
-     cannot find module|cannot find package|module not found|err_module_not_found|can't resolve '|\
-     could not resolve|failed to resolve import|failed to import|failed to load|unable to load|\
-     could not load|cannot load such file|could not find or load|uninitialized constant|\
-     error occurred while loading|occurred outside of examples|error collecting|\
-     test suite failed to run|during collection|failed to parse|invalid js syntax|\
-     php fatal error|no required module|no such package|no such target|no such command|\
-     no such subcommand|no test target|no bin target|no example target|package id specification|\
-     no rule to make target|missing script|couldn't find a script|script not found|\
-     does not contain recipe|missing target|unrecognized argument|unrecognized option|\
-     unexpected argument|unknown option|invalid option|usage error|error: usage|\
-     file or directory not found|could not open input file|is not recognized as|internalerror|\
-     fatal error: |rake aborted!|\
-     failed to load command|could not find gem|no matching distribution|lua: cannot open";
-
-/// Marks of a test in the report that stands for a file which could not be loaded.
-const LOADER: &str = "_failedtest|moduleimportfailure|***not run|no plan found in tap output|\
-     file failed to load|error collecting|test suite failed to run";
-
-/// How a message of any other error begins, in lower case.
-const ERROR_STARTS: &str =
-    "error|fatal|exception|traceback|uncaught|unhandled|e: |[error]|execution error|panic";
-
-/// What any other error may be told with.
-const ERROR: &str = "error:|error [|error in |fatal:|not found|does not exist|could not |cannot |can't |\
-     can not |unable to |no such |not running|no makefile found|not defined";
-
-/// Lines of failed checks, and the exit codes that package managers report.
-const NO_ERROR: &str = "assert|expect|exit code|exited with|exited (|failed with error|with error code|npm err|\
-     lerna err|command failed|failed:|error: recipe|run failed";
-
-/// Crashes and time limits: tests were running.
-const CRASHED: &str = "sanitizer|runtime error|segmentation|core dumped|stack overflow|timed out|timeout|sigsegv|\
-     sigabrt|panicked at";
-
-/// How lines of single tests begin, whether they passed or not.
-const BEGUN: &str =
-    "✓|✔|√|✕|✗|✘|✖|×|ok |not ok |PASS|FAIL|[OK]|[FAIL|[PASS|--- |[ RUN|E  |=== FAILURES";
-
-/// How lines begin that are printed for failed tests and never otherwise.
-const FAILED: &str = "> There were failing tests|[ERROR] There are test failures|There are test failures|\
-     error: test failed, to rerun|error: doctest failed, to rerun|The following tests FAILED:|\
-     Failed examples:|npm error Test failed|npm ERR! Test failed";
-
-/// How the end of a build begins that includes the tests and succeeded.
-const SUCCESS: &str =
-    "*** No errors detected|BUILD SUCCESSFUL|[INFO] BUILD SUCCESS|[success] Total time";
-
-/// What is said where no test was found or ran.
-const NOTHING: &str = "find any test|match any test|contains no test|result: notests|nothing to test|\
-     test suite empty|no tasks were run|0 test files|collected 0 |running 0 test|ran 0 test|\
-     ran 0 spec|ran 0 of 0|found 0 test|executed 0 test|executed 0 of 0|discovered 0 ";
-
-/// The same, unless it goes on with good news or is the end of another word.
-const NONE: &str =
-    "no test|no spec|no example|no scenario|no feature|no matching test|no failed test";
-
-/// Steps that had nothing to do; that says nothing of the others.
-const IDLE: &str = "nothing to be done for|no-source";
-
-const POLICY: &str = "coverage|thresholds on metrics|snapshot obsolete";
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/signs.rs"));
 
 static LISTS: LazyLock<Sieve<9>> = LazyLock::new(|| {
     Sieve::new([NOT_LOADED, LOADER, ERROR, NO_ERROR, CRASHED, NOTHING, NONE, IDLE, POLICY])
@@ -154,8 +86,8 @@ impl<'a> Signs<'a> {
     }
 }
 
-fn begins(text: &str, starts: &str) -> bool {
-    starts.split('|').any(|start| text.starts_with(start))
+fn begins(text: &str, starts: &[&str]) -> bool {
+    starts.iter().any(|start| text.starts_with(start))
 }
 
 /// `FAILED tests/test_cart.py::test_discount - assert …`, `rspec ./spec/calc_spec.rb:9 # adds`,
@@ -178,7 +110,7 @@ fn is_error(text: &str, error: bool, no_error: bool) -> bool {
 /// `No tests found`, `no test modules found`; but `no tests failed` is good news.
 fn is_none(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    NONE.split('|').filter_map(|none| lower.split_once(none)).any(|(before, behind)| {
+    NONE.iter().filter_map(|none| lower.split_once(none)).any(|(before, behind)| {
         let near = behind.get(..behind.floor_char_boundary(12)).unwrap_or_default();
         !before.ends_with(|c: char| c.is_alphanumeric())
             && !near.contains("fail")
