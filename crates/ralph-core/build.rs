@@ -105,7 +105,7 @@ fn runners(file: &Table) -> Outcome<String> {
             starts.entry(program).or_default().push((words, name, at));
         }
     }
-    Ok(code + "];\n" + &constant("STARTS", "&[(&str, &str, usize)]", &starts))
+    Ok(code + "];\n" + &constant("STARTS", "&[Start]", &starts))
 }
 
 fn words(file: &Table) -> Outcome<String> {

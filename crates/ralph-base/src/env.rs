@@ -25,6 +25,13 @@ pub const WORKER: &str = "RALPH_WORKER";
 /// The variable of [`Env::mailbox`].
 pub const MAILBOX: &str = "RALPH_INTERNAL__MAILBOX";
 
+/// Methods that give the folder that a variable names: `name: "VARIABLE";`.
+macro_rules! folders {
+    ($($(#[$doc:meta])* $name:ident: $variable:expr;)*) => {
+        $($(#[$doc])* pub fn $name(&self) -> Option<Utf8PathBuf> { self.path($variable) })*
+    };
+}
+
 /// The environment: that of this process, or one made up for a test or an embedding program.
 #[derive(Debug, Clone)]
 pub struct Env {
@@ -80,24 +87,24 @@ impl Env {
         matches!(&self.source, Source::Fixed(vars) if vars.is_empty())
     }
 
-    /// `RALPH_ROOT`: the project, whatever else suggests another one.
-    pub fn root(&self) -> Option<Utf8PathBuf> {
-        self.path("RALPH_ROOT")
-    }
-
-    /// `CLAUDE_PROJECT_DIR`: the project as the client sees it.
-    pub fn client_project(&self) -> Option<Utf8PathBuf> {
-        self.path("CLAUDE_PROJECT_DIR")
+    folders! {
+        /// `RALPH_ROOT`: the project, whatever else suggests another one.
+        root: "RALPH_ROOT";
+        /// `CLAUDE_PROJECT_DIR`: the project as the client sees it.
+        client_project: "CLAUDE_PROJECT_DIR";
+        /// `CLAUDE_CONFIG_DIR`: where the client keeps a person's settings instead of `~/.claude`.
+        client_config: "CLAUDE_CONFIG_DIR";
+        /// `RALPH_WORKSPACE`: set by the loop for its agent, the folder in which that works.
+        workspace: WORKSPACE;
+        /// Where the stop hook of the loop's agent asks the loop.
+        mailbox: MAILBOX;
+        /// `HOME`, where the state of projects without a `.ralph/` folder is kept.
+        home: "HOME";
     }
 
     /// `CLAUDE_CODE_SESSION_ID`: the client's session around a command of its agent.
     pub fn client_session(&self) -> Option<String> {
         self.get("CLAUDE_CODE_SESSION_ID")
-    }
-
-    /// `CLAUDE_CONFIG_DIR`: where the client keeps a person's settings instead of `~/.claude`.
-    pub fn client_config(&self) -> Option<Utf8PathBuf> {
-        self.path("CLAUDE_CONFIG_DIR")
     }
 
     /// `RALPH_LOOP_DIR`: a folder with `feature_list.json`, for continuation without our loop. Where
@@ -113,20 +120,10 @@ impl Env {
         self.get("RALPH_RUN")
     }
 
-    /// `RALPH_WORKSPACE`: set by the loop for its agent, the folder in which that works.
-    pub fn workspace(&self) -> Option<Utf8PathBuf> {
-        self.path(WORKSPACE)
-    }
-
     /// `RALPH_WORKER`: set by the loop for its agent where several work at once, the one whose agent it
     /// is. Its files are apart from the others'.
     pub fn worker(&self) -> Option<String> {
         self.run().and_then(|_| self.get(WORKER))
-    }
-
-    /// Where the stop hook of the loop's agent asks the loop.
-    pub fn mailbox(&self) -> Option<Utf8PathBuf> {
-        self.path(MAILBOX)
     }
 
     /// `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`: after how many blocks in a row without a tool call the
@@ -140,11 +137,6 @@ impl Env {
         let list = self.get("GIT_CEILING_DIRECTORIES").unwrap_or_default();
         let folders = list.split(':').filter(|folder| !folder.is_empty());
         folders.map(|folder| Utf8PathBuf::from(folder.trim_end_matches('/'))).collect()
-    }
-
-    /// `HOME`, where the state of projects without a `.ralph/` folder is kept.
-    pub fn home(&self) -> Option<Utf8PathBuf> {
-        self.path("HOME")
     }
 
     /// `TMPDIR`, or the system's usual folder for temporary files.

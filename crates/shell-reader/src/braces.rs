@@ -130,7 +130,7 @@ fn to_word(atoms: &[Atom]) -> RawWord {
     let mut word = RawWord::default();
     for atom in atoms {
         match atom {
-            Atom::Char(character) => word.plain_text(character.to_string().into()),
+            Atom::Char(character) => word.plain_text(character.encode_utf8(&mut [0; 4])),
             Atom::Part(part) => word.push((*part).clone()),
         }
     }

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use super::fate::Ended;
 use super::{Fate, Reach, Redirect};
 
-/// How the commands below are reached, and what becomes of their status.
-#[derive(Debug, Clone)]
+/// How the commands below are reached, and what becomes of their status; by default those of the line
+/// itself.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Context {
     pub(super) fate: Fate,
     /// What becomes of the status with which the shell itself ends here.
@@ -23,19 +24,6 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// That of the line itself.
-    pub(super) fn top() -> Self {
-        Self {
-            fate: Fate::Decides,
-            exit_fate: Fate::Decides,
-            return_fate: Fate::Decides,
-            way: Way::default(),
-            redirects: None,
-            input: None,
-            depth: 0,
-        }
-    }
-
     /// One step further on the way.
     pub(super) fn via(&self, reach: Reach) -> Self {
         Self {

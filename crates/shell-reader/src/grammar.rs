@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use super::RedirectKind;
 use super::parser::Parser;
-use super::piece::Piece;
 use super::tree::{
     AssignedValue, Assignment, Body, Item, Joint, List, Part, Pipeline, RawRedirect, RawWord,
     Stage, Target,
@@ -242,7 +241,7 @@ impl Parser<'_> {
         // `declare -a list=(a b)`: the program is known by then to be a declaration.
         if self.peek() == Some(b'(')
             && let Some(name) =
-                word.plain().and_then(|text| text.strip_suffix('=')).map(Piece::from)
+                word.plain().and_then(|text| text.strip_suffix('=')).map(str::to_owned)
         {
             self.position += 1;
             let value = AssignedValue::Array(self.array());
@@ -271,7 +270,7 @@ impl Parser<'_> {
         let append = behind.starts_with("+=");
         let behind = behind.strip_prefix("+=").or_else(|| behind.strip_prefix('='))?;
         self.position += length;
-        let name = self.piece(rest.get(..length)?);
+        let name = rest.get(..length)?.to_owned();
         self.position += rest.len() - length - behind.len();
         let value = if indexed {
             let number = key.parse().ok();

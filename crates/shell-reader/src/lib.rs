@@ -24,7 +24,6 @@ mod interpreters;
 mod options;
 mod output;
 mod parser;
-mod piece;
 mod read;
 mod script;
 mod shells;

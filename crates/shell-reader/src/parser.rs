@@ -7,7 +7,6 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::piece::Piece;
 use super::tree::{List, Part, RawWord};
 
 /// Nesting beyond this is read flat, so that neither we nor those who walk the tree run out of
@@ -18,10 +17,9 @@ const MAX_DEPTH: usize = 40;
 const MAX_WORDS: usize = 40_000;
 
 /// Reads one text; texts inside it (backticks, here-documents) get a parser of their own.
+#[derive(Default)]
 pub(super) struct Parser<'a> {
     text: &'a str,
-    /// The same text, for pieces that are cut out of it.
-    source: &'a Rc<str>,
     pub(super) position: usize,
     depth: usize,
     /// How many more statements and words may be read.
@@ -44,32 +42,20 @@ struct PendingDocument {
 
 /// Parses a whole text; the flag says whether all of it was understood.
 pub(super) fn parse(text: &str, place: Option<Range<usize>>) -> (List, bool) {
-    let source = Rc::from(text);
-    let mut parser = Parser::new(&source, place);
+    let mut parser = Parser::new(text, place);
     let list = parser.list(&[]);
     parser.read_documents();
     (list, parser.complete)
 }
 
 impl<'a> Parser<'a> {
-    fn new(source: &'a Rc<str>, place: Option<Range<usize>>) -> Self {
-        Self {
-            text: source,
-            source,
-            position: 0,
-            depth: 0,
-            left: MAX_WORDS,
-            open_parens: 0,
-            pending: Vec::new(),
-            complete: true,
-            place,
-        }
+    fn new(text: &'a str, place: Option<Range<usize>>) -> Self {
+        Self { text, left: MAX_WORDS, complete: true, place, ..Self::default() }
     }
 
     /// Reads a text that stands inside this one, such as that between backticks.
     pub(super) fn nested<T>(&mut self, text: &str, read: impl FnOnce(&mut Parser) -> T) -> T {
-        let source = Rc::from(text);
-        let mut inner = Parser::new(&source, Some(self.span_from(self.position)));
+        let mut inner = Parser::new(text, Some(self.span_from(self.position)));
         inner.depth = self.depth;
         inner.left = self.left;
         let result = read(&mut inner);
@@ -153,18 +139,6 @@ impl<'a> Parser<'a> {
     pub(super) fn take_until(&mut self, ends: impl Fn(u8) -> bool) -> &'a str {
         let rest = self.rest();
         self.take(rest.bytes().position(ends).unwrap_or(rest.len()))
-    }
-
-    /// What was just taken, as a piece of the tree.
-    pub(super) fn piece(&self, taken: &str) -> Piece {
-        let place = self.position.saturating_sub(taken.len())..self.position;
-        Piece::Cut { source: Rc::clone(self.source), place }
-    }
-
-    /// The text up to a byte that `ends` it, as a piece of the tree.
-    pub(super) fn piece_until(&mut self, ends: impl Fn(u8) -> bool) -> Piece {
-        let taken = self.take_until(ends);
-        self.piece(taken)
     }
 
     /// Skips blanks, continued lines and a comment.

@@ -152,9 +152,10 @@ pub enum Reach {
 }
 
 /// What becomes of a command's exit status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Fate {
     /// If this command fails, the whole line fails.
+    #[default]
     Decides,
     /// The line's own exit status says nothing about this command.
     Masked,

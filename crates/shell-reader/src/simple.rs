@@ -198,7 +198,7 @@ impl Walker {
             AssignedValue::Scalar(word) => expander.value(word),
             _ => Word::unknown(),
         };
-        assignments.iter().map(|one| (one.name.to_string(), value(one))).collect()
+        assignments.iter().map(|one| (one.name.clone(), value(one))).collect()
     }
 
     fn assign(&mut self, assignments: &[Assignment]) {

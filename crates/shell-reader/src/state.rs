@@ -19,7 +19,7 @@ const BUDGET: usize = 10_000;
 const MAX_CREDIT: usize = 60_000;
 
 /// What the shell knows at one point of the line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct State {
     // Shared until changed, because every subshell and pipeline stage gets a copy.
     names: Rc<Names>,
@@ -52,13 +52,7 @@ impl State {
         let value =
             |(name, text): &(&str, &str)| ((*name).to_owned(), Value::Scalar((*text).into()));
         let variables = environment.iter().map(value).collect();
-        Self {
-            names: Rc::new(Names { variables, ..Names::default() }),
-            parameters: Rc::default(),
-            directory: None,
-            exits_on_failure: false,
-            pipe_fails: false,
-        }
+        Self { names: Rc::new(Names { variables, ..Names::default() }), ..Self::default() }
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<&Value> {

@@ -3,11 +3,10 @@
 //! Only what the reader needs is kept: comments, blank space and exact operators are gone.
 
 use std::cell::OnceCell;
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::RedirectKind;
-use super::piece::Piece;
 
 /// Statements one after the other.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +70,7 @@ pub(super) enum Body {
 /// `NAME=value`, `NAME+=value`, `NAME=( … )`.
 #[derive(Debug, Clone)]
 pub(super) struct Assignment {
-    pub(super) name: Piece,
+    pub(super) name: String,
     pub(super) append: bool,
     pub(super) value: AssignedValue,
 }
@@ -107,25 +106,16 @@ pub(super) enum Target {
 /// A word as written.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RawWord {
-    pub(super) parts: Parts,
-}
-
-/// The pieces of a word; nearly always it is one, which needs no list.
-#[derive(Debug, Clone, Default)]
-pub(super) enum Parts {
-    #[default]
-    None,
-    One(Part),
-    Several(Vec<Part>),
+    pub(super) parts: Vec<Part>,
 }
 
 /// A piece of a word.
 #[derive(Debug, Clone)]
 pub(super) enum Part {
     /// Outside quotes: braces and patterns mean something.
-    Plain(Piece),
+    Plain(String),
     /// Inside quotes or behind a backslash.
-    Quoted(Piece),
+    Quoted(String),
     /// `$name` and its like.
     Variable(Box<Variable>),
     /// `$( … )` and backticks.
@@ -141,7 +131,7 @@ pub(super) enum Part {
 /// `$name`, `${name}`, `${name:-word}` and the like.
 #[derive(Debug, Clone)]
 pub(super) struct Variable {
-    pub(super) name: Piece,
+    pub(super) name: String,
     pub(super) index: Option<Index>,
     pub(super) operation: Operation,
     pub(super) quoted: bool,
@@ -199,57 +189,28 @@ impl RawWord {
     }
 
     /// A word that stands for exactly this text.
-    pub(super) fn of_text(text: impl Into<Piece>) -> Self {
-        Self { parts: Parts::One(Part::Quoted(text.into())) }
+    pub(super) fn of_text(text: String) -> Self {
+        Self { parts: vec![Part::Quoted(text)] }
     }
 
     /// Appends text outside of quotes.
-    pub(super) fn plain_text(&mut self, text: Piece) {
+    pub(super) fn plain_text(&mut self, text: &str) {
         match self.parts.last_mut() {
-            Some(Part::Plain(before)) => before.append(text),
-            _ => self.push(Part::Plain(text)),
+            Some(Part::Plain(before)) => before.push_str(text),
+            _ => self.push(Part::Plain(text.to_owned())),
         }
     }
 
     /// Appends text inside of quotes, which may be empty.
-    pub(super) fn quoted_text(&mut self, text: Piece) {
+    pub(super) fn quoted_text(&mut self, text: &str) {
         match self.parts.last_mut() {
-            Some(Part::Quoted(before)) => before.append(text),
-            _ => self.push(Part::Quoted(text)),
+            Some(Part::Quoted(before)) => before.push_str(text),
+            _ => self.push(Part::Quoted(text.to_owned())),
         }
     }
 
     pub(super) fn push(&mut self, part: Part) {
-        self.parts = match std::mem::take(&mut self.parts) {
-            Parts::None => Parts::One(part),
-            Parts::One(first) => Parts::Several(vec![first, part]),
-            Parts::Several(mut parts) => {
-                parts.push(part);
-                Parts::Several(parts)
-            }
-        };
-    }
-}
-
-impl Deref for Parts {
-    type Target = [Part];
-
-    fn deref(&self) -> &[Part] {
-        match self {
-            Self::None => &[],
-            Self::One(part) => std::slice::from_ref(part),
-            Self::Several(parts) => parts,
-        }
-    }
-}
-
-impl DerefMut for Parts {
-    fn deref_mut(&mut self) -> &mut [Part] {
-        match self {
-            Self::None => &mut [],
-            Self::One(part) => std::slice::from_mut(part),
-            Self::Several(parts) => parts,
-        }
+        self.parts.push(part);
     }
 }
 

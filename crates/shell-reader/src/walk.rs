@@ -40,7 +40,7 @@ impl Walker {
 
     /// Reads the whole line.
     pub(super) fn read(mut self, command: &str) -> Script {
-        self.run_text(command, None, &Context::top());
+        self.run_text(command, None, &Context::default());
         let complete = self.session.is_complete();
         Script { commands: self.commands, complete }
     }

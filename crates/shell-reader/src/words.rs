@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use super::grammar::ends_reserved;
 use super::parser::Parser;
-use super::piece::Piece;
 use super::tree::{Index, List, Operation, Part, RawWord, Variable};
 
 /// An arithmetic expression longer than this is not looked for.
@@ -24,7 +23,7 @@ impl Parser<'_> {
                 b'(' => match self.extended_pattern_length(&word) {
                     Some(length) => {
                         let pattern = self.take(length);
-                        word.plain_text(self.piece(pattern));
+                        word.plain_text(pattern);
                     }
                     None => break,
                 },
@@ -38,7 +37,7 @@ impl Parser<'_> {
                 _ => {
                     let text = self.take_until(is_special);
                     let text = if text.is_empty() { self.bump() } else { text };
-                    word.plain_text(self.piece(text));
+                    word.plain_text(text);
                 }
             }
         }
@@ -55,13 +54,13 @@ impl Parser<'_> {
     /// Reads the text of a here-document, in which only `$`, backticks and backslashes count.
     pub(super) fn document(&mut self) -> RawWord {
         let mut word = RawWord::default();
-        word.quoted_text(Piece::default());
+        word.quoted_text("");
         while let Some(byte) = self.peek() {
             match byte {
                 b'\\' => self.quoted_escape(&mut word, b"$`\\\n"),
                 b'$' => self.dollar(&mut word, true),
                 b'`' => self.backticks(&mut word, true),
-                _ => word.quoted_text(self.piece_until(|byte| matches!(byte, b'\\' | b'$' | b'`'))),
+                _ => word.quoted_text(self.take_until(|byte| matches!(byte, b'\\' | b'$' | b'`'))),
             }
         }
         word
@@ -88,7 +87,7 @@ impl Parser<'_> {
 
     fn single_quoted(&mut self, word: &mut RawWord) {
         self.position += 1;
-        word.quoted_text(self.piece_until(|byte| byte == b'\''));
+        word.quoted_text(self.take_until(|byte| byte == b'\''));
         if !self.eat("'") {
             self.note_incomplete();
         }
@@ -96,7 +95,7 @@ impl Parser<'_> {
 
     fn double_quoted(&mut self, word: &mut RawWord) {
         self.position += 1;
-        word.quoted_text(Piece::default());
+        word.quoted_text("");
         while let Some(byte) = self.peek() {
             match byte {
                 b'"' => {
@@ -107,7 +106,7 @@ impl Parser<'_> {
                 b'$' => self.dollar(word, true),
                 b'`' => self.backticks(word, true),
                 _ => word.quoted_text(
-                    self.piece_until(|byte| matches!(byte, b'"' | b'\\' | b'$' | b'`')),
+                    self.take_until(|byte| matches!(byte, b'"' | b'\\' | b'$' | b'`')),
                 ),
             }
         }
@@ -118,8 +117,8 @@ impl Parser<'_> {
         self.position += 1;
         match self.bump() {
             "\n" => {}
-            "" => word.plain_text("\\".into()),
-            character => word.quoted_text(self.piece(character)),
+            "" => word.plain_text("\\"),
+            character => word.quoted_text(character),
         }
     }
 
@@ -129,9 +128,9 @@ impl Parser<'_> {
             Some(b'\n') if special.contains(&b'\n') => self.position += 1,
             Some(byte) if special.contains(&byte) => {
                 let escaped = self.take(1);
-                word.quoted_text(self.piece(escaped));
+                word.quoted_text(escaped);
             }
-            _ => word.quoted_text("\\".into()),
+            _ => word.quoted_text("\\"),
         }
     }
 
@@ -172,20 +171,20 @@ impl Parser<'_> {
             Some(b'\'') if !quoted => {
                 self.position += 1;
                 let text = super::escapes::ansi_c(self);
-                word.quoted_text(text.into());
+                word.quoted_text(&text);
             }
             Some(b'"') if !quoted => self.double_quoted(word),
             Some(b'{') => self.braced(word, quoted),
             Some(b'(') => self.parenthesized(word, quoted),
             Some(byte) if byte == b'_' || byte.is_ascii_alphabetic() => {
-                let name = self.piece_until(|byte| byte != b'_' && !byte.is_ascii_alphanumeric());
+                let name = self.take_until(|byte| byte != b'_' && !byte.is_ascii_alphanumeric());
                 word.push(variable(name, quoted));
             }
             Some(byte) if b"@*#?-$!".contains(&byte) || byte.is_ascii_digit() => {
                 let name = self.take(1);
-                word.push(variable(self.piece(name), quoted));
+                word.push(variable(name, quoted));
             }
-            _ => literal(word, "$".into(), quoted),
+            _ => literal(word, "$", quoted),
         }
     }
 
@@ -245,12 +244,12 @@ impl Parser<'_> {
     }
 
     /// The text up to `end` or the next substitution.
-    fn arithmetic_text(&mut self, end: usize) -> Piece {
+    fn arithmetic_text(&mut self, end: usize) -> &str {
         let text = self.rest().get(..end.saturating_sub(self.position)).unwrap_or_default();
         let length = text.bytes().position(|byte| matches!(byte, b'$' | b'`'));
         let text = self.take(length.unwrap_or(text.len()));
         let text = if text.is_empty() { self.bump() } else { text };
-        self.piece(text)
+        text
     }
 
     /// Reads `${ … }`.
@@ -273,7 +272,7 @@ impl Parser<'_> {
         if name.is_empty() && self.peek().is_some_and(|byte| b"@*#?-$!".contains(&byte)) {
             name = self.take(1);
         }
-        let name = self.piece(name);
+        let name = name.to_owned();
         let index = self.index();
         let colon = self.eat(":");
         let operator = self.peek();
@@ -323,7 +322,7 @@ impl Parser<'_> {
                 _ => {
                     let text = self.take_until(|byte| b"}'\"\\$`".contains(&byte));
                     let text = if text.is_empty() { self.bump() } else { text };
-                    literal(&mut word, self.piece(text), quoted);
+                    literal(&mut word, text, quoted);
                 }
             }
         }
@@ -342,10 +341,11 @@ fn substitution(body: Option<List>, quoted: bool) -> Part {
     body.map_or(Part::Opaque, |body| Part::Substitution { body: Rc::new(body), quoted })
 }
 
-fn literal(word: &mut RawWord, text: Piece, quoted: bool) {
+fn literal(word: &mut RawWord, text: &str, quoted: bool) {
     if quoted { word.quoted_text(text) } else { word.plain_text(text) }
 }
 
-fn variable(name: Piece, quoted: bool) -> Part {
-    Part::Variable(Box::new(Variable { name, index: None, operation: Operation::Value, quoted }))
+fn variable(name: &str, quoted: bool) -> Part {
+    let (name, operation) = (name.to_owned(), Operation::Value);
+    Part::Variable(Box::new(Variable { name, index: None, operation, quoted }))
 }

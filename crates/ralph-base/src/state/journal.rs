@@ -41,12 +41,8 @@ pub struct Marks {
 impl Journal {
     /// The journal of a state folder, written to as `source`.
     pub fn new(state: &StateDir, source: &str) -> Self {
-        Self {
-            path: state.journal(),
-            source: source.to_owned(),
-            marks: Marks::default(),
-            echo: None,
-        }
+        let (path, source) = (state.journal(), source.to_owned());
+        Self { path, source, marks: Marks::default(), echo: None }
     }
 
     /// The same journal, its lines marked with what they belong to.

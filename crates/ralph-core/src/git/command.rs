@@ -44,8 +44,8 @@ impl Default for Patience {
     }
 }
 
-/// Git in one folder.
-#[derive(Debug, Clone)]
+/// Git in one folder; by default in that of the process.
+#[derive(Debug, Clone, Default)]
 pub struct Git {
     dir: PathBuf,
     vars: BTreeMap<String, OsString>,
@@ -56,12 +56,7 @@ pub struct Git {
 impl Git {
     /// Git in this folder.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self {
-            dir: dir.into(),
-            vars: BTreeMap::new(),
-            user_hooks: false,
-            patience: Patience::default(),
-        }
+        Self { dir: dir.into(), ..Self::default() }
     }
 
     /// The same, on another index file than the repository's own.

@@ -119,7 +119,8 @@ fn pairs<'a>(given: &'a Plan, left: &'a Plan) -> Vec<(&'a Story, Option<&'a Stor
     let pair = |old: &'a Story| {
         let at = left.by_key.get(&old.id.to_ascii_lowercase()).copied().or_else(|| {
             let new = left.stories.get(next)?;
-            let is_same = new.title == old.title || (new.has_made_id() && old.has_made_id());
+            let is_same =
+                new.title == old.title || (new.is_named_by_title() && old.is_named_by_title());
             (is_same && given.story(&new.id).is_none()).then_some(next)
         });
         next = at.map_or(next, |at| at + 1);

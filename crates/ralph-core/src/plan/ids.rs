@@ -2,6 +2,8 @@
 //!
 //! Whether a line with an id is a story is decided by the format, not here.
 
+use ralph_base::state::fingerprint;
+
 /// How much an id says about being a story of its own; a heading of a lower rank inside the
 /// section of a higher one is a part of that story (`#### 1. Background` below `### US-001`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -204,11 +206,9 @@ fn finish(id: &str, original: &str, lost: bool) -> String {
     format!("{id}-{:06x}", short_hash(original))
 }
 
-/// FNV-1a, folded to 24 bits: ids must be the same on every machine and in every release.
+/// Folded to 24 bits: ids must be the same on every machine and in every release.
 fn short_hash(text: &str) -> u64 {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = fingerprint(text.as_bytes());
     (hash ^ (hash >> 24) ^ (hash >> 48)) & 0x00ff_ffff
 }
 

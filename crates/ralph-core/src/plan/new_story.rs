@@ -29,7 +29,7 @@ impl Plan {
     fn markdown_story(&self, peer: &Story, title: &str, details: &str) -> Option<String> {
         let (line, own_box) = self.first_line(peer);
         let label = match self.written_id(peer) {
-            _ if peer.has_made_id() => title.to_owned(),
+            _ if peer.is_named_by_title() => title.to_owned(),
             Some((id, Rank::Number)) => format!("{}. {title}", self.next_id(&id)?),
             Some((id, _)) => format!("{}: {title}", self.next_id(&id)?),
             None => return None,

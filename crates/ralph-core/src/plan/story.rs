@@ -72,15 +72,8 @@ pub struct Story {
 }
 
 impl Story {
-    /// Whether its id is made from its title and says nothing more.
+    /// Whether its id is made from its title: it says nothing more, and another title is another id.
     pub fn is_named_by_title(&self) -> bool {
-        self.id.starts_with(&ids::from_title(&self.title))
-    }
-}
-
-impl Story {
-    /// Whether its id is made from its title, so that another title is another id.
-    pub(super) fn has_made_id(&self) -> bool {
         self.id.starts_with(&ids::from_title(&self.title))
     }
 }

@@ -27,8 +27,10 @@ pub(crate) struct Runner {
     pub(crate) row: &'static Row,
 }
 
-// `ROWS`, and `STARTS`: for each program, sorted by name, the words that must follow, with the runner's
-// name and row.
+/// The words that must follow the program, the runner's name, and its place in `ROWS`.
+type Start = (&'static str, &'static str, usize);
+
+// `ROWS`, and `STARTS`: for each program, sorted by name, the ways to start a runner.
 include!(concat!(env!("OUT_DIR"), "/runners.rs"));
 
 /// The runner that `program` with `args` is.
