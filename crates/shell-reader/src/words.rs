@@ -248,8 +248,7 @@ impl Parser<'_> {
         let text = self.rest().get(..end.saturating_sub(self.position)).unwrap_or_default();
         let length = text.bytes().position(|byte| matches!(byte, b'$' | b'`'));
         let text = self.take(length.unwrap_or(text.len()));
-        let text = if text.is_empty() { self.bump() } else { text };
-        text
+        if text.is_empty() { self.bump() } else { text }
     }
 
     /// Reads `${ … }`.
