@@ -177,7 +177,6 @@ pub(crate) fn command() -> Command {
         .args_conflicts_with_subcommands(true)
         .arg(plan_file())
         .args(flags)
-        .arg(allow_dirty())
         .arg(
             Arg::new("verbose")
                 .short('v')
@@ -203,16 +202,6 @@ fn plan_file() -> Arg {
     let arg =
         Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse).value_hint(ValueHint::FilePath);
     arg.conflicts_with("loop.plan").help("The plan to work on, as with --plan")
-}
-
-/// A flag of the first version, which says what to do instead.
-fn allow_dirty() -> Arg {
-    let gone = |_: &str| -> Result<String, &'static str> {
-        Err("this flag is no longer needed: the agent works in a copy, so uncommitted work is not \
-             in the way (with --in-place, commit or stash it first)")
-    };
-    let flag = Arg::new("allow-dirty").long("allow-dirty").hide(true);
-    flag.num_args(0..=1).require_equals(true).default_missing_value("true").value_parser(gone)
 }
 
 /// Which keys to show.

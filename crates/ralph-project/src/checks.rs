@@ -14,7 +14,7 @@ use ralph_base::supervised;
 pub use ralph_base::supervised::CheckEnd;
 use ralph_core::verdict::{self, Kind, Verdict};
 
-use crate::config::{Config, Seconds};
+use crate::config::Config;
 use crate::failed_before::FailedBefore;
 
 /// What of a long output is told: a little of the beginning, and the end, where runners say what
@@ -159,8 +159,8 @@ impl CheckRules<'_> {
     }
 }
 
-/// Runs the checks in order, up to the first that does not pass. Each may take as long as `limit`,
-/// or as it says itself. `stop` is asked before each of them and all the time.
+/// Runs the checks in order, up to the first that does not pass. Each may take as long as `limit`.
+/// `stop` is asked before each of them and all the time.
 pub fn run_checks(
     context: CheckContext<'_>,
     commands: &[String],
@@ -195,7 +195,7 @@ fn run(
             (_, Some(worker)) => shell.env(WORKER, worker),
             (_, None) => shell.env_remove(WORKER),
         };
-        let limit = own_limit(command).or(limit).into_iter().chain(context.left).min();
+        let limit = limit.into_iter().chain(context.left).min();
         supervised::run(shell, &[], limit, stop, false)?
     };
     let mut check = Check::new(command, end, output, begun.elapsed());
@@ -203,23 +203,6 @@ fn run(
         rules.judge(&mut check);
     }
     Ok(check)
-}
-
-/// How long a check may take by its own word, as in `timeout 1h gh run watch`; and a little more, so
-/// that `timeout` can do its work.
-fn own_limit(command: &str) -> Option<Duration> {
-    let script = shell_reader::read(command);
-    let first = script.commands.first().filter(|first| first.name() == Some("timeout"))?;
-    let mut words = first.args.iter().map(shell_reader::Word::text);
-    let time = loop {
-        match words.next()? {
-            "-k" | "--kill-after" | "-s" | "--signal" => drop(words.next()),
-            option if option.starts_with('-') => {}
-            time => break time,
-        }
-    };
-    let own = time.parse::<Seconds>().ok()?.limit()?;
-    Some(own + Duration::from_secs(60))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the door for the user's checks")]
@@ -299,21 +282,6 @@ mod tests {
     }
 
     #[test]
-    fn a_check_may_say_itself_how_long_it_takes() {
-        let minutes = |command: &str| own_limit(command).map(|limit| limit.as_secs() / 60);
-        assert_eq!(minutes("timeout 2h gh run watch"), Some(121));
-        assert_eq!(minutes("timeout -k 5 --signal=INT 600 ./wait.sh | tail"), Some(11));
-        for other in ["cargo test", "sh -c 'timeout 5 x'", "timeout soon x", "timeout 0 x"] {
-            assert_eq!(minutes(other), None, "{other}");
-        }
-        let scratch = Scratch::new();
-        let left = Some(Duration::from_millis(100));
-        let context = CheckContext { dir: scratch.root(), run: "", left, rules: None };
-        let late = run(context, "timeout 9 sleep 60", None, &|| false).unwrap();
-        assert_eq!(late.end, CheckEnd::TimedOut, "the run's own end comes first");
-    }
-
-    #[test]
     fn a_process_left_behind_does_not_hold_us_up() {
         let begun = Instant::now();
         assert!(check("sleep 60 & echo done", None, false).passed());
@@ -347,5 +315,14 @@ mod tests {
         let checks = run_checks(bench, &commands, None, &|| false).unwrap();
         assert_eq!(checks.iter().map(Check::passed).collect::<Vec<_>>(), [true, false]);
         assert!(!scratch.path("ran").exists());
+    }
+
+    #[test]
+    fn the_end_of_the_run_ends_a_check() {
+        let scratch = Scratch::new();
+        let left = Some(Duration::from_millis(100));
+        let context = CheckContext { dir: scratch.root(), run: "", left, rules: None };
+        let late = run(context, "sleep 60", None, &|| false).unwrap();
+        assert_eq!(late.end, CheckEnd::TimedOut);
     }
 }

@@ -4,7 +4,7 @@
 //! of its end is read until the answer is there, up to a fixed amount, and only lines that can
 //! matter are parsed.
 
-use std::io::{self, Read};
+use std::io;
 
 use camino::Utf8Path;
 use serde::Deserialize;
@@ -40,17 +40,6 @@ impl Ending {
         let (said, answer) = (self.said.trim(), answer.trim());
         !answer.is_empty() && (said.is_empty() || !answer.contains(said))
     }
-}
-
-/// When the session began, by the first line that has a time: `2026-11-16T10:00:00`, in UTC.
-pub fn began(path: &Utf8Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    state::open_regular(path).ok()?.take(READ[0]).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    let (_, after) = text.split_once("\"timestamp\":\"")?;
-    let time = after.get(.."2026-11-16T10:00:00".len())?;
-    let is_time = time.bytes().all(|b| b.is_ascii_digit() || b"-:T".contains(&b));
-    is_time.then(|| time.to_owned())
 }
 
 /// Reads the end of a transcript; `since` is how long it was at an earlier moment.

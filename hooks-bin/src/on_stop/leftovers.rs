@@ -5,7 +5,6 @@ use ralph_core::hook::Decision;
 use ralph_project::gate::{Cause, Who};
 use ralph_project::leftovers::{LeftoverKind, added_lines, find, told};
 use ralph_project::strikes;
-use ralph_project::transcript;
 
 use super::session::Session;
 use super::stop::{self, Stop};
@@ -17,9 +16,7 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision
     // Without a repository nobody can tell which lines are new.
     let Ok(repo) = call.repo() else { return Ok(Decision::NoOpinion) };
     let checkpoint = checkpoint(call, &repo);
-    // What was committed since the session began is this work too.
-    let began = call.input.transcript_path.as_deref().and_then(transcript::began);
-    let found = find(&added_lines(&repo, checkpoint.as_ref(), began.as_deref())?, kinds);
+    let found = find(&added_lines(&repo, checkpoint.as_ref())?, kinds);
     if found.is_empty() {
         return Ok(Decision::NoOpinion);
     }

@@ -11,15 +11,11 @@ use crate::stage::{LOOP, Stage};
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
 #[test]
-fn words_of_other_tools_are_answered_with_the_command_that_does_it() {
+fn a_word_that_is_no_subcommand_is_answered_with_the_one_that_is_meant() {
     let scratch = Scratch::new();
     for (word, command) in [
-        ("run", "`ralph-loop` alone"),
-        ("resume", "`ralph-loop` alone"),
+        ("run", "`ralph-loop` alone starts a run"),
         ("log", "`ralph-loop logs`"),
-        ("watch", "`ralph-loop status --watch`"),
-        ("completion", "`ralph-loop completions SHELL`"),
-        ("version", "`ralph-loop --version`"),
         ("stat", "did you mean `ralph-loop status`?"),
         ("Stories", "did you mean `ralph-loop stories`?"),
         ("xyzzy", "`ralph-loop --help` lists the subcommands"),

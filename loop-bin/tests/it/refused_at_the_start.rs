@@ -171,9 +171,3 @@ fn a_path_with_a_line_break() {
     ran.ended(1).says("contains a line break; rename the folder");
     fs_err::rename(&moved, stage.repo.root()).unwrap();
 }
-
-#[test]
-fn the_flag_of_the_first_version_says_what_to_do_instead() {
-    let stage = Stage::new("works", ONE);
-    check(&stage, &["--allow-dirty"], &[], 2, &["the agent works in a copy", "no longer needed"]);
-}

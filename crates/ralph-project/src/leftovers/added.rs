@@ -23,14 +23,9 @@ pub struct Added {
     pub lines: Vec<(usize, String)>,
 }
 
-/// The lines that were added since the checkpoint, else since a time (in UTC), else since HEAD, new
-/// files included.
-pub fn added_lines(
-    repo: &Repo,
-    checkpoint: Option<&Checkpoint>,
-    began: Option<&str>,
-) -> Result<Vec<Added>, GitError> {
-    let base = base(repo, checkpoint, began);
+/// The lines that were added since the checkpoint, else since HEAD, new files included.
+pub fn added_lines(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Result<Vec<Added>, GitError> {
+    let base = base(repo, checkpoint);
     let mut paths = listed(repo, &["ls-files", "--others", "--exclude-standard", "-z"])?;
     match &base {
         Some(base) => {
@@ -63,21 +58,15 @@ pub fn added_lines(
     Ok(added)
 }
 
-/// What to compare with: the checkpoint's snapshot, its commit, what was checked out at that time, or
-/// HEAD, whichever exists first.
-fn base(repo: &Repo, checkpoint: Option<&Checkpoint>, began: Option<&str>) -> Option<String> {
+/// What to compare with: the checkpoint's snapshot, its commit or HEAD, whichever exists first.
+fn base(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Option<String> {
     let names = checkpoint.map(|checkpoint| [&checkpoint.snapshot, &checkpoint.commit]);
     let mut names = names.into_iter().flatten().flatten();
     let commit = |name: &str| {
         let name = format!("{name}^{{commit}}");
         repo.git().line(&["rev-parse", "--quiet", "--verify", &name]).ok()
     };
-    let checked_out = || {
-        let then = commit(&format!("HEAD@{{{}Z}}", began?))?;
-        // On another branch, what both had in common.
-        repo.git().line(&["merge-base", &then, "HEAD"]).ok()
-    };
-    names.find_map(|name| commit(name)).or_else(checked_out).or_else(|| commit("HEAD"))
+    names.find_map(|name| commit(name)).or_else(|| commit("HEAD"))
 }
 
 fn listed(repo: &Repo, args: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
