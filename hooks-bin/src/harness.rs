@@ -13,6 +13,7 @@ use std::sync::Once;
 
 use ralph_base::env::Env;
 use ralph_core::hook::{Decision, Input, Reply};
+use ralph_project::failure::with_causes;
 
 use crate::call::Call;
 
@@ -74,13 +75,13 @@ pub fn serve(hook: &Hook, env: &Env, reader: impl Read) -> Reply {
     let bytes = match read_bounded(reader) {
         Ok(bytes) => bytes,
         Err(error) => {
-            return fail(&Call::new(hook.name, &nothing, env), "reading", &in_full(&error));
+            return fail(&Call::new(hook.name, &nothing, env), "reading", &with_causes(&error));
         }
     };
     let mut input = match Input::parse(&bytes) {
         Ok(input) => input,
         Err(error) => {
-            return fail(&Call::new(hook.name, &nothing, env), "parsing", &in_full(&error));
+            return fail(&Call::new(hook.name, &nothing, env), "parsing", &with_causes(&error));
         }
     };
     if input.event.is_empty() {
@@ -96,7 +97,7 @@ pub fn serve(hook: &Hook, env: &Env, reader: impl Read) -> Reply {
     DECIDING.set(false);
     match decided {
         Ok(Ok(decision)) => decision.reply_to(&input.event),
-        Ok(Err(error)) => fail(&call, "deciding", &in_full(error.as_ref())),
+        Ok(Err(error)) => fail(&call, "deciding", &with_causes(error.as_ref())),
         Err(_) => {
             let said = PANIC.with_borrow_mut(Option::take).unwrap_or_default();
             fail(&call, "deciding", &said)
@@ -120,17 +121,6 @@ fn silence_panics() {
 fn fail(call: &Call<'_>, phase: &str, error: &str) -> Reply {
     let _ = catch_unwind(AssertUnwindSafe(|| call.record(phase, error)));
     Reply::default()
-}
-
-/// An error and its causes in one line.
-fn in_full(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
 }
 
 fn read_bounded(reader: impl Read) -> io::Result<Vec<u8>> {
