@@ -62,7 +62,7 @@ fn build(binaries: &Utf8Path, folder: &Utf8Path) -> Result<()> {
     for name in dist::BINARIES {
         copy(&binaries.join(name), &to.join("bin").join(name))?;
     }
-    let inside = Registrations::of(CLIENT, r#""${CLAUDE_PLUGIN_ROOT}"/bin"#, false);
+    let inside = Registrations::of(CLIENT, r#""${CLAUDE_PLUGIN_ROOT}"/bin"#);
     Ok(fs_err::write(to.join(HOOKS), merge("", &inside)?)?)
 }
 
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn the_hooks_of_the_plugin_are_those_of_an_installation() {
         let path = run::root().join(PLUGIN).join(HOOKS);
-        let expected = merge("", &Registrations::in_path(CLIENT, false)).unwrap();
+        let expected = merge("", &Registrations::in_path(CLIENT)).unwrap();
         if std::env::var_os("RALPH_INTERNAL__UPDATE_DOCS").is_some() {
             fs_err::write(&path, &expected).unwrap();
         }

@@ -30,10 +30,6 @@ pub struct Install {
     /// whoever lacks the hooks is told so once a session.
     #[arg(long, conflicts_with_all = ["user", "local"])]
     pub(crate) team: bool,
-    /// Make the client block a tool call when the guard itself fails; with --team also prompts and
-    /// tool calls where the hooks are missing.
-    #[arg(long)]
-    pub(crate) strict: bool,
     /// The client's version, if `claude` is not available here.
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<ClientVersion>,

@@ -41,7 +41,7 @@ mod tests {
         scratch.file("app/.claude/settings.json", "{\n  \"model\": \"opus\"\n}\n");
         let place = Place::project(&scratch.path("app"));
         let client = ClientVersion::new(2, 1, 325);
-        let change = plan_install(&place, &scratch.path("built"), client, false).unwrap();
+        let change = plan_install(&place, &scratch.path("built"), client).unwrap();
         let text = described(&change);
         let settings = &place.settings;
         let header = format!("--- {settings}\n+++ {settings}\n@@ ");
@@ -50,7 +50,7 @@ mod tests {
         assert!(text.contains(added), "{text}");
         assert!(text.contains(&format!("\nwrite {}/ralph-on-stop\n", place.hooks)), "{text}");
         change.apply().unwrap();
-        let again = plan_install(&place, &scratch.path("built"), client, false).unwrap();
+        let again = plan_install(&place, &scratch.path("built"), client).unwrap();
         assert_eq!(described(&again), format!("{settings}: nothing to change\n"));
         let out = described(&plan_uninstall(&place).unwrap());
         assert!(out.contains(&format!("\nremove {}/ralph-on-stop\n", place.hooks)), "{out}");

@@ -47,7 +47,6 @@ pub struct Prepared {
     place: Place,
     team: bool,
     client: ClientVersion,
-    strict: bool,
     dry_run: bool,
     /// Where else the client finds hooks of ours.
     others: Vec<Utf8PathBuf>,
@@ -65,14 +64,7 @@ impl Install {
         let (root, dry_run) = (self.target.root(), self.target.dry_run);
         let root = root.canonicalize_utf8().unwrap_or(root);
         let others = sources(env, &root).into_iter().filter(|file| *file != place.settings);
-        Ok(Prepared {
-            others: others.collect(),
-            place,
-            client,
-            team: self.team,
-            strict: self.strict,
-            dry_run,
-        })
+        Ok(Prepared { others: others.collect(), place, client, team: self.team, dry_run })
     }
 }
 
@@ -85,11 +77,11 @@ impl Prepared {
     /// Installs the hooks, copying them from the folder `binaries` where that is needed; `say` is given
     /// what to show.
     pub fn install(&self, binaries: &Utf8Path, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
-        let (client, strict) = (self.client, self.strict);
+        let client = self.client;
         let change = if self.team {
-            plan_team(&self.place, client, strict)?
+            plan_team(&self.place, client)?
         } else {
-            plan_install(&self.place, binaries, client, strict)?
+            plan_install(&self.place, binaries, client)?
         };
         carry_out(&change, self.dry_run, say)?;
         for left_out in &change.left_out {

@@ -74,13 +74,11 @@ fn the_hooks_beside_the_loop_are_copied_registered_and_taken_out_again() {
 }
 
 #[test]
-fn strict_and_local_do_what_they_say() {
+fn local_settings_are_a_file_of_their_own() {
     let machine = Machine::new("echo 2.1.325");
-    machine.run(&["install", "--local", "--strict"]).ended(0);
+    machine.run(&["install", "--local"]).ended(0);
     assert!(!machine.project.join(".claude/settings.json").exists());
     let settings = machine.settings("a project/.claude/settings.local.json");
-    let guard = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
-    assert_eq!((&guard["onFailure"], &guard["timeout"]), (&"block".into(), &10.into()));
     assert_eq!(settings["hooks"]["Stop"][0]["hooks"][0]["timeout"], 7200);
     machine.run(&["uninstall", "--local"]).ended(0);
     assert!(!machine.project.join(".claude").exists());
@@ -103,7 +101,7 @@ fn settings_of_a_team_find_the_hooks_in_path_or_say_how_to_get_them() {
         })
     };
     for hook in HOOKS {
-        let says = format!("#!/bin/sh\necho from {hook} $RALPH_GUARD_STRICT\n");
+        let says = format!("#!/bin/sh\necho from {hook}\n");
         machine.scratch.script(&format!("unpacked/{hook}"), &says);
     }
     let how = "run `cargo xtask dist` in its sources";
@@ -117,15 +115,6 @@ fn settings_of_a_team_find_the_hooks_in_path_or_say_how_to_get_them() {
     let [missing, there] = answers("SessionStart");
     assert!(missing.starts_with(r#"{"systemMessage":""#) && missing.contains(how), "{missing}");
     assert_eq!(there, "");
-
-    machine.run(&["install", "--team", "--strict"]).ended(0);
-    for event in ["PreToolUse", "UserPromptSubmit"] {
-        let [missing, there] = answers(event);
-        let answer: serde_json::Value = serde_json::from_str(&missing).unwrap();
-        assert_eq!(answer["decision"], "block");
-        assert!(answer["reason"].as_str().unwrap().contains(how) && there.starts_with("from "));
-    }
-    assert_eq!(answers("PreToolUse")[1], "from ralph-pre-tool true\n");
     machine.run(&["uninstall"]).ended(0);
     assert!(!machine.project.join(".claude").exists());
 }

@@ -30,8 +30,8 @@ pub(super) enum Applies {
     Always,
     /// In sessions that a loop started, which nobody watches.
     InLoop,
-    /// Where the settings ask for `strict`.
-    WhenStrict,
+    /// Where the settings enable it.
+    WhenEnabled,
 }
 
 impl Rule {
@@ -40,7 +40,7 @@ impl Rule {
         match self.applies {
             Applies::Always => "on",
             Applies::InLoop => "on under the loop",
-            Applies::WhenStrict => "on if strict",
+            Applies::WhenEnabled => "off",
         }
     }
 
@@ -49,7 +49,7 @@ impl Rule {
         settings.decided(self.name).unwrap_or(match self.applies {
             Applies::Always => true,
             Applies::InLoop => facts.in_loop,
-            Applies::WhenStrict => settings.strict,
+            Applies::WhenEnabled => false,
         })
     }
 
@@ -111,7 +111,7 @@ pub const RULES: &[Rule] = &[
     Rule::new("publish-image", DOWNLOADED).when(Applies::InLoop),
     Rule::new("deploy", "it changes running systems, which no rollback restores")
         .when(Applies::InLoop),
-    Rule::new("database", "it deletes data that no commit holds").when(Applies::WhenStrict),
+    Rule::new("database", "it deletes data that no commit holds").when(Applies::WhenEnabled),
 ];
 
 #[cfg(test)]

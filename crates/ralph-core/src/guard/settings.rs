@@ -13,8 +13,6 @@ pub struct Settings {
     /// Names of rules that are switched on: those that are off by default or that `disable` names.
     #[serde(deserialize_with = "texts")]
     pub enable: Vec<String>,
-    /// Whether the rules that are off because they also stop ordinary work are on.
-    pub strict: bool,
     /// Commands that no rule may forbid; `*` stands for anything.
     #[serde(deserialize_with = "texts")]
     pub allow: Vec<String>,

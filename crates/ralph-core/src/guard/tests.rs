@@ -65,7 +65,6 @@ fn every_rule_can_be_switched_off_and_on() {
         };
         let by_default = if name == "database" { "" } else { name };
         assert_eq!(rule(""), by_default, "{command}");
-        assert_eq!(rule("strict = true"), name, "{command}");
         assert_eq!(rule(&format!("enable = ['{name}']")), name, "{command}");
         assert_eq!(rule(&format!("disable = ['{name}']")), "", "{command}");
         let both = format!("disable = ['{name}']\nenable = ['{name}']");

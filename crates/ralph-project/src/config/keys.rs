@@ -32,8 +32,7 @@ pub enum Kind {
     Text,
     /// One of a few words.
     Choice,
-    /// A list; a variable separates its items by newlines or, failing that, by commas outside of
-    /// quotes and parentheses.
+    /// A list; a variable has one item a line.
     List,
     /// A table of its own; only the file can hold it.
     Table,

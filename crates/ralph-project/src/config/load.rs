@@ -182,8 +182,7 @@ fn value_of(key: &Key, origin: &str, given: &str) -> Result<Value, ConfigError> 
         }
         Kind::Switch => (switch(text).map(Value::Boolean), "`true` or `false`"),
         Kind::Choice | Kind::Text => (Some(text.into()), "a string"),
-        // A newline at the end makes one item of a command that holds commas.
-        Kind::List => (Some(items(given).into()), "a list"),
+        Kind::List => (Some(items(text).into()), "a list"),
         Kind::Table => (None, "a value that can be set by a variable or a flag"),
     };
     value.ok_or_else(|| ConfigError::of_value(origin, &format!("`{text}` is not {wanted}")))

@@ -117,9 +117,8 @@ tables! {
 
     /// The table `[verify]`.
     Verify "verify" {
-        /// Commands that must all succeed before a story is done; repeat the flag for each one. In
-        /// the variable, separate them with newlines, or with commas outside quotes and
-        /// parentheses. Defaults to what `ralph-loop init` finds.
+        /// Commands that must all succeed before a story is done; repeat the flag for each one, and
+        /// in the variable write one a line. Defaults to what `ralph-loop init` finds.
         #[serde(deserialize_with = "texts")]
         commands: Vec<String>, List, "RALPH_VERIFY", "verify";
         /// Maximum time for each verify and setup command, and for a commit with your git hooks; 0
@@ -272,7 +271,6 @@ const PLAN_KEYS: &[Key] = &[
 const GUARD_KEYS: &[Key] = &[
     key("guard.disable", Kind::List, "RALPH_GUARD_DISABLE", "", "Names of guard rules to turn off; see docs/guard.md."),
     key("guard.enable", Kind::List, "RALPH_GUARD_ENABLE", "", "Names of guard rules to turn on that are off by default."),
-    key("guard.strict", Kind::Switch, "RALPH_GUARD_STRICT", "", "Turn on the guard rules that are off unless strict, as `install --strict` does."),
     key("guard.allow", Kind::List, "RALPH_GUARD_ALLOW", "", "Commands that no guard rule denies; `*` matches anything."),
     key("guard.protect", Kind::List, "RALPH_GUARD_PROTECT", "", "Globs of files that the agent must not edit or overwrite."),
     key("guard.rules", Kind::Table, "", "", "Your own rules: `name`, `commands`, `program` or `regex`, `unless`, `reason`, `instead`; see docs/guard.md."),

@@ -58,9 +58,8 @@ pub fn plan_install(
     place: &Place,
     binaries: &Utf8Path,
     client: ClientVersion,
-    strict: bool,
 ) -> Result<Change, InstallError> {
-    let registrations = Registrations::of(client, &place.in_shell, strict);
+    let registrations = Registrations::of(client, &place.in_shell);
     let mut change = registering(place, &registrations)?;
     for name in HOOK_NAMES {
         let (from, to) = (binaries.join(name), place.hooks.join(name));
@@ -75,12 +74,8 @@ pub fn plan_install(
 }
 
 /// What settings for a team would change, whose people have the hooks in PATH.
-pub fn plan_team(
-    place: &Place,
-    client: ClientVersion,
-    strict: bool,
-) -> Result<Change, InstallError> {
-    let mut change = registering(place, &Registrations::in_path(client, strict))?;
+pub fn plan_team(place: &Place, client: ClientVersion) -> Result<Change, InstallError> {
+    let mut change = registering(place, &Registrations::in_path(client))?;
     change.removals = unused_binaries(place)?;
     Ok(change)
 }
@@ -150,7 +145,7 @@ pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
 /// Whether our registrations are the only difference to the older file: then that file is what
 /// was there before, to the byte.
 fn is_all_that_changed(without: &str, old: &str) -> bool {
-    let newest = Registrations::of(ClientVersion::new(u32::MAX, 0, 0), "hooks", false);
+    let newest = Registrations::of(ClientVersion::new(u32::MAX, 0, 0), "hooks");
     let there_and_back = merge(old, &newest).and_then(|text| remove(&text));
     there_and_back.as_deref() == Ok(without) && is_registered(old) == Ok(false)
 }

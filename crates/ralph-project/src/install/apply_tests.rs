@@ -35,7 +35,7 @@ impl Machine {
     }
 
     fn plan(&self) -> Change {
-        plan_install(&self.place, &self.binaries, NEWEST, false).unwrap()
+        plan_install(&self.place, &self.binaries, NEWEST).unwrap()
     }
 
     fn install(&self) {
@@ -76,9 +76,9 @@ fn without_settings_of_their_own_nothing_remains() {
 #[test]
 fn without_settings_of_their_own_nothing_remains_after_an_update_either() {
     let machine = Machine::new();
+    let older = plan_install(&machine.place, &machine.binaries, ClientVersion::new(2, 0, 77));
+    older.unwrap().apply().unwrap();
     machine.install();
-    let strict = plan_install(&machine.place, &machine.binaries, NEWEST, true);
-    strict.unwrap().apply().unwrap();
     machine.uninstall();
     assert!(!machine.scratch.path("a project/.claude").exists());
 }
@@ -110,7 +110,7 @@ fn what_changed_since_the_installation_survives_its_removal() {
 #[test]
 fn broken_settings_are_left_as_they_are() {
     let machine = Machine::with_settings("{\n  broken\n}\n");
-    let error = plan_install(&machine.place, &machine.binaries, NEWEST, false).unwrap_err();
+    let error = plan_install(&machine.place, &machine.binaries, NEWEST).unwrap_err();
     let message = error.to_string();
     assert!(message.contains("settings.json: line 2, column 3: key must be"), "{message}");
     assert!(plan_uninstall(&machine.place).is_err());
@@ -136,7 +136,7 @@ fn a_link_to_a_file_that_is_not_there_is_refused() {
     let machine = Machine::new();
     machine.scratch.dir("a project/.claude");
     fs_err::os::unix::fs::symlink("../no/such.json", &machine.place.settings).unwrap();
-    let error = plan_install(&machine.place, &machine.binaries, NEWEST, false).unwrap_err();
+    let error = plan_install(&machine.place, &machine.binaries, NEWEST).unwrap_err();
     assert!(error.to_string().contains("a link to a file that does not exist"), "{error}");
     assert!(machine.place.settings.is_symlink() && !machine.place.hooks.exists());
 }
@@ -146,7 +146,7 @@ fn binaries_stay_while_the_other_settings_file_uses_them() {
     let machine = Machine::new();
     machine.install();
     let local = Place::project_local(&machine.scratch.path("a project"));
-    plan_install(&local, &machine.binaries, NEWEST, true).unwrap().apply().unwrap();
+    plan_install(&local, &machine.binaries, NEWEST).unwrap().apply().unwrap();
     machine.uninstall();
     assert!(machine.place.hooks.join("ralph-pre-tool").exists());
     plan_uninstall(&local).unwrap().apply().unwrap();
@@ -157,7 +157,7 @@ fn binaries_stay_while_the_other_settings_file_uses_them() {
 fn a_missing_binary_is_named() {
     let machine = Machine::new();
     fs_err::remove_file(machine.binaries.join("ralph-on-stop")).unwrap();
-    let error = plan_install(&machine.place, &machine.binaries, NEWEST, false).unwrap_err();
+    let error = plan_install(&machine.place, &machine.binaries, NEWEST).unwrap_err();
     assert!(matches!(error, InstallError::NoBinary(path) if path.ends_with("ralph-on-stop")));
 }
 
@@ -165,7 +165,7 @@ fn a_missing_binary_is_named() {
 fn settings_of_a_team_name_no_folder_and_go_without_a_trace() {
     let machine = Machine::new();
     machine.install();
-    let team = || plan_team(&machine.place, NEWEST, true).unwrap();
+    let team = || plan_team(&machine.place, NEWEST).unwrap();
     team().apply().unwrap();
     assert!(!machine.place.hooks.exists(), "the copies are of no use any more");
     let settings = machine.settings();
@@ -180,8 +180,8 @@ fn settings_of_a_team_name_no_folder_and_go_without_a_trace() {
 fn binaries_of_ones_own_settings_stay_beside_those_of_a_team() {
     let machine = Machine::new();
     let local = Place::project_local(&machine.scratch.path("a project"));
-    plan_install(&local, &machine.binaries, NEWEST, false).unwrap().apply().unwrap();
-    plan_team(&machine.place, NEWEST, false).unwrap().apply().unwrap();
+    plan_install(&local, &machine.binaries, NEWEST).unwrap().apply().unwrap();
+    plan_team(&machine.place, NEWEST).unwrap().apply().unwrap();
     assert!(machine.place.hooks.join("ralph-pre-tool").exists());
     plan_uninstall(&local).unwrap().apply().unwrap();
     assert!(!machine.place.hooks.exists());

@@ -8,7 +8,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let client: ClientVersion = "2.1.325 (Claude Code)".parse()?;
-//! let registrations = Registrations::of(client, r#""$CLAUDE_PROJECT_DIR"/.claude/hooks"#, false);
+//! let registrations = Registrations::of(client, r#""$CLAUDE_PROJECT_DIR"/.claude/hooks"#);
 //! let before = "{\n    \"model\": \"opus\"\n}\n";
 //! let after = merge(before, &registrations)?;
 //! assert!(after.starts_with("{\n    \"model\": \"opus\",\n    \"hooks\": {\n"));

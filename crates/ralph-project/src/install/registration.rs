@@ -47,12 +47,6 @@ pub const NOT_IN_PATH: &str = "The hooks of Ralph are not in PATH: run `cargo xt
 /// The event at which that is said, by clients that know it: once a session.
 const TOLD_AT: &str = "SessionStart";
 
-/// The event at which the guard speaks.
-const GUARDED_AT: &str = "PreToolUse";
-
-/// Events at which a strict registration refuses where the hook is missing.
-const REFUSED_AT: [&str; 2] = ["UserPromptSubmit", GUARDED_AT];
-
 /// An event that the client does not know, so that its hook is not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
@@ -84,51 +78,35 @@ pub(super) struct Entry {
     kind: &'static str,
     command: String,
     timeout: u32,
-    #[serde(rename = "onFailure", skip_serializing_if = "Option::is_none")]
-    on_failure: Option<&'static str>,
 }
 
 impl Registrations {
-    /// For this client, with the hooks in `folder` as a shell would write it. `strict` makes the
-    /// guard strict, and the client block when the guard itself fails.
-    pub fn of(client: ClientVersion, folder: &str, strict: bool) -> Self {
-        Self::with(client, strict, |event, hook| {
-            format!("{}{folder}/{hook}", made_strict(strict, event))
-        })
+    /// For this client, with the hooks in `folder` as a shell would write it.
+    pub fn of(client: ClientVersion, folder: &str) -> Self {
+        Self::with(client, |hook| format!("{folder}/{hook}"))
     }
 
     /// For this client, with the hooks wherever they are in PATH. Where they are missing, that is
-    /// said once a session; `strict` makes the client refuse prompts and tool calls then.
-    pub fn in_path(client: ClientVersion, strict: bool) -> Self {
-        let mut registrations = Self::with(client, strict, |event, hook| {
-            let refuses = strict && REFUSED_AT.contains(&event);
-            let refusal =
-                format!(r#"{{ echo '{{"decision":"block","reason":"{NOT_IN_PATH}"}}'; exit 0; }}"#);
-            let otherwise = if refuses { &refusal } else { "exit 0" };
-            let strictly = made_strict(strict, event);
-            format!("{}{otherwise}; {strictly}exec {hook}", unless_found(hook))
-        });
+    /// said once a session.
+    pub fn in_path(client: ClientVersion) -> Self {
+        let run = |hook: &str| format!("{}exit 0; exec {hook}", unless_found(hook));
+        let mut registrations = Self::with(client, run);
         if registrations.events().contains(&TOLD_AT) {
             let [hook, ..] = HOOK_NAMES;
             let told =
                 format!(r#"{}echo '{{"systemMessage":"{NOT_IN_PATH}"}}'"#, unless_found(hook));
-            let entry = Entry { kind: "command", command: told, timeout: 10, on_failure: None };
+            let entry = Entry { kind: "command", command: told, timeout: 10 };
             let group = Group { matcher: Some("startup"), hooks: [entry] };
             registrations.groups.insert(0, (TOLD_AT, group));
         }
         registrations
     }
 
-    fn with(client: ClientVersion, strict: bool, command: impl Fn(&str, &str) -> String) -> Self {
+    fn with(client: ClientVersion, command: impl Fn(&str) -> String) -> Self {
         let (known, unknown): (Vec<Row>, Vec<Row>) =
             TABLE.into_iter().partition(|(_, since, ..)| *since <= client);
         let group = |(event, _, hook, matcher, timeout): Row| {
-            let entry = Entry {
-                kind: "command",
-                command: command(event, hook),
-                timeout,
-                on_failure: (strict && event == GUARDED_AT).then_some("block"),
-            };
+            let entry = Entry { kind: "command", command: command(hook), timeout };
             (event, Group { matcher, hooks: [entry] })
         };
         let left_out = |(event, since, ..): Row| LeftOut { event, since };
@@ -140,7 +118,7 @@ impl Registrations {
 
     /// For hooks that lie in this folder and are not copied anywhere.
     pub fn of_folder(client: ClientVersion, folder: &Utf8Path) -> Self {
-        Self::of(client, &quoted(folder), false)
+        Self::of(client, &quoted(folder))
     }
 
     /// The same, but only where `wanted` says so of an event and its hook.
@@ -164,11 +142,6 @@ impl Registrations {
     }
 }
 
-/// What makes the hook that follows in a command strict.
-fn made_strict(strict: bool, event: &str) -> &'static str {
-    if strict && event == GUARDED_AT { "export RALPH_GUARD_STRICT=true; " } else { "" }
-}
-
 /// How a command begins whose hook is looked up in PATH; what follows is done where it is missing.
 pub(super) fn unless_found(hook: &str) -> String {
     format!("command -v {hook} >/dev/null || ")
@@ -179,7 +152,7 @@ mod tests {
     use super::*;
 
     fn check(client: &str, left_out: &[&str]) {
-        let registrations = Registrations::of(client.parse().unwrap(), "hooks", false);
+        let registrations = Registrations::of(client.parse().unwrap(), "hooks");
         let names: Vec<&str> = registrations.left_out().iter().map(|out| out.event).collect();
         assert_eq!(names, left_out, "{client}");
         assert_eq!(registrations.events().len() + left_out.len(), TABLE.len());
@@ -235,38 +208,19 @@ mod tests {
 
     #[test]
     fn what_is_looked_up_in_path_says_once_that_it_is_missing() {
-        let of = |strict, event| {
-            let registrations = Registrations::in_path(ClientVersion::new(2, 1, 325), strict);
+        let registrations = Registrations::in_path(ClientVersion::new(2, 1, 325));
+        let of = |event| {
             let group = registrations.groups.iter().find(|(name, _)| *name == event);
             let (_, group) = group.expect("the event is registered");
             group.hooks[0].command.clone()
         };
         let quiet = "command -v ralph-pre-tool >/dev/null || exit 0; exec ralph-pre-tool";
-        assert_eq!(of(false, "PreToolUse"), quiet);
-        assert!(!of(false, "UserPromptSubmit").contains(NOT_IN_PATH));
-        for (strict, event) in
-            [(false, "SessionStart"), (true, "UserPromptSubmit"), (true, "PreToolUse")]
-        {
-            assert!(of(strict, event).contains(NOT_IN_PATH), "{event}");
-        }
-        assert!(!of(true, "Stop").contains(NOT_IN_PATH));
+        assert_eq!(of("PreToolUse"), quiet);
+        assert!(!of("UserPromptSubmit").contains(NOT_IN_PATH));
+        assert!(of("SessionStart").contains(NOT_IN_PATH));
         assert!(
             !NOT_IN_PATH.contains(['\'', '"', '\\']),
             "it stands in a shell's and in JSON's quotes"
         );
-    }
-
-    #[test]
-    fn only_the_guard_is_made_strict() {
-        let registrations = Registrations::of(ClientVersion::new(2, 1, 325), "hooks", true);
-        let strict: Vec<&str> = registrations
-            .groups
-            .iter()
-            .filter(|(_, group)| group.hooks[0].on_failure.is_some())
-            .map(|(_, group)| group.hooks[0].command.as_str())
-            .collect();
-        assert_eq!(strict, ["export RALPH_GUARD_STRICT=true; hooks/ralph-pre-tool"]);
-        let all = registrations.groups.iter().map(|(_, group)| &group.hooks[0].command);
-        assert_eq!(all.filter(|command| command.contains("STRICT")).count(), 1);
     }
 }

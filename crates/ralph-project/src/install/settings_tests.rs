@@ -7,13 +7,13 @@ use super::{Registrations, hooks_are_off, is_registered, merge, remove};
 
 const FOLDER: &str = r#""$CLAUDE_PROJECT_DIR"/.claude/hooks"#;
 
-fn newest(strict: bool) -> Registrations {
-    Registrations::of("2.1.325".parse().unwrap(), FOLDER, strict)
+fn newest() -> Registrations {
+    Registrations::of("2.1.325".parse().unwrap(), FOLDER)
 }
 
 /// A client that knows few events, for short expectations.
 fn oldest() -> Registrations {
-    Registrations::of("1.0.31".parse().unwrap(), "h", false)
+    Registrations::of("1.0.31".parse().unwrap(), "h")
 }
 
 const PRE: &str = r#"{
@@ -38,7 +38,7 @@ fn a_new_file_is_indented_by_two() {
 
 #[test]
 fn commands_are_quoted_for_paths_with_spaces() {
-    let text = merge("", &newest(false)).unwrap();
+    let text = merge("", &newest()).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         value["hooks"]["Stop"][0]["hooks"][0]["command"],
@@ -68,7 +68,7 @@ const FILES: [&str; 12] = [
 #[test]
 fn what_was_there_survives() {
     for file in FILES {
-        let merged = merge(file, &newest(true)).unwrap();
+        let merged = merge(file, &newest()).unwrap();
         let read = |text: &str| -> Value {
             serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap()
         };
@@ -80,7 +80,7 @@ fn what_was_there_survives() {
             let groups = value["hooks"][event].as_array().unwrap();
             assert!(groups.starts_with(old.as_array().unwrap()), "{merged}");
         }
-        assert_eq!(merge(&merged, &newest(true)).unwrap(), merged, "twice changes nothing");
+        assert_eq!(merge(&merged, &newest()).unwrap(), merged, "twice changes nothing");
         let removed = remove(&merged).unwrap();
         assert_eq!(read(&removed), before);
         if before.get("hooks").is_none() {
@@ -93,9 +93,9 @@ fn what_was_there_survives() {
 
 #[test]
 fn what_is_added_looks_like_the_rest() {
-    let tabs = merge(FILES[3], &newest(false)).unwrap();
+    let tabs = merge(FILES[3], &newest()).unwrap();
     assert!(tabs.contains("\n\t\t\"Stop\": [\n\t\t\t{\n\t\t\t\t\"hooks\": ["), "{tabs}");
-    let windows = merge(FILES[4], &newest(false)).unwrap();
+    let windows = merge(FILES[4], &newest()).unwrap();
     assert_eq!(windows.matches('\n').count(), windows.matches("\r\n").count(), "{windows}");
     assert!(windows.contains("\r\n        \"Stop\": [\r\n            {"), "{windows}");
 }
@@ -136,14 +136,14 @@ fn hooks_that_stand_first_go_without_a_trace() {
 
 #[test]
 fn events_that_an_older_client_does_not_know_are_taken_out() {
-    let text = merge("{\n  \"a\": 1\n}\n", &newest(false)).unwrap();
-    let older = merge(&text, &Registrations::of("2.0.77".parse().unwrap(), FOLDER, false)).unwrap();
+    let text = merge("{\n  \"a\": 1\n}\n", &newest()).unwrap();
+    let older = merge(&text, &Registrations::of("2.0.77".parse().unwrap(), FOLDER)).unwrap();
     assert!(!older.contains("TeammateIdle") && !older.contains("StopFailure"), "{older}");
     assert!(older.contains("PostToolUseFailure"));
 }
 
 fn check_refused(text: &str, message: &str) {
-    for result in [merge(text, &newest(false)), remove(text)] {
+    for result in [merge(text, &newest()), remove(text)] {
         assert_eq!(result.unwrap_err().to_string(), message);
     }
 }
@@ -200,8 +200,8 @@ fn any_settings() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn removing_takes_back_what_merging_did(text in any_settings()) {
-        let merged = merge(&text, &newest(false)).unwrap();
-        prop_assert_eq!(merge(&merged, &newest(false)).unwrap(), merged.clone());
+        let merged = merge(&text, &newest()).unwrap();
+        prop_assert_eq!(merge(&merged, &newest()).unwrap(), merged.clone());
         prop_assert_eq!(remove(&merged).unwrap(), text);
     }
 }
