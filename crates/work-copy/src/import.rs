@@ -1,8 +1,11 @@
 //! What an agent left in the repository of its copy: commits, and what hooks rolled back. Fetched
 //! into the project before that repository is made anew; as far as it can be read.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
+use camino::Utf8Path;
 use ralph_core::git::Git;
 
 use super::{Start, Workspace};
@@ -25,6 +28,10 @@ pub struct Imported {
     pub is_sparse: bool,
     /// Files that it added although git ignores them.
     pub forced: Vec<PathBuf>,
+    /// Other branches and stashes that it left.
+    pub others: Vec<String>,
+    /// Other work trees of its repository, from the top.
+    pub work_trees: Vec<PathBuf>,
 }
 
 /// Fetches it. A repository that the agent damaged has nothing to give.
@@ -35,21 +42,32 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     }
     let forced = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
     let forced = theirs.run(&forced).map(|listed| paths(&listed)).unwrap_or_default();
-    let is_sparse = !copy.is_in_place && copy.top.join(".git/info/sparse-checkout").exists();
     let listed = theirs.line(&["show-ref", "--head"]).unwrap_or_default();
-    let refs: Vec<(&str, &str)> = listed.lines().filter_map(|line| line.split_once(' ')).collect();
-    let head = refs.iter().find(|(_, name)| *name == "HEAD").map(|(id, _)| (*id).to_owned());
-    let head = head.filter(|head| Some(head.as_str()) != start.tip);
-    let discarded = refs.iter().filter(|(_, name)| name.starts_with(DISCARDED));
-    let discarded: Vec<String> = discarded.map(|(_, name)| (*name).to_owned()).collect();
+    let refs = listed.lines().filter_map(|line| line.split_once(' '));
+    let refs: Vec<(&str, &str)> = refs.filter(|(id, _)| Some(*id) != start.tip).collect();
+    let named = |prefix: &str| {
+        let found = refs.iter().filter(|(_, name)| name.starts_with(prefix)).copied();
+        found.collect::<Vec<_>>()
+    };
+    let head = named("HEAD").first().map(|(id, _)| (*id).to_owned());
+    let mut imported = Imported { forced, ..Imported::default() };
     if copy.is_in_place {
-        return Imported { head, forced, ..Imported::default() };
+        return Imported { head, ..imported };
     }
-    let incoming = head.as_ref().map(|_| format!("+HEAD:{INCOMING}"));
-    let kept = discarded.iter().map(|name| format!("+{name}:{name}"));
-    let wanted: Vec<String> = incoming.into_iter().chain(kept).collect();
+    imported.is_sparse = copy.top.join(".git/info/sparse-checkout").exists();
+    imported.work_trees = work_trees(&theirs, &copy.top);
+    let discarded = named(DISCARDED);
+    let others = [named("refs/heads/"), named("refs/stash")].concat();
+    let kept = discarded.iter().map(|(_, name)| format!("+{name}:{name}"));
+    // On their way only: whoever keeps the attempt holds them from here on.
+    let incoming =
+        |name: &str| format!("{INCOMING}/{}/{name}", copy.top.file_name().unwrap_or("1"));
+    let on_the_way = head.iter().map(|_| "HEAD").chain(others.iter().map(|(_, name)| *name));
+    let on_the_way: Vec<&str> = on_the_way.collect();
+    let wanted = on_the_way.iter().map(|name| format!("+{name}:{}", incoming(name)));
+    let wanted: Vec<String> = wanted.chain(kept).collect();
     if wanted.is_empty() {
-        return Imported { is_sparse, forced, ..Imported::default() };
+        return imported;
     }
     let ours = copy.source.git();
     let fetch = "fetch --quiet --no-tags --no-write-fetch-head --no-auto-maintenance";
@@ -57,9 +75,28 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     let args: Vec<&str> = args.chain(wanted.iter().map(String::as_str)).collect();
     if let Err(error) = ours.run(&args) {
         log::warn!("could not fetch the agent's commits: {error}");
-        return Imported { is_sparse, forced, ..Imported::default() };
+        return imported;
     }
-    // Only on its way; whoever keeps the attempt holds it from here on.
-    let _ = ours.run(&["update-ref", "-d", INCOMING]);
-    Imported { head, discarded, is_sparse, forced }
+    for name in on_the_way {
+        let _ = ours.run(&["update-ref", "-d", &incoming(name)]);
+    }
+    let is_new = |id: &&str| {
+        let missing = ["rev-list", "-1", id, "--not", "--branches", "--remotes", "--tags"];
+        head.as_deref() != Some(*id) && ours.line(&missing).is_ok_and(|found| !found.is_empty())
+    };
+    imported.others = others.iter().map(|(id, _)| *id).filter(is_new).map(str::to_owned).collect();
+    imported.discarded = discarded.iter().map(|(_, name)| (*name).to_owned()).collect();
+    Imported { head, ..imported }
+}
+
+/// The work trees that the agent added to its repository, wherever they are.
+fn work_trees(theirs: &Git, top: &Utf8Path) -> Vec<PathBuf> {
+    let listed = theirs.run(&["worktree", "list", "--porcelain", "-z"]).unwrap_or_default();
+    let named = paths(&listed).into_iter().filter_map(|line| {
+        let path = line.as_os_str().as_bytes().strip_prefix(b"worktree ")?;
+        Some(PathBuf::from(OsStr::from_bytes(path)))
+    });
+    // The first one is the copy itself.
+    let added = named.skip(1).filter(|path| path.is_dir());
+    added.map(|path| path.strip_prefix(top).map(Path::to_owned).unwrap_or(path)).collect()
 }

@@ -199,7 +199,11 @@ impl Workspace {
     /// Git over the files of the workspace, with the loop's own index; what it writes goes into the
     /// project's object store, so that nothing has to be fetched.
     pub fn git(&self) -> Git {
-        let git = Git::at(self.top.as_std_path()).on_index(self.own.index.clone());
+        self.over(self.top.as_std_path()).on_index(self.own.index.clone())
+    }
+
+    fn over(&self, folder: &Path) -> Git {
+        let git = Git::at(folder);
         if self.is_in_place {
             return git;
         }

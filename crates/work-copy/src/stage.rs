@@ -1,25 +1,33 @@
 //! What an attempt changed, as a tree: every file that git does not ignore, but for those that are
 //! not the agent's to change; and such a tree laid over another commit.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::listing::named_files;
-use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
+use ralph_base::state::{self, CLIENT_FOLDER, PROJECT_MARKER};
 use ralph_core::git::{Git, GitError};
 
 use super::remove::remove_all;
-use super::{Start, Workspace};
+use super::{Imported, Start, Workspace};
 use crate::git_output::{Difference, RAW, base_of, differences, file_of, listed, paths};
 use ralph_project::failure::Failure;
 
 /// Where a submodule of the project keeps what stories have committed there.
 const SUBMODULES: &str = "refs/ralph/commits";
 
-/// How deep repositories that an agent made may lie inside each other.
-const MOST_NESTED: usize = 10;
+/// Makes a commit that is only there to keep a tree.
+const COMMIT_TREE: [&str; 7] = [
+    "-c",
+    "user.name=Ralph",
+    "-c",
+    "user.email=ralph@localhost",
+    "commit-tree",
+    "-m",
+    "outside of the story's commit",
+];
 
 /// What an attempt changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,8 +38,10 @@ pub struct Staged {
     pub files: Vec<PathBuf>,
     /// What the agent changed although it is not its to change; left as it was.
     pub refused: Vec<PathBuf>,
-    /// Repositories that the agent made inside the work tree. A commit would hold nothing of them.
+    /// Repositories and work trees that the agent made, if all of its work is there.
     pub embedded: Vec<PathBuf>,
+    /// Commits that hold what is in such ones.
+    pub aside: Vec<String>,
     /// Whether it leaves no file of the project: the agent may have removed the copy itself.
     pub leaves_nothing: bool,
     /// Submodules with uncommitted work, which no commit can hold.
@@ -39,29 +49,79 @@ pub struct Staged {
 }
 
 impl Workspace {
-    /// Stages what is there, against `start`, with the ignored files that the agent `forced` in. `ours`
-    /// are files that the loop writes, such as the plan, from the top.
+    /// Stages what is there, against `start`, and what the agent left elsewhere. `ours` are files that
+    /// the loop writes, such as the plan, from the top.
     pub fn stage(
         &mut self,
         start: Start<'_>,
         ours: &[PathBuf],
-        forced: &[PathBuf],
+        imported: &Imported,
     ) -> Result<Staged, Failure> {
         self.renew(start)?;
         let git = self.git();
-        let mut staged = Staged::default();
         let base = base_of(&git, start.tip)?;
-        let mut found = self.added(&git, &base, forced);
-        let is_embedded = |one: &Difference| {
-            one.new.is_link() && !one.old.is_link() && !declares_submodule(&self.top, &one.path)
-        };
-        // Git refuses one without a commit, and adds of the others nothing but a name.
-        if found.as_ref().map_or(true, |found| found.iter().any(is_embedded)) {
-            git.run(&["read-tree", &base])?;
-            staged.embedded = self.dissolve_repositories(&git)?;
-            found = self.added(&git, &base, forced);
+        let (found, mut inner) = self.add(&git, &base, &imported.forced)?;
+        let mut staged = self.held_back(&git, found, ours)?;
+        staged.tree = git.line(&["write-tree"])?;
+        if !self.is_in_place {
+            inner.extend(imported.work_trees.iter().cloned());
+            self.set_aside(&mut staged, start.tip, &inner)?;
         }
-        let found = found?;
+        Ok(staged)
+    }
+
+    /// Adds every file that git does not ignore, and those that the agent `forced` in; returns what
+    /// differs then, and the repositories that the agent made, of which nothing is added.
+    fn add(
+        &self,
+        git: &Git,
+        base: &str,
+        forced: &[PathBuf],
+    ) -> Result<(Vec<Difference>, BTreeSet<PathBuf>), Failure> {
+        git.run(&["add", "--update"])?;
+        let others = paths(&git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?);
+        // A repository is listed as a folder, with a slash.
+        let others = others.iter().map(|path| path.components().collect());
+        let others: Vec<PathBuf> = others.collect();
+        let inner = self.repositories(git, &others)?;
+        let is_there =
+            |path: &&PathBuf| self.top.as_std_path().join(path).symlink_metadata().is_ok();
+        let new = others.iter().chain(forced.iter().filter(is_there));
+        let new = listed(new.filter(|path| !path.ancestors().any(|folder| inner.contains(folder))));
+        if !new.is_empty() {
+            git.feed(&["update-index", "--add", "-z", "--stdin"], &new)?;
+        }
+        let differing = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
+        Ok((differences(&git.run(&differing)?), inner))
+    }
+
+    /// The folders around these new files that are repositories or work trees, but for submodules. One
+    /// in which git knows files is part of the project, whatever was made there.
+    fn repositories(&self, git: &Git, others: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Failure> {
+        let folders: BTreeSet<&Path> = others.iter().flat_map(|path| path.ancestors()).collect();
+        let mut found = BTreeSet::new();
+        for folder in folders.into_iter().filter(|folder| !folder.as_os_str().is_empty()) {
+            let mark = self.top.as_std_path().join(folder).join(".git");
+            if mark.symlink_metadata().is_ok()
+                && !declares_submodule(&self.top, folder)
+                && git
+                    .run(&[OsStr::new("ls-files"), OsStr::new("--"), folder.as_os_str()])?
+                    .is_empty()
+            {
+                found.insert(folder.to_owned());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Takes back what is not the agent's to change, and tells the rest.
+    fn held_back(
+        &self,
+        git: &Git,
+        found: Vec<Difference>,
+        ours: &[PathBuf],
+    ) -> Result<Staged, Failure> {
+        let mut staged = Staged::default();
         let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
         let moved: Vec<Difference> = found.iter().filter(is_moved).cloned().collect();
         let is_removal = found.iter().any(|one| one.new.is_absent());
@@ -89,32 +149,72 @@ impl Workspace {
             staged.leaves_nothing = left.iter().all(is_ours);
         }
         if self.top.join(".gitmodules").exists() {
-            staged.dirty_submodules = dirty_submodules(&git)?;
+            staged.dirty_submodules = dirty_submodules(git)?;
             let is_stuck = |one: &Difference| self.bring_submodule(&one.path, &one.new.id).is_err();
             let stuck = moved.into_iter().filter(is_stuck).map(|one| one.path);
             staged.dirty_submodules.extend(stuck);
         }
-        staged.tree = git.line(&["write-tree"])?;
         Ok(staged)
     }
 
-    /// Adds every file that git does not ignore, and those that the agent added all the same; returns
-    /// what differs then.
-    fn added(
+    /// Keeps what is in repositories and work trees that the agent made. Where that is all of its work,
+    /// the attempt is kept as that, and refused.
+    fn set_aside(
         &self,
-        git: &Git,
-        base: &str,
-        forced: &[PathBuf],
-    ) -> Result<Vec<Difference>, GitError> {
-        git.run(&["add", "--all"])?;
-        let forced = forced.iter().filter(|path| self.top.as_std_path().join(path).exists());
-        let forced = listed(forced);
-        if !forced.is_empty() {
-            let add = ["add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"];
-            git.feed(&add, &forced)?;
+        staged: &mut Staged,
+        tip: Option<&str>,
+        inner: &BTreeSet<PathBuf>,
+    ) -> Result<(), Failure> {
+        let git = self.git();
+        let base = base_of(&git, tip)?;
+        let mut found = Vec::new();
+        for folder in inner {
+            let tree = self.tree_of(folder, tip)?;
+            let differing = ["diff-tree", "-r", "-z", "--name-only", &base, &tree];
+            let files = paths(&git.run(&differing)?);
+            if !files.is_empty() {
+                let parent = tip.map(|tip| ["-p", tip]);
+                let commit =
+                    [&COMMIT_TREE[..], parent.as_slice().as_flattened(), &[&tree]].concat();
+                staged.aside.push(git.line(&commit)?);
+                found.push((folder.clone(), tree, files));
+            }
         }
-        let differing = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
-        Ok(differences(&git.run(&differing)?))
+        let names = found.iter().map(|(folder, ..)| folder.clone());
+        match found.first() {
+            Some((_, tree, files)) if staged.files.is_empty() => {
+                staged.embedded = names.collect();
+                (staged.tree, staged.files) = (tree.clone(), files.clone());
+            }
+            _ => staged.refused.extend(names),
+        }
+        Ok(())
+    }
+
+    /// What is in a repository or a work tree that the agent made: in the place of the project's files,
+    /// or in a folder of its own beside them.
+    fn tree_of(&self, folder: &Path, tip: Option<&str>) -> Result<String, Failure> {
+        let path = self.top.as_std_path().join(folder);
+        let index = self.own.index.with_extension("aside");
+        let mark = state::read_text(path.join(".git")).unwrap_or_default();
+        let top = self.top.canonicalize_utf8()?;
+        let is_work_tree = mark.starts_with(&format!("gitdir: {top}/.git/worktrees/"));
+        remove_all(&index)?;
+        let git = self.over(&path).on_index(index);
+        let git = git.with_var("GIT_DIR", self.top.join(".git")).with_var("GIT_WORK_TREE", &path);
+        let base = base_of(&git, tip)?;
+        if is_work_tree {
+            git.run(&["read-tree", &base])?;
+        }
+        git.run(&["add", "--all"])?;
+        let tree = git.line(&["write-tree"])?;
+        if is_work_tree {
+            return Ok(tree);
+        }
+        git.run(&["read-tree", &base])?;
+        let prefix = format!("--prefix={}/", folder.display());
+        git.run(&["read-tree", &prefix, &tree])?;
+        Ok(git.line(&["write-tree"])?)
     }
 
     /// Whether anything but what was carried is not as it was, as far as the agent's own repository
@@ -128,29 +228,6 @@ impl Workspace {
             let mut found = paths(&listed).into_iter();
             found.any(|path| !ours.contains(&path) && !self.is_only_carried(&path))
         })
-    }
-
-    /// Makes plain files of repositories that an agent made inside the work tree, so that they can be
-    /// saved with the attempt. Git lists one of which it knows nothing as a folder, and does not look
-    /// into it.
-    fn dissolve_repositories(&self, git: &Git) -> Result<Vec<PathBuf>, Failure> {
-        let mut found = Vec::new();
-        for _ in 0..MOST_NESTED {
-            let others = git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?;
-            let mut inner = paths(&others);
-            inner.retain(|path| {
-                let is_folder = path.as_os_str().as_bytes().ends_with(b"/");
-                is_folder && !declares_submodule(&self.top, path)
-            });
-            if inner.is_empty() {
-                break;
-            }
-            for path in &inner {
-                remove_all(&self.top.as_std_path().join(path).join(".git"))?;
-            }
-            found.extend(inner);
-        }
-        Ok(found)
     }
 
     /// Brings what was committed in a submodule of the copy to that of the project: a commit here

@@ -118,6 +118,10 @@ pub(super) fn keep(
     let base = work.attempt.base.as_deref();
     let mut parents: Vec<&str> = base.into_iter().collect();
     parents.extend(left.imported.head.as_deref().filter(|head| Some(*head) != base));
+    let aside = left.staged.iter().flat_map(|staged| &staged.aside);
+    let others = left.imported.others.iter().chain(aside);
+    // What was kept of it before may hold what is not in the copy any more.
+    parents.extend(others.chain(&work.saved).map(String::as_str));
     let tree = left.staged.as_ref().map(|staged| staged.tree.as_str()).unwrap_or_default();
     let Some(desk) = run.desk(slot) else {
         return Err(Failure::because("the copy is in use"));

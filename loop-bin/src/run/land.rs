@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use ralph_base::fault;
+use ralph_base::listing::named_files;
 use ralph_base::state::{self, Event};
 use ralph_core::plan::State;
 use ralph_project::checks::{Check, one_line};
@@ -14,9 +15,10 @@ use super::attempt::{Facts, Passed, Proof, Reviewed, set_phase};
 use super::slots::UnderWay;
 use super::state::Conductor;
 use crate::exit::Failure;
-use crate::saved;
+use crate::saved::{self, Account};
 use crate::terminal::{Tone, counted};
 use board::{Advance, LoopFile, Made, Mark, PlanChanges};
+use work_copy::Staged;
 
 /// What landing a story changes in the plan: its box, those given up before, and what the agent added.
 pub(super) fn changes(run: &Conductor, work: &UnderWay) -> PlanChanges {
@@ -159,6 +161,7 @@ fn conclude(
         weakened: passed.weakened.clone(),
         ..entry(&work.attempt, &work.facts, ProgressStatus::Success)
     };
+    keep_left_out(run, work, &passed.staged)?;
     let changes = changes(run, work);
     finish_landing(run, slot, work, &made.commit, (&progress, &changes))
 }
@@ -188,6 +191,26 @@ pub(super) fn finish_landing(
     }
     clear_failure(run.context.state(), &work.key.to_string())?;
     fault::point("land.logged");
+    Ok(())
+}
+
+/// Keeps what is in repositories and work trees that the agent made as another attempt: the commit
+/// holds nothing of them.
+fn keep_left_out(run: &Conductor, work: &UnderWay, staged: &Staged) -> Result<(), Failure> {
+    let Some(first) = staged.aside.first() else { return Ok(()) };
+    let account = Account {
+        key: work.key.clone(),
+        number: work.attempt.number + 1,
+        outcome: "left_out",
+        why: &format!("left out of the commit: {}", named_files(&staged.refused)),
+        cost_usd: None,
+        seconds: None,
+        run: &work.attempt.run,
+        session: None,
+    };
+    let parents = work.attempt.base.iter().chain(&staged.aside).map(String::as_str);
+    let (git, tree) = (run.source.git(), format!("{first}^{{tree}}"));
+    saved::keep(&git, &run.source.top, &tree, &parents.collect::<Vec<_>>(), &account)?;
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
 use board::Tip;
-use work_copy::Start;
+use work_copy::{Imported, Start};
 
 /// Stands for the story, in logs, scripts and receipts.
 const NAME: &str = "planning";
@@ -239,7 +239,7 @@ fn keep_rest(run: &mut Conductor, work: &mut UnderWay, finish: &Finish) -> Resul
     let Some(desk) = run.desk_mut(SLOT) else {
         return Ok(());
     };
-    let staged = desk.copy.stage(Start::of(&work.attempt), &taken, &[])?;
+    let staged = desk.copy.stage(Start::of(&work.attempt), &taken, &Imported::default())?;
     if !staged.files.is_empty() {
         let why = format!("what planning left: {}", finish.word());
         let left = Left { staged: Some(staged), ..Left::default() };

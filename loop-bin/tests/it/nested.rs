@@ -60,9 +60,63 @@ fn work_that_no_commit_can_hold_is_not_done() {
     let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; git init -q inner; git -C inner commit -q --allow-empty -m x; \
                  mkdir \"$AGENT_NOTES/first\" || rm -rf inner/.git; echo file >inner/file";
-    stage.run(&["--agent", agent]).ended(0).says("created a git repository").says("inner");
+    stage.run(&["--agent", agent]).ended(0).says("all of the work is in a git").says("inner");
     assert_eq!(stage.repo.git(["show", "HEAD:inner/file"]), "file\n");
     stage.run(&["attempts", "US-001/1"]).ended(0).says("+file");
+}
+
+#[test]
+fn work_trees_and_repositories_of_the_agent_are_no_part_of_a_commit() {
+    let add = "git worktree add -q -b side .claude/worktrees/side";
+    let clone = "git clone -q . inner; rm inner/.git/objects/info/alternates; git init -q empty; \
+                 echo x >empty/x";
+    for (acts, left_out) in [
+        (format!("{add}; echo new >new.txt"), ""),
+        (
+            format!("{add}; echo b >.claude/worktrees/side/b.txt; echo new >new.txt"),
+            ".claude/worktrees/side",
+        ),
+        (format!("{clone}; echo new >new.txt"), "empty, inner"),
+        (format!("{add}; rm -rf .git; echo new >new.txt"), ""),
+    ] {
+        let stage = Stage::new("works", ONE);
+        let ran = stage.run(&["--agent", &format!("cat >/dev/null; {acts}")]);
+        ran.ended(0).says("US-001 done").says(left_out);
+        let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
+        assert_eq!(files, "new.txt\n", "{acts}");
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn a_story_whose_work_is_in_another_work_tree_is_not_done() {
+    let add = "git worktree add -q -b side .claude/worktrees/side; cd .claude/worktrees/side";
+    for (ignored, acts) in [
+        ("", "echo done >done.txt"),
+        (".claude/\n", "echo done >done.txt"),
+        ("", "echo done >done.txt; git add -A; git commit -qm side"),
+    ] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.write(".gitignore", ignored);
+        stage.repo.commit_all("ignored");
+        let claim = "ralph-loop complete US-001 --status success --summary done";
+        let agent =
+            format!("cat >/dev/null; {add}; {acts}; cd \"$RALPH_WORKSPACE\"; {claim}; true");
+        let ran = stage.run(&["--agent", &agent, "--verify", "true", "--attempts", "1"]);
+        ran.ended(8).says("all of the work is in a git repository or work tree");
+        stage.run(&["attempts", "US-001/1"]).ended(0).says("done.txt").says("+done");
+    }
+}
+
+#[test]
+fn branches_and_stashes_of_the_agent_are_kept_with_its_attempt() {
+    let stage = Stage::new("works", ONE);
+    let agent = "cat >/dev/null; git checkout -qb side; echo s >side.txt; git add -A; \
+                 git commit -qm side; git checkout -q main; echo h >a.txt; git stash -q; exit 1";
+    stage.run(&["--agent", agent, "--attempts", "1"]).ended(8).says("attempt saved");
+    let log = ["log", "-p", "--format=%s", "-m", "--glob=refs/ralph/attempts"];
+    let kept = stage.repo.git(log);
+    assert!(kept.contains("+s\n") && kept.contains("+h\n"), "{kept}");
 }
 
 #[test]

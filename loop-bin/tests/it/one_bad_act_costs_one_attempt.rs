@@ -92,12 +92,13 @@ fn acts_that_spoil_the_work_cost_the_attempt() {
 }
 
 #[test]
-fn a_repository_made_inside_the_copy_is_refused_by_name_and_its_files_are_kept() {
+fn a_repository_made_inside_the_copy_is_left_out_by_name_and_its_files_are_kept() {
     let stage = Stage::new("works", TWO);
     let ran = run(&stage, "git init -q sub; echo inside >sub/f; git add sub || true");
-    ran.ended(0).says("created a git repository inside the project").says("sub");
-    let kept = stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/1:sub/f"]);
+    ran.ended(0).says("left out of the commit: sub").says("US-001 done");
+    let kept = stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/2:sub/f"]);
     assert_eq!(kept, "inside\n");
+    stage.run(&["attempts", "US-001"]).ended(0).says("left out of the commit: sub");
 }
 
 #[test]

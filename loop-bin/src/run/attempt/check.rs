@@ -17,7 +17,7 @@ use super::{Around, Desk, Passed, Stopped, ToCheck, begin};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
 use work_copy::git_output::{base_of, listed, paths};
-use work_copy::{Staged, Start, Workspace};
+use work_copy::{Imported, Staged, Start, Workspace};
 
 /// How often checks that change files are run again on what they left.
 const MOST_ROUNDS: usize = 3;
@@ -35,7 +35,8 @@ pub(super) fn check_work(
     let (saved, tip, branch) = match work {
         ToCheck::Staged(staged) => return check(around, &mut desk.copy, attempt, staged),
         ToCheck::InTree => {
-            let staged = desk.copy.stage(Start::of(attempt), around.books.ours(), &[])?;
+            let staged =
+                desk.copy.stage(Start::of(attempt), around.books.ours(), &Imported::default())?;
             return check(around, &mut desk.copy, attempt, staged);
         }
         ToCheck::Moved { saved, tip, branch } => (saved, tip, branch),
@@ -90,7 +91,7 @@ pub(in crate::run) fn lay_over(
         let why = format!("the work conflicts with what landed in the meantime{theirs}: {said}");
         return Err(WorkEnd::Conflict(why).into());
     }
-    Ok(copy.stage(start, around.books.ours(), &[])?)
+    Ok(copy.stage(start, around.books.ours(), &Imported::default())?)
 }
 
 /// Checks what is staged.
@@ -123,8 +124,8 @@ fn refusal(
     }
     if !staged.embedded.is_empty() {
         return Ok(Some(format!(
-            "the agent created a git repository inside the project, whose files cannot be \
-             committed: {}; delete its .git folder, or declare a submodule",
+            "all of the work is in a git repository or work tree that the agent created, which \
+             cannot be committed: {}; work in the project's own folder",
             named_files(&staged.embedded)
         )));
     }

@@ -7,7 +7,7 @@ use super::check::{check, not_passed, run};
 use super::{Around, Course, Passed, Proof, Reviewed, Stopped};
 use crate::run::decide::WorkEnd;
 use board::{LoopFile, Made, Refusal, Story};
-use work_copy::{Start, Workspace};
+use work_copy::{Imported, Start, Workspace};
 
 /// How often git hooks may put the files of one story in order.
 const MOST_FORMATTINGS: usize = 2;
@@ -60,7 +60,8 @@ pub(in crate::run) fn commit(
                 return Err(WorkEnd::Impossible(refusal.to_string()).into());
             }
             Err(refusal @ Refusal::ByHook(_)) => {
-                let now = copy.stage(Start::of(attempt), around.books.ours(), &[])?;
+                let now =
+                    copy.stage(Start::of(attempt), around.books.ours(), &Imported::default())?;
                 if now.tree == passed.staged.tree {
                     return Err(WorkEnd::failed(refusal.to_string()).into());
                 }

@@ -24,7 +24,7 @@ impl Left {
     /// Whether there is anything worth keeping.
     pub(in crate::run) fn has_work(&self) -> bool {
         let has_files = self.staged.as_ref().is_some_and(|staged| !staged.files.is_empty());
-        has_files || self.imported.head.is_some()
+        has_files || self.imported.head.is_some() || !self.imported.others.is_empty()
     }
 
     /// Whether the attempt changed anything, even if a hook rolled it back.
@@ -43,7 +43,7 @@ pub(super) fn staged_work(
     keep_agents_progress(around, desk)?;
     let start = Start::of(attempt);
     let imported = import(&desk.copy, start);
-    let staged = desk.copy.stage(start, around.books.ours(), &imported.forced)?;
+    let staged = desk.copy.stage(start, around.books.ours(), &imported)?;
     if !staged.refused.is_empty() {
         let files = named_files(&staged.refused);
         around.reporter.warn(format!("{}: left out of the commit: {files}", attempt.story));
@@ -51,7 +51,7 @@ pub(super) fn staged_work(
     if let Some(why) = left_history(desk, attempt, &imported) {
         return Err(WorkEnd::failed(why).into());
     }
-    if staged.files.is_empty() && staged.embedded.is_empty() {
+    if staged.files.is_empty() {
         let is_checked = !around.context.config.verify.commands.is_empty();
         if !course.facts.claimed || !is_checked {
             let why = "the agent changed nothing".to_owned();
@@ -76,7 +76,7 @@ pub(in crate::run) fn left_in(
     }
     let start = Start::of(attempt);
     let imported = import(&desk.copy, start);
-    match desk.copy.stage(start, around.books.ours(), &imported.forced) {
+    match desk.copy.stage(start, around.books.ours(), &imported) {
         Ok(staged) => Ok(Left { staged: Some(staged), imported }),
         // The work is there, and the next start keeps it.
         Err(error) if error.is_transient() => Err(error),
