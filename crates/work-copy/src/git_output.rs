@@ -17,6 +17,10 @@ const LINK: &str = "160000";
 /// The arguments after a command that prints differences as [`differences`] reads them.
 pub const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
 
+/// Lists what is not as it is in the index, and what is new.
+pub const LIST_CHANGED: [&str; 5] =
+    ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
+
 /// A path that two trees do not agree about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {

@@ -13,10 +13,12 @@
 //! | `carry.rs` | files that a fresh clone lacks |
 //! | `import.rs` | what an agent committed, and what hooks rolled back |
 //! | `setup.rs` | the commands that make a new copy ready |
+//! | `aside.rs` | repositories and work trees that an agent makes inside the copy |
 //! | `stage.rs` | what an attempt changed, as a tree, and laid over another commit |
 //! | `linked_back.rs` | what would make agent and checks use the project instead of the copy |
 //! | `in_place.rs` | what is asked of a project that is worked on in place |
 
+mod aside;
 pub mod cache;
 mod carry;
 pub mod git_output;
@@ -344,6 +346,8 @@ impl Workspace {
 
     /// Makes the repository anew around the files as they are; HEAD is at `start` again.
     pub fn renew(&mut self, start: Start<'_>) -> Result<(), Failure> {
+        // A git of ours that was killed leaves its lock; nobody else uses this index.
+        remove_all(&self.own.index.with_extension("lock"))?;
         if self.is_in_place {
             return in_place::return_head(&self.source, start);
         }

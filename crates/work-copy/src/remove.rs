@@ -17,7 +17,7 @@ pub fn remove_all(path: &Path) -> io::Result<()> {
     }
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(path);
+            make_readable(path);
             fs::remove_dir_all(path)
         }
         // Another process may still write into it, or remove parts of it.
@@ -31,12 +31,21 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Makes every folder below one that we may change.
-fn open_up(folder: &Path) {
-    // What cannot be changed is found by the removal that follows.
-    let _ = fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700));
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        open_up(&entry.path());
+/// Gives us every permission in a folder that is ours, whatever an agent took away; whether any was
+/// missing.
+pub(super) fn make_readable(path: &Path) -> bool {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return false };
+    let (mode, is_folder) = (metadata.permissions().mode(), metadata.is_dir());
+    let wanted = if is_folder { 0o700 } else { 0o600 };
+    let mut changed = mode & wanted != wanted && !metadata.is_symlink();
+    if changed {
+        // What cannot be changed is found by whoever goes on.
+        let _ = fs::set_permissions(path, std::fs::Permissions::from_mode(mode | wanted));
     }
+    if is_folder {
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            changed |= make_readable(&entry.path());
+        }
+    }
+    changed
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -54,7 +55,10 @@ pub(super) fn renew(
     let folder = top.parent().unwrap_or(top);
     let trouble = |error: io::Error| not_made(folder, &error);
     fs_err::create_dir_all(folder).map_err(trouble)?;
-    if !top.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+    if let Some(metadata) = top.symlink_metadata().ok().filter(|metadata| metadata.is_dir()) {
+        let mode = metadata.permissions().mode();
+        fs_err::set_permissions(top, Permissions::from_mode(mode | 0o700)).map_err(trouble)?;
+    } else {
         remove_all(top.as_std_path()).map_err(trouble)?;
         fs_err::create_dir(top).map_err(trouble)?;
     }

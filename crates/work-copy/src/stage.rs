@@ -7,27 +7,22 @@ use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::listing::named_files;
-use ralph_base::state::{self, CLIENT_FOLDER, PROJECT_MARKER};
-use ralph_core::git::{Git, GitError};
+use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
+use ralph_core::git::{Git, GitError, commit_as_is};
 
-use super::remove::remove_all;
+use super::aside::{repositories, set_aside};
+use super::remove::{make_readable, remove_all};
 use super::{Imported, Start, Workspace};
-use crate::git_output::{Difference, RAW, base_of, differences, file_of, listed, paths};
+use crate::git_output::{
+    Difference, LIST_CHANGED, RAW, base_of, differences, file_of, listed, paths,
+};
 use ralph_project::failure::Failure;
 
 /// Where a submodule of the project keeps what stories have committed there.
 const SUBMODULES: &str = "refs/ralph/commits";
 
-/// Makes a commit that is only there to keep a tree.
-const COMMIT_TREE: [&str; 7] = [
-    "-c",
-    "user.name=Ralph",
-    "-c",
-    "user.email=ralph@localhost",
-    "commit-tree",
-    "-m",
-    "outside of the story's commit",
-];
+/// Where a project declares its submodules.
+const MODULES: &str = ".gitmodules";
 
 /// What an attempt changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,6 +35,8 @@ pub struct Staged {
     pub refused: Vec<PathBuf>,
     /// Repositories and work trees that the agent made, if all of its work is there.
     pub embedded: Vec<PathBuf>,
+    /// Why git cannot add the files; the tree holds them as they are on disk.
+    pub refusal: Option<String>,
     /// Commits that hold what is in such ones.
     pub aside: Vec<String>,
     /// Whether it leaves no file of the project: the agent may have removed the copy itself.
@@ -60,161 +57,114 @@ impl Workspace {
         self.renew(start)?;
         let git = self.git();
         let base = base_of(&git, start.tip)?;
-        let (found, mut inner) = self.add(&git, &base, &imported.forced)?;
-        let mut staged = self.held_back(&git, found, ours)?;
-        staged.tree = git.line(&["write-tree"])?;
+        let tried = || self.add(&git, &base, ours, &imported.forced);
+        let tried = match tried() {
+            Err(_) if !self.is_in_place && make_readable(self.top.as_std_path()) => tried(),
+            tried => tried,
+        };
+        let (mut staged, mut inner) = match tried {
+            // It may work later, and the files are there.
+            Err(error) if error.is_transient() => return Err(error),
+            Err(error) => self.keep_as_it_is(&git, start.tip, ours, &error)?,
+            Ok(tried) => tried,
+        };
         if !self.is_in_place {
             inner.extend(imported.work_trees.iter().cloned());
-            self.set_aside(&mut staged, start.tip, &inner)?;
+            set_aside(self, &mut staged, start.tip, &inner)?;
         }
         Ok(staged)
     }
 
-    /// Adds every file that git does not ignore, and those that the agent `forced` in; returns what
-    /// differs then, and the repositories that the agent made, of which nothing is added.
+    /// Adds every file that git does not ignore, and those that the agent `forced` in, but for
+    /// repositories that it made, which are returned as well.
     fn add(
         &self,
         git: &Git,
         base: &str,
+        ours: &[PathBuf],
         forced: &[PathBuf],
-    ) -> Result<(Vec<Difference>, BTreeSet<PathBuf>), Failure> {
-        git.run(&["add", "--update"])?;
-        let others = paths(&git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?);
-        // A repository is listed as a folder, with a slash.
-        let others = others.iter().map(|path| path.components().collect());
-        let others: Vec<PathBuf> = others.collect();
-        let inner = self.repositories(git, &others)?;
+    ) -> Result<(Staged, BTreeSet<PathBuf>), Failure> {
+        let mut staged = Staged::default();
+        let (mut changed, inner) = self.changed(git, ours, &mut staged.refused)?;
         let is_there =
             |path: &&PathBuf| self.top.as_std_path().join(path).symlink_metadata().is_ok();
-        let new = others.iter().chain(forced.iter().filter(is_there));
-        let new = listed(new.filter(|path| !path.ancestors().any(|folder| inner.contains(folder))));
-        if !new.is_empty() {
-            git.feed(&["update-index", "--add", "-z", "--stdin"], &new)?;
+        changed.extend(forced.iter().filter(is_there).cloned());
+        if !changed.is_empty() {
+            let update = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+            git.feed(&update, &listed(&changed))?;
         }
         let differing = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
-        Ok((differences(&git.run(&differing)?), inner))
-    }
-
-    /// The folders around these new files that are repositories or work trees, but for submodules. One
-    /// in which git knows files is part of the project, whatever was made there.
-    fn repositories(&self, git: &Git, others: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Failure> {
-        let folders: BTreeSet<&Path> = others.iter().flat_map(|path| path.ancestors()).collect();
-        let mut found = BTreeSet::new();
-        for folder in folders.into_iter().filter(|folder| !folder.as_os_str().is_empty()) {
-            let mark = self.top.as_std_path().join(folder).join(".git");
-            if mark.symlink_metadata().is_ok()
-                && !declares_submodule(&self.top, folder)
-                && git
-                    .run(&[OsStr::new("ls-files"), OsStr::new("--"), folder.as_os_str()])?
-                    .is_empty()
-            {
-                found.insert(folder.to_owned());
-            }
-        }
-        Ok(found)
-    }
-
-    /// Takes back what is not the agent's to change, and tells the rest.
-    fn held_back(
-        &self,
-        git: &Git,
-        found: Vec<Difference>,
-        ours: &[PathBuf],
-    ) -> Result<Staged, Failure> {
-        let mut staged = Staged::default();
-        let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
-        let moved: Vec<Difference> = found.iter().filter(is_moved).cloned().collect();
-        let is_removal = found.iter().any(|one| one.new.is_absent());
-        let mut restored = Vec::new();
-        for found in found {
-            // The draft of a plan is what a planning agent is there for.
-            let is_steering = !self.is_planning && is_protected(&self.source.inside, &found.path);
-            let is_ours = ours.contains(&found.path);
-            if is_steering || is_ours || self.is_only_carried(&found.path) {
-                restored.extend(found.old.line(&found.path));
-                if !is_ours && !self.is_only_carried(&found.path) {
-                    staged.refused.push(found.path);
-                }
-            } else {
-                staged.files.push(found.path);
-            }
-        }
-        if !restored.is_empty() {
-            git.feed(&["update-index", "-z", "--index-info"], &restored)?;
-        }
-        if is_removal {
+        let found = differences(&git.run(&differing)?);
+        if found.iter().any(|one| one.new.is_absent()) {
             let left = paths(&git.run(&["ls-files", "-z"])?);
             let is_ours =
                 |path: &PathBuf| ours.contains(path) || is_protected(&self.source.inside, path);
             staged.leaves_nothing = left.iter().all(is_ours);
         }
-        if self.top.join(".gitmodules").exists() {
+        if self.top.join(MODULES).exists() {
+            git.run(&["config", "--file", MODULES, "--list"])?;
             staged.dirty_submodules = dirty_submodules(git)?;
-            let is_stuck = |one: &Difference| self.bring_submodule(&one.path, &one.new.id).is_err();
-            let stuck = moved.into_iter().filter(is_stuck).map(|one| one.path);
-            staged.dirty_submodules.extend(stuck);
+            let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
+            let is_stuck =
+                |one: &&Difference| self.bring_submodule(&one.path, &one.new.id).is_err();
+            let stuck = found.iter().filter(is_moved).filter(is_stuck);
+            staged.dirty_submodules.extend(stuck.map(|one| one.path.clone()));
         }
-        Ok(staged)
+        staged.files = found.into_iter().map(|one| one.path).collect();
+        staged.tree = git.line(&["write-tree"])?;
+        Ok((staged, inner))
     }
 
-    /// Keeps what is in repositories and work trees that the agent made. Where that is all of its work,
-    /// the attempt is kept as that, and refused.
-    fn set_aside(
+    /// What git cannot add is no commit, but it is kept as it is, as far as it can be read.
+    fn keep_as_it_is(
         &self,
-        staged: &mut Staged,
+        git: &Git,
         tip: Option<&str>,
-        inner: &BTreeSet<PathBuf>,
-    ) -> Result<(), Failure> {
-        let git = self.git();
-        let base = base_of(&git, tip)?;
-        let mut found = Vec::new();
-        for folder in inner {
-            let tree = self.tree_of(folder, tip)?;
-            let differing = ["diff-tree", "-r", "-z", "--name-only", &base, &tree];
-            let files = paths(&git.run(&differing)?);
-            if !files.is_empty() {
-                let parent = tip.map(|tip| ["-p", tip]);
-                let commit =
-                    [&COMMIT_TREE[..], parent.as_slice().as_flattened(), &[&tree]].concat();
-                staged.aside.push(git.line(&commit)?);
-                found.push((folder.clone(), tree, files));
-            }
+        ours: &[PathBuf],
+        error: &Failure,
+    ) -> Result<(Staged, BTreeSet<PathBuf>), Failure> {
+        let base = base_of(git, tip)?;
+        git.run(&["read-tree", "-m", &base])?;
+        // Without attributes no file goes through a filter.
+        let plain = git.with_var("GIT_ATTR_SOURCE", base_of(git, None)?);
+        let plain = plain.with_var("GIT_CONFIG_PARAMETERS", "'core.attributesfile=/dev/null'");
+        let (mut changed, inner) = self.changed(&plain, ours, &mut Vec::new())?;
+        changed.retain(|path| !self.top.as_std_path().join(path).is_dir());
+        let (commit, unreadable) = commit_as_is(git, self.top.as_std_path(), tip, changed)?;
+        let tree = git.line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
+        let files = paths(&git.run(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?);
+        let mut why = format!("git cannot add the files: {error}");
+        if !unreadable.is_empty() {
+            why.push_str(&format!("; not kept, because unreadable: {}", named_files(&unreadable)));
         }
-        let names = found.iter().map(|(folder, ..)| folder.clone());
-        match found.first() {
-            Some((_, tree, files)) if staged.files.is_empty() => {
-                staged.embedded = names.collect();
-                (staged.tree, staged.files) = (tree.clone(), files.clone());
-            }
-            _ => staged.refused.extend(names),
-        }
-        Ok(())
+        Ok((Staged { tree, files, refusal: Some(why), ..Staged::default() }, inner))
     }
 
-    /// What is in a repository or a work tree that the agent made: in the place of the project's files,
-    /// or in a folder of its own beside them.
-    fn tree_of(&self, folder: &Path, tip: Option<&str>) -> Result<String, Failure> {
-        let path = self.top.as_std_path().join(folder);
-        let index = self.own.index.with_extension("aside");
-        let mark = state::read_text(path.join(".git")).unwrap_or_default();
-        let top = self.top.canonicalize_utf8()?;
-        let is_work_tree = mark.starts_with(&format!("gitdir: {top}/.git/worktrees/"));
-        remove_all(&index)?;
-        let git = self.over(&path).on_index(index);
-        let git = git.with_var("GIT_DIR", self.top.join(".git")).with_var("GIT_WORK_TREE", &path);
-        let base = base_of(&git, tip)?;
-        if is_work_tree {
-            git.run(&["read-tree", &base])?;
-        }
-        git.run(&["add", "--all"])?;
-        let tree = git.line(&["write-tree"])?;
-        if is_work_tree {
-            return Ok(tree);
-        }
-        git.run(&["read-tree", &base])?;
-        let prefix = format!("--prefix={}/", folder.display());
-        git.run(&["read-tree", &prefix, &tree])?;
-        Ok(git.line(&["write-tree"])?)
+    /// The files that are not as they are in the index, or new, but for those that are not the agent's
+    /// to change; and repositories among them. Names what the agent changed all the same.
+    fn changed(
+        &self,
+        git: &Git,
+        ours: &[PathBuf],
+        refused: &mut Vec<PathBuf>,
+    ) -> Result<(BTreeSet<PathBuf>, BTreeSet<PathBuf>), Failure> {
+        // A repository is listed as a folder, with a slash.
+        let all =
+            paths(&git.run(&LIST_CHANGED)?).into_iter().map(|path| path.components().collect());
+        let mut all: BTreeSet<PathBuf> = all.collect();
+        let inner = repositories(&self.top, git, &all)?;
+        all.retain(|path| {
+            let is_ours = ours.contains(path)
+                || self.is_only_carried(path)
+                || path.ancestors().any(|folder| inner.contains(folder));
+            // The draft of a plan is what a planning agent is there for.
+            let is_steering = !self.is_planning && is_protected(&self.source.inside, path);
+            if is_steering && !is_ours {
+                refused.push(path.clone());
+            }
+            !is_ours && !is_steering
+        });
+        Ok((all, inner))
     }
 
     /// Whether anything but what was carried is not as it was, as far as the agent's own repository
@@ -333,15 +283,6 @@ fn is_protected(inside: &Utf8Path, path: &Path) -> bool {
     let in_client = path.parent() == Some(Path::new(CLIENT_FOLDER));
     let is_settings = name.starts_with("settings") && name.ends_with(".json");
     path.starts_with(PROJECT_MARKER) || in_client && (is_settings || name == "scheduled_tasks.json")
-}
-
-fn declares_submodule(top: &Utf8Path, path: &Path) -> bool {
-    let text = fs_err::read_to_string(top.join(".gitmodules")).unwrap_or_default();
-    let is_it = |line: &str| {
-        let value = line.trim().strip_prefix("path")?.trim_start().strip_prefix('=')?;
-        Some(Path::new(value.trim()) == path)
-    };
-    text.lines().filter_map(is_it).any(|is_it| is_it)
 }
 
 /// Submodules in which something is uncommitted.

@@ -36,7 +36,7 @@ fn an_attempt_that_could_not_be_kept_is_kept_by_the_next_start() {
     let stage = Stage::new("works", ONE);
     let bin = stage.note_path("bin");
     fs_err::create_dir(&bin).unwrap();
-    let git = "#!/bin/sh\ncase \"$*\" in *'add --update'*) [ -e \"$AGENT_NOTES/armed\" ] && \
+    let git = "#!/bin/sh\ncase \"$*\" in *'update-index --add --remove'*) [ -e \"$AGENT_NOTES/armed\" ] && \
                kill -KILL $$;; esac\nPATH=${PATH#*:}\nexec git \"$@\"\n";
     executable(&bin.join("git"), git);
     let act = "cat >/dev/null; echo half >half.txt; touch \"$AGENT_NOTES/armed\"; exit 3";

@@ -21,6 +21,7 @@ mod crash_points;
 mod doctor;
 mod documents;
 mod explain;
+mod files_git_cannot_add;
 mod finds_the_way;
 mod git_hooks;
 mod goes_on_after_a_kill;

@@ -1,26 +1,32 @@
 //! The only way in which state is read: from regular files, and not without bound.
 //!
 //! To open a pipe means to wait until another process writes into it, and a hook that waits holds
-//! up the client. So what stands in the place of a file is looked at before it is opened.
+//! up the client. So files are opened without waiting, and read only if they are regular.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use camino::Utf8Path;
+use fs_err::os::unix::fs::OpenOptionsExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 /// No file of ours is larger; what is larger is not read.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
+/// Does not wait for whoever is to write into a pipe; a regular file is read as ever.
+const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 4 };
+
 /// Opens a regular file to read it.
 pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
     let path = path.as_ref();
-    if !fs_err::metadata(path)?.is_file() {
+    let (file, _) =
+        fs_err::OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?.into_parts();
+    if !file.metadata()?.is_file() {
         return Err(io::Error::other(format!("{} is not a regular file", path.display())));
     }
-    Ok(fs_err::File::open(path)?.into_parts().0)
+    Ok(file)
 }
 
 /// The bytes of a regular file.

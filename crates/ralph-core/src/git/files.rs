@@ -18,6 +18,7 @@ use super::objects;
 use super::paths::folders;
 use super::repo::Repo;
 use super::snapshot_error::SnapshotError;
+use ralph_base::state::open_regular;
 
 /// What paths, relative to the top of the work tree, are on disk; none for nothing, or for something
 /// that no tree can hold.
@@ -52,6 +53,25 @@ pub(super) fn look(top: &Path, path: &Path) -> io::Result<Option<Entry>> {
         inode: found.ino(),
         written: (found.mtime(), found.mtime_nsec()),
     }))
+}
+
+/// What paths are on disk, and those of them that cannot be read: whatever is not in the inventory is
+/// neither saved nor removed.
+pub(super) fn inventory(
+    top: &Path,
+    paths: impl IntoIterator<Item = PathBuf>,
+) -> (Inventory, Vec<PathBuf>) {
+    let (mut found, mut unreadable) = (Inventory::new(), Vec::new());
+    for path in paths {
+        match look(top, &path) {
+            Ok(Some(entry)) if !entry.is_link && open_regular(top.join(&path)).is_err() => {
+                unreadable.push(path);
+            }
+            Ok(entry) => drop(found.insert(path, entry)),
+            Err(_) => unreadable.push(path),
+        }
+    }
+    (found, unreadable)
 }
 
 /// The work tree, of which only what was saved may be removed or overwritten.

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::diff::Change;
 use super::files::Inventory;
 use super::paths::quoted;
+use ralph_base::state::open_regular;
 
 /// Our commits carry our own name: they are bookkeeping, not the user's work.
 const COMMITTER: &str = "Ralph <ralph@localhost>";
@@ -94,7 +95,7 @@ impl Import<'_> {
     fn content(&self, out: &mut impl Write, path: &Path, length: u64) -> io::Result<()> {
         let full = self.top.join(path);
         writeln!(out, "data {length}")?;
-        let copied = io::copy(&mut fs_err::File::open(&full)?.take(length), out)?;
+        let copied = io::copy(&mut open_regular(&full)?.take(length), out)?;
         if copied != length {
             let message = format!("{} shrank while it was being saved", full.display());
             return Err(io::Error::other(message));

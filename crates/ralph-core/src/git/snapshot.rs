@@ -13,11 +13,13 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::command::Git;
 use super::diff::{self, Change};
 use super::error::GitError;
-use super::files::{Entry, Inventory, look};
+use super::files::{Entry, Inventory, inventory};
 use super::garbage;
 use super::import::Import;
+use super::refs::{OWN, stamp};
 use super::repo::Repo;
 use super::snapshot_error::SnapshotError;
 use super::status::Status;
@@ -86,8 +88,7 @@ impl Snapshot {
     ) -> Result<(Self, Inventory), SnapshotError> {
         repo.refuse_if_busy()?;
         let paths = status.changed.iter().filter(|path| !repo.is_untouched(path));
-        let taken = paths.map(|path| Ok((path.clone(), look(repo.top(), path)?)));
-        let taken: Inventory = taken.collect::<io::Result<_>>()?;
+        let (taken, _) = inventory(repo.top(), paths.cloned());
         let mode = |(path, entry): (&PathBuf, &Option<Entry>)| {
             Some((path.to_str()?.to_owned(), entry.as_ref()?.mode))
         };
@@ -164,6 +165,33 @@ impl Snapshot {
     pub(super) fn uncommitted(&self, repo: &Repo) -> Result<Vec<Change>, GitError> {
         diff::between(repo.git(), &repo.base(self.record.head.as_deref())?, &self.commit)
     }
+}
+
+/// A commit with the files of a folder as they are, whatever git's filters would make of them, over
+/// those of another one. `paths` are those that may differ, from the top. Names what cannot be read, and
+/// is left as it was committed.
+pub fn commit_as_is(
+    git: &Git,
+    top: &Path,
+    head: Option<&str>,
+    paths: impl IntoIterator<Item = PathBuf>,
+) -> Result<(String, Vec<PathBuf>), SnapshotError> {
+    let (files, unreadable) = inventory(top, paths);
+    let name = &format!("{OWN}as-it-is/{}", stamp());
+    let import = Import {
+        name,
+        message: "files as they are",
+        top,
+        head,
+        keep: &[],
+        files: &files,
+        staged: &[],
+    };
+    let args: Vec<&str> = IMPORT.split(' ').collect();
+    git.stream(&args, |stdin| import.write(stdin), |stdout| io::read_to_string(stdout))?;
+    let commit = git.line(&["rev-parse", name])?;
+    git.run(&["update-ref", "-d", name])?;
+    Ok((commit, unreadable))
 }
 
 /// So that the names in a folder outlast a power cut. Where refs are kept in another way, there is no

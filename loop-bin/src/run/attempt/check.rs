@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{self, Event, Id};
+use ralph_core::git::GitError;
 use ralph_core::guard::{Facts as GuardFacts, out_of_scope};
 use ralph_project::checks::{Check, CheckContext, CheckEnd, CheckRules, one_line, run_checks};
 use ralph_project::config::Weakened;
@@ -119,6 +120,9 @@ fn refusal(
     attempt: &Attempt,
     staged: &Staged,
 ) -> Result<Option<String>, Failure> {
+    if staged.refusal.is_some() {
+        return Ok(staged.refusal.clone());
+    }
     if staged.leaves_nothing {
         return Ok(Some("the agent deleted all files, or the folder it worked in".to_owned()));
     }
@@ -170,7 +174,8 @@ fn passed_checks(
         // Files that they made are not the story's.
         let git = copy.git();
         let add = ["add", "--update", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        git.feed(&add, &listed(&changed))?;
+        let failed = |error: GitError| WorkEnd::failed(error.to_string());
+        git.feed(&add, &listed(&changed)).map_err(failed)?;
         let base = base_of(&git, attempt.base.as_deref())?;
         let left = ["diff-index", "-z", "--cached", "--name-only", &base];
         let files = paths(&git.run(&left)?);

@@ -1,0 +1,101 @@
+//! Repositories and work trees that an agent makes inside the copy: no part of a commit, but kept.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use camino::Utf8Path;
+use ralph_base::state;
+use ralph_core::git::{Git, commit_as_is};
+use ralph_project::failure::Failure;
+
+use super::git_output::{LIST_CHANGED, base_of, paths};
+use super::remove::remove_all;
+use super::{Staged, Workspace};
+
+/// The folders around these new files that are repositories or work trees, but for submodules. One
+/// in which git knows files is part of the project, whatever was made there.
+pub(super) fn repositories(
+    top: &Utf8Path,
+    git: &Git,
+    others: &BTreeSet<PathBuf>,
+) -> Result<BTreeSet<PathBuf>, Failure> {
+    let folders: BTreeSet<&Path> = others.iter().flat_map(|path| path.ancestors()).collect();
+    let mut found = BTreeSet::new();
+    for folder in folders.into_iter().filter(|folder| !folder.as_os_str().is_empty()) {
+        let mark = top.as_std_path().join(folder).join(".git");
+        if mark.symlink_metadata().is_ok()
+            && !declares_submodule(top, folder)
+            && git.run(&[OsStr::new("ls-files"), OsStr::new("--"), folder.as_os_str()])?.is_empty()
+        {
+            found.insert(folder.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Keeps what is in repositories and work trees that the agent made. Where that is all of its work,
+/// the attempt is kept as that, and refused.
+pub(super) fn set_aside(
+    copy: &Workspace,
+    staged: &mut Staged,
+    tip: Option<&str>,
+    inner: &BTreeSet<PathBuf>,
+) -> Result<(), Failure> {
+    let git = copy.git();
+    let base = base_of(&git, tip)?;
+    let mut found = Vec::new();
+    for folder in inner {
+        let Ok(commit) = commit_of(copy, folder, tip) else {
+            log::warn!("could not keep what is in {}", folder.display());
+            continue;
+        };
+        let files = paths(&git.run(&["diff-tree", "-r", "-z", "--name-only", &base, &commit])?);
+        if !files.is_empty() {
+            found.push((folder.clone(), files));
+            staged.aside.push(commit);
+        }
+    }
+    let names = found.iter().map(|(folder, _)| folder.clone());
+    match (found.first(), staged.aside.first()) {
+        (Some((_, files)), Some(commit)) if staged.files.is_empty() => {
+            staged.embedded = names.collect();
+            staged.files.clone_from(files);
+            staged.tree = git.line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
+        }
+        _ => staged.refused.extend(names),
+    }
+    Ok(())
+}
+
+/// What is in a repository or a work tree that the agent made: in the place of the project's files,
+/// or in a folder of its own beside them.
+fn commit_of(copy: &Workspace, folder: &Path, tip: Option<&str>) -> Result<String, Failure> {
+    let path = copy.top.as_std_path().join(folder);
+    let mark = state::read_text(path.join(".git")).unwrap_or_default();
+    let ours = format!("gitdir: {}/.git/worktrees/", copy.top.canonicalize_utf8()?);
+    let index = copy.own.index.with_extension("aside");
+    remove_all(&index)?;
+    let git = copy.over(&path).on_index(index);
+    let git = git.with_var("GIT_DIR", copy.top.join(".git")).with_var("GIT_WORK_TREE", &path);
+    let is_work_tree = mark.starts_with(&ours);
+    if is_work_tree {
+        git.run(&["read-tree", &base_of(&git, tip)?])?;
+    }
+    let mut changed = paths(&git.run(&LIST_CHANGED)?);
+    changed.retain(|file| !path.join(file).is_dir());
+    let top = if is_work_tree { &path } else { copy.top.as_std_path() };
+    if !is_work_tree {
+        changed.iter_mut().for_each(|file| *file = folder.join(&*file));
+    }
+    Ok(commit_as_is(&git, top, tip, changed)?.0)
+}
+
+fn declares_submodule(top: &Utf8Path, path: &Path) -> bool {
+    let text = state::read_text(top.join(".gitmodules")).unwrap_or_default();
+    let is_it = |line: &str| {
+        let value = line.trim().strip_prefix("path")?.trim_start().strip_prefix('=')?;
+        Some(Path::new(value.trim()) == path)
+    };
+    text.lines().filter_map(is_it).any(|is_it| is_it)
+}

@@ -1,0 +1,103 @@
+//! Files that git cannot add: the story fails with git's words, the attempt is kept as it is on disk,
+//! and the run goes on.
+
+use crate::stage::Stage;
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// A project with these attributes and git settings.
+fn with(attributes: &str, settings: &[(&str, &str)]) -> Stage {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".gitattributes", attributes);
+    stage.repo.commit_all("attributes");
+    for (key, value) in settings {
+        stage.repo.git(["config", key, value]);
+    }
+    stage
+}
+
+/// The first attempt at the first story does this and ends with the code; all others work.
+fn check(stage: &Stage, act: &str, code: i32, words: &str) {
+    let agent = format!(
+        "cat >/dev/null; if mkdir \"$AGENT_NOTES/first\"; then {act}; exit {code}; fi; \
+         echo done >$(cat \"$RALPH_ROOT/.ralph/current-story\").txt"
+    );
+    let ran = stage.run(&["--agent", &agent]);
+    ran.ended(0).says(words).says("2 stories landed").says("attempt saved");
+    let kept = stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/1:kept.txt"]);
+    assert_eq!(kept, "kept\n", "{act}");
+    stage.is_clean();
+}
+
+/// Whether the agent ends well or not.
+fn check_both(stage: impl Fn() -> Stage, act: &str, words: &str) {
+    let act = format!("echo kept >kept.txt; {act}");
+    check(&stage(), &act, 0, words);
+    check(&stage(), &act, 1, "the agent exited with code 1");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_tracked_file() {
+    let act = "rm a.txt; mkfifo a.txt";
+    check_both(|| with("", &[]), act, "a.txt: unsupported file type");
+}
+
+#[test]
+fn line_endings_that_git_refuses() {
+    let stage = || with("* text=auto\n", &[("core.safecrlf", "true"), ("core.autocrlf", "input")]);
+    check_both(stage, "printf 'a\\r\\n' >crlf.txt", "crlf.txt");
+}
+
+#[test]
+fn an_encoding_that_git_cannot_read() {
+    let stage = || with("*.u16 text working-tree-encoding=UTF-16\n", &[]);
+    check_both(stage, "printf abc >x.u16", "x.u16");
+}
+
+#[test]
+fn a_filter_that_is_required_and_fails() {
+    let settings = [("filter.odd.clean", "false"), ("filter.odd.required", "true")];
+    let stage = || with("*.odd filter=odd\n", &settings);
+    check_both(stage, "echo x >x.odd", "x.odd: clean filter 'odd' failed");
+}
+
+#[test]
+fn modules_that_git_cannot_read() {
+    check_both(|| with("", &[]), "echo '[nonsense' >.gitmodules", ".gitmodules");
+}
+
+#[test]
+fn a_submodule_whose_repository_is_gone() {
+    let library = test_support::TestRepo::new();
+    let stage = || {
+        let stage = with("", &[]);
+        let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+        stage.repo.git([&add[..], &[library.root().as_str(), "lib"]].concat());
+        stage.repo.commit_all("a submodule");
+        stage
+    };
+    check_both(stage, "rm -rf .git", "not a git repository");
+}
+
+#[test]
+fn permissions_that_are_missing_are_given_again() {
+    for act in ["chmod 000 kept.txt", "chmod 000 src", "chmod 500 .", "chmod 500 src"] {
+        let stage = with("", &[]);
+        let agent = format!("cat >/dev/null; echo kept >kept.txt; echo new >>src/lib.rs; {act}");
+        let ran = stage.run(&["--agent", &agent, "--max-iterations", "1"]);
+        ran.ended(0).says("US-001 done");
+        assert_eq!(stage.read("kept.txt"), "kept\n", "{act}");
+        assert!(stage.read("src/lib.rs").ends_with("new\n"), "{act}");
+    }
+}
+
+#[test]
+fn a_lock_of_our_own_that_a_kill_left_is_not_waited_for() {
+    let stage = with("", &[]);
+    stage.run(&["--max-iterations", "1"]).ended(0);
+    let lock = stage.repo.root().join(".git/ralph/index-1.lock");
+    fs_err::write(lock, "").unwrap();
+    let begun = std::time::Instant::now();
+    stage.run(&[]).ended(0).says("1 story landed");
+    assert!(begun.elapsed().as_secs() < 9);
+}
