@@ -131,7 +131,9 @@ fn judged(stage: &Stage, ran: &Ran) -> Vec<String> {
 
 /// What every attempt wrote can be reached from a ref.
 fn kept(stage: &Stage) -> Vec<String> {
-    let listed = stage.repo.git(["rev-list", "--objects", "--all"]);
+    let Some(listed) = stage.git(&["rev-list", "--objects", "--all"]) else {
+        return vec!["not every object can be reached".to_owned()];
+    };
     let texts = stage.note("texts");
     let is_lost = |text: &&str| {
         let file = stage.repo.scratch().path("text");
