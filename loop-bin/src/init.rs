@@ -24,7 +24,7 @@ use self::files::{Files, paths_below};
 use self::table::KindTable;
 use crate::exit::Failure;
 use crate::terminal::say;
-use crate::{here, lifecycle, show_config};
+use crate::{here, run, show_config};
 use ralph_project::finding::Finding;
 
 const TABLE: &str = include_str!("init/kinds.toml");
@@ -61,7 +61,7 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
         Err(_) => state.plan(state.prd_numbers().first().copied().unwrap_or(1)),
     };
     // Scripts in the folder of another tool would be hidden by those in ours.
-    let scripts = lifecycle::folder(state, root);
+    let scripts = run::script_folder(state, root);
     if scripts == state.lifecycle() {
         for (name, text) in SCRIPTS {
             write_new(&scripts.join(name), text, true)?;

@@ -13,7 +13,6 @@ mod here;
 mod housekeeping;
 mod init;
 mod install;
-mod lifecycle;
 mod logs;
 mod man;
 mod mcp;
@@ -22,7 +21,6 @@ mod report;
 mod request_merge;
 mod retry;
 mod run;
-mod saved;
 mod show_config;
 mod status;
 mod stop;
@@ -36,6 +34,7 @@ mod verified;
 
 use std::process::ExitCode;
 
+use board::saved;
 use ralph_base::env::Env;
 
 fn main() -> ExitCode {

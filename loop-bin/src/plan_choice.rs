@@ -14,9 +14,9 @@ use ralph_project::project::Project;
 use crate::exit::Failure;
 use crate::here;
 use crate::run::RunRecord;
-use crate::run::books::Books;
 use crate::run::record::plan_of_run;
 use crate::run::start::run_dir;
+use board::Books;
 use board::{Waiting, resolve};
 use work_copy::Source;
 

@@ -11,9 +11,12 @@
 //! | `checkout.rs` | the project's checkout: what is at work there, notes and undo |
 //! | `index_lock.rs` | git's lock on the project's index, marked as ours |
 //! | `loop_files.rs` | plan and progress, in a commit and in the user's own text |
+//! | `books.rs`, `plan_files.rs` | what the plan of a run says now, and what a commit changes in plan, progress and lessons |
+//! | `saved.rs` | attempts, kept as commits |
 //! | `commit.rs`, `message.rs` | the commit itself, with the user's git hooks, and what it says |
 //! | `refs.rs` | what git says of branches and commits |
 
+mod books;
 mod cause;
 mod checkout;
 mod commit;
@@ -26,17 +29,21 @@ mod land_tests;
 mod local;
 mod loop_files;
 mod message;
+mod plan_files;
 mod refs;
+pub mod saved;
 mod step;
 #[cfg(test)]
 mod test_case;
 mod waiting;
 
+pub use books::{Books, progress_path};
 pub use cause::Advance;
 pub use commit::{Made, Refusal, commit, commit_tree, verify};
 pub use follow::{finish_interrupted, is_interrupted};
 pub use local::{Board, Tip};
-pub use loop_files::{Change, LoopFile, Mark, PlanChanges, contains, marks_of};
+pub use loop_files::{LoopFile, Mark, PlanChanges};
 pub use message::{Story, UNCHECKED, message};
+pub use plan_files::PlanFiles;
 pub use refs::{forget, is_ancestor, resolve};
 pub use waiting::Waiting;

@@ -153,12 +153,12 @@ impl LoopFile {
 }
 
 /// Whether a text has another one in it: at its end, or before what other workers have added.
-pub fn contains(text: &[u8], part: &[u8]) -> bool {
+pub(crate) fn contains(text: &[u8], part: &[u8]) -> bool {
     String::from_utf8_lossy(text).contains(&*String::from_utf8_lossy(part))
 }
 
 /// What a plan says of its stories.
-pub fn marks_of(plan: &Plan) -> Vec<Mark> {
+pub(crate) fn marks_of(plan: &Plan) -> Vec<Mark> {
     let stories = plan.stories().iter().filter(|story| story.state != State::Open);
     stories.map(|story| (story.id.clone(), story.state)).collect()
 }

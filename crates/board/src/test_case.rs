@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use ralph_core::plan::{Options, State};
 use test_support::TestRepo;
 
-use super::{Advance, Board, Change, LoopFile, PlanChanges, is_interrupted};
+use super::loop_files::Change;
+use super::{Advance, Board, LoopFile, PlanChanges, is_interrupted};
 use work_copy::Source;
 
 pub(super) const PLAN: &str = "# Plan\n\n- [ ] US-001: First\n";

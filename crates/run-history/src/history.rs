@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{self, Event, Record, StateDir, StoryKey, plan_name, run_and_worker};
+use ralph_base::state::{self, Event, Record, StateDir, StoryKey, plan_name};
 use ralph_core::git::{Git, GitError};
 use ralph_core::plan::{Plan, State, StoryCounts};
 
 use crate::cost::{CostSum, price};
 use crate::forecast::Forecast;
-use crate::run::{LOOP, NoteKind, Run};
+use crate::run::{Attempt, LOOP, NoteKind, Run};
 use crate::saved::{SavedAttempt, all};
 
 /// What the runs of a project did, and where its stories are now.
@@ -21,7 +21,7 @@ pub struct RunHistory {
     /// How much of the journal was read.
     read: u64,
     /// Whose events are taken when they happen, and not once more from the journal.
-    own: Option<(String, Option<String>)>,
+    own: Option<String>,
     /// Oldest first.
     pub(crate) runs: Vec<Run>,
     /// Where each run is; one that was resumed has several names.
@@ -75,16 +75,13 @@ impl RunHistory {
         Ok(())
     }
 
-    /// The history of a running loop or of one of its workers, by its name: it takes its own events when
-    /// they happen.
-    pub fn follow(&mut self, name: &str) {
-        let (run, worker) = run_and_worker(name);
-        self.own = Some((run.to_owned(), worker.map(str::to_owned)));
+    /// The history of a running loop, by the name of its run: it takes its own events when they happen.
+    pub fn follow(&mut self, run: &str) {
+        self.own = Some(run.to_owned());
     }
 
     fn is_own(&self, record: &Record) -> bool {
-        let Some((run, worker)) = &self.own else { return false };
-        record.source == LOOP && record.run.as_ref() == Some(run) && record.worker == *worker
+        record.source == LOOP && self.own.is_some() && record.run == self.own
     }
 
     /// Advances the history by one event.
@@ -204,6 +201,20 @@ impl RunHistory {
     /// What a run cost.
     pub fn cost(&self, run: &Run) -> CostSum {
         CostSum::of(&run.attempts, price(&self.runs))
+    }
+
+    /// What each story of a plan took in a run.
+    pub fn receipts(&self, run: &str, plan: &str) -> Vec<String> {
+        let run = self.find(run).unwrap_or_default();
+        let mut stories: BTreeMap<&str, Vec<&Attempt>> = BTreeMap::new();
+        for attempt in run.attempts.iter().filter(|attempt| attempt.key.plan == plan) {
+            stories.entry(&attempt.key.story).or_default().push(attempt);
+        }
+        let price = price(&self.runs);
+        let receipt = |(story, attempts): (&str, Vec<&Attempt>)| {
+            format!("{story}: {}", CostSum::of(attempts, price).receipt())
+        };
+        stories.into_iter().map(receipt).collect()
     }
 
     /// How many stories of the plans are in which state.

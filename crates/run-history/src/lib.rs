@@ -13,6 +13,7 @@ mod report;
 mod run;
 pub mod saved;
 mod stops;
+mod tally;
 pub mod words;
 
 pub use cost::CostSum;
@@ -22,3 +23,4 @@ pub use needs::{BlockedStory, Needs, Situation};
 pub use report::Report;
 pub use run::{Attempt, Check, LOOP, Run};
 pub use saved::SavedAttempt;
+pub use tally::{Spent, Tally};

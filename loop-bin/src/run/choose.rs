@@ -1,19 +1,33 @@
-//! Which story a free slot works on.
+//! Which story a free slot works on, and the beginning of an attempt at it: the attempt is on disk before its
+//! thread starts.
 
-use ralph_base::state::{Event, StoryKey, plan_name};
-use ralph_core::plan::{Plan, State};
+use ralph_base::state::{self, Event, StateDir, StoryKey, plan_name};
+use ralph_core::plan::{Format, Plan, State, Story};
+use ralph_project::config::RollbackOn;
+use ralph_project::loop_progress::LoopProgress;
+use ralph_project::under_way::Attempt;
 
-use super::decide::{CONFIG_CHANGED, Finish, Picked, ScriptRequest, pick};
-use super::scripts::{self, NEXT_ITERATION};
-use super::state::Conductor;
+use super::attempt::{Assignment, Budget, Task, log_of};
+use super::decide::{Allowance, Finish, Outcome, Picked, limit_reached, pick};
+use super::scripts::{self, NEXT_ITERATION, ScriptRequest};
+use super::state::{Conductor, Slot, UnderWay};
 use super::{discard, wait};
 use crate::exit::Failure;
-use crate::terminal::counted;
+use crate::saved::{self, SavedAttempt};
+use crate::terminal::{Tone, Worker, counted};
 use board::Tip;
+use client::SessionSoFar;
+use work_copy::Start;
+
+/// The message about settings that changed during a run.
+const CONFIG_CHANGED: &str = "config.toml changed during the run, which keeps the settings it began \
+                              with; hooks and the next run use the new ones";
 
 /// What a free slot does next.
 pub(super) enum Choice {
     Story(Plan, StoryKey),
+    /// Have the plan written.
+    Plan(StoryKey),
     /// Release the paused agent first, with these words.
     Release(&'static str),
     Wait,
@@ -23,14 +37,17 @@ pub(super) enum Choice {
 /// Chooses for a slot. Completion is checked before limits.
 pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure> {
     loop {
-        let (plan, tip) = read_plan(run)?;
+        let Tip { commit: tip, is_followed, .. } = run.board.look()?;
+        let plan = run.books.load_at(tip.as_deref(), is_followed)?;
+        report_changes_by_others(run, &plan);
+        show_position(run, &plan);
         let name = plan_name(run.context.project.root(), plan.path());
         let (given_up, under_way) = (run.record.tally.set_aside_in(&name), run.under_way());
         let is_alone = under_way.is_empty();
         let story = match pick(&plan, &given_up, &under_way, &run.context.config.scope) {
             Picked::Story(story) => story,
-            Picked::Wait => return Ok(idle(run, slot)),
-            Picked::Complete if !is_alone => return Ok(idle(run, slot)),
+            Picked::Wait => return Ok(nothing_now(run, slot)),
+            Picked::Complete if !is_alone => return Ok(nothing_now(run, slot)),
             Picked::Complete => return Ok(Choice::Finish(Finish::Complete)),
             Picked::Stuck(why) => return Ok(Choice::Finish(Finish::Blocked(why))),
         };
@@ -47,7 +64,7 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
             return Ok(instead);
         }
         if run.record.tally.has_conflicted(&key) {
-            // It conflicted with another story once. This time nobody lands before it.
+            // It conflicted with another story once. This time no other story lands before it.
             if run.landing.is_some_and(|holder| holder != slot) {
                 return Ok(Choice::Wait);
             }
@@ -69,22 +86,26 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
 fn limited(run: &Conductor, slot: usize, is_alone: bool) -> Option<Choice> {
     let config = &run.context.config;
     // What a session cost is known at its end, and the next story may be one too many.
-    let session = run.desk(slot).and_then(|desk| desk.session.as_ref());
-    let limit = config.session.stories_per_session;
-    if session.is_some_and(|live| live.stories_given() >= limit) {
+    if let Some(live) = run.desk(slot).ok().and_then(|desk| desk.session.as_ref())
+        && live.stories_given() >= config.session.stories_per_session
+    {
         let why = "this session reached its number of stories; a new one continues";
         return Some(Choice::Release(why));
     }
     let elapsed = run.context.elapsed().as_secs_f64();
     let reached =
-        run.record.tally.limit_reached(&config.limits, config.run.max_iterations, elapsed);
+        limit_reached(&run.record.tally, &config.limits, config.run.max_iterations, elapsed);
     let finish = if run.is_stop_requested() { Some(Finish::Stopped) } else { reached }?;
     // Stories under way may still complete the plan.
-    Some(if is_alone { Choice::Finish(finish) } else { idle(run, slot) })
+    Some(if is_alone { Choice::Finish(finish) } else { nothing_now(run, slot) })
 }
 
 /// Asks `next_iteration`; what to do instead of the story, if it wants something else.
-fn ask_script(run: &mut Conductor, slot: usize, key: &StoryKey) -> Result<Option<Choice>, Failure> {
+pub(super) fn ask_script(
+    run: &mut Conductor,
+    slot: usize,
+    key: &StoryKey,
+) -> Result<Option<Choice>, Failure> {
     let request = scripts::next_iteration(run, slot, key);
     if let Some(signal) = run.context.interrupts.signal() {
         return Ok(Some(Choice::Finish(Finish::Manual(signal))));
@@ -100,37 +121,22 @@ fn ask_script(run: &mut Conductor, slot: usize, key: &StoryKey) -> Result<Option
                 return Ok(Some(Choice::Finish(finish)));
             }
             // A paused agent is not kept for hours.
-            let is_paused = has_session(run, slot);
             let release = Choice::Release("the next story begins later, in a new session");
-            Ok(Some(if is_paused { release } else { Choice::Wait }))
+            Ok(Some(if run.slot(slot)?.has_session() { release } else { Choice::Wait }))
         }
     }
 }
 
-fn has_session(run: &Conductor, slot: usize) -> bool {
-    let desk = run.desk(slot);
-    desk.is_some_and(|desk| desk.session.is_some())
-}
-
 /// There is nothing for this slot now.
-fn idle(run: &Conductor, slot: usize) -> Choice {
-    if has_session(run, slot) {
+fn nothing_now(run: &Conductor, slot: usize) -> Choice {
+    if run.slots.get(slot).is_some_and(Slot::has_session) {
         return Choice::Release("another worker has the stories that are left");
     }
     run.view.doing(slot, "waiting for other stories");
     Choice::Wait
 }
 
-/// The plan as it is now, and the commit that it is of.
-fn read_plan(run: &mut Conductor) -> Result<(Plan, Option<String>), Failure> {
-    let Tip { commit: tip, is_followed, .. } = run.board.look()?;
-    let plan = run.books.load_at(tip.as_deref(), is_followed)?;
-    report_changes_by_others(run, &plan);
-    show_position(run, &plan);
-    Ok((plan, tip))
-}
-
-/// Reports what other processes did to plan and settings since the last look.
+/// Reports what other processes did to plan and settings since the last time.
 pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
     let name = plan_name(run.context.project.root(), plan.path());
     let done = plan.stories().iter().filter(|story| story.state == State::Done);
@@ -138,13 +144,14 @@ pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
     for story in run.record.tally.newly_ticked(&name, &done) {
         let what = "ticked by another process during the run; not verified".to_owned();
         run.view.warn(format!("{story}: {what}"));
-        run.note(Some(&StoryKey::new(&name, &story)), &Event::ChangedMeanwhile { what });
+        let key = StoryKey::new(&name, &story);
+        run.note_in(usize::MAX, Some(&key), &Event::ChangedMeanwhile { what });
     }
     let settings = fs_err::read(run.context.state().config()).ok();
     if !run.record.tally.run.is_config_changed && settings != run.context.config_text {
         run.record.tally.run.is_config_changed = true;
         run.view.warn(CONFIG_CHANGED);
-        run.note(None, &Event::ChangedMeanwhile { what: CONFIG_CHANGED.to_owned() });
+        run.note(&Event::ChangedMeanwhile { what: CONFIG_CHANGED.to_owned() });
     }
 }
 
@@ -158,4 +165,138 @@ pub(super) fn show_position(run: &Conductor, plan: &Plan) {
     let story_s = if landed > 0.0 { Some(so_far) } else { context.forecast.seconds };
     run.view.expect(context.config.limits.max_cost_usd, story_s);
     run.show_counts();
+}
+
+/// Begins an attempt at a story in a slot.
+pub(super) fn begin(
+    run: &mut Conductor,
+    slot: usize,
+    plan: Plan,
+    key: StoryKey,
+) -> Result<(), Failure> {
+    let found = plan.story(&key.story).cloned().ok_or_else(|| {
+        Failure::because(format!("story {} was just removed from {}", key.story, plan.path()))
+    })?;
+    show_story(run, slot, &found, &key);
+    let Tip { commit: tip, branch, .. } = run.board.look()?;
+    let start = Start { tip: tip.as_deref(), branch: &branch };
+    let attempts = saved::at_story(&run.source.git(), &key)?;
+    let number = saved::number_after(&attempts);
+    let newest = saved::newest(attempts);
+    let attempt = new_attempt(run, slot, &key, (&found.title, number), start)?;
+    let under_way = format!("{}\n", key.story);
+    for state in [run.context.state(), run.desk(slot)?.state()] {
+        state::replace_unsynced(&state.current_story(), under_way.as_bytes())?;
+    }
+    update_loop_progress(run, "IN_PROGRESS")?;
+    let iteration = u32::try_from(attempt.iteration).unwrap_or(u32::MAX);
+    let started = Event::IterationStarted { iteration, title: found.title, attempt: number };
+    run.note_in(slot, Some(&key), &started);
+    let assignment = Assignment {
+        progress: run.books.progress_text(tip.as_deref()),
+        plan,
+        session: session_to_resume(newest.as_ref()),
+        resumed: to_resume(run, newest),
+        messages: messages(run),
+        budget: budget(run, &key),
+    };
+    let log = log_of(run.context.state(), &attempt).metadata();
+    let name = run.slot(slot)?.name.clone();
+    let record = run.record.slots.entry(name).or_default();
+    (record.session_tokens, record.session_log) = (0, log.map_or(0, |log| log.len()));
+    let work = UnderWay { slot, key, attempt, ..UnderWay::default() };
+    run.give(work, Task::Work(Box::new(assignment)))?;
+    run.save();
+    Ok(())
+}
+
+/// An attempt that begins now, written down; the commit that it begins from is held.
+pub(super) fn new_attempt(
+    run: &Conductor,
+    slot: usize,
+    key: &StoryKey,
+    (title, number): (&str, u64),
+    start: Start<'_>,
+) -> Result<Attempt, Failure> {
+    let desk = run.desk(slot)?;
+    let attempt = Attempt {
+        run: desk.run.clone(),
+        story: key.story.clone(),
+        title: title.to_owned(),
+        iteration: run.record.tally.run.iteration,
+        number,
+        plan: run.books.plan.clone(),
+        progress: run.books.progress.clone(),
+        work: desk.copy.root().to_owned(),
+        target: start.branch.to_owned(),
+        base: start.tip.map(str::to_owned),
+        ..Attempt::now()
+    };
+    if let Some(base) = &attempt.base {
+        saved::hold(&run.source.git(), &desk.name, base)?;
+    }
+    attempt.save(&desk.dir)?;
+    Ok(attempt)
+}
+
+/// What an agent may spend on a story, and what the run has left.
+pub(super) fn budget(run: &Conductor, key: &StoryKey) -> Budget {
+    let (config, tally) = (&run.context.config, &run.record.tally);
+    let spent = (tally.run.spent.cost_usd, run.slots.len() as u64);
+    let allowance = Allowance::of(&config.agent, &config.limits, run.context.elapsed(), spent);
+    let may_hand_over = tally.may_hand_over(key, config.limits.attempts_per_story);
+    Budget { allowance, quota_streak: tally.run.quota_streak, may_hand_over }
+}
+
+/// Messages that the user left for the next prompt.
+pub(super) fn messages(run: &Conductor) -> String {
+    fs_err::read_to_string(run.context.run_dir.told()).unwrap_or_default()
+}
+
+fn show_story(run: &Conductor, slot: usize, story: &Story, key: &StoryKey) {
+    let Story { id, title, .. } = story;
+    let (name, rest) = if story.is_named_by_title() { (title, "") } else { (id, &**title) };
+    let gap = if rest.is_empty() { "" } else { " " };
+    let iteration = run.record.tally.run.iteration;
+    run.toned(slot, Tone::Plain, format!("iteration {iteration}: {name}{gap}{rest}"));
+    run.view.slot(
+        slot,
+        Worker {
+            story: Some(name.clone()),
+            title: rest.to_owned(),
+            attempt: run.record.tally.attempts_at(key) + 1,
+            attempts: run.context.config.limits.attempts_per_story.max(1),
+            since: Some(jiff::Timestamp::now()),
+            ..Worker::default()
+        },
+    );
+}
+
+/// The attempt whose work this one continues, if the last one ended halfway.
+fn to_resume(run: &Conductor, newest: Option<SavedAttempt>) -> Option<SavedAttempt> {
+    let always = run.context.config.rollback.on == RollbackOn::Never;
+    newest.filter(|newest| {
+        newest.outcome.as_deref().is_some_and(|word| always || Outcome::is_resumed(word))
+    })
+}
+
+/// The client's session in which this attempt begins, if not in a new one.
+fn session_to_resume(newest: Option<&SavedAttempt>) -> Option<SessionSoFar> {
+    let SavedAttempt { session, outcome, .. } = newest?;
+    let keeps = Outcome::keeps_session(outcome.as_deref()?);
+    if keeps { session.as_deref()?.parse().ok() } else { None }
+}
+
+/// Keeps the `progress.txt` of a feature list up to date, where there is one.
+pub(super) fn update_loop_progress(run: &Conductor, status: &str) -> Result<(), Failure> {
+    let path = StateDir::loop_progress_beside(&run.books.plan);
+    if !path.is_file() || run.books.load(&run.board)?.format() != Format::FeatureList {
+        return Ok(());
+    }
+    let (iteration, limit) =
+        (run.record.tally.run.iteration, run.context.config.run.max_iterations);
+    let new = LoopProgress::set(&fs_err::read(&path)?, "Iteration", &iteration.to_string());
+    let new = LoopProgress::set(&new, "Max Iterations", &limit.to_string());
+    let new = LoopProgress::set(&new, "Status", status);
+    Ok(state::replace_users(&path, &new)?)
 }

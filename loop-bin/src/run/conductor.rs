@@ -1,24 +1,23 @@
 //! The core loop: what a run does, in which order, and when it ends.
 //!
 //! One thread, the conductor, owns the plan, the tally, the board and the view, and is the only one that
-//! writes to the project. Attempts run in slots, each on a thread of its own; they get jobs and report
+//! writes to the project. Attempts run in slots, each on a thread of its own; they get tasks and report
 //! what came of them.
 //!
 //! ```text
-//! hand_out   for each free slot: pick a story, ask `next_iteration`, give the slot its job
-//! listen     one report of an attempt: show it, count it, or settle a job that is done
+//! hand_out   for each free slot: pick a story, ask `next_iteration`, give the slot its task
+//! listen     one report of an attempt: show it, count it, or settle a task that is done
 //! settle     worked -> save, check; checked -> commit when it is its turn; committed -> land;
 //!            failed -> send the agent back, or keep the attempt; then `post_iteration`
 //! ```
 
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use super::attempt::Report;
-use super::choose::{Choice, choose};
+use super::choose::{Choice, begin, choose};
 use super::decide::Finish;
-use super::state::Conductor;
-use super::{begin, settle};
+use super::state::{Conductor, Slot};
+use super::{planning, settle, wait};
 use crate::exit::Failure;
 
 /// How long the conductor listens before it looks at signals, requests and the plan again.
@@ -33,7 +32,7 @@ pub(super) fn conduct(run: &mut Conductor) -> Finish {
         if let Err(failure) = settle::give_turns(run).and_then(|()| hand_out(run)) {
             run.fail(&failure);
         }
-        if run.is_idle()
+        if !run.slots.iter().any(Slot::is_busy)
             && let Some(finish) = run.ending.take()
         {
             return finish;
@@ -46,17 +45,20 @@ pub(super) fn conduct(run: &mut Conductor) -> Finish {
 
 /// Gives every free slot something to do.
 fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
-    if run.ending.is_some() || run.is_waiting() {
-        return Ok(());
+    if run.waiting.is_some() {
+        wait::look_at_clock(run);
     }
     for slot in 0..run.slots.len() {
-        if run.ending.is_some() || run.waiting.is_some() || !run.is_free(slot) {
+        let is_free = run.slots.get(slot).is_some_and(Slot::is_free);
+        if run.ending.is_some() || run.waiting.is_some() || !is_free {
             continue;
         }
-        match choose(run, slot)? {
-            Choice::Story(plan, key) => begin::begin(run, slot, plan, key)?,
+        let is_planning = run.record.planning;
+        match if is_planning { planning::choose(run)? } else { choose(run, slot)? } {
+            Choice::Story(plan, key) => begin(run, slot, plan, key)?,
+            Choice::Plan(key) => planning::begin(run, key)?,
             Choice::Release(why) => run.release(slot, why)?,
-            Choice::Wait => run.idle(slot),
+            Choice::Wait => run.slot(slot)?.idle(),
             Choice::Finish(finish) => run.end_with(finish),
         }
     }
@@ -65,19 +67,11 @@ fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
 
 /// Listens to the attempts for a moment.
 pub(super) fn listen(run: &mut Conductor) -> Result<(), Failure> {
-    let (slot, report) = match run.reports.1.recv_timeout(PULSE) {
-        Ok(report) => report,
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(()),
-    };
+    let Ok((slot, report)) = run.reports.1.recv_timeout(PULSE) else { return Ok(()) };
     match report {
-        Report::Done(done) => {
-            let (desk, done) = *done;
-            settle::settle(run, slot, desk, done)
-        }
+        Report::Done(done) => settle::settle(run, slot, *done),
         Report::Died => {
-            if let Some(slot) = run.slots.get_mut(slot) {
-                slot.is_dead = true;
-            }
+            run.slot(slot)?.is_dead = true;
             Err(Failure::because("an attempt ended with an internal error"))
         }
         report => {

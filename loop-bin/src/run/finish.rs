@@ -1,6 +1,7 @@
 //! The end of a run: scripts, the last commit of progress and plan, the report, and the last lines.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -11,13 +12,12 @@ use ralph_project::config::Mode;
 use run_history::{RunHistory, Situation};
 
 use super::attempt::release;
-use super::choose::report_changes_by_others;
+use super::choose::{report_changes_by_others, update_loop_progress};
 use super::decide::{Ending, Finish};
 use super::notify::notify_end;
-use super::plans::other_open_prds;
 use super::records::{record_progress, show_receipts};
 use super::state::Conductor;
-use super::{begin, scripts, settle};
+use super::{scripts, settle, wait};
 use crate::exit::Failure;
 use crate::report::{look, write};
 use crate::saved;
@@ -32,7 +32,7 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
         Finish::MaxIterations => ("REACHED_LIMIT", "REACHED_LIMIT: no iterations left"),
         _ => ("STOPPED", "the run has ended"),
     };
-    run.end_wait();
+    wait::end(&mut run);
     let released = release_agents(&mut run, goodbye);
     show_failure(&run, released);
     let recorded = record_progress(&mut run);
@@ -49,7 +49,7 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
     fault::point("loop.finishing");
     if !run.record.planning {
-        show_failure(&run, begin::update_loop_progress(&run, status));
+        show_failure(&run, update_loop_progress(&run, status));
     }
     let git = run.source.git();
     if run.slots.iter().all(|slot| slot.work.is_none()) {
@@ -61,7 +61,7 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     );
     let pruned = housekeeping::prune(&git, run.context.state(), false);
     show_failure(&run, pruned.map(drop));
-    run.note(None, &finish.event());
+    run.note(&finish.event());
     let reason = finish.reason().map(str::to_owned);
     (run.record.finish, run.record.reason) = (Some(finish.word().to_owned()), reason);
     run.save();
@@ -76,14 +76,11 @@ fn show_failure(run: &Conductor, result: Result<(), Failure>) {
 
 /// Releases agents that are paused in their stop hooks.
 fn release_agents(run: &mut Conductor, goodbye: &str) -> Result<(), Failure> {
+    let context = Arc::clone(&run.context);
     for slot in 0..run.slots.len() {
-        let context = std::sync::Arc::clone(&run.context);
-        let Some(desk) = run.desk_mut(slot) else {
-            continue;
-        };
+        let Ok(desk) = run.desk_mut(slot) else { continue };
         if let Some(used) = release(&context, desk, goodbye)? {
-            let mut none = super::slots::UnderWay::new(Default::default(), Default::default());
-            settle::book(run, slot, &mut none, used);
+            settle::book(run, slot, None, used);
         }
     }
     Ok(())
@@ -202,4 +199,21 @@ fn ending<'a>(
         has_options: !context.flags.is_empty(),
         other_prds: other_open_prds(run),
     }
+}
+
+/// The other numbered plans that have open stories, the lowest number first, and how many; none if
+/// the plan of this run is not a numbered one.
+fn other_open_prds(run: &Conductor) -> Vec<(u32, usize)> {
+    let (state, own) = (run.context.state(), &run.books.plan);
+    let numbers = state.prd_numbers();
+    if !numbers.iter().any(|number| state.plan(*number) == *own) {
+        return Vec::new();
+    }
+    let open = numbers.into_iter().filter_map(|number| {
+        let path = state.plan(number);
+        let is_other = path != *own && path.is_file();
+        let plan = if is_other { run.books_of(&path).load(&run.board).ok() } else { None };
+        Some((number, plan?.counts().open))
+    });
+    open.filter(|(_, open)| *open > 0).collect()
 }

@@ -1,19 +1,20 @@
 //! What a run says and does before its first story.
 
+use std::sync::Arc;
+
 use ralph_base::env::Env;
-use ralph_base::state::{Event, Id};
+use ralph_base::state::{Event, Id, StoryKey};
 use ralph_project::checks::Check;
 use ralph_project::config::Baseline;
 use run_history::Forecast;
 
-use super::attempt::{checked, prepare};
+use super::attempt::{checked, prepare_copy};
 use super::choose::show_position;
-use super::decide::{Finish, ScriptRequest};
+use super::decide::Finish;
 use super::recover;
-use super::scripts::{self, STARTED};
-use super::slots::{Slot, desk};
-use super::start::{failed_before, findings, run_baseline, take_waiting};
-use super::state::Conductor;
+use super::scripts::{self, STARTED, ScriptRequest};
+use super::start::{desk, failed_before, findings, run_baseline, take_waiting};
+use super::state::{Conductor, Slot};
 use crate::exit::Failure;
 use crate::terminal::counted;
 use board::Tip;
@@ -27,7 +28,7 @@ pub(super) fn before_first_story(
 ) -> Result<Option<Finish>, Failure> {
     let (mode, plan) = ("building".to_owned(), run.books.plan.to_string());
     let unguarded = run.context.options.unguarded.clone();
-    run.note(None, &Event::LoopStarted { mode, plan, unguarded });
+    run.note(&Event::LoopStarted { mode, plan, unguarded });
     let plan = run.books.load(&run.board)?;
     show_position(run, &plan);
     let open_count = plan.counts().open;
@@ -62,7 +63,7 @@ fn show_forecast(run: &Conductor, stories: usize) {
     let most = run.context.config.limits.max_cost_usd;
     run.view.line(forecast.line(most));
     let Forecast { stories, based_on, seconds, cost_usd } = forecast;
-    run.note(None, &Event::Forecast { stories, based_on, seconds, cost_usd });
+    run.note(&Event::Forecast { stories, based_on, seconds, cost_usd });
 }
 
 /// Prepares the copy, looks for what in it leads elsewhere, and runs the checks. Returns why no story
@@ -70,19 +71,13 @@ fn show_forecast(run: &Conductor, stories: usize) {
 fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     let Tip { commit: tip, branch, .. } = run.board.look()?;
     let start = Start { tip: tip.as_deref(), branch: &branch };
-    let (context, Some(slot)) = (&run.context, run.slots.first_mut()) else {
-        return Ok(None);
-    };
-    let Some(desk) = &mut slot.desk else { return Ok(None) };
-    let stop = || context.is_interrupted();
-    let settings = (&context.config, &stop as &dyn Fn() -> bool);
-    prepare(settings, &slot.reporter, &mut desk.copy, start, &desk.run)?;
+    let job = run.job(0, &StoryKey::default())?;
+    prepare_copy(&job, &mut run.desk_mut(0)?.copy, start)?;
     // What it reports is shown before what follows.
     run.show_reports();
-    let desk = run.slots.first_mut().and_then(|slot| slot.desk.as_mut());
-    let Some(desk) = desk else { return Ok(None) };
-    let config = &run.context.config;
-    for found in linked_by_files(&desk.copy, &config.verify.commands) {
+    let context = Arc::clone(&run.context);
+    let config = &context.config;
+    for found in linked_by_files(&run.desk(0)?.copy, &config.verify.commands) {
         match found {
             Finding::Problem(text) => return Err(Failure::because(text)),
             Finding::Note(text) | Finding::Good(text) | Finding::Later(text) => {
@@ -94,13 +89,13 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
         return Ok(None);
     }
     run.view.doing(0, "running the checks before the first story");
-    let stop = || run.context.is_interrupted();
-    let checks = run_baseline(&mut desk.copy, config, &run.context.run, &stop)?;
-    if let Some(signal) = run.context.interrupts.signal() {
+    let stop = || context.is_interrupted();
+    let checks = run_baseline(&mut run.desk_mut(0)?.copy, config, &context.run, &stop)?;
+    if let Some(signal) = context.interrupts.signal() {
         return Ok(Some(Finish::Manual(signal)));
     }
     for event in checked(&checks, config) {
-        run.note(None, &event);
+        run.note(&event);
     }
     let mut problems = Vec::new();
     for found in findings(&checks, config) {
@@ -128,10 +123,9 @@ fn add_slots(env: &Env, run: &mut Conductor, workers: u64) -> Result<(), Failure
     for number in 1..=workers {
         let name = Id::parse(&number.to_string()).map_err(Failure::usage)?;
         let name = if workers > 1 { Some(&name) } else { None };
-        let place = (&context.run_dir, context.run.as_str());
-        let desk = desk(env, &context.project, &context.config, place, name)?;
+        let desk = desk(env, &context, name)?;
         let prefix = name.map_or_else(String::new, |name| format!("[{name}] "));
-        run.slots.push(Slot::new(run.slots.len(), desk, prefix, run.reports.0.clone()));
+        run.slots.push(Slot::new(run.slots.len(), desk, prefix, &run.reports));
     }
     Ok(())
 }

@@ -1,19 +1,21 @@
 //! Landing: a commit that passed gets onto the target, by compare-and-swap, with plan, progress and
-//! journal. Each commit on the target was checked as it is.
+//! journal. Each commit on the target was checked as it is. Work is kept as an attempt before that, and its
+//! records are removed at the end of the iteration.
 
 use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, Event};
+use ralph_core::git::Checkpoint;
 use ralph_core::plan::State;
 use ralph_project::checks::{Check, one_line};
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::attempt::{Facts, Passed, Proof, Reviewed, set_phase};
-use super::slots::UnderWay;
-use super::state::Conductor;
+use super::attempt::{Facts, Left, Passed, Proof, Reviewed, set_phase};
+use super::decide::{Finish, Outcome};
+use super::state::{Conductor, UnderWay};
 use crate::exit::Failure;
 use crate::saved::{self, Account};
 use crate::terminal::{Tone, counted};
@@ -36,26 +38,24 @@ pub(super) fn blocked_marks(run: &Conductor, plan: &str) -> Vec<Mark> {
 /// Lands a commit; whether it has landed, or the target moved in the meantime.
 pub(super) fn land(
     run: &mut Conductor,
-    slot: usize,
     work: &mut UnderWay,
     made: &Made,
     passed: Passed,
 ) -> Result<bool, Failure> {
     let base = work.attempt.base.clone();
-    let files = as_committed(run, slot, made, work.files.clone());
-    if let Some(desk) = run.desk(slot) {
-        set_phase(desk, &mut work.attempt, Phase::Landing { commit: made.commit.clone() })?;
-    }
+    let files = as_committed(run, work.slot, made, work.files.clone())?;
+    let phase = Phase::Landing { commit: made.commit.clone() };
+    set_phase(run.desk(work.slot)?, &mut work.attempt, phase)?;
     fault::point("land.committed");
     run.books.remember(base.as_deref(), made, &files);
-    let advance = advance(run, slot, base.as_deref(), &made.commit, &files)?;
+    let advance = advance(run, work.slot, base.as_deref(), &made.commit, &files)?;
     fault::point("land.advanced");
     if advance == Advance::Moved {
         log::info!("{}: the target moved; landing again", work.key.story);
         return Ok(false);
     }
-    report_advance(run, slot, &work.attempt, &advance)?;
-    conclude(run, slot, work, made, &passed)?;
+    report_advance(run, work, &advance)?;
+    conclude(run, work, made, &passed)?;
     Ok(true)
 }
 
@@ -65,15 +65,12 @@ pub(super) fn as_committed(
     slot: usize,
     made: &Made,
     files: Vec<LoopFile>,
-) -> Vec<LoopFile> {
-    let desk = run.desk(slot);
-    match desk.filter(|_| made.is_altered) {
-        None => files,
-        Some(desk) => {
-            let git = desk.copy.git();
-            files.into_iter().map(|file| file.in_commit(&git, &made.commit)).collect()
-        }
+) -> Result<Vec<LoopFile>, Failure> {
+    if !made.is_altered {
+        return Ok(files);
     }
+    let git = run.desk(slot)?.copy.git();
+    Ok(files.into_iter().map(|file| file.in_commit(&git, &made.commit)).collect())
 }
 
 /// Moves the target to a commit that was made in a copy.
@@ -84,34 +81,29 @@ pub(super) fn advance(
     commit: &str,
     files: &[LoopFile],
 ) -> Result<Advance, Failure> {
-    let desk = run.desk(slot);
-    let Some(desk) = desk.filter(|desk| desk.copy.is_in_place) else {
+    if !run.desk(slot)?.copy.is_in_place {
         return run.board.land(base, commit, files);
-    };
+    }
     // The commit itself moved the branch.
     run.books.bring_users_texts(files)?;
-    desk.copy.settle_index()?;
+    run.desk(slot)?.copy.settle_index()?;
     Ok(Advance::Landed)
 }
 
-fn report_advance(
-    run: &mut Conductor,
-    slot: usize,
-    attempt: &Attempt,
-    advance: &Advance,
-) -> Result<(), Failure> {
+fn report_advance(run: &mut Conductor, work: &UnderWay, advance: &Advance) -> Result<(), Failure> {
     // Once: stories that land after it wait as well.
-    let (Advance::Waits(cause), true) = (advance, attempt.target == run.board.branch) else {
+    let Advance::Waits(cause) = advance else { return Ok(()) };
+    if work.attempt.target != run.board.branch {
         return Ok(());
-    };
-    let (story, branch, waiting) = (&attempt.story, &run.board.branch, run.board.look()?.branch);
+    }
+    let (branch, waiting) = (&run.board.branch, run.board.look()?.branch);
     let why = cause.why(branch);
     if cause.ends_run() {
-        run.end_with(super::decide::Finish::Error(why));
+        run.end_with(Finish::Error(why));
         return Ok(());
     }
     let way_on = cause.way_on(branch, &waiting);
-    let prefix = run.slots.get(slot).map_or("", |slot| &slot.prefix);
+    let (prefix, story) = (run.slot(work.slot)?.reporter.prefix.clone(), &work.key.story);
     run.view.warn(format!(
         "{prefix}{story}: the work waits on {waiting} and your checkout is unchanged: {why}; {way_on}"
     ));
@@ -121,7 +113,6 @@ fn report_advance(
 /// What follows from a commit that is on the target.
 fn conclude(
     run: &mut Conductor,
-    slot: usize,
     work: &UnderWay,
     made: &Made,
     passed: &Passed,
@@ -130,7 +121,8 @@ fn conclude(
     let short: String = made.commit.chars().take(8).collect();
     let files = counted(passed.staged.files.len(), "file", "files");
     let checks = about_checks(&passed.checks);
-    forget_messages(run, &work.facts.messages)?;
+    // No other prompt needs the user's messages that this story was given.
+    state::remove_beginning(&run.context.run_dir.told(), work.facts.messages.as_bytes())?;
     // What has been fixed by now may not fail again.
     let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
     run.record.failed_before = passed.checks.iter().filter_map(failing).collect();
@@ -138,13 +130,12 @@ fn conclude(
     let is_waiting = branch != run.board.branch;
     let place = if is_waiting { format!(" on {branch}") } else { String::new() };
     let done = format!("{story} done: commit {short}{place}, {files}{checks}");
-    run.toned(slot, Tone::Good, done);
+    run.toned(work.slot, Tone::Good, done);
     if let Some(what) = &passed.weakened {
-        run.toned(slot, Tone::Warning, format!("{story}: review the tests: {what}"));
+        run.toned(work.slot, Tone::Warning, format!("{story}: review the tests: {what}"));
     }
     for (about, what) in remarks(&work.facts, passed) {
-        let event = Event::Remarked { about: about.to_owned(), what };
-        run.note_in(slot, Some(&work.key), &event);
+        run.note_of(work, &Event::Remarked { about: about.to_owned(), what });
     }
     if made.is_by_nobody && run.record.tally.run.commits == 0 {
         run.view.warn(
@@ -163,13 +154,12 @@ fn conclude(
     };
     keep_left_out(run, work, &passed.staged)?;
     let changes = changes(run, work);
-    finish_landing(run, slot, work, &made.commit, (&progress, &changes))
+    finish_landing(run, work, &made.commit, (&progress, &changes))
 }
 
 /// The same after a crash: what is done already is not done twice.
 pub(super) fn finish_landing(
     run: &mut Conductor,
-    slot: usize,
     work: &UnderWay,
     commit: &str,
     (entry, changes): (&ProgressEntry, &PlanChanges),
@@ -178,16 +168,14 @@ pub(super) fn finish_landing(
     saved::put(&run.source.git(), &work.key, *number, name, commit)?;
     run.books.clear_pending(Some(commit), &work.files)?;
     run.books.mark_on_disk(Some(commit), changes)?;
-    if let Some(desk) = run.desk(slot) {
-        run.books.take_progress(&desk.dir)?;
-        desk.copy.settle_index()?;
-    }
+    let desk = run.desk(work.slot)?;
+    run.books.take_progress(&desk.dir)?;
+    desk.copy.settle_index()?;
     if !run.books.has_entry(Some(commit), entry, &work.attempt.began) {
-        run.record.tally.run.unchecked += u64::from(entry.is_unchecked);
-        run.note_in(slot, Some(&work.key), &Event::Committed { commit: commit.to_owned() });
+        run.note_of(work, &Event::Committed { commit: commit.to_owned() });
         fault::point("land.journaled");
         run.books.log(entry)?;
-        run.note_in(slot, Some(&work.key), &Event::StoryDone);
+        run.note_of(work, &Event::StoryDone);
     }
     clear_failure(run.context.state(), &work.key.to_string())?;
     fault::point("land.logged");
@@ -203,10 +191,8 @@ fn keep_left_out(run: &Conductor, work: &UnderWay, staged: &Staged) -> Result<()
         number: work.attempt.number + 1,
         outcome: "left_out",
         why: &format!("left out of the commit: {}", named_files(&staged.refused)),
-        cost_usd: None,
-        seconds: None,
         run: &work.attempt.run,
-        session: None,
+        ..Account::default()
     };
     let parents = work.attempt.base.iter().chain(&staged.aside).map(String::as_str);
     let (git, tree) = (run.source.git(), format!("{first}^{{tree}}"));
@@ -214,10 +200,76 @@ fn keep_left_out(run: &Conductor, work: &UnderWay, staged: &Staged) -> Result<()
     Ok(())
 }
 
-/// A story that was given the user's messages has landed, so no other prompt needs them.
-fn forget_messages(run: &Conductor, given: &str) -> Result<(), Failure> {
-    let path = run.context.run_dir.told();
-    Ok(state::remove_beginning(&path, given.as_bytes())?)
+/// Saves what an attempt left under a ref of its own, and reads it back. Returns the ref's name.
+pub(super) fn keep(
+    run: &Conductor,
+    work: &mut UnderWay,
+    left: &Left,
+    (outcome, why): (&str, &str),
+) -> Result<String, Failure> {
+    let account = Account {
+        key: work.key.clone(),
+        number: work.attempt.number,
+        outcome,
+        why,
+        cost_usd: work.facts.cost_usd,
+        seconds: work.facts.duration.map(|duration| duration.as_secs_f64()),
+        run: &work.attempt.run,
+        session: work.facts.session.as_ref().map(ToString::to_string),
+    };
+    let base = work.attempt.base.as_deref();
+    let mut parents: Vec<&str> = base.into_iter().collect();
+    parents.extend(left.imported.head.as_deref().filter(|head| Some(*head) != base));
+    let aside = left.staged.iter().flat_map(|staged| &staged.aside);
+    let others = left.imported.others.iter().chain(aside);
+    // What was kept of it before may hold what is not in the copy any more.
+    parents.extend(others.chain(&work.saved).map(String::as_str));
+    let tree = left.staged.as_ref().map(|staged| staged.tree.as_str()).unwrap_or_default();
+    let git = run.desk(work.slot)?.copy.git();
+    let name = saved::keep(&git, &run.source.top, tree, &parents, &account)?;
+    work.saved = board::resolve(&run.source.git(), &name)?;
+    Ok(name)
+}
+
+/// The iteration is over, and nothing is under way in the slot any more.
+pub(super) fn end_iteration(
+    run: &mut Conductor,
+    work: &UnderWay,
+    outcome: Outcome,
+) -> Result<(), Failure> {
+    let finished = Event::IterationFinished {
+        outcome: outcome.word().to_owned(),
+        exit_code: run.record.tally.run.last.exit_code,
+        duration_s: work.facts.duration.unwrap_or_default().as_secs_f64(),
+        tokens: work.facts.tokens,
+        cost_usd: work.facts.cost_usd,
+    };
+    run.note_of(work, &finished);
+    forget(run, work)?;
+    run.free_landing(work.slot);
+    run.save();
+    Ok(())
+}
+
+/// Nothing is under way in a slot any more.
+pub(super) fn forget(run: &mut Conductor, work: &UnderWay) -> Result<(), Failure> {
+    run.books.publish(work.attempt.base.as_deref())?;
+    run.slot(work.slot)?.work = None;
+    let desk = run.desk(work.slot)?;
+    let (state, dir) = (desk.state(), &desk.dir);
+    Checkpoint::clear(state)?;
+    for file in [state.current_story(), state.claim()] {
+        state::remove_if_there(file)?;
+    }
+    Attempt::clear(dir)?;
+    for file in [dir.plan_given(), dir.progress_added()] {
+        state::remove_if_there(file)?;
+    }
+    fault::point("attempt.forgotten");
+    if !run.slots.iter().any(|slot| slot.work.is_some()) {
+        state::remove_if_there(run.context.state().current_story())?;
+    }
+    Ok(())
 }
 
 /// What the progress says about an attempt, before anything is known but how it ended.

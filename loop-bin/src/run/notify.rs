@@ -3,13 +3,11 @@
 use std::process::Command;
 
 use camino::Utf8Path;
-use ralph_base::state;
-use ralph_base::supervised;
 use ralph_project::checks::CheckEnd;
 use serde_json::json;
 
 use super::decide::Finish;
-use super::scripts::with_variables;
+use super::scripts::supervise;
 use super::state::Conductor;
 use client::signals::Signal;
 
@@ -51,7 +49,7 @@ pub(super) fn notify_end(run: &Conductor, finish: &Finish, report: Option<&Utf8P
     notify(run, &Notice { event, reason, finish_type: finish.word(), report, story: "" });
 }
 
-/// Tells whoever wants to be told. Nothing that goes wrong here is the run's concern.
+/// Runs the user's command. Nothing that goes wrong here ends the run.
 pub(super) fn notify(run: &Conductor, notice: &Notice<'_>) {
     let (context, view) = (&run.context, &run.view);
     let line = context.config.notify.command.trim();
@@ -84,18 +82,8 @@ pub(super) fn notify(run: &Conductor, notice: &Notice<'_>) {
         "plan": run.books.plan,
         "run": context.run,
     });
-    let command = with_variables(context, shell(line), &vars);
-    let signals = context.interrupts.count();
-    let stop = || context.interrupts.count() > signals;
-    let limit = context.config.hooks.timeout.limit();
-    let ran = supervised::run(command, input.to_string().as_bytes(), limit, &stop, false);
-    let (end, output) = match ran {
-        Ok(ran) => ran,
-        Err(error) => (CheckEnd::Exited(None), error.to_string()),
-    };
-    output.lines().for_each(|line| view.line(format!("[{NAME}] {line}")));
-    let exit_code = if let CheckEnd::Exited(code) = end { code } else { None };
-    run.note(None, &state::Event::Lifecycle { name: NAME.to_owned(), exit_code });
+    let input = input.to_string();
+    let end = supervise(run, (usize::MAX, NAME), shell(line), &vars, input.as_bytes());
     match end {
         CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => {}
         CheckEnd::TimedOut => view.warn("the notify command timed out"),

@@ -4,18 +4,17 @@
 use std::path::PathBuf;
 
 use ralph_base::state::{self, Event, StoryKey};
-use ralph_core::plan::{self, Plan, Planned as CheckedPlan};
+use ralph_core::plan::{self, Plan, Planned};
 use ralph_project::config::Limits;
 use ralph_project::prompt::{self, Template, Values};
-use ralph_project::under_way::Phase;
 
-use super::attempt::{Ended, Left, Planned, Report, Task};
-use super::decide::{Finish, Next, Outcome, ScriptRequest, SessionEnd, Then};
+use super::attempt::{Left, Task};
+use super::choose::{Choice, ask_script, budget, new_attempt};
+use super::decide::{Finish, Next, SessionEnd, Then, WorkEnd, after, limit_reached};
+use super::discard;
 use super::record::is_work_left_in;
-use super::scripts::{self, NEXT_ITERATION, STARTED};
-use super::slots::UnderWay;
-use super::state::Conductor;
-use super::{begin, discard, settle, wait};
+use super::scripts::{self, STARTED, ScriptRequest};
+use super::state::{Conductor, UnderWay};
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
@@ -31,147 +30,80 @@ const SLOT: usize = 0;
 /// How much of the progress the prompt holds.
 const LONGEST_PROGRESS: usize = 16 * 1024;
 
-/// Has one session of the agent write the plan.
-pub(super) fn write_plan(run: &mut Conductor) -> Result<Finish, Failure> {
-    let copy = run.slots.get(SLOT).and_then(|slot| Some(&slot.desk.as_ref()?.copy));
-    if let Some(copy) = copy
-        && is_work_left_in(copy.root(), &run.context.run_dir)?
-    {
+/// Does what comes before the plan is written; returns why it is not, if so.
+pub(super) fn before_planning(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
+    if is_work_left_in(run.desk(SLOT)?.copy.root(), &run.context.run_dir)? {
         return Err(Failure::because(
             "the copy holds an interrupted attempt; run `ralph-loop` to continue it, then plan",
         ));
     }
-    let key = run.context.key(&run.books.plan, NAME);
     run.record.tally.run.iteration = 1;
     let (mode, plan) = (NAME.to_owned(), run.books.plan.to_string());
     let unguarded = run.context.options.unguarded.clone();
-    run.note(None, &Event::LoopStarted { mode, plan, unguarded });
+    run.note(&Event::LoopStarted { mode, plan, unguarded });
     run.view.line(format!("planning: {}", run.shown_plan()));
     let specs = &run.context.config.run.specs;
     if !run.context.project.root().join(specs).exists() {
         run.view.warn(format!("{specs} does not exist; the agent plans from the code alone"));
     }
-    if scripts::started(run) == ScriptRequest::Stop {
-        return Ok(Finish::stopped_by(STARTED));
-    }
-    if let Some(finish) = ask_script(run, &key)? {
-        return Ok(finish);
+    let is_stopped = scripts::started(run) == ScriptRequest::Stop;
+    Ok(if is_stopped { Some(Finish::stopped_by(STARTED)) } else { None })
+}
+
+/// Chooses to write the plan, unless a limit or `next_iteration` wants something else.
+pub(super) fn choose(run: &mut Conductor) -> Result<Choice, Failure> {
+    let (limits, elapsed) = (&run.context.config.limits, run.context.elapsed().as_secs_f64());
+    if let Some(finish) = limit_reached(&run.record.tally, limits, 0, elapsed) {
+        return Ok(Choice::Finish(finish));
     }
     run.record.tally.run.iteration = 1;
+    let key = run.context.key(&run.books.plan, NAME);
+    Ok(ask_script(run, SLOT, &key)?.unwrap_or(Choice::Plan(key)))
+}
+
+/// Has one session of the agent write the plan.
+pub(super) fn begin(run: &mut Conductor, key: StoryKey) -> Result<(), Failure> {
     let Tip { commit: tip, branch, .. } = run.board.look()?;
     let start = Start { tip: tip.as_deref(), branch: &branch };
     let before = plan::read_file(&run.books.plan)?;
     let number = saved::number_after(&saved::at_story(&run.source.git(), &key)?);
-    let attempt = begin::new_attempt(run, SLOT, &key, (NAME, number), start);
-    begin::write_down(run, SLOT, &attempt)?;
+    let attempt = new_attempt(run, SLOT, &key, (NAME, number), start)?;
     let started = Event::IterationStarted { iteration: 1, title: String::new(), attempt: 1 };
     run.note_in(SLOT, Some(&key), &started);
-    let (prompt, allowance) = (planning_prompt(run)?, begin::budget(run, &key).allowance);
-    let task = Task::Plan { before: before.clone(), prompt, allowance };
-    run.give(SLOT, UnderWay::new(key.clone(), attempt), task)?;
+    let (prompt, allowance) = (planning_prompt(run)?, budget(run, &key).allowance);
+    let work = UnderWay { slot: SLOT, key, attempt, ..UnderWay::default() };
+    run.give(work, Task::Plan { before, prompt, allowance })?;
     run.save();
-    let (mut work, planned) = wait_for_plan(run)?;
-    let finish = take(run, &work, before.as_deref(), planned)?;
-    keep_rest(run, &mut work, &finish)?;
-    let outcome = match finish {
-        Finish::Complete => Outcome::Success,
-        _ => Outcome::Failed,
-    };
-    discard::end_iteration(run, SLOT, &work, outcome)?;
-    if !run.context.is_interrupted()
-        && scripts::post_iteration(run, SLOT, &key, outcome) == ScriptRequest::Stop
-    {
-        return Ok(Finish::stopped_by(scripts::POST_ITERATION));
-    }
-    Ok(finish)
+    Ok(())
 }
 
-/// Asks `next_iteration` until it lets the plan be written; why the run ends instead.
-fn ask_script(run: &mut Conductor, key: &StoryKey) -> Result<Option<Finish>, Failure> {
-    loop {
-        match scripts::next_iteration(run, SLOT, key) {
-            ScriptRequest::Continue => return Ok(None),
-            ScriptRequest::Stop => return Ok(Some(Finish::stopped_by(NEXT_ITERATION))),
-            ScriptRequest::Skip => {
-                if let Some(finish) = wait::after_skip(run) {
-                    return Ok(Some(finish));
-                }
-                while run.is_waiting() {
-                    let pause = std::time::Duration::from_millis(50);
-                    if let Some(signal) = run.context.interrupts.wait(pause) {
-                        return Ok(Some(Finish::Manual(signal)));
-                    }
-                }
-                if run.ending.is_some() {
-                    return Ok(run.ending.take());
-                }
-                let (limits, elapsed) =
-                    (&run.context.config.limits, run.context.elapsed().as_secs_f64());
-                if let Some(finish) = run.record.tally.limit_reached(limits, 0, elapsed) {
-                    return Ok(Some(finish));
-                }
-            }
-        }
-    }
-}
-
-/// Shows what the agent does until it has ended.
-fn wait_for_plan(run: &mut Conductor) -> Result<(UnderWay, Planned), Failure> {
-    loop {
-        let Ok((slot, report)) = run.reports.1.recv() else {
-            return Err(Failure::because("the planning agent is gone"));
-        };
-        let done = match report {
-            Report::Done(done) => done,
-            Report::Died => {
-                return Err(Failure::because("planning ended with an internal error"));
-            }
-            report => {
-                run.show(slot, report);
-                continue;
-            }
-        };
-        let (desk, done) = *done;
-        let Some(place) = run.slots.get_mut(SLOT) else { continue };
-        place.desk = Some(desk);
-        let Some(mut work) = place.work.take() else { continue };
-        (work.attempt, work.facts) = (done.course.attempt, done.course.facts);
-        for used in done.course.used {
-            settle::book(run, SLOT, &mut work, used);
-        }
-        run.record.tally.run.last.exit_code = work.facts.exit_code;
-        if done.ended.is_err() && work.attempt.phase == Phase::Begun {
-            discard::forget(run, SLOT, &work.attempt)?;
-        }
-        match done.ended? {
-            Ended::Planned(planned) => return Ok((work, planned)),
-            _ => return Err(Failure::because("planning gave no plan")),
-        }
-    }
-}
-
-/// What becomes of the plan that the agent left.
-fn take(
+/// Takes the plan that the agent left, or says why not. Whatever else it did is kept as an attempt.
+pub(super) fn take(
     run: &mut Conductor,
-    work: &UnderWay,
-    before: Option<&[u8]>,
-    planned: Planned,
+    work: &mut UnderWay,
+    (before, left): (Option<Vec<u8>>, Option<Vec<u8>>),
+    end: Option<WorkEnd>,
 ) -> Result<Finish, Failure> {
     let limits = Limits { wait_for_quota: false, ..run.context.config.limits.clone() };
-    match run.record.tally.after(planned.end, &work.key, SessionEnd::Ended, &limits) {
-        Next::Discard(_, Then::End(finish)) => Ok(finish),
-        Next::Discard(kept, _) => Ok(Finish::Error(kept.why)),
-        _ => take_plan(run, &work.key, before, planned.left),
-    }
+    let finish = match end {
+        None => take_plan(run, work, before.as_deref(), left)?,
+        Some(end) => {
+            match after(&mut run.record.tally, end, &work.key, SessionEnd::Ended, &limits) {
+                Next::Discard(_, Then::End(finish)) => finish,
+                Next::Discard(kept, _) => Finish::Error(kept.why),
+                Next::SendBack(why) => Finish::Error(why),
+                Next::Leave(signal) => Finish::Manual(signal),
+            }
+        }
+    };
+    keep_rest(run, work, &finish)?;
+    Ok(finish)
 }
 
 fn planning_prompt(run: &Conductor) -> Result<String, Failure> {
     let progress = state::read_if_there(&run.books.progress)?.unwrap_or_default();
-    let Some(desk) = run.desk(SLOT) else {
-        return Err(Failure::because("the copy is in use"));
-    };
-    let [plan, beside] =
-        [&run.books.plan, &run.books.progress].map(|path| desk.copy.shown_path(path));
+    let copy = &run.desk(SLOT)?.copy;
+    let [plan, beside] = [&run.books.plan, &run.books.progress].map(|path| copy.shown_path(path));
     let values = Values {
         plan_path: plan.as_str(),
         progress_path: beside.as_str(),
@@ -185,7 +117,7 @@ fn planning_prompt(run: &Conductor) -> Result<String, Failure> {
 /// Takes the plan as the agent left it, or says why not.
 fn take_plan(
     run: &Conductor,
-    key: &StoryKey,
+    work: &UnderWay,
     before: Option<&[u8]>,
     left: Option<Vec<u8>>,
 ) -> Result<Finish, Failure> {
@@ -202,7 +134,7 @@ fn take_plan(
     }
     if !planned.findings.is_empty() {
         let findings = planned.findings.clone();
-        run.note_in(SLOT, Some(key), &Event::PlanRepaired { findings });
+        run.note_of(work, &Event::PlanRepaired { findings });
     }
     if before == Some(planned.bytes.as_slice()) {
         return Ok(Finish::NoChanges);
@@ -218,11 +150,7 @@ fn take_plan(
 }
 
 /// The plan that the agent wrote, with its ticks ignored and what was done before restored.
-fn checked_plan(
-    run: &Conductor,
-    before: Option<&[u8]>,
-    left: Vec<u8>,
-) -> Result<CheckedPlan, String> {
+fn checked_plan(run: &Conductor, before: Option<&[u8]>, left: Vec<u8>) -> Result<Planned, String> {
     let parse = |bytes: Vec<u8>| Plan::parse(&run.books.plan, bytes, &run.books.options);
     let before = before.and_then(|before| parse(before.to_vec()).ok());
     let after = parse(left).map_err(|error| error.to_string())?;
@@ -236,19 +164,12 @@ fn keep_rest(run: &mut Conductor, work: &mut UnderWay, finish: &Finish) -> Resul
     if *finish == Finish::Complete {
         taken.extend(run.source.below_top(&run.books.plan).map(PathBuf::from));
     }
-    let Some(desk) = run.desk_mut(SLOT) else {
-        return Ok(());
-    };
-    let staged = desk.copy.stage(Start::of(&work.attempt), &taken, &Imported::default())?;
+    let staged =
+        run.desk_mut(SLOT)?.copy.stage(Start::of(&work.attempt), &taken, &Imported::default())?;
     if !staged.files.is_empty() {
         let why = format!("what planning left: {}", finish.word());
         let left = Left { staged: Some(staged), ..Left::default() };
-        discard::keep_and_report(run, SLOT, work, &left, ("failed", &why))?;
+        discard::keep_and_report(run, work, &left, ("failed", &why))?;
     }
-    if let Some(desk) = run.desk_mut(SLOT)
-        && desk.copy.is_in_place
-    {
-        desk.copy.reset(Start::of(&work.attempt))?;
-    }
-    Ok(())
+    discard::reset_in_place(run, work)
 }

@@ -2,20 +2,16 @@
 //! what each story took.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use ralph_base::state::plan_name;
 use ralph_core::git::Git;
 use ralph_project::checks::RUN_MARK;
 
-use super::context::LEAST_TIME;
-use super::decide::Spent;
 use super::land::{advance, as_committed, blocked_marks};
-use super::record::is_work_left_in;
+use super::record::{LEAST_TIME, is_work_left_in};
 use super::start::follow_waiting;
 use super::state::Conductor;
 use crate::exit::Failure;
-use crate::terminal::{dollars, in_words, thousands};
 use board::{Advance, LoopFile, Made, PlanChanges, Tip};
 use work_copy::Start;
 use work_copy::git_output::paths;
@@ -27,13 +23,11 @@ const RECORDS: &str = "chore(ralph): record progress";
 /// the plan, so that nothing of ours is left uncommitted.
 pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
     let slot = 0;
-    let Some(copy) = run.slots.first().and_then(|slot| Some(&slot.desk.as_ref()?.copy)) else {
-        return Ok(());
-    };
-    let is_in_place = copy.is_in_place;
+    let Ok(desk) = run.desk(slot) else { return Ok(()) };
+    let (is_in_place, root) = (desk.copy.is_in_place, desk.copy.root());
     // The copy holds what an attempt has made, and perhaps nothing else does.
     if run.slots.iter().any(|slot| slot.work.is_some())
-        || is_work_left_in(copy.root(), &run.context.run_dir)?
+        || is_work_left_in(root, &run.context.run_dir)?
     {
         return Ok(());
     }
@@ -53,9 +47,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
             return run.books.clear_pending(tip.as_deref(), &files);
         }
         let start = Start { tip: tip.as_deref(), branch: &branch };
-        let Some(desk) = run.desk_mut(slot) else {
-            return Ok(());
-        };
+        let desk = run.desk_mut(slot)?;
         let git = desk.copy.git();
         if is_in_place {
             git.run(&["read-tree", base])?;
@@ -75,7 +67,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
                 ));
             }
         }
-        let files = as_committed(run, slot, &made, files);
+        let files = as_committed(run, slot, &made, files)?;
         run.books.remember(tip.as_deref(), &made, &files);
         match advance(run, slot, tip.as_deref(), &made.commit, &files)? {
             Advance::Moved => {}
@@ -102,26 +94,6 @@ fn commit_records(run: &Conductor, git: &Git, tree: &str) -> Result<Made, Failur
 /// Shows what each story of the plan took.
 pub(super) fn show_receipts(run: &Conductor) {
     let plan = plan_name(run.context.project.root(), &run.books.plan);
-    for (key, story) in run.record.tally.stories.iter().filter(|(key, _)| key.plan == plan) {
-        if story.spent != Spent::default() {
-            run.view.line(format!("{}: {}", key.story, receipt(story.spent)));
-        }
-    }
-}
-
-/// What was spent, in words.
-fn receipt(spent: Spent) -> String {
-    let time = Duration::try_from_secs_f64(spent.seconds).unwrap_or_default();
-    let mut text = format!("{} agent time", in_words(time));
-    // An agent that reports nothing is not one that is free.
-    if spent.tokens > 0 {
-        text.push_str(&format!(", {} tokens", thousands(spent.tokens)));
-    }
-    if spent.cost_usd > 0.0 {
-        text.push_str(&format!(", {}", dollars(spent.cost_usd)));
-    }
-    if spent.unpriced > 0 {
-        text.push_str(&format!(", cost unknown for {} tokens", thousands(spent.unpriced)));
-    }
-    text
+    let receipts = run.history.borrow().receipts(&run.context.run, &plan);
+    receipts.into_iter().for_each(|line| run.view.line(line));
 }

@@ -1,18 +1,19 @@
-//! The lifecycle scripts of a run: their variables, their output and their requests.
+//! The lifecycle scripts of a run: where they are, their variables, their output and their requests.
+//!
+//! Programs in the folder `custom` beside them are the user's own: a script calls them by name, the loop
+//! never does.
 
 use std::process::Command;
 
-use camino::Utf8Path;
-use ralph_base::state::{Event, StateDir, StoryKey};
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::state::{Event, FOREIGN_LIFECYCLE_DIR, StateDir, StoryKey};
 use ralph_base::supervised;
 use ralph_project::checks::{CheckEnd, RUN_MARK};
 use ralph_project::client::Client;
 use ralph_project::config::{FailBehavior, Hooks, Mode};
 
-use super::context::Context;
-use super::decide::{Outcome, ScriptRequest};
+use super::decide::Outcome;
 use super::state::Conductor;
-use crate::lifecycle;
 use work_copy::ONLY_WORKER;
 
 /// The scripts that can stop a run, by name.
@@ -23,6 +24,31 @@ pub(super) const POST_ITERATION: &str = "post_iteration";
 /// The exit code of the shell for a program that it cannot start.
 const NOT_STARTED: i32 = 126;
 
+/// What a lifecycle script asks for by its exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScriptRequest {
+    Continue,
+    Skip,
+    Stop,
+}
+
+/// The scripts that the loop runs.
+const NAMES: [&str; 4] = [STARTED, NEXT_ITERATION, POST_ITERATION, "finished"];
+
+/// The scripts of a project that are there and cannot be run.
+pub(crate) fn not_executable(state: &StateDir, root: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let mut paths: Vec<Utf8PathBuf> =
+        NAMES.iter().map(|name| folder(state, root).join(name)).collect();
+    paths.retain(|path| path.is_file() && !client::is_executable(path));
+    paths
+}
+
+/// Where the scripts are.
+pub(crate) fn folder(state: &StateDir, root: &Utf8Path) -> Utf8PathBuf {
+    let (own, foreign) = (state.lifecycle(), root.join(FOREIGN_LIFECYCLE_DIR));
+    if !own.is_dir() && foreign.is_dir() { foreign } else { own }
+}
+
 /// Runs one script, if there is one, and shows what it prints, marked as its own.
 pub(super) fn script(
     run: &Conductor,
@@ -32,7 +58,7 @@ pub(super) fn script(
 ) -> ScriptRequest {
     let (context, view) = (&run.context, &run.view);
     let settings = &context.config.hooks;
-    let path = lifecycle::folder(context.state(), context.project.root()).join(name);
+    let path = folder(context.state(), context.project.root()).join(name);
     if !is_enabled(settings, name) || !client::is_executable(&path) {
         return ScriptRequest::Continue;
     }
@@ -51,23 +77,7 @@ pub(super) fn script(
         ("PLAN_FILE", run.books.plan.to_string()),
     ];
     vars.extend(more);
-    let signals = context.interrupts.count();
-    let stop = || context.interrupts.count() > signals;
-    let (program, limit) = (command(context, &path, &vars), settings.timeout.limit());
-    let ran = supervised::run(program, &[], limit, &stop, true);
-    let (end, output) = ran.unwrap_or_else(|error| {
-        let why = format!(
-            "cannot start {path} ({error}); check that the program in its first line exists and \
-             that the line does not end with a carriage return"
-        );
-        (CheckEnd::Exited(Some(NOT_STARTED)), why)
-    });
-    output.lines().for_each(|line| view.line(format!("[{name}] {line}")));
-    let exit_code = match end {
-        CheckEnd::Exited(code) => code,
-        _ => None,
-    };
-    run.note_in(slot, None, &Event::Lifecycle { name: name.to_owned(), exit_code });
+    let end = supervise(run, (slot, name), program(&path), &vars, &[]);
     let (request, advice) = request(settings, name, end);
     if !advice.is_empty() {
         view.warn(format!("the {name} script {advice}"));
@@ -117,27 +127,44 @@ pub(super) fn post_iteration(
     script(run, slot, POST_ITERATION, vars)
 }
 
-/// Each variable is given as `RALPH_…` and as `FRESHER_…`.
 #[expect(clippy::disallowed_methods, reason = "this is the door for lifecycle scripts")]
-fn command(context: &Context, path: &Utf8Path, vars: &[(&str, String)]) -> Command {
-    with_variables(context, Command::new(path), vars)
+fn program(path: &Utf8Path) -> Command {
+    Command::new(path)
 }
 
-/// A program of the user's with our variables, in the project.
-pub(super) fn with_variables(
-    context: &Context,
-    mut command: Command,
+/// Runs a program of the user's in the project, shows what it prints, and writes its end down. Each
+/// variable is given as `RALPH_…` and as `FRESHER_…`.
+pub(super) fn supervise(
+    run: &Conductor,
+    (slot, name): (usize, &str),
+    mut program: Command,
     vars: &[(&str, String)],
-) -> Command {
-    let root = context.project.root();
+    input: &[u8],
+) -> CheckEnd {
+    let (context, root) = (&run.context, run.context.project.root());
     for (name, value) in vars {
-        command.env(format!("RALPH_{name}"), value).env(format!("FRESHER_{name}"), value);
+        program.env(format!("RALPH_{name}"), value).env(format!("FRESHER_{name}"), value);
     }
     // The user's own programs come first.
-    let custom = StateDir::custom_programs(&lifecycle::folder(context.state(), root));
+    let custom = StateDir::custom_programs(&folder(context.state(), root));
     let search_path = [custom.as_str(), &context.path].join(":");
-    command.env(RUN_MARK, &context.run).current_dir(root).env("PATH", search_path);
-    command
+    program.env(RUN_MARK, &context.run).current_dir(root).env("PATH", search_path);
+    let path = program.get_program().to_string_lossy().into_owned();
+    let signals = context.interrupts.count();
+    let stop = || context.interrupts.count() > signals;
+    let limit = context.config.hooks.timeout.limit();
+    let ran = supervised::run(program, input, limit, &stop, true);
+    let (end, output) = ran.unwrap_or_else(|error| {
+        let why = format!(
+            "cannot start {path} ({error}); check that the program in its first line exists and \
+             that the line does not end with a carriage return"
+        );
+        (CheckEnd::Exited(Some(NOT_STARTED)), why)
+    });
+    output.lines().for_each(|line| run.view.line(format!("[{name}] {line}")));
+    let exit_code = if let CheckEnd::Exited(code) = end { code } else { None };
+    run.note_in(slot, None, &Event::Lifecycle { name: name.to_owned(), exit_code });
+    end
 }
 
 fn is_enabled(settings: &Hooks, name: &str) -> bool {

@@ -1,25 +1,24 @@
-//! What the conductor owns, and what it can do with its slots.
+//! What the conductor owns, what it does with its slots, and what it shows and writes down.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
-use ralph_base::state::{self, StoryKey};
+use ralph_base::fault;
+use ralph_base::state::{self, Event, StoryKey};
 use ralph_project::under_way::{Attempt, Phase};
 use run_history::RunHistory;
 
-use super::attempt::{Desk, Job, Report, Task};
-use super::books::Books;
-use super::context::Context;
-use super::decide::Finish;
-use super::record::RunRecord;
-use super::slots::{Slot, UnderWay};
+use super::attempt::{Course, Desk, Facts, Job, Passed, Report, Reporter, Task, attempt};
+use super::decide::{Discarding, Finish, Then};
+use super::record::{Context, RunRecord};
 use crate::exit::Failure;
-use crate::terminal::View;
-use board::Board;
+use crate::terminal::{Tone, View};
+use board::{Board, Books, LoopFile};
 use work_copy::Source;
 
 /// How long a slot without a story does not look at the plan.
@@ -49,6 +48,43 @@ pub(crate) struct Conductor {
     pub(super) ending: Option<Finish>,
 }
 
+/// A place for one attempt at a time.
+pub(super) struct Slot {
+    pub(super) name: String,
+    /// The name under which it works: the run's, and its own where there are several.
+    pub(super) run: String,
+    pub(super) reporter: Reporter,
+    /// The copy and its agent; none while an attempt has them.
+    pub(super) desk: Option<Desk>,
+    /// The story under way.
+    pub(super) work: Option<UnderWay>,
+    /// Whether its thread died, and its copy with it.
+    pub(super) is_dead: bool,
+    /// When it looks for a story again, if there was none.
+    pub(super) idle_until: Option<Instant>,
+    /// The cost that its agent has reported so far, and the tokens of its session.
+    pub(super) running: (Option<f64>, u64),
+}
+
+/// A story under way in a slot, as the conductor knows it.
+#[derive(Default)]
+pub(super) struct UnderWay {
+    pub(super) slot: usize,
+    pub(super) key: StoryKey,
+    pub(super) attempt: Attempt,
+    pub(super) facts: Facts,
+    /// The commit that keeps its work.
+    pub(super) saved: Option<String>,
+    /// Work that has passed its checks and waits for its turn to land.
+    pub(super) passed: Option<Box<Passed>>,
+    /// What its commit changes in the loop's own files.
+    pub(super) files: Vec<LoopFile>,
+    /// How often the target moved before it could land.
+    pub(super) moves: usize,
+    /// What becomes of it, once what is in the copy is known.
+    pub(super) discarding: Option<(Discarding, Then)>,
+}
+
 /// A wait of the whole run.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
@@ -58,6 +94,60 @@ pub(super) struct Waiting {
     /// When the service resets its limit, in Unix seconds. The wall clock can only shorten a wait, as
     /// after a night in which the machine slept.
     pub(super) reset: Option<i64>,
+}
+
+impl Slot {
+    pub(super) fn new(slot: usize, desk: Desk, prefix: String, reports: &Reports) -> Self {
+        Self {
+            name: desk.name.clone(),
+            run: desk.run.clone(),
+            reporter: Reporter { slot, prefix, reports: reports.0.clone() },
+            desk: Some(desk),
+            work: None,
+            is_dead: false,
+            idle_until: None,
+            running: (None, 0),
+        }
+    }
+
+    /// Whether an attempt runs in it.
+    pub(super) fn is_busy(&self) -> bool {
+        self.desk.is_none() && !self.is_dead
+    }
+
+    /// Whether it can take a story.
+    pub(super) fn is_free(&self) -> bool {
+        let is_rested = self.idle_until.is_none_or(|until| Instant::now() >= until);
+        is_rested && self.desk.is_some() && self.work.is_none()
+    }
+
+    /// Whether its agent is paused in its stop hook.
+    pub(super) fn has_session(&self) -> bool {
+        self.desk.as_ref().is_some_and(|desk| desk.session.is_some())
+    }
+
+    /// Without a story it looks again when a task is done, or after a while: a person may have added one.
+    pub(super) fn idle(&mut self) {
+        self.idle_until = Some(Instant::now() + IDLE);
+    }
+
+    /// Starts a task on a thread of its own.
+    fn start(&mut self, job: Job, course: Course, task: Task) -> Result<(), Failure> {
+        let Some(desk) = self.desk.take() else {
+            return Err(Failure::because("the slot is busy"));
+        };
+        let thread = std::thread::Builder::new().name(format!("attempt-{}", self.name));
+        let started = thread.spawn(move || {
+            let done = catch_unwind(AssertUnwindSafe(|| attempt(&job, desk, course, task)));
+            job.reporter.send(match done {
+                Ok(done) => Report::Done(Box::new(done)),
+                Err(_) => Report::Died,
+            });
+        });
+        self.is_dead = started.is_err();
+        started?;
+        Ok(())
+    }
 }
 
 impl Conductor {
@@ -80,24 +170,25 @@ impl Conductor {
         }
     }
 
-    /// Whether no attempt runs.
-    pub(super) fn is_idle(&self) -> bool {
-        !self.slots.iter().any(Slot::is_busy)
+    pub(super) fn slot(&mut self, slot: usize) -> Result<&mut Slot, Failure> {
+        self.slots.get_mut(slot).ok_or_else(|| Failure::because("there is no such slot"))
     }
 
-    /// Whether a slot can take a story.
-    pub(super) fn is_free(&self, slot: usize) -> bool {
-        let is_rested = |slot: &Slot| slot.idle_until.is_none_or(|until| Instant::now() >= until);
-        let slot = self.slots.get(slot).filter(|slot| is_rested(slot));
-        slot.is_some_and(|slot| slot.desk.is_some() && slot.work.is_none())
+    /// The copy of a slot and its agent.
+    pub(super) fn desk(&self, slot: usize) -> Result<&Desk, Failure> {
+        let desk = self.slots.get(slot).and_then(|slot| slot.desk.as_ref());
+        desk.ok_or_else(|| Failure::because("the copy is in use"))
     }
 
-    /// A slot for which there is nothing to do looks again when a job is done, or after a while: a person
-    /// may have added a story.
-    pub(super) fn idle(&mut self, slot: usize) {
-        if let Some(slot) = self.slots.get_mut(slot) {
-            slot.idle_until = Some(Instant::now() + IDLE);
-        }
+    pub(super) fn desk_mut(&mut self, slot: usize) -> Result<&mut Desk, Failure> {
+        let desk = self.slots.get_mut(slot).and_then(|slot| slot.desk.as_mut());
+        desk.ok_or_else(|| Failure::because("the copy is in use"))
+    }
+
+    /// The files of another plan.
+    pub(super) fn books_of(&self, plan: &Utf8Path) -> Books {
+        let context = &self.context;
+        Books::of(plan, &context.project, &context.config, &self.source, &context.run_dir)
     }
 
     /// The stories of the plan that slots work on.
@@ -106,34 +197,36 @@ impl Conductor {
         work.map(|work| work.key.story.clone()).collect()
     }
 
-    /// Gives a slot a job for its story.
-    pub(super) fn give(&mut self, slot: usize, work: UnderWay, task: Task) -> Result<(), Failure> {
-        let job = Job {
-            key: work.key.clone(),
-            attempt: work.attempt.clone(),
-            facts: work.facts.clone(),
-            books: self.books.files(),
-            failed_before: self.record.failed_before.clone(),
-            task,
-        };
-        let Some(slot) = self.slots.get_mut(slot) else { return Ok(()) };
+    /// What the steps of an attempt may read.
+    pub(super) fn job(&mut self, slot: usize, key: &StoryKey) -> Result<Job, Failure> {
+        let (context, books) = (Arc::clone(&self.context), self.books.files());
+        let failed_before = self.record.failed_before.clone();
+        let Slot { reporter, run, .. } = self.slot(slot)?;
+        let (reporter, run, key) = (reporter.clone(), run.clone(), key.clone());
+        Ok(Job { context, reporter, run, key, books, failed_before })
+    }
+
+    /// Gives a slot a task for its story.
+    pub(super) fn give(&mut self, work: UnderWay, task: Task) -> Result<(), Failure> {
+        let job = self.job(work.slot, &work.key)?;
+        let (attempt, facts) = (work.attempt.clone(), work.facts.clone());
+        let slot = self.slot(work.slot)?;
         slot.work = Some(work);
-        slot.start(&self.context, job)
+        slot.start(job, Course { attempt, facts, used: Vec::new() }, task)
     }
 
     /// Releases the paused agent of a slot.
     pub(super) fn release(&mut self, slot: usize, goodbye: &str) -> Result<(), Failure> {
-        let work = UnderWay::new(StoryKey::default(), Default::default());
-        self.give(slot, work, Task::Release { goodbye: goodbye.to_owned() })
+        let job = self.job(slot, &StoryKey::default())?;
+        let task = Task::Release { goodbye: goodbye.to_owned() };
+        self.slot(slot)?.start(job, Course::default(), task)
     }
 
-    /// The copy of a slot and its agent; none while an attempt has them.
-    pub(super) fn desk(&self, slot: usize) -> Option<&Desk> {
-        self.slots.get(slot)?.desk.as_ref()
-    }
-
-    pub(super) fn desk_mut(&mut self, slot: usize) -> Option<&mut Desk> {
-        self.slots.get_mut(slot)?.desk.as_mut()
+    /// A slot keeps its story while it waits.
+    pub(super) fn park(&mut self, work: UnderWay) {
+        if let Some(slot) = self.slots.get_mut(work.slot) {
+            slot.work = Some(work);
+        }
     }
 
     /// Another story may land.
@@ -144,25 +237,9 @@ impl Conductor {
     }
 
     /// Whether an attempt has done nothing to its copy yet. In place the tree is changed from the beginning.
-    pub(super) fn is_untouched(&self, slot: usize, attempt: &Attempt) -> bool {
-        let is_in_place = self.desk(slot).is_some_and(|desk| desk.copy.is_in_place);
-        attempt.phase == Phase::Begun && !is_in_place
-    }
-
-    /// A slot keeps its story while it waits.
-    pub(super) fn park(&mut self, slot: usize, work: UnderWay) {
-        if let Some(slot) = self.slots.get_mut(slot) {
-            slot.work = Some(work);
-        }
-    }
-
-    pub(super) fn slot_name(&self, slot: usize) -> String {
-        self.slots.get(slot).map(|slot| slot.name.clone()).unwrap_or_default()
-    }
-
-    /// The name under which a slot works.
-    pub(super) fn name_of(&self, slot: usize) -> &str {
-        self.slots.get(slot).map_or(&self.context.run, |slot| &slot.run)
+    pub(super) fn is_untouched(&self, work: &UnderWay) -> bool {
+        let is_in_place = self.desk(work.slot).is_ok_and(|desk| desk.copy.is_in_place);
+        work.attempt.phase == Phase::Begun && !is_in_place
     }
 
     /// The plan from the project's folder.
@@ -174,5 +251,95 @@ impl Conductor {
     pub(super) fn is_stop_requested(&self) -> bool {
         let request = state::read_text(self.context.run_dir.stop_request());
         request.is_ok_and(|asked| asked == self.context.run)
+    }
+
+    /// Shows what an attempt reports while it runs.
+    pub(super) fn show(&mut self, slot: usize, report: Report) {
+        match report {
+            Report::Line(tone, text) => self.view.toned(tone, text),
+            Report::Warning(text) => self.view.warn(text),
+            Report::Doing(text) => self.view.doing(slot, &text),
+            Report::Glimpse(seen) => {
+                if let Some(slot) = self.slots.get_mut(slot) {
+                    slot.running = (seen.cost_usd, seen.tokens);
+                }
+                self.view.glimpse(slot, &seen, self.cost_so_far());
+            }
+            Report::Note(key, event) => self.note_in(slot, Some(&key), &event),
+            Report::Event(key, event) => {
+                let _ = self.context.journal(self.name_of(slot), Some(&key)).tell(&event);
+            }
+            Report::Stopping => self.save(),
+            Report::Done(_) | Report::Died => {}
+        }
+    }
+
+    /// Shows what was reported so far by steps that run on this thread.
+    pub(super) fn show_reports(&mut self) {
+        while let Ok((slot, report)) = self.reports.1.try_recv() {
+            self.show(slot, report);
+        }
+    }
+
+    /// The name under which a slot works.
+    fn name_of(&self, slot: usize) -> &str {
+        self.slots.get(slot).map_or(&self.context.run, |slot| &slot.run)
+    }
+
+    /// Writes an event down that is no slot's.
+    pub(super) fn note(&self, event: &Event) {
+        self.note_in(usize::MAX, None, event);
+    }
+
+    /// Writes an event of a story down.
+    pub(super) fn note_of(&self, work: &UnderWay, event: &Event) {
+        self.note_in(work.slot, Some(&work.key), event);
+    }
+
+    /// Writes an event down, marked with its slot and story. A journal that cannot be written does not end
+    /// the run.
+    pub(super) fn note_in(&self, slot: usize, key: Option<&StoryKey>, event: &Event) {
+        let journal = self.context.journal(self.name_of(slot), key);
+        let record = journal.record(event);
+        if let Err(error) = journal.write(&record) {
+            self.view.warn(error.to_string());
+        }
+        self.history.borrow_mut().take(&record);
+        self.show_counts();
+    }
+
+    /// Shows where the run stands by all that happened so far.
+    pub(super) fn show_counts(&self) {
+        let history = self.history.borrow();
+        if history.last().is_some() && history.has_plans() {
+            self.view.counts(history.counts(), self.cost_so_far());
+        }
+    }
+
+    /// What the run has cost so far, sessions that are still running included.
+    fn cost_so_far(&self) -> f64 {
+        self.record.tally.cost_so_far(self.slots.iter().map(|slot| slot.running))
+    }
+
+    /// Shows a line about a slot's story, in a colour.
+    pub(super) fn toned(&self, slot: usize, tone: Tone, text: impl AsRef<str>) {
+        let prefix = self.slots.get(slot).map_or("", |slot| &slot.reporter.prefix);
+        self.view.toned(tone, format!("{prefix}{}", text.as_ref()));
+    }
+
+    /// Writes down where the run stands. A full disk does not end it.
+    pub(super) fn save(&mut self) {
+        self.record.process.elapsed_s = self.context.elapsed().as_secs_f64();
+        self.record.process.interrupted = self.context.is_interrupted();
+        for slot in &self.slots {
+            let record = self.record.slots.entry(slot.name.clone()).or_default();
+            record.story = slot.work.as_ref().map(|work| work.key.clone());
+            let discarding = slot.work.as_ref().and_then(|work| work.discarding.as_ref());
+            record.discarding = discarding.map(|(kept, _)| kept.clone());
+        }
+        if let Err(error) = self.record.save(&self.context.run_dir) {
+            self.view.warn(format!("the run record could not be written: {error}"));
+        }
+        fault::point("loop.step-saved");
     }
 }

@@ -49,7 +49,7 @@ fn begin(run: &mut Conductor, why: &str, pause: Duration, reset: Option<i64>) {
     if run.waiting.as_ref().is_some_and(|known| known.until >= Instant::now() + pause) {
         return;
     }
-    run.end_wait();
+    end(run);
     run.view.toned(Tone::Warning, format!("{why}; waiting for {}", in_words(pause)));
     let until = Timestamp::now() + pause;
     run.view.waiting(why, until);
@@ -61,28 +61,25 @@ fn begin(run: &mut Conductor, why: &str, pause: Duration, reset: Option<i64>) {
     run.waiting = Some(Waiting { why: why.to_owned(), begun, until: begun + pause, reset });
 }
 
-impl Conductor {
-    /// Whether the run waits now. `ralph-loop stop` ends the wait, and the run.
-    pub(super) fn is_waiting(&mut self) -> bool {
-        let Some(waiting) = &self.waiting else { return false };
-        let now = Timestamp::now().as_second();
-        let is_over =
-            Instant::now() >= waiting.until || waiting.reset.is_some_and(|reset| now >= reset);
-        if !is_over && !self.is_stop_requested() {
-            return true;
-        }
-        if !is_over {
-            self.end_with(Finish::Stopped);
-        }
-        self.end_wait();
-        false
+/// Ends a wait that is over. `ralph-loop stop` ends the wait, and the run.
+pub(super) fn look_at_clock(run: &mut Conductor) {
+    let Some(waiting) = &run.waiting else { return };
+    let now = Timestamp::now().as_second();
+    let is_over =
+        Instant::now() >= waiting.until || waiting.reset.is_some_and(|reset| now >= reset);
+    if !is_over && !run.is_stop_requested() {
+        return;
     }
+    if !is_over {
+        run.end_with(Finish::Stopped);
+    }
+    end(run);
+}
 
-    /// Writes down that a wait is over, for whatever reason.
-    pub(super) fn end_wait(&mut self) {
-        let Some(Waiting { why, begun, .. }) = self.waiting.take() else { return };
-        self.note(None, &Event::Waited { why, seconds: begun.elapsed().as_secs_f64() });
-        self.record.pause = None;
-        self.save();
-    }
+/// Writes down that a wait is over, for whatever reason.
+pub(super) fn end(run: &mut Conductor) {
+    let Some(Waiting { why, begun, .. }) = run.waiting.take() else { return };
+    run.note(&Event::Waited { why, seconds: begun.elapsed().as_secs_f64() });
+    run.record.pause = None;
+    run.save();
 }

@@ -1,22 +1,25 @@
-//! The user's checks on the work of an attempt. What they change is checked as well.
+//! The user's checks on the work of an attempt, and its commit with the user's git hooks. What checks and
+//! hooks change is checked as well.
 
 use std::path::PathBuf;
 
 use ralph_base::listing::{first_few, named_files};
-use ralph_base::state::{self, Event, Id};
+use ralph_base::state::{Event, Id};
 use ralph_core::git::GitError;
 use ralph_core::guard::{Facts as GuardFacts, out_of_scope};
-use ralph_project::checks::{Check, CheckContext, CheckEnd, CheckRules, one_line, run_checks};
-use ralph_project::config::Weakened;
+use ralph_project::checks::{
+    Check, CheckContext, CheckEnd, CheckRules, RUN_MARK, one_line, run_checks,
+};
+use ralph_project::config::{Config, Weakened};
 use ralph_project::strikes::with_cause;
 use ralph_project::surroundings::scope_of;
 use ralph_project::under_way::Attempt;
 use ralph_project::weakening::weakened_since;
 
-use super::report::checked;
-use super::{Around, Desk, Passed, Stopped, ToCheck, begin};
+use super::{Course, Job, Passed, Stopped};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
+use board::{LoopFile, Made, Refusal, Story};
 use work_copy::git_output::{base_of, listed, paths};
 use work_copy::{Imported, Staged, Start, Workspace};
 
@@ -26,88 +29,29 @@ const MOST_ROUNDS: usize = 3;
 /// The rule, as users know and switch it.
 const SCOPE: &str = "scope";
 
-/// Checks the work of an attempt.
-pub(super) fn check_work(
-    around: Around<'_>,
-    desk: &mut Desk,
-    attempt: &mut Attempt,
-    work: ToCheck,
-) -> Result<Passed, Stopped> {
-    let (saved, tip, branch) = match work {
-        ToCheck::Staged(staged) => return check(around, &mut desk.copy, attempt, staged),
-        ToCheck::InTree => {
-            let staged =
-                desk.copy.stage(Start::of(attempt), around.books.ours(), &Imported::default())?;
-            return check(around, &mut desk.copy, attempt, staged);
-        }
-        ToCheck::Moved { saved, tip, branch } => (saved, tip, branch),
-    };
-    let staged = move_onto(around, desk, attempt, &saved, (tip, branch))?;
-    match check(around, &mut desk.copy, attempt, staged) {
-        Err(Stopped::Work(WorkEnd::Failed(outcome, why))) => {
-            let end = WorkEnd::Failed(outcome, why.clone());
-            let copy = &mut desk.copy;
-            Err(failed_alone_or_with_others(around, copy, attempt, &saved, (end, &why))?.into())
-        }
-        checked => checked,
-    }
-}
-
-/// Lays the saved work over where the target is now.
-fn move_onto(
-    around: Around<'_>,
-    desk: &mut Desk,
-    attempt: &mut Attempt,
-    saved: &str,
-    (tip, branch): (Option<String>, String),
-) -> Result<Staged, Stopped> {
-    let story = &attempt.story;
-    around.reporter.line(format!("{story}: the target moved; checking the work again"));
-    let copy = &mut desk.copy;
-    let laid = lay_over(around, copy, saved, Start { tip: tip.as_deref(), branch: &branch });
-    if let Err(Stopped::Work(_)) = laid {
-        // The attempt as it was, so that it can be kept.
-        copy.reset(Start::of(attempt))?;
-        copy.overlay(saved, Start::of(attempt))?;
-    }
-    let staged = laid?;
-    let progress = copy.left(&around.books.progress).unwrap_or_default();
-    state::replace_unsynced(&desk.dir.progress_given(), &progress)?;
-    (attempt.base, attempt.target) = (tip, branch);
-    attempt.save(&desk.dir)?;
-    Ok(staged)
-}
-
-/// The changes of a commit, laid over another one and staged there.
-pub(in crate::run) fn lay_over(
-    around: Around<'_>,
+/// Checks what the user's tree holds.
+pub(super) fn check_tree(
+    job: &Job,
     copy: &mut Workspace,
-    commit: &str,
-    start: Start<'_>,
-) -> Result<Staged, Stopped> {
-    let (context, stop) = (around.context, || around.context.is_interrupted());
-    begin::prepare((&context.config, &stop), around.reporter, copy, start, around.run)?;
-    if let Some(said) = copy.overlay(commit, start)? {
-        let theirs = landed_since(copy, commit, start.tip).unwrap_or_default();
-        let why = format!("the work conflicts with what landed in the meantime{theirs}: {said}");
-        return Err(WorkEnd::Conflict(why).into());
-    }
-    Ok(copy.stage(start, around.books.ours(), &Imported::default())?)
+    attempt: &Attempt,
+) -> Result<Passed, Stopped> {
+    let staged = copy.stage(Start::of(attempt), &job.books.ours, &Imported::default())?;
+    check(job, copy, attempt, staged)
 }
 
 /// Checks what is staged.
 pub(in crate::run) fn check(
-    around: Around<'_>,
+    job: &Job,
     copy: &mut Workspace,
     attempt: &Attempt,
     staged: Staged,
 ) -> Result<Passed, Stopped> {
-    if let Some(why) = refusal(around, copy, attempt, &staged)? {
+    if let Some(why) = refusal(job, copy, attempt, &staged)? {
         return Err(WorkEnd::failed(why).into());
     }
-    let (checks, staged) = passed_checks(around, copy, attempt, staged)?;
-    let weakened = weakened(around, copy, attempt, &staged.files)?;
-    if let (Some(what), Weakened::Refuse) = (&weakened, around.context.config.tests.weakened) {
+    let (checks, staged) = passed_checks(job, copy, attempt, staged)?;
+    let weakened = weakened(job, copy, attempt, &staged.files)?;
+    if let (Some(what), Weakened::Refuse) = (&weakened, job.context.config.tests.weakened) {
         return Err(WorkEnd::failed(format!("the tests were weakened: {what}")).into());
     }
     Ok(Passed { staged, checks, weakened, cost_usd: None })
@@ -115,7 +59,7 @@ pub(in crate::run) fn check(
 
 /// Why this work can be no commit, whatever the checks say.
 fn refusal(
-    around: Around<'_>,
+    job: &Job,
     copy: &Workspace,
     attempt: &Attempt,
     staged: &Staged,
@@ -140,22 +84,22 @@ fn refusal(
             named_files(&staged.dirty_submodules)
         )));
     }
-    Ok(outside_scope(around, copy, attempt, &staged.files))
+    Ok(outside_scope(job, copy, attempt, &staged.files))
 }
 
 /// Runs the checks until one fails, or all pass and leave the files as they are.
 fn passed_checks(
-    around: Around<'_>,
+    job: &Job,
     copy: &mut Workspace,
     attempt: &Attempt,
     mut staged: Staged,
 ) -> Result<(Vec<Check>, Staged), Stopped> {
-    let ours = around.books.ours();
+    let ours = &job.books.ours;
     for round in 1..=MOST_ROUNDS {
-        let checks = run(around, copy, attempt)?;
+        let checks = run(job, copy, attempt)?;
         let Some(last) = checks.last() else { return Ok((checks, staged)) };
         if !last.passed() {
-            return Err(not_passed(around, last).into());
+            return Err(not_passed(job, last).into());
         }
         copy.renew(Start::of(attempt))?;
         let changed = copy.changed_since_staged(ours)?;
@@ -164,13 +108,13 @@ fn passed_checks(
         }
         let (story, files) = (&attempt.story, named_files(&changed));
         if round == MOST_ROUNDS {
-            around.reporter.warn(format!(
+            job.reporter.warn(format!(
                 "{story}: the checks change files every time they run: {files}; the commit \
                  contains them as they were checked"
             ));
             return Ok((checks, staged));
         }
-        around.reporter.line(format!("{story}: the checks changed {files}; checking again"));
+        job.reporter.line(format!("{story}: the checks changed {files}; checking again"));
         // Files that they made are not the story's.
         let git = copy.git();
         let add = ["add", "--update", "--pathspec-from-file=-", "--pathspec-file-nul"];
@@ -191,34 +135,34 @@ fn passed_checks(
 
 /// Runs the checks on what is staged.
 pub(super) fn run(
-    around: Around<'_>,
+    job: &Job,
     copy: &mut Workspace,
     attempt: &Attempt,
 ) -> Result<Vec<Check>, Failure> {
-    let commands = &around.context.config.verify.commands;
+    let commands = &job.context.config.verify.commands;
     if commands.is_empty() {
         return Ok(Vec::new());
     }
     copy.show_staged()?;
     let names: Vec<String> = commands.iter().map(|check| one_line(check)).collect();
-    around.reporter.doing(&format!("checking with {}", names.join(", ")));
-    around.reporter.line(format!("{}: checking with {}", attempt.story, names.join(", ")));
-    let checks = run_commands(around, copy, commands)?;
-    for event in checked(&checks, &around.context.config) {
-        around.reporter.note(around.key, event);
+    job.reporter.doing(&format!("checking with {}", names.join(", ")));
+    job.reporter.line(format!("{}: checking with {}", attempt.story, names.join(", ")));
+    let checks = run_commands(job, copy, commands)?;
+    for event in checked(&checks, &job.context.config) {
+        job.reporter.note(&job.key, event);
     }
     Ok(checks)
 }
 
 /// The one way in which checks run in a copy: what they did to its repository is not trusted.
 pub(super) fn run_commands(
-    around: Around<'_>,
+    job: &Job,
     copy: &mut Workspace,
     commands: &[String],
 ) -> Result<Vec<Check>, Failure> {
-    let context = around.context;
-    let rules = Some(CheckRules { config: &context.config, failed_before: around.failed_before });
-    let (run, left) = (around.run, context.time_for_checks());
+    let context = &job.context;
+    let rules = Some(CheckRules { config: &context.config, failed_before: &job.failed_before });
+    let (run, left) = (&job.run, context.time_for_checks());
     let before = copy.stamps();
     let settings = CheckContext { dir: copy.root(), run, left, rules };
     let (limit, stop) = (context.config.verify.timeout.limit(), || context.is_interrupted());
@@ -229,12 +173,12 @@ pub(super) fn run_commands(
 
 /// In what respect the attempt weakened the tests, if the user wants to know.
 fn weakened(
-    around: Around<'_>,
+    job: &Job,
     copy: &Workspace,
     attempt: &Attempt,
     files: &[PathBuf],
 ) -> Result<Option<String>, Failure> {
-    match (&attempt.base, around.context.config.tests.weakened) {
+    match (&attempt.base, job.context.config.tests.weakened) {
         (None, _) | (_, Weakened::Ignore) => Ok(None),
         (Some(base), _) => Ok(weakened_since(&copy.repo()?, base, files)?),
     }
@@ -243,12 +187,12 @@ fn weakened(
 /// Files outside of the story's scope. The guard forbids the edits one by one; here they are found however
 /// they were made, by an agent without hooks for instance.
 fn outside_scope(
-    around: Around<'_>,
+    job: &Job,
     copy: &Workspace,
     attempt: &Attempt,
     files: &[PathBuf],
 ) -> Option<String> {
-    let config = &around.context.config;
+    let config = &job.context.config;
     let scope = scope_of(Id::parse(&attempt.story).ok().as_ref(), config);
     if scope.is_empty() || !config.guard.in_force(SCOPE) {
         return None;
@@ -264,7 +208,7 @@ fn outside_scope(
     let short = outside.iter().map(|path| path.strip_prefix(&facts.root).unwrap_or(path));
     let target = first_few(short, 10);
     let (rule, tool) = (SCOPE.to_owned(), "commit".to_owned());
-    around.reporter.note(around.key, Event::Denied { rule, tool, target: target.clone() });
+    job.reporter.note(&job.key, Event::Denied { rule, tool, target: target.clone() });
     Some(format!(
         "the story may only touch {}, but the attempt also changed {target}; leave those files \
          unchanged, and describe what else is needed in your summary",
@@ -274,8 +218,8 @@ fn outside_scope(
 
 /// What follows from a check that did not pass. One that needs a program which no attempt can bring ends
 /// the run.
-pub(super) fn not_passed(around: Around<'_>, check: &Check) -> WorkEnd {
-    let context = around.context;
+pub(super) fn not_passed(job: &Job, check: &Check) -> WorkEnd {
+    let context = &job.context;
     if let (CheckEnd::Stopped, Some(signal)) = (check.end, context.interrupts.signal()) {
         return WorkEnd::LandingStopped(signal);
     }
@@ -293,47 +237,116 @@ pub(super) fn not_passed(around: Around<'_>, check: &Check) -> WorkEnd {
     }
 }
 
-/// Work that fails together with stories that landed since is checked without them as well: then it is
-/// known whose fault it is.
-fn failed_alone_or_with_others(
-    around: Around<'_>,
-    copy: &mut Workspace,
-    attempt: &Attempt,
-    saved: &str,
-    (end, why): (WorkEnd, &str),
-) -> Result<WorkEnd, Stopped> {
-    let Some(theirs) = landed_since(copy, saved, attempt.base.as_deref()) else { return Ok(end) };
-    let story = &attempt.story;
-    around.reporter.line(format!(
-        "{story}: checks failed; re-running them without the stories that landed since"
-    ));
-    let own = copy.source.git().line(&["rev-parse", &format!("{saved}^1")])?;
-    let alone = Attempt { base: Some(own), ..attempt.clone() };
-    lay_over(around, copy, saved, Start::of(&alone))?;
-    let checks = run(around, copy, &alone)?;
-    // A paused agent is to see both together.
-    lay_over(around, copy, saved, Start::of(attempt))?;
-    let failed = checks.last().filter(|check| !check.passed());
-    Ok(match failed.map(|check| not_passed(around, check)) {
-        Some(stopped @ WorkEnd::LandingStopped(_)) => stopped,
-        Some(_) => end,
-        None => WorkEnd::RedWithOthers(format!(
-            "the work passes on its own but fails with what landed in the meantime{theirs}: {why}"
-        )),
+/// How checks ended, and what their runners counted, as events.
+pub(in crate::run) fn checked<'a>(
+    checks: &'a [Check],
+    config: &'a Config,
+) -> impl Iterator<Item = Event> + 'a {
+    checks.iter().map(|check| {
+        let counts = check.verdict_of(config).map(|verdict| verdict.counts);
+        let counts = counts.filter(|counts| counts.passed + counts.failed > 0);
+        Event::Checked {
+            check: check.name(),
+            ended: check.verdict(),
+            passed: counts.map(|counts| counts.passed),
+            failed: counts.map(|counts| counts.failed),
+            seconds: check.took.as_secs_f64(),
+        }
     })
 }
 
-/// The stories that landed since a commit was begun, in words; none if nothing did.
-pub(in crate::run) fn landed_since(
-    copy: &Workspace,
-    commit: &str,
-    tip: Option<&str>,
-) -> Option<String> {
-    let range = format!("{commit}^1..{}", tip?);
-    let format = "--format=%h %(trailers:key=Ralph-Story,valueonly=true,separator=%x2C)";
-    let listed = copy.source.git().line(&["log", "--reverse", format, &range]);
-    let listed = listed.ok().filter(|listed| !listed.is_empty())?;
-    let stories = listed.lines().filter_map(|line| line.split_once(' '));
-    let stories = first_few(stories.map(|(_, story)| story).filter(|it| !it.is_empty()), 5);
-    Some(if stories.is_empty() { stories } else { format!(" ({stories})") })
+/// How often git hooks may put the files of one story in order.
+const MOST_FORMATTINGS: usize = 2;
+
+/// Commits a story, with the loop's own files.
+pub(super) fn commit_story(
+    job: &Job,
+    copy: &mut Workspace,
+    course: &Course,
+    passed: Passed,
+    files: &[LoopFile],
+) -> Result<(Made, Passed), Stopped> {
+    let message = |passed: &Passed| message(job, course, passed);
+    commit(job, copy, &course.attempt, (passed, files), &message)
+}
+
+/// Makes the commit. Git hooks that put files in order and refuse get one of what they left, once that has
+/// passed the checks as well; what they change in the commit itself is checked too.
+pub(in crate::run) fn commit(
+    job: &Job,
+    copy: &mut Workspace,
+    attempt: &Attempt,
+    (mut passed, files): (Passed, &[LoopFile]),
+    message: &dyn Fn(&Passed) -> String,
+) -> Result<(Made, Passed), Stopped> {
+    let context = &job.context;
+    for _ in 0..=MOST_FORMATTINGS {
+        let wanted = copy.with_files(files.iter().map(LoopFile::text))?;
+        let stop = || context.is_interrupted();
+        let git = copy.git().with_var(RUN_MARK, &job.run);
+        let limit = context.check_limit();
+        match board::commit(&git, &wanted, &message(&passed), limit, &stop)? {
+            Ok(made) if made.is_altered => {
+                return check_hooks_work(job, copy, attempt, made, passed);
+            }
+            Ok(made) => return Ok((made, passed)),
+            Err(Refusal::Stopped) => {
+                let stopped = WorkEnd::failed(Refusal::Stopped.to_string());
+                let signal = context.interrupts.signal();
+                return Err(signal.map_or(stopped, WorkEnd::LandingStopped).into());
+            }
+            Err(refusal @ Refusal::Impossible(_)) => {
+                return Err(WorkEnd::Impossible(refusal.to_string()).into());
+            }
+            Err(refusal @ Refusal::ByHook(_)) => {
+                let now = copy.stage(Start::of(attempt), &job.books.ours, &Imported::default())?;
+                if now.tree == passed.staged.tree {
+                    return Err(WorkEnd::failed(refusal.to_string()).into());
+                }
+                passed = check(job, copy, attempt, now)?;
+            }
+        }
+    }
+    Err(WorkEnd::failed("git hooks change the files every time they reject the commit").into())
+}
+
+/// The user's git hooks changed what is committed, so the checks have not seen it.
+fn check_hooks_work(
+    job: &Job,
+    copy: &mut Workspace,
+    attempt: &Attempt,
+    made: Made,
+    passed: Passed,
+) -> Result<(Made, Passed), Stopped> {
+    let story = &attempt.story;
+    job.reporter.line(format!("{story}: git hooks changed the commit; checking it again"));
+    copy.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
+    let checks = run(job, copy, attempt)?;
+    if let Some(check) = checks.last().filter(|check| !check.passed()) {
+        return Err(not_passed(job, check).into());
+    }
+    Ok((made, Passed { checks, ..passed }))
+}
+
+fn message(job: &Job, course: &Course, passed: &Passed) -> String {
+    let Course { attempt, facts, .. } = course;
+    let commit = &job.context.config.commit;
+    let checks: Vec<String> = passed.checks.iter().map(shown).collect();
+    let story = Story {
+        id: &attempt.story,
+        title: &attempt.title,
+        summary: facts.summary.as_deref(),
+        checks: &checks,
+        proof: facts.second_look.proof.as_ref().map(|proof| proof.in_words()),
+        review: facts.second_look.review.as_ref().map(|review| review.in_words()),
+        attempt: attempt.number,
+        cost_usd: passed.cost_usd,
+    };
+    board::message(&commit.message, &commit.kind, &story)
+}
+
+/// A check that passed, as the commit names it.
+fn shown(check: &Check) -> String {
+    let name = check.name();
+    if check.excused.is_some() { format!("{name} (failed as before)") } else { name }
 }

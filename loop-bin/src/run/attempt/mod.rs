@@ -3,29 +3,25 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `begin.rs` | brings the copy to the job's base, and lays out what the agent needs |
-//! | `prompt.rs` | the prompt, and the variables around it |
-//! | `work.rs`, `watch.rs` | runs the agent, and reads how it ended |
-//! | `stage.rs` | what is in the copy afterwards, as a tree |
-//! | `check.rs`, `prove.rs`, `review.rs` | the checks, the proof of new tests, the reviewer |
-//! | `commit.rs` | the commit, with the user's git hooks |
+//! | `prepare.rs` | brings the copy to the attempt's base, and writes the prompt |
+//! | `work.rs`, `watch.rs` | runs the agent, judges how it ended, and stages what it left |
+//! | `check.rs`, `prove.rs`, `review.rs` | the checks and the commit; the proof of new tests; the reviewer |
+//! | `moved.rs` | lays work over a target that moved, and checks it again |
 
-mod begin;
 mod check;
-mod commit;
-mod plan;
-mod prompt;
+mod moved;
+mod prepare;
 mod prove;
-mod report;
 mod review;
-mod stage;
 mod watch;
 mod work;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use ralph_base::state::{RunDir, StateDir, StoryKey};
+use ralph_base::state::{Event, RunDir, StateDir, StoryKey};
 use ralph_core::plan::{AgentsPlan, Plan};
 use ralph_project::checks::Check;
 use ralph_project::failed_before::FailedBefore;
@@ -33,28 +29,23 @@ use ralph_project::project::Project;
 use ralph_project::strikes::HookRollback;
 use ralph_project::under_way::Attempt;
 
-use super::context::Context;
 use super::decide::{Allowance, WorkEnd};
-use super::plan_files::PlanFiles;
+use super::record::Context;
 use crate::exit::Failure;
 use crate::saved::SavedAttempt;
-pub(super) use begin::prepare;
-use board::{LoopFile, Made};
-pub(super) use check::{check, lay_over};
+use crate::terminal::{Glimpse, Tone};
+use board::{LoopFile, Made, PlanFiles};
+pub(super) use check::{check, checked, commit};
 use client::{AgentRun, SessionSoFar};
-pub(super) use commit::{ToCommit, commit};
-pub(super) use prompt::from_user;
-pub(crate) use prompt::{review_template, template};
+pub(super) use moved::lay_over;
+pub(super) use prepare::{from_user, prepare, prepare_copy};
+pub(crate) use prepare::{review_template, template};
 pub(super) use prove::Proof;
-pub(super) use report::checked;
-pub(super) use report::{Report, Reporter};
 pub(super) use review::Reviewed;
-pub(super) use stage::{Left, left_in};
-pub(super) use watch::set_phase;
-pub(super) use watch::{LiveAgent, log_of, release};
-pub(super) use work::read_agents_plan;
+pub(super) use watch::{LiveAgent, log_of, release, set_phase};
+pub(super) use work::{left_in, read_agents_plan};
 use work_copy::in_place::ProtectedFiles;
-use work_copy::{Staged, Workspace};
+use work_copy::{Imported, Staged, Workspace};
 
 /// Where an attempt works: a copy, the folder of its records, and perhaps an agent that is paused in its
 /// stop hook.
@@ -79,24 +70,23 @@ impl Desk {
     }
 }
 
-/// What an attempt is to do.
+/// What every step of an attempt may read, and where it reports to.
 pub(super) struct Job {
+    pub(super) context: Arc<Context>,
+    pub(super) reporter: Reporter,
+    /// The name under which the slot works.
+    pub(super) run: String,
     pub(super) key: StoryKey,
-    /// The attempt, as it is on disk.
-    pub(super) attempt: Attempt,
-    /// What is known of it so far.
-    pub(super) facts: Facts,
     /// The plan's files.
     pub(super) books: PlanFiles,
     pub(super) failed_before: BTreeMap<String, FailedBefore>,
-    pub(super) task: Task,
 }
 
 /// One part of an attempt.
 pub(super) enum Task {
     /// Bring the copy to the base, and let an agent work on the story.
     Work(Box<Assignment>),
-    /// Tell the paused agent what is missing, and let it go on.
+    /// Report to the paused agent what is missing, and let it go on.
     SendBack { text: String, budget: Budget },
     /// Check what is staged, or the saved work laid over where the target is now.
     Check { work: Box<ToCheck>, is_first: bool },
@@ -174,6 +164,23 @@ pub(super) struct SecondLook {
     pub(super) review: Option<Reviewed>,
 }
 
+/// What an attempt left in its copy.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Left {
+    /// The tree; none if the copy cannot be read.
+    pub(super) staged: Option<Staged>,
+    /// What it left in its own repository.
+    pub(super) imported: Imported,
+}
+
+impl Left {
+    /// Whether there is anything worth keeping.
+    pub(super) fn has_work(&self) -> bool {
+        let has_files = self.staged.as_ref().is_some_and(|staged| !staged.files.is_empty());
+        has_files || self.imported.head.is_some() || !self.imported.others.is_empty()
+    }
+}
+
 /// Work that has passed its checks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Passed {
@@ -184,6 +191,9 @@ pub(super) struct Passed {
     /// What all attempts at the story cost, where known.
     pub(super) cost_usd: Option<f64>,
 }
+
+/// The tokens that each story of a session took.
+pub(super) type StoryTokens = Vec<(StoryKey, u64)>;
 
 /// What an agent used: a turn of it, or the whole session.
 #[derive(Debug, Clone, Default)]
@@ -196,23 +206,7 @@ pub(super) struct Used {
     /// Whether it was the reviewer, who works on no files.
     pub(super) is_reviewer: bool,
     /// The session, if it has ended.
-    pub(super) ended: Option<EndedSession>,
-}
-
-/// A session that has ended.
-#[derive(Debug, Clone)]
-pub(super) struct EndedSession {
-    /// The tokens that each of its stories took.
-    pub(super) stories: Vec<(StoryKey, u64)>,
-    pub(super) run: Box<AgentRun>,
-}
-
-/// What a planning agent left.
-pub(super) struct Planned {
-    /// What its run is worth.
-    pub(super) end: WorkEnd,
-    /// Its file of the plan.
-    pub(super) left: Option<Vec<u8>>,
+    pub(super) ended: Option<(Box<AgentRun>, StoryTokens)>,
 }
 
 /// What a part of an attempt led to.
@@ -221,7 +215,12 @@ pub(super) enum Ended {
     Worked(Left),
     Checked(Box<Passed>),
     Committed(Made, Box<Passed>),
-    Planned(Planned),
+    /// The plan before the agent wrote one, and its file of the plan; or why that is not used.
+    Planned {
+        before: Option<Vec<u8>>,
+        left: Option<Vec<u8>>,
+        end: Option<WorkEnd>,
+    },
     Left(Left),
     Released,
     /// The attempt does not land.
@@ -229,6 +228,7 @@ pub(super) enum Ended {
 }
 
 /// How far an attempt has come.
+#[derive(Default)]
 pub(super) struct Course {
     pub(super) attempt: Attempt,
     pub(super) facts: Facts,
@@ -236,8 +236,9 @@ pub(super) struct Course {
     pub(super) used: Vec<Used>,
 }
 
-/// A job that was done.
+/// A task that was done.
 pub(super) struct Done {
+    pub(super) desk: Desk,
     pub(super) course: Course,
     pub(super) ended: Result<Ended, Failure>,
 }
@@ -261,82 +262,116 @@ impl<E: Into<Failure>> From<E> for Stopped {
     }
 }
 
-/// What every step of a job may read.
-#[derive(Clone, Copy)]
-pub(super) struct Around<'a> {
-    pub(super) context: &'a Context,
-    pub(super) reporter: &'a Reporter,
-    /// The name under which the slot works.
-    pub(super) run: &'a str,
-    pub(super) key: &'a StoryKey,
-    /// The plan's files.
-    pub(super) books: &'a PlanFiles,
-    pub(super) failed_before: &'a BTreeMap<String, FailedBefore>,
+/// Something that an attempt reports while it runs.
+pub(super) enum Report {
+    /// A line for people.
+    Line(Tone, String),
+    Warning(String),
+    /// What the loop does now for the story.
+    Doing(String),
+    /// What the agent does now.
+    Glimpse(Glimpse),
+    /// An event for the journal.
+    Note(StoryKey, Event),
+    /// An event only for whoever follows the run.
+    Event(StoryKey, Event),
+    /// The attempt was asked to end, and its agent has so long for it.
+    Stopping,
+    /// The task is done, and the desk is free again.
+    Done(Box<Done>),
+    /// The thread died of a bug.
+    Died,
+}
+
+/// Sends reports from a slot to the conductor.
+#[derive(Debug, Clone)]
+pub(super) struct Reporter {
+    pub(super) slot: usize,
+    /// Put before each line, where there are several slots.
+    pub(super) prefix: String,
+    pub(super) reports: Sender<(usize, Report)>,
+}
+
+impl Reporter {
+    /// Sends a report. Nobody listens any more once the run has ended.
+    pub(super) fn send(&self, report: Report) {
+        let _ = self.reports.send((self.slot, report));
+    }
+
+    pub(super) fn line(&self, text: impl AsRef<str>) {
+        self.toned(Tone::Plain, text);
+    }
+
+    pub(super) fn toned(&self, tone: Tone, text: impl AsRef<str>) {
+        self.send(Report::Line(tone, format!("{}{}", self.prefix, text.as_ref())));
+    }
+
+    pub(super) fn warn(&self, text: impl AsRef<str>) {
+        self.send(Report::Warning(format!("{}{}", self.prefix, text.as_ref())));
+    }
+
+    pub(super) fn doing(&self, text: &str) {
+        self.send(Report::Doing(text.to_owned()));
+    }
+
+    pub(super) fn note(&self, key: &StoryKey, event: Event) {
+        self.send(Report::Note(key.clone(), event));
+    }
 }
 
 /// Does one part of an attempt.
-pub(super) fn attempt(context: &Context, job: Job, desk: &mut Desk, reporter: &Reporter) -> Done {
-    let Job { key, attempt, facts, books, failed_before, task } = job;
-    let run = desk.run.clone();
-    let around = Around {
-        context,
-        reporter,
-        run: &run,
-        key: &key,
-        books: &books,
-        failed_before: &failed_before,
-    };
-    let mut course = Course { attempt, facts, used: Vec::new() };
-    let ended = match perform(around, desk, &mut course, task) {
+pub(super) fn attempt(job: &Job, mut desk: Desk, mut course: Course, task: Task) -> Done {
+    let ended = match perform(job, &mut desk, &mut course, task) {
         Ok(ended) => Ok(ended),
         Err(Stopped::Work(end)) => Ok(Ended::Failed(end)),
         Err(Stopped::Failure(failure)) => Err(failure),
     };
-    Done { course, ended }
+    Done { desk, course, ended }
 }
 
-fn perform(
-    around: Around<'_>,
-    desk: &mut Desk,
-    course: &mut Course,
-    task: Task,
-) -> Result<Ended, Stopped> {
+fn perform(job: &Job, desk: &mut Desk, course: &mut Course, task: Task) -> Result<Ended, Stopped> {
     match task {
         Task::Work(mut assignment) => {
-            let before = begin::begin(around, desk, &course.attempt, &mut assignment)?;
-            work::work(around, desk, course, *assignment, &before)?;
-            Ok(Ended::Worked(stage::staged_work(around, desk, course)?))
+            let before = prepare::begin(job, desk, &course.attempt, &mut assignment)?;
+            work::work(job, desk, course, *assignment, &before)?;
+            Ok(Ended::Worked(work::staged_work(job, desk, course)?))
         }
         Task::SendBack { text, budget } => {
-            work::send_back(around, desk, course, text, budget)?;
-            Ok(Ended::Worked(stage::staged_work(around, desk, course)?))
+            work::send_back(job, desk, course, text, budget)?;
+            Ok(Ended::Worked(work::staged_work(job, desk, course)?))
         }
         Task::Check { work, is_first } => {
-            let passed = check::check_work(around, desk, &mut course.attempt, *work)?;
+            let attempt = &mut course.attempt;
+            let passed = match *work {
+                ToCheck::Staged(staged) => check(job, &mut desk.copy, attempt, staged)?,
+                ToCheck::InTree => check::check_tree(job, &mut desk.copy, attempt)?,
+                ToCheck::Moved { saved, tip, branch } => {
+                    moved::check_moved(job, desk, attempt, &saved, (tip, branch))?
+                }
+            };
             if is_first {
-                let copy = &mut desk.copy;
-                let proof = prove::prove(around, copy, &course.attempt, &passed)?;
+                let proof = prove::prove(job, &mut desk.copy, attempt, &passed)?;
                 course.facts.second_look.proof = proof;
-                let review = review::review(around, desk, course, &passed)?;
-                course.facts.second_look.review = review;
+                if job.context.config.review.enabled {
+                    let review = review::review(job, desk, course, &passed)?;
+                    course.facts.second_look.review = Some(review);
+                }
             }
             Ok(Ended::Checked(Box::new(passed)))
         }
         Task::Commit { passed, files } => {
-            let copy = &mut desk.copy;
-            let (made, passed) = commit::commit_story(around, copy, course, *passed, &files)?;
+            let (made, passed) = check::commit_story(job, &mut desk.copy, course, *passed, &files)?;
             Ok(Ended::Committed(made, Box::new(passed)))
         }
         Task::Plan { before, prompt, allowance } => {
-            let asked = (before.as_deref(), prompt.as_str(), allowance);
-            Ok(Ended::Planned(plan::plan(around, desk, course, asked)?))
+            work::plan(job, desk, course, before, (&prompt, allowance))
         }
         Task::Leave { goodbye } => {
-            course.used.extend(watch::release(around.context, desk, &goodbye)?);
-            Ok(Ended::Left(stage::left_in(around, desk, &course.attempt)?))
+            course.used.extend(release(&job.context, desk, &goodbye)?);
+            Ok(Ended::Left(left_in(job, desk, &course.attempt)?))
         }
         Task::Release { goodbye } => {
-            course.used.extend(watch::release(around.context, desk, &goodbye)?);
+            course.used.extend(release(&job.context, desk, &goodbye)?);
             Ok(Ended::Released)
         }
     }

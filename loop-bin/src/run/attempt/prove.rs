@@ -13,7 +13,7 @@ use ralph_project::strikes::is_test_file;
 use ralph_project::under_way::Attempt;
 
 use super::check::run_commands;
-use super::{Around, Passed, Stopped};
+use super::{Job, Passed, Stopped};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
 use crate::terminal::{Tone, counted};
@@ -64,12 +64,12 @@ impl Proof {
 
 /// Tries the story's tests without the rest of its work, if it has both.
 pub(super) fn prove(
-    around: Around<'_>,
+    job: &Job,
     copy: &mut Workspace,
     attempt: &Attempt,
     passed: &Passed,
 ) -> Result<Option<Proof>, Stopped> {
-    let config = &around.context.config;
+    let config = &job.context.config;
     // In place the tree is the user's, and a kill would leave it half taken back.
     if config.verify.prove == Prove::Off || copy.is_in_place || passed.checks.is_empty() {
         return Ok(None);
@@ -86,16 +86,16 @@ pub(super) fn prove(
     let top = copy.top().as_std_path();
     let is_there = |path: &PathBuf| top.join(path).symlink_metadata().is_ok();
     let removed: Vec<PathBuf> = others.iter().filter(|path| !is_there(path)).cloned().collect();
-    let checks = checks_without(around, copy, (&attempt.story, base), &others, passed);
-    put_back(around, copy, attempt, &others, &removed)?;
+    let checks = checks_without(job, copy, (&attempt.story, base), &others, passed);
+    put_back(job, copy, attempt, &others, &removed)?;
     let checks = checks?;
-    if let Some(signal) = around.context.interrupts.signal() {
+    if let Some(signal) = job.context.interrupts.signal() {
         return Err(WorkEnd::LandingStopped(signal).into());
     }
     let proof = Proof::of(&checks, config);
     let (story, found) = (&attempt.story, proof.in_words());
     if proof.is_good() {
-        around.reporter.toned(Tone::Good, format!("{story} proven: {found}"));
+        job.reporter.toned(Tone::Good, format!("{story} proven: {found}"));
     } else if config.verify.prove == Prove::Refuse && proof == Proof::Hollow {
         let tests = new.iter().map(|path| path.display().to_string());
         return Err(WorkEnd::failed(format!(
@@ -104,7 +104,7 @@ pub(super) fn prove(
         ))
         .into());
     } else {
-        around.reporter.toned(Tone::Warning, format!("{story} not proven: {found}"));
+        job.reporter.toned(Tone::Warning, format!("{story} not proven: {found}"));
     }
     Ok(Some(proof))
 }
@@ -121,13 +121,13 @@ fn written_since(copy: &Workspace, base: &str, tree: &str) -> Result<Vec<PathBuf
 
 /// Runs the checks that run tests, with everything but the story's tests as it was before.
 fn checks_without(
-    around: Around<'_>,
+    job: &Job,
     copy: &mut Workspace,
     (story, base): (&str, &str),
     others: &[PathBuf],
     passed: &Passed,
 ) -> Result<Vec<Check>, Failure> {
-    let config = &around.context.config;
+    let config = &job.context.config;
     let is_test = |check: &&Check| {
         check.verdict_of(config).is_some_and(|verdict| verdict.kind != Kind::NotATest)
     };
@@ -138,17 +138,17 @@ fn checks_without(
     }
     let files = counted(others.len(), "other file", "other files");
     let doing = format!("trying its tests without its changes to {files}");
-    around.reporter.doing(&doing);
-    around.reporter.line(format!("{story}: {doing}"));
+    job.reporter.doing(&doing);
+    job.reporter.line(format!("{story}: {doing}"));
     take_another_second(copy, others);
     let source = format!("--source={base}");
     restore(copy, &[&source], others)?;
-    run_commands(around, copy, &commands)
+    run_commands(job, copy, &commands)
 }
 
 /// The work as it was staged; what it removed is removed again.
 fn put_back(
-    around: Around<'_>,
+    job: &Job,
     copy: &mut Workspace,
     attempt: &Attempt,
     others: &[PathBuf],
@@ -159,7 +159,7 @@ fn put_back(
     for path in removed {
         state::remove_if_there(copy.top().as_std_path().join(path))?;
     }
-    let changed = copy.changed_since_staged(around.books.ours())?;
+    let changed = copy.changed_since_staged(&job.books.ours)?;
     restore(copy, &[], &changed)
 }
 

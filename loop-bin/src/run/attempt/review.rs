@@ -8,9 +8,9 @@ use ralph_project::checks::{Check, RUN_MARK};
 use ralph_project::prompt::Values;
 use ralph_project::review::{ReviewAnswer, command_line, shown_diff};
 
-use super::prompt::review_template;
+use super::prepare::review_template;
 use super::watch::{log_of, supervision};
-use super::{Around, Course, Desk, EndedSession, Passed, Stopped, Used};
+use super::{Course, Desk, Job, Passed, Stopped, Used};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
 use crate::terminal::{Tone, counted, seconds};
@@ -80,21 +80,18 @@ impl Reviewed {
     }
 }
 
-/// Has the work reviewed, if the user wants that.
+/// Has the work reviewed.
 pub(super) fn review(
-    around: Around<'_>,
+    job: &Job,
     desk: &Desk,
     course: &mut Course,
     passed: &Passed,
-) -> Result<Option<Reviewed>, Stopped> {
-    if !around.context.config.review.enabled {
-        return Ok(None);
-    }
-    let (story, reporter) = (&around.key.story, around.reporter);
+) -> Result<Reviewed, Stopped> {
+    let (story, reporter) = (&job.key.story, &job.reporter);
     reporter.doing("being reviewed");
     reporter.line(format!("{story}: being reviewed"));
-    let prompt = review_prompt(around, desk, course, passed)?;
-    let asked = ask_reviewer(around, desk, course, &prompt);
+    let prompt = review_prompt(job, desk, course, passed)?;
+    let asked = ask_reviewer(job, desk, course, &prompt);
     desk.copy.clear_away();
     let (run, printed) = asked?;
     if let RunEnd::Signalled(signal) = run.end {
@@ -111,17 +108,17 @@ pub(super) fn review(
             advice.iter().for_each(|what| reporter.line(format!("{story}: {what}")));
         }
     }
-    Ok(Some(reviewed))
+    Ok(reviewed)
 }
 
 fn review_prompt(
-    around: Around<'_>,
+    job: &Job,
     desk: &Desk,
     course: &Course,
     passed: &Passed,
 ) -> Result<String, Failure> {
     let Course { attempt, facts, .. } = course;
-    let (git, books) = (desk.copy.git(), around.books);
+    let (git, books) = (desk.copy.git(), &job.books);
     let base = work_copy::git_output::base_of(&git, attempt.base.as_deref())?;
     let diff = git.run(&["diff", "--no-color", "--no-ext-diff", &base, &passed.staged.tree])?;
     let given = fs_err::read(desk.dir.plan_given())?;
@@ -137,7 +134,7 @@ fn review_prompt(
         story_details: story.map_or("", |story| &story.details),
         diff: &shown_diff(&diff),
         checks: &checks.join("\n"),
-        spec_dir: &around.context.config.run.specs,
+        spec_dir: &job.context.config.run.specs,
         ..Values::default()
     };
     Ok(review_template(&books.plan)?.render(&values))
@@ -145,12 +142,12 @@ fn review_prompt(
 
 /// Returns how the reviewer ended, and all that it printed.
 fn ask_reviewer(
-    around: Around<'_>,
+    job: &Job,
     desk: &Desk,
     course: &mut Course,
     prompt: &str,
 ) -> Result<(AgentRun, String), Failure> {
-    let context = around.context;
+    let context = &job.context;
     let line = with_files_of(context.project.root(), &command_line(&context.config));
     let path = log_of(context.state(), &course.attempt).with_extension("review.log");
     let log = state::open_log(&path)?;
@@ -170,8 +167,8 @@ fn ask_reviewer(
         }
     };
     let (tokens, seconds) = (run.seen.tokens, begun.elapsed().as_secs_f64());
-    let stories = vec![(around.key.clone(), tokens)];
-    let ended = Some(EndedSession { stories, run: Box::new(run.clone()) });
+    let stories = vec![(job.key.clone(), tokens)];
+    let ended = Some((Box::new(run.clone()), stories));
     course.used.push(Used { seconds, tokens, session_tokens: 0, ended, is_reviewer: true });
     let log = fs_err::read(&path)?;
     let printed = log.get(earlier as usize..).unwrap_or_default();

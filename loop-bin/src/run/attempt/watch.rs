@@ -11,11 +11,11 @@ use ralph_project::mailbox::{Answer, Mailbox, Question};
 use ralph_project::strikes::{HookRollback, Memory, checkpoint};
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::prompt::agent_variables;
-use super::{Around, Course, Desk, EndedSession, Facts, Report, Used};
+use super::prepare::agent_variables;
+use super::{Course, Desk, Facts, Job, Report, StoryTokens, Used};
 use crate::exit::Failure;
-use crate::run::context::Context;
 use crate::run::decide::Allowance;
+use crate::run::record::Context;
 use crate::terminal::{Glimpse, Tone, seconds as seconds_of};
 use client::{AgentRun, Seen, Session, SessionSoFar, Supervision, Totals, Turn, with_files_of};
 
@@ -34,7 +34,7 @@ pub(in crate::run) struct LiveAgent {
     shown: (usize, usize),
     /// The stories that it was given, and the tokens that each took; what they cost is known when the
     /// session ends.
-    stories: Vec<(StoryKey, u64)>,
+    stories: StoryTokens,
 }
 
 impl LiveAgent {
@@ -70,19 +70,19 @@ pub(super) struct Watched {
 
 /// Starts an agent with a prompt and watches it until it ends or asks.
 pub(super) fn start(
-    around: Around<'_>,
+    job: &Job,
     desk: &mut Desk,
     course: &mut Course,
     allowance: Allowance,
     (prompt, resumed): (&str, Option<&SessionSoFar>),
 ) -> Result<Watched, Failure> {
-    let context = around.context;
+    let context = &job.context;
     let budget = allowance.cost_usd.map(|(sum, _)| sum);
     let line = &context.config.agent.command;
     let line = context.options.applied_to(line, budget, resumed, &desk.dir)?;
     // An agent that is a file of the project is started from there, committed or not.
     let line = with_files_of(context.project.root(), &line);
-    let vars = agent_variables(context, desk, &around.books.plan);
+    let vars = agent_variables(job, desk);
     let log = state::open_log(&log_of(context.state(), &course.attempt))?;
     Mailbox::at(desk.dir.mailbox()).empty()?;
     state::remove_if_there(desk.state().working_session())?;
@@ -94,12 +94,12 @@ pub(super) fn start(
     let session = Session::start(&line, &root, &vars, (prompt, earlier), &log)?;
     let question = Question::default();
     let live = LiveAgent { session, question, shown: (0, 0), stories: Vec::new() };
-    watch(around, desk, live, &mut course.facts, allowance)
+    watch(job, desk, live, &mut course.facts, allowance)
 }
 
 /// Answers the paused agent, and watches it until it ends or asks again.
 pub(super) fn go_on(
-    around: Around<'_>,
+    job: &Job,
     desk: &mut Desk,
     course: &mut Course,
     allowance: Allowance,
@@ -111,7 +111,7 @@ pub(super) fn go_on(
     desk.copy.distrust();
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     Mailbox::at(desk.dir.mailbox()).reply(&live.question, Answer::GoOn(text))?;
-    watch(around, desk, live, &mut course.facts, allowance)
+    watch(job, desk, live, &mut course.facts, allowance)
 }
 
 /// Writes down how far an attempt has come.
@@ -125,19 +125,19 @@ pub(in crate::run) fn set_phase(
 }
 
 fn watch(
-    around: Around<'_>,
+    job: &Job,
     desk: &mut Desk,
     mut live: LiveAgent,
     facts: &mut Facts,
     allowance: Allowance,
 ) -> Result<Watched, Failure> {
-    let (context, begun) = (around.context, Instant::now());
+    let (context, begun) = (&job.context, Instant::now());
     let deadline = allowance.time.map(|(time, _)| time);
     let is_late = || deadline.is_some_and(|limit| begun.elapsed() >= limit);
     let is_said = Cell::new(false);
     let beat = || {
         if (is_late() || context.is_interrupted()) && !is_said.replace(true) {
-            announce_grace(around);
+            announce_grace(job);
         }
     };
     let state = desk.state().clone();
@@ -154,18 +154,18 @@ fn watch(
     let (mut shown, mut looked) = (live.shown, None::<Instant>);
     let rollbacks = &mut facts.rollbacks;
     let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
-        show(around, seen, &mut shown);
+        show(job, seen, &mut shown);
         if looked.is_none_or(|looked| looked.elapsed() >= LOOKS_EVERY) {
             looked = Some(Instant::now());
-            show_rollbacks(around, &state, rollbacks);
+            show_rollbacks(job, &state, rollbacks);
         }
     })?;
-    show_rollbacks(around, &state, rollbacks);
+    show_rollbacks(job, &state, rollbacks);
     live.shown = shown;
     fault::point("loop.agent-ended");
     let (seen, took) = (live.session.seen(), begun.elapsed());
     let tokens = seen.tokens.saturating_sub(live.tokens());
-    live.book(around.key, tokens);
+    live.book(&job.key, tokens);
     *facts.duration.get_or_insert_default() += took;
     if tokens > 0 {
         *facts.tokens.get_or_insert_default() += tokens;
@@ -178,8 +178,7 @@ fn watch(
     let used = Used { seconds, tokens, session_tokens, ..Used::default() };
     Ok(match turn {
         Turn::Ended(run) => {
-            let ended = Some(EndedSession { stories: live.stories, run: run.clone() });
-            let used = Used { ended, ..used };
+            let used = Used { ended: Some((run.clone(), live.stories)), ..used };
             let session = run.seen.session.clone();
             Watched { session, totals: seen.totals(), said, ended: Some(*run), used }
         }
@@ -193,9 +192,9 @@ fn watch(
 }
 
 /// Reports what the agent does now, its new calls, and those that were refused.
-fn show(around: Around<'_>, seen: &Seen, shown: &mut (usize, usize)) {
+fn show(job: &Job, seen: &Seen, shown: &mut (usize, usize)) {
     let window = seen.window().filter(|window| *window > 0);
-    around.reporter.send(Report::Glimpse(Glimpse {
+    job.reporter.send(Report::Glimpse(Glimpse {
         doing: seen.now.doing.clone(),
         is_refused: seen.now.is_refused,
         cost_usd: seen.cost_usd,
@@ -204,15 +203,15 @@ fn show(around: Around<'_>, seen: &Seen, shown: &mut (usize, usize)) {
     }));
     for call in seen.calls.since(shown.0) {
         let event = Event::ToolCall { call: call.to_owned() };
-        around.reporter.send(Report::Event(around.key.clone(), event));
+        job.reporter.send(Report::Event(job.key.clone(), event));
     }
     let mut before = None;
     for refusal in seen.calls.refused.iter().skip(shown.1) {
         // An agent that tries the same again and again is worth one line.
         if before != Some(refusal) {
-            let story = &around.key.story;
+            let story = &job.key.story;
             let text = format!("{story}: refused: {} ({})", refusal.call, refusal.why);
-            around.reporter.toned(Tone::Warning, text);
+            job.reporter.toned(Tone::Warning, text);
         }
         before = Some(refusal);
     }
@@ -220,28 +219,28 @@ fn show(around: Around<'_>, seen: &Seen, shown: &mut (usize, usize)) {
 }
 
 /// Reports what hooks rolled back since the last look.
-fn show_rollbacks(around: Around<'_>, state: &StateDir, known: &mut Vec<HookRollback>) {
+fn show_rollbacks(job: &Job, state: &StateDir, known: &mut Vec<HookRollback>) {
     let Ok(Some(checkpoint)) = checkpoint(state) else { return };
     let rollbacks = Memory::load(state, &checkpoint).rollbacks;
     for rollback in rollbacks.iter().skip(known.len()) {
-        let (story, kept) = (&around.key.story, &rollback.saved_as);
+        let (story, kept) = (&job.key.story, &rollback.saved_as);
         let line = format!("{story}: {rollback}; kept as {kept}");
-        around.reporter.toned(Tone::Warning, line);
+        job.reporter.toned(Tone::Warning, line);
     }
     *known = rollbacks;
 }
 
 /// Says that the agent is asked to end, and how long it has for that.
-fn announce_grace(around: Around<'_>) {
-    let context = around.context;
+fn announce_grace(job: &Job) {
+    let context = &job.context;
     let grace = seconds_of(Duration::from_secs(context.config.agent.grace.0));
     if context.is_interrupted() {
-        around.reporter.send(Report::Stopping);
+        job.reporter.send(Report::Stopping);
         let again = "press Ctrl-C again to kill it now";
-        around.reporter.warn(format!("stopping: the agent has {grace} to finish; {again}"));
+        job.reporter.warn(format!("stopping: the agent has {grace} to finish; {again}"));
     } else {
-        let story = &around.key.story;
-        around.reporter.warn(format!("{story}: timed out; the agent has {grace} to exit"));
+        let story = &job.key.story;
+        job.reporter.warn(format!("{story}: timed out; the agent has {grace} to exit"));
     }
 }
 
@@ -266,8 +265,7 @@ pub(in crate::run) fn release(
         }
     };
     let session_tokens = live.tokens();
-    let ended = Some(EndedSession { stories: live.stories, run });
-    Ok(Some(Used { session_tokens, ended, ..Used::default() }))
+    Ok(Some(Used { session_tokens, ended: Some((run, live.stories)), ..Used::default() }))
 }
 
 /// The log of an attempt's agent.

@@ -1,24 +1,27 @@
-//! The agent's run, from its start to the judgement on it.
+//! The agent's run, the judgement on it, and what it left in the copy.
 
+use ralph_base::listing::named_files;
 use ralph_base::state::{self, Event, Id, LastVerdict, StateDir};
 use ralph_core::plan::{AgentsPlan, Plan, State as StoryState, agents_plan};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::gate::StopStatus;
+use ralph_project::progress::agents_lines;
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::prompt::{next_story, prompt};
+use super::prepare::{next_story, prepare_copy, prompt};
 use super::watch::{self, Watched, last_stop, set_phase};
-use super::{Around, Assignment, Budget, Course, Desk, Stopped};
+use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};
 use crate::exit::Failure;
-use crate::run::decide::{Judged, Outcome, WorkEnd, judge};
+use crate::run::decide::{Allowance, Judged, Outcome, WorkEnd, judge};
 use client::{AgentRun, SessionSoFar};
+use work_copy::{Imported, Start, import};
 
 /// Why a fresh session continues a story.
 const CONTEXT_FULL: &str = "context full, continuing in a new session";
 
 /// Runs an agent on the story: in the paused session if there is one, else in a new or a resumed one.
 pub(super) fn work(
-    around: Around<'_>,
+    job: &Job,
     desk: &mut Desk,
     course: &mut Course,
     assignment: Assignment,
@@ -27,43 +30,43 @@ pub(super) fn work(
     let allowance = assignment.budget.allowance;
     course.facts.messages.clone_from(&assignment.messages);
     let watched = if desk.session.is_some() {
-        let text = next_story(around, &course.attempt, &assignment.plan, &assignment.messages)?;
-        watch::go_on(around, desk, course, allowance, text)?
+        let text = next_story(job, &course.attempt, &assignment.plan, &assignment.messages)?;
+        watch::go_on(job, desk, course, allowance, text)?
     } else {
-        let prompt = prompt(around, desk, &course.attempt, &assignment, before)?;
+        let prompt = prompt(job, desk, &course.attempt, &assignment, before)?;
         let resumed = assignment.session.as_ref();
-        let first = watch::start(around, desk, course, allowance, (&prompt, resumed))?;
+        let first = watch::start(job, desk, course, allowance, (&prompt, resumed))?;
         let is_lost = first.ended.as_ref().is_some_and(AgentRun::has_lost_session);
         match resumed.filter(|_| is_lost) {
             None => first,
             Some(session) => {
-                around.reporter.warn(format!(
+                job.reporter.warn(format!(
                     "{}: the client no longer has the session {}; starting a new one",
                     course.attempt.story, session.id
                 ));
                 course.used.push(first.used);
-                watch::start(around, desk, course, allowance, (&prompt, None))?
+                watch::start(job, desk, course, allowance, (&prompt, None))?
             }
         }
     };
-    conclude(around, desk, course, watched, assignment.budget)
+    conclude(job, desk, course, watched, assignment.budget)
 }
 
 /// Tells the paused agent what is missing, and lets it go on.
 pub(super) fn send_back(
-    around: Around<'_>,
+    job: &Job,
     desk: &mut Desk,
     course: &mut Course,
     text: String,
     budget: Budget,
 ) -> Result<(), Stopped> {
-    let watched = watch::go_on(around, desk, course, budget.allowance, text)?;
-    conclude(around, desk, course, watched, budget)
+    let watched = watch::go_on(job, desk, course, budget.allowance, text)?;
+    conclude(job, desk, course, watched, budget)
 }
 
 /// What the agent's turn is worth: nothing if it may land, else why it does not.
 fn conclude(
-    around: Around<'_>,
+    job: &Job,
     desk: &mut Desk,
     course: &mut Course,
     watched: Watched,
@@ -72,15 +75,15 @@ fn conclude(
     let Watched { ended, session, totals, said, used } = watched;
     let Course { attempt, facts, .. } = course;
     course.used.push(used);
-    let (context, state) = (around.context, desk.state().clone());
-    show_hook_error(around, &attempt.began);
+    let (context, state) = (&job.context, desk.state().clone());
+    show_hook_error(job, &attempt.began);
     let session = session.or_else(|| working_session(&state));
     facts.session = session.map(|id| SessionSoFar { id, totals });
     let claim = Claim::load(&state, &attempt.story);
-    let agents = read_agents_plan(around, desk, attempt)?;
-    report_findings(around, agents.findings.clone());
+    let agents = read_agents_plan(job, desk, attempt)?;
+    report_findings(job, agents.findings.clone());
     let last_verdict = last_verdict(&state, &desk.run, &attempt.began);
-    let (base, ours, copy) = (attempt.base.as_deref(), around.books.ours(), &desk.copy);
+    let (base, ours, copy) = (attempt.base.as_deref(), &job.books.ours, &desk.copy);
     let mut end = judge(&Judged {
         run: ended.as_ref(),
         claim: claim.as_ref(),
@@ -100,15 +103,15 @@ fn conclude(
         run.is_context_full() || last == Some(StopStatus::Handoff)
     });
     let is_unclaimed = !facts.claimed && agents.claimed != Some(StoryState::Done);
-    if end == WorkEnd::Well && facts.is_handed_over && is_unclaimed && budget.may_hand_over {
+    if end.is_none() && facts.is_handed_over && is_unclaimed && budget.may_hand_over {
         // Checks that pass would only show that what was there before still works.
-        end = WorkEnd::Failed(Outcome::Handoff, CONTEXT_FULL.to_owned());
+        end = Some(WorkEnd::Failed(Outcome::Handoff, CONTEXT_FULL.to_owned()));
     }
-    log::info!("{}: the agent's run is worth {end:?}", attempt.story);
+    log::info!("{}: the agent's run was judged: {end:?}", attempt.story);
     facts.summary = summary(claim.as_ref(), &said);
     facts.exit_code = ended.as_ref().map_or(Some(0), AgentRun::exit_code);
     facts.agents = Some(agents);
-    if end != WorkEnd::Well {
+    if let Some(end) = end {
         return Err(end.into());
     }
     // From here on a crash does not cost the work.
@@ -119,11 +122,11 @@ fn conclude(
 /// What the agent did to its file of the plan. In place that is the user's own file, which is restored,
 /// and with it whatever else steers the run.
 pub(in crate::run) fn read_agents_plan(
-    around: Around<'_>,
+    job: &Job,
     desk: &Desk,
     attempt: &Attempt,
 ) -> Result<AgentsPlan, Failure> {
-    let (books, copy) = (around.books, &desk.copy);
+    let (books, copy) = (&job.books, &desk.copy);
     let given = fs_err::read(desk.dir.plan_given())?;
     let given = Plan::parse(&books.plan, given, &books.options)?;
     let left = match copy.counterpart(&books.plan) {
@@ -137,22 +140,22 @@ pub(in crate::run) fn read_agents_plan(
             state::replace_users(&books.plan, given.bytes())?;
         }
         // Without its list of files, git would show the state as the user's.
-        let state = around.context.state();
+        let state = job.context.state();
         state.prepare()?;
         for path in desk.protected.restore(state)? {
-            around.reporter.warn(format!("restored {path} (changed by the agent)"));
+            job.reporter.warn(format!("restored {path} (changed by the agent)"));
         }
     }
     Ok(agents)
 }
 
 /// Reports what the agent did to the plan that it may not do.
-fn report_findings(around: Around<'_>, findings: Vec<String>) {
+fn report_findings(job: &Job, findings: Vec<String>) {
     for finding in &findings {
-        around.reporter.warn(format!("plan: the agent {finding}"));
+        job.reporter.warn(format!("plan: the agent {finding}"));
     }
     if !findings.is_empty() {
-        around.reporter.note(around.key, Event::PlanRepaired { findings });
+        job.reporter.note(&job.key, Event::PlanRepaired { findings });
     }
 }
 
@@ -172,13 +175,13 @@ fn working_session(state: &StateDir) -> Option<String> {
 }
 
 /// A hook that failed guards nothing, so the user should know.
-fn show_hook_error(around: Around<'_>, since: &str) {
-    let Ok(text) = fs_err::read(around.context.state().hook_error()) else { return };
+fn show_hook_error(job: &Job, since: &str) {
+    let Ok(text) = fs_err::read(job.context.state().hook_error()) else { return };
     let Ok(error) = serde_json::from_slice::<serde_json::Value>(&text) else { return };
     let part = |name: &str| error.get(name).and_then(|value| value.as_str()).unwrap_or_default();
     if part("at") >= since {
         let (source, phase, what) = (part("source"), part("phase"), part("error"));
-        around.reporter.warn(format!("{source} failed ({phase}): {what}"));
+        job.reporter.warn(format!("{source} failed ({phase}): {what}"));
     }
 }
 
@@ -187,4 +190,121 @@ fn summary(claim: Option<&Claim>, said: &str) -> Option<String> {
     let claimed = claim.map(|claim| claim.summary.clone()).filter(|text| !text.is_empty());
     let summary = claimed.unwrap_or_else(|| said.chars().take(600).collect());
     Some(summary).filter(|summary| !summary.trim().is_empty())
+}
+
+/// The work of an agent that ended well. Commits of its own are part of it.
+pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result<Left, Stopped> {
+    let attempt = &course.attempt;
+    keep_agents_progress(job, desk)?;
+    let start = Start::of(attempt);
+    let imported = import(&desk.copy, start);
+    let staged = desk.copy.stage(start, &job.books.ours, &imported)?;
+    if !staged.refused.is_empty() {
+        let files = named_files(&staged.refused);
+        job.reporter.warn(format!("{}: left out of the commit: {files}", attempt.story));
+    }
+    if let Some(why) = left_history(desk, attempt, &imported) {
+        return Err(WorkEnd::failed(why).into());
+    }
+    if staged.files.is_empty() {
+        let is_checked = !job.context.config.verify.commands.is_empty();
+        if !course.facts.claimed || !is_checked {
+            let why = "the agent changed nothing".to_owned();
+            return Err(WorkEnd::Failed(Outcome::NoChanges, why).into());
+        }
+    }
+    Ok(Left { staged: Some(staged), imported })
+}
+
+/// What is in the copy, whatever the agent did. A copy that is damaged beyond reading costs this attempt
+/// and no more.
+pub(in crate::run) fn left_in(
+    job: &Job,
+    desk: &mut Desk,
+    attempt: &Attempt,
+) -> Result<Left, Failure> {
+    if desk.copy.is_in_place && desk.dir.plan_given().is_file() {
+        read_agents_plan(job, desk, attempt)?;
+    }
+    if !desk.copy.exists() {
+        return Ok(Left::default());
+    }
+    let start = Start::of(attempt);
+    let imported = import(&desk.copy, start);
+    match desk.copy.stage(start, &job.books.ours, &imported) {
+        Ok(staged) => Ok(Left { staged: Some(staged), imported }),
+        // The work is there, and the next start keeps it.
+        Err(error) if error.is_transient() => Err(error),
+        Err(error) => {
+            let story = &attempt.story;
+            job.reporter.warn(format!("{story}: the copy cannot be read: {error}"));
+            Ok(Left { staged: None, imported: Imported { head: None, ..imported } })
+        }
+    }
+}
+
+/// Keeps the lines that the agent added to its file of the progress, patterns with their heading. Before
+/// anything is laid over another commit, whose progress has the lines of others.
+fn keep_agents_progress(job: &Job, desk: &Desk) -> Result<(), Failure> {
+    let Some(left) = desk.copy.left(&job.books.progress) else { return Ok(()) };
+    let (given, added) = (desk.dir.progress_given(), desk.dir.progress_added());
+    let new = agents_lines(&state::read_if_there(&given)?.unwrap_or_default(), &left);
+    let all = [state::read_if_there(&added)?.unwrap_or_default(), new].concat();
+    state::replace_unsynced(&added, &all)?;
+    Ok(state::replace_unsynced(&given, &left)?)
+}
+
+/// An agent that went back in history, or made its checkout sparse, would land a commit that removes the
+/// work of others.
+fn left_history(desk: &Desk, attempt: &Attempt, imported: &Imported) -> Option<String> {
+    if imported.is_sparse {
+        return Some(
+            "the agent made its checkout sparse, so files are missing that it did not delete; keep \
+             the full checkout"
+                .to_owned(),
+        );
+    }
+    let (base, head) = (attempt.base.as_deref()?, imported.head.as_deref()?);
+    if !board::is_ancestor(&desk.copy.source.git(), head, base).unwrap_or(false) {
+        return None;
+    }
+    Some(format!(
+        "the agent moved back to {head:.8}, which does not contain its starting commit {base:.8}; \
+         stay on the branch, and only add commits"
+    ))
+}
+
+/// Lets an agent write the plan.
+pub(super) fn plan(
+    job: &Job,
+    desk: &mut Desk,
+    course: &mut Course,
+    before: Option<Vec<u8>>,
+    (prompt, allowance): (&str, Allowance),
+) -> Result<Ended, Stopped> {
+    let (context, books) = (&job.context, &job.books);
+    prepare_copy(job, &mut desk.copy, Start::of(&course.attempt))?;
+    if let Some(before) = &before {
+        desk.copy.give(&books.plan, before)?;
+    }
+    let Watched { ended, used: turn, .. } =
+        watch::start(job, desk, course, allowance, (prompt, None))?;
+    course.used.push(turn);
+    let facts = &mut course.facts;
+    facts.exit_code = ended.as_ref().and_then(AgentRun::exit_code);
+    let left = desk.copy.left(&books.plan);
+    let end = judge(&Judged {
+        run: ended.as_ref(),
+        claim: None,
+        agents: None,
+        last_verdict: None,
+        took: facts.duration.unwrap_or_default(),
+        has_changed: &|| left != before,
+        allowance,
+        limits: &context.config.limits,
+        time_left: context.time_left(),
+        quota_streak: 0,
+        signal: context.interrupts.signal(),
+    });
+    Ok(Ended::Planned { before, left, end })
 }

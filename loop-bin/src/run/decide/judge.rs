@@ -1,4 +1,4 @@
-//! What the end of the agent's run is worth. Pure.
+//! How an attempt can end, and what the end of its agent is worth. Pure.
 
 use std::time::Duration;
 
@@ -8,9 +8,10 @@ use ralph_core::plan::{AgentsPlan, State as StoryState};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Limits;
 use ralph_project::strikes::with_cause;
+use serde::{Deserialize, Serialize};
 
-use super::allowance::{Allowance, Owner};
-use super::words::{Outcome, WorkEnd};
+use super::pick::{Allowance, Owner};
+use crate::saved::RETRY;
 use crate::terminal::seconds;
 use client::signals::Signal;
 use client::{AgentRun, RunEnd, Said, Seen};
@@ -24,6 +25,84 @@ pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
 /// An agent whose tool calls we do not see, and that ends later than this, may have tried something.
 const SOON: Duration = Duration::from_secs(60);
+
+/// Why an attempt does not land, or not yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WorkEnd {
+    /// A failed attempt, and what it is called.
+    Failed(Outcome, String),
+    /// It does not apply to what landed in the meantime.
+    Conflict(String),
+    /// It applies, but its checks fail with what landed in the meantime.
+    RedWithOthers(String),
+    /// A person is needed, or the story's own budget is used up.
+    Blocked(String),
+    /// The service's usage limit; with the time of its reset in Unix seconds, where it was told.
+    Quota(Option<i64>),
+    /// We were asked to end while the agent worked.
+    Signalled(Signal),
+    /// We were asked to end while its work was being checked.
+    LandingStopped(Signal),
+    /// The time or the money of the run is used up.
+    Spent(String),
+    /// The agent itself failed before it did anything: it is not logged in, or does not know an
+    /// option.
+    AgentFailed(String),
+    /// Something that no attempt can help: the agent cannot work at all, or no commit can be made.
+    Impossible(String),
+}
+
+impl WorkEnd {
+    /// A failed attempt like most.
+    pub(crate) fn failed(why: impl Into<String>) -> Self {
+        Self::Failed(Outcome::Failed, why.into())
+    }
+}
+
+/// How an iteration ended; the words are given to `post_iteration` and to the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    Success,
+    Failed,
+    Timeout,
+    Blocked,
+    NoChanges,
+    Quota,
+    Interrupted,
+    Budget,
+    Handoff,
+    Partial,
+}
+
+impl Outcome {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failed => "failed",
+            Self::Timeout => "timeout",
+            Self::Blocked => "blocked",
+            Self::NoChanges => "no_changes",
+            Self::Quota => "quota",
+            Self::Interrupted => "interrupted",
+            Self::Budget => "budget",
+            Self::Handoff => "handoff",
+            Self::Partial => "partial",
+        }
+    }
+
+    /// Whether the next attempt goes on with the work of one that ended like this.
+    pub(crate) fn is_resumed(word: &str) -> bool {
+        let resumed = [Self::Quota, Self::Interrupted, Self::Budget, Self::Handoff, Self::Partial];
+        resumed.into_iter().any(|outcome| outcome.word() == word) || word == RETRY
+    }
+
+    /// Whether the next attempt begins in the same session of the client. What was not the agent's fault
+    /// is not paid for twice.
+    pub(crate) fn keeps_session(word: &str) -> bool {
+        [Self::Quota, Self::Interrupted, Self::Budget].iter().any(|outcome| outcome.word() == word)
+    }
+}
 
 /// What is known when an agent has ended, or wants to.
 pub(crate) struct Judged<'a> {
@@ -45,32 +124,31 @@ pub(crate) struct Judged<'a> {
     pub(crate) signal: Option<Signal>,
 }
 
-/// What it is worth.
-pub(crate) fn judge(judged: &Judged<'_>) -> WorkEnd {
+/// What is wrong with it; none if its work can be checked.
+pub(crate) fn judge(judged: &Judged<'_>) -> Option<WorkEnd> {
     if let Some(end) = judged.run.and_then(|run| ended_badly(judged, run)) {
-        return end;
+        return Some(end);
     }
     match judged.claim.and_then(|claim| Some((claim.status, claim.denial()?))) {
-        Some((ClaimStatus::Partial, why)) => return WorkEnd::Failed(Outcome::Partial, why),
-        Some((_, why)) => return WorkEnd::Blocked(why),
+        Some((ClaimStatus::Partial, why)) => return Some(WorkEnd::Failed(Outcome::Partial, why)),
+        Some((_, why)) => return Some(WorkEnd::Blocked(why)),
         None => {}
     }
     if judged.agents.is_some_and(|agents| agents.claimed == Some(StoryState::Blocked)) {
-        return WorkEnd::Blocked("the agent marked the story as blocked".to_owned());
+        return Some(WorkEnd::Blocked("the agent marked the story as blocked".to_owned()));
     }
     if let Some(end) = judged.run.and_then(|run| reported_badly(judged, run)) {
-        return end;
+        return Some(end);
     }
-    if let Some(failed) =
-        judged.last_verdict.filter(|last| last.verdict == "failed" && !last.failed_before)
-    {
-        let runner = failed.runner.iter().map(|runner| format!(" ({runner})"));
-        let what = [failed.what.clone(), failed.tests.join(", ")];
-        let what = what.into_iter().find(|what| !what.is_empty()).map(|what| format!(": {what}"));
-        let told: String = runner.chain(what).collect();
-        return WorkEnd::failed(format!("the last test run failed{told}"));
+    let failed = judged.last_verdict?;
+    if failed.verdict != "failed" || failed.failed_before {
+        return None;
     }
-    WorkEnd::Well
+    let runner = failed.runner.iter().map(|runner| format!(" ({runner})"));
+    let what = [failed.what.clone(), failed.tests.join(", ")];
+    let what = what.into_iter().find(|what| !what.is_empty()).map(|what| format!(": {what}"));
+    let details: String = runner.chain(what).collect();
+    Some(WorkEnd::failed(format!("the last test run failed{details}")))
 }
 
 /// An end that is not the agent's own.
@@ -115,7 +193,9 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
 
 /// An end of which the agent itself says that it is none.
 fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
-    if let Some(why) = unusable(run).filter(|_| !(judged.has_changed)()) {
+    if let Some(why) = unusable(run)
+        && !(judged.has_changed)()
+    {
         return Some(WorkEnd::Impossible(why));
     }
     let is_error = run.seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error);
@@ -230,8 +310,8 @@ mod tests {
         let limits = Limits::default();
         let after =
             |quota_streak| judge(&Judged { run: Some(&run), quota_streak, ..judged(&limits) });
-        assert_eq!(after(MOST_WAITS - 1), WorkEnd::Quota(None));
-        assert!(matches!(after(MOST_WAITS), WorkEnd::Spent(_)));
+        assert_eq!(after(MOST_WAITS - 1), Some(WorkEnd::Quota(None)));
+        assert!(matches!(after(MOST_WAITS), Some(WorkEnd::Spent(_))));
     }
 
     #[test]
@@ -240,17 +320,17 @@ mod tests {
         let failed = LastVerdict { verdict: "failed".into(), ..LastVerdict::default() };
         let claim = |status| Claim::new("US-001", status, "no key");
         let (partial, blocked) = (claim(ClaimStatus::Partial), claim(ClaimStatus::Blocked));
-        assert_eq!(judge(&judged(&limits)), WorkEnd::Well);
+        assert_eq!(judge(&judged(&limits)), None);
         let last_verdict = Some(&failed);
         let found = judge(&Judged { last_verdict, ..judged(&limits) });
-        assert!(matches!(found, WorkEnd::Failed(Outcome::Failed, _)), "{found:?}");
+        assert!(matches!(found, Some(WorkEnd::Failed(Outcome::Failed, _))), "{found:?}");
         let found = judge(&Judged { last_verdict, claim: Some(&partial), ..judged(&limits) });
-        assert!(matches!(found, WorkEnd::Failed(Outcome::Partial, _)), "{found:?}");
+        assert!(matches!(found, Some(WorkEnd::Failed(Outcome::Partial, _))), "{found:?}");
         let found = judge(&Judged { last_verdict, claim: Some(&blocked), ..judged(&limits) });
-        assert_eq!(found, WorkEnd::Blocked("the agent says: no key".into()));
+        assert_eq!(found, Some(WorkEnd::Blocked("the agent says: no key".into())));
         let mut marked = AgentsPlan::default();
         marked.claimed = Some(StoryState::Blocked);
         let found = judge(&Judged { agents: Some(&marked), ..judged(&limits) });
-        assert!(matches!(found, WorkEnd::Blocked(_)), "{found:?}");
+        assert!(matches!(found, Some(WorkEnd::Blocked(_))), "{found:?}");
     }
 }

@@ -1,18 +1,19 @@
 //! What the next start does about a run that did not come to its end. Pure: the start does it, and
 //! `status`, `doctor` and `--dry-run` say it.
 
-use ralph_base::state::run_and_worker;
+use ralph_base::state::{Id, run_and_worker};
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::words::Discarding;
+use super::step::Discarding;
 use crate::run::record::RunRecord;
 use crate::terminal::counted;
+use work_copy::ONLY_WORKER;
 
 /// What was found.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
     pub(crate) record: Option<RunRecord>,
-    /// The attempts under way, by the names of their slots.
+    /// The attempts under way.
     pub(crate) attempts: Vec<FoundAttempt>,
     /// Whether the project's files are behind their branch.
     pub(crate) is_behind: bool,
@@ -23,7 +24,8 @@ pub(crate) struct Found {
 /// An attempt that was under way.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FoundAttempt {
-    pub(crate) slot: String,
+    /// Which of several workers made it.
+    pub(crate) worker: Option<Id>,
     pub(crate) attempt: Attempt,
     /// Whether the commit that it was landing is on the target.
     pub(crate) is_landed: bool,
@@ -80,7 +82,8 @@ pub(crate) fn recovery_of(record: Option<&RunRecord>, left: &FoundAttempt) -> Re
     let own = record.filter(is_own);
     let was_killed =
         own.is_some_and(|record| record.finish.is_none() && !record.process.interrupted);
-    let kept = own.and_then(|record| record.slots.get(&left.slot)?.discarding.clone());
+    let slot = left.worker.as_ref().map_or(ONLY_WORKER, Id::as_str);
+    let kept = own.and_then(|record| record.slots.get(slot)?.discarding.clone());
     match (&left.attempt.phase, kept) {
         (Phase::Working | Phase::Checking, Some(kept)) => Recovery::FinishDiscard { story, kept },
         (Phase::Begun, _) => Recovery::KeepAttempt { story, counts: false },
@@ -131,7 +134,7 @@ mod tests {
     fn left(phase: Phase, is_landed: bool) -> FoundAttempt {
         let attempt =
             Attempt { run: "r1.2".into(), story: "US-001".into(), phase, ..Attempt::now() };
-        FoundAttempt { slot: "2".into(), attempt, is_landed }
+        FoundAttempt { worker: Id::parse("2").ok(), attempt, is_landed }
     }
 
     fn record(interrupted: bool, finish: Option<&str>) -> RunRecord {

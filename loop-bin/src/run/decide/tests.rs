@@ -2,8 +2,9 @@
 
 use ralph_project::config::Seconds;
 
+use super::super::pick::limit_reached;
 use super::*;
-use client::signals::Signal;
+use run_history::Spent;
 
 const PLAN: &str = "PRD-1";
 
@@ -43,16 +44,16 @@ fn check(limits: &Limits, session: SessionEnd, path: Vec<(WorkEnd, Next)>) -> Ta
     tally.run.iteration = 1;
     for (end, expected) in path {
         let shown = format!("{end:?}");
-        assert_eq!(tally.after(end, &story(), session, limits), expected, "after {shown}");
+        assert_eq!(after(&mut tally, end, &story(), session, limits), expected, "after {shown}");
     }
     tally
 }
 
 #[test]
 fn work_is_landed_and_the_story_is_done() {
-    let path = vec![(WorkEnd::Well, Next::Land), (WorkEnd::Landed, Next::Report)];
-    let tally = check(&limits(|_| ()), SessionEnd::Ended, path);
-    assert_eq!((tally.run.commits, tally.run.idle), (1, 0));
+    let mut tally = Tally::default();
+    tally.landed(&story());
+    assert_eq!((tally.run.commits, tally.run.idle, tally.attempts_at(&story())), (1, 0, 1));
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn a_failed_attempt_is_kept_under_its_own_name() {
 #[test]
 fn a_story_is_set_aside_when_its_attempts_are_used_up() {
     let once = limits(|limits| limits.attempts_per_story = 1);
-    let next = Tally::default().after(failed("no"), &story(), SessionEnd::Ended, &once);
+    let next = after(&mut Tally::default(), failed("no"), &story(), SessionEnd::Ended, &once);
     let why = "gave up after 1 failed attempt; last failure: no";
     assert_eq!(next, given_up(Outcome::Failed, "no", why));
     let path = vec![(WorkEnd::Blocked("key".into()), given_up(Outcome::Blocked, "key", "key"))];
@@ -127,23 +128,24 @@ fn a_story_is_set_aside_when_its_attempts_are_used_up() {
 
 #[test]
 fn a_story_that_is_landed_counts_as_tried() {
-    let path = vec![(WorkEnd::Landed, Next::Report), (WorkEnd::Landed, Next::Report)];
-    let tally = check(&limits(|_| ()), SessionEnd::Ended, path);
+    let mut tally = Tally::default();
+    tally.landed(&story());
+    tally.landed(&story());
     assert_eq!(tally.attempts_at(&story()), 2);
 }
 
 #[test]
 fn stories_in_a_row_that_gave_nothing_stall_the_run_and_work_that_failed_does_not() {
-    let limits = limits(|limits| limits.stalled_after = 2);
     let mut tally = Tally::default();
-    tally.set_aside(&key("US-001"));
-    assert!(!tally.is_stalled(&limits));
-    tally.story(&key("US-002")).has_changes = true;
-    tally.set_aside(&key("US-002"));
-    tally.set_aside(&key("US-003"));
-    assert!(!tally.is_stalled(&limits));
-    tally.set_aside(&key("US-004"));
-    assert!(tally.is_stalled(&limits));
+    let mut idle_after = |story: &str, has_changes: bool| {
+        tally.story(&key(story)).has_changes = has_changes;
+        tally.set_aside(&key(story));
+        tally.run.idle
+    };
+    assert_eq!(idle_after("US-001", false), 1);
+    assert_eq!(idle_after("US-002", true), 0);
+    assert_eq!(idle_after("US-003", false), 1);
+    assert_eq!(idle_after("US-004", false), 2);
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn limits_of_the_run_end_it_before_the_next_story() {
     let mut tally = Tally::default();
     (tally.run.iteration, tally.run.spent) = (50, SPENT);
     let limit = |max_iterations, seconds, change: fn(&mut Limits)| {
-        tally.limit_reached(&limits(change), max_iterations, seconds)
+        limit_reached(&tally, &limits(change), max_iterations, seconds)
     };
     assert_eq!(limit(51, 0.0, |_| ()), None);
     assert_eq!(limit(0, 0.0, |_| ()), None);
@@ -199,7 +201,7 @@ fn an_agent_that_fails_by_itself_costs_no_attempt_and_ends_the_run_the_third_tim
 fn a_tick_that_is_not_the_runs_own_is_told_once() {
     let mut tally = Tally::default();
     assert_eq!(tally.newly_ticked(PLAN, &["US-000"]), [""; 0]);
-    tally.after(WorkEnd::Landed, &story(), SessionEnd::Ended, &Limits::default());
+    tally.landed(&story());
     assert_eq!(tally.newly_ticked(PLAN, &["US-000", "US-001", "US-009"]), ["US-009"]);
     assert_eq!(tally.newly_ticked(PLAN, &["US-000", "US-001", "US-009"]), [""; 0]);
 }

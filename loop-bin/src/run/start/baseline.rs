@@ -63,7 +63,7 @@ pub(crate) fn examine_copy(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Check>, Failure> {
     let (sender, reports) = mpsc::channel();
-    let reporter = Reporter::new(0, String::new(), sender);
+    let reporter = Reporter { slot: 0, prefix: String::new(), reports: sender };
     let prepared = prepare((config, stop), &reporter, copy, start, "");
     for (_, report) in reports.try_iter() {
         match report {

@@ -8,7 +8,8 @@ use std::sync::{Arc, mpsc};
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Held, Lock, LockError};
+use ralph_base::state::{self, Held, Id, Lock, LockError, name_of_worker};
+use ralph_core::git::Repo;
 use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
 use ralph_project::project_plan;
@@ -18,15 +19,16 @@ use run_history::LOOP;
 use super::preflight::Preflight;
 use crate::exit::Failure;
 use crate::here;
-use crate::run::books::Books;
-use crate::run::context::{Clock, Context};
-use crate::run::record::{RunRecord, slot_dirs};
-use crate::run::slots::{Slot, desk};
-use crate::run::state::Conductor;
+use crate::run::attempt::Desk;
+use crate::run::record::{Clock, Context, RunRecord, slot_dirs};
+use crate::run::state::{Conductor, Slot};
 use crate::saved;
 use crate::terminal::View;
+use board::Books;
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
+use work_copy::in_place::ProtectedFiles;
+use work_copy::{ONLY_WORKER, Workspace};
 
 /// Sorts by time, and is different for every run of a machine.
 fn run_name() -> String {
@@ -164,9 +166,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     target.make()?;
     let record = new_record(&context, &books, &target.branch, last);
     let reports = mpsc::channel();
-    let place = (&context.run_dir, context.run.as_str());
-    let desk = desk(env, &context.project, &context.config, place, None)?;
-    let slots = vec![Slot::new(0, desk, String::new(), reports.0.clone())];
+    let slots = vec![Slot::new(0, desk(env, &context, None)?, String::new(), &reports)];
     Ok(Conductor {
         // Not before the lock is ours: what another loop shows is its own.
         view: view.published_in(context.run_dir.live()),
@@ -182,4 +182,24 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         waiting: None,
         ending: None,
     })
+}
+
+/// The desk of a slot: with a name of its own where there are several.
+pub(in crate::run) fn desk(
+    env: &Env,
+    context: &Context,
+    worker: Option<&Id>,
+) -> Result<Desk, Failure> {
+    let (mut project, mut run) = (context.project.clone(), context.run.clone());
+    let mut dir = context.run_dir.of_run();
+    if let Some(worker) = worker {
+        project = project.for_worker(worker.clone());
+        dir = context.run_dir.of_worker(worker);
+        run = name_of_worker(&run, worker);
+    }
+    let repo = Repo::open(project.root())?;
+    let copy = Workspace::of(env, &project, &repo, &dir, &context.config)?;
+    let name = worker.map_or(ONLY_WORKER, Id::as_str).to_owned();
+    let protected = ProtectedFiles::default();
+    Ok(Desk { name, run, project, dir, copy, session: None, protected })
 }

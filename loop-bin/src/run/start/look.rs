@@ -16,15 +16,14 @@ use ralph_project::under_way::Attempt;
 use run_history::RunHistory;
 
 use super::plan_file::{find_plan, plan_of_attempt};
-use super::preflight::{Preflight, progress_path, run_dir};
+use super::preflight::{Preflight, run_dir};
 use super::programs::{flaw_in_command, look_for_programs};
 use crate::exit::Failure;
 use crate::run::RunRecord;
 use crate::run::attempt::{review_template, template};
-use crate::run::books::Books;
 use crate::run::record::attempts_left;
 use crate::{here, init, trust};
-use board::{Board, resolve};
+use board::{Board, Books, progress_path, resolve};
 use client::ClientOptions;
 use ralph_project::finding::Finding;
 use work_copy::{Source, Workspace, cache, in_place, linked_by_environment};

@@ -8,11 +8,11 @@ use ralph_core::plan::{FindError, Plan};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 
-use super::preflight::progress_path;
 use crate::exit::Failure;
 use crate::here;
 use crate::run::attempt::{review_template, template};
 use crate::run::record::attempts_left;
+use board::progress_path;
 
 /// The plan; none if planning is to write it.
 pub(super) fn find_plan(

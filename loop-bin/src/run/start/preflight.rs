@@ -1,10 +1,9 @@
 //! The project as it was found, and what there is to say about it.
 
-use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{RunDir, StateDir};
+use ralph_base::state::RunDir;
 use ralph_core::git::Repo;
 use ralph_core::plan::Plan;
-use ralph_project::config::{Config, Flag, LoopSettings, Mode};
+use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
 use run_history::RunHistory;
 
@@ -59,16 +58,4 @@ impl Preflight {
 /// The run's own folder in the git folder.
 pub(crate) fn run_dir(repo: &Repo) -> Result<RunDir, Failure> {
     Ok(RunDir::in_git_folder(text_path(repo.git_dir())?))
-}
-
-/// Where progress is written: beside the plan, unless the user wants it elsewhere.
-pub(crate) fn progress_path(
-    settings: &LoopSettings,
-    root: &Utf8Path,
-    plan: &Utf8Path,
-) -> Utf8PathBuf {
-    match settings.progress.as_str() {
-        "" => StateDir::progress_beside(plan),
-        path => root.join(path),
-    }
 }

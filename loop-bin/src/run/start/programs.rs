@@ -12,7 +12,8 @@ use ralph_project::config::{Config, Flag, Mode, Review};
 use super::plan_file::find_plan;
 use super::preflight::Preflight;
 use crate::exit::Failure;
-use crate::{here, init, lifecycle};
+use crate::run::scripts::not_executable;
+use crate::{here, init};
 
 /// Agent, checks and scripts that cannot be started.
 pub(super) fn look_for_programs(
@@ -36,8 +37,7 @@ pub(super) fn look_for_programs(
                 .to_owned(),
         );
     }
-    for script in lifecycle::not_executable(preflight.project.own_state(), preflight.project.root())
-    {
+    for script in not_executable(preflight.project.own_state(), preflight.project.root()) {
         preflight.note(format!("{script} is not executable; run `chmod +x {script}`"));
     }
     if preflight.config.run.mode == Mode::Building {

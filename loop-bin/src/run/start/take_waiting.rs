@@ -3,15 +3,11 @@
 //!
 //! Nothing is moved before all of it fits and has passed, so that there is nothing to recover.
 
-use std::sync::Arc;
-
 use ralph_base::state::{self, StoryKey};
 use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
-use crate::run::attempt::{
-    Around, Desk, Passed, Stopped, ToCommit, check, commit, lay_over, prepare,
-};
+use crate::run::attempt::{Job, Passed, Stopped, check, commit, lay_over, prepare_copy};
 use crate::run::decide::WorkEnd;
 use crate::run::state::Conductor;
 use crate::terminal::counted;
@@ -68,13 +64,11 @@ pub(crate) fn follow_waiting(run: &Conductor) -> Result<bool, Failure> {
 
 /// Puts the commits up to `work` on top of `tip`, each of them checked.
 fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stopped> {
-    let context = Arc::clone(&run.context);
     let (git, branch) = (run.source.git(), run.board.branch.clone());
     let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
     let listed = git.line(&[&list[..], &[&format!("{tip}...{work}")]].concat())?;
     let commits = counted(listed.lines().count(), "waiting commit", "waiting commits");
     run.view.line(format!("rebasing {commits} onto {branch}"));
-    let (books, failed_before) = (run.books.files(), run.record.failed_before.clone());
     let mut tip = tip;
     for commit_id in listed.lines() {
         let format = "--format=%s%n%(trailers:key=Ralph-Story,valueonly=true,separator=)";
@@ -89,48 +83,30 @@ fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stoppe
             base: Some(tip.clone()),
             ..Attempt::now()
         };
-        let Some(slot) = run.slots.first_mut() else { return Ok(tip) };
-        let Some(Desk { copy, .. }) = &mut slot.desk else { return Ok(tip) };
-        let key = StoryKey::new("", story);
-        let around = Around {
-            context: &context,
-            reporter: &slot.reporter,
-            run: &slot.run,
-            key: &key,
-            books: &books,
-            failed_before: &failed_before,
-        };
-        let start = Start::of(&attempt);
+        let job = run.job(0, &StoryKey::new("", story))?;
+        let (copy, start) = (&mut run.desk_mut(0)?.copy, Start::of(&attempt));
         if !copy.exists() {
             // The copy was removed in the meantime.
-            let stop = || context.is_interrupted();
-            let settings = (&context.config, &stop as &dyn Fn() -> bool);
-            prepare(settings, &slot.reporter, copy, start, &context.run)?;
+            prepare_copy(&job, copy, start)?;
         }
-        let work = without_loop_files(copy, &context.run_dir, books.ours(), commit_id)?;
-        let staged = lay_over(around, copy, &work, start)?;
-        let passed = check(around, copy, &attempt, staged)?;
+        let work = without_loop_files(copy, &job, commit_id)?;
+        let staged = lay_over(&job, copy, &work, start)?;
+        let passed = check(&job, copy, &attempt, staged)?;
         let message = |_: &Passed| message.clone();
-        let to_commit = ToCommit { message: &message, passed, files: &files };
-        tip = commit(around, copy, &attempt, to_commit)?.0.commit;
+        tip = commit(&job, copy, &attempt, (passed, &files), &message)?.0.commit;
     }
     Ok(tip)
 }
 
 /// A commit with all that another one changed, but for plan, progress and lessons: those change by
 /// themselves, whatever a person did to them in the meantime.
-fn without_loop_files(
-    copy: &Workspace,
-    run_dir: &state::RunDir,
-    ours: &[std::path::PathBuf],
-    commit: &str,
-) -> Result<String, Failure> {
-    let index = run_dir.root().join("index-rebase");
+fn without_loop_files(copy: &Workspace, job: &Job, commit: &str) -> Result<String, Failure> {
+    let index = job.context.run_dir.root().join("index-rebase");
     let git = copy.git().on_index(index.clone().into());
     let parent = git.line(&["rev-parse", &format!("{commit}^1")])?;
     let changed = [&["diff-tree", "-r"], &RAW[..], &[&parent, commit]].concat();
     let changed = differences(&git.run(&changed)?);
-    let ours = changed.iter().filter(|one| ours.contains(&one.path));
+    let ours = changed.iter().filter(|one| job.books.ours.contains(&one.path));
     let restored: Vec<u8> = ours.flat_map(|one| one.old.line(&one.path)).collect();
     git.run(&["read-tree", commit])?;
     git.feed(&["update-index", "-z", "--index-info"], &restored)?;

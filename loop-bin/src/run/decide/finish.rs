@@ -1,9 +1,101 @@
-//! The last lines of a run: what is done, what needs a person, and the command that goes on.
+//! Why a run ended, and its last lines: what is done, what needs a person, and the command that goes on.
 
+use ralph_base::state::Event;
 use run_history::Needs;
+use serde::{Deserialize, Serialize};
 
-use super::words::Finish;
 use crate::terminal::counted;
+use client::signals::Signal;
+
+/// Why the run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Finish {
+    Complete,
+    MaxIterations,
+    NoChanges,
+    /// What is left waits for a person.
+    Blocked(String),
+    Manual(Signal),
+    /// `ralph-loop stop` asked for it, and the story under way was ended first.
+    Stopped,
+    Error(String),
+    /// The checks were red before the first story.
+    RedBaseline(String),
+    /// A lifecycle script stopped the run, or kept it from going on for too long.
+    HookAbort(String),
+    Budget(String),
+}
+
+impl Finish {
+    /// A script asked for it.
+    pub(crate) fn stopped_by(script: &str) -> Self {
+        Self::HookAbort(format!("the {script} script stopped the loop"))
+    }
+
+    /// Why, where there is more to say than the type.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Error(why)
+            | Self::RedBaseline(why)
+            | Self::Budget(why)
+            | Self::Blocked(why)
+            | Self::HookAbort(why) => Some(why),
+            Self::Stopped => Some("stopped by `ralph-loop stop`"),
+            _ => None,
+        }
+    }
+
+    /// Which of several ends a person should know first.
+    pub(crate) fn rank(&self) -> u8 {
+        match self {
+            Self::Manual(_) => 9,
+            Self::Error(_) | Self::RedBaseline(_) => 8,
+            Self::HookAbort(_) => 7,
+            Self::Budget(_) => 6,
+            Self::NoChanges => 5,
+            Self::MaxIterations => 4,
+            Self::Stopped => 3,
+            Self::Blocked(_) => 2,
+            Self::Complete => 1,
+        }
+    }
+
+    /// For the journal.
+    pub(crate) fn event(&self) -> Event {
+        let (finish_type, reason) = (self.word().to_owned(), self.reason().map(str::to_owned));
+        Event::LoopFinished { finish_type, reason }
+    }
+
+    /// The documented exit code; `incomplete` if stories remain and the user wants to know.
+    pub(crate) fn exit_code(&self, incomplete: bool) -> u8 {
+        match self {
+            Self::Complete | Self::MaxIterations | Self::Stopped if incomplete => 7,
+            Self::Complete | Self::MaxIterations | Self::Stopped => 0,
+            Self::Error(_) => 1,
+            Self::HookAbort(_) => 3,
+            Self::NoChanges => 4,
+            Self::Budget(_) => 6,
+            Self::Blocked(_) => 8,
+            Self::RedBaseline(_) => 9,
+            Self::Manual(Signal::Interrupt) => 130,
+            Self::Manual(Signal::Terminate) => 143,
+        }
+    }
+
+    /// The documented finish type.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::MaxIterations => "max_iterations",
+            Self::NoChanges => "no_changes",
+            Self::Blocked(_) => "blocked",
+            Self::Manual(_) | Self::Stopped => "manual",
+            Self::Error(_) | Self::RedBaseline(_) => "error",
+            Self::HookAbort(_) => "hook_abort",
+            Self::Budget(_) => "budget",
+        }
+    }
+}
 
 /// How a run ended.
 #[derive(Debug, Clone)]
@@ -87,7 +179,6 @@ mod tests {
     use run_history::BlockedStory;
 
     use super::*;
-    use client::signals::Signal;
 
     fn needs(ids: &[&str]) -> Needs {
         let blocked = |id: &&str| BlockedStory {

@@ -14,18 +14,19 @@ use ralph_base::secrets::mask;
 use ralph_base::state::{self, Cap, RunDir, StateDir, plan_name};
 use ralph_core::git::GitError;
 use ralph_core::plan::{self, Options, Plan, agents_plan};
-use ralph_project::config::Config;
+use ralph_project::config::{Config, LoopSettings};
+use ralph_project::failure::Failure;
 use ralph_project::progress::ProgressEntry;
 use ralph_project::project::Project;
 use ralph_project::strikes::LESSONS_TITLE;
 
-use super::appended::Appended;
-use super::plan_files::PlanFiles;
-use super::start::progress_path;
-use crate::exit::Failure;
-use board::{Board, Change, LoopFile, Made, PlanChanges, Tip, contains, marks_of};
 use work_copy::Source;
 use work_copy::git_output::text_at;
+
+use crate::commit::Made;
+use crate::local::{Board, Tip};
+use crate::loop_files::{Change, LoopFile, PlanChanges, contains, marks_of};
+use crate::plan_files::{Appended, PlanFiles};
 
 /// How a new progress file begins.
 const TITLE: &str = "# Progress Log\n";
@@ -42,24 +43,35 @@ type KnownTexts = HashMap<(String, PathBuf), Option<Vec<u8>>>;
 
 /// Plan, progress and lessons of a run.
 #[derive(Debug)]
-pub(crate) struct Books {
-    pub(crate) plan: Utf8PathBuf,
-    pub(crate) progress: Utf8PathBuf,
+pub struct Books {
+    /// The plan.
+    pub plan: Utf8PathBuf,
+    /// The progress.
+    pub progress: Utf8PathBuf,
     /// Progress and lessons.
     appended: [Appended; 2],
-    pub(crate) options: Options,
+    /// How the plan is read.
+    pub options: Options,
     source: Source,
     /// Git's lock on the index of the user's checkout.
     index_lock: Utf8PathBuf,
     /// Texts of commits, which never change.
     known: RefCell<KnownTexts>,
     /// Stories that a person has asked for again, whatever the plan of the target says.
-    pub(crate) asked_for: Vec<String>,
+    pub asked_for: Vec<String>,
+}
+
+/// Where progress is written: beside the plan, unless the user wants it elsewhere.
+pub fn progress_path(settings: &LoopSettings, root: &Utf8Path, plan: &Utf8Path) -> Utf8PathBuf {
+    match settings.progress.as_str() {
+        "" => StateDir::progress_beside(plan),
+        path => root.join(path),
+    }
 }
 
 impl Books {
     /// Those of a plan.
-    pub(crate) fn of(
+    pub fn of(
         plan: &Utf8Path,
         project: &Project,
         config: &Config,
@@ -89,13 +101,13 @@ impl Books {
     }
 
     /// The files, for an attempt.
-    pub(crate) fn files(&self) -> PlanFiles {
+    pub fn files(&self) -> PlanFiles {
         let (plan, progress) = (self.plan.clone(), self.progress.clone());
         PlanFiles { plan, progress, options: self.options.clone(), ours: self.ours() }
     }
 
     /// The files that only the loop writes, from the top.
-    pub(crate) fn ours(&self) -> Vec<PathBuf> {
+    pub fn ours(&self) -> Vec<PathBuf> {
         let beside = StateDir::loop_progress_beside(&self.plan);
         let paths = [&self.plan, &beside].into_iter();
         let paths = paths.chain(self.appended.iter().map(|file| &file.path));
@@ -115,7 +127,7 @@ impl Books {
 
     /// A commit was made on top of another one, with these texts; the others are as they were, unless
     /// git hooks had a hand in it.
-    pub(crate) fn remember(&self, base: Option<&str>, made: &Made, files: &[LoopFile]) {
+    pub fn remember(&self, base: Option<&str>, made: &Made, files: &[LoopFile]) {
         let mut known = self.known.borrow_mut();
         // Older ones are hardly asked for again.
         known.retain(|(of, _), _| Some(of.as_str()) == base);
@@ -128,7 +140,7 @@ impl Books {
     }
 
     /// Whether git has the plan.
-    pub(crate) fn is_tracked(&self, tip: Option<&str>) -> bool {
+    pub fn is_tracked(&self, tip: Option<&str>) -> bool {
         self.committed(tip, &self.plan).is_some()
     }
 
@@ -149,13 +161,13 @@ impl Books {
 
     /// The plan that counts: the user's own file where the project is on the target, else that of the
     /// target, with the stories that the user has added since.
-    pub(crate) fn load(&self, target: &Board) -> Result<Plan, Failure> {
+    pub fn load(&self, target: &Board) -> Result<Plan, Failure> {
         let Tip { commit, is_followed, .. } = target.look()?;
         self.load_at(commit.as_deref(), is_followed)
     }
 
     /// The same where the target's commit is known, and whether the user's files are those of it.
-    pub(crate) fn load_at(&self, tip: Option<&str>, is_followed: bool) -> Result<Plan, Failure> {
+    pub fn load_at(&self, tip: Option<&str>, is_followed: bool) -> Result<Plan, Failure> {
         let mut plan = self.plan_at(tip, is_followed)?;
         for story in &self.asked_for {
             if plan.story(story).is_some_and(|story| story.state == plan::State::Blocked) {
@@ -180,7 +192,7 @@ impl Books {
     }
 
     /// What the progress says, entries that wait for a commit included.
-    pub(crate) fn progress_text(&self, tip: Option<&str>) -> Vec<u8> {
+    pub fn progress_text(&self, tip: Option<&str>) -> Vec<u8> {
         let text = fs_err::read(&self.progress).ok();
         let text = text.or_else(|| self.committed(tip, &self.progress)).unwrap_or_default();
         let [progress, _] = &self.appended;
@@ -188,7 +200,7 @@ impl Books {
     }
 
     /// Appends an entry to the progress.
-    pub(crate) fn log(&self, entry: &ProgressEntry) -> io::Result<()> {
+    pub fn log(&self, entry: &ProgressEntry) -> io::Result<()> {
         // Always as a section behind others; a new file gets its title when it is made.
         self.append_progress(&entry.appended_to(b"\n"))
     }
@@ -201,7 +213,7 @@ impl Books {
     }
 
     /// Puts into the user's own files what no commit will take along.
-    pub(crate) fn publish(&self, tip: Option<&str>) -> Result<(), Failure> {
+    pub fn publish(&self, tip: Option<&str>) -> Result<(), Failure> {
         for file in &self.appended {
             let Some(change) = file.waiting() else { continue };
             if self.goes_by_commits(tip, &file.path)? {
@@ -228,7 +240,7 @@ impl Books {
     }
 
     /// What a commit on the target's `tip` changes in these files.
-    pub(crate) fn files_for(
+    pub fn files_for(
         &self,
         is_followed: bool,
         tip: Option<&str>,
@@ -268,7 +280,7 @@ impl Books {
     }
 
     /// The change that a commit made to these files, for another tip.
-    pub(crate) fn files_of(&self, commit: &str, tip: &str) -> Result<Vec<LoopFile>, Failure> {
+    pub fn files_of(&self, commit: &str, tip: &str) -> Result<Vec<LoopFile>, Failure> {
         let parent = format!("{commit}^1");
         let texts = |path: &Utf8Path| {
             let [before, after, now] =
@@ -297,7 +309,7 @@ impl Books {
     }
 
     /// These files as work that waits has them, for a branch that is to follow.
-    pub(crate) fn files_that_wait(&self, tip: &str) -> Vec<LoopFile> {
+    pub fn files_that_wait(&self, tip: &str) -> Vec<LoopFile> {
         let append = |title| Change::Append { title, text: Vec::new() };
         let changes = [(&self.plan, self.plan_change(PlanChanges::default()))].into_iter();
         let changes =
@@ -315,11 +327,7 @@ impl Books {
 
     /// What a commit took along does not wait any more; what no commit will take goes into the user's own
     /// files now. Others may have written more since.
-    pub(crate) fn clear_pending(
-        &self,
-        tip: Option<&str>,
-        taken: &[LoopFile],
-    ) -> Result<(), Failure> {
+    pub fn clear_pending(&self, tip: Option<&str>, taken: &[LoopFile]) -> Result<(), Failure> {
         self.publish(tip)?;
         for file in &self.appended {
             let path = self.below_top(&file.path);
@@ -334,19 +342,12 @@ impl Books {
     }
 
     /// Makes a change in the user's own file, where git does not have the plan.
-    pub(crate) fn mark_on_disk(
-        &self,
-        tip: Option<&str>,
-        changes: &PlanChanges,
-    ) -> Result<(), Failure> {
-        if self.is_tracked(tip) {
-            return Ok(());
-        }
-        self.mark_users_text(changes)
+    pub fn mark_on_disk(&self, tip: Option<&str>, changes: &PlanChanges) -> Result<(), Failure> {
+        if self.is_tracked(tip) { Ok(()) } else { self.mark_users_text(changes) }
     }
 
     /// Makes the change of a commit in the user's own texts.
-    pub(crate) fn bring_users_texts(&self, files: &[LoopFile]) -> io::Result<()> {
+    pub fn bring_users_texts(&self, files: &[LoopFile]) -> io::Result<()> {
         for file in files {
             file.bring_to(&self.source.top.join(file.path.to_string_lossy().as_ref()))?;
         }
@@ -355,7 +356,7 @@ impl Books {
 
     /// Whether the progress has this entry already, about an attempt that began then: a crash may have
     /// come before the attempt was forgotten.
-    pub(crate) fn has_entry(&self, tip: Option<&str>, entry: &ProgressEntry, began: &str) -> bool {
+    pub fn has_entry(&self, tip: Option<&str>, entry: &ProgressEntry, began: &str) -> bool {
         let began = began.get(..SECONDS).unwrap_or(began);
         ralph_project::progress::progress_has(&self.progress_text(tip), entry, began)
     }
@@ -363,7 +364,7 @@ impl Books {
     /// Undoes a tick of the story under way in the user's own text, unless a commit on the target has
     /// it; returns whether there was one. While its attempt goes on, such a tick is only the agent's
     /// word: the loop ticks what has landed.
-    pub(crate) fn untick(&self, target: &Board, story: &str) -> Result<bool, Failure> {
+    pub fn untick(&self, target: &Board, story: &str) -> Result<bool, Failure> {
         let Tip { commit: tip, is_followed, .. } = target.look()?;
         let ticked = |text: Option<&[u8]>| {
             let plan = Plan::parse(&self.plan, text?.to_vec(), &self.options).ok()?;
@@ -383,13 +384,13 @@ impl Books {
     }
 
     /// The same, whether git has it or not: for a landing that a crash interrupted.
-    pub(crate) fn mark_users_text(&self, changes: &PlanChanges) -> Result<(), Failure> {
+    pub fn mark_users_text(&self, changes: &PlanChanges) -> Result<(), Failure> {
         let change = self.plan_change(changes.clone());
         Ok(state::edit_users(&self.plan, |text| Some(change.apply(text?)))?)
     }
 
     /// What the agent wrote into its file of the progress goes to the end.
-    pub(crate) fn take_progress(&self, run_dir: &RunDir) -> io::Result<()> {
+    pub fn take_progress(&self, run_dir: &RunDir) -> io::Result<()> {
         let new = fs_err::read(run_dir.progress_added()).unwrap_or_default();
         if !new.is_empty() {
             self.append_progress(&[b"\n".as_slice(), &new].concat())?;

@@ -9,12 +9,14 @@ use ralph_base::secrets::mask;
 use ralph_base::state::{StoryKey, plan_name};
 use ralph_core::git::{Git, GitError};
 use ralph_core::plan::{Plan, State};
+use ralph_project::failure::Failure;
 use ralph_project::under_way::Attempt;
-pub(crate) use run_history::SavedAttempt;
+pub use run_history::SavedAttempt;
 use run_history::saved::ATTEMPTS;
-pub(crate) use run_history::saved::{RETRY, all, at_story, called, number_after};
+pub use run_history::saved::{RETRY, all, at_story, called, number_after};
 
-use crate::exit::Failure;
+use crate::commit::{commit_tree, verify};
+use crate::refs::{forget, resolve};
 
 /// What the attempt under way began from. The user may rewrite the target and have git remove what
 /// nothing names any more; what our record names stays.
@@ -28,16 +30,23 @@ const LONGEST_BODY: usize = 16 * 1024;
 
 /// What is written down of an attempt.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Account<'a> {
-    pub(crate) key: StoryKey,
-    pub(crate) number: u64,
-    pub(crate) outcome: &'a str,
+pub struct Account<'a> {
+    /// The story.
+    pub key: StoryKey,
+    /// Which attempt at the story.
+    pub number: u64,
+    /// How it ended, in one word.
+    pub outcome: &'a str,
     /// The first line says why, the others what failed.
-    pub(crate) why: &'a str,
-    pub(crate) cost_usd: Option<f64>,
-    pub(crate) seconds: Option<f64>,
-    pub(crate) run: &'a str,
-    pub(crate) session: Option<String>,
+    pub why: &'a str,
+    /// What it cost, where known.
+    pub cost_usd: Option<f64>,
+    /// How long its agent worked.
+    pub seconds: Option<f64>,
+    /// The run that made it.
+    pub run: &'a str,
+    /// The client's session.
+    pub session: Option<String>,
 }
 
 impl Account<'_> {
@@ -73,50 +82,50 @@ impl Account<'_> {
 }
 
 /// Holds the commit that an attempt begins from.
-pub(crate) fn hold(git: &Git, worker: &str, base: &str) -> Result<(), GitError> {
+pub fn hold(git: &Git, worker: &str, base: &str) -> Result<(), GitError> {
     git.run(&["update-ref", &format!("{BEGUN}/{worker}"), base]).map(drop)
 }
 
 /// No attempt is under way any more.
-pub(crate) fn release(git: &Git) -> Result<(), GitError> {
-    board::forget(git, BEGUN)
+pub fn release(git: &Git) -> Result<(), GitError> {
+    forget(git, BEGUN)
 }
 
 /// The story of an attempt under way in the project at `root`.
-pub(crate) fn key_of(root: &Utf8Path, attempt: &Attempt) -> StoryKey {
+pub fn key_of(root: &Utf8Path, attempt: &Attempt) -> StoryKey {
     StoryKey::new(&plan_name(root, &attempt.plan), &attempt.story)
 }
 
 /// The ref of an attempt. Ids of stories are plain enough but for dots in some places.
-pub(crate) fn name_of(key: &StoryKey, number: u64) -> String {
+pub fn name_of(key: &StoryKey, number: u64) -> String {
     let is_odd = |c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c);
     format!("{ATTEMPTS}{}/{}/{number}", key.plan, key.story.replace(is_odd, "_"))
 }
 
 /// What the user types for the attempt with this ref: without the plan, where that is enough.
-pub(crate) fn shown(name: &str) -> &str {
+pub fn shown(name: &str) -> &str {
     let id = name.trim_start_matches(ATTEMPTS);
     id.split_once('/').map_or(id, |(_, id)| id)
 }
 
 /// Keeps a tree as an attempt, reads it back, and gives the name of its ref. `git` has the tree, in the
 /// project at `top` or in a copy that shares its objects.
-pub(crate) fn keep(
+pub fn keep(
     git: &Git,
     top: &Utf8Path,
     tree: &str,
     parents: &[&str],
     account: &Account<'_>,
 ) -> Result<String, GitError> {
-    let commit = board::commit_tree(git, tree, parents, &account.message())?;
-    board::verify(top, &commit, parents.first().copied())?;
+    let commit = commit_tree(git, tree, parents, &account.message())?;
+    verify(top, &commit, parents.first().copied())?;
     fault::point("discard.saved");
     put(&Git::at(top.as_std_path()), &account.key, account.number, account.run, &commit)
 }
 
 /// Points the ref of an attempt that a run made to a commit. A ref that another run made is never
 /// overwritten: the next free number is taken instead.
-pub(crate) fn put(
+pub fn put(
     git: &Git,
     key: &StoryKey,
     mut number: u64,
@@ -125,7 +134,7 @@ pub(crate) fn put(
 ) -> Result<String, GitError> {
     loop {
         let name = name_of(key, number);
-        let old = board::resolve(git, &name)?;
+        let old = resolve(git, &name)?;
         let is_free = match old.as_deref() {
             Some(old) if old == commit => return Ok(name),
             Some(old) => is_made_by(git, old, run)?,
@@ -138,14 +147,14 @@ pub(crate) fn put(
         match git.run(&["update-ref", &name, commit, old.as_deref().unwrap_or_default()]) {
             Ok(_) => return Ok(name),
             // Another process was faster.
-            Err(_) if board::resolve(git, &name)? != old => {}
+            Err(_) if resolve(git, &name)? != old => {}
             Err(error) => return Err(error),
         }
     }
 }
 
 /// The commit of an attempt that has not landed, if it is kept.
-pub(crate) fn commit_of(
+pub fn commit_of(
     git: &Git,
     root: &Utf8Path,
     attempt: &Attempt,
@@ -161,12 +170,12 @@ fn is_made_by(git: &Git, commit: &str, run: &str) -> Result<bool, GitError> {
 }
 
 /// The newest of the attempts at a story.
-pub(crate) fn newest(attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
+pub fn newest(attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
     attempts.into_iter().max_by_key(|attempt| attempt.number)
 }
 
 /// The stories of a plan whose newest attempt is a person's wish for another one, if it has blocked any.
-pub(crate) fn asked_for(git: &Git, root: &Utf8Path, plan: &Plan) -> Result<Vec<String>, GitError> {
+pub fn asked_for(git: &Git, root: &Utf8Path, plan: &Plan) -> Result<Vec<String>, GitError> {
     if !plan.stories().iter().any(|story| story.state == State::Blocked) {
         return Ok(Vec::new());
     }
@@ -183,7 +192,7 @@ pub(crate) fn asked_for(git: &Git, root: &Utf8Path, plan: &Plan) -> Result<Vec<S
 }
 
 /// A wish for another attempt that was granted: where that changed nothing, none is kept in its place.
-pub(crate) fn forget_wish(git: &Git, key: &StoryKey) -> Result<(), GitError> {
+pub fn forget_wish(git: &Git, key: &StoryKey) -> Result<(), GitError> {
     match newest(at_story(git, key)?) {
         Some(wish) if wish.is_retry() => git.run(&["update-ref", "-d", &wish.name]).map(drop),
         _ => Ok(()),
@@ -191,7 +200,7 @@ pub(crate) fn forget_wish(git: &Git, key: &StoryKey) -> Result<(), GitError> {
 }
 
 /// An attempt by its id; a story's id alone means its newest attempt.
-pub(crate) fn find(git: &Git, id: &str) -> Result<SavedAttempt, Failure> {
+pub fn find(git: &Git, id: &str) -> Result<SavedAttempt, Failure> {
     let found = called(git, id)?;
     let mut keys: Vec<&StoryKey> = found.iter().map(|attempt| &attempt.key).collect();
     keys.dedup();

@@ -1,0 +1,102 @@
+//! The target moved since an attempt began: its work is laid over the new tip and checked again.
+
+use ralph_base::listing::first_few;
+use ralph_base::state;
+use ralph_project::under_way::Attempt;
+
+use super::check::{check, not_passed, run};
+use super::prepare::prepare_copy;
+use super::{Desk, Job, Passed, Stopped};
+use crate::run::decide::{Outcome, WorkEnd};
+use work_copy::{Imported, Staged, Start, Workspace};
+
+/// Checks saved work where the target is now. Work that fails there is checked without the stories that
+/// landed since as well: then it is known whose fault it is.
+pub(super) fn check_moved(
+    job: &Job,
+    desk: &mut Desk,
+    attempt: &mut Attempt,
+    saved: &str,
+    target: (Option<String>, String),
+) -> Result<Passed, Stopped> {
+    let staged = move_onto(job, desk, attempt, saved, target)?;
+    let copy = &mut desk.copy;
+    let why = match check(job, copy, attempt, staged) {
+        Err(Stopped::Work(WorkEnd::Failed(Outcome::Failed, why))) => why,
+        checked => return checked,
+    };
+    let Some(theirs) = landed_since(copy, saved, attempt.base.as_deref()) else {
+        return Err(WorkEnd::failed(why).into());
+    };
+    job.reporter.line(format!(
+        "{}: checks failed; re-running them without the stories that landed since",
+        attempt.story
+    ));
+    let own = copy.source.git().line(&["rev-parse", &format!("{saved}^1")])?;
+    let alone = Attempt { base: Some(own), ..attempt.clone() };
+    lay_over(job, copy, saved, Start::of(&alone))?;
+    let checks = run(job, copy, &alone)?;
+    // A paused agent is to see both together.
+    lay_over(job, copy, saved, Start::of(attempt))?;
+    let failed = checks.last().filter(|check| !check.passed());
+    Err(match failed.map(|check| not_passed(job, check)) {
+        Some(stopped @ WorkEnd::LandingStopped(_)) => stopped.into(),
+        Some(_) => WorkEnd::failed(why).into(),
+        None => WorkEnd::RedWithOthers(format!(
+            "the work passes on its own but fails with what landed in the meantime{theirs}: {why}"
+        ))
+        .into(),
+    })
+}
+
+/// Lays the saved work over where the target is now.
+fn move_onto(
+    job: &Job,
+    desk: &mut Desk,
+    attempt: &mut Attempt,
+    saved: &str,
+    (tip, branch): (Option<String>, String),
+) -> Result<Staged, Stopped> {
+    let story = &attempt.story;
+    job.reporter.line(format!("{story}: the target moved; checking the work again"));
+    let copy = &mut desk.copy;
+    let laid = lay_over(job, copy, saved, Start { tip: tip.as_deref(), branch: &branch });
+    if let Err(Stopped::Work(_)) = laid {
+        // The attempt as it was, so that it can be kept.
+        copy.reset(Start::of(attempt))?;
+        copy.overlay(saved, Start::of(attempt))?;
+    }
+    let staged = laid?;
+    let progress = copy.left(&job.books.progress).unwrap_or_default();
+    state::replace_unsynced(&desk.dir.progress_given(), &progress)?;
+    (attempt.base, attempt.target) = (tip, branch);
+    attempt.save(&desk.dir)?;
+    Ok(staged)
+}
+
+/// The changes of a commit, laid over another one and staged there.
+pub(in crate::run) fn lay_over(
+    job: &Job,
+    copy: &mut Workspace,
+    commit: &str,
+    start: Start<'_>,
+) -> Result<Staged, Stopped> {
+    prepare_copy(job, copy, start)?;
+    if let Some(said) = copy.overlay(commit, start)? {
+        let theirs = landed_since(copy, commit, start.tip).unwrap_or_default();
+        let why = format!("the work conflicts with what landed in the meantime{theirs}: {said}");
+        return Err(WorkEnd::Conflict(why).into());
+    }
+    Ok(copy.stage(start, &job.books.ours, &Imported::default())?)
+}
+
+/// The stories that landed since a commit was begun, in words; none if nothing did.
+fn landed_since(copy: &Workspace, commit: &str, tip: Option<&str>) -> Option<String> {
+    let range = format!("{commit}^1..{}", tip?);
+    let format = "--format=%h %(trailers:key=Ralph-Story,valueonly=true,separator=%x2C)";
+    let listed = copy.source.git().line(&["log", "--reverse", format, &range]);
+    let listed = listed.ok().filter(|listed| !listed.is_empty())?;
+    let stories = listed.lines().filter_map(|line| line.split_once(' '));
+    let stories = first_few(stories.map(|(_, story)| story).filter(|it| !it.is_empty()), 5);
+    Some(if stories.is_empty() { stories } else { format!(" ({stories})") })
+}

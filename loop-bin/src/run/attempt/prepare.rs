@@ -1,0 +1,313 @@
+//! What an agent finds: its copy at the attempt's base, its prompt, and the variables around it.
+
+use std::time::Instant;
+
+use camino::Utf8Path;
+use ralph_base::env::{MAILBOX, WORKER, WORKSPACE};
+use ralph_base::fault;
+use ralph_base::listing::{first_few, named_files};
+use ralph_base::state::{self, StateDir};
+use ralph_core::git::Checkpoint;
+use ralph_core::plan::Plan;
+use ralph_project::config::{self, Config, Key, Kind, keys};
+use ralph_project::failed_before::FailedBefore;
+use ralph_project::gate::{Standing, Ticking, instruction};
+use ralph_project::prompt::{self, Template, Values};
+use ralph_project::strikes::{LESSONS_TITLE, Memory, last_failure, lessons};
+use ralph_project::under_way::Attempt;
+
+use super::{Assignment, Desk, Job, Reporter};
+use crate::exit::Failure;
+use crate::saved::{self, SavedAttempt};
+use crate::terminal::in_words;
+use client::path_of_agent;
+use work_copy::git_output::base_of;
+use work_copy::in_place::ProtectedFiles;
+use work_copy::{Start, Workspace, changed_by_setup, needs_setup, set_up};
+
+/// What an agent reads that continues the work of an earlier attempt.
+const WORK_IS_THERE: &str =
+    "Work from an earlier attempt is already in your working tree; continue with it.";
+
+/// Prepares the copy for an agent; returns what the prompt says about the attempt that this one continues.
+pub(super) fn begin(
+    job: &Job,
+    desk: &mut Desk,
+    attempt: &Attempt,
+    assignment: &mut Assignment,
+) -> Result<String, Failure> {
+    let start = Start::of(attempt);
+    prepare_copy(job, &mut desk.copy, start)?;
+    // Plan and progress as the agent is given them, so that what it does to them is known.
+    state::replace_unsynced(&desk.dir.plan_given(), assignment.plan.bytes())?;
+    state::replace_unsynced(&desk.dir.progress_given(), &assignment.progress)?;
+    let mut before = String::new();
+    if let Some(kept) = &assignment.resumed {
+        let is_there;
+        (before, is_there) = resume(job, &mut desk.copy, kept, start)?;
+        if !is_there {
+            // A resumed session would expect its work.
+            assignment.session = None;
+        }
+    }
+    // After the work of an earlier attempt, which knows only the plan of its own time.
+    let (copy, books) = (&mut desk.copy, &job.books);
+    copy.give(&books.plan, assignment.plan.bytes())?;
+    if !assignment.progress.is_empty() {
+        copy.give(&books.progress, &assignment.progress)?;
+    }
+    let beside = StateDir::loop_progress_beside(&books.plan);
+    if let Some(text) = state::read_if_there(&beside)? {
+        copy.give(&beside, &text)?;
+    }
+    if copy.is_in_place {
+        let (root, state) = (job.context.project.root(), job.context.state());
+        desk.protected = ProtectedFiles::remember(root, state, &books.plan);
+    }
+    take_checkpoint(job, desk, attempt)?;
+    state::remove_if_there(desk.state().claim())?;
+    fault::point("attempt.begun");
+    Ok(before)
+}
+
+/// The copy at a commit, for a step of an attempt.
+pub(in crate::run) fn prepare_copy(
+    job: &Job,
+    copy: &mut Workspace,
+    start: Start<'_>,
+) -> Result<(), Failure> {
+    let (config, stop) = (&job.context.config, || job.context.is_interrupted());
+    prepare((config, &stop), &job.reporter, copy, start, &job.run)
+}
+
+/// The copy at a commit, with what a fresh clone lacks and its setup done.
+pub(in crate::run) fn prepare(
+    (config, stop): (&Config, &dyn Fn() -> bool),
+    reporter: &Reporter,
+    copy: &mut Workspace,
+    start: Start<'_>,
+    run: &str,
+) -> Result<(), Failure> {
+    let (is_new, begun) = (!copy.exists(), Instant::now());
+    copy.reset(start)?;
+    copy.carry(&config.run.specs)?;
+    if is_new {
+        let (top, took) = (copy.top(), in_words(begun.elapsed()));
+        reporter.line(format!("the agent works in a copy: {top} (created in {took})"));
+    }
+    let setup = &config.workspace.setup;
+    if needs_setup(copy, setup) {
+        reporter.line(format!("setting up the copy: {}", setup.join(", ")));
+        reporter.doing("setting up the copy");
+    }
+    let begun = Instant::now();
+    if !set_up(copy, setup, config.verify.timeout.limit(), run, stop)? {
+        return Ok(());
+    }
+    reporter.line(format!("the copy is set up ({})", in_words(begun.elapsed())));
+    let changed = changed_by_setup(copy)?;
+    if !changed.is_empty() {
+        reporter.warn(format!(
+            "the setup changes tracked files, so every attempt would commit them: {}; use a \
+             command that leaves lock files unchanged, or commit the changes",
+            named_files(&changed)
+        ));
+    }
+    Ok(())
+}
+
+/// Lays the work of an attempt into the copy; returns what the agent reads about it, and whether the work
+/// is there.
+fn resume(
+    job: &Job,
+    copy: &mut Workspace,
+    kept: &SavedAttempt,
+    start: Start<'_>,
+) -> Result<(String, bool), Failure> {
+    let SavedAttempt { id, why, details, .. } = kept;
+    let story = &kept.key.story;
+    let text = match kept.outcome.as_deref() {
+        Some(saved::RETRY) if details.trim().is_empty() => String::new(),
+        Some(saved::RETRY) => format!("Hint from the user: {details}"),
+        _ => format!("The last attempt, {id}, ended: {why}"),
+    };
+    let git = copy.source.git();
+    let base = base_of(&git, kept.base.as_deref())?;
+    if git.run(&["diff-tree", "--quiet", &base, &kept.commit]).is_ok() {
+        // A person may have asked for another try with nothing but a hint.
+        return Ok((text, true));
+    }
+    if copy.overlay(&kept.commit, start)?.is_some() {
+        job.reporter.warn(format!(
+            "{story}: attempt {id} conflicts with work that landed since, so the story starts \
+             over; view it with `ralph-loop attempts {id}`"
+        ));
+        return Ok((text, false));
+    }
+    job.reporter.line(format!("{story}: continuing from attempt {id}"));
+    Ok((format!("{WORK_IS_THERE}\n{text}"), true))
+}
+
+/// What hooks roll back to while the agent works.
+fn take_checkpoint(job: &Job, desk: &Desk, attempt: &Attempt) -> Result<(), Failure> {
+    let repo = &desk.copy.repo()?;
+    let message = format!("before {}", attempt.story);
+    let status = desk.copy.status(repo, Start::of(attempt))?;
+    let state = desk.state();
+    let checkpoint = Checkpoint::create_for(repo, state, &message, Some(&desk.run), status)?;
+    if !job.failed_before.is_empty() {
+        let mut known = FailedBefore::default();
+        job.failed_before.values().for_each(|before| known.extend(before));
+        Memory::begin(state, &checkpoint, known)?;
+    }
+    Ok(())
+}
+
+/// How many tests that failed before are named.
+const KNOWN_NAMED: usize = 20;
+
+/// How much of earlier entries, lessons and failures a prompt holds.
+const LONGEST_PART: usize = 16 * 1024;
+
+/// The prompt's template: the user's beside the plan, or our own.
+pub(crate) fn template(plan: &Utf8Path) -> Result<Template, Failure> {
+    read_template(&StateDir::prompt_beside(plan), prompt::BUILDING)
+}
+
+/// The same for a review.
+pub(crate) fn review_template(plan: &Utf8Path) -> Result<Template, Failure> {
+    read_template(&StateDir::review_prompt_beside(plan), prompt::REVIEW)
+}
+
+fn read_template(path: &Utf8Path, ours: &str) -> Result<Template, Failure> {
+    let parsed = match fs_err::read_to_string(path) {
+        Ok(text) if text.trim().is_empty() => {
+            return Err(Failure::usage(format!(
+                "{path} is empty, so the agent would get no prompt; write one, or delete the file"
+            )));
+        }
+        Ok(text) => Template::parse(&text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Template::parse(ours),
+        Err(error) => return Err(error.into()),
+    };
+    parsed.map_err(|error| Failure::usage(format!("{path}: {error}")))
+}
+
+/// Variables for the agent's client and its hooks. Settings that were given as flags reach the hooks as
+/// variables, because a hook sees no flags.
+pub(super) fn agent_variables(job: &Job, desk: &Desk) -> Vec<(String, String)> {
+    let context = &job.context;
+    let mut vars = vec![
+        ("RALPH_RUN".to_owned(), desk.run.clone()),
+        ("RALPH_ROOT".to_owned(), context.project.root().to_string()),
+        (WORKSPACE.to_owned(), desk.copy.root().to_string()),
+        ("RALPH_STORY_FILE".to_owned(), desk.state().current_story().into_string()),
+        ("PLAN_PATH".to_owned(), desk.copy.shown_path(&job.books.plan).into_string()),
+        (MAILBOX.to_owned(), desk.dir.mailbox().into_string()),
+    ];
+    // Empty where there is one, so that none is inherited.
+    let worker = desk.project.worker().map_or("", |worker| worker.as_str());
+    vars.push((WORKER.to_owned(), worker.to_owned()));
+    // The prompt tells the agent to run `ralph-loop`.
+    let path = path_of_agent(&context.path, desk.copy.root());
+    if path != context.path {
+        vars.push(("PATH".to_owned(), path));
+    }
+    let settled = ["loop.plan", "loop.prd"];
+    for Key { name, env, kind, .. } in keys().filter(|key| !settled.contains(&key.name)) {
+        let given = context.flags.iter().filter(|flag| flag.key == *name);
+        let mut values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
+        let (Some(env), false) = (env, values.is_empty()) else { continue };
+        let value = match kind {
+            Kind::List => config::as_variable(&values),
+            _ => values.pop().unwrap_or_default().to_owned(),
+        };
+        vars.push(((*env).to_owned(), value));
+    }
+    vars
+}
+
+/// The prompt for a new session. `before` is about the attempt that this one continues.
+pub(super) fn prompt(
+    job: &Job,
+    desk: &Desk,
+    attempt: &Attempt,
+    assignment: &Assignment,
+    before: &str,
+) -> Result<String, Failure> {
+    let (context, books) = (&job.context, &job.books);
+    let entries = ralph_project::progress::progress_excerpt(&assignment.progress, LONGEST_PART);
+    let guardrails = lessons(context.state(), Some(&context.run_dir))?;
+    // The template has a heading for them.
+    let guardrails = guardrails.replacen(LESSONS_TITLE, "", 1);
+    let failure = failure_text(job, before);
+    let [plan_path, progress_path] =
+        [&books.plan, &books.progress].map(|path| desk.copy.shown_path(path));
+    let story = assignment.plan.story(&attempt.story);
+    let values = Values {
+        story_id: &attempt.story,
+        story_title: &attempt.title,
+        story_details: story.map_or("", |story| &story.details),
+        plan_path: plan_path.as_str(),
+        progress_path: progress_path.as_str(),
+        progress: &entries,
+        guardrails: end_of(&guardrails),
+        failure: end_of(&failure),
+        iteration: attempt.iteration,
+        max_iterations: context.config.run.max_iterations,
+        verify: &context.config.verify.commands,
+        spec_dir: &context.config.run.specs,
+        ..Values::default()
+    };
+    let rendered = template(&books.plan)?.render(&values);
+    Ok(task(&books.plan) + &rendered + &from_user(&assignment.messages))
+}
+
+/// What sends a session on to its next story.
+pub(super) fn next_story(
+    job: &Job,
+    attempt: &Attempt,
+    plan: &Plan,
+    messages: &str,
+) -> Result<String, Failure> {
+    let gone = || Failure::because(format!("{} was just removed from the plan", attempt.story));
+    let story = plan.story(&attempt.story).ok_or_else(gone)?;
+    let limit = job.context.config.run.max_iterations;
+    let standing = Standing { iteration: attempt.iteration.saturating_sub(1), limit };
+    let before = "The last story has landed and is ticked.";
+    Ok(instruction(Some(before), plan, story, standing, &Ticking::Us) + &from_user(messages))
+}
+
+/// Messages from the user, behind any other text.
+pub(in crate::run) fn from_user(messages: &str) -> String {
+    if messages.is_empty() {
+        return String::new();
+    }
+    format!("\n\n## From the user, just now\n\n{messages}")
+}
+
+/// The whole task, where another loop's plan has it beside it and no template of ours is there.
+fn task(plan: &Utf8Path) -> String {
+    let task = state::read_text(StateDir::task_beside(plan)).unwrap_or_default();
+    if task.trim().is_empty() || StateDir::prompt_beside(plan).exists() {
+        return String::new();
+    }
+    let end = task.floor_char_boundary(LONGEST_PART);
+    format!("# The task\n\n{}\n\n# Your part\n\n", task.get(..end).unwrap_or_default().trim())
+}
+
+/// The last failure of the story, and what is known of the attempt that this one continues.
+fn failure_text(job: &Job, before: &str) -> String {
+    let failure = last_failure(job.context.state(), &job.key.to_string()).unwrap_or_default();
+    let known = job.failed_before.values().flat_map(|before| &before.tests);
+    let known = first_few(known, KNOWN_NAMED);
+    if known.is_empty() {
+        return format!("{failure}\n\n{before}");
+    }
+    format!("{failure}\n\n{before}\n\nThese tests failed before and do not count: {known}")
+}
+
+fn end_of(text: &str) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(LONGEST_PART));
+    text.get(start..).unwrap_or_default()
+}
