@@ -3,7 +3,7 @@
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::Lock;
+use ralph_base::state::{self, Lock};
 use ralph_project::checks::{CheckContext, CheckRules, run_checks};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Config;
@@ -141,7 +141,7 @@ pub(crate) const NO_STORY: &str = "no story is in progress; run `ralph-loop` to 
 
 /// The story that is worked on.
 pub(crate) fn story_under_way(project: &Project) -> Result<Option<String>, Failure> {
-    let noted = || fs_err::read_to_string(project.own_state().current_story()).ok();
+    let noted = || state::read_text(project.own_state().current_story()).ok();
     let story = attempt_of(project)?.map(|attempt| attempt.story).or_else(noted);
     Ok(story.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty()))
 }

@@ -32,7 +32,7 @@ impl RequestMerge {
         let status = Status::read(&Repo::open(project.root())?)?;
         let state = project.own_state();
         state.prepare()?;
-        let story = fs_err::read_to_string(state.current_story()).unwrap_or_default();
+        let story = state::read_text(state.current_story()).unwrap_or_default();
         let text = format!(
             "# Merge request\n\n- Branch: {}\n- Commit: {}\n- Story: {}\n- Time: {}\n\n{}\n",
             status.branch.as_deref().unwrap_or("(detached)"),

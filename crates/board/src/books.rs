@@ -193,7 +193,7 @@ impl Books {
 
     /// What the progress says, entries that wait for a commit included.
     pub fn progress_text(&self, tip: Option<&str>) -> Vec<u8> {
-        let text = fs_err::read(&self.progress).ok();
+        let text = state::read(&self.progress).ok();
         let text = text.or_else(|| self.committed(tip, &self.progress)).unwrap_or_default();
         let [progress, _] = &self.appended;
         progress.waiting().map_or(text.clone(), |change| change.apply(&text))
@@ -391,7 +391,7 @@ impl Books {
 
     /// What the agent wrote into its file of the progress goes to the end.
     pub fn take_progress(&self, run_dir: &RunDir) -> io::Result<()> {
-        let new = fs_err::read(run_dir.progress_added()).unwrap_or_default();
+        let new = state::read(run_dir.progress_added()).unwrap_or_default();
         if !new.is_empty() {
             self.append_progress(&[b"\n".as_slice(), &new].concat())?;
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use ralph_base::supervised::INTERRUPTS;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXFSZ,
@@ -54,6 +55,7 @@ impl Interrupts {
                 let _ =
                     heard.first.compare_exchange(none, signal, Ordering::SeqCst, Ordering::SeqCst);
                 heard.count.fetch_add(1, Ordering::SeqCst);
+                INTERRUPTS.fetch_add(1, Ordering::SeqCst);
             }
         });
         Ok(interrupts)

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// Where the system tells it.
 const PROCESSES: &str = "/proc";
 
+/// Opens a pipe without waiting for whoever is to write into it.
+pub const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 4 };
+
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {

@@ -5,6 +5,7 @@
 use std::io::{self, PipeReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,6 +24,10 @@ const DRAIN: Duration = Duration::from_millis(500);
 
 /// How long it has to end after TERM: git removes its locks then.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How often this process was asked to end. Whoever waits for a program that does nothing waits less
+/// then.
+pub static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 
 /// How a program of the user's ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

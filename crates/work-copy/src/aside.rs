@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
 use ralph_base::state;
-use ralph_core::git::{Git, commit_as_is};
+use ralph_core::git::{Git, Snapshot};
 use ralph_project::failure::Failure;
 
 use super::git_output::{LIST_CHANGED, base_of, paths};
@@ -88,7 +88,7 @@ fn commit_of(copy: &Workspace, folder: &Path, tip: Option<&str>) -> Result<Strin
     if !is_work_tree {
         changed.iter_mut().for_each(|file| *file = folder.join(&*file));
     }
-    Ok(commit_as_is(&git, top, tip, changed)?.0)
+    Ok(Snapshot::as_is(&git, top, tip, changed)?.0)
 }
 
 fn declares_submodule(top: &Utf8Path, path: &Path) -> bool {

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use indicatif::DecimalBytes;
-use ralph_base::state::PROJECT_MARKER;
+use ralph_base::state::{self, PROJECT_MARKER};
 
 use super::{Source, Workspace};
 use crate::git_output::paths;
@@ -47,14 +47,9 @@ impl Workspace {
             return Ok(());
         }
         let target = self.top.join(&below);
-        // A link of the project's leads into the project.
-        if target.is_symlink() {
-            fs_err::remove_file(&target)?;
-        }
-        if fs_err::read(&target).ok().as_deref() != Some(content) {
+        if target.is_symlink() || state::read(&target).ok().as_deref() != Some(content) {
             self.is_clean &= below.starts_with(self.source.inside.join(PROJECT_MARKER));
-            target.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-            fs_err::write(&target, content)?;
+            replace(target.as_std_path(), content)?;
         }
         self.note_carried(below.into());
         Ok(())
@@ -100,6 +95,13 @@ impl Workspace {
         let now = || stamp(&self.top.as_std_path().join(path));
         self.carried.get(path).is_some_and(|then| *then == now())
     }
+}
+
+/// Writes a file anew: what is in its place may be a link into the project, or a pipe.
+pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    super::remove::remove_all(path)?;
+    path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    fs_err::write(path, content)
 }
 
 fn size_of(source: &Source, files: &[PathBuf]) -> u64 {
@@ -180,7 +182,7 @@ impl Workspace {
     pub fn left(&self, path: &Utf8Path) -> Option<Vec<u8>> {
         // Not through a link, which may lead anywhere.
         let path = self.counterpart(path).filter(|path| !path.is_symlink())?;
-        fs_err::read(path).ok()
+        state::read(path).ok()
     }
 
     /// The path at which the agent finds a file of the project.

@@ -10,6 +10,7 @@ use ralph_core::git::Git;
 
 use super::{Start, Workspace};
 use crate::git_output::paths;
+use crate::remove::remove_pipes;
 
 /// A place for what is on its way into the project.
 const INCOMING: &str = "refs/ralph/incoming";
@@ -36,6 +37,7 @@ pub struct Imported {
 
 /// Fetches it. A repository that the agent damaged has nothing to give.
 pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
+    remove_pipes(copy.top.as_std_path(), false);
     let theirs = Git::at(copy.top.as_std_path());
     if !copy.top.join(".git").is_dir() {
         return Imported::default();

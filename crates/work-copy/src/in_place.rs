@@ -12,6 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{self, CLIENT_FOLDER, PROJECT_MARKER, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
 
+use super::remove::remove_all;
 use super::{Source, Start};
 use ralph_project::failure::Failure;
 
@@ -63,7 +64,7 @@ impl ProtectedFiles {
         paths.extend(files_below(&state.lifecycle()));
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
-        let files = paths.into_iter().map(|path| (path.clone(), fs_err::read(&path).ok()));
+        let files = paths.into_iter().map(|path| (path.clone(), state::read(&path).ok()));
         Self { files: files.collect() }
     }
 
@@ -71,8 +72,11 @@ impl ProtectedFiles {
     pub fn restore(&self, state: &StateDir) -> std::io::Result<Vec<Utf8PathBuf>> {
         let mut restored = Vec::new();
         for (path, before) in &self.files {
-            if fs_err::read(path).ok() == *before {
+            if state::read(path).ok() == *before {
                 continue;
+            }
+            if !path.is_file() {
+                remove_all(path.as_std_path())?;
             }
             match before {
                 Some(content) => state::replace_users(path, content)?,

@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `cache.rs` | where copies are, what they take, and how they are removed |
 //! | `repository.rs` | a repository made anew around the files of the copy |
+//! | `source.rs` | the project |
 //! | `git_settings.rs` | which settings of the project's git hold in the copy |
 //! | `carry.rs` | files that a fresh clone lacks |
 //! | `import.rs` | what an agent committed, and what hooks rolled back |
@@ -29,6 +30,7 @@ mod linked_back;
 mod remove;
 mod repository;
 mod setup;
+mod source;
 mod stage;
 
 use std::collections::BTreeMap;
@@ -38,7 +40,7 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::fault;
-use ralph_base::state::{Id, RunDir};
+use ralph_base::state::{Id, RunDir, open_regular};
 use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
@@ -49,8 +51,10 @@ pub use import::{Imported, import};
 pub use linked_back::{linked_by_environment, linked_by_files};
 use ralph_project::failure::Failure;
 pub use remove::remove_all;
+use remove::remove_pipes;
 use repository::Stamps;
 pub use setup::{changed_by_setup, needs_setup, set_up};
+pub use source::{Source, text_path};
 pub use stage::Staged;
 
 /// The name of the worker where there is only one.
@@ -92,42 +96,6 @@ struct OwnFiles {
     setup_leftovers: Utf8PathBuf,
     /// Where a reviewer reads, if there is such a place.
     reading_room: Option<Utf8PathBuf>,
-}
-
-/// The project, as the copy sees it.
-#[derive(Debug, Clone)]
-pub struct Source {
-    /// The top of its work tree.
-    pub top: Utf8PathBuf,
-    /// Its folder inside of that.
-    pub inside: Utf8PathBuf,
-    /// The git folder of its work tree.
-    pub git_dir: PathBuf,
-    /// The git folder that all its work trees share.
-    pub shared: PathBuf,
-}
-
-impl Source {
-    /// The project in its repository.
-    pub fn of(project: &Project, repo: &Repo) -> Result<Self, Failure> {
-        let top = text_path(repo.top())?;
-        let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
-        let inside = root.strip_prefix(top).unwrap_or(Utf8Path::new("")).to_owned();
-        let (git_dir, shared) = (repo.git_dir().to_owned(), repo.shared_git_dir().to_owned());
-        Ok(Self { top: top.to_owned(), inside, git_dir, shared })
-    }
-
-    /// Git in the project.
-    pub fn git(&self) -> Git {
-        Git::at(self.top.as_std_path())
-    }
-
-    /// A file of the project, named from the top of its repository; none if it is outside.
-    pub fn below_top(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        let (folder, name) = (path.parent()?, path.file_name()?);
-        let folder = folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned());
-        folder.join(name).strip_prefix(&self.top).ok().map(Utf8Path::to_owned)
-    }
 }
 
 /// Where a workspace is to stand when an agent begins.
@@ -320,6 +288,7 @@ impl Workspace {
 
     /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.
     pub fn distrust(&mut self) {
+        remove_pipes(self.top.as_std_path(), false);
         self.is_fresh = false;
         self.is_clean = false;
     }
@@ -332,6 +301,7 @@ impl Workspace {
     /// Checks were at work, which may have changed files; if they changed the repository as well, that
     /// is not to be believed any more.
     pub fn doubt(&mut self, before: Option<Stamps>) {
+        remove_pipes(self.top.as_std_path(), false);
         self.is_fresh &= before.is_some() && before == self.stamps();
         self.is_clean = false;
     }
@@ -346,17 +316,22 @@ impl Workspace {
 
     /// Makes the repository anew around the files as they are; HEAD is at `start` again.
     pub fn renew(&mut self, start: Start<'_>) -> Result<(), Failure> {
-        // A git of ours that was killed leaves its lock; nobody else uses this index.
-        remove_all(&self.own.index.with_extension("lock"))?;
+        self.remove_own_lock()?;
         if self.is_in_place {
             return in_place::return_head(&self.source, start);
         }
         if !self.is_fresh || !self.top.join(".git").exists() {
+            remove_pipes(self.top.as_std_path(), false);
             repository::renew(&self.source, &self.top, &self.settings)?;
             setup::ignore_leftovers(self)?;
             self.is_fresh = true;
         }
         repository::check_out(&self.top, start)
+    }
+
+    /// A git of ours that was killed leaves the lock of our index, which nobody else uses.
+    fn remove_own_lock(&self) -> io::Result<()> {
+        remove_all(&self.own.index.with_extension("lock"))
     }
 
     /// Removes the copy and everything that is remembered of it.
@@ -375,20 +350,10 @@ fn reading_room(project: &Project) -> String {
     project.worker().map_or_else(|| "review".to_owned(), of_worker)
 }
 
-/// A path of the project, which has to be text.
-pub fn text_path(path: &Path) -> Result<&Utf8Path, Failure> {
-    Utf8Path::from_path(path).ok_or_else(|| {
-        let path = path.display();
-        Failure::because(format!(
-            "{path} is not UTF-8, but project paths must be; rename the folder"
-        ))
-    })
-}
-
 /// Copies an index with its time. By that time git knows which files may have changed within the
 /// same second as they were looked at; in a copy that seems newer it would take them for unchanged.
 pub fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
-    let mut index = fs_err::File::open(from)?;
+    let mut index = open_regular(from)?;
     let mut copy = fs_err::File::create(to)?;
     io::copy(&mut index, &mut copy)?;
     copy.file().set_modified(index.metadata()?.modified()?)

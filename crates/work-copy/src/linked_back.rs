@@ -10,6 +10,7 @@ use std::io::Read;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::listing::first_few;
+use ralph_base::state::open_regular;
 
 use super::Workspace;
 use ralph_project::finding::Finding;
@@ -125,7 +126,7 @@ fn leads_into(path: &Utf8Path, project: &Utf8Path) -> bool {
     if path.is_symlink() {
         return path.canonicalize_utf8().is_ok_and(|real| real.starts_with(project));
     }
-    let Ok(file) = fs_err::File::open(path) else { return false };
+    let Ok(file) = open_regular(path) else { return false };
     let mut start = Vec::new();
     // What cannot be read, a folder for instance, names nothing.
     let _ = file.take(LOOKED_INTO).read_to_end(&mut start);

@@ -1,7 +1,8 @@
 //! Removing a folder whatever an agent did to its permissions.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 use fs_err as fs;
@@ -29,6 +30,26 @@ pub fn remove_all(path: &Path) -> io::Result<()> {
 /// Whether nothing is there, and nothing can be.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Removes pipes that git would open and wait at: among its own files, and among those that rule a
+/// work tree. Folders that cannot be read are made readable.
+pub(super) fn remove_pipes(folder: &Path, is_git: bool) {
+    let entries = fs::read_dir(folder).or_else(|_| {
+        make_readable(folder);
+        fs::read_dir(folder)
+    });
+    for entry in entries.into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            remove_pipes(&path, is_git || name == ".git");
+        } else if kind.is_fifo() && (is_git || name.as_bytes().starts_with(b".git"))
+            || is_git && path.metadata().is_ok_and(|found| found.file_type().is_fifo())
+        {
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 /// Gives us every permission in a folder that is ours, whatever an agent took away; whether any was

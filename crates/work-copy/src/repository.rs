@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::fault;
+use ralph_base::{fault, state};
 use ralph_core::git::Git;
 
 use super::cache::not_made;
@@ -138,7 +138,7 @@ pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), Failure>
     let git = Git::at(top.as_std_path());
     let name = format!("refs/heads/{}", start.branch);
     let says = |file: &str, text: &str| {
-        let there = fs_err::read_to_string(top.join(".git").join(file)).unwrap_or_default();
+        let there = state::read_text(top.join(".git").join(file)).unwrap_or_default();
         there.trim_end() == text
     };
     if let Some(tip) = start.tip.filter(|tip| !says(&name, tip)) {

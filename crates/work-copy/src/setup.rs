@@ -27,7 +27,7 @@ fn names_packages(file: &str) -> bool {
 
 /// Whether the setup commands would be run now.
 pub fn needs_setup(copy: &Workspace, commands: &[String]) -> bool {
-    let known = fs_err::read_to_string(&copy.own.setup_stamp).unwrap_or_default();
+    let known = state::read_text(&copy.own.setup_stamp).unwrap_or_default();
     !commands.is_empty() && !copy.is_in_place && known != stamp_now(copy, commands)
 }
 
@@ -68,7 +68,7 @@ pub fn set_up(
 fn exclude_leftovers(copy: &Workspace) -> Result<(), Failure> {
     let list = ["ls-files", "-z", "--others", "--exclude-standard", "--directory"];
     let list = [&list[..], &["--no-empty-directory"]].concat();
-    let mut lines = fs_err::read(&copy.own.setup_leftovers).unwrap_or_default();
+    let mut lines = state::read(&copy.own.setup_leftovers).unwrap_or_default();
     for path in paths(&copy.git().run(&list)?) {
         if !copy.is_only_carried(&path) {
             lines.extend(ignoring(path.as_os_str().as_bytes()));
@@ -80,9 +80,9 @@ fn exclude_leftovers(copy: &Workspace) -> Result<(), Failure> {
 
 /// Makes git in the copy ignore what the setup left.
 pub(super) fn ignore_leftovers(copy: &Workspace) -> Result<(), Failure> {
-    let lines = fs_err::read(&copy.own.setup_leftovers).unwrap_or_default();
+    let lines = state::read(&copy.own.setup_leftovers).unwrap_or_default();
     let path = copy.top.join(".git/info/exclude");
-    let known = fs_err::read(&path).unwrap_or_default();
+    let known = state::read(&path).unwrap_or_default();
     if lines.is_empty() || known.ends_with(&lines) {
         return Ok(());
     }
@@ -104,7 +104,7 @@ fn stamp_now(copy: &Workspace, commands: &[String]) -> String {
         let mut files: Vec<_> = entries.map(|entry| entry.into_path()).collect();
         files.sort();
         for file in files.iter().filter(|file| file.file_name().is_some_and(names_packages)) {
-            let content = fs_err::read(file).unwrap_or_default();
+            let content = state::read(file).unwrap_or_default();
             stamp.push_str(&format!("\n{file} {:016x}", fingerprint(&content)));
         }
     }

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::listing::named_files;
 use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
-use ralph_core::git::{Git, GitError, commit_as_is};
+use ralph_core::git::{Git, GitError, Snapshot};
 
 use super::aside::{repositories, set_aside};
+use super::carry::replace;
 use super::remove::{make_readable, remove_all};
 use super::{Imported, Start, Workspace};
 use crate::git_output::{
@@ -95,6 +96,16 @@ impl Workspace {
         }
         let differing = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
         let found = differences(&git.run(&differing)?);
+        // An earlier commit may have left its own version of a file there that is not the agent's to change.
+        let is_held = |one: &Difference| {
+            !changed.contains(&one.path)
+                && (ours.contains(&one.path) || is_protected(&self.source.inside, &one.path))
+        };
+        let (held, found): (Vec<_>, Vec<_>) = found.into_iter().partition(is_held);
+        if !held.is_empty() {
+            let lines: Vec<u8> = held.iter().flat_map(|one| one.old.line(&one.path)).collect();
+            git.feed(&["update-index", "-z", "--index-info"], &lines)?;
+        }
         if found.iter().any(|one| one.new.is_absent()) {
             let left = paths(&git.run(&["ls-files", "-z"])?);
             let is_ours =
@@ -124,13 +135,14 @@ impl Workspace {
         error: &Failure,
     ) -> Result<(Staged, BTreeSet<PathBuf>), Failure> {
         let base = base_of(git, tip)?;
+        self.remove_own_lock()?;
         git.run(&["read-tree", "-m", &base])?;
         // Without attributes no file goes through a filter.
         let plain = git.with_var("GIT_ATTR_SOURCE", base_of(git, None)?);
         let plain = plain.with_var("GIT_CONFIG_PARAMETERS", "'core.attributesfile=/dev/null'");
         let (mut changed, inner) = self.changed(&plain, ours, &mut Vec::new())?;
         changed.retain(|path| !self.top.as_std_path().join(path).is_dir());
-        let (commit, unreadable) = commit_as_is(git, self.top.as_std_path(), tip, changed)?;
+        let (commit, unreadable) = Snapshot::as_is(git, self.top.as_std_path(), tip, changed)?;
         let tree = git.line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
         let files = paths(&git.run(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?);
         let mut why = format!("git cannot add the files: {error}");
@@ -211,9 +223,7 @@ impl Workspace {
         for (path, content) in files {
             entries.extend(file_of(&git, content)?.line(path));
             if !self.is_in_place {
-                let path = self.top.as_std_path().join(path);
-                path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-                fs_err::write(path, content)?;
+                replace(&self.top.as_std_path().join(path), content)?;
             }
         }
         if !entries.is_empty() {

@@ -147,7 +147,7 @@ pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
         let key = StoryKey::new(&name, &story);
         run.note_in(usize::MAX, Some(&key), &Event::ChangedMeanwhile { what });
     }
-    let settings = fs_err::read(run.context.state().config()).ok();
+    let settings = state::read(run.context.state().config()).ok();
     if !run.record.tally.run.is_config_changed && settings != run.context.config_text {
         run.record.tally.run.is_config_changed = true;
         run.view.warn(CONFIG_CHANGED);
@@ -250,7 +250,7 @@ pub(super) fn budget(run: &Conductor, key: &StoryKey) -> Budget {
 
 /// Messages that the user left for the next prompt.
 pub(super) fn messages(run: &Conductor) -> String {
-    fs_err::read_to_string(run.context.run_dir.told()).unwrap_or_default()
+    state::read_text(run.context.run_dir.told()).unwrap_or_default()
 }
 
 fn show_story(run: &Conductor, slot: usize, story: &Story, key: &StoryKey) {
@@ -295,7 +295,7 @@ pub(super) fn update_loop_progress(run: &Conductor, status: &str) -> Result<(), 
     }
     let (iteration, limit) =
         (run.record.tally.run.iteration, run.context.config.run.max_iterations);
-    let new = LoopProgress::set(&fs_err::read(&path)?, "Iteration", &iteration.to_string());
+    let new = LoopProgress::set(&state::read(&path)?, "Iteration", &iteration.to_string());
     let new = LoopProgress::set(&new, "Max Iterations", &limit.to_string());
     let new = LoopProgress::set(&new, "Status", status);
     Ok(state::replace_users(&path, &new)?)

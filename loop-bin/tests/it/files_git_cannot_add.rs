@@ -1,8 +1,9 @@
 //! Files that git cannot add: the story fails with git's words, the attempt is kept as it is on disk,
 //! and the run goes on.
 
-use crate::stage::Stage;
+use crate::stage::{PLAN, Stage, signal, until};
 
+const PROGRESS: &str = ".ralph/PRD-1/progress.md";
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
 /// A project with these attributes and git settings.
@@ -100,4 +101,40 @@ fn a_lock_of_our_own_that_a_kill_left_is_not_waited_for() {
     let begun = std::time::Instant::now();
     stage.run(&[]).ended(0).says("1 story landed");
     assert!(begun.elapsed().as_secs() < 9);
+}
+
+/// To open a pipe is to wait for whoever writes into it.
+#[test]
+fn pipes_that_git_or_we_would_open_hold_nothing_up() {
+    for place in [&[][..], &["--in-place"]] {
+        for path in [".gitignore", ".git/info/exclude", "src/.gitattributes", PLAN, PROGRESS] {
+            let stage = with("", &[]);
+            stage.repo.commit_all("the plan");
+            let agent = format!(
+                "cat >/dev/null; echo x >>x.txt; mkdir -p $(dirname {path}); rm -f {path}; mkfifo {path}"
+            );
+            let begun = std::time::Instant::now();
+            let args = ["--agent", &agent, "--max-iterations", "1"];
+            stage.run(&[&args[..], place].concat()).ended(0).says("US-001 done");
+            assert!(begun.elapsed().as_secs() < 60, "{path} {place:?}");
+            assert_eq!(stage.plan(), TWO.replacen("[ ]", "[x]", 1), "{path} {place:?}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_hangs_is_ended_by_a_signal_and_the_attempt_is_kept() {
+    for (name, code) in [("TERM", 143), ("INT", 130)] {
+        let hang = "touch \"$AGENT_NOTES/hangs\"; exec sleep 600";
+        let stage = with("*.slow filter=slow\n", &[("filter.slow.clean", hang)]);
+        let agent = "cat >/dev/null; echo kept >kept.txt; echo x >x.slow";
+        let mut child = stage.start(&["--agent", agent]);
+        until("the filter hangs", || stage.note_path("hangs").exists());
+        signal(name, child.id());
+        let begun = std::time::Instant::now();
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert!(begun.elapsed().as_secs() < 60, "{name}");
+        let kept = stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/1:kept.txt"]);
+        assert_eq!(kept, "kept\n", "{name}");
+    }
 }

@@ -12,11 +12,10 @@ use fs_err::os::unix::fs::OpenOptionsExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::linux::O_NONBLOCK;
+
 /// No file of ours is larger; what is larger is not read.
 const LARGEST: u64 = 64 * 1024 * 1024;
-
-/// Does not wait for whoever is to write into a pipe; a regular file is read as ever.
-const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 4 };
 
 /// Opens a regular file to read it.
 pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {

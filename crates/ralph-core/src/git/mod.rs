@@ -75,7 +75,7 @@ pub use objects::{content_now, contents_at};
 pub use refs::saved_id;
 pub use repo::{Repo, RepoError};
 pub use rollback::{Discarded, discarded, rollback, rollback_changes};
-pub use snapshot::{Snapshot, commit_as_is};
+pub use snapshot::Snapshot;
 pub use snapshot_error::SnapshotError;
 pub use status::Status;
 pub use undo::{changes_of, undo};

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::command::Git;
 use super::error::GitError;
 use super::repo::Repo;
+use ralph_base::state::read_at_most;
 
 /// Larger files were made by a program.
 const LARGEST_FILE: u64 = 1024 * 1024;
@@ -82,11 +83,5 @@ pub fn contents_at<'a>(
 
 /// A regular file of a size that people write; links and folders are none.
 pub fn content_now(path: &Path) -> Option<Vec<u8>> {
-    let metadata = fs_err::symlink_metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > LARGEST_FILE {
-        return None;
-    }
-    let mut content = Vec::new();
-    fs_err::File::open(path).ok()?.take(LARGEST_FILE).read_to_end(&mut content).ok()?;
-    Some(content)
+    if path.is_symlink() { None } else { read_at_most(path, LARGEST_FILE).ok() }
 }

@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::process::{Child, ExitStatus};
+use std::sync::atomic::Ordering;
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,9 @@ const MOST_STDERR: usize = 8 * 1024;
 
 /// How often signs of life are looked for, at least.
 const PULSE: Duration = Duration::from_secs(1);
+
+/// For how long it may show none once we were asked to end.
+const HURRIED: Duration = Duration::from_secs(5);
 
 /// How often we look whether a lock is gone.
 const LOCK_PULSE: Duration = Duration::from_millis(50);
@@ -85,6 +89,7 @@ impl Git {
         T: Send,
     {
         let failure = |source| self.start_error(args, source);
+        let begun = Instant::now();
         let mut child = self.command(args).spawn().map_err(failure)?;
         let (Some(mut stdin), Some(mut stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -101,7 +106,7 @@ impl Git {
         let (command, dir) = self.named(args);
         match ended.map_err(failure)? {
             None => {
-                let seconds = self.patience.idle.as_secs();
+                let seconds = begun.elapsed().as_secs();
                 Err(GitError::Deadline { command, dir, seconds })
             }
             Some(status) if status.success() => {
@@ -125,6 +130,11 @@ impl Git {
 fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
     let mut last = (Vec::new(), Instant::now());
     loop {
+        let idle = match supervised::INTERRUPTS.load(Ordering::SeqCst) {
+            0 => idle,
+            1 => idle.min(HURRIED),
+            _ => idle.min(PULSE),
+        };
         if let Some(status) = child.wait_timeout(PULSE.min(idle))? {
             return Ok(Some(status));
         }

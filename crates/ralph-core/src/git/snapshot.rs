@@ -122,6 +122,33 @@ impl Snapshot {
         Ok((Self { name: name.to_owned(), commit, index, record }, taken))
     }
 
+    /// A commit with the files of a folder as they are, whatever git's filters would make of them, over
+    /// those of another one. `paths` are those that may differ, from the top. Names what cannot be read, and
+    /// is left as it was committed.
+    pub fn as_is(
+        git: &Git,
+        top: &Path,
+        head: Option<&str>,
+        paths: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<(String, Vec<PathBuf>), SnapshotError> {
+        let (files, unreadable) = inventory(top, paths);
+        let name = &format!("{OWN}as-it-is/{}", stamp());
+        let import = Import {
+            name,
+            message: "files as they are",
+            top,
+            head,
+            keep: &[],
+            files: &files,
+            staged: &[],
+        };
+        let args: Vec<&str> = IMPORT.split(' ').collect();
+        git.stream(&args, |stdin| import.write(stdin), |stdout| io::read_to_string(stdout))?;
+        let commit = git.line(&["rev-parse", name])?;
+        git.run(&["update-ref", "-d", name])?;
+        Ok((commit, unreadable))
+    }
+
     /// Reads back all that HEAD does not have, before anything is removed because it is saved. What
     /// cannot be read is no snapshot, and forgotten.
     pub(super) fn read_back(&self, repo: &Repo) -> Result<(), GitError> {
@@ -165,33 +192,6 @@ impl Snapshot {
     pub(super) fn uncommitted(&self, repo: &Repo) -> Result<Vec<Change>, GitError> {
         diff::between(repo.git(), &repo.base(self.record.head.as_deref())?, &self.commit)
     }
-}
-
-/// A commit with the files of a folder as they are, whatever git's filters would make of them, over
-/// those of another one. `paths` are those that may differ, from the top. Names what cannot be read, and
-/// is left as it was committed.
-pub fn commit_as_is(
-    git: &Git,
-    top: &Path,
-    head: Option<&str>,
-    paths: impl IntoIterator<Item = PathBuf>,
-) -> Result<(String, Vec<PathBuf>), SnapshotError> {
-    let (files, unreadable) = inventory(top, paths);
-    let name = &format!("{OWN}as-it-is/{}", stamp());
-    let import = Import {
-        name,
-        message: "files as they are",
-        top,
-        head,
-        keep: &[],
-        files: &files,
-        staged: &[],
-    };
-    let args: Vec<&str> = IMPORT.split(' ').collect();
-    git.stream(&args, |stdin| import.write(stdin), |stdout| io::read_to_string(stdout))?;
-    let commit = git.line(&["rev-parse", name])?;
-    git.run(&["update-ref", "-d", name])?;
-    Ok((commit, unreadable))
 }
 
 /// So that the names in a folder outlast a power cut. Where refs are kept in another way, there is no

@@ -180,7 +180,7 @@ pub(crate) fn review_template(plan: &Utf8Path) -> Result<Template, Failure> {
 }
 
 fn read_template(path: &Utf8Path, ours: &str) -> Result<Template, Failure> {
-    let parsed = match fs_err::read_to_string(path) {
+    let parsed = match state::read_text(path) {
         Ok(text) if text.trim().is_empty() => {
             return Err(Failure::usage(format!(
                 "{path} is empty, so the agent would get no prompt; write one, or delete the file"

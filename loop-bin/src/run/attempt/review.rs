@@ -121,7 +121,7 @@ fn review_prompt(
     let (git, books) = (desk.copy.git(), &job.books);
     let base = work_copy::git_output::base_of(&git, attempt.base.as_deref())?;
     let diff = git.run(&["diff", "--no-color", "--no-ext-diff", &base, &passed.staged.tree])?;
-    let given = fs_err::read(desk.dir.plan_given())?;
+    let given = state::read(desk.dir.plan_given())?;
     let plan = Plan::parse(&books.plan, given, &books.options).ok();
     let story = plan.as_ref().and_then(|plan| plan.story(&attempt.story));
     let shown =
@@ -170,7 +170,7 @@ fn ask_reviewer(
     let stories = vec![(job.key.clone(), tokens)];
     let ended = Some((Box::new(run.clone()), stories));
     course.used.push(Used { seconds, tokens, session_tokens: 0, ended, is_reviewer: true });
-    let log = fs_err::read(&path)?;
+    let log = state::read(&path)?;
     let printed = log.get(earlier as usize..).unwrap_or_default();
     Ok((run, String::from_utf8_lossy(printed).into_owned()))
 }

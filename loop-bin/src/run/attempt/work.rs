@@ -127,7 +127,7 @@ pub(in crate::run) fn read_agents_plan(
     attempt: &Attempt,
 ) -> Result<AgentsPlan, Failure> {
     let (books, copy) = (&job.books, &desk.copy);
-    let given = fs_err::read(desk.dir.plan_given())?;
+    let given = state::read(desk.dir.plan_given())?;
     let given = Plan::parse(&books.plan, given, &books.options)?;
     let left = match copy.counterpart(&books.plan) {
         Some(_) => copy.left(&books.plan),
@@ -137,6 +137,9 @@ pub(in crate::run) fn read_agents_plan(
     let agents = agents_plan(&given, left.as_deref(), &attempt.story);
     if copy.is_in_place {
         if left.as_deref() != Some(given.bytes()) {
+            if !books.plan.is_file() {
+                work_copy::remove_all(books.plan.as_std_path())?;
+            }
             state::replace_users(&books.plan, given.bytes())?;
         }
         // Without its list of files, git would show the state as the user's.
@@ -170,13 +173,13 @@ fn last_verdict(state: &StateDir, run: &str, began: &str) -> Option<LastVerdict>
 
 /// An agent that prints plain text does not name its session, but its hook notes it.
 fn working_session(state: &StateDir) -> Option<String> {
-    let text = fs_err::read_to_string(state.working_session()).ok()?;
+    let text = state::read_text(state.working_session()).ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 /// A hook that failed guards nothing, so the user should know.
 fn show_hook_error(job: &Job, since: &str) {
-    let Ok(text) = fs_err::read(job.context.state().hook_error()) else { return };
+    let Ok(text) = state::read(job.context.state().hook_error()) else { return };
     let Ok(error) = serde_json::from_slice::<serde_json::Value>(&text) else { return };
     let part = |name: &str| error.get(name).and_then(|value| value.as_str()).unwrap_or_default();
     if part("at") >= since {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use camino::Utf8Path;
 use ralph_base::env::Env;
 use ralph_base::listing::named_files;
-use ralph_base::state::{Lock, RunDir, StateDir};
+use ralph_base::state::{self, Lock, RunDir, StateDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::{Format, Plan};
 use ralph_project::config::{Config, Flag, Key, Mode};
@@ -102,7 +102,7 @@ fn iterations_of(
     if Config::origin(&project.own_state().config(), env, flags, key).is_some() {
         return Ok(None);
     }
-    let limit = LoopProgress::parse(&fs_err::read(&path)?).max_iterations;
+    let limit = LoopProgress::parse(&state::read(&path)?).max_iterations;
     Ok(limit.map(|limit| Flag::new(KEY, limit.to_string())))
 }
 
