@@ -177,11 +177,7 @@ impl Workspace {
         if self.is_in_place {
             return git;
         }
-        // Quoted, because a colon separates folders.
-        let own = self.top.join(".git/objects").into_string();
-        let own = format!("\"{}\"", own.replace('\\', "\\\\").replace('"', "\\\""));
         git.with_var("GIT_OBJECT_DIRECTORY", self.source.shared.join("objects"))
-            .with_var("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
     }
 
     /// The repository around the files of the workspace, which must be there.
