@@ -230,9 +230,9 @@ impl Workspace {
     /// Makes index and files what the commit says, at which HEAD is already.
     fn match_files_to(&self, tip: Option<&str>) -> Result<(), Failure> {
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
-        // As the agent's own git looks at it, so that damage is noticed.
+        // As the agent's own git looks at it. One that fails, in a filter for instance, knows nothing.
         let theirs = Git::at(self.top.as_std_path()).on_index(self.own.index.clone());
-        if self.own.index.exists() && theirs.run(&look)?.is_empty() {
+        if self.own.index.exists() && theirs.run(&look).is_ok_and(|found| found.is_empty()) {
             return Ok(());
         }
         let git = self.git();
@@ -265,8 +265,11 @@ impl Workspace {
             return Ok(());
         }
         self.lend_index()?;
-        // Plan and progress, which the loop's own index leaves as they are committed.
-        Git::at(self.top.as_std_path()).run(&["add", "--update"])?;
+        // Plan and progress, which the loop's own index leaves as they are committed. What git cannot add is
+        // shown as changed.
+        if let Err(error) = Git::at(self.top.as_std_path()).run(&["add", "--update"]) {
+            log::info!("not shown as staged: {error}");
+        }
         Ok(())
     }
 

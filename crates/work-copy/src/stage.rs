@@ -136,10 +136,10 @@ impl Workspace {
     ) -> Result<(Staged, BTreeSet<PathBuf>), Failure> {
         let base = base_of(git, tip)?;
         self.remove_own_lock()?;
-        git.run(&["read-tree", "-m", &base])?;
         // Without attributes no file goes through a filter.
         let plain = git.with_var("GIT_ATTR_SOURCE", base_of(git, None)?);
         let plain = plain.with_var("GIT_CONFIG_PARAMETERS", "'core.attributesfile=/dev/null'");
+        plain.run(&["read-tree", &base])?;
         let (mut changed, inner) = self.changed(&plain, ours, &mut Vec::new())?;
         changed.retain(|path| !self.top.as_std_path().join(path).is_dir());
         let (commit, unreadable) = Snapshot::as_is(git, self.top.as_std_path(), tip, changed)?;
@@ -277,7 +277,7 @@ impl Workspace {
             self.lend_index()?;
             return Ok(Some(why));
         }
-        git.run(&["read-tree", "-m", tip])?;
+        git.run(&["read-tree", "--reset", tip])?;
         // Tells which files are as they were; that some are not is no failure.
         let _ = git.run(&["update-index", "-q", "--refresh"]);
         self.lend_index()?;

@@ -114,6 +114,8 @@ fn may_be_committed(stage: &Stage, path: &str) -> bool {
     path.starts_with("made/US-")
         || path.starts_with("counted/US-")
         || [stage.plan, "shared.txt", "count.txt", "progress.md"].contains(&path)
+        // Of an agent that harms its copy.
+        || [".gitignore", ".gitattributes", ".gitmodules"].contains(&path)
         || below.starts_with("PRD-")
         || visible.contains(&below)
 }
@@ -170,7 +172,9 @@ fn sound(repo: &TestRepo) -> Option<String> {
 fn fsck(repo: &TestRepo) -> Option<String> {
     let checked = repo.try_git(repo.root().as_std_path(), ["fsck", "--strict", "--no-dangling"]);
     let said = String::from_utf8_lossy(&checked.stderr).into_owned();
-    let complaints = said.lines().filter(|line| !line.starts_with("notice:")).count();
+    // A kept attempt holds what the agent wrote, a `.gitmodules` that cannot be read for instance.
+    let is_harmless = |line: &&str| line.starts_with("notice:") || line.contains("gitmodulesParse");
+    let complaints = said.lines().filter(|line| !is_harmless(line)).count();
     let found = String::from_utf8_lossy(&checked.stdout);
     let is_sound = checked.status.success() && complaints == 0;
     (!is_sound).then(|| format!("git fsck ({}): {found}{said}", checked.status))
