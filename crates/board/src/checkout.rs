@@ -174,7 +174,7 @@ impl Checkout {
         self.git.run(&args).is_ok_and(|text| text.starts_with(&found))
     }
 
-    fn remove_empty_folders(&self, path: &Path) {
+    pub(super) fn remove_empty_folders(&self, path: &Path) {
         let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
         while folders.next().is_some_and(|folder| fs_err::remove_dir(self.top.join(folder)).is_ok())
         {

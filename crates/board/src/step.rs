@@ -2,7 +2,9 @@
 //! the files.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use camino::Utf8PathBuf;
@@ -14,9 +16,7 @@ use super::checkout::{Checkout, duplicate, is_there};
 use super::loop_files::LoopFile;
 use ralph_project::failure::Failure;
 use work_copy::copy_index;
-use work_copy::git_output::{
-    Difference, FileEntry, base_of, file_of, index_entries, listed, paths,
-};
+use work_copy::git_output::{Difference, FileEntry, file_of, index_entries, listed};
 
 /// The flags by which users have git overlook a file, and how `ls-files -v` shows them.
 const FLAGS: [(&str, &str, [char; 2]); 2] = [
@@ -24,20 +24,28 @@ const FLAGS: [(&str, &str, [char; 2]); 2] = [
     ("--assume-unchanged", "--no-assume-unchanged", ['h', 's']),
 ];
 
+/// How many paths git is given by name. It compares each with every file that it knows, so a look at all
+/// files is cheaper beyond that.
+const MOST_NAMED: usize = 100;
+
 /// What an index has, with the tags of `ls-files -v`.
 type Index = BTreeMap<PathBuf, (FileEntry, String)>;
 
 /// One step of the checkout along its branch.
 pub(super) struct Step<'a> {
     place: &'a Checkout,
-    trees: [String; 2],
+    new: &'a str,
     files: &'a [LoopFile],
     /// The paths that differ between the two commits.
     changed: Vec<Difference>,
+    /// What was at each of them before git was asked.
+    seen: Vec<Option<Stamp>>,
     /// Those at which the user's file or index is not as in the old commit, with what is staged.
     users: BTreeMap<PathBuf, FileEntry>,
     /// Those with each of the flags.
     flagged: [Vec<PathBuf>; 2],
+    /// Those without a file because git is to leave them out, as in a sparse checkout.
+    left_out: Vec<PathBuf>,
     /// What keeps the files from following, as far as can be seen.
     pub(super) obstacle: Option<Cause>,
     /// Git on a copy of the index.
@@ -46,11 +54,11 @@ pub(super) struct Step<'a> {
 
 impl<'a> Step<'a> {
     /// Examines what is there. In the copy of the index, all that the user has changed becomes as in the
-    /// new commit: then git does not write those files, and they are in the way unless they are as in
-    /// the new commit, too.
+    /// new commit: those files are not written, and they are in the way unless they are as in the new
+    /// commit, too.
     pub(super) fn of(
         place: &'a Checkout,
-        (old, new): (Option<&str>, &str),
+        (old, new): (Option<&str>, &'a str),
         files: &'a [LoopFile],
         copy: PathBuf,
     ) -> Result<Self, Failure> {
@@ -59,24 +67,30 @@ impl<'a> Step<'a> {
         if is_there(&place.index()) {
             copy_index(&place.index(), &copy)?;
         }
-        let git = place.git.on_index(copy);
-        refresh(&git);
-        let (trees, changed) = ([base_of(&git, old)?, new.to_owned()], place.changed(old, new)?);
-        let (users, flagged, obstacle) = Default::default();
-        let mut step = Self { place, trees, files, changed, users, flagged, obstacle, git };
+        let (git, changed) = (place.git.on_index(copy), place.changed(old, new)?);
+        let seen = changed.iter().map(|one| stamp(&place.top.join(&one.path))).collect();
+        let (users, flagged, left_out, obstacle) = Default::default();
+        let mut step =
+            Self { place, new, files, changed, seen, users, flagged, left_out, obstacle, git };
+        if !step.git.run(&["ls-files", "-z", "--unmerged"])?.is_empty() {
+            step.obstacle = Some(Cause::Busy("a conflict resolution"));
+        }
         let mut index = step.index()?;
         if step.unflag(&index)? {
             index = step.index()?;
         }
         step.find_users(index);
+        if step.users.is_empty() {
+            return Ok(step);
+        }
         let entries = step.users().flat_map(|(one, _)| one.new.line(&one.path));
         step.update(&["--index-info"], &entries.collect::<Vec<u8>>())?;
-        let edited = paths(&step.git.run(&["diff-files", "-z", "--name-only"])?);
+        let index = step.index()?;
+        let is_edited = |path: &Path| index.get(path).is_some_and(|(_, tags)| tags.contains('C'));
         let is_in_the_way = |(one, staged): &(&Difference, &FileEntry)| {
             let is_staged = **staged != one.old && **staged != one.new;
             let is_there = one.new.is_absent() && step.is_taken(&one.path);
-            (is_staged || is_there || edited.contains(&one.path))
-                && step.loop_file(&one.path).is_none()
+            (is_staged || is_there || is_edited(&one.path)) && step.loop_file(&one.path).is_none()
         };
         let in_the_way = step.users().filter(is_in_the_way).map(|(one, _)| one.path.clone());
         let in_the_way: Vec<PathBuf> = in_the_way.collect();
@@ -86,21 +100,25 @@ impl<'a> Step<'a> {
         Ok(step)
     }
 
+    /// What the copy of the index says of the changed paths; git reads a file whose times say nothing.
     fn index(&self) -> Result<Index, Failure> {
-        let list = ["ls-files", "-z", "-v", "--stage", "--cached", "--modified"];
-        Ok(index_entries(&self.git.run(&list)?))
+        let list = ["ls-files", "-z", "-v", "--stage", "--cached", "--modified", "--"];
+        let named = self.changed.iter().map(|one| one.path.as_os_str());
+        let named = if self.changed.len() > MOST_NAMED { Vec::new() } else { named.collect() };
+        Ok(index_entries(&self.git.run(&[&list.map(OsStr::new)[..], &named].concat())?))
     }
 
     /// Has git look at files that it was told to overlook; returns whether there are any. Those that a
     /// sparse checkout leaves out are not there, and stay so.
     fn unflag(&mut self, index: &Index) -> Result<bool, Failure> {
-        self.flagged = FLAGS.map(|(_, _, shown)| {
-            let is_flagged = |path: &&PathBuf| {
-                index.get(*path).is_some_and(|(_, tags)| tags.contains(shown))
-                    && is_there(&self.place.top.join(path))
-            };
-            self.changed.iter().map(|one| &one.path).filter(is_flagged).cloned().collect()
+        let flagged = FLAGS.map(|(_, _, shown)| {
+            let is_flagged =
+                |path: &&PathBuf| index.get(*path).is_some_and(|(_, tags)| tags.contains(shown));
+            let flagged = self.changed.iter().map(|one| &one.path).filter(is_flagged).cloned();
+            flagged.partition(|path| is_there(&self.place.top.join(path)))
         });
+        let [(skipped, left_out), (assumed, _)]: [(Vec<_>, Vec<_>); 2] = flagged;
+        (self.flagged, self.left_out) = ([skipped, assumed], left_out);
         for ((_, unset, _), flagged) in FLAGS.iter().zip(&self.flagged) {
             self.update(&[unset, "--stdin"], &listed(flagged))?;
         }
@@ -108,9 +126,6 @@ impl<'a> Step<'a> {
     }
 
     fn find_users(&mut self, mut index: Index) {
-        if index.values().any(|(_, tags)| tags.contains('M')) {
-            self.obstacle = Some(Cause::Busy("a conflict resolution"));
-        }
         for one in &self.changed {
             let absent = || (FileEntry::absent_like(&one.old), String::new());
             let (staged, tags) = index.remove(&one.path).unwrap_or_else(absent);
@@ -161,7 +176,7 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// Keeps every file that changes, and lets git say whether it would go.
+    /// Keeps every file that changes.
     pub(super) fn prepare(&self) -> Result<(), Failure> {
         fs_err::create_dir_all(self.place.kept_as(""))?;
         for (at, one) in self.changed.iter().enumerate() {
@@ -173,20 +188,44 @@ impl<'a> Step<'a> {
         if is_there(&self.place.index()) {
             duplicate(&self.place.index(), &self.place.kept_as("index"))?;
         }
-        // Another name for a file changes a time that git looks at.
-        refresh(&self.git);
-        self.read_tree(&["-n"])
+        Ok(())
     }
 
-    /// Writes the files, and the copy of the index with them.
+    /// Writes the files, and the copy of the index with them. What was there is removed first, if it is
+    /// still what was examined: git writes a file only where there is none.
     pub(super) fn write_files(&self) -> Result<(), Failure> {
-        self.read_tree(&[])
-    }
-
-    fn read_tree(&self, how: &[&str]) -> Result<(), Failure> {
-        let args = ["-c", "submodule.recurse=false", "read-tree", "-m", "-u"];
-        let trees = self.trees.each_ref().map(String::as_str);
-        Ok(self.git.run(&[&args[..], how, &trees].concat()).map(drop)?)
+        let all = self.changed.iter().zip(&self.seen);
+        let ours: Vec<_> = all.filter(|(one, _)| !self.users.contains_key(&one.path)).collect();
+        let entries = ours.iter().flat_map(|(one, _)| one.new.line(&one.path));
+        self.update(&["--index-info"], &entries.collect::<Vec<u8>>())?;
+        let place = |one: &Difference| self.place.top.join(&one.path);
+        if let Some((one, _)) = ours.iter().find(|(one, seen)| stamp(&place(one)) != **seen) {
+            let path = one.path.display();
+            return Err(Failure::because(format!("{path} changed while the work landed")));
+        }
+        for (one, _) in ours.iter().filter(|(_, seen)| seen.is_some()) {
+            state::remove_if_there(place(one))?;
+        }
+        let (gone, there): (Vec<_>, Vec<_>) =
+            ours.iter().map(|(one, _)| *one).partition(|one| one.new.is_absent());
+        for one in gone {
+            let _ = fs_err::remove_dir(place(one));
+            self.place.remove_empty_folders(&one.path);
+        }
+        let (links, files): (Vec<_>, Vec<_>) = there.into_iter().partition(|one| one.new.is_link());
+        links.into_iter().try_for_each(|one| fs_err::create_dir_all(place(one)))?;
+        files.iter().for_each(|one| remove_empty(&place(one)));
+        let files = files.into_iter().map(|one| &one.path);
+        let files = listed(files.filter(|path| !self.left_out.contains(path)));
+        if !files.is_empty() {
+            self.git.feed(&["checkout-index", "-z", "-u", "--stdin"], &files)?;
+        }
+        if self.place.git_dir.join("info/sparse-checkout").exists() {
+            // Git removes new files that are not part of a sparse checkout.
+            let again = ["-c", "submodule.recurse=false", "read-tree", "-m", "-u"];
+            self.git.run(&[&again[..], &[&self.new, &self.new]].concat())?;
+        }
+        Ok(())
     }
 
     /// Makes the loop's change in the user's own text, where git has not written it.
@@ -212,9 +251,16 @@ impl<'a> Step<'a> {
             }
         }
         self.update(&["--index-info"], &entries)?;
-        for ((set, _, _), flagged) in FLAGS.iter().zip(&self.flagged) {
+        let [skipped, assumed] = &self.flagged;
+        for ((set, _, _), flagged) in
+            FLAGS.iter().zip([&[&skipped[..], &self.left_out].concat(), assumed])
+        {
             let flagged = listed(flagged.iter().filter(|path| !self.goes(path)));
             self.update(&[set, "--stdin"], &flagged)?;
+        }
+        if !self.users.is_empty() {
+            // That some files are not as in the index is no failure.
+            let _ = self.git.run(&["update-index", "-q", "--refresh"]);
         }
         Ok(fs_err::rename(self.place.next(), self.place.index())?)
     }
@@ -222,7 +268,6 @@ impl<'a> Step<'a> {
     fn update(&self, how: &[&str], input: &[u8]) -> Result<(), Failure> {
         if !input.is_empty() {
             self.git.feed(&[&["update-index", "-z"], how].concat(), input)?;
-            refresh(&self.git);
         }
         Ok(())
     }
@@ -238,7 +283,21 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Has git look at all files. That some are not as in the index is no failure.
-fn refresh(git: &Git) {
-    let _ = git.run(&["update-index", "-q", "--refresh"]);
+/// What tells that a file was written or replaced: its number, length and time. A second name for it changes
+/// none of these.
+type Stamp = (u64, u64, i64, i64);
+
+/// That of a file, if one is there.
+fn stamp(path: &Path) -> Option<Stamp> {
+    let found = path.symlink_metadata().ok().filter(|metadata| !metadata.is_dir())?;
+    Some((found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
+}
+
+/// Removes a folder that has no file in it.
+fn remove_empty(folder: &Path) {
+    let Ok(entries) = fs_err::read_dir(folder) else { return };
+    let folders =
+        entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.for_each(|entry| remove_empty(&entry.path()));
+    let _ = fs_err::remove_dir(folder);
 }
