@@ -223,7 +223,7 @@ impl<'a> Step<'a> {
         if self.place.git_dir.join("info/sparse-checkout").exists() {
             // Git removes new files that are not part of a sparse checkout.
             let again = ["-c", "submodule.recurse=false", "read-tree", "-m", "-u"];
-            self.git.run(&[&again[..], &[&self.new, &self.new]].concat())?;
+            self.git.run(&[&again[..], &[self.new, self.new]].concat())?;
         }
         Ok(())
     }

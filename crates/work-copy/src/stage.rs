@@ -46,6 +46,14 @@ pub struct Staged {
     pub dirty_submodules: Vec<PathBuf>,
 }
 
+impl Staged {
+    /// Whether git can make a commit of it.
+    pub fn is_committable(&self) -> bool {
+        let is_clean = self.embedded.is_empty() && self.dirty_submodules.is_empty();
+        is_clean && self.refusal.is_none() && !self.leaves_nothing
+    }
+}
+
 impl Workspace {
     /// Stages what is there, against `start`, and what the agent left elsewhere. `ours` are files that
     /// the loop writes, such as the plan, from the top.

@@ -91,7 +91,10 @@ fn worked(run: &mut Conductor, mut work: UnderWay, left: Left) -> Result<(), Fai
     let tip = run.board.look()?;
     let is_moved = tip.commit != work.attempt.base || tip.branch != work.attempt.target;
     let to_check = match (is_moved, left.staged) {
-        (false, Some(staged)) => ToCheck::Staged(staged),
+        // What cannot be committed cannot be laid over another commit either.
+        (is_moved, Some(staged)) if !is_moved || !staged.is_committable() => {
+            ToCheck::Staged(staged)
+        }
         _ => moved(run, &work, tip)?,
     };
     run.give(work, Task::Check { work: Box::new(to_check), is_first: true })
