@@ -19,7 +19,7 @@ use crate::run::start::{
     Preflight, examine_copy, findings, held_by, preflight, take_lock, troubles,
 };
 use crate::terminal::{View, counted, say};
-use board::Tip;
+use board::{Tip, progress_path};
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
 use work_copy::{Start, cache, linked_by_files};
@@ -74,7 +74,7 @@ fn is_problem(finding: &Finding) -> bool {
 
 /// Makes the copy and runs the checks in it, as a start does, unless somebody's work is there.
 fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Failure> {
-    let Preflight { config, run_dir, workspace, target, .. } = preflight;
+    let Preflight { project, config, run_dir, plan, workspace, target, .. } = preflight;
     let is_planning = config.run.mode == Mode::Planning;
     if is_planning || config.verify.commands.is_empty() || config.verify.baseline == Baseline::Skip
     {
@@ -89,7 +89,10 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     let (interrupts, view) = (Interrupts::listen()?, View::new(env, &LoopSettings::default(), 1));
     let stop = || interrupts.signal().is_some();
     let Tip { commit: tip, branch, .. } = target.look()?;
-    let start = Start { tip: tip.as_deref(), branch: &branch };
+    let path = plan.as_ref().map(|plan| plan.path().to_owned()).unwrap_or_default();
+    let progress = progress_path(&config.run, project.root(), &path);
+    let books = [&path, &progress];
+    let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let checks = examine_copy(workspace, config, &view, start, &stop)?;
     view.close();
     Ok(findings(&checks, config))

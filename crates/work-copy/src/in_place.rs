@@ -9,15 +9,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{self, CLIENT_FOLDER, PROJECT_MARKER, StateDir};
+use ralph_base::state::{self, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
 
 use super::remove::remove_all;
 use super::{Source, Start};
 use ralph_project::failure::Failure;
-
-/// Folders that no reset touches.
-pub(super) const SPARED: [&str; 4] = ["-e", PROJECT_MARKER, "-e", CLIENT_FOLDER];
 
 /// Uncommitted work of the user's: files but for those that the loop writes.
 pub fn uncommitted(repo: &Repo, ours: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
@@ -36,6 +33,25 @@ pub fn overlooked(git: &Git) -> Result<Vec<PathBuf>, GitError> {
         .filter(|line| line.first().is_some_and(|mark| *mark == b'S' || mark.is_ascii_lowercase()));
     let name = |line: &[u8]| PathBuf::from(OsStr::from_bytes(line.get(2..).unwrap_or_default()));
     Ok(flagged.map(name).collect())
+}
+
+/// Returns the project's tree to the commit that an attempt began at. Whatever is there beside the
+/// loop's own files is saved first; what an attempt holds already is not saved twice.
+pub(super) fn reset(source: &Source, start: Start<'_>) -> Result<(), Failure> {
+    let ours = start.books.iter().filter_map(|path| source.below_top(path)).map(Into::into);
+    let repo = Repo::open(&source.top)?.sparing(ours.collect());
+    let Some(restored) = repo.return_to(start.branch, start.tip, "uncommitted, in place")? else {
+        return Ok(());
+    };
+    let kept = source.git().line(&["for-each-ref", "--format=%(tree)", "refs/ralph/attempts"])?;
+    let name = restored.saved.name;
+    let tree = source.git().line(&["rev-parse", &format!("{name}^{{tree}}")])?;
+    if kept.lines().any(|kept| kept == tree) {
+        source.git().run(&["update-ref", "-d", &name])?;
+    } else {
+        log::warn!("your uncommitted changes are saved; view them with `ralph-loop undo`");
+    }
+    Ok(())
 }
 
 /// Puts HEAD back on the branch, at the commit, whatever the agent did to it; files stay.

@@ -46,6 +46,7 @@ use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
+use git_output::base_of;
 use git_settings::GitSettings;
 pub use import::{Imported, import};
 pub use linked_back::{linked_by_environment, linked_by_files};
@@ -105,12 +106,15 @@ pub struct Start<'a> {
     pub tip: Option<&'a str>,
     /// The branch that the agent sees as checked out.
     pub branch: &'a str,
+    /// Plan and progress, which are never reset in place.
+    pub books: [&'a Utf8PathBuf; 2],
 }
 
 impl<'a> Start<'a> {
     /// Where an attempt began.
     pub fn of(attempt: &'a Attempt) -> Self {
-        Self { tip: attempt.base.as_deref(), branch: &attempt.target }
+        let books = [&attempt.plan, &attempt.progress];
+        Self { tip: attempt.base.as_deref(), branch: &attempt.target, books }
     }
 }
 
@@ -198,12 +202,11 @@ impl Workspace {
     /// is damaged beyond that is thrown away and made anew.
     pub fn reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         if self.is_in_place {
-            in_place::return_head(&self.source, start)?;
-            if !self.own.index.exists() {
-                copy_index(&self.source_index(), &self.own.index)?;
-            }
-            self.match_files_to(start.tip)?;
-            return self.lend_index();
+            in_place::reset(&self.source, start)?;
+            copy_index(&self.source_index(), &self.own.index)?;
+            let git = self.git();
+            git.run(&["read-tree", "-m", &base_of(&git, start.tip)?])?;
+            return Ok(());
         }
         if !self.exists() {
             // With a copy goes what is remembered of it: a new one has to be set up.
@@ -245,11 +248,7 @@ impl Workspace {
         if is_new {
             return Ok(());
         }
-        let mut clean = vec!["clean", "-ffdq"];
-        if self.is_in_place {
-            clean.extend(in_place::SPARED);
-        }
-        git.run(&clean)?;
+        git.run(&["clean", "-ffdq"])?;
         Ok(())
     }
 

@@ -179,7 +179,8 @@ pub(super) fn begin(
     })?;
     show_story(run, slot, &found, &key);
     let Tip { commit: tip, branch, .. } = run.board.look()?;
-    let start = Start { tip: tip.as_deref(), branch: &branch };
+    let books = [&run.books.plan, &run.books.progress];
+    let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let attempts = saved::at_story(&run.source.git(), &key)?;
     let number = saved::number_after(&attempts);
     let newest = saved::newest(attempts);

@@ -70,7 +70,9 @@ fn show_forecast(run: &Conductor, stories: usize) {
 /// can begin, if so.
 fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     let Tip { commit: tip, branch, .. } = run.board.look()?;
-    let start = Start { tip: tip.as_deref(), branch: &branch };
+    let (plan, progress) = (run.books.plan.clone(), run.books.progress.clone());
+    let books = [&plan, &progress];
+    let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let job = run.job(0, &StoryKey::default())?;
     prepare_copy(&job, &mut run.desk_mut(0)?.copy, start)?;
     // What it reports is shown before what follows.

@@ -64,7 +64,9 @@ pub(super) fn choose(run: &mut Conductor) -> Result<Choice, Failure> {
 /// Has one session of the agent write the plan.
 pub(super) fn begin(run: &mut Conductor, key: StoryKey) -> Result<(), Failure> {
     let Tip { commit: tip, branch, .. } = run.board.look()?;
-    let start = Start { tip: tip.as_deref(), branch: &branch };
+    let (plan, progress) = (run.books.plan.clone(), run.books.progress.clone());
+    let books = [&plan, &progress];
+    let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let before = plan::read_file(&run.books.plan)?;
     let number = saved::number_after(&saved::at_story(&run.source.git(), &key)?);
     let attempt = new_attempt(run, SLOT, &key, (NAME, number), start)?;

@@ -46,7 +46,9 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
             }
             return run.books.clear_pending(tip.as_deref(), &files);
         }
-        let start = Start { tip: tip.as_deref(), branch: &branch };
+        let (plan, progress) = (run.books.plan.clone(), run.books.progress.clone());
+        let books = [&plan, &progress];
+        let start = Start { tip: tip.as_deref(), branch: &branch, books };
         let desk = run.desk_mut(slot)?;
         let git = desk.copy.git();
         if is_in_place {

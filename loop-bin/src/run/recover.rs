@@ -2,7 +2,7 @@
 //! `decide/recovery.rs`.
 
 use ralph_base::env::Env;
-use ralph_base::state::{Id, Lock, RunDir};
+use ralph_base::state::{self, Id, Lock, RunDir};
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
@@ -24,6 +24,7 @@ use crate::terminal::counted;
 use board::{Books, PlanChanges, Tip};
 use client::{SessionSoFar, seen_in_log};
 use run_history::Spent;
+use work_copy::git_output::text_at;
 use work_copy::{Source, in_place};
 
 /// What the progress says of an attempt whose loop was killed.
@@ -189,6 +190,9 @@ fn finish_landing(run: &mut Conductor, work: &UnderWay, commit: &str) -> Result<
     let story = work.key.story.clone();
     let marks = vec![(story.clone(), State::Done)];
     let changes = PlanChanges { marks, ..PlanChanges::default() };
+    if run.desk(work.slot).is_ok_and(|desk| desk.copy.is_in_place) {
+        bring_loop_files(run, work.attempt.base.as_deref(), commit)?;
+    }
     if run.board.look()?.is_followed || !run.books.is_tracked(work.attempt.base.as_deref()) {
         run.books.mark_users_text(&changes)?;
     }
@@ -196,6 +200,21 @@ fn finish_landing(run: &mut Conductor, work: &UnderWay, commit: &str) -> Result<
     run.view.line(format!("{story} had landed as {short} before the run ended"));
     run.record.tally.landed(&work.key);
     land::end_iteration(run, work, Outcome::Success)
+}
+
+/// Brings the loop's own files that nobody has changed since from one commit to the next.
+fn bring_loop_files(run: &Conductor, base: Option<&str>, commit: &str) -> Result<(), Failure> {
+    let git = run.source.git();
+    for path in run.books.ours() {
+        let file = run.source.top.as_std_path().join(&path);
+        let before = base.and_then(|base| text_at(&git, base, &path));
+        if let Some(after) = text_at(&git, commit, &path)
+            && state::read_if_there(&file)? == before
+        {
+            fs_err::write(file, after)?;
+        }
+    }
+    Ok(())
 }
 
 /// Finds the work of an attempt that was being checked: saved already, or only in the copy, from where it

@@ -144,3 +144,69 @@ fn an_interrupt_of_the_checks_gives_the_tree_back_and_the_next_start_lands() {
         assert!(files.contains("US-001.txt"), "{files}");
     }
 }
+
+/// Files of the loop's and the client's that are committed, and edited since.
+const EDITED: [(&str, &str); 6] = [
+    (".ralph/config.toml", "[limits]\nattempts_per_story = 2\n"),
+    (".ralph/guardrails.md", "- mine\n"),
+    (".ralph/PRD-1/progress.md", "# Progress Log\n\nmine\n"),
+    (".ralph/hooks/started", "#!/bin/sh\necho mine\n"),
+    (".claude/settings.json", "{\"model\":\"x\"}\n"),
+    (PLAN, "- [ ] US-001: First, as I said\n- [ ] US-002: Second\n"),
+];
+
+#[test]
+fn uncommitted_edits_of_what_steers_the_run_survive() {
+    let failing = "cat >/dev/null; echo x >x.txt; exit 1";
+    for (agent, code) in [("", 0), (failing, 8)] {
+        let stage = Stage::new("works", TWO);
+        for (path, _) in EDITED {
+            stage.repo.write(path, if path == PLAN { TWO } else { "" });
+        }
+        stage.repo.git(["add", "--all", "--force"]);
+        stage.repo.commit_all("settings");
+        for (path, text) in EDITED {
+            stage.repo.write(path, text);
+        }
+        stage.repo.chmod(".ralph/hooks/started", 0o755);
+        if agent.is_empty() {
+            stage.run(&["doctor", "--in-place", "--verify", "true"]).ended(0);
+        } else {
+            stage.run(&["--in-place", "--agent", agent, "--attempts", "1"]).ended(code);
+        }
+        assert!(!stage.exists("x.txt"));
+        for (path, text) in EDITED {
+            let now = stage.read(path).replace("[!]", "[ ]");
+            assert!(now.starts_with(text), "{path}: {now}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_that_is_not_in_git_stays() {
+    for plan in [PLAN, "PLAN.md"] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.remove(PLAN);
+        stage.repo.write(plan, TWO);
+        let args = ["--in-place", "--plan", plan];
+        stage.run(&[&["doctor", "--verify", "true"], &args[..]].concat()).ended(0);
+        assert_eq!(stage.read(plan), TWO);
+        let fails = ["--agent", "cat >/dev/null; echo x >x.txt; exit 1", "--attempts", "1"];
+        stage.run(&[&args[..], &fails].concat()).ended(8).says("attempt saved");
+        assert_eq!(stage.read(plan), TWO.replace("[ ]", "[!]"));
+        stage.run(&["retry", "US-001", "--plan", plan]).ended(0);
+        stage.run(&args).ended(8).says("US-001 done");
+        assert_eq!(stage.read(plan), "- [x] US-001: First\n- [!] US-002: Second\n");
+    }
+}
+
+#[test]
+fn work_that_the_user_began_between_two_attempts_is_saved() {
+    let stage = committed();
+    let agent = "cat >/dev/null; echo x >x.txt; exit 1";
+    stage.script("post_iteration", "echo mine >mine.txt");
+    let args = ["--in-place", "--agent", agent, "--attempts", "2", "--max-iterations", "2"];
+    stage.run(&args).ended(0);
+    let kept = stage.repo.git(["log", "-p", "--format=", "--glob=refs/ralph/discarded", "-m"]);
+    assert!(kept.contains("+mine"), "{kept}");
+}

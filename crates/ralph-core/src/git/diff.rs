@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::command::Git;
@@ -24,6 +25,13 @@ pub(super) struct Change {
 }
 
 impl Change {
+    /// The line for `update-index -z --index-info`.
+    pub(super) fn line(&self) -> Vec<u8> {
+        let mode = if self.is_absent() { "0" } else { &self.mode };
+        let head = format!("{mode} {}\t", self.object);
+        [head.as_bytes(), self.path.as_os_str().as_bytes(), b"\0"].concat()
+    }
+
     /// Whether nothing is to be there.
     pub(super) fn is_absent(&self) -> bool {
         self.mode == ABSENT

@@ -19,6 +19,8 @@ pub struct Repo {
     shared_git_dir: PathBuf,
     /// The project's folder, relative to the top.
     project: PathBuf,
+    /// Files that count as ours wherever they are.
+    spared: Vec<PathBuf>,
 }
 
 /// Why a repository cannot be used, and what to do about it.
@@ -64,14 +66,22 @@ impl Repo {
                 top.display()
             )));
         };
-        Ok(Self { git: Git::at(&top), top, git_dir, shared_git_dir, project: inside })
+        let (git, spared) = (Git::at(&top), Vec::new());
+        Ok(Self { git, top, git_dir, shared_git_dir, project: inside, spared })
     }
 
     /// A repository that was just made in a folder; `project` is the project's folder in it.
     pub fn made_in(top: &Path, project: &Path) -> Self {
         let git_dir = top.join(".git");
         let (git, shared_git_dir) = (Git::at(top), git_dir.clone());
-        Self { git, top: top.to_owned(), git_dir, shared_git_dir, project: project.to_owned() }
+        let (top, project) = (top.to_owned(), project.to_owned());
+        Self { git, top, git_dir, shared_git_dir, project, spared: Vec::new() }
+    }
+
+    /// The same, where these files are never touched either.
+    #[must_use]
+    pub fn sparing(self, spared: Vec<PathBuf>) -> Self {
+        Self { spared, ..self }
     }
 
     /// The same with another patience for git.
@@ -138,11 +148,13 @@ impl Repo {
     /// Whether a path, relative to the top, belongs to us or to the client's settings, here or in
     /// another project.
     pub fn is_untouched(&self, path: &Path) -> bool {
-        UNTOUCHED.iter().any(|name| {
-            let is_named = |folder: &&Path| folder.file_name() == Some(OsStr::new(name));
-            let root = path.ancestors().filter(is_named).last().and_then(Path::parent);
-            root.is_some_and(|root| self.is_project(root))
-        })
+        let is_spared = self.spared.iter().any(|spared| spared == path);
+        is_spared
+            || UNTOUCHED.iter().any(|name| {
+                let is_named = |folder: &&Path| folder.file_name() == Some(OsStr::new(name));
+                let root = path.ancestors().filter(is_named).last().and_then(Path::parent);
+                root.is_some_and(|root| self.is_project(root))
+            })
     }
 
     /// Whether a folder is a project. Below our own one such a folder may as well be work, so it counts

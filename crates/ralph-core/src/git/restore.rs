@@ -14,6 +14,7 @@ use super::diff::{self, Change};
 use super::error::GitError;
 use super::files::{Inventory, Worktree, in_the_way, set_modes};
 use super::paths::{shown, split};
+use super::refs::{DISCARDED, stamp};
 use super::repo::Repo;
 use super::snapshot::{Record, Snapshot};
 use super::snapshot_error::SnapshotError;
@@ -32,6 +33,33 @@ pub struct Restored {
     /// What was left alone: submodules and repositories inside this one, and files that another
     /// process wrote meanwhile.
     pub left_alone: Vec<String>,
+}
+
+impl Repo {
+    /// Returns to a branch at a commit, with nothing else in the tree but what is ours and what git
+    /// ignores. Whatever was there is saved first; none if there was nothing.
+    pub fn return_to(
+        &self,
+        branch: &str,
+        tip: Option<&str>,
+        why: &str,
+    ) -> Result<Option<Restored>, SnapshotError> {
+        self.quit_operation()?;
+        let status = Status::read(self)?;
+        let is_there = status.head.as_deref() == tip && status.branch.as_deref() == Some(branch);
+        if is_there && status.is_clean(self) && !is_interrupted(self) {
+            return Ok(None);
+        }
+        let commit = match tip {
+            Some(tip) => tip.to_owned(),
+            // One without files.
+            None => Snapshot::as_is(self.git(), self.top(), None, [])?.0,
+        };
+        let (head, branch) = (tip.map(str::to_owned), Some(branch.to_owned()));
+        let record = Record { head, branch, ..Record::default() };
+        let target = Snapshot { name: String::new(), index: commit.clone(), commit, record };
+        restore(self, &target, &format!("{DISCARDED}{}", stamp()), why).map(Some)
+    }
 }
 
 /// Saves what is there under the ref `name` and then returns files, index and HEAD to the target.
@@ -139,6 +167,11 @@ fn return_files(
     }
     fault::point("restore.files-removed");
     git.run(&["read-tree", "--reset", &target.index])?;
+    let ours = status.staged.iter().filter(|change| repo.is_untouched(&change.path));
+    let ours: Vec<u8> = ours.flat_map(Change::line).collect();
+    if !ours.is_empty() {
+        git.feed(&["update-index", "--add", "-z", "--index-info"], &ours)?;
+    }
     refresh_index(repo)?;
     state::remove_if_there(note(repo))?;
     fault::point("restore.note-removed");

@@ -60,7 +60,9 @@ fn move_onto(
     let story = &attempt.story;
     job.reporter.line(format!("{story}: the target moved; checking the work again"));
     let copy = &mut desk.copy;
-    let laid = lay_over(job, copy, saved, Start { tip: tip.as_deref(), branch: &branch });
+    let books = [&attempt.plan, &attempt.progress];
+    let start = Start { tip: tip.as_deref(), branch: &branch, books };
+    let laid = lay_over(job, copy, saved, start);
     if let Err(Stopped::Work(_)) = laid {
         // The attempt as it was, so that it can be kept.
         copy.reset(Start::of(attempt))?;
