@@ -210,3 +210,28 @@ fn work_that_the_user_began_between_two_attempts_is_saved() {
     let kept = stage.repo.git(["log", "-p", "--format=", "--glob=refs/ralph/discarded", "-m"]);
     assert!(kept.contains("+mine"), "{kept}");
 }
+
+#[test]
+fn a_plan_that_the_agent_emptied_before_a_kill_is_restored() {
+    for act in [format!(": >{PLAN}"), format!("rm {PLAN}")] {
+        let stage = committed();
+        let agent = format!("cat >/dev/null; {act}; touch \"$AGENT_NOTES/begun\"; sleep 600");
+        let args = ["--in-place", "--agent", &agent];
+        stage.killed_when(&args, "the agent works", || stage.note_path("begun").exists());
+        stage.run(&["--in-place"]).ended(0).says("2 stories landed");
+        assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{act}");
+    }
+}
+
+#[test]
+fn a_hook_that_formats_the_progress_does_not_report_a_story_twice() {
+    let stage = committed();
+    let hook = "#!/bin/sh\nf=.ralph/PRD-1/progress.md\n\
+                [ -e $f ] && sed -i 's/$/ /' $f && git add $f\ntrue\n";
+    stage.repo.scratch().script("repo/.git/hooks/pre-commit", hook);
+    stage.run(&["--in-place"]).ended(0).says("2 stories landed");
+    for story in ["US-001", "US-002"] {
+        let times = stage.progress().matches(&format!(" - {story}")).count();
+        assert_eq!(times, 1, "{}", stage.progress());
+    }
+}

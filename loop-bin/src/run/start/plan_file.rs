@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::listing::first_few;
-use ralph_base::state::{self, StateDir};
+use ralph_base::state::{self, Lock, RunDir, StateDir};
 use ralph_core::plan::{FindError, Plan};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
@@ -57,6 +57,9 @@ fn refuse_flaws_around(plan: &Plan, project: &Project, config: &Config) -> Resul
 pub(super) fn plan_of_attempt(project: &Project, config: &Config) -> Result<Config, Failure> {
     let mut config = config.clone();
     let is_named = !config.run.plan.is_empty() || config.run.prd > 0;
+    if let Some(run_dir) = project.run_dir() {
+        restore_emptied(project, &run_dir)?;
+    }
     if let (false, Some(run_dir)) = (is_named, project.run_dir())
         && let Some((_, attempt)) =
             attempts_left(&run_dir)?.into_iter().find(|(_, left)| left.plan.is_file())
@@ -64,6 +67,25 @@ pub(super) fn plan_of_attempt(project: &Project, config: &Config) -> Result<Conf
         config.run.plan = attempt.plan.into_string();
     }
     Ok(config)
+}
+
+/// An agent that worked in place may have emptied or removed the plan before the loop was killed.
+fn restore_emptied(project: &Project, run_dir: &RunDir) -> Result<(), Failure> {
+    if Lock::holder(&run_dir.lock()).is_some() {
+        return Ok(());
+    }
+    for (folder, left) in attempts_left(run_dir)? {
+        let is_in_place =
+            left.work.canonicalize_utf8().ok() == project.root().canonicalize_utf8().ok();
+        let is_empty = state::read(&left.plan).map_or(true, |text| text.trim_ascii().is_empty());
+        if let (true, true, Some(given)) =
+            (is_in_place, is_empty, state::read_if_there(folder.plan_given())?)
+        {
+            work_copy::remove_all(left.plan.as_std_path())?;
+            state::replace_users(&left.plan, &given)?;
+        }
+    }
+    Ok(())
 }
 
 /// Files that look like a plan but are not found by themselves.
