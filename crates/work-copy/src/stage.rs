@@ -271,7 +271,8 @@ impl Workspace {
         };
         let parent = git.line(&["rev-parse", "--quiet", "--verify", &format!("{attempt}^1")]);
         let pick = ["cherry-pick", "--no-commit", "--mainline", "1", attempt];
-        if parent.is_ok_and(|parent| parent == tip) {
+        // In place, files that the attempt does not touch are the user's.
+        if !self.is_in_place && parent.is_ok_and(|parent| parent == tip) {
             git.run(&["read-tree", "--reset", "-u", attempt])?;
         } else if let Err(error) = git.run(&pick) {
             let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
@@ -281,8 +282,7 @@ impl Workspace {
             };
             // A conflict leaves marks of the operation in the git folder.
             let _ = git.run(&["cherry-pick", "--quit"]);
-            self.match_files_to(start.tip)?;
-            self.lend_index()?;
+            self.reset(start)?;
             return Ok(Some(why));
         }
         git.run(&["read-tree", "--reset", tip])?;

@@ -118,13 +118,21 @@ fn interrupt(stage: &Stage, round: &mut Round) -> Result<()> {
     if ran.hung || ran.took > ENDING {
         round.found.push(format!("it took {:?} to end:\n{}", ran.took, ran.said));
     }
+    // A signal that comes before the loop listens ends it at once, and its git a little later.
+    let since = Instant::now();
+    while !stage.processes().is_empty() && since.elapsed() < ENDING {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     round.found.extend(oracle::processes(stage));
     Ok(())
 }
 
 fn judged(stage: &Stage, ran: &Ran) -> Vec<String> {
     let is_users = |path: &str| {
-        UsersWork::is_users(path) || path.starts_with(".claude/") || OWN.contains(&path)
+        // In place nothing removes a repository that the agent made.
+        let is_agents = path.starts_with("nested/") && !stage.options.is_empty();
+        let is_own = path.starts_with(".claude/") || OWN.contains(&path);
+        is_agents || is_own || UsersWork::is_users(path)
     };
     oracle::after(stage, ran, &End { target: CHECKED_OUT, notes: "", is_users: &is_users })
 }
