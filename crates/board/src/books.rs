@@ -251,7 +251,7 @@ impl Books {
             (self.committed(tip, &self.plan), self.below_top(&self.plan))
         {
             let mut in_commit = changes.clone();
-            if let Some(on_disk) = plan::read_file(&self.plan)? {
+            if let Some(on_disk) = plan::read_file(&self.plan)?.filter(|text| *text != committed) {
                 // A story that only the user's own text has gets its tick with its commit all the
                 // same: that text may not follow.
                 let committed = Plan::parse(&self.plan, committed.clone(), &self.options)?;

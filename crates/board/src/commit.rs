@@ -83,6 +83,19 @@ pub fn commit(
     Ok(Ok(Made { commit: commit.to_owned(), is_altered: found != tree, is_by_nobody }))
 }
 
+/// Commits a tree at HEAD, where no hook is to run and nothing to sign. Git does not look at files for it.
+pub fn commit_plainly(
+    git: &Git,
+    tree: &str,
+    base: Option<&str>,
+    message: &str,
+) -> Result<Made, GitError> {
+    let parents: Vec<&str> = base.into_iter().collect();
+    let (commit, is_by_nobody) = tree_commit(git, tree, &parents, message)?;
+    git.run(&["update-ref", "HEAD", &commit])?;
+    Ok(Made { commit, is_altered: false, is_by_nobody })
+}
+
 /// Whether git knows under whose name to commit; asked only once it has refused.
 fn knows_user(git: &Git) -> bool {
     git.run(&["var", "GIT_COMMITTER_IDENT"]).is_ok()
@@ -119,17 +132,27 @@ pub fn commit_tree(
     parents: &[&str],
     message: &str,
 ) -> Result<String, GitError> {
+    Ok(tree_commit(git, tree, parents, message)?.0)
+}
+
+/// The commit, and whether git does not know the user.
+fn tree_commit(
+    git: &Git,
+    tree: &str,
+    parents: &[&str],
+    message: &str,
+) -> Result<(String, bool), GitError> {
     let mut args = vec!["-c", "commit.gpgsign=false", "commit-tree", tree];
     for parent in parents {
         args.extend(["-p", parent]);
     }
-    let output = match git.feed(&args, message.as_bytes()) {
+    let (output, is_by_nobody) = match git.feed(&args, message.as_bytes()) {
         Err(GitError::Failed { .. }) if !knows_user(git) => {
-            git.feed(&[&NOBODY[..], &args].concat(), message.as_bytes())?
+            (git.feed(&[&NOBODY[..], &args].concat(), message.as_bytes())?, true)
         }
-        other => other?,
+        other => (other?, false),
     };
-    Ok(String::from_utf8_lossy(&output).trim().to_owned())
+    Ok((String::from_utf8_lossy(&output).trim().to_owned(), is_by_nobody))
 }
 
 /// Whether every object of a commit can be read back, but for those of `base`; before anything is

@@ -61,7 +61,7 @@ impl Change {
             Self::Plan { path, options, changes } => {
                 let parse = |text: Vec<u8>| Plan::parse(path, text, options).ok();
                 let mut text = text.to_vec();
-                for added in &changes.added {
+                for added in changes.added.iter().filter(|added| added.adds_stories()) {
                     let Some(plan) = parse(text.clone()) else { break };
                     text = plan.with_added(added);
                 }

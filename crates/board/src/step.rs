@@ -2,7 +2,6 @@
 //! the files.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use super::checkout::{Checkout, duplicate, is_there};
 use super::loop_files::LoopFile;
 use ralph_project::failure::Failure;
 use work_copy::copy_index;
-use work_copy::git_output::{Difference, FileEntry, file_of, index_entries, listed};
+use work_copy::git_output::{Difference, FileEntry, file_of, index_entries, listed, naming, paths};
 
 /// The flags by which users have git overlook a file, and how `ls-files -v` shows them.
 const FLAGS: [(&str, &str, [char; 2]); 2] = [
@@ -24,12 +23,8 @@ const FLAGS: [(&str, &str, [char; 2]); 2] = [
     ("--assume-unchanged", "--no-assume-unchanged", ['h', 's']),
 ];
 
-/// How many paths git is given by name. It compares each with every file that it knows, so a look at all
-/// files is cheaper beyond that.
-const MOST_NAMED: usize = 100;
-
-/// What an index has, with the tags of `ls-files -v`.
-type Index = BTreeMap<PathBuf, (FileEntry, String)>;
+/// What an index has, with the tag of `ls-files -v`.
+type Index = BTreeMap<PathBuf, (FileEntry, char)>;
 
 /// One step of the checkout along its branch.
 pub(super) struct Step<'a> {
@@ -79,18 +74,18 @@ impl<'a> Step<'a> {
         if step.unflag(&index)? {
             index = step.index()?;
         }
-        step.find_users(index);
+        step.find_users(index, &step.edited()?);
         if step.users.is_empty() {
             return Ok(step);
         }
         let entries = step.users().flat_map(|(one, _)| one.new.line(&one.path));
         step.update(&["--index-info"], &entries.collect::<Vec<u8>>())?;
-        let index = step.index()?;
-        let is_edited = |path: &Path| index.get(path).is_some_and(|(_, tags)| tags.contains('C'));
+        let edited = step.edited()?;
         let is_in_the_way = |(one, staged): &(&Difference, &FileEntry)| {
             let is_staged = **staged != one.old && **staged != one.new;
             let is_there = one.new.is_absent() && step.is_taken(&one.path);
-            (is_staged || is_there || is_edited(&one.path)) && step.loop_file(&one.path).is_none()
+            (is_staged || is_there || edited.contains(&one.path))
+                && step.loop_file(&one.path).is_none()
         };
         let in_the_way = step.users().filter(is_in_the_way).map(|(one, _)| one.path.clone());
         let in_the_way: Vec<PathBuf> = in_the_way.collect();
@@ -100,12 +95,21 @@ impl<'a> Step<'a> {
         Ok(step)
     }
 
-    /// What the copy of the index says of the changed paths; git reads a file whose times say nothing.
+    /// What git prints about the changed paths.
+    fn about_changed(&self, command: &[&str]) -> Result<Vec<u8>, Failure> {
+        let paths = self.changed.iter().map(|one| &one.path);
+        Ok(self.git.run(&naming(command, paths))?)
+    }
+
+    /// What the copy of the index has there.
     fn index(&self) -> Result<Index, Failure> {
-        let list = ["ls-files", "-z", "-v", "--stage", "--cached", "--modified", "--"];
-        let named = self.changed.iter().map(|one| one.path.as_os_str());
-        let named = if self.changed.len() > MOST_NAMED { Vec::new() } else { named.collect() };
-        Ok(index_entries(&self.git.run(&[&list.map(OsStr::new)[..], &named].concat())?))
+        Ok(index_entries(&self.about_changed(&["ls-files", "-z", "-v", "--stage"])?))
+    }
+
+    /// Those whose files are not as in the copy of the index.
+    fn edited(&self) -> Result<Vec<PathBuf>, Failure> {
+        let shown = ["--no-ext-diff", "--ignore-submodules=dirty", "--no-renames", "--name-only"];
+        Ok(paths(&self.about_changed(&[&["diff", "-z"], &shown[..]].concat())?))
     }
 
     /// Has git look at files that it was told to overlook; returns whether there are any. Those that a
@@ -113,7 +117,7 @@ impl<'a> Step<'a> {
     fn unflag(&mut self, index: &Index) -> Result<bool, Failure> {
         let flagged = FLAGS.map(|(_, _, shown)| {
             let is_flagged =
-                |path: &&PathBuf| index.get(*path).is_some_and(|(_, tags)| tags.contains(shown));
+                |path: &&PathBuf| index.get(*path).is_some_and(|(_, tag)| shown.contains(tag));
             let flagged = self.changed.iter().map(|one| &one.path).filter(is_flagged).cloned();
             flagged.partition(|path| is_there(&self.place.top.join(path)))
         });
@@ -125,12 +129,12 @@ impl<'a> Step<'a> {
         Ok(self.flagged.iter().any(|flagged| !flagged.is_empty()))
     }
 
-    fn find_users(&mut self, mut index: Index) {
+    fn find_users(&mut self, mut index: Index, edited: &[PathBuf]) {
         for one in &self.changed {
-            let absent = || (FileEntry::absent_like(&one.old), String::new());
-            let (staged, tags) = index.remove(&one.path).unwrap_or_else(absent);
+            let staged = index.remove(&one.path).map(|(entry, _)| entry);
+            let staged = staged.unwrap_or_else(|| FileEntry::absent_like(&one.old));
             let is_added = one.old.is_absent() && self.is_taken(&one.path);
-            if is_added || staged != one.old || tags.contains('C') {
+            if is_added || staged != one.old || edited.contains(&one.path) {
                 self.users.insert(one.path.clone(), staged);
             }
         }

@@ -83,11 +83,10 @@ pub fn differences(output: &[u8]) -> Vec<Difference> {
     found
 }
 
-/// Reads `ls-files -z -v --stage --cached --modified`: `<tag> <mode> <id> <stage>TAB<path>NUL`, and
-/// once more with another tag for a file that was modified. Each path with what the index has there,
-/// and its tags: `H` alone if the file is the one in the index.
-pub fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, String)> {
-    let mut found: BTreeMap<PathBuf, (FileEntry, String)> = BTreeMap::new();
+/// Reads `ls-files -z -v --stage`: `<tag> <mode> <id> <stage>TAB<path>NUL`. Each path with what the index
+/// has there, and its tag.
+pub fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, char)> {
+    let mut found = BTreeMap::new();
     for line in output.split(|byte| *byte == 0) {
         let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
         let (head, path) = line.split_at(tab);
@@ -96,7 +95,7 @@ pub fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, String)> {
         let [tag, mode, id, _] = words.as_slice() else { continue };
         let path = PathBuf::from(OsStr::from_bytes(path.get(1..).unwrap_or_default()));
         let entry = FileEntry { mode: (*mode).to_owned(), id: (*id).to_owned() };
-        found.entry(path).or_insert((entry, String::new())).1.push_str(tag);
+        found.insert(path, (entry, tag.chars().next().unwrap_or_default()));
     }
     found
 }
@@ -105,6 +104,22 @@ pub fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, String)> {
 pub fn paths(listed: &[u8]) -> Vec<PathBuf> {
     let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
+}
+
+/// How many paths git is given by name. It compares each with every file that it knows, so a look at all
+/// files is cheaper beyond that.
+const MOST_NAMED: usize = 100;
+
+/// A command about these paths, or about all files if there are too many.
+pub fn naming<'a>(
+    command: &'a [&str],
+    paths: impl IntoIterator<Item = &'a PathBuf>,
+) -> Vec<&'a OsStr> {
+    let mut args: Vec<&OsStr> = command.iter().map(OsStr::new).chain([OsStr::new("--")]).collect();
+    args.extend(paths.into_iter().map(|path| path.as_os_str()));
+    let most = command.len() + 1 + MOST_NAMED;
+    args.truncate(if args.len() > most { command.len() } else { most });
+    args
 }
 
 /// A list of paths in which each ends with a NUL.
@@ -130,14 +145,13 @@ mod tests {
 
     #[test]
     fn an_index_tells_what_git_did_not_look_at() {
-        let output =
-            b"H 100644 aa 0\ta\0C 100644 aa 0\ta\0H 100644 bb 0\tb\n\xff\0h 100644 cc 0\tc\0";
+        let output = b"H 100644 aa 0\ta\0S 100644 bb 0\tb\n\xff\0h 100644 cc 0\tc\0";
         let found = index_entries(output);
-        let seen: Vec<_> = found.iter().map(|(path, (_, tags))| (path, tags.as_str())).collect();
+        let seen: Vec<_> = found.iter().map(|(path, (_, tag))| (path, *tag)).collect();
         let name = |bytes| PathBuf::from(OsStr::from_bytes(bytes));
         let names = [name(b"a"), name(b"b\n\xff"), name(b"c")];
         let [a, b, c] = &names;
-        assert_eq!(seen, [(a, "HC"), (b, "H"), (c, "h")]);
+        assert_eq!(seen, [(a, 'H'), (b, 'S'), (c, 'h')]);
     }
 
     #[test]

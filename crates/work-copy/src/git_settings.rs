@@ -54,6 +54,18 @@ impl GitSettings {
         })
     }
 
+    /// Whether a commit in a copy may run git hooks of the user's, or be signed.
+    pub fn need_full_commits(&self, copy: &Utf8Path) -> bool {
+        let is_set = |(scope, key, _): (&str, &str, &str)| {
+            key.starts_with("hook.")
+                || scope != "command" && [HOOKS_PATH, "commit.gpgsign"].contains(&key)
+        };
+        let hooks = fs_err::read_dir(copy.join(".git/hooks")).into_iter().flatten().flatten();
+        let mut hooks = hooks.map(|hook| hook.path());
+        self.all().any(is_set)
+            || hooks.any(|hook| hook.extension().is_none_or(|ending| ending != "sample"))
+    }
+
     /// What the settings file of a new copy lacks: the settings of the project, also where they come
     /// from a file that is included for the project's folder alone.
     pub(super) fn missing(

@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
-use ralph_core::git::Git;
+use ralph_core::git::{Git, GitError};
 
 use super::{Start, Workspace};
-use crate::git_output::paths;
+use crate::git_output::{base_of, paths};
 use crate::remove::remove_pipes;
 
 /// A place for what is on its way into the project.
@@ -42,8 +42,7 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     if !copy.top.join(".git").is_dir() {
         return Imported::default();
     }
-    let forced = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
-    let forced = theirs.run(&forced).map(|listed| paths(&listed)).unwrap_or_default();
+    let forced = forced(&theirs, start.tip).unwrap_or_default();
     let listed = theirs.line(&["show-ref", "--head"]).unwrap_or_default();
     let refs = listed.lines().filter_map(|line| line.split_once(' '));
     let refs: Vec<(&str, &str)> = refs.filter(|(id, _)| Some(*id) != start.tip).collect();
@@ -89,6 +88,17 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     imported.others = others.iter().map(|(id, _)| *id).filter(is_new).map(str::to_owned).collect();
     imported.discarded = discarded.iter().map(|(_, name)| (*name).to_owned()).collect();
     Imported { head, ..imported }
+}
+
+/// Files that an agent added to its index although git ignores them.
+fn forced(theirs: &Git, tip: Option<&str>) -> Result<Vec<PathBuf>, GitError> {
+    let base = base_of(theirs, tip)?;
+    // Far sooner asked than which of all files are ignored.
+    if theirs.run(&["diff-index", "--cached", "--diff-filter=A", &base])?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ignored = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
+    Ok(paths(&theirs.run(&ignored)?))
 }
 
 /// The work trees that the agent added to its repository, wherever they are.

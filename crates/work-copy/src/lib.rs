@@ -46,7 +46,7 @@ use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
-use git_output::base_of;
+use git_output::{base_of, naming};
 use git_settings::GitSettings;
 pub use import::{Imported, import};
 pub use linked_back::{linked_by_environment, linked_by_files};
@@ -84,6 +84,12 @@ pub struct Workspace {
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
     /// The project's git settings.
     pub settings: GitSettings,
+    /// Files that are not the agent's to change, and so not staged.
+    held_back: Vec<PathBuf>,
+    /// Files that were not as staged after the last checks, new ones included; none if that is not known.
+    loose: Option<Vec<PathBuf>>,
+    /// The commit whose files are there, and no others.
+    settled: Option<String>,
 }
 
 /// Files of the loop's about a workspace.
@@ -152,6 +158,9 @@ impl Workspace {
             is_clean: false,
             carried: BTreeMap::new(),
             settings,
+            held_back: Vec::new(),
+            loose: None,
+            settled: None,
         })
     }
 
@@ -232,6 +241,9 @@ impl Workspace {
 
     /// Makes index and files what the commit says, at which HEAD is already.
     fn match_files_to(&self, tip: Option<&str>) -> Result<(), Failure> {
+        if tip.is_some() && self.settled.as_deref() == tip {
+            return Ok(());
+        }
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
         // As the agent's own git looks at it. One that fails, in a filter for instance, knows nothing.
         let theirs = Git::at(self.top.as_std_path()).on_index(self.own.index.clone());
@@ -266,7 +278,12 @@ impl Workspace {
         self.lend_index()?;
         // Plan and progress, which the loop's own index leaves as they are committed. What git cannot add is
         // shown as changed.
-        if let Err(error) = Git::at(self.top.as_std_path()).run(&["add", "--update"]) {
+        let git = Git::at(self.top.as_std_path());
+        let shown = git.run(&naming(&["diff-files", "-z", "--name-only"], &self.held_back));
+        let shown = shown.and_then(|held_back| {
+            git.feed(&["update-index", "--remove", "-z", "--stdin"], &held_back)
+        });
+        if let Err(error) = shown {
             log::info!("not shown as staged: {error}");
         }
         Ok(())
@@ -288,7 +305,21 @@ impl Workspace {
     pub fn distrust(&mut self) {
         remove_pipes(self.top.as_std_path(), false);
         self.is_fresh = false;
-        self.is_clean = false;
+        self.unsettle();
+    }
+
+    /// Others may have written files.
+    fn unsettle(&mut self) {
+        (self.is_clean, self.loose, self.settled) = (false, None, None);
+    }
+
+    /// What is staged was committed with these files of the loop's, and no git hook ran: where the checks
+    /// left everything else as staged, the files are those of the commit.
+    pub fn settle(&mut self, commit: &str, files: &[&Path]) {
+        let is_ours =
+            |loose: Vec<PathBuf>| loose.iter().all(|path| files.contains(&path.as_path()));
+        let is_settled = self.loose.take().is_some_and(is_ours);
+        self.settled = if is_settled { Some(commit.to_owned()) } else { None };
     }
 
     /// What the repository of a copy looks like, before checks are at work there.
@@ -301,7 +332,7 @@ impl Workspace {
     pub fn doubt(&mut self, before: Option<Stamps>) {
         remove_pipes(self.top.as_std_path(), false);
         self.is_fresh &= before.is_some() && before == self.stamps();
-        self.is_clean = false;
+        self.unsettle();
     }
 
     /// The status of the workspace, which need not be looked at if all is as it was made.

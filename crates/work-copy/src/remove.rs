@@ -40,8 +40,11 @@ pub(super) fn remove_pipes(folder: &Path, is_git: bool) {
         fs::read_dir(folder)
     });
     for entry in entries.into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
         let Ok(kind) = entry.file_type() else { continue };
+        if !is_git && !kind.is_dir() && !kind.is_fifo() {
+            continue;
+        }
+        let (path, name) = (entry.path(), entry.file_name());
         if kind.is_dir() {
             remove_pipes(&path, is_git || name == ".git");
         } else if kind.is_fifo() && (is_git || name.as_bytes().starts_with(b".git"))

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -21,6 +22,10 @@ use ralph_project::failure::Failure;
 
 /// Where a submodule of the project keeps what stories have committed there.
 const SUBMODULES: &str = "refs/ralph/commits";
+
+/// Changes the index. It is written once more with the tree that follows, so it need not get its checksum
+/// here: that takes longer than all else in a large index.
+const UPDATE: [&str; 3] = ["-c", "index.skipHash=true", "update-index"];
 
 /// Where a project declares its submodules.
 const MODULES: &str = ".gitmodules";
@@ -77,6 +82,8 @@ impl Workspace {
             Err(error) => self.keep_as_it_is(&git, start.tip, ours, &error)?,
             Ok(tried) => tried,
         };
+        let held_back = ours.iter().chain(self.carried.keys()).chain(&staged.refused);
+        self.held_back = held_back.cloned().collect();
         if !self.is_in_place {
             inner.extend(imported.work_trees.iter().cloned());
             set_aside(self, &mut staged, start.tip, &inner)?;
@@ -99,8 +106,8 @@ impl Workspace {
             |path: &&PathBuf| self.top.as_std_path().join(path).symlink_metadata().is_ok();
         changed.extend(forced.iter().filter(is_there).cloned());
         if !changed.is_empty() {
-            let update = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-            git.feed(&update, &listed(&changed))?;
+            let update = ["--add", "--remove", "--replace", "-z", "--stdin"];
+            git.feed(&[&UPDATE[..], &update].concat(), &listed(&changed))?;
         }
         let differing = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
         let found = differences(&git.run(&differing)?);
@@ -210,9 +217,18 @@ impl Workspace {
     }
 
     /// Files that were staged and are different by now; new ones do not count.
-    pub fn changed_since_staged(&self, ours: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-        let listed = self.git().run(&["diff-files", "-z", "--name-only", "--ignore-submodules"])?;
-        let mut paths = paths(&listed);
+    pub fn changed_since_staged(&mut self, ours: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+        let look = ["--no-renames", "--ignore-submodules", "--untracked-files=normal"];
+        let found = self.git().run(&[&["status", "--porcelain", "-z"], &look[..]].concat())?;
+        // `XY path`: how it differs from what is staged is the second letter.
+        let differ = paths(&found).into_iter().filter_map(|line| {
+            let (state, path) = line.as_os_str().as_bytes().split_at_checked(3)?;
+            Some((*state.get(1)?, PathBuf::from(OsStr::from_bytes(path))))
+        });
+        let differ: Vec<_> = differ.filter(|(how, _)| *how != b' ').collect();
+        let mut paths: Vec<PathBuf> =
+            differ.iter().filter(|(how, _)| *how != b'?').map(|(_, path)| path.clone()).collect();
+        self.loose = Some(differ.into_iter().map(|(_, path)| path).collect());
         paths.retain(|path| {
             let is_steering = is_protected(&self.source.inside, path);
             !is_steering && !ours.contains(path) && !self.is_only_carried(path)
@@ -235,7 +251,7 @@ impl Workspace {
             }
         }
         if !entries.is_empty() {
-            git.feed(&["update-index", "-z", "--index-info"], &entries)?;
+            git.feed(&[&UPDATE[..], &["-z", "--index-info"]].concat(), &entries)?;
         }
         Ok(git.line(&["write-tree"])?)
     }
@@ -261,7 +277,7 @@ impl Workspace {
     /// Lays the changes between a saved attempt and its first parent over the files, uncommitted. Where
     /// they do not fit, it says why, and the files are those of the commit.
     pub fn overlay(&mut self, attempt: &str, start: Start<'_>) -> Result<Option<String>, Failure> {
-        self.is_clean = false;
+        self.unsettle();
         let git = self.git();
         let Some(tip) = start.tip else {
             git.run(&["read-tree", "--reset", "-u", attempt])?;

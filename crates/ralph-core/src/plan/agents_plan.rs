@@ -24,8 +24,10 @@ pub struct AgentsPlan {
 /// is `None` when the file is gone.
 pub fn agents_plan(given: &Plan, left: Option<&[u8]>, own_story: &str) -> AgentsPlan {
     let mut agents = AgentsPlan::default();
+    if left == Some(&given.bytes) {
+        return agents;
+    }
     match left.map(|bytes| Plan::parse(&given.path, bytes.to_vec(), &given.options)) {
-        _ if left == Some(&given.bytes) => {}
         None => agents.note("deleted the plan; ignored"),
         Some(Err(error)) => {
             agents.note(format!("left an unreadable plan ({error}); ignored"));
@@ -48,6 +50,11 @@ impl Plan {
 }
 
 impl AgentsPlan {
+    /// Whether it has new stories.
+    pub fn adds_stories(&self) -> bool {
+        !self.added.is_empty()
+    }
+
     /// Of the new stories only these.
     #[must_use]
     pub fn only<'a>(mut self, ids: impl Iterator<Item = &'a str> + Clone) -> Self {

@@ -128,20 +128,21 @@ pub(in crate::run) fn read_agents_plan(
 ) -> Result<AgentsPlan, Failure> {
     let (books, copy) = (&job.books, &desk.copy);
     let given = state::read(desk.dir.plan_given())?;
-    let given = Plan::parse(&books.plan, given, &books.options)?;
-    let left = match copy.counterpart(&books.plan) {
-        Some(_) => copy.left(&books.plan),
-        // A plan outside of the repository is not the agent's to edit: it has no file of it.
-        None => Some(given.bytes().to_vec()),
-    };
-    let agents = agents_plan(&given, left.as_deref(), &attempt.story);
-    if copy.is_in_place {
-        if left.as_deref() != Some(given.bytes()) {
+    // A plan outside of the repository is not the agent's to edit: it has no file of it.
+    let has_file = copy.counterpart(&books.plan).is_some();
+    let left = if has_file { copy.left(&books.plan) } else { Some(given.clone()) };
+    let mut agents = AgentsPlan::default();
+    if left.as_ref() != Some(&given) {
+        let given = Plan::parse(&books.plan, given, &books.options)?;
+        agents = agents_plan(&given, left.as_deref(), &attempt.story);
+        if copy.is_in_place {
             if !books.plan.is_file() {
                 work_copy::remove_all(books.plan.as_std_path())?;
             }
             state::replace_users(&books.plan, given.bytes())?;
         }
+    }
+    if copy.is_in_place {
         // Without its list of files, git would show the state as the user's.
         let state = job.context.state();
         state.prepare()?;
