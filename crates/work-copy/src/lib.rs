@@ -245,9 +245,9 @@ impl Workspace {
             return Ok(());
         }
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
-        // As the agent's own git looks at it. One that fails, in a filter for instance, knows nothing.
+        // As the agent's own git looks at it, so that damage is noticed.
         let theirs = Git::at(self.top.as_std_path()).on_index(self.own.index.clone());
-        if self.own.index.exists() && theirs.run(&look).is_ok_and(|found| found.is_empty()) {
+        if self.own.index.exists() && theirs.run(&look)?.is_empty() {
             return Ok(());
         }
         let git = self.git();
