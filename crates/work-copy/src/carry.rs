@@ -14,7 +14,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use indicatif::DecimalBytes;
 use ralph_base::state::{self, PROJECT_MARKER};
 
-use super::{Source, Workspace};
+use super::{Files, Source, Workspace};
 use crate::git_output::paths;
 use ralph_project::failure::Failure;
 use run_history::words::counted;
@@ -48,7 +48,9 @@ impl Workspace {
         }
         let target = self.top.join(&below);
         if target.is_symlink() || state::read(&target).ok().as_deref() != Some(content) {
-            self.is_clean &= below.starts_with(self.source.inside.join(PROJECT_MARKER));
+            if !below.starts_with(self.source.inside.join(PROJECT_MARKER)) {
+                self.files = Files::Any;
+            }
             replace(target.as_std_path(), content)?;
         }
         self.note_carried(below.into());
@@ -77,7 +79,7 @@ impl Workspace {
         for below in wanted {
             let from = self.source.top.as_std_path().join(&below);
             if from.symlink_metadata().is_ok() {
-                self.is_clean = false;
+                self.files = Files::Any;
                 copy(&from, &self.top.as_std_path().join(&below))?;
                 self.note_carried(below);
             }

@@ -55,7 +55,7 @@ impl GitSettings {
     }
 
     /// Whether a commit in a copy may run git hooks of the user's, or be signed.
-    pub fn need_full_commits(&self, copy: &Utf8Path) -> bool {
+    pub(super) fn need_full_commits(&self, copy: &Utf8Path) -> bool {
         let is_set = |(scope, key, _): (&str, &str, &str)| {
             key.starts_with("hook.")
                 || scope != "command" && [HOOKS_PATH, "commit.gpgsign"].contains(&key)

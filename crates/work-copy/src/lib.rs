@@ -78,18 +78,27 @@ pub struct Workspace {
     own: OwnFiles,
     /// Whether the repository was made anew since the last agent.
     is_fresh: bool,
-    /// Whether its files are known to be those of HEAD.
-    is_clean: bool,
+    /// What is known of its files.
+    files: Files,
     /// Files that were carried, and what each looked like then.
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
     /// The project's git settings.
     pub settings: GitSettings,
     /// Files that are not the agent's to change, and so not staged.
     held_back: Vec<PathBuf>,
-    /// Files that were not as staged after the last checks, new ones included; none if that is not known.
-    loose: Option<Vec<PathBuf>>,
-    /// The commit whose files are there, and no others.
-    settled: Option<String>,
+}
+
+/// What is known of the files of a workspace.
+#[derive(Debug, PartialEq, Eq)]
+enum Files {
+    /// Nothing: others were at work.
+    Any,
+    /// They are those of HEAD.
+    Clean,
+    /// They are those that are staged, but for these; new ones count.
+    StagedBut(Vec<PathBuf>),
+    /// They are those of a commit that was made of them.
+    Of(String),
 }
 
 /// Files of the loop's about a workspace.
@@ -155,12 +164,10 @@ impl Workspace {
             },
             source,
             is_fresh: false,
-            is_clean: false,
+            files: Files::Any,
             carried: BTreeMap::new(),
             settings,
             held_back: Vec::new(),
-            loose: None,
-            settled: None,
         })
     }
 
@@ -233,7 +240,7 @@ impl Workspace {
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         self.renew(start)?;
         self.match_files_to(start.tip)?;
-        self.is_clean = true;
+        self.files = Files::Clean;
         // Git looks for submodules in the index of the copy.
         self.lend_index()?;
         repository::update_submodules(&self.source, &self.top)
@@ -241,7 +248,7 @@ impl Workspace {
 
     /// Makes index and files what the commit says, at which HEAD is already.
     fn match_files_to(&self, tip: Option<&str>) -> Result<(), Failure> {
-        if tip.is_some() && self.settled.as_deref() == tip {
+        if matches!(&self.files, Files::Of(commit) if Some(commit.as_str()) == tip) {
             return Ok(());
         }
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
@@ -305,21 +312,22 @@ impl Workspace {
     pub fn distrust(&mut self) {
         remove_pipes(self.top.as_std_path(), false);
         self.is_fresh = false;
-        self.unsettle();
+        self.files = Files::Any;
     }
 
-    /// Others may have written files.
-    fn unsettle(&mut self) {
-        (self.is_clean, self.loose, self.settled) = (false, None, None);
-    }
-
-    /// What is staged was committed with these files of the loop's, and no git hook ran: where the checks
-    /// left everything else as staged, the files are those of the commit.
+    /// What is staged was committed, with these files of the loop's. Where the checks left all else as
+    /// staged, and no git hook ran, the files are those of the commit.
     pub fn settle(&mut self, commit: &str, files: &[&Path]) {
-        let is_ours =
-            |loose: Vec<PathBuf>| loose.iter().all(|path| files.contains(&path.as_path()));
-        let is_settled = self.loose.take().is_some_and(is_ours);
-        self.settled = if is_settled { Some(commit.to_owned()) } else { None };
+        let is_as_committed = matches!(&self.files, Files::StagedBut(others)
+            if others.iter().all(|path| files.contains(&path.as_path())));
+        if is_as_committed && !self.needs_full_commits() {
+            self.files = Files::Of(commit.to_owned());
+        }
+    }
+
+    /// Whether a commit may run git hooks of the user's, or be signed.
+    pub fn needs_full_commits(&self) -> bool {
+        self.is_in_place || self.settings.need_full_commits(&self.top)
     }
 
     /// What the repository of a copy looks like, before checks are at work there.
@@ -332,12 +340,12 @@ impl Workspace {
     pub fn doubt(&mut self, before: Option<Stamps>) {
         remove_pipes(self.top.as_std_path(), false);
         self.is_fresh &= before.is_some() && before == self.stamps();
-        self.unsettle();
+        self.files = Files::Any;
     }
 
     /// The status of the workspace, which need not be looked at if all is as it was made.
     pub fn status(&self, repo: &Repo, start: Start<'_>) -> Result<Status, GitError> {
-        if self.is_clean {
+        if self.files == Files::Clean {
             return Ok(Status::clean(start.tip, start.branch));
         }
         Status::read(repo)
@@ -349,7 +357,7 @@ impl Workspace {
         if self.is_in_place {
             return in_place::return_head(&self.source, start);
         }
-        if !self.is_fresh || !self.top.join(".git").exists() {
+        if !self.is_fresh || !self.top.join(".git/objects").is_dir() {
             remove_pipes(self.top.as_std_path(), false);
             repository::renew(&self.source, &self.top, &self.settings)?;
             setup::ignore_leftovers(self)?;

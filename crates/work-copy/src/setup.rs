@@ -8,7 +8,7 @@ use std::time::Duration;
 use ralph_base::state;
 use ralph_project::checks::{CheckContext, CheckEnd, run_checks};
 
-use super::Workspace;
+use super::{Files, Workspace};
 use crate::git_output::paths;
 use ralph_base::state::fingerprint;
 use ralph_project::failure::Failure;
@@ -42,7 +42,7 @@ pub fn set_up(
     if !needs_setup(copy, commands) {
         return Ok(false);
     }
-    copy.is_clean = false;
+    copy.files = Files::Any;
     let context = CheckContext { dir: &copy.root, run, left: None, rules: None };
     let ran = run_checks(context, commands, limit, stop)?;
     if let Some(failed) = ran.last().filter(|command| !command.passed()) {

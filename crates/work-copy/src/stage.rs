@@ -14,7 +14,7 @@ use ralph_core::git::{Git, GitError, Snapshot};
 use super::aside::{repositories, set_aside};
 use super::carry::replace;
 use super::remove::{make_readable, remove_all};
-use super::{Imported, Start, Workspace};
+use super::{Files, Imported, Start, Workspace};
 use crate::git_output::{
     Difference, LIST_CHANGED, RAW, base_of, differences, file_of, listed, paths,
 };
@@ -228,7 +228,7 @@ impl Workspace {
         let differ: Vec<_> = differ.filter(|(how, _)| *how != b' ').collect();
         let mut paths: Vec<PathBuf> =
             differ.iter().filter(|(how, _)| *how != b'?').map(|(_, path)| path.clone()).collect();
-        self.loose = Some(differ.into_iter().map(|(_, path)| path).collect());
+        self.files = Files::StagedBut(differ.into_iter().map(|(_, path)| path).collect());
         paths.retain(|path| {
             let is_steering = is_protected(&self.source.inside, path);
             !is_steering && !ours.contains(path) && !self.is_only_carried(path)
@@ -277,7 +277,7 @@ impl Workspace {
     /// Lays the changes between a saved attempt and its first parent over the files, uncommitted. Where
     /// they do not fit, it says why, and the files are those of the commit.
     pub fn overlay(&mut self, attempt: &str, start: Start<'_>) -> Result<Option<String>, Failure> {
-        self.unsettle();
+        self.files = Files::Any;
         let git = self.git();
         let Some(tip) = start.tip else {
             git.run(&["read-tree", "--reset", "-u", attempt])?;

@@ -15,6 +15,7 @@ use ralph_project::under_way::{Attempt, Phase};
 
 use super::attempt::{Facts, Left, Passed, Proof, Reviewed, set_phase};
 use super::decide::{Finish, Outcome};
+use super::scripts;
 use super::state::{Conductor, UnderWay};
 use crate::exit::Failure;
 use crate::saved::{self, Account};
@@ -53,6 +54,11 @@ pub(super) fn land(
     if advance == Advance::Moved {
         log::info!("{}: the target moved; landing again", work.key.story);
         return Ok(false);
+    }
+    // The user's scripts may do anything to the copy before the next story.
+    if !scripts::folder(run.context.state(), run.context.project.root()).is_dir() {
+        let files: Vec<_> = files.iter().map(|file| file.path.as_path()).collect();
+        run.desk_mut(work.slot)?.copy.settle(&made.commit, &files);
     }
     report_advance(run, work, &advance)?;
     conclude(run, work, made, &passed)?;

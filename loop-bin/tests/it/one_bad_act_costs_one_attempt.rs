@@ -129,6 +129,13 @@ fn a_copy_that_is_removed_or_damaged_between_two_iterations_is_made_anew() {
         "rm -f \"$RALPH_PROJECT_DIR/.git/ralph/index-1\"",
         "echo junk >\"$RALPH_PROJECT_DIR/.git/ralph/index-1\"",
     ];
+    for checks in [&[][..], &["--verify", "true"]] {
+        damaged_between_iterations(&acts, checks);
+    }
+}
+
+#[track_caller]
+fn damaged_between_iterations(acts: &[&str], checks: &[&str]) {
     let stage = Stage::acting(&[""; 8]);
     stage.script(
         "post_iteration",
@@ -138,7 +145,7 @@ fn a_copy_that_is_removed_or_damaged_between_two_iterations_is_made_anew() {
     for (n, act) in (1..).zip(acts) {
         stage.repo.write(format!(".git/after/US-{n:03}"), act);
     }
-    stage.run(&[]).ended(0).says("9 stories landed");
+    stage.run(checks).ended(0).says("9 stories landed");
     stage.has_landed(acts.len());
 }
 

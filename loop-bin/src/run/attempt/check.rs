@@ -282,11 +282,9 @@ pub(in crate::run) fn commit(
     let context = &job.context;
     for _ in 0..=MOST_FORMATTINGS {
         let wanted = copy.with_files(files.iter().map(LoopFile::text))?;
-        if !copy.is_in_place && !copy.settings.need_full_commits(copy.top()) {
+        if !copy.needs_full_commits() {
             let (git, base) = (copy.git(), attempt.base.as_deref());
             let made = board::commit_plainly(&git, &wanted, base, &message(&passed))?;
-            let ours: Vec<_> = files.iter().map(|file| file.path.as_path()).collect();
-            copy.settle(&made.commit, &ours);
             return Ok((made, passed));
         }
         let stop = || context.is_interrupted();
