@@ -69,7 +69,8 @@ mod tests {
     use super::*;
 
     fn check(change: impl FnOnce(&mut Circumstances), expected: Outcome) {
-        let mut circumstances = Circumstances { after_failures: 3, ..Circumstances::default() };
+        let on = RollbackOn::Failure;
+        let mut circumstances = Circumstances { on, after_failures: 3, ..Circumstances::default() };
         change(&mut circumstances);
         assert_eq!(decide(&circumstances), expected);
     }
