@@ -9,8 +9,7 @@ use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Config;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
-use rmcp::schemars::{self, JsonSchema};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use crate::exit::Failure;
 use crate::here;
@@ -20,15 +19,14 @@ use crate::run::RunRecord;
 ///
 /// The agent uses this to report on its story. With `success`, the verify commands run first, and the
 /// report is refused if one of them fails. The loop commits and ticks once the agent has stopped.
-#[derive(Debug, Args, Deserialize, JsonSchema)]
+#[derive(Debug, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Complete {
     /// The story's id
     pub(crate) story: String,
     /// success, partial or blocked
     #[arg(long, default_value = "success", value_parser = parse_status)]
-    #[serde(deserialize_with = "read_status")]
-    #[schemars(with = "String", extend("enum" = ["success", "partial", "blocked"]))]
+    #[serde(default = "success")]
     pub(crate) status: ClaimStatus,
     /// What was done, or what is blocking the story
     #[arg(long, default_value = "", hide_default_value = true)]
@@ -36,18 +34,12 @@ pub(crate) struct Complete {
     pub(crate) summary: String,
 }
 
-fn parse_status(text: &str) -> Result<ClaimStatus, &'static str> {
-    match text {
-        "success" => Ok(ClaimStatus::Success),
-        "partial" => Ok(ClaimStatus::Partial),
-        "blocked" => Ok(ClaimStatus::Blocked),
-        _ => Err("expected success, partial or blocked"),
-    }
+fn success() -> ClaimStatus {
+    ClaimStatus::Success
 }
 
-fn read_status<'de, D: Deserializer<'de>>(from: D) -> Result<ClaimStatus, D::Error> {
-    let text = String::deserialize(from)?;
-    parse_status(&text).map_err(|why| serde::de::Error::custom(format!("status `{text}`: {why}")))
+fn parse_status(text: &str) -> Result<ClaimStatus, serde_json::Error> {
+    serde_json::from_value(text.into())
 }
 
 impl Complete {

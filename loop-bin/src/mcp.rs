@@ -1,124 +1,210 @@
-//! `ralph-loop mcp`: the agent's tools as an MCP server. Standard output carries the protocol and
-//! nothing else; whatever goes wrong in a tool is told to the agent, and the server goes on.
+//! `ralph-loop mcp`: our commands as tools of an MCP server: JSON-RPC, a message a line. Standard output
+//! carries the protocol and nothing else; a tool that fails tells the agent why, and the server goes on.
 
-mod stories;
-mod tools;
-
+use std::collections::BTreeSet;
+use std::io::{self, BufRead};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use clap::{Arg, ArgAction, Args, Command};
 use ralph_base::env::Env;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-};
-use rmcp::service::{RequestContext, RunningServiceCancellationToken, ServerInitializeError};
-use rmcp::transport::stdio;
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
-use serde_json::Value;
-use tokio::runtime;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Mutex, mpsc};
-use tokio::task::spawn_blocking;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
+use crate::complete::{Complete, attempt_of, story_under_way, NO_STORY};
 use crate::exit::Failure;
-use tools::{AgentTool, Caller, tools};
+use crate::here;
+use crate::request_merge::RequestMerge;
+use crate::terminal::say;
+use crate::verified::Verified;
+use client::signals::Interrupts;
+
+/// How often a server without a message looks whether a signal came.
+const PULSE: Duration = Duration::from_millis(100);
+
+/// The newest version of the protocol that we know; a client that names its own gets that one.
+const PROTOCOL: &str = "2025-06-18";
 
 /// What the agent is told about the server as a whole.
 const INSTRUCTIONS: &str = "What you work on, and how you report it. A claim that the checks \
                             contradict is refused with the reason; fix that and call again.";
 
+/// A request, or a notification if it has no id.
+#[derive(Deserialize)]
+struct Message {
+    id: Option<Value>,
+    #[serde(default)]
+    method: String,
+    #[serde(default)]
+    params: Value,
+}
+
+/// The requests that the client does not wait for any more.
+type Cancelled = Arc<Mutex<BTreeSet<String>>>;
+
 /// Serves until standard input is closed, or a signal asks for the end.
 pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
-    let server = Server { env: env.clone(), tools: Arc::new(tools()), turn: Arc::default() };
-    let turn = Arc::clone(&server.turn);
-    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(serve(server));
-    // A check that still runs was told to end, and is waited for.
-    drop(runtime.block_on(turn.lock()));
-    // The thread that reads may wait for another line for ever.
-    runtime.shutdown_background();
-    served.map(|()| ExitCode::SUCCESS)
-}
-
-async fn serve(server: Server) -> Result<(), Failure> {
-    let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-    let (asked, mut end) = mpsc::channel::<()>(1);
-    for kind in signals {
-        let (mut signal, asked) = (signal(kind)?, asked.clone());
-        tokio::spawn(async move {
-            signal.recv().await;
-            // Somebody else may have asked already.
-            let _ = asked.try_send(());
-        });
-    }
-    let running = tokio::select! {
-        running = server.serve(stdio()) => running,
-        _ = end.recv() => return Ok(()),
-    };
-    let running = match running {
-        // A client that went away before it said anything is no failure of ours.
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        running => running?,
-    };
-    let token: RunningServiceCancellationToken = running.cancellation_token();
-    tokio::spawn(async move {
-        end.recv().await;
-        token.cancel();
-    });
-    running.waiting().await?;
-    Ok(())
-}
-
-/// What answers the client.
-struct Server {
-    env: Env,
-    tools: Arc<Vec<AgentTool>>,
-    /// Tools are called one after the other, as commands of one agent would be.
-    turn: Arc<Mutex<()>>,
-}
-
-impl ServerHandler for Server {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("ralph", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.tools.iter().map(|tool| tool.described.clone());
-        Ok(ListToolsResult::with_all_items(tools.collect()))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let Some(at) = self.tools.iter().position(|tool| tool.described.name == request.name)
-        else {
-            let names: Vec<&str> = self.tools.iter().map(|tool| &*tool.described.name).collect();
-            let why = format!("no tool `{}`; there are {}", request.name, names.join(", "));
-            return Err(ErrorData::invalid_params(why, None));
+    let (interrupts, cancelled) = (Interrupts::listen()?, Cancelled::default());
+    let (sender, messages) = mpsc::channel();
+    let seen = Arc::clone(&cancelled);
+    std::thread::spawn(move || read(&seen, &sender));
+    while interrupts.signal().is_none() {
+        let message: Message = match messages.recv_timeout(PULSE) {
+            Ok(message) => message,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
         };
-        let given = Value::Object(request.arguments.unwrap_or_default());
-        let (env, tools) = (self.env.clone(), Arc::clone(&self.tools));
-        let turn = Arc::clone(&self.turn).lock_owned().await;
-        let called = spawn_blocking(move || {
-            let _turn = turn;
-            let caller = Caller { env: &env, stop: &|| context.ct.is_cancelled() };
-            let tool = tools.get(at).ok_or_else(|| "no such tool".to_owned())?;
-            (tool.call)(given, &caller).map_err(|failure| failure.explain())
-        });
-        let said = called.await.unwrap_or_else(|error| Err(format!("the tool broke: {error}")));
-        let result = match said {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
+        let Some(id) = message.id.clone() else { continue };
+        let is_cancelled = || {
+            let cancelled = cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+            cancelled.contains(&id.to_string())
         };
-        Ok(result.into())
+        let stop = || interrupts.signal().is_some() || is_cancelled();
+        let answer = match answer(env, message, &stop) {
+            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+            Err((code, why)) => {
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}})
+            }
+        };
+        say(answer.to_string());
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads messages while a tool may be at work. A line that is none is passed over.
+fn read(cancelled: &Cancelled, sender: &mpsc::Sender<Message>) {
+    let lines = io::stdin().lock().lines().map_while(Result::ok);
+    for message in lines.filter_map(|line| serde_json::from_str::<Message>(&line).ok()) {
+        if let ("notifications/cancelled", Some(id)) =
+            (&*message.method, message.params.get("requestId"))
+        {
+            let mut cancelled = cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+            cancelled.insert(id.to_string());
+        }
+        if sender.send(message).is_err() {
+            return;
+        }
+    }
+}
+
+/// The result of a request, or the code and the text of an error of the protocol.
+fn answer(env: &Env, message: Message, stop: &dyn Fn() -> bool) -> Result<Value, (i32, String)> {
+    let Message { method, mut params, .. } = message;
+    match method.as_str() {
+        "initialize" => Ok(json!({
+            "protocolVersion": params.get("protocolVersion").unwrap_or(&json!(PROTOCOL)),
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "ralph", "version": env!("CARGO_PKG_VERSION")},
+            "instructions": INSTRUCTIONS,
+        })),
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({"tools": tools()})),
+        "tools/call" => {
+            let given = params.get_mut("arguments").map_or_else(|| json!({}), Value::take);
+            let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+            let called = call(name, given, env, stop);
+            let called = called.ok_or_else(|| (-32602, format!("there is no tool `{name}`")))?;
+            let is_error = called.is_err();
+            let text = called.unwrap_or_else(|failure| failure.explain());
+            Ok(json!({"content": [{"type": "text", "text": text}], "isError": is_error}))
+        }
+        _ => Err((-32601, format!("there is no method `{method}`"))),
+    }
+}
+
+/// All tools, as the client is told.
+fn tools() -> Vec<Value> {
+    vec![
+        tool("current_story", "Show the story that you work on, with its details", |none| none),
+        tool(
+            "complete_story",
+            "Report that your story is done, partly done or blocked. With `success` the checks run \
+             first, and the report is refused if one of them fails",
+            Complete::augment_args,
+        ),
+        tool(
+            "request_merge",
+            "Leave a merge request for the user instead of pushing or merging",
+            RequestMerge::augment_args,
+        ),
+        tool(
+            "verify",
+            "Without arguments, run the checks and show what fails. With them, record how far the \
+             verification of this session is; what is not so is refused",
+            Verified::augment_args,
+        ),
+    ]
+}
+
+/// A tool takes what its command takes.
+fn tool(name: &'static str, description: &str, takes: fn(Command) -> Command) -> Value {
+    let command = takes(Command::new(name));
+    let arguments = || command.get_arguments();
+    let properties = arguments().map(|arg| (arg.get_id().to_string(), schema(arg)));
+    let required = arguments().filter(|arg| arg.is_required_set());
+    let required: Vec<&str> = required.map(|arg| arg.get_id().as_str()).collect();
+    json!({"name": name, "description": description, "inputSchema": {
+        "type": "object",
+        "properties": properties.collect::<Map<_, _>>(),
+        "required": required,
+        "additionalProperties": false,
+    }})
+}
+
+fn schema(arg: &Arg) -> Value {
+    let description = arg.get_help().map(ToString::to_string);
+    let is_number = arg.get_value_names().is_some_and(|names| names.iter().any(|n| n == "N"));
+    match arg.get_action() {
+        ArgAction::SetTrue => json!({"type": "boolean", "description": description}),
+        ArgAction::Append => {
+            json!({"type": "array", "items": {"type": "string"}, "description": description})
+        }
+        _ if is_number => json!({"type": "integer", "description": description}),
+        _ => json!({"type": "string", "description": description}),
+    }
+}
+
+/// Does what a tool is for; none if there is no such tool.
+fn call(
+    name: &str,
+    given: Value,
+    env: &Env,
+    stop: &dyn Fn() -> bool,
+) -> Option<Result<String, Failure>> {
+    Some(match name {
+        "current_story" => current_story(env),
+        "complete_story" => parsed(given).and_then(|said: Complete| said.answer(env, stop)),
+        "request_merge" => parsed(given).and_then(|said: RequestMerge| said.answer(env)),
+        "verify" => parsed(given).and_then(|said: Verified| said.answer_or_check(env, stop)),
+        _ => return None,
+    })
+}
+
+fn parsed<T: DeserializeOwned>(given: Value) -> Result<T, Failure> {
+    serde_json::from_value(given).map_err(Failure::usage)
+}
+
+/// The story under way, as the plan has it.
+fn current_story(env: &Env) -> Result<String, Failure> {
+    let project = here::project(env)?;
+    let Some(id) = story_under_way(&project)? else { return Ok(NO_STORY.to_owned()) };
+    let config = here::config(&project, env, &[])?;
+    let plan = here::plan(&project, env, &config)?;
+    let unknown = || Failure::because(format!("{} has no story {id}", plan.path()));
+    let story = plan.story(&id).ok_or_else(unknown)?;
+    let mut text = format!("{}: {}", story.id, story.title);
+    if let Some(attempt) = attempt_of(&project)? {
+        let (iteration, attempt) = (attempt.iteration, attempt.number);
+        text.push_str(&format!("\nIteration {iteration}, attempt {attempt} at this story"));
+    }
+    for check in &config.verify.commands {
+        text.push_str(&format!("\nMust pass: `{check}`"));
+    }
+    if !story.details.trim().is_empty() {
+        text.push_str(&format!("\n\n{}", story.details.trim_end()));
+    }
+    Ok(text)
 }

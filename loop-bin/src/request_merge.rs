@@ -5,14 +5,13 @@ use jiff::Timestamp;
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::git::{Repo, Status};
-use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use crate::exit::Failure;
 use crate::here;
 
 /// Leave a merge request for the user instead of pushing (for the agent)
-#[derive(Debug, Args, Deserialize, JsonSchema)]
+#[derive(Debug, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RequestMerge {
     /// What to merge, and why

@@ -7,7 +7,6 @@ use ralph_base::env::Env;
 use ralph_base::state::{self, Id, LastVerdict, SessionDir};
 use ralph_project::gate::{Said, new_loop, new_orchestrator, write_state};
 use ralph_project::project::Project;
-use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -19,7 +18,7 @@ use crate::here;
 ///
 /// Writes the `orchestrator.json` or `loop.json` that keeps the session from stopping. A claim that
 /// the last test run or the verify commands contradict is refused.
-#[derive(Debug, Default, PartialEq, Eq, Args, Deserialize, JsonSchema)]
+#[derive(Debug, Default, PartialEq, Eq, Args, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Verified {
     /// Begin with this task; the session is then held until it is verified
@@ -49,7 +48,7 @@ pub(crate) struct Verified {
 }
 
 /// What keeps a session until it is verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Verification {
     /// Goes round until its result is verified
@@ -68,6 +67,25 @@ impl Verification {
 }
 
 impl Verified {
+    /// The same as a tool: without arguments it only runs the checks.
+    pub(crate) fn answer_or_check(
+        &self,
+        env: &Env,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<String, Failure> {
+        if *self != Self::default() {
+            return self.answer(env, stop);
+        }
+        let project = here::project(env)?;
+        let config = here::config(&project, env, &[])?;
+        let checking = Checking { env, project: &project, config: &config, stop };
+        let passed = refuse_red_checks(&checking, "not verified")?;
+        if passed.is_empty() {
+            return Ok("there are no checks, so nothing was verified".to_owned());
+        }
+        Ok(format!("all checks passed: `{}`", passed.join("`, `")))
+    }
+
     /// Records what holds; what does not is refused. The checks end early where `stop` says so.
     pub(crate) fn answer(&self, env: &Env, stop: &dyn Fn() -> bool) -> Result<String, Failure> {
         let is_of_begin = self.task.is_some() || self.max_iterations.is_some();
