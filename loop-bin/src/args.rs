@@ -13,26 +13,13 @@ use toml::Value;
 use crate::exit::Failure;
 use crate::terminal::say;
 use crate::{
-    attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, man, mcp,
+    attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, mcp,
     report, request_merge, retry, run, show_config, status, stop, stories, suggest, tell, undo,
     verified,
 };
 use client::signals::Interrupts;
 
 const PLAN_FILE: &str = "plan-file";
-
-/// The flags that `-h` shows.
-const BRIEF_FLAGS: [&str; 9] = [
-    "plan",
-    "max-iterations",
-    "branch",
-    "dry-run",
-    "agent",
-    "verify",
-    "review",
-    "max-cost",
-    "max-duration",
-];
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -63,11 +50,7 @@ enum Request {
     Install(installer::Install),
     /// Remove the hooks and their registrations; your own settings are kept
     Uninstall(installer::Uninstall),
-    /// Check git, agent, hooks, config, plan and disk space, and suggest fixes
-    #[command(
-        after_help = "Takes the same flags as a run and checks the run that they would start."
-    )]
-    Doctor,
+    Doctor(doctor::Doctor),
     Stories(stories::Stories),
     Status(status::Status),
     Logs(logs::Logs),
@@ -88,7 +71,6 @@ enum Request {
     /// Serve the agent's tools over MCP on stdin and stdout (for the agent's client)
     Mcp,
     Completions(completions::Completions),
-    Man(man::Man),
     /// Run three demo stories, one with a failing test, in a temporary project
     Demo,
 }
@@ -109,20 +91,14 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Init => init::run(env),
         Request::Install(install) => install::install(env, &install),
         Request::Uninstall(uninstall) => install::uninstall(env, &uninstall),
-        Request::Doctor => {
-            doctor::run(env, &given_flags(given), !given.get_flag(doctor::NO_CHECKS))
-        }
+        Request::Doctor(doctor) => doctor.run(env, &given_flags(given)),
         Request::Stories(stories) => stories.run(env),
         Request::Status(status) => status.run(env),
         Request::Logs(logs) => logs.run(env),
         Request::Report(report) => report.run(env),
         Request::Stop(stop) => stop.run(env),
         Request::Tell(tell) => tell.run(env),
-        Request::Config if given.get_flag(show_config::SCHEMA) => show_config::print_schema(),
-        Request::Config => {
-            let keys = given.get_many::<String>(show_config::KEY).into_iter().flatten();
-            show_config::run(env, &given_flags(given), &keys.cloned().collect::<Vec<_>>())
-        }
+        Request::Config => show_config::run(env, &given_flags(given)),
         Request::Explain(explain) => explain.run(env),
         Request::Attempts(attempts) => attempts.run(env),
         Request::Retry(retry) => retry.run(env),
@@ -132,8 +108,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Verified(verified) => said(verified.answer(env, &until_asked_to_end()?)),
         Request::RequestMerge(request) => said(request.answer(env)),
         Request::Mcp => mcp::run(env),
-        Request::Completions(completions) => completions.run(),
-        Request::Man(man) => man.run(command()),
+        Request::Completions(completions) => completions.run(command()),
         Request::Demo => demo::run(env),
     }
 }
@@ -150,29 +125,12 @@ fn said(answer: Result<String, Failure>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The command line as it is needed now: for `-h`, the flags that most runs do without are left out.
-pub(crate) fn asked_for() -> Command {
-    let command = command();
-    if !std::env::args_os().skip(1).any(|arg| arg == "-h") {
-        return command;
-    }
-    let brief = |arg: Arg| {
-        let Some(flag) = Key::find(arg.get_id().as_str()) else { return arg };
-        let is_shown = flag.flag.is_some_and(|name| BRIEF_FLAGS.contains(&name));
-        let help = flag.help.split(['.', ';']).next().unwrap_or(flag.help);
-        arg.help(help).help_heading(None).hide(!is_shown)
-    };
-    command.mut_args(brief).after_help(
-        "`ralph-loop --help` lists every flag with its default, the exit codes and examples.",
-    )
-}
-
 /// The whole command line; the documentation is made from it.
 pub(crate) fn command() -> Command {
     let flags = flags_of_keys();
     let hidden: Vec<Arg> = flags.iter().cloned().map(|flag| flag.hide(true)).collect();
     let command = Command::new("ralph-loop")
-        .version(env!("RALPH_LOOP_VERSION"))
+        .version(env!("CARGO_PKG_VERSION"))
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
         .arg(plan_file())
@@ -185,10 +143,9 @@ pub(crate) fn command() -> Command {
                 .global(true)
                 .help("Log decisions and their reasons to stderr; -vv for more [RUST_LOG]"),
         );
-    let of_a_run = |command: Command| command.args(&hidden);
     Request::augment_subcommands(command)
-        .mut_subcommand("doctor", |doctor| of_a_run(doctor.arg(no_checks())))
-        .mut_subcommand("config", |config| of_a_run(config.arg(keys()).arg(schema())))
+        .mut_subcommand("doctor", |doctor| doctor.args(&hidden))
+        .mut_subcommand("config", |config| config.args(&hidden))
 }
 
 /// The plan, named without a flag. A word that could be a subcommand is none.
@@ -202,22 +159,6 @@ fn plan_file() -> Arg {
     let arg =
         Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse).value_hint(ValueHint::FilePath);
     arg.conflicts_with("loop.plan").help("The plan to work on, as with --plan")
-}
-
-/// Which keys to show.
-fn keys() -> Arg {
-    let arg = Arg::new(show_config::KEY).value_name("KEY").num_args(0..);
-    arg.help("Show only these keys, such as verify.commands")
-}
-
-fn schema() -> Arg {
-    let help = "Print the JSON schema of config.toml, for editors";
-    Arg::new(show_config::SCHEMA).long(show_config::SCHEMA).action(ArgAction::SetTrue).help(help)
-}
-
-fn no_checks() -> Arg {
-    let help = "Do not make a copy to run the setup and the checks in";
-    Arg::new(doctor::NO_CHECKS).long(doctor::NO_CHECKS).action(ArgAction::SetTrue).help(help)
 }
 
 /// The flags that stand for configuration keys.

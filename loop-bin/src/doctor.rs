@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use camino::Utf8Path;
+use clap::Args;
 use nix::sys::statvfs::statvfs;
 use ralph_base::env::Env;
 use ralph_base::state::Lock;
@@ -27,11 +28,22 @@ use work_copy::{Start, cache, linked_by_files};
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;
 
-/// The flag that keeps it from running the checks.
-pub(crate) const NO_CHECKS: &str = "no-checks";
+/// Check git, agent, hooks, config, plan and disk space, and suggest fixes
+#[derive(Debug, Args)]
+#[command(after_help = "Takes the same flags as a run and checks the run that they would start.")]
+pub(crate) struct Doctor {
+    /// Do not make a copy to run the setup and the checks in
+    #[arg(long)]
+    no_checks: bool,
+}
 
-/// Examines.
-pub(crate) fn run(env: &Env, flags: &[Flag], with_checks: bool) -> Result<ExitCode, Failure> {
+impl Doctor {
+    pub(crate) fn run(&self, env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
+        examine(env, flags, !self.no_checks)
+    }
+}
+
+fn examine(env: &Env, flags: &[Flag], with_checks: bool) -> Result<ExitCode, Failure> {
     let mut findings = Vec::new();
     let flags = with_plan_of_run(flags.to_vec(), &here::project(env)?)?;
     match preflight(env, &flags) {

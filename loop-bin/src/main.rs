@@ -14,7 +14,6 @@ mod housekeeping;
 mod init;
 mod install;
 mod logs;
-mod man;
 mod mcp;
 mod plan_choice;
 mod report;
@@ -42,12 +41,7 @@ fn main() -> ExitCode {
         return code;
     }
     let env = Env::process();
-    match completions::answer(&env, args::command) {
-        Ok(true) => return ExitCode::SUCCESS,
-        Ok(false) => {}
-        Err(error) => return exit::usage(&error),
-    }
-    let matches = match args::asked_for().try_get_matches_from(std::env::args_os()) {
+    let matches = match args::command().try_get_matches_from(std::env::args_os()) {
         Ok(matches) => matches,
         Err(error) => return exit::usage(&error),
     };

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::complete::{Complete, attempt_of, story_under_way, NO_STORY};
+use crate::complete::{Complete, NO_STORY, attempt_of, story_under_way};
 use crate::exit::Failure;
 use crate::here;
 use crate::request_merge::RequestMerge;

@@ -3,42 +3,24 @@
 use std::process::ExitCode;
 
 use ralph_base::env::Env;
-use ralph_project::config::{Config, Flag, Key, keys, schema};
+use ralph_project::config::{Config, Flag, keys, schema};
 
 use crate::exit::Failure;
 use crate::here;
 use crate::terminal::say;
 
-/// The flag that asks for the schema instead.
-pub(crate) const SCHEMA: &str = "schema";
-
-/// The keys that are asked for.
-pub(crate) const KEY: &str = "key";
-
-/// Prints the JSON schema of the file.
-pub(crate) fn print_schema() -> Result<ExitCode, Failure> {
-    say(schema_text()?.trim_end());
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The text of that schema, as a file has it.
+/// The JSON schema of the file, for editors.
 pub(crate) fn schema_text() -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(&schema())? + "\n")
 }
 
-/// Prints them, or those that are wanted, as the file would have them.
-pub(crate) fn run(env: &Env, flags: &[Flag], wanted: &[String]) -> Result<ExitCode, Failure> {
-    let is_unknown = |name: &&String| !keys().any(|key| key.name == **name);
-    if let Some(name) = wanted.iter().find(is_unknown) {
-        let message = format!("there is no key `{name}`; `ralph-loop config` lists them all");
-        return Err(Failure::usage(message));
-    }
-    let is_wanted = |key: &&Key| wanted.is_empty() || wanted.iter().any(|name| name == key.name);
+/// Prints them as the file would have them.
+pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
     let project = here::project(env)?;
     let config = here::config(&project, env, flags)?;
     let path = project.own_state().config();
     let (value_of, mut shown) = (config.values(), "");
-    for key in keys().filter(is_wanted) {
+    for key in keys() {
         let Some((table, name)) = key.name.split_once('.') else { continue };
         if table != shown {
             say(format!("{}[{table}]", if shown.is_empty() { "" } else { "\n" }));

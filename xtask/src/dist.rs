@@ -1,5 +1,5 @@
 //! The five release binaries, statically linked: a hook that needs no dynamic loader starts sooner
-//! and runs wherever it is copied. Beside them, below `share`, completions and manual pages.
+//! and runs wherever it is copied. Beside them, below `share`, completions.
 
 use anyhow::{Context, Result};
 use camino::{Utf8Path, Utf8PathBuf};
@@ -47,7 +47,7 @@ pub(crate) fn run() -> Result<Utf8PathBuf> {
     Ok(dist)
 }
 
-/// Completions and manual pages, from the program itself.
+/// Completions, from the program itself.
 fn write_share(dist: &Utf8Path) -> Result<()> {
     let program = dist.join("ralph-loop");
     let share = dist.join("share");
@@ -57,8 +57,7 @@ fn write_share(dist: &Utf8Path) -> Result<()> {
         path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
         fs_err::write(path, text)?;
     }
-    let pages = share.join("man/man1");
-    run::output(run::command(program.as_str()).args(["man", pages.as_str()])).map(drop)
+    Ok(())
 }
 
 /// The machine that cargo-dist asks for, else this one.

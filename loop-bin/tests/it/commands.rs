@@ -147,7 +147,10 @@ fn a_newcomer_is_led_from_one_step_to_the_next() {
     ran.ended(0).says("written  .ralph/PRD-1/plan.md").says("ralph-loop --dry-run");
     let config = stage.read(".ralph/config.toml");
     let named = config.lines().next().unwrap().strip_prefix("#:schema ./").unwrap();
-    assert_eq!(stage.read(&format!(".ralph/{named}")), stage.run(&["config", "--schema"]).out);
+    let schema: serde_json::Value =
+        serde_json::from_str(&stage.read(&format!(".ralph/{named}"))).unwrap();
+    let verify = &schema["properties"]["verify"]["properties"];
+    assert_eq!(verify["baseline"]["enum"], serde_json::json!(["check", "ignore", "skip"]));
     assert!(!stage.repo.git(["status", "--porcelain", "--untracked-files=all"]).contains(named));
     stage.run(&["status"]).ended(0).says("no run has finished here yet").says("0 done, 2 open");
     stage.run(&["--dry-run"]).ended(2).says("is still the example that `ralph-loop init` wrote");

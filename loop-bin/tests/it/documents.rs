@@ -6,7 +6,7 @@ use test_support::{fixtures, program};
 
 use crate::stage::{LOOP, Stage};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 22] = [
     "init",
     "install",
     "uninstall",
@@ -28,7 +28,6 @@ const COMMANDS: [&str; 23] = [
     "request-merge",
     "mcp",
     "completions",
-    "man",
     "demo",
 ];
 

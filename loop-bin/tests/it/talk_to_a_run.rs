@@ -42,10 +42,6 @@ fn settings_say_where_they_come_from() {
     ran.ended(0).says("max_cost_usd = 2.5  # .ralph/config.toml");
     ran.says("attempts_per_story = 7  # --attempts").says("baseline = \"skip\"  # RALPH_BASELINE");
     ran.says("[workspace]\nin_place = false  # default");
-    let schema = stage.run(&["config", "--schema"]);
-    let schema: serde_json::Value = serde_json::from_str(&schema.ended(0).out).unwrap();
-    let verify = &schema["properties"]["verify"]["properties"];
-    assert_eq!(verify["baseline"]["enum"], serde_json::json!(["check", "ignore", "skip"]));
 }
 
 /// An agent that works on a story until `go` is there, and keeps its prompts.
