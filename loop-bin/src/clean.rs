@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use camino::Utf8Path;
 use clap::Args;
-use indicatif::DecimalBytes;
 use ralph_base::env::Env;
 use ralph_base::state::{self, Id};
 use ralph_core::git::Repo;
@@ -46,7 +45,7 @@ impl Clean {
         let verb = self.verb();
         self.clean_attempts(&project, &repo, &folder)?;
         if folder.exists() {
-            let size = DecimalBytes(cache::size_of(&folder));
+            let size = cache::size_of(&folder) as f64 / 1e6;
             if !self.dry_run {
                 remove_all(folder.as_std_path())?;
                 for entry in run_dir.root().read_dir_utf8()?.flatten() {
@@ -56,7 +55,7 @@ impl Clean {
                     }
                 }
             }
-            say(format!("{verb} the copy {folder}: {size}"));
+            say(format!("{verb} the copy {folder}: {size:.1} MB"));
         } else {
             say("There is no copy to remove.");
         }

@@ -10,12 +10,11 @@ use std::io::{self, Write};
 
 pub(crate) use lines::Tone;
 pub(crate) use run_history::words::{
-    clock, counted, dollars, in_words, local_time, printable, printable_lines, seconds, thousands,
+    clock, counted, dollars, in_words, local_time, printable, printable_lines, seconds,
 };
 pub(crate) use scene::{Glimpse, Scene, Worker};
-pub(crate) use screen::columns;
+pub(crate) use screen::Redrawn;
 pub(crate) use view::View;
-pub(crate) use width::cut;
 
 /// A line for the user. A closed pipe is no reason to complain.
 pub(crate) fn say(line: impl AsRef<str>) {

@@ -74,6 +74,10 @@ impl Screen {
                             self.row = self.row.saturating_sub(count);
                         }
                         Some('B') => (0..count).for_each(|_| self.down()),
+                        Some('J') => {
+                            self.rows.truncate(self.row + 1);
+                            self.rows[self.row].clear();
+                        }
                         Some('K') => self.rows[self.row].clear(),
                         // Bold is no colour.
                         Some('m') if number != "1" => self.colour = number.parse().unwrap_or(0),

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use indicatif::DecimalBytes;
 use ralph_base::state::{self, PROJECT_MARKER};
 
 use super::{Files, Source, Workspace};
@@ -67,10 +66,10 @@ impl Workspace {
         let size = size_of(&self.source, &wanted);
         if size > LARGEST_INCLUDE {
             return Err(Failure::because(format!(
-                "{INCLUDE} matches {} in {}, more than the limit of {}; narrow its patterns",
-                DecimalBytes(size),
+                "{INCLUDE} matches {} MB in {}, more than the limit of {} MB; narrow its patterns",
+                size / 1_000_000,
                 counted(wanted.len(), "file", "files"),
-                DecimalBytes(LARGEST_INCLUDE)
+                LARGEST_INCLUDE / 1_000_000
             )));
         }
         let hooks = self.settings.hooks_in_tree(&self.source)?;

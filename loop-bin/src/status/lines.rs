@@ -46,10 +46,10 @@ impl Standing {
 
     /// What the live view shows, a line for each worker and one for the run.
     pub(super) fn view(&self) -> Vec<String> {
-        let scene = self.now.now.iter();
-        let mut lines: Vec<String> =
-            scene.flat_map(|scene| scene.lines(Timestamp::now(), WIDE)).collect();
-        lines.retain(|line| !line.is_empty());
-        lines
+        let Some(scene) = &self.now.now else { return Vec::new() };
+        let now = Timestamp::now();
+        let workers = scene.workers.iter().map(|worker| worker.line(now, WIDE));
+        let lines = workers.chain([scene.totals_line(now, WIDE)]);
+        lines.filter(|line| !line.is_empty()).collect()
     }
 }

@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use askama::Template;
-use console::Term;
 
 use super::Standing;
 use crate::exit::Failure;
-use crate::terminal::{Worker, columns, cut, say};
+use crate::terminal::{Redrawn, Worker, say};
 
 /// How often it is looked at.
 const EVERY: Duration = Duration::from_millis(500);
@@ -20,11 +19,12 @@ pub(super) fn until_the_end(
     look: &dyn Fn() -> Result<Standing, Failure>,
 ) -> Result<ExitCode, Failure> {
     let is_drawn = io::stdout().is_terminal() && !json;
-    let (mut before, mut drawn) = (String::new(), 0);
+    let (mut before, mut screen) = (String::new(), Redrawn::new());
     loop {
         let standing = look()?;
         if is_drawn {
-            drawn = draw(&standing.render()?, drawn)?;
+            let lines: Vec<String> = standing.render()?.lines().map(str::to_owned).collect();
+            screen.draw(&[], &lines)?;
         } else {
             let now = if json { serde_json::to_string(&standing)? } else { standing.in_one_line() };
             if now != before {
@@ -39,24 +39,12 @@ pub(super) fn until_the_end(
     }
 }
 
-/// Draws over so many lines; returns how many there are now. None is wider than the terminal, so that
-/// each is one of its rows.
-fn draw(text: &str, drawn: usize) -> Result<usize, Failure> {
-    let term = Term::buffered_stdout();
-    term.clear_last_lines(drawn)?;
-    for line in text.lines() {
-        term.write_line(&cut(line, columns().saturating_sub(1).into()))?;
-    }
-    term.flush()?;
-    Ok(text.lines().count())
-}
-
 impl Standing {
     /// Without what changes by itself, as a clock does.
     fn in_one_line(&self) -> String {
         let mut parts = vec![self.verdict()];
         if let (Some(_), Some(now)) = (&self.now.story, &self.now.now) {
-            for Worker { worker, story, attempt, attempts, doing, .. } in now.all() {
+            for Worker { worker, story, attempt, attempts, doing, .. } in &now.workers {
                 let name = worker.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
                 match story {
                     Some(story) => {

@@ -9,31 +9,25 @@ use ralph_base::state::RunDir;
 use serde::{Deserialize, Serialize};
 
 use super::width::{columns_of, cut};
-use super::{clock, dollars, in_words, printable, thousands};
+use super::{clock, dollars, in_words, printable};
 
 /// Between two parts of a line.
 const GAP: &str = "  ";
 
-/// The least and the most columns that are kept for what the agent does.
-const ACTIVITY: (usize, usize) = (16, 100);
+/// From so many columns on there is room for whole words.
+const WIDE: usize = 70;
 
-/// A title that is cut shorter than this says nothing.
-const LEAST_TITLE: usize = 12;
+/// And from so many on for a part of the title, and for how full the context is.
+const ROOMY: usize = 100;
 
-/// A name that is longer makes room for the number of the attempt.
-const LEAST_NAME: usize = 10;
-
-/// From so many columns on there is room for a bar.
-const BAR: (usize, usize) = (100, 20);
+/// The least columns for the name of a story, and the part of a line that it may take.
+const NAME: (usize, usize) = (10, 5);
 
 /// What goes on now, and where the run stands.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Scene {
-    pub(crate) worker: Worker,
-    /// The other workers, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) others: Vec<Worker>,
+    pub(crate) workers: Vec<Worker>,
     pub(crate) totals: Totals,
 }
 
@@ -57,7 +51,6 @@ pub(crate) struct Worker {
     pub(crate) is_refused: bool,
     /// The end of a wait.
     pub(crate) until: Option<Timestamp>,
-    pub(crate) tokens: u64,
     /// How much of the context is in use, in percent.
     pub(crate) context: Option<u64>,
 }
@@ -92,16 +85,8 @@ impl Scene {
     /// One with so many workers, named where there are several.
     pub(super) fn of_workers(workers: u64) -> Self {
         let name = |number: u64| if workers > 1 { Some(number.to_string()) } else { None };
-        let mut all = (1..=workers.max(1)).map(|n| Worker { worker: name(n), ..Worker::default() });
-        Self { worker: all.next().unwrap_or_default(), others: all.collect(), ..Self::default() }
-    }
-
-    /// The worker of a slot.
-    pub(super) fn at(&mut self, slot: usize) -> &mut Worker {
-        match slot.checked_sub(1) {
-            Some(at) => self.others.get_mut(at).unwrap_or(&mut self.worker),
-            None => &mut self.worker,
-        }
+        let all = (1..=workers.max(1)).map(|n| Worker { worker: name(n), ..Worker::default() });
+        Self { workers: all.collect(), totals: Totals::default() }
     }
 
     /// What the loop of a project shows now; none if that cannot be read.
@@ -109,23 +94,14 @@ impl Scene {
         serde_json::from_slice(&fs_err::read(run_dir.live()).ok()?).ok()
     }
 
-    /// The lines, none longer than the terminal is wide: one for each worker, and the run's.
-    pub(crate) fn lines(&self, now: Timestamp, columns: usize) -> Vec<String> {
-        let workers = self.all().map(|worker| worker.line(now, columns));
-        let totals = self.totals.line(self.worker.elapsed(now), columns);
-        workers.chain([totals]).collect()
-    }
-
-    /// All workers.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Worker> {
-        [&self.worker].into_iter().chain(&self.others)
-    }
-
-    /// What the window of the terminal is called meanwhile.
-    pub(crate) fn title(&self) -> String {
-        let Totals { done, blocked, left, .. } = self.totals;
-        let story = self.worker.story.as_deref().unwrap_or("ralph");
-        printable(&format!("{story} ({done}/{})", done + blocked + left))
+    /// Where the run stands, in a line that is not longer than the terminal is wide.
+    pub(crate) fn totals_line(&self, now: Timestamp, columns: usize) -> String {
+        let elapsed = self.workers.first().map(|worker| worker.elapsed(now)).unwrap_or_default();
+        let left = self.totals.time_left(elapsed).map(in_words);
+        let left = left.map(|left| format!("about {left} left")).unwrap_or_default();
+        let short = joined([&*self.totals.counts(), &self.totals.cost()]);
+        let long = joined([&*short, &left]);
+        cut(if columns_of(&long) <= columns { &long } else { &short }, columns)
     }
 }
 
@@ -150,7 +126,7 @@ impl Worker {
 
     /// What stays the same comes first, so that nothing jumps; what the agent does gets all the rest,
     /// and never less than half of the line.
-    fn line(&self, now: Timestamp, columns: usize) -> String {
+    pub(crate) fn line(&self, now: Timestamp, columns: usize) -> String {
         let Some(worker) = &self.worker else { return self.own_line(now, columns) };
         let name = format!("{worker}:");
         let rest = columns.saturating_sub(columns_of(&name) + 1);
@@ -159,73 +135,25 @@ impl Worker {
 
     fn own_line(&self, now: Timestamp, columns: usize) -> String {
         let Some(story) = &self.story else { return cut(&self.activity(now), columns) };
-        let room = columns.saturating_sub((columns * 11 / 20).clamp(ACTIVITY.0, ACTIVITY.1));
         let time = clock(self.elapsed(now));
-        let ways = [
-            format!("{}/{}", self.attempt, self.attempts),
-            format!("attempt {} of {}", self.attempt, self.attempts),
-        ];
-        let beside = room.saturating_sub(columns_of(&time) + GAP.len() * 2);
-        let name_room = beside.saturating_sub(ways[0].len() + GAP.len()).max(LEAST_NAME);
-        let mut name = cut(&printable(story), name_room.min(beside));
-        let mut attempt = String::new();
-        let mut figures = Vec::new();
-        let used = |name: &str, attempt: &str, figures: &[String]| {
-            let parts = [name, attempt, &time].into_iter();
-            columns_of(&joined(parts.chain(figures.iter().map(String::as_str)))) + GAP.len()
+        let attempt = match self.attempts {
+            0 => String::new(),
+            most if columns < WIDE => format!("{}/{most}", self.attempt),
+            most => format!("attempt {} of {most}", self.attempt),
         };
-        for way in ways.into_iter().filter(|_| self.attempts > 0) {
-            if used(&name, &way, &figures) <= room {
-                attempt = way;
-            }
-        }
-        let title = printable(&self.title);
-        let free = room.saturating_sub(used(&name, &attempt, &figures) + 1);
-        if !title.is_empty() && free >= LEAST_TITLE.min(columns_of(&title)) {
-            name = format!("{name} {}", cut(&title, free));
-        }
-        let context = self.context.map(|part| format!("context {part}%"));
-        let tokens = Some(self.tokens).filter(|tokens| *tokens > 0);
-        let tokens = tokens.map(|tokens| format!("{} tokens", thousands(tokens)));
-        for figure in [context, tokens].into_iter().flatten() {
-            figures.push(figure);
-            if used(&name, &attempt, &figures) > room {
-                figures.pop();
-            }
-        }
-        let figures = joined(figures.iter().map(String::as_str));
-        let before = joined([name.as_str(), &attempt, &time, &figures]);
+        let room = (columns / NAME.1).max(NAME.0);
+        let (name, whole) = (printable(story), printable(&format!("{story} {}", self.title)));
+        let has_room = columns >= ROOMY || columns_of(&whole) <= room;
+        let name = cut(if has_room { &whole } else { &name }, room);
+        let context = self.context.filter(|_| columns >= ROOMY);
+        let context = context.map(|part| format!("context {part}%")).unwrap_or_default();
+        let before = joined([name.trim_end(), &attempt, &time, &context]);
         let rest = columns.saturating_sub(columns_of(&before) + GAP.len());
         cut(&joined([before.as_str(), &cut_activity(&self.activity(now), rest)]), columns)
     }
 }
 
 impl Totals {
-    fn line(&self, elapsed: Duration, columns: usize) -> String {
-        let left = self.time_left(elapsed).map(in_words);
-        let spent = if self.cost_usd > 0.0 { dollars(self.cost_usd) } else { String::new() };
-        let ways = [
-            vec![self.counts()],
-            vec![self.cost(), spent],
-            left.map_or_else(Vec::new, |left| {
-                vec![format!("about {left} left"), format!("~{left}")]
-            }),
-        ];
-        let mut parts: Vec<String> = Vec::new();
-        for ways in ways {
-            let fits = |way: &String| {
-                let line = joined(parts.iter().chain([way]).map(String::as_str));
-                columns_of(&line) <= columns
-            };
-            let way = ways.into_iter().find(fits);
-            parts.extend(way);
-        }
-        if columns >= BAR.0 {
-            parts.insert(0, self.bar());
-        }
-        cut(&joined(parts.iter().map(String::as_str)), columns)
-    }
-
     /// How many stories are done, blocked and left.
     fn counts(&self) -> String {
         let Self { done, blocked, left, .. } = self;
@@ -252,30 +180,17 @@ impl Totals {
         let left = story.saturating_mul(others) + story.saturating_sub(elapsed);
         Some(left).filter(|left| left.as_secs() > 0)
     }
-
-    fn bar(&self) -> String {
-        let all = (self.done + self.blocked + self.left).max(1);
-        let full = self.done * BAR.1 / all;
-        format!("[{}{}]", "=".repeat(full), " ".repeat(BAR.1 - full))
-    }
 }
 
 /// What the agent does, in so many columns. The end of a path says more than its beginning.
 fn cut_activity(activity: &str, columns: usize) -> String {
-    let path =
-        activity.rsplit(": ").next().filter(|path| path.contains('/') && !path.contains(' '));
-    let (Some(path), true) = (path, columns_of(activity) > columns) else {
-        return cut(activity, columns);
-    };
-    let tool = activity.strip_suffix(path).unwrap_or_default();
-    let mut kept = path;
-    while columns_of(tool) + columns_of(kept) + 2 > columns {
-        let Some((_, rest)) = kept.split_once('/') else {
-            return cut(&format!("{tool}{kept}"), columns);
-        };
-        kept = rest;
+    let (tool, path) = activity.rsplit_once(": ").unwrap_or_default();
+    match path.rsplit_once('/') {
+        Some((_, name)) if columns_of(activity) > columns && !path.contains(' ') => {
+            cut(&format!("{tool}: …/{name}"), columns)
+        }
+        _ => cut(activity, columns),
     }
-    format!("{tool}…/{kept}")
 }
 
 fn joined<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {

@@ -8,18 +8,16 @@ fn at(second: i64) -> Timestamp {
 
 fn scene() -> Scene {
     Scene {
-        worker: Worker {
+        workers: vec![Worker {
             story: Some("US-007".into()),
             title: "Let people sign in with a code that is sent to them".into(),
             attempt: 2,
             attempts: 3,
             since: Some(at(0)),
             doing: "Edit: crates/account/src/session/one_time_code.rs".into(),
-            tokens: 330_499,
             context: Some(41),
             ..Worker::default()
-        },
-        others: Vec::new(),
+        }],
         totals: Totals {
             done: 6,
             blocked: 1,
@@ -28,6 +26,12 @@ fn scene() -> Scene {
             max_cost_usd: 10.0,
             story_s: Some(500.0),
         },
+    }
+}
+
+impl Scene {
+    fn lines(&self, now: Timestamp, columns: usize) -> [String; 2] {
+        [self.workers[0].line(now, columns), self.totals_line(now, columns)]
     }
 }
 
@@ -45,61 +49,61 @@ fn drawn(scene: &Scene) -> String {
 fn what_the_agent_does_has_room_at_any_width() {
     insta::assert_snapshot!(drawn(&scene()), @r"
     40
-    US-007  4:12  Edit: …/one_time_code.rs
-    6 done, 1 blocked, 4 left  $2.40  ~29 m
+    US-007  2/3  4:12  Edit: …/one_time_cod…
+    6 done, 1 blocked, 4 left  $2.40 of $10…
     60
-    US-007  2/3  4:12  Edit: …/src/session/one_time_code.rs
+    US-007  2/3  4:12  Edit: …/one_time_code.rs
     6 done, 1 blocked, 4 left  $2.40 of $10.00  about 29 m left
     80
     US-007  attempt 2 of 3  4:12  Edit: crates/account/src/session/one_time_code.rs
     6 done, 1 blocked, 4 left  $2.40 of $10.00  about 29 m left
     120
-    US-007 Let people sign in wit…  attempt 2 of 3  4:12  Edit: crates/account/src/session/one_time_code.rs
-    [==========          ]  6 done, 1 blocked, 4 left  $2.40 of $10.00  about 29 m left
+    US-007 Let people sign…  attempt 2 of 3  4:12  context 41%  Edit: crates/account/src/session/one_time_code.rs
+    6 done, 1 blocked, 4 left  $2.40 of $10.00  about 29 m left
     200
-    US-007 Let people sign in with a code that is sent to them  attempt 2 of 3  4:12  context 41%  Edit: crates/account/src/session/one_time_code.rs
-    [==========          ]  6 done, 1 blocked, 4 left  $2.40 of $10.00  about 29 m left
+    US-007 Let people sign in with a code t…  attempt 2 of 3  4:12  context 41%  Edit: crates/account/src/session/one_time_code.rs
+    6 done, 1 blocked, 4 left  $2.40 of $10.00  about 29 m left
     ");
 }
 
 #[test]
 fn a_refused_call_and_a_long_name_fit_as_well() {
     let mut scene = scene();
-    scene.worker.story = Some("Write the page that says how to install it on a telephone".into());
-    scene.worker.title = String::new();
-    scene.worker.doing = "Bash: git push origin main".into();
-    scene.worker.is_refused = true;
+    scene.workers[0].story =
+        Some("Write the page that says how to install it on a telephone".into());
+    scene.workers[0].title = String::new();
+    scene.workers[0].doing = "Bash: git push origin main".into();
+    scene.workers[0].is_refused = true;
     scene.totals = Totals { left: 2, ..Totals::default() };
     insta::assert_snapshot!(drawn(&scene), @r"
     40
-    Write the…  4:12  refused: Bash: git pu…
+    Write the…  2/3  4:12  refused: Bash: g…
     0 done, 2 left
     60
-    Write the pag…  2/3  4:12  refused: Bash: git push origin m…
+    Write the p…  2/3  4:12  refused: Bash: git push origin main
     0 done, 2 left
     80
-    Write the page that sa…  2/3  4:12  refused: Bash: git push origin main
+    Write the page…  attempt 2 of 3  4:12  refused: Bash: git push origin main
     0 done, 2 left
     120
-    Write the page that says how to install…  2/3  4:12  refused: Bash: git push origin main
-    [                    ]  0 done, 2 left
+    Write the page that say…  attempt 2 of 3  4:12  context 41%  refused: Bash: git push origin main
+    0 done, 2 left
     200
-    Write the page that says how to install it on a telephone  attempt 2 of 3  4:12  context 41%  refused: Bash: git push origin main
-    [                    ]  0 done, 2 left
+    Write the page that says how to install…  attempt 2 of 3  4:12  context 41%  refused: Bash: git push origin main
+    0 done, 2 left
     ");
 }
 
 #[test]
 fn a_wait_counts_down() {
     let mut scene = scene();
-    scene.worker = Worker {
+    scene.workers[0] = Worker {
         doing: "usage limit reached".into(),
         until: Some(at(252 + 3725)),
         ..Worker::default()
     };
     assert_eq!(scene.lines(at(252), 60)[0], "usage limit reached; continuing in 1:02:05");
     assert_eq!(scene.lines(at(9999), 60)[0], "usage limit reached; continuing in 0:00");
-    assert_eq!(scene.title(), "ralph (6/11)");
 }
 
 #[test]

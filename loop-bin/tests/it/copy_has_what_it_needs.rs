@@ -202,7 +202,7 @@ fn more_than_may_be_carried_is_refused_with_its_size() {
     }
     let ran = stage.run(&[]);
     ran.ended(1)
-        .says(".worktreeinclude matches 1.40 GB in 2 files, more than the limit of 1.00 GB");
+        .says(".worktreeinclude matches 1400 MB in 2 files, more than the limit of 1000 MB");
     assert_eq!(stage.note("seen"), "");
 }
 

@@ -32,7 +32,7 @@ fn status_shows_the_story_the_attempt_and_what_the_agent_does() {
     ran.says("0 done, 2 left  $0.00 of $5.00");
     let json: serde_json::Value =
         serde_json::from_str(&stage.run(&["status", "--json"]).out).unwrap();
-    let worker = &json["now"]["worker"];
+    let worker = &json["now"]["workers"][0];
     assert_eq!((&worker["story"], &worker["attempt"]), (&"US-001".into(), &1.into()), "{json:#}");
     assert_eq!(worker["doing"], "Edit: src/a.rs");
     go_on(&stage);

@@ -86,7 +86,7 @@ fn what_the_agent_does_is_readable_at_any_width() {
         let (code, shown) = run_on_columns(columns, command);
         assert_eq!(code, Some(0), "{shown}");
         // The second story has what the first one took and cost to go by.
-        for text in ["  refused: Bash: git", "one_time_co"] {
+        for text in ["  refused: Bash:", "one_tim"] {
             let screen = screen_with(&shown, columns.into(), text);
             all += &format!("{columns}\n{}\n", live_lines(&screen));
         }
@@ -95,35 +95,35 @@ fn what_the_agent_does_is_readable_at_any_width() {
     }
     insta::assert_snapshot!(all, @r"
     40
-    * US-002  0:00  refused: Bash: git p…
+    * US-002  1/3  0:00  refused: Bash:…
       1 done, 1 left  $0.63 of $5.00
     40
-    * US-002  0:00  Edit: one_time_code.…
+    * US-002  1/3  0:00  Edit: …/one_tim…
       1 done, 1 left  $0.84 of $5.00
     60
     * US-002  1/3  0:00  refused: Bash: git push origin main
       1 done, 1 left  $0.63 of $5.00
     60
-    * US-002  1/3  0:00  Edit: …/src/session/one_time_code.rs
+    * US-002  1/3  0:00  Edit: …/one_time_code.rs
       1 done, 1 left  $0.84 of $5.00
     80
-    * US-002  attempt 1 of 3  0:00  refused: Bash: git push origin main
+    * US-002 Second  attempt 1 of 3  0:00  refused: Bash: git push origin main
       1 done, 1 left  $0.63 of $5.00
     80
-    * US-002  attempt 1 of 3  0:00  Edit: …/account/src/session/one_time_code.rs
+    * US-002 Second  attempt 1 of 3  0:00  Edit: …/one_time_code.rs
       1 done, 1 left  $0.84 of $5.00
     120
-    * US-002 Second  attempt 1 of 3  0:00  12k tokens  refused: Bash: git push origin main
-      [==========          ]  1 done, 1 left  $0.63 of $5.00
+    * US-002 Second  attempt 1 of 3  0:00  refused: Bash: git push origin main
+      1 done, 1 left  $0.63 of $5.00
     120
-    * US-002 Second  attempt 1 of 3  0:00  24k tokens  Edit: crates/account/src/session/one_time_code.rs
-      [==========          ]  1 done, 1 left  $0.84 of $5.00
+    * US-002 Second  attempt 1 of 3  0:00  Edit: crates/account/src/session/one_time_code.rs
+      1 done, 1 left  $0.84 of $5.00
     200
-    * US-002 Second  attempt 1 of 3  0:00  12k tokens  refused: Bash: git push origin main
-      [==========          ]  1 done, 1 left  $0.63 of $5.00
+    * US-002 Second  attempt 1 of 3  0:00  refused: Bash: git push origin main
+      1 done, 1 left  $0.63 of $5.00
     200
-    * US-002 Second  attempt 1 of 3  0:00  24k tokens  Edit: crates/account/src/session/one_time_code.rs
-      [==========          ]  1 done, 1 left  $0.84 of $5.00
+    * US-002 Second  attempt 1 of 3  0:00  Edit: crates/account/src/session/one_time_code.rs
+      1 done, 1 left  $0.84 of $5.00
     ");
 }
 
@@ -142,7 +142,7 @@ fn after_ctrl_c_no_dead_line_stays() {
         let stage = Stage::new("works", TWO);
         let agent = "cat >/dev/null; echo thinking about it; sleep 600";
         let command = &mut stage.command(&["--agent", agent]);
-        let (code, shown) = interrupted_on_columns(columns, command, "thinking about it");
+        let (code, shown) = interrupted_on_columns(columns, command, "thinking");
         assert_eq!(code, Some(130), "{shown}");
         let screen = screen_of(&shown, columns.into());
         assert!(screen.contains("finished (manual)"), "{screen}");
@@ -150,17 +150,6 @@ fn after_ctrl_c_no_dead_line_stays() {
             assert!(!screen.contains(dead), "{dead} in:\n{screen}");
         }
     }
-}
-
-#[test]
-fn the_title_of_the_window_is_set_and_restored() {
-    let stage = Stage::new("works", TWO);
-    let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", AGENT]));
-    assert_eq!(code, Some(0), "{shown}");
-    assert!(shown.contains("\u{1b}[22;2t\u{1b}]2;ralph (0/2)\u{7}"), "{shown:?}");
-    assert!(shown.contains("\u{1b}]2;US-002 (1/2)\u{7}"), "{shown:?}");
-    let (_, after) = shown.rsplit_once("\u{1b}]2;").unwrap();
-    assert!(after.contains("\u{1b}[23;2t"), "{after:?}");
 }
 
 #[test]
