@@ -187,10 +187,16 @@ impl RunHistory {
         &self.runs
     }
 
-    /// The names of the logs of a story's attempts, newest first.
-    pub fn logs<'a>(&'a self, key: &'a StoryKey) -> impl Iterator<Item = &'a str> {
+    /// The names of the logs of all attempts, or of those at a story, with or without its plan; newest
+    /// first.
+    pub fn logs<'a>(&'a self, story: Option<&'a str>) -> impl Iterator<Item = &'a str> {
+        let is_called = |key: &StoryKey, id: &str| {
+            let names = [&key.story, &key.to_string()];
+            names.iter().any(|name| name.eq_ignore_ascii_case(id))
+        };
         let attempts = self.runs.iter().flat_map(|run| &run.attempts).rev();
-        attempts.filter(move |attempt| attempt.key == *key).map(|attempt| attempt.log.as_str())
+        let meant = attempts.filter(move |one| story.is_none_or(|id| is_called(&one.key, id)));
+        meant.map(|attempt| attempt.log.as_str())
     }
 
     /// What one story is likely to take.
