@@ -1,5 +1,6 @@
 //! Runs the user's own command when a person is needed, or when the run is over.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use camino::Utf8Path;
@@ -7,7 +8,7 @@ use ralph_project::checks::CheckEnd;
 use serde_json::json;
 
 use super::decide::Finish;
-use super::scripts::supervise;
+use super::scripts::{how_it_failed, supervise};
 use super::state::Conductor;
 use client::signals::Signal;
 
@@ -58,7 +59,6 @@ pub(super) fn notify(run: &Conductor, notice: &Notice<'_>) {
     }
     let root = context.project.root();
     let message = notice.message(root.file_name().unwrap_or_default());
-    let report = notice.report.map(Utf8Path::to_string).unwrap_or_default();
     let vars = [
         ("EVENT", notice.event.to_owned()),
         ("STORY", notice.story.to_owned()),
@@ -66,31 +66,17 @@ pub(super) fn notify(run: &Conductor, notice: &Notice<'_>) {
         ("MESSAGE", message.clone()),
         ("FINISH_TYPE", notice.finish_type.to_owned()),
         ("COST", run.record.tally.cost_for_scripts()),
-        ("REPORT", report.clone()),
+        ("REPORT", notice.report.map(Utf8Path::to_string).unwrap_or_default()),
         ("PROJECT_DIR", root.to_string()),
         ("PLAN_FILE", run.books.plan.to_string()),
     ];
-    let input = json!({
-        "text": message,
-        "event": notice.event,
-        "story": notice.story,
-        "reason": notice.reason,
-        "finish_type": notice.finish_type,
-        "cost_usd": run.record.tally.known_cost(),
-        "report": report,
-        "project": root,
-        "plan": run.books.plan,
-        "run": context.run,
-    });
-    let input = input.to_string();
+    // Webhooks read the message as `text`.
+    let input = vars.iter().map(|(name, value)| (name.to_lowercase(), value.clone()));
+    let input: BTreeMap<_, _> = input.chain([("text".to_owned(), message)]).collect();
+    let input = json!(input).to_string();
     let end = supervise(run, (usize::MAX, NAME), shell(line), &vars, input.as_bytes());
-    match end {
-        CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => {}
-        CheckEnd::TimedOut => view.warn("the notify command timed out"),
-        CheckEnd::Exited(Some(code)) => {
-            view.warn(format!("the notify command failed (exit code {code})"));
-        }
-        CheckEnd::Exited(None) => view.warn("the notify command was killed"),
+    if !matches!(end, CheckEnd::Exited(Some(0)) | CheckEnd::Stopped) {
+        view.warn(format!("the notify command {}", how_it_failed(end)));
     }
 }
 

@@ -192,9 +192,16 @@ fn request(settings: &Hooks, name: &str, end: CheckEnd) -> (ScriptRequest, Strin
             (ScriptRequest::Continue, "reported a warning (exit code 1)".to_owned())
         }
         CheckEnd::Exited(Some(2)) => (ScriptRequest::Stop, "stopped the loop".to_owned()),
-        CheckEnd::Exited(Some(code)) => (broken, format!("failed (exit code {code})")),
-        CheckEnd::Exited(None) => (broken, "was killed by a signal".to_owned()),
-        CheckEnd::TimedOut => (broken, "timed out and was killed".to_owned()),
+        _ => (broken, how_it_failed(end)),
+    }
+}
+
+/// How a program of the user's ended, if not well.
+pub(super) fn how_it_failed(end: CheckEnd) -> String {
+    match end {
+        CheckEnd::Exited(Some(code)) => format!("failed (exit code {code})"),
+        CheckEnd::Exited(None) | CheckEnd::Stopped => "was killed by a signal".to_owned(),
+        CheckEnd::TimedOut => "timed out and was killed".to_owned(),
     }
 }
 
