@@ -27,7 +27,6 @@ mod stories;
 mod suggest;
 mod tell;
 mod terminal;
-mod trust;
 mod undo;
 mod verified;
 

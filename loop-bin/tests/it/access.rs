@@ -6,7 +6,7 @@ use std::process::Command;
 
 use nix::unistd::geteuid;
 
-use crate::stage::{PLAN, Ran, Stage};
+use crate::stage::{Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
@@ -83,15 +83,4 @@ fn a_cache_folder_that_may_not_be_written_is_named_with_a_remedy() {
     let ran = owned.run(&[]);
     ran.ended(1).says("cannot create the copy in").says("--workspace-folder");
     assert_eq!(owned.0.plan(), ONE);
-}
-
-#[test]
-fn a_plan_and_settings_that_everyone_may_write_are_named() {
-    let stage = Stage::new("works", ONE);
-    stage.repo.write(".ralph/config.toml", "");
-    for name in [PLAN, ".ralph/config.toml"] {
-        stage.repo.chmod(name, 0o666);
-    }
-    let ran = stage.run(&["--dry-run"]);
-    assert_eq!(format!("{}{}", ran.out, ran.err).matches("is writable by everyone").count(), 2);
 }

@@ -22,7 +22,7 @@ use crate::exit::Failure;
 use crate::run::RunRecord;
 use crate::run::attempt::{review_template, template};
 use crate::run::record::attempts_left;
-use crate::{here, init, trust};
+use crate::{here, init};
 use board::{Board, Books, progress_path, resolve};
 use client::ClientOptions;
 use ralph_project::finding::Finding;
@@ -177,7 +177,7 @@ impl Preflight {
     /// What is doubtful about the plan's file, and about the prompt beside it.
     fn look_at_plan(&mut self) -> Result<(), Failure> {
         let Some(plan) = &self.plan else { return Ok(()) };
-        let mut doubts = trust::doubts(self.project.own_state(), plan.path());
+        let mut doubts = Vec::new();
         if template(plan.path())?.lacks_details() {
             doubts.push(
                 "the prompt template has neither {{STORY_DETAILS}} nor {{PLAN_PATH}}, so the agent \
