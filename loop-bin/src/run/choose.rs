@@ -44,7 +44,7 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
         let name = plan_name(run.context.project.root(), plan.path());
         let (given_up, under_way) = (run.record.tally.set_aside_in(&name), run.under_way());
         let is_alone = under_way.is_empty();
-        let story = match pick(&plan, &given_up, &under_way, &run.context.config.scope) {
+        let story = match pick(&plan, &given_up, &under_way) {
             Picked::Story(story) => story,
             Picked::Wait => return Ok(nothing_now(run, slot)),
             Picked::Complete if !is_alone => return Ok(nothing_now(run, slot)),
