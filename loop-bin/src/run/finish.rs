@@ -197,23 +197,5 @@ fn ending<'a>(
         still_red: red.collect(),
         changes: history.changes(&found),
         has_options: !context.flags.is_empty(),
-        other_prds: other_open_prds(run),
     }
-}
-
-/// The other numbered plans that have open stories, the lowest number first, and how many; none if
-/// the plan of this run is not a numbered one.
-fn other_open_prds(run: &Conductor) -> Vec<(u32, usize)> {
-    let (state, own) = (run.context.state(), &run.books.plan);
-    let numbers = state.prd_numbers();
-    if !numbers.iter().any(|number| state.plan(*number) == *own) {
-        return Vec::new();
-    }
-    let open = numbers.into_iter().filter_map(|number| {
-        let path = state.plan(number);
-        let is_other = path != *own && path.is_file();
-        let plan = if is_other { run.books_of(&path).load(&run.board).ok() } else { None };
-        Some((number, plan?.counts().open))
-    });
-    open.filter(|(_, open)| *open > 0).collect()
 }

@@ -48,24 +48,3 @@ fn ticks_of_other_stories_are_undone_however_the_plan_is_named() {
     ran.ended(0).says("plan: the agent ticked US-002");
     assert_eq!(stage.plan(), "- [x] US-001: First\n- [ ] US-002: Second\n");
 }
-
-/// Two numbered plans with a story of the same id, and an agent that leaves a file for each.
-fn two_prds(first: &str) -> (Stage, &'static str) {
-    let stage = Stage::new("works", first);
-    stage.repo.write(".ralph/PRD-2/plan.md", "- [ ] US-001: Second plan\n- [ ] US-002: More\n");
-    stage.repo.commit_all("plans");
-    let agent = "cat >\"$AGENT_NOTES/prompt\"; echo \"$PLAN_PATH\" >>\"$AGENT_NOTES/plans\"; \
-                 date +%s%N >made.txt";
-    (stage, agent)
-}
-
-#[test]
-fn open_stories_of_the_next_prd_are_named_at_the_end() {
-    let (stage, agent) = two_prds(ONE);
-    let ran = stage.run(&["--agent", agent]);
-    ran.ended(0).says("PRD-2 has 2 open stories: `ralph-loop --prd 2`");
-    assert_eq!(stage.note("plans").lines().count(), 1);
-    let other = stage.run(&["--agent", agent, "--prd", "2"]);
-    other.ended(0);
-    assert!(!other.out.contains("open stories:"), "{}", other.out);
-}

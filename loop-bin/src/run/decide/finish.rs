@@ -4,7 +4,6 @@ use ralph_base::state::Event;
 use run_history::Needs;
 use serde::{Deserialize, Serialize};
 
-use crate::terminal::counted;
 use client::signals::Signal;
 
 /// Why the run ended.
@@ -114,8 +113,6 @@ pub(crate) struct Ending<'a> {
     pub(crate) changes: Vec<String>,
     /// Whether the run was started with options of its own.
     pub(crate) has_options: bool,
-    /// The other numbered plans: how many of their stories are open.
-    pub(crate) other_prds: Vec<(u32, usize)>,
 }
 
 impl Ending<'_> {
@@ -130,12 +127,6 @@ impl Ending<'_> {
         lines.extend(self.changes.clone());
         lines.extend(self.needs.lines().iter().map(|need| format!("needs you: {need}")));
         lines.extend(self.what_goes_on());
-        if self.remains.is_some() && self.open == 0 {
-            lines.extend(self.other_prds.iter().map(|(number, open)| {
-                let open = counted(*open, "open story", "open stories");
-                format!("PRD-{number} has {open}: `ralph-loop --prd {number}`")
-            }));
-        }
         lines
     }
 
@@ -201,17 +192,15 @@ mod tests {
             still_red: Vec::new(),
             changes: Vec::new(),
             has_options: false,
-            other_prds: vec![(2, 3)],
         };
         ending.last_lines().join("\n")
     }
 
     #[test]
-    fn complete_leaves_nothing_to_do_but_other_plans() {
+    fn complete_leaves_nothing_to_do() {
         insta::assert_snapshot!(told(Finish::Complete, 0, &[]), @r"
         finished (complete): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
-        PRD-2 has 3 open stories: `ralph-loop --prd 2`
         ");
     }
 
@@ -313,7 +302,6 @@ mod tests {
             still_red: vec!["`npm test`".into(), "`tsc`".into()],
             changes: vec!["US-003: ticked by somebody else during the run; not checked".into()],
             has_options: true,
-            other_prds: Vec::new(),
         };
         insta::assert_snapshot!(ending.last_lines().join("\n"), @r"
         finished (max_iterations): 1 story landed in 1 iteration
