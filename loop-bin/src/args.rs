@@ -91,7 +91,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Init => init::run(env),
         Request::Install(install) => install::install(env, &install),
         Request::Uninstall(uninstall) => install::uninstall(env, &uninstall),
-        Request::Doctor(doctor) => doctor.run(env, &given_flags(given)),
+        Request::Doctor(doctor) => doctor::run(env, &given_flags(given), doctor),
         Request::Stories(stories) => stories.run(env),
         Request::Status(status) => status.run(env),
         Request::Logs(logs) => logs.run(env),

@@ -1,12 +1,9 @@
 //! `ralph-loop doctor` and `--dry-run`: everything that a start would find out, with no agent run.
 //! `doctor` also makes the copy and runs the checks in it; a dry run writes nothing.
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use camino::Utf8Path;
 use clap::Args;
-use nix::sys::statvfs::statvfs;
 use ralph_base::env::Env;
 use ralph_base::state::Lock;
 use ralph_project::config::{Baseline, Flag, LoopSettings, Mode};
@@ -23,12 +20,9 @@ use crate::terminal::{View, counted, say};
 use board::{Tip, progress_path};
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
-use work_copy::{Start, cache, linked_by_files};
+use work_copy::{Start, linked_by_files};
 
-/// Less than this leaves no room for a build.
-const LEAST_FREE_MIB: u64 = 1024;
-
-/// Check git, agent, hooks, config, plan and disk space, and suggest fixes
+/// Check git, agent, hooks, config and plan, and suggest fixes
 #[derive(Debug, Args)]
 #[command(after_help = "Takes the same flags as a run and checks the run that they would start.")]
 pub(crate) struct Doctor {
@@ -37,18 +31,18 @@ pub(crate) struct Doctor {
     no_checks: bool,
 }
 
-impl Doctor {
-    pub(crate) fn run(&self, env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
-        examine(env, flags, !self.no_checks)
-    }
-}
-
-fn examine(env: &Env, flags: &[Flag], with_checks: bool) -> Result<ExitCode, Failure> {
+/// Examines.
+pub(crate) fn run(
+    env: &Env,
+    flags: &[Flag],
+    Doctor { no_checks }: Doctor,
+) -> Result<ExitCode, Failure> {
+    let with_checks = !no_checks;
     let mut findings = Vec::new();
     let flags = with_plan_of_run(flags.to_vec(), &here::project(env)?)?;
     match preflight(env, &flags) {
         Ok(mut preflight) => {
-            findings.extend([all(&preflight)?, disks(&preflight)?].concat());
+            findings.extend(all(&preflight)?);
             findings.iter().for_each(show);
             let problems = findings.iter().filter(|finding| is_problem(finding)).count();
             if with_checks && problems > preflight.agent_problems {
@@ -141,20 +135,4 @@ fn all(preflight: &Preflight) -> Result<Vec<Finding>, Failure> {
         findings.push(Finding::Note(held_by(&held)));
     }
     Ok(findings)
-}
-
-/// The room where the project is, and where the copy is.
-fn disks(preflight: &Preflight) -> Result<Vec<Finding>, Failure> {
-    let folders = [preflight.project.root(), cache::existing(preflight.workspace.top())];
-    let folders = BTreeSet::from(folders);
-    folders.into_iter().map(disk).collect()
-}
-
-fn disk(folder: &Utf8Path) -> Result<Finding, Failure> {
-    let stat = statvfs(folder.as_std_path())?;
-    let free = stat.blocks_available() as u64 * stat.fragment_size() as u64 / 1024 / 1024;
-    Ok(match free {
-        0..LEAST_FREE_MIB => Finding::Problem(format!("only {free} MiB free in {folder}")),
-        _ => Finding::Good(format!("{} GiB free in {folder}", free / 1024)),
-    })
 }
