@@ -40,8 +40,6 @@ pub struct Run {
     pub(crate) set_aside: BTreeMap<StoryKey, String>,
     pub(crate) notes: Vec<Note>,
     pub(crate) stops: Vec<Stops>,
-    /// Whether a hook of ours was called in it.
-    pub(crate) has_hooks: bool,
 }
 
 /// One attempt at a story.
@@ -129,7 +127,6 @@ impl Run {
     /// Advances the run by one event.
     pub(crate) fn take(&mut self, record: &Record) {
         self.ended_at.clone_from(&record.at);
-        self.has_hooks |= record.source != LOOP;
         let key = self.key_of(record);
         match &record.event {
             Event::Forecast { stories, based_on, seconds, cost_usd } => {
@@ -293,7 +290,6 @@ impl Run {
         self.set_aside.extend(next.set_aside);
         self.notes.extend(next.notes);
         self.stops.extend(next.stops);
-        self.has_hooks |= next.has_hooks;
         (self.name, self.ended_at) = ("all".to_owned(), next.ended_at);
         (self.finish, self.reason, self.forecast) = (next.finish, next.reason, None);
         self

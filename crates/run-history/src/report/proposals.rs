@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::run::{Attempt, NoteKind, Run};
+use crate::run::{NoteKind, Run};
 
 /// So often is a pattern.
 const OFTEN: u64 = 3;
@@ -19,8 +19,7 @@ pub(crate) struct Proposal {
 
 /// All of them.
 pub(super) fn of(run: &Run) -> Vec<Proposal> {
-    let others = [checks(run), timeouts(run), gates(run)];
-    rules(run).into_iter().chain(others.into_iter().flatten()).collect()
+    rules(run).into_iter().chain(timeouts(run)).collect()
 }
 
 /// A rule that is hit again and again: the agent should know before.
@@ -40,23 +39,6 @@ fn rules(run: &Run) -> Vec<Proposal> {
         .collect()
 }
 
-/// A check that fails first each time could be the first one that runs, or one that the agent runs.
-fn checks(run: &Run) -> Option<Proposal> {
-    let failed = |attempt: &Attempt| {
-        let red = attempt.checks.iter().find(|check| check.ended.starts_with("failed"))?;
-        Some(red.check.clone())
-    };
-    let red: Vec<String> = run.attempts.iter().filter_map(failed).collect();
-    let first = red.first()?;
-    // Without hooks there is nothing that could hold an agent back.
-    let is_alone =
-        run.has_hooks && red.len() as u64 >= OFTEN && red.iter().all(|check| check == first);
-    is_alone.then(|| Proposal {
-        why: format!("`{first}` is what failed in all {} red attempts", red.len()),
-        setting: format!("[stop] verify = true, so that the agent meets `{first}` before it stops"),
-    })
-}
-
 fn timeouts(run: &Run) -> Option<Proposal> {
     let count = run.attempts.iter().filter(|attempt| attempt.outcome == "timeout").count();
     (count as u64 >= OFTEN).then(|| Proposal {
@@ -65,21 +47,12 @@ fn timeouts(run: &Run) -> Option<Proposal> {
     })
 }
 
-/// A gate that holds sessions and is let go in the end leads nowhere.
-fn gates(run: &Run) -> Option<Proposal> {
-    let given_up = run.stops.iter().filter(|stops| stops.let_go == "let_go").count();
-    (given_up as u64 >= OFTEN).then(|| Proposal {
-        why: format!("{given_up} sessions were held by gates that were never met"),
-        setting: "look at the gates below; [stop] max_blocks = 0 switches them off".to_owned(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use ralph_base::state::StoryKey;
 
     use super::*;
-    use crate::run::{Check, Note};
+    use crate::run::{Attempt, Note};
 
     #[test]
     fn what_happens_often_is_a_proposal() {
@@ -90,22 +63,18 @@ mod tests {
             key: StoryKey::new("PRD-1", "A"),
             count: 2,
         };
-        let (check, ended) = ("pytest".into(), "failed with exit code 1".into());
-        let check = Check { check, ended, ..Check::default() };
-        let red = Attempt { checks: vec![check], outcome: "failed".into(), ..Attempt::default() };
+        let late = Attempt { outcome: "timeout".into(), ..Attempt::default() };
         let run = Run {
             notes: vec![refusal("git push"), refusal("git push -f")],
-            attempts: vec![red.clone(), red.clone(), red],
-            has_hooks: true,
+            attempts: vec![late.clone(), late.clone(), late],
             ..Run::default()
         };
-        assert_eq!(of(&Run { has_hooks: false, ..run.clone() }).len(), 1);
         let found: Vec<String> = of(&run).into_iter().map(|proposal| proposal.why).collect();
         assert_eq!(
             found,
             [
                 "the rule git-push refused 4 calls: tell the agent beforehand",
-                "`pytest` is what failed in all 3 red attempts",
+                "3 attempts ran out of time",
             ]
         );
         assert_eq!(of(&Run::default()), []);
