@@ -46,10 +46,8 @@ Examples:
 enum Request {
     /// Set up a project with a config, example plan and script templates, without overwriting files
     Init,
-    /// Copy the hooks next to this program and register them with the client
-    Install(installer::Install),
-    /// Remove the hooks and their registrations; your own settings are kept
-    Uninstall(installer::Uninstall),
+    Install(install::Install),
+    Uninstall(install::Uninstall),
     Doctor(doctor::Doctor),
     Stories(stories::Stories),
     Status(status::Status),
@@ -89,8 +87,8 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
     };
     match Request::from_arg_matches(matches).map_err(Failure::usage)? {
         Request::Init => init::run(env),
-        Request::Install(install) => install::install(env, &install),
-        Request::Uninstall(uninstall) => install::uninstall(env, &uninstall),
+        Request::Install(install) => install.run(env),
+        Request::Uninstall(uninstall) => uninstall.run(env),
         Request::Doctor(doctor) => doctor::run(env, &given_flags(given), doctor),
         Request::Stories(stories) => stories.run(env),
         Request::Status(status) => status.run(env),

@@ -1,24 +1,191 @@
-//! `ralph-loop install` and `uninstall`: the hooks that lie beside this program, for people
-//! without the sources.
+//! `ralph-loop install` and `uninstall`: the hooks that lie beside this program. What an installation
+//! changes is worked out by [`ralph_project::install`].
 
 use std::process::ExitCode;
 
-use client::folder_of_this_program;
-use installer::{Install, Uninstall};
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+use client::{folder_of_this_program, version_text};
 use ralph_base::env::Env;
+use ralph_project::install::{
+    Change, ClientVersion, NotAVersion, Place, plan_install, plan_team, plan_uninstall, sources,
+};
+use similar::TextDiff;
 
 use crate::exit::Failure;
-use crate::terminal::say_as_it_is;
+use crate::terminal::{say, say_as_it_is};
 
-pub(crate) fn install(env: &Env, install: &Install) -> Result<ExitCode, Failure> {
-    let prepared = install.prepare(env)?;
-    let nowhere = "cannot determine where this program is installed; start it by its full path";
-    let binaries = folder_of_this_program().ok_or_else(|| Failure::because(nowhere))?;
-    prepared.install(&binaries, &mut say_as_it_is)?;
-    Ok(ExitCode::SUCCESS)
+/// Which settings file, and whether to touch it.
+#[derive(Debug, Args)]
+struct Target {
+    /// The project; defaults to the current folder.
+    #[arg(long, value_name = "DIR", conflicts_with = "user")]
+    project: Option<Utf8PathBuf>,
+    /// Use your own settings for all projects: ~/.claude, or the folder in CLAUDE_CONFIG_DIR.
+    #[arg(long)]
+    user: bool,
+    /// Use the project's settings.local.json, which is not shared with others.
+    #[arg(long, conflicts_with = "user")]
+    local: bool,
+    /// Show what would change, without changing anything.
+    #[arg(long)]
+    dry_run: bool,
 }
 
-pub(crate) fn uninstall(env: &Env, uninstall: &Uninstall) -> Result<ExitCode, Failure> {
-    uninstall.run(env, &mut say_as_it_is)?;
-    Ok(ExitCode::SUCCESS)
+/// Copy the hooks next to this program and register them with the client
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    #[command(flatten)]
+    target: Target,
+    /// Write settings to commit for everybody: they find the hooks in PATH, nothing is copied, and
+    /// whoever lacks the hooks is told so once a session.
+    #[arg(long, conflicts_with_all = ["user", "local"])]
+    team: bool,
+    /// The client's version, if `claude` is not available here.
+    #[arg(long, value_name = "VERSION")]
+    client_version: Option<ClientVersion>,
+}
+
+/// Remove the hooks and their registrations; your own settings are kept
+#[derive(Debug, Args)]
+pub(crate) struct Uninstall {
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Install {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let (place, client) = (self.target.place(env)?, self.client()?);
+        let nowhere = "cannot determine where this program is installed; start it by its full path";
+        let binaries = folder_of_this_program().ok_or_else(|| Failure::because(nowhere))?;
+        let change = if self.team {
+            plan_team(&place, client)?
+        } else {
+            plan_install(&place, &binaries, client)?
+        };
+        carry_out(&change, self.target.dry_run)?;
+        for left_out in &change.left_out {
+            let (event, since) = (left_out.event, left_out.since);
+            say(format!("skipped: {event} (needs client {since} or later, found {client})"));
+        }
+        if change.hooks_are_off {
+            say("note: `disableAllHooks` is set in these settings, so no hook will run");
+        }
+        let root = self.target.root();
+        let root = root.canonicalize_utf8().unwrap_or(root);
+        for other in sources(env, &root).into_iter().filter(|file| *file != place.settings) {
+            say(format!(
+                "note: {other} registers the hooks too, and each event is then handled twice; \
+                 uninstall one of the two"
+            ));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Its version decides about the events that may be registered.
+    fn client(&self) -> Result<ClientVersion, Failure> {
+        if let Some(version) = self.client_version {
+            return Ok(version);
+        }
+        let text = version_text("claude", Utf8Path::new(".")).ok_or_else(|| {
+            Failure::because(
+                "could not run `claude --version`; specify the client's version, for example \
+                 --client-version 2.1.325",
+            )
+        })?;
+        text.parse().map_err(|error: NotAVersion| {
+            let what = "unexpected output from `claude --version`";
+            Failure::because(format!("{what}: {error} with --client-version"))
+        })
+    }
+}
+
+impl Uninstall {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        carry_out(&plan_uninstall(&self.target.place(env)?)?, self.target.dry_run)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Target {
+    fn root(&self) -> Utf8PathBuf {
+        self.project.clone().unwrap_or_else(|| ".".into())
+    }
+
+    fn place(&self, env: &Env) -> Result<Place, Failure> {
+        if self.user {
+            let why =
+                "neither CLAUDE_CONFIG_DIR nor HOME is set; set one, or install with --project";
+            return Place::user(env).ok_or_else(|| Failure::because(why));
+        }
+        let path = self.root();
+        let project = path.canonicalize_utf8().map_err(|error| {
+            Failure::because(format!("cannot open the project at {path}: {error}"))
+        })?;
+        let place = if self.local { Place::project_local } else { Place::project };
+        Ok(place(&project))
+    }
+}
+
+fn carry_out(change: &Change, dry_run: bool) -> Result<(), Failure> {
+    say_as_it_is(&described(change));
+    if dry_run {
+        say("dry run: nothing was changed");
+        return Ok(());
+    }
+    Ok(change.apply()?)
+}
+
+/// What would change, in lines: the difference of the settings, and the files that come and go.
+fn described(change: &Change) -> String {
+    if change.is_empty() {
+        return format!("{}: nothing to change\n", change.settings());
+    }
+    let before = change.before.as_deref().unwrap_or_default();
+    let after = change.after.as_deref().unwrap_or_default();
+    let name = change.settings().as_str();
+    let mut text =
+        TextDiff::from_lines(before, after).unified_diff().header(name, name).to_string();
+    for (_, to) in &change.copies {
+        text.push_str(&format!("write {to}\n"));
+    }
+    if change.after.is_none() && change.before.is_some() {
+        text.push_str(&format!("remove {name}\n"));
+    }
+    for path in &change.removals {
+        text.push_str(&format!("remove {path}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_project::install::{ClientVersion, HOOK_NAMES, Place, plan_install, plan_uninstall};
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn a_change_is_described_by_its_difference_and_its_files() {
+        let scratch = Scratch::new();
+        for name in HOOK_NAMES {
+            scratch.script(&format!("built/{name}"), "#!/bin/sh\n");
+        }
+        scratch.file("app/.claude/settings.json", "{\n  \"model\": \"opus\"\n}\n");
+        let place = Place::project(&scratch.path("app"));
+        let client = ClientVersion::new(2, 1, 325);
+        let change = plan_install(&place, &scratch.path("built"), client).unwrap();
+        let text = described(&change);
+        let settings = &place.settings;
+        let header = format!("--- {settings}\n+++ {settings}\n@@ ");
+        assert!(text.starts_with(&header), "{text}");
+        let added = "\n-  \"model\": \"opus\"\n+  \"model\": \"opus\",\n+  \"hooks\": {\n";
+        assert!(text.contains(added), "{text}");
+        assert!(text.contains(&format!("\nwrite {}/ralph-on-stop\n", place.hooks)), "{text}");
+        change.apply().unwrap();
+        let again = plan_install(&place, &scratch.path("built"), client).unwrap();
+        assert_eq!(described(&again), format!("{settings}: nothing to change\n"));
+        let out = described(&plan_uninstall(&place).unwrap());
+        assert!(out.contains(&format!("\nremove {}/ralph-on-stop\n", place.hooks)), "{out}");
+    }
 }

@@ -47,8 +47,8 @@ enum Task {
     E2e(e2e::E2e),
     /// How well the guard judges the labelled commands.
     Guard,
-    /// Build the hooks and register them with the client.
-    Install(installer::Install),
+    /// Build the hooks and register them with the client, by `ralph-loop install`.
+    Install(Passed),
     /// What takes too long for every change: long campaigns, all scenarios, benchmark, packages.
     Nightly {
         /// Where the randomness begins; the same seed gives the same faults.
@@ -65,10 +65,17 @@ enum Task {
     Torture(torture::Torture),
     /// Installs an archive of target/dist without cargo, runs the demo and asks the guard.
     Trial,
-    /// Take the registrations and the binaries out again.
-    Uninstall(installer::Uninstall),
+    /// Take the registrations and the binaries out again, by `ralph-loop uninstall`.
+    Uninstall(Passed),
     /// How well finished commands are judged, by runner.
     Verdicts,
+}
+
+/// What is passed on as it is.
+#[derive(clap::Args)]
+struct Passed {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -83,14 +90,14 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Dist => dist::run().map(drop),
         Task::E2e(arguments) => e2e::run(&arguments),
         Task::Guard => guard::run(),
-        Task::Install(arguments) => install::install(&arguments),
+        Task::Install(arguments) => install::run("install", &arguments.arguments),
         Task::Nightly { seed } => nightly::run(seed),
         Task::Pages(arguments) => pages::run(&arguments),
         Task::Plugin(arguments) => plugin::run(&arguments),
         Task::Tidy => run::cargo("test --package xtask tidy"),
         Task::Torture(arguments) => torture::run(&arguments),
         Task::Trial => trial::run(),
-        Task::Uninstall(arguments) => install::uninstall(&arguments),
+        Task::Uninstall(arguments) => install::run("uninstall", &arguments.arguments),
         Task::Verdicts => verdicts::run(),
     }
 }

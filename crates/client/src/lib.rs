@@ -13,6 +13,7 @@ mod readable;
 pub mod signals;
 mod stream;
 mod usage_limit;
+mod version;
 
 pub use child::{AgentRun, RunEnd, Session, Supervision, Turn};
 pub use command::{
@@ -26,3 +27,4 @@ pub use output::{each_line_of_log, seen_in_log};
 pub use processes::{Descendants, end_left_by, left_by};
 pub use readable::Readable;
 pub use stream::{Said, Seen};
+pub use version::version_text;

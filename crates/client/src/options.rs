@@ -75,7 +75,7 @@ impl ClientOptions {
             let options = Self { unguarded: Some(why.clone()), ..Self::default() };
             return (options, vec![Finding::Note(why)]);
         };
-        let asked = installer::version_text(client.program(), project.root());
+        let asked = crate::version::version_text(client.program(), project.root());
         let version: Option<ClientVersion> = asked.and_then(|text| text.parse().ok());
         let mut options = Self {
             takes_budget: version.is_some_and(|version| version >= BUDGETED),
