@@ -11,40 +11,17 @@ pub(crate) struct Files<'a> {
     pub(crate) read: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// How deep, and how many of them, files are looked at where git does not say which they are.
-const LEVELS: usize = 4;
-const MOST_FILES: usize = 20_000;
-
-/// Folders that no project wrote itself.
-const MADE: [&str; 5] = ["node_modules", "target", "vendor", "venv", "build"];
-
-/// The files that git knows or would take; in a folder without git, those of its upper levels.
+/// The files that git knows or would take; in a folder without git, those at its top.
 pub(super) fn paths_below(root: &Utf8Path) -> Vec<String> {
     let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let names = Git::at(root).run(&args).unwrap_or_else(|_| {
-        let mut found = Vec::new();
-        walk(root, "", LEVELS, &mut found);
-        found.concat().into_bytes()
+        let entries = root.read_dir_utf8().into_iter().flatten().flatten();
+        entries.map(|entry| format!("{}\0", entry.file_name())).collect::<String>().into_bytes()
     });
     let names = String::from_utf8_lossy(&names);
     // What was found is told, and written into a file of lines.
     let names = names.split_terminator('\0').filter(|name| !name.contains(char::is_control));
     names.map(str::to_owned).collect()
-}
-
-fn walk(root: &Utf8Path, below: &str, levels: usize, found: &mut Vec<String>) {
-    for entry in root.join(below).read_dir_utf8().into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let path = format!("{below}{name}");
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if found.len() >= MOST_FILES {
-            return;
-        } else if !is_folder {
-            found.push(path + "\0");
-        } else if levels > 1 && !name.starts_with('.') && !MADE.contains(&name) {
-            walk(root, &format!("{path}/"), levels - 1, found);
-        }
-    }
 }
 
 /// The tools that have tasks: in which table of a JSON file, or how far in as recipes, and the files.

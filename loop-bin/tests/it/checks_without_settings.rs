@@ -174,29 +174,28 @@ fn a_branch_is_proposed_where_everybody_works() {
 }
 
 #[test]
-fn projects_in_folders_are_found_with_and_without_git_and_a_task_above_them_is_named() {
-    for has_git in [true, false] {
-        let repo = TestRepo::new();
-        if !has_git {
-            repo.remove(".git");
-        }
-        repo.write("Makefile", "test:\n\tcd web && npm test\n");
-        repo.write("api/pyproject.toml", "[project]\nname = \"api\"\n");
-        repo.write("api/uv.lock", "");
-        repo.write("api/tests/test_api.py", "");
-        repo.write("web/package.json", r#"{"scripts": {"test": "vitest run"}}"#);
-        repo.write("web/node_modules/x/package.json", r#"{"scripts": {"test": "jest"}}"#);
-        repo.write(".gitignore", "node_modules\n");
-        let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
-        for line in [
-            "check    cd web && npm test ",
-            "check    cd api && uv run pytest ",
-            "proposed make test   (tasks: Makefile)",
-        ] {
-            assert!(out.contains(line), "no `{line}` in {out}");
-        }
-        assert!(!out.contains("node_modules"), "{out}");
+fn projects_in_folders_are_found_and_a_task_above_them_is_named() {
+    let repo = TestRepo::new();
+    repo.write("Makefile", "test:\n\tcd web && npm test\n");
+    repo.write("api/pyproject.toml", "[project]\nname = \"api\"\n");
+    repo.write("api/uv.lock", "");
+    repo.write("api/tests/test_api.py", "");
+    repo.write("web/package.json", r#"{"scripts": {"test": "vitest run"}}"#);
+    repo.write("web/node_modules/x/package.json", r#"{"scripts": {"test": "jest"}}"#);
+    repo.write(".gitignore", "node_modules\n");
+    let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
+    for line in [
+        "check    cd web && npm test ",
+        "check    cd api && uv run pytest ",
+        "proposed make test   (tasks: Makefile)",
+    ] {
+        assert!(out.contains(line), "no `{line}` in {out}");
     }
+    assert!(!out.contains("node_modules"), "{out}");
+    repo.remove(".git");
+    repo.remove(".ralph");
+    let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
+    assert!(out.contains("check    make test   (tasks: Makefile)"), "{out}");
 }
 
 #[test]
