@@ -3,17 +3,15 @@
 mod lines;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use askama::Template;
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{Id, Lock, RunDir};
+use ralph_base::state::Lock;
 use ralph_core::git::Repo;
 use ralph_core::plan::StoryCounts;
 use ralph_project::project::Project;
-use ralph_project::under_way::Attempt;
 use run_history::RunHistory;
 use serde::Serialize;
 
@@ -55,8 +53,6 @@ struct Standing {
     last: LastRun,
     /// Stories that wait for a person, with their titles.
     blocked: Vec<(String, String)>,
-    /// Which stories wait for each of those.
-    kept_waiting: BTreeMap<String, Vec<String>>,
     /// All that needs a person.
     waiting: Vec<String>,
 }
@@ -68,8 +64,6 @@ struct Now {
     running: Option<u32>,
     /// The story under way, several with a comma between.
     story: Option<String>,
-    /// The stories under way, one by one.
-    workers: Vec<UnderWay>,
     /// Whether `ralph-loop stop` asked it to end after that.
     stopping: bool,
     /// Whether it was asked to end now, by Ctrl-C or `ralph-loop stop --now`.
@@ -101,17 +95,6 @@ struct LastRun {
     meanwhile: Vec<String>,
     /// What is worth a second look.
     twice: Vec<String>,
-}
-
-/// A story that is worked on.
-#[derive(Debug, Serialize)]
-struct UnderWay {
-    /// By which of several workers.
-    worker: Option<String>,
-    story: String,
-    /// Which attempt, as `attempts` counts them; none before it begins.
-    attempt: Option<u64>,
-    since: Option<String>,
 }
 
 impl Status {
@@ -178,12 +161,9 @@ impl Status {
             now,
             last: last.unwrap_or_default(),
             waiting: needs.lines(),
+            blocked: needs.stories.into_iter().map(|story| (story.name, story.title)).collect(),
             ..Standing::default()
         };
-        for story in needs.stories {
-            standing.blocked.push((story.name.clone(), story.title));
-            standing.kept_waiting.insert(story.name, story.waits);
-        }
         match plan {
             Ok(plan) => standing.plan = Some(plan.path().to_string()),
             Err(error) => standing.plan_problem = Some(error.to_string()),
@@ -205,29 +185,11 @@ impl Now {
         now.stopping = holder.is_some() && stop == record.process.run;
         // Between its start and its first record, a run shows that of the last one.
         if now.running == Some(record.process.pid) {
-            now.look_at_work(&run_dir, record)?;
+            now.interrupted = record.process.interrupted;
+            let stories: Vec<&str> = record.stories().map(|(_, key)| key.story.as_str()).collect();
+            now.story = Some(stories.join(", ")).filter(|stories| !stories.is_empty());
+            now.pause = record.pause;
         }
         Ok(now)
-    }
-
-    /// What is worked on and waited for now.
-    fn look_at_work(&mut self, run_dir: &RunDir, record: RunRecord) -> Result<(), Failure> {
-        self.interrupted = record.process.interrupted;
-        self.pause.clone_from(&record.pause);
-        let is_one = record.slots.len() <= 1;
-        for (name, key) in record.stories() {
-            let story = key.story.clone();
-            let slot = Id::parse(name).map_err(Failure::usage)?;
-            let folder = if is_one { run_dir.clone() } else { run_dir.of_worker(&slot) };
-            let attempt = Attempt::load(&folder)?.filter(|attempt| attempt.story == story);
-            let (attempt, since) = attempt.map(|attempt| (attempt.number, attempt.began)).unzip();
-            let worker = if is_one { None } else { Some(name.clone()) };
-            self.workers.push(UnderWay { worker, story, attempt, since });
-        }
-        let stories: Vec<&str> = self.workers.iter().map(|one| one.story.as_str()).collect();
-        if !stories.is_empty() {
-            self.story = Some(stories.join(", "));
-        }
-        Ok(())
     }
 }

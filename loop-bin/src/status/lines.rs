@@ -35,13 +35,11 @@ impl Standing {
             (None, Some(finish)) => finish,
         };
         let reason = printable_lines(self.last.last_reason.as_deref().unwrap_or_default());
-        let reason = reason.join("\n          ");
-        let reason = match reason.split_once('\n') {
-            None if reason.is_empty() => reason,
-            None => format!(" ({reason})"),
-            Some((first, more)) => format!(" ({first})\n{more}"),
+        let [first, more @ ..] = reason.as_slice() else {
+            return format!("Not running   the last run ended: {finish}");
         };
-        format!("Not running   the last run ended: {finish}{reason}")
+        let more: String = more.iter().map(|line| format!("\n          {line}")).collect();
+        format!("Not running   the last run ended: {finish} ({first}){more}")
     }
 
     /// What the live view shows, a line for each worker and one for the run.

@@ -43,20 +43,16 @@ impl Standing {
     /// Without what changes by itself, as a clock does.
     fn in_one_line(&self) -> String {
         let mut parts = vec![self.verdict()];
-        if let (Some(_), Some(now)) = (&self.now.story, &self.now.now) {
-            for Worker { worker, story, attempt, attempts, doing, .. } in &now.workers {
-                let name = worker.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-                match story {
-                    Some(story) => {
-                        parts.push(format!("{name}{story} attempt {attempt} of {attempts}"));
-                        parts.push(doing.clone());
-                    }
-                    None => parts.push(format!("{name}{doing}")),
-                }
-            }
-        } else if let Some(pause) = &self.now.pause {
+        if let Some(pause) = &self.now.pause {
             parts.push(pause.why.clone());
-        } else if let Some(finish) = &self.last.last_finish {
+        }
+        for worker in self.now.now.iter().flat_map(|scene| &scene.workers) {
+            let Worker { worker, story, attempt, attempts, doing, .. } = worker;
+            parts.extend(worker.as_ref().map(|name| format!("worker {name}")));
+            parts.extend(story.as_ref().map(|id| format!("{id} attempt {attempt} of {attempts}")));
+            parts.push(doing.clone());
+        }
+        if let (None, Some(finish)) = (self.now.running, &self.last.last_finish) {
             parts.push(format!("the last run ended: {finish}"));
         }
         parts.retain(|part| !part.is_empty());

@@ -178,7 +178,7 @@ fn status_and_report_name_the_workers() {
     let child = stage.start(&["--workers", "2", "--agent", &agent(&act)]);
     until("two work", || stage.note("begun").lines().count() == 2);
     let status: Value = serde_json::from_str(&stage.run(&["status", "--json"]).out).unwrap();
-    let under_way = status["workers"].as_array().unwrap();
+    let under_way = status["now"]["workers"].as_array().unwrap();
     let mut stories: Vec<&str> = under_way.iter().filter_map(|one| one["story"].as_str()).collect();
     assert_eq!(status["story"], stories.join(", "));
     stories.sort_unstable();
