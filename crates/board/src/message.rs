@@ -60,16 +60,20 @@ fn checks_trailer(checks: &[String]) -> String {
     if checks.is_empty() {
         return format!("Ralph-Checks: {UNCHECKED}");
     }
-    let last = checks.len() - 1;
-    let mut lines = vec!["Ralph-Checks:".to_owned()];
-    for (at, check) in checks.iter().enumerate() {
-        let comma = if at == last { "" } else { "," };
-        let check = shortened(&one_line(check), LONGEST_LINE - 4) + comma;
+    let checks = checks.iter().map(|check| shortened(&one_line(check), LONGEST_LINE - 4) + ",");
+    wrapped("Ralph-Checks:", "  ", checks).trim_end_matches(',').to_owned()
+}
+
+/// Items in lines that are not too long; all but the first begin with an indent.
+fn wrapped(first: &str, indent: &str, items: impl Iterator<Item = String>) -> String {
+    let mut lines = vec![first.to_owned()];
+    for item in items {
         match lines.last_mut() {
-            Some(line) if length(line) + 1 + length(&check) <= LONGEST_LINE => {
-                line.push_str(&format!(" {check}"));
+            Some(line) if line.is_empty() => *line = item,
+            Some(line) if length(line) + 1 + length(&item) <= LONGEST_LINE => {
+                line.push_str(&format!(" {item}"));
             }
-            _ => lines.push(format!("  {check}")),
+            _ => lines.push(format!("{indent}{item}")),
         }
     }
     lines.join("\n")
@@ -140,25 +144,15 @@ fn one_line(text: &str) -> String {
 
 /// The agent's words, wrapped. A line that begins like a trailer or a comment would be read as one.
 fn body(summary: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
     let short: String = summary.chars().take(LONGEST_BODY).collect();
-    for line in short.lines() {
+    let lines = short.lines().map(|line| {
         let line = line.replace(|c: char| c.is_control() && c != '\t', " ");
-        let mut current = String::new();
-        for word in line.split_whitespace() {
-            if !current.is_empty() && length(&current) + 1 + length(word) > LONGEST_LINE {
-                lines.push(std::mem::take(&mut current));
-            }
-            if !current.is_empty() {
-                current.push(' ');
-            }
-            current.push_str(&shortened(word, LONGEST_LINE));
-        }
-        lines.push(current);
-    }
-    let guarded = lines.into_iter().map(|line| {
+        wrapped("", "", line.split_whitespace().map(|word| shortened(word, LONGEST_LINE)))
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let guarded = text.lines().map(|line| {
         let is_special = line.starts_with('#') || line.starts_with("Ralph-");
-        if is_special { format!(" {line}") } else { line }
+        if is_special { format!(" {line}") } else { line.to_owned() }
     });
     guarded.collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
