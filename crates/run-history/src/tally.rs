@@ -230,16 +230,11 @@ impl Tally {
         self.run.spent.cost_usd + running.sum::<f64>()
     }
 
-    /// What the run cost as far as that is known; none if nothing is.
-    pub fn known_cost(&self) -> Option<f64> {
+    /// What the run cost as far as that is known, for scripts: empty if nothing is.
+    pub fn cost_for_scripts(&self) -> String {
         let is_partial = self.run.price.costless_sessions > 0 || self.run.spent.unpriced > 0;
         let cost = self.run.spent.cost_usd;
-        if is_partial && cost == 0.0 { None } else { Some(cost) }
-    }
-
-    /// The same for scripts: empty if nothing is known.
-    pub fn cost_for_scripts(&self) -> String {
-        self.known_cost().map(|cost| format!("{cost:.4}")).unwrap_or_default()
+        if is_partial && cost == 0.0 { String::new() } else { format!("{cost:.4}") }
     }
 
     /// A story is given up; whether anything came of it decides whether the run stalls.

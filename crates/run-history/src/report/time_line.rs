@@ -29,7 +29,6 @@ pub(crate) struct Lane {
     /// Which one, where there are several.
     pub(crate) worker: Option<String>,
     pub(crate) bars: Vec<Bar>,
-    pub(crate) dots: Vec<Dot>,
 }
 
 /// Something that took a while.
@@ -42,13 +41,8 @@ pub(crate) struct Bar {
     /// From when to when.
     pub(crate) when: String,
     pub(crate) title: String,
-}
-
-/// Something that happened in an instant.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct Dot {
-    pub(crate) x: String,
-    pub(crate) title: String,
+    /// Where it landed, if it did.
+    pub(crate) landed: Option<String>,
 }
 
 /// Draws a run.
@@ -64,30 +58,31 @@ pub(super) fn of(run: &Run, name: impl Fn(&StoryKey) -> String) -> TimeLine {
         kind,
         when: format!("{} to {}", hour(from), hour(to)),
         title: line(&title),
+        landed: None,
     };
-    // When each began, by which worker, and whether it landed.
+    // When each began, and by which worker.
     let attempts = run.attempts.iter().filter_map(|attempt| {
         let outcome = if attempt.outcome.is_empty() { "under way" } else { &attempt.outcome };
         let (from, to) = (epoch(&attempt.began_at)?, epoch(&attempt.ended_at).unwrap_or(end));
         let kind = if attempt.outcome == "success" { "success" } else { "failed" };
         let title = format!("{} {}: {outcome}", name(&attempt.key), attempt.title);
-        let dot = attempt.commit.as_ref().map(|_| format!("{:.1}", place(to)));
-        Some((from, attempt.worker.clone(), bar(from, to, kind, title), dot))
+        let landed = attempt.commit.as_ref().map(|_| format!("{:.1}", place(to)));
+        let bar = Bar { landed, ..bar(from, to, kind, title) };
+        Some((from, attempt.worker.clone(), bar))
     });
     let waits = run.waits.iter().filter_map(|wait| {
         let to = epoch(&wait.ended_at)?;
         let from = to - wait.seconds;
-        Some((from, wait.worker.clone(), bar(from, to, "wait", wait.why.clone()), None))
+        Some((from, wait.worker.clone(), bar(from, to, "wait", wait.why.clone())))
     });
     let mut all: Vec<_> = attempts.chain(waits).collect();
     all.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
     // Workers by their numbers, others by their names.
     let mut lanes: BTreeMap<(Option<u64>, Option<String>), Lane> = BTreeMap::new();
-    for (_, worker, bar, dot) in all {
+    for (_, worker, bar) in all {
         let number = worker.as_ref().and_then(|worker| worker.parse().ok());
         let lane = lanes.entry((number, worker.clone())).or_default();
         lane.worker = worker;
-        lane.dots.extend(dot.map(|x| Dot { x, title: bar.title.clone() }));
         lane.bars.push(bar);
     }
     TimeLine {
@@ -127,7 +122,7 @@ mod tests {
         let [lane] = line.lanes.as_slice() else { panic!("one lane") };
         let places: Vec<_> = lane.bars.iter().map(|bar| (&*bar.x, &*bar.width, bar.kind)).collect();
         assert_eq!(places, [("500.0", "250.0", "success"), ("900.0", "100.0", "wait")]);
-        assert_eq!(lane.dots[0].x, "750.0");
+        assert_eq!(lane.bars[0].landed.as_deref(), Some("750.0"));
     }
 
     #[test]
