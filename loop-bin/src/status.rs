@@ -25,7 +25,7 @@ use crate::run::start::run_dir;
 use crate::terminal::{Scene, say};
 
 /// Show run status and anything that needs your attention
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct Status {
     #[command(flatten)]
     choice: PlanChoice,
@@ -99,20 +99,10 @@ struct LastRun {
 
 impl Status {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
         if self.watch {
-            let project = here::project(env)?;
             return watch::until_the_end(self.json, &|| self.standing(env, &project));
         }
-        let answer = self.answer(env)?;
-        if !answer.is_empty() {
-            say(answer);
-        }
-        Ok(ExitCode::SUCCESS)
-    }
-
-    /// What it shows at once.
-    pub(crate) fn answer(&self, env: &Env) -> Result<String, Failure> {
-        let project = here::project(env)?;
         let (text, json) = match self.run.as_deref() {
             None => {
                 let standing = self.standing(env, &project)?;
@@ -128,7 +118,11 @@ impl Status {
                 (report.lines()?, serde_json::to_string_pretty(&report))
             }
         };
-        Ok(if self.json { json? } else { text.trim_end().to_owned() })
+        let answer = if self.json { json? } else { text.trim_end().to_owned() };
+        if !answer.is_empty() {
+            say(answer);
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     /// Where the run stands now.

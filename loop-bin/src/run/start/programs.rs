@@ -7,7 +7,8 @@ use nix::unistd::geteuid;
 use ralph_base::env::Env;
 use ralph_core::git::Repo;
 use ralph_project::checks::one_line;
-use ralph_project::config::{Config, Flag, Mode, Review};
+use ralph_project::config::{Config, Flag, Mode};
+use ralph_project::finding::Finding;
 
 use super::plan_file::find_plan;
 use super::preflight::Preflight;
@@ -23,12 +24,13 @@ pub(super) fn look_for_programs(
     uncommitted: &[PathBuf],
 ) {
     let path = env.get("PATH").unwrap_or_default();
-    if let Some(trouble) = agent_trouble(&preflight.config, preflight.project.root(), &path) {
+    let (root, Config { agent, review, .. }) = (preflight.project.root(), &preflight.config);
+    let reviewer = Some(&review.command).filter(|_| review.enabled);
+    let reviewer = reviewer.and_then(|command| trouble_with("reviewer", command, root, &path));
+    if let Some(trouble) = trouble_with("agent", &agent.command, root, &path) {
         preflight.agent_problem(trouble);
     }
-    if let Some(trouble) = reviewer_trouble(&preflight.config, preflight.project.root(), &path) {
-        preflight.problem(trouble);
-    }
+    preflight.findings.extend(reviewer.map(Finding::Problem));
     let skips = preflight.config.agent.command.contains("--dangerously-skip-permissions");
     if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
         preflight.agent_problem(
@@ -83,7 +85,8 @@ pub(crate) fn troubles(env: &Env, flags: &[Flag]) -> Vec<String> {
     let mut found: Vec<String> =
         [repo, plan].into_iter().filter_map(Result::err).map(|error| error.to_string()).collect();
     let flaw = flaw_in_command(&config);
-    found.extend(flaw.or_else(|| agent_trouble(&config, project.root(), &path)));
+    let command = &config.agent.command;
+    found.extend(flaw.or_else(|| trouble_with("agent", command, project.root(), &path)));
     found
 }
 
@@ -98,17 +101,7 @@ pub(super) fn flaw_in_command(config: &Config) -> Option<String> {
     })
 }
 
-/// Why the agent cannot be started, where that can be told.
-fn agent_trouble(config: &Config, root: &Utf8Path, path: &str) -> Option<String> {
-    trouble_with("agent", &config.agent.command, root, path)
-}
-
-/// The same for the reviewer, where there is to be one of its own.
-fn reviewer_trouble(config: &Config, root: &Utf8Path, path: &str) -> Option<String> {
-    let Review { enabled: true, command, .. } = &config.review else { return None };
-    trouble_with("reviewer", command, root, path)
-}
-
+/// Why an agent or a reviewer cannot be started, where that can be told.
 fn trouble_with(who: &str, line: &str, root: &Utf8Path, path: &str) -> Option<String> {
     let script = client::script_of(line).filter(|script| !root.join(script).is_file());
     let program = || client::program_of(line).filter(|name| !client::is_found(name, path, root));
