@@ -48,8 +48,6 @@ pub struct RunTally {
     pub done: BTreeMap<String, BTreeSet<String>>,
     /// How the last iteration ended.
     pub last: LastIteration,
-    /// Whether the settings changed since the run began.
-    pub is_config_changed: bool,
 }
 
 /// What a run has done for one story.

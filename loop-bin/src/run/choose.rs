@@ -19,10 +19,6 @@ use board::Tip;
 use client::SessionSoFar;
 use work_copy::Start;
 
-/// The message about settings that changed during a run.
-const CONFIG_CHANGED: &str = "config.toml changed during the run, which keeps the settings it began \
-                              with; hooks and the next run use the new ones";
-
 /// What a free slot does next.
 pub(super) enum Choice {
     Story(Plan, StoryKey),
@@ -136,7 +132,7 @@ fn nothing_now(run: &Conductor, slot: usize) -> Choice {
     Choice::Wait
 }
 
-/// Reports what other processes did to plan and settings since the last time.
+/// Reports what other processes did to the plan since the last time.
 pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
     let name = plan_name(run.context.project.root(), plan.path());
     let done = plan.stories().iter().filter(|story| story.state == State::Done);
@@ -146,12 +142,6 @@ pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
         run.view.warn(format!("{story}: {what}"));
         let key = StoryKey::new(&name, &story);
         run.note_in(usize::MAX, Some(&key), &Event::ChangedMeanwhile { what });
-    }
-    let settings = state::read(run.context.state().config()).ok();
-    if !run.record.tally.run.is_config_changed && settings != run.context.config_text {
-        run.record.tally.run.is_config_changed = true;
-        run.view.warn(CONFIG_CHANGED);
-        run.note(&Event::ChangedMeanwhile { what: CONFIG_CHANGED.to_owned() });
     }
 }
 

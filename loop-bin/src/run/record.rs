@@ -164,8 +164,6 @@ pub(crate) struct Context {
     pub(crate) flags: Vec<Flag>,
     pub(crate) project: Project,
     pub(crate) config: Config,
-    /// The user's file of settings as it was at the start.
-    pub(crate) config_text: Option<Vec<u8>>,
     /// What one story is likely to take.
     pub(crate) forecast: Forecast,
     /// Where programs are looked for.

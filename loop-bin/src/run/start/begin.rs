@@ -156,7 +156,6 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         clock: Clock::after(last.as_ref()),
         path: env.get("PATH").unwrap_or_default(),
         forecast: history.forecast(),
-        config_text: state::read(project.own_state().config()).ok(),
         options,
         project,
         config,
