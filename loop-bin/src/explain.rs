@@ -38,8 +38,7 @@ impl Explain {
             let facts = around.of_command(&here, command);
             denial = guard::check(command, &facts, &config.guard);
             let in_loop = Facts { in_loop: true, ..facts };
-            if let (None, Some(in_run)) =
-                (&denial, guard::check(command, &in_loop, &config.guard))
+            if let (None, Some(in_run)) = (&denial, guard::check(command, &in_loop, &config.guard))
             {
                 say(format!("in a run  denied by {}: {}", in_run.rule, in_run.reason));
             }

@@ -14,7 +14,6 @@ use std::process::ExitCode;
 use camino::Utf8Path;
 use ralph_base::env::Env;
 use ralph_base::state::{self, StateDir};
-use ralph_core::git::Git;
 use ralph_core::plan::{Plan, State, Story};
 use ralph_project::config::{Config, Flag, Key, Mode};
 use ralph_project::project::Project;
@@ -48,8 +47,7 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     state.prepare()?;
     let (table, found) = detect_in(root)?;
     tell(&found);
-    let trunk = default_branch(root);
-    write_new(&state.config(), &config_text::config_text(&found, trunk.as_deref()), false)?;
+    write_new(&state.config(), &config_text::config_text(&found), false)?;
     // Not the user's, and of this version of ours: written anew each time.
     state::replace(&state.config_schema(), show_config::schema_text()?.as_bytes())?;
     let find = || Ok::<_, Failure>(here::plan(&project, env, &here::config(&project, env, &[])?));
@@ -70,10 +68,6 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     }
     for (path, what) in table.neighbours.iter().filter(|(path, _)| root.join(path).exists()) {
         say(format!("found    {path}: {what}"));
-    }
-    if let Some(trunk) = trunk {
-        let branch = config_text::BRANCH;
-        say(format!("\nWork will land on {trunk}; `branch = \"{branch}\"` keeps it apart."));
     }
     say(format!("\nNext:\n  write your stories into {}, and commit", here::shown(&plan)));
     say("  ralph-loop doctor            # is everything in place?");
@@ -146,14 +140,6 @@ pub(crate) fn refuse_example(plan: &Plan) -> Result<(), Failure> {
     Err(Failure::usage(format!(
         "{place} is still the example that `ralph-loop init` wrote; replace it, or take it out"
     )))
-}
-
-/// The branch that is checked out, if it is the one that everybody works from.
-fn default_branch(root: &Utf8Path) -> Option<String> {
-    let name = |of: &str| Git::at(root).line(&["symbolic-ref", "--quiet", "--short", of]).ok();
-    let remote = name("refs/remotes/origin/HEAD").unwrap_or_default();
-    let trunks = [remote.trim_start_matches("origin/"), "main", "master"];
-    name("HEAD").filter(|current| trunks.contains(&current.as_str()))
 }
 
 fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failure> {

@@ -7,11 +7,8 @@ use super::detect::{Detected, FoundCommand};
 /// Editors that know schemas for TOML (taplo, Even Better TOML) read the first line.
 const HEAD: &str = "#:schema ./config.schema.json\n# All settings are optional; a key behind a `#` is shown with its default.\n";
 
-/// A branch of its own for each plan.
-pub(super) const BRANCH: &str = "ralph/{plan}";
-
-/// Writes it. `trunk` is the default branch, if the project stands on it.
-pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> String {
+/// Writes it.
+pub(super) fn config_text(found: &Detected) -> String {
     let default_of = Config::default().values();
     let (mut text, mut last) = (HEAD.to_owned(), "");
     for key in keys() {
@@ -22,12 +19,11 @@ pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> String {
         }
         text.push_str(&format!("# {}\n", key.help));
         let default = default_of(key);
-        text.push_str(&match (key.name, trunk) {
-            ("verify.commands", _) if !found.checks.is_empty() => {
+        text.push_str(&match key.name {
+            "verify.commands" if !found.checks.is_empty() => {
                 list(name, &found.checks, &found.proposed)
             }
-            ("workspace.setup", _) if !found.setup.is_empty() => list(name, &found.setup, &[]),
-            ("loop.branch", Some(on)) => format!("#{name} = {BRANCH:?} # you are on {on}\n"),
+            "workspace.setup" if !found.setup.is_empty() => list(name, &found.setup, &[]),
             _ => default.map(|value| format!("#{name} = {value}\n")).unwrap_or_default(),
         });
     }
@@ -75,14 +71,14 @@ mod tests {
 
     #[test]
     fn what_was_found_can_be_read_back() {
-        let config = read(&config_text(&found(), None));
+        let config = read(&config_text(&found()));
         assert_eq!(config.verify.commands, ["cargo test", "echo \"hi\" \\ x", "a 'b'"]);
         assert_eq!(config.workspace.setup, ["npm ci"]);
     }
 
     #[test]
     fn every_key_is_there_with_its_default() {
-        let text = config_text(&Detected::default(), None);
+        let text = config_text(&Detected::default());
         assert_eq!(read(&text), Config::default());
         let all = uncommented(&text);
         assert_eq!(read(&all), Config::default());
@@ -91,12 +87,5 @@ mod tests {
             let (outer, inner) = key.name.split_once('.').unwrap();
             assert!(table[outer].get(inner).is_some(), "{} is missing", key.name);
         }
-    }
-
-    #[test]
-    fn a_branch_is_proposed_on_the_default_one() {
-        let text = config_text(&Detected::default(), Some("main"));
-        assert_eq!(read(&text).run.branch, "");
-        assert_eq!(read(&uncommented(&text)).run.branch, BRANCH);
     }
 }

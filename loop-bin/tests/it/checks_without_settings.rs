@@ -161,19 +161,6 @@ fn init_finds_nothing_where_nothing_is_and_the_next_run_looks_again() {
 }
 
 #[test]
-fn a_branch_is_proposed_where_everybody_works() {
-    let repo = TestRepo::new();
-    let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
-    assert!(out.contains("Work will land on main; `branch = \"ralph/{plan}\"`"), "{out}");
-    let config = fs_err::read_to_string(repo.root().join(".ralph/config.toml")).unwrap();
-    assert!(config.contains("\n#branch = \"ralph/{plan}\" # you are on main\n"), "{config}");
-    repo.remove(".ralph");
-    repo.git(["switch", "-q", "-c", "feature"]);
-    let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
-    assert!(!out.contains("Work will land"), "{out}");
-}
-
-#[test]
 fn projects_in_folders_are_found_and_a_task_above_them_is_named() {
     let repo = TestRepo::new();
     repo.write("Makefile", "test:\n\tcd web && npm test\n");
