@@ -106,19 +106,11 @@ impl Recovery {
             Self::BringFiles => {
                 "your files are behind their branch; the next start updates them".to_owned()
             }
-            Self::FinishLanding { story, .. } => {
-                format!("{story} landed just before its run ended; the next start ticks it")
-            }
-            Self::LandAgain { story } => format!(
-                "{story} was being checked when its run ended; the next start checks and lands it"
-            ),
-            Self::FinishDiscard { story, .. } => {
-                format!(
-                    "the run ended before a failed attempt at {story} was saved; the next start saves it"
-                )
-            }
-            Self::KeepAttempt { story, .. } => {
-                format!("an attempt at {story} was interrupted; the next start continues it")
+            Self::FinishLanding { story, .. }
+            | Self::LandAgain { story }
+            | Self::FinishDiscard { story, .. }
+            | Self::KeepAttempt { story, .. } => {
+                format!("work on {story} was interrupted; the next start continues it")
             }
             Self::CountOn { .. } => return None,
         })
