@@ -53,10 +53,7 @@ impl Complete {
         refuse_if_not_under_way(&project, &story.id)?;
         if self.status == ClaimStatus::Success {
             let refusal = format!("{} is not done", story.id);
-            refuse_red_checks(
-                &Checking { env, project: &project, config: &config, stop },
-                &refusal,
-            )?;
+            refuse_red_checks(env, (&project, &config), stop, &refusal)?;
         }
         project.own_state().prepare()?;
         Claim::new(&story.id, self.status, &self.summary).save(project.own_state())?;
@@ -73,22 +70,14 @@ impl Complete {
     }
 }
 
-/// What the checks of a claim need.
-pub(crate) struct Checking<'a> {
-    pub(crate) env: &'a Env,
-    pub(crate) project: &'a Project,
-    pub(crate) config: &'a Config,
-    /// Whether whoever asked does not wait any more.
-    pub(crate) stop: &'a dyn Fn() -> bool,
-}
-
 /// What an agent says to be done is checked first; `refusal` is what it is told otherwise. Returns
 /// the names of what passed.
 pub(crate) fn refuse_red_checks(
-    checking: &Checking<'_>,
+    env: &Env,
+    (project, config): (&Project, &Config),
+    stop: &dyn Fn() -> bool,
     refusal: &str,
 ) -> Result<Vec<String>, Failure> {
-    let Checking { env, project, config, stop } = checking;
     let verify = &config.verify;
     // The agent works in its copy, and that is what is checked.
     let work = env.workspace().filter(|_| env.run().is_some());

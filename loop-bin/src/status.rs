@@ -91,8 +91,6 @@ struct LastRun {
     last_finish: Option<String>,
     /// What there is to say about that.
     last_reason: Option<String>,
-    /// What other processes did to plan and settings.
-    meanwhile: Vec<String>,
     /// What is worth a second look.
     twice: Vec<String>,
 }
@@ -146,7 +144,6 @@ impl Status {
                 account: format!("{}, {}", run.account(), cost.with_tokens()),
                 last_finish: run.finish.clone(),
                 last_reason: run.reason.clone(),
-                meanwhile: history.changes(run),
                 twice: history.to_review(run),
             }
         });

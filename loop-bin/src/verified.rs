@@ -10,7 +10,7 @@ use ralph_project::project::Project;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::complete::{Checking, refuse_red_checks};
+use crate::complete::refuse_red_checks;
 use crate::exit::Failure;
 use crate::here;
 
@@ -78,8 +78,7 @@ impl Verified {
         }
         let project = here::project(env)?;
         let config = here::config(&project, env, &[])?;
-        let checking = Checking { env, project: &project, config: &config, stop };
-        let passed = refuse_red_checks(&checking, "not verified")?;
+        let passed = refuse_red_checks(env, (&project, &config), stop, "not verified")?;
         if passed.is_empty() {
             return Ok("there are no checks, so nothing was verified".to_owned());
         }
@@ -125,8 +124,7 @@ impl Verified {
         let changed: Vec<(&Utf8PathBuf, Map<String, Value>)> =
             changed.collect::<Result<_, Failure>>()?;
         if self.done {
-            let (project, config) = (&project, &config);
-            refuse_red_checks(&Checking { env, project, config, stop }, "not done")?;
+            refuse_red_checks(env, (&project, &config), stop, "not done")?;
         }
         let mut lines = Vec::new();
         for (file, state) in changed {
