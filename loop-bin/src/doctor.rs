@@ -107,13 +107,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
 /// Shows what a run would do.
 pub(crate) fn dry_run(preflight: &Preflight) -> Result<ExitCode, Failure> {
     let findings = all(preflight)?;
-    for finding in &findings {
-        if preflight.config.run.json_events {
-            say(serde_json::to_string(finding)?);
-        } else {
-            show(finding);
-        }
-    }
+    findings.iter().for_each(show);
     end_of(&findings)
 }
 

@@ -1,10 +1,7 @@
 //! What is found out before a run: shown by `doctor` and `--dry-run`, obeyed by a start.
 
-use serde::Serialize;
-
 /// What was found and, where something is wrong, what to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "level", content = "text", rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     /// All is well.
     Good(String),

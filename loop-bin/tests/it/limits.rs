@@ -204,17 +204,6 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn a_dry_run_is_lines_of_json_where_that_is_wanted() {
-    let stage = Stage::new("works", TWO);
-    let ran = stage.run(&["--dry-run", "--json", "--verify", "cargo test"]);
-    for line in ran.ended(0).out.lines() {
-        let found: serde_json::Value = serde_json::from_str(line).unwrap();
-        assert!(found["level"].is_string() && found["text"].is_string(), "{line}");
-    }
-    ran.says("{\"level\":\"later\",\"text\":\"check `cargo test`\"}");
-}
-
-#[test]
 fn an_error_is_in_the_events_with_its_reason() {
     let stage = Stage::new("fails", TWO);
     let ran = stage.run(&["--json", "--attempts", "1"]);
