@@ -119,11 +119,6 @@ impl Template {
         !self.parts.iter().any(tells)
     }
 
-    /// Whether a reviewer is shown what it is to review.
-    pub fn shows_change(&self) -> bool {
-        self.parts.contains(&Part::Variable("DIFF"))
-    }
-
     /// The prompt; what the values hold is never read as a template again.
     pub fn render(&self, values: &Values<'_>) -> String {
         let values = values.named();

@@ -20,7 +20,7 @@ use super::preflight::{Preflight, run_dir};
 use super::programs::{flaw_in_command, look_for_programs};
 use crate::exit::Failure;
 use crate::run::RunRecord;
-use crate::run::attempt::{review_template, template};
+use crate::run::attempt::template;
 use crate::run::record::attempts_left;
 use crate::{here, init};
 use board::{Board, Books, progress_path, resolve};
@@ -165,32 +165,20 @@ impl Preflight {
         self.outline()?;
         let uncommitted = self.look_at_tree(repo)?;
         look_for_programs(self, env, repo, &uncommitted);
-        self.look_at_plan()?;
-        // Before a setup could install into the environment that leads back.
-        let Config { workspace, verify, .. } = &self.config;
-        let commands = [&workspace.setup[..], &verify.commands].concat();
-        let linked = linked_by_environment(&self.workspace, env, &commands);
-        self.findings.extend(of_client.into_iter().chain(linked));
-        Ok(())
-    }
-
-    /// What is doubtful about the plan's file, and about the prompt beside it.
-    fn look_at_plan(&mut self) -> Result<(), Failure> {
-        let Some(plan) = &self.plan else { return Ok(()) };
-        let mut doubts = Vec::new();
-        if template(plan.path())?.lacks_details() {
-            doubts.push(
+        if let Some(plan) = &self.plan
+            && template(plan.path())?.lacks_details()
+        {
+            self.note(
                 "the prompt template has neither {{STORY_DETAILS}} nor {{PLAN_PATH}}, so the agent \
                  is not told what the story asks for"
                     .to_owned(),
             );
         }
-        if self.config.review.enabled && !review_template(plan.path())?.shows_change() {
-            let lack =
-                "the review template has no {{DIFF}}, so the reviewer is not shown the change";
-            doubts.push(lack.to_owned());
-        }
-        self.findings.extend(doubts.into_iter().map(Finding::Note));
+        // Before a setup could install into the environment that leads back.
+        let Config { workspace, verify, .. } = &self.config;
+        let commands = [&workspace.setup[..], &verify.commands].concat();
+        let linked = linked_by_environment(&self.workspace, env, &commands);
+        self.findings.extend(of_client.into_iter().chain(linked));
         Ok(())
     }
 
