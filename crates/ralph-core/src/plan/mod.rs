@@ -35,7 +35,6 @@
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
 //! | `select.rs`, `edit.rs` | what is next; ticking, blocking and opening |
 //! | `agents_plan.rs`, `added.rs` | what an agent did to its file of the plan; its new stories |
-//! | `new_story.rs` | one more story, written as its neighbours are |
 //! | `planned.rs` | what planning may leave |
 //! | `find.rs` | which of several files is the plan |
 
@@ -53,7 +52,6 @@ mod ids;
 mod json;
 mod list;
 mod markdown;
-mod new_story;
 mod outline;
 mod parse;
 mod planned;
