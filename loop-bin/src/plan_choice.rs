@@ -1,6 +1,5 @@
 //! Which plan a command that only looks is about.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use clap::Args;
@@ -81,7 +80,7 @@ pub(crate) fn plan_with_work(
     let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
     let elsewhere = Waiting::find(&source, &record.target)?;
     let elsewhere = elsewhere.map(|waiting| format!("refs/heads/{}", waiting.branch));
-    let plan = match elsewhere {
+    let mut plan = match elsewhere {
         Some(name) => {
             let tip = resolve(&source.git(), &name)?;
             let books = Books::of(plan.path(), project, config, &source, &run_dir);
@@ -89,24 +88,12 @@ pub(crate) fn plan_with_work(
         }
         None => plan,
     };
-    let is_of_run = Lock::holder(&run_dir.lock()).is_some() && record.plan == plan.path();
-    if !is_of_run {
-        return Ok(plan);
-    }
-    let name = plan_name(project.root(), plan.path());
-    with_given_up(plan, &record.tally.set_aside_in(&name), config)
-}
-
-/// What a run has given up is committed as such with its next commit; until then it says so itself.
-fn with_given_up(
-    plan: Plan,
-    given_up: &BTreeSet<String>,
-    config: &Config,
-) -> Result<Plan, Failure> {
-    let mut plan = plan;
-    for story in given_up {
-        if plan.story(story).is_some_and(|story| story.state == State::Open) {
-            plan = Plan::parse(plan.path(), plan.block(story)?, &config.plan)?;
+    if Lock::holder(&run_dir.lock()).is_some() && record.plan == plan.path() {
+        // What the run has given up is committed with its next commit; until then its record says so.
+        for story in record.tally.set_aside_in(&plan_name(project.root(), plan.path())) {
+            if plan.story(&story).is_some_and(|story| story.state == State::Open) {
+                plan = Plan::parse(plan.path(), plan.block(&story)?, &config.plan)?;
+            }
         }
     }
     Ok(plan)
