@@ -29,7 +29,7 @@ fn names_say_something() {
 }
 
 /// Where the code of each crate is, tests aside.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "crates/board/src",
     "crates/client/src",
     "crates/work-copy/src",
@@ -38,6 +38,7 @@ const CRATES: [&str; 11] = [
     "crates/ralph-core/src",
     "crates/ralph-project/src",
     "crates/run-history/src",
+    "crates/sandbox/src",
     "hooks-bin/src",
     "loop-bin/src",
     "xtask/src",

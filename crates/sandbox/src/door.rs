@@ -1,0 +1,109 @@
+//! How a program is started inside: our own program runs itself again, restricts itself and becomes the other one.
+
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::{Error, Policy, restrict};
+
+/// The first argument that makes this program enter the sandbox; the command line to run follows.
+const ENTER: &str = "enter-sandbox";
+
+/// The variable that holds the policy.
+const POLICY: &str = "RALPH_INTERNAL__SANDBOX";
+
+/// What shells answer when a program cannot be started.
+const NOT_STARTED: u8 = 126;
+
+/// A command that runs a program inside, by way of our own program. Arguments, variables and the rest are added
+/// to it as to any other command.
+#[expect(clippy::disallowed_methods, reason = "this is the door into the sandbox")]
+pub fn command(own_program: &Path, policy: &Policy, program: &str) -> Command {
+    let mut command = Command::new(own_program);
+    command.arg0("ralph-loop").args([ENTER, program]);
+    command.env(POLICY, serde_json::to_string(policy).unwrap_or_default());
+    command
+}
+
+/// Enters the sandbox, if that is what this process was started for. For the first line of `main`.
+#[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
+pub fn run_if_asked() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    if args.next()? != ENTER {
+        return None;
+    }
+    let mut command = Command::new(args.next().unwrap_or_default());
+    command.args(args).env_remove(POLICY);
+    let error = match serde_json::from_str(&std::env::var(POLICY).unwrap_or_default()) {
+        Ok(policy) => exec(&policy, command),
+        Err(error) => Error::Rules(error.to_string()),
+    };
+    let _ = writeln!(io::stderr(), "sandbox: {error}");
+    Some(ExitCode::from(NOT_STARTED))
+}
+
+/// Restricts this process and turns it into the program of the command. Returns only if that fails.
+pub fn exec(policy: &Policy, mut command: Command) -> Error {
+    if let Err(error) = restrict(policy) {
+        return error;
+    }
+    for name in &policy.remove {
+        command.env_remove(name);
+    }
+    command.envs(&policy.set);
+    // Written inside: an attempt may have put a link there.
+    if !policy.git_settings.is_empty() && copy_settings(policy).is_ok() {
+        command.env("GIT_CONFIG_GLOBAL", &policy.git_copy);
+    }
+    let error = command.exec();
+    Error::Start(command.get_program().to_string_lossy().into_owned(), error)
+}
+
+/// Copies the user's settings of git, where they have changed.
+fn copy_settings(policy: &Policy) -> io::Result<()> {
+    let read = |file: &Utf8PathBuf| {
+        let text = fs_err::read(file).unwrap_or_default();
+        absolute(&String::from_utf8_lossy(&text), file.parent().unwrap_or(file))
+    };
+    let copied: String = policy.git_settings.iter().map(read).collect();
+    if fs_err::read_to_string(&policy.git_copy).is_ok_and(|text| text == copied) {
+        return Ok(());
+    }
+    let fresh = policy.git_copy.with_extension(std::process::id().to_string());
+    fs_err::write(&fresh, copied)?;
+    fs_err::rename(&fresh, &policy.git_copy)
+}
+
+/// The settings with absolute paths of included files, which git looks for beside the including one.
+fn absolute(text: &str, folder: &Utf8Path) -> String {
+    let mut includes = false;
+    let line = |line: &str| {
+        if line.trim_start().starts_with('[') {
+            includes = line.to_lowercase().contains("[include");
+        }
+        match line.split_once('=') {
+            Some((key, path)) if includes && key.trim() == "path" && !path.contains('~') => {
+                format!("path = \"{}\"\n", folder.join(path.trim().trim_matches('"')))
+            }
+            _ => format!("{line}\n"),
+        }
+    };
+    text.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn included_settings_are_found_from_elsewhere() {
+        let text = "[user]\n  path = x\n[include]\n  path = work\n[includeIf \"gitdir:/a/\"]\npath=\"b c\"\n\
+                    \tpath = ~/own\n[core]\npath = y";
+        let wanted = "[user]\n  path = x\n[include]\npath = \"/home/dev/work\"\n[includeIf \"gitdir:/a/\"]\n\
+                      path = \"/home/dev/b c\"\n\tpath = ~/own\n[core]\npath = y\n";
+        assert_eq!(absolute(text, Utf8Path::new("/home/dev")), wanted);
+    }
+}

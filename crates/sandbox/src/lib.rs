@@ -1,0 +1,68 @@
+//! What an attempt may write, read and signal, enforced by the Linux kernel (Landlock): without root, without a
+//! container, and for every process that the attempt starts or leaves behind.
+//!
+//! | module | what it answers |
+//! | --- | --- |
+//! | [`policy`](Policy) | what may be touched? Pure: settings, variables and the rows of `tables.toml` in, paths out |
+//! | `readable` | which paths have to be granted so that everything but the hidden ones can be read? |
+//! | `linux` | what can this kernel enforce, and how is a process restricted? |
+//! | `door` | how is a program started inside? |
+//!
+//! A program starts others inside by running itself again: [`command`] starts our own program with a policy,
+//! [`run_if_asked`] at the top of its `main` restricts the new process, which then becomes the other program.
+
+mod door;
+mod linux;
+mod policy;
+mod readable;
+mod support;
+mod tables;
+
+pub use door::{command, exec, run_if_asked};
+pub use policy::{Policy, Request, Settings};
+pub use support::{LEAST_ABI, Support};
+
+/// Why a process could not be restricted, or a program not be started inside.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel cannot enforce enough.
+    #[error("this system has no Landlock of version {LEAST_ABI} or later (Linux 6.2; here: {0})")]
+    Unsupported(i32),
+    /// The rules did not arrive, or the kernel refused them.
+    #[error("the rules of the sandbox: {0}")]
+    Rules(String),
+    /// The program cannot be started.
+    #[error("{0}: {1}")]
+    Start(String, std::io::Error),
+}
+
+/// What the kernel of this machine can enforce.
+pub fn support() -> Support {
+    Support::of(linux::kernel_abi())
+}
+
+/// Restricts this thread, and every process that it starts from now on. This cannot be undone, so call it in a
+/// process of its own, before it has other threads. The answer says what this kernel can enforce.
+pub fn restrict(policy: &Policy) -> Result<Support, Error> {
+    let support = support();
+    if !support.is_enough() {
+        return Err(Error::Unsupported(support.abi));
+    }
+    let restricted = linux::restrict(policy, &readable::paths(&policy.hide));
+    restricted.map(|()| support).map_err(|error| Error::Rules(error.to_string()))
+}
+
+/// Creates the missing folders of programs that are on the `PATH`, or for which no program is named. Call it once
+/// for a policy, before anything is started inside.
+#[expect(clippy::disallowed_methods, reason = "the PATH is that of the programs to be started")]
+pub fn create_folders(policy: &Policy) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there =
+        |program| std::env::split_paths(&path).any(|folder| folder.join(program).exists());
+    for (program, folder) in policy.create.iter().filter(|(_, folder)| !folder.exists()) {
+        if program.is_empty() || is_there(program) {
+            // A program that cannot use its cache says so better than we could.
+            let _ = fs_err::create_dir_all(folder);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Landlock, which only Linux has; elsewhere nothing can be restricted.
+
+#[cfg(target_os = "linux")]
+pub(crate) use landlock_rules::{kernel_abi, restrict};
+
+/// The version of the kernel's interface.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn kernel_abi() -> i32 {
+    0
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn restrict(_: &crate::Policy, _: &[std::path::PathBuf]) -> Result<(), String> {
+    Err("only Linux has any".to_owned())
+}
+
+#[cfg(target_os = "linux")]
+mod landlock_rules {
+    use std::path::PathBuf;
+
+    use landlock::{
+        ABI, Access, AccessFs, RestrictSelf, Ruleset, RulesetAttr, RulesetCreatedAttr,
+        RulesetError, Scope, path_beneath_rules,
+    };
+
+    use crate::Policy;
+
+    /// The version of the kernel's interface; 0 where there is none.
+    pub(crate) fn kernel_abi() -> i32 {
+        let status = RestrictSelf::default().no_new_privs(false).apply();
+        status.map_or(0, |status| ABI::from(status.landlock) as i32)
+    }
+
+    /// Restricts this thread; paths that do not exist are passed over.
+    pub(crate) fn restrict(policy: &Policy, readable: &[PathBuf]) -> Result<(), RulesetError> {
+        // The crate leaves out the rights that an older kernel does not know. Folders may be listed and programs
+        // run anywhere: neither reveals what a file holds.
+        let write = AccessFs::from_write(ABI::V5);
+        let mut rules = Ruleset::default().handle_access(write | AccessFs::ReadFile)?;
+        if policy.scoped {
+            rules = rules.scope(Scope::from_all(ABI::V6))?;
+        }
+        // Nothing may make devices: as root, a disk could be written through one.
+        let write = write & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+        let rules = rules.create()?.add_rules(path_beneath_rules(&policy.write, write))?;
+        let rules = rules.add_rules(path_beneath_rules(readable, AccessFs::ReadFile))?;
+        rules.add_rules(path_beneath_rules(&policy.show, AccessFs::ReadFile))?.restrict_self()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! What an attempt may touch: a pure function of settings, variables and the tables.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use crate::tables::{
+    AGENTS, CACHES, GIT_SETTINGS, PROVIDERS, REMOVE, REMOVE_UNLESS_SETUP, Row, SECRETS,
+    SETUP_SECRETS,
+};
+
+/// What the user changes: `[sandbox] write`, `hide`, `show` and `env`. Paths begin with `/` or `~/`, or are
+/// below the copy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// May be written besides.
+    pub write: Vec<String>,
+    /// May not be read either.
+    pub hide: Vec<String>,
+    /// May be read although it would be hidden.
+    pub show: Vec<String>,
+    /// Variables that are kept; one `*` stands for any text.
+    pub env: Vec<String>,
+}
+
+/// For whom a policy is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The user's home folder.
+    pub home: &'a Utf8Path,
+    /// The copy in which the attempt works.
+    pub copy: &'a Utf8Path,
+    /// The attempt's temporary folder.
+    pub tmp: &'a Utf8Path,
+    /// The attempt's state folder.
+    pub state: &'a Utf8Path,
+    /// What no row of the tables may make writable: the project, the object store that the copy borrows from,
+    /// the folder with all copies.
+    pub read_only: &'a [Utf8PathBuf],
+    /// The agent that is started; none for checks, hooks of git, and set-up.
+    pub agent: Option<&'a str>,
+    /// Whether this is the set-up of an untouched copy, which keeps credentials of forges and registries.
+    pub is_setup: bool,
+    /// The user's settings.
+    pub settings: &'a Settings,
+    /// The variables that the program would be started with.
+    pub env: &'a BTreeMap<String, String>,
+}
+
+/// What a process may touch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// Files and folders that may be written, with everything below them.
+    pub write: Vec<Utf8PathBuf>,
+    /// Folders that are created if they are missing and the program, if one is named, is on the `PATH`.
+    #[serde(skip)]
+    pub create: Vec<(String, Utf8PathBuf)>,
+    /// Files and folders that may not be read; everything else may.
+    pub hide: Vec<Utf8PathBuf>,
+    /// What may be read although it is in a hidden folder.
+    pub show: Vec<Utf8PathBuf>,
+    /// Whether signals and abstract sockets reach only processes inside.
+    pub scoped: bool,
+    /// Variables that are removed.
+    pub remove: Vec<String>,
+    /// Variables that are set, to paths.
+    pub set: BTreeMap<String, Utf8PathBuf>,
+    /// The user's settings of git, in the order in which git reads them; none if `GIT_CONFIG_GLOBAL` is set.
+    pub git_settings: Vec<Utf8PathBuf>,
+    /// Where a copy of them is kept. A person's `git config --global` replaces the file, and the new one has no
+    /// rule: every git inside would fail. So git inside reads a copy.
+    pub git_copy: Utf8PathBuf,
+}
+
+impl Policy {
+    /// The policy for what is started as the request says.
+    pub fn new(request: &Request<'_>) -> Self {
+        let Request { copy, tmp, state, settings, env, .. } = *request;
+        let mut policy =
+            Self { scoped: true, git_copy: state.join("gitconfig"), ..Self::default() };
+        policy.set.insert("TMPDIR".to_owned(), tmp.to_owned());
+        policy.set.insert("TMPPREFIX".to_owned(), tmp.join("zsh"));
+        policy.write.extend([copy, tmp, state].map(Utf8Path::to_owned));
+        for row in AGENTS.iter().filter(|row| request.is_for(row)) {
+            policy.let_write(request, row, "");
+            policy.set.extend(row.env.iter().map(|&name| (name.to_owned(), state.join(row.name))));
+        }
+        CACHES.iter().for_each(|row| policy.let_write(request, row, row.name));
+        policy.write.extend(request.listed(&settings.write));
+        let provider: Vec<&Row> = PROVIDERS.iter().filter(|row| request.is_for(row)).collect();
+        policy.show = provider.iter().flat_map(|row| request.listed(row.secrets)).collect();
+        policy.show.extend(request.listed(&settings.show));
+        policy.hide = request.secrets();
+        policy.hide.retain(|hidden| !policy.show.iter().any(|shown| hidden.starts_with(shown)));
+        policy.remove = request.leading_to_secrets(&provider);
+        if !env.contains_key("GIT_CONFIG_GLOBAL") {
+            let files = GIT_SETTINGS.iter().filter_map(|file| request.places(file).next());
+            policy.git_settings = files.collect();
+        }
+        policy
+    }
+
+    /// Lets the paths of a row be written, unless that would open the project or another folder.
+    fn let_write(&mut self, request: &Request<'_>, row: &Row, program: &str) {
+        let Some(at) = request.places(row.at).next() else { return };
+        for path in row.paths.iter().chain(row.secrets) {
+            let place = below(&at, path);
+            let is_closed = request.read_only.iter().any(|folder| place.starts_with(folder));
+            if is_closed || request.is_own(&place) || request.is_above_a_folder(&place) {
+                continue;
+            }
+            if path.ends_with('/') {
+                self.create.push((program.to_owned(), place.clone()));
+            }
+            self.write.push(place);
+        }
+    }
+}
+
+impl Request<'_> {
+    fn is_for(&self, row: &Row) -> bool {
+        let is_set = row.when.is_empty() || self.env.contains_key(row.when);
+        Some(row.name) == self.agent && is_set
+    }
+
+    /// Whether a path is in a folder of the attempt: it needs no rule, and may be a link that the attempt made to
+    /// get one.
+    fn is_own(&self, path: &Utf8Path) -> bool {
+        [self.copy, self.tmp, self.state].iter().any(|folder| path.starts_with(folder))
+    }
+
+    /// Whether a path is so wide that a row of the tables cannot mean it.
+    fn is_above_a_folder(&self, path: &Utf8Path) -> bool {
+        let folders = self.read_only.iter().map(Utf8PathBuf::as_path);
+        folders.chain([self.home, self.copy]).any(|folder| folder.starts_with(path))
+    }
+
+    /// `~/x`, `$VARIABLE/x`, `/x`, or `x` below the copy; none if the variable names no absolute path.
+    fn expand(&self, text: &str) -> Option<Utf8PathBuf> {
+        let (start, rest) = text.split_once('/').unwrap_or((text, ""));
+        let start = match start.strip_prefix('$') {
+            Some(name) => Utf8PathBuf::from(self.env.get(name)?),
+            None if start == "~" => self.home.to_owned(),
+            None => return Some(self.copy.join(text)),
+        };
+        start.is_absolute().then(|| below(&start, rest))
+    }
+
+    /// The alternatives of a place that exist with these variables.
+    fn places<'a>(&'a self, at: &'a str) -> impl Iterator<Item = Utf8PathBuf> + 'a {
+        at.split(" | ").filter_map(|place| self.expand(place))
+    }
+
+    /// The paths of a list that need a rule.
+    fn listed<'a, T: AsRef<str>>(
+        &'a self,
+        list: &'a [T],
+    ) -> impl Iterator<Item = Utf8PathBuf> + 'a {
+        let paths = list.iter().filter_map(|path| self.expand(path.as_ref()));
+        paths.filter(|path| !self.is_own(path))
+    }
+
+    /// Credentials that may not be read.
+    fn secrets(&self) -> Vec<Utf8PathBuf> {
+        let shared: &[Row] = if self.is_setup { &[] } else { SETUP_SECRETS };
+        let rows = SECRETS.iter().chain(shared).map(|row| (row.at, row.paths));
+        let others = AGENTS.iter().filter(|row| !self.is_for(row)).map(|row| (row.at, row.secrets));
+        let hidden = rows.chain(others).flat_map(|(at, paths)| {
+            self.places(at).flat_map(|place| paths.iter().map(move |path| below(&place, path)))
+        });
+        let hidden = hidden.filter(|path| !self.is_above_a_folder(path));
+        hidden.chain(self.settings.hide.iter().filter_map(|path| self.expand(path))).collect()
+    }
+
+    /// Variables that lead to credentials.
+    fn leading_to_secrets(&self, provider: &[&Row]) -> Vec<String> {
+        let shared: &[&str] = if self.is_setup { &[] } else { REMOVE_UNLESS_SETUP };
+        let is_secret = |name: &str| fits(name, REMOVE) || fits(name, shared);
+        let is_needed = |name: &str| provider.iter().any(|row| fits(name, row.env));
+        let is_kept = |name: &str| is_needed(name) || fits(name, &self.settings.env);
+        self.env.keys().filter(|name| is_secret(name) && !is_kept(name)).cloned().collect()
+    }
+}
+
+/// A path of a row below its place; `/` is the place itself.
+fn below(place: &Utf8Path, path: &str) -> Utf8PathBuf {
+    let path = path.trim_end_matches('/');
+    if path.is_empty() { place.to_owned() } else { place.join(path) }
+}
+
+/// Whether a name fits a pattern; one `*` in it stands for any text.
+fn fits<T: AsRef<str>>(name: &str, patterns: &[T]) -> bool {
+    patterns.iter().map(AsRef::as_ref).any(|pattern| match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, end)) => name.strip_prefix(start).is_some_and(|rest| rest.ends_with(end)),
+    })
+}
+
+#[cfg(test)]
+#[path = "policy_tests.rs"]
+mod tests;

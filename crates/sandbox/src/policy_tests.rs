@@ -1,0 +1,131 @@
+//! Which paths and variables a policy names.
+
+use super::*;
+
+const HOME: &str = "/home/dev";
+const COPY: &str = "/home/dev/.cache/ralph/app/1";
+
+/// A policy for these variables, with the rest as usual.
+fn policy(vars: &[(&str, &str)], change: impl Fn(&mut Request<'_>)) -> Policy {
+    policy_with(&Settings::default(), vars, change)
+}
+
+fn policy_with(
+    settings: &Settings,
+    vars: &[(&str, &str)],
+    change: impl Fn(&mut Request<'_>),
+) -> Policy {
+    let env = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let read_only = ["/home/dev/app", "/home/dev/.cache/ralph"].map(Utf8PathBuf::from);
+    let mut request = Request {
+        home: HOME.into(),
+        copy: COPY.into(),
+        tmp: "/tmp/r1".into(),
+        state: "/home/dev/.cache/ralph/state/1".into(),
+        read_only: &read_only,
+        agent: None,
+        is_setup: false,
+        settings,
+        env: &env,
+    };
+    change(&mut request);
+    Policy::new(&request)
+}
+
+fn has(paths: &[Utf8PathBuf], path: &str) -> bool {
+    paths.iter().any(|each| each == path)
+}
+
+#[test]
+fn variables_move_caches_and_credentials() {
+    let usual = policy(&[], |_| {});
+    assert!(has(&usual.write, "/home/dev/.cargo/registry"));
+    assert!(has(&usual.write, "/home/dev/.cache/pip"));
+    assert!(usual.create.contains(&("npm".to_owned(), "/home/dev/.npm".into())));
+    assert!(!usual.create.iter().any(|(_, path)| path.ends_with(".package-cache")));
+    let vars = [("CARGO_HOME", "/data/cargo"), ("XDG_CACHE_HOME", "/data/cache"), ("GOPATH", "go")];
+    let moved = policy(&vars, |_| {});
+    assert!(has(&moved.write, "/data/cargo/registry") && has(&moved.write, "/data/cache/pip"));
+    assert!(!has(&moved.write, "/home/dev/.cargo/registry"));
+    assert!(has(&moved.write, "/home/dev/go/pkg/mod"));
+    for credentials in ["/data/cargo/credentials.toml", "/home/dev/.cargo/credentials.toml"] {
+        assert!(has(&moved.hide, credentials), "{credentials}");
+    }
+}
+
+#[test]
+fn a_cache_never_opens_the_project_or_the_home_folder() {
+    let project = policy(&[("npm_config_cache", "/home/dev/app/.npm")], |_| {});
+    assert!(!project.write.iter().any(|path| path.starts_with("/home/dev/app")));
+    for wide in ["/", "/home/dev", "/home/dev/.cache", COPY] {
+        let policy = policy(&[("UV_CACHE_DIR", wide)], |_| {});
+        assert_eq!(has(&policy.write, wide), wide == COPY, "{wide}");
+    }
+    let memory = policy(&[], |request| request.home = "/dev/shm/home".into());
+    assert!(!has(&memory.write, "/dev/shm"));
+    let hidden = policy(&[("KUBECONFIG", "/home")], |_| {});
+    assert!(!has(&hidden.hide, "/home"));
+}
+
+#[test]
+fn an_agent_gets_its_own_data_and_its_provider() {
+    let check = policy(&[], |_| {});
+    assert!(has(&check.hide, "/home/dev/.claude/.credentials.json"));
+    assert!(!check.write.iter().any(|path| path.starts_with("/home/dev/.claude")));
+    let bedrock = [("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_SESSION_TOKEN", "x"), ("GH_TOKEN", "x")];
+    let agent = policy(&bedrock, |request| request.agent = Some("claude"));
+    assert!(has(&agent.write, "/home/dev/.claude/projects"));
+    assert!(!has(&agent.hide, "/home/dev/.claude/.credentials.json"));
+    assert!(has(&agent.hide, "/home/dev/.codex/auth.json"));
+    // The client reads its list of servers and cannot change it.
+    let list = "/home/dev/.claude.json";
+    assert!(has(&check.hide, list) && !has(&agent.hide, list) && !has(&agent.write, list));
+    assert!(!has(&agent.hide, "/home/dev/.aws"));
+    assert_eq!(agent.remove, ["GH_TOKEN"]);
+    assert!(!agent.set.contains_key("CODEX_SQLITE_HOME"));
+    let other = policy(&bedrock, |request| request.agent = Some("codex"));
+    assert!(has(&other.hide, "/home/dev/.aws"));
+    assert_eq!(other.set["CODEX_SQLITE_HOME"], "/home/dev/.cache/ralph/state/1/codex");
+    assert_eq!(other.remove, ["AWS_SESSION_TOKEN", "GH_TOKEN"]);
+}
+
+#[test]
+fn the_set_up_keeps_credentials_of_registries_only() {
+    let vars =
+        [("CARGO_REGISTRIES_OWN_TOKEN", "x"), ("AWS_SECRET_ACCESS_KEY", "x"), ("TOKEN", "x")];
+    let check = policy(&vars, |_| {});
+    assert_eq!(check.remove, ["AWS_SECRET_ACCESS_KEY", "CARGO_REGISTRIES_OWN_TOKEN"]);
+    let setup = policy(&vars, |request| request.is_setup = true);
+    assert_eq!(setup.remove, ["AWS_SECRET_ACCESS_KEY"]);
+    assert!(has(&check.hide, "/home/dev/.npmrc") && !has(&setup.hide, "/home/dev/.npmrc"));
+    assert!(has(&setup.hide, "/home/dev/.aws"));
+}
+
+#[test]
+fn settings_change_the_lists() {
+    let list = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+    let settings = Settings {
+        write: list(&["~/.tool", "/srv/data", "out"]),
+        hide: list(&[".env", "~/notes"]),
+        show: list(&["~/.config", "~/.ssh/known_hosts"]),
+        env: list(&["GH_*"]),
+    };
+    let policy = policy_with(&settings, &[("GH_TOKEN", "x"), ("NPM_TOKEN", "x")], |_| {});
+    assert!(has(&policy.write, "/home/dev/.tool") && has(&policy.write, "/srv/data"));
+    // An attempt could put a link there, and would get a rule for what it leads to.
+    assert!(!has(&policy.write, "/home/dev/.cache/ralph/app/1/out"));
+    assert!(has(&policy.hide, "/home/dev/.cache/ralph/app/1/.env"));
+    assert!(has(&policy.hide, "/home/dev/notes") && has(&policy.hide, "/home/dev/.ssh"));
+    assert!(!policy.hide.iter().any(|path| path.starts_with("/home/dev/.config")));
+    assert!(has(&policy.show, "/home/dev/.ssh/known_hosts"));
+    assert_eq!(policy.remove, ["NPM_TOKEN"]);
+}
+
+#[test]
+fn a_policy_survives_being_passed_on() {
+    let mut policy = policy(&[], |request| request.agent = Some("claude"));
+    policy.create.clear();
+    let text = serde_json::to_string(&policy).unwrap();
+    assert!(text.len() < 16_000, "{}", text.len());
+    assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
+}

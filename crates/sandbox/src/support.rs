@@ -1,0 +1,51 @@
+//! What a kernel can enforce, by the version of its interface.
+
+/// The least version: version 1 refuses renames between folders, and version 2 lets any file be truncated.
+pub const LEAST_ABI: i32 = 3;
+
+/// Since when the kernel can refuse what.
+const SINCE: [(i32, &str); 5] = [
+    (1, "writing files"),
+    (2, "moving files between folders"),
+    (3, "truncating files"),
+    (5, "device commands (ioctl)"),
+    (6, "signals and abstract sockets of other processes"),
+];
+
+/// What a kernel can enforce.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Support {
+    /// The version of the kernel's interface; 0 where there is none.
+    pub abi: i32,
+    /// What this kernel cannot restrict, and a newer one can.
+    pub missing: Vec<&'static str>,
+}
+
+impl Support {
+    /// What a kernel with this version can enforce.
+    pub fn of(abi: i32) -> Self {
+        let missing = SINCE.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what);
+        Self { abi, missing: missing.collect() }
+    }
+
+    /// Whether a sandbox of this kernel is worth its name.
+    pub fn is_enough(&self) -> bool {
+        self.abi >= LEAST_ABI
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_kernels_enforce_less() {
+        let missing = |abi| Support::of(abi).missing;
+        assert_eq!(missing(0).len(), SINCE.len());
+        assert_eq!(missing(2)[0], "truncating files");
+        assert_eq!(missing(3)[0], "device commands (ioctl)");
+        assert_eq!(missing(5), ["signals and abstract sockets of other processes"]);
+        assert_eq!(missing(6), Vec::<&str>::new());
+        assert_eq!([2, 3, 9].map(|abi| Support::of(abi).is_enough()), [false, true, true]);
+    }
+}
