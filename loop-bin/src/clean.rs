@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use camino::Utf8Path;
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Id};
+use ralph_base::state;
 use ralph_core::git::Repo;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
@@ -77,15 +77,9 @@ impl Clean {
         repo: &Repo,
         folder: &Utf8Path,
     ) -> Result<(), Failure> {
-        let (run_dir, state) = (run_dir(repo)?, project.own_state());
+        let run_dir = run_dir(repo)?;
         let verb = self.verb();
         for (run_dir, attempt) in attempts_left(&run_dir)? {
-            let name = run_dir.root().file_name().and_then(|name| Id::parse(name).ok());
-            let is_only = run_dir == run_dir.of_run();
-            let state = match name {
-                Some(name) if !is_only => state.of_worker(&name),
-                _ => state.clone(),
-            };
             let (story, work) = (&attempt.story, &attempt.work);
             if self.force {
                 let is_copy = work.starts_with(folder);
@@ -105,10 +99,7 @@ impl Clean {
             }
             if self.force && !self.dry_run {
                 client::end_left_by(&attempt.run);
-                let shared = project.own_state().current_story();
-                for left in [state.current_story(), state.checkpoint(), shared] {
-                    state::remove_if_there(left)?;
-                }
+                state::remove_if_there(project.own_state().current_story())?;
                 saved::release(repo.git())?;
                 Attempt::clear(&run_dir)?;
             }

@@ -36,11 +36,7 @@ pub(crate) fn prune(
     let checkpoints = git.line(&[&newest_first[..], &[CHECKPOINTS]].concat())?;
     let checkpoints = checkpoints.lines().skip(KEPT).map(|line| format!("{line}\n"));
     let mut files = oldest(&state.logs());
-    let is_worker = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("worker-"))
-    };
-    let sessions = oldest(&state.sessions()).into_iter();
-    files.extend(sessions.filter(|path| path.is_dir() && !is_worker(path)));
+    files.extend(oldest(&state.sessions()).into_iter().filter(|path| path.is_dir()));
     let counts = (attempts.len(), files.len());
     if only_count {
         return Ok(counts);

@@ -19,6 +19,9 @@ use camino::Utf8PathBuf;
 /// The variable of [`Env::workspace`].
 pub const WORKSPACE: &str = "RALPH_WORKSPACE";
 
+/// The variable of [`Env::state_dir`].
+pub const STATE_DIR: &str = "RALPH_STATE_DIR";
+
 /// The variable of [`Env::worker`].
 pub const WORKER: &str = "RALPH_WORKER";
 
@@ -124,6 +127,11 @@ impl Env {
     /// is. Its files are apart from the others'.
     pub fn worker(&self) -> Option<String> {
         self.run().and_then(|_| self.get(WORKER))
+    }
+
+    /// `RALPH_STATE_DIR`: set by the loop for its agent, the folder into which hooks and commands write.
+    pub fn state_dir(&self) -> Option<Utf8PathBuf> {
+        self.run().and_then(|_| self.path(STATE_DIR))
     }
 
     /// `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`: after how many blocks in a row without a tool call the

@@ -44,17 +44,19 @@ impl Project {
         let workspace = env.run().and_then(|_| env.workspace());
         let work_root = workspace.map_or_else(|| root.clone(), |folder| cwd.join(folder));
         let own_state = StateDir::of_project(&root);
+        let worker = env.worker().and_then(|name| Id::parse(&name).ok());
         let project = Self { own_state, home_state, work_root, root, worker: None };
-        match env.worker().and_then(|name| Id::parse(&name).ok()) {
-            Some(worker) => project.for_worker(worker),
-            None => project,
+        match env.state_dir() {
+            Some(folder) => project.for_attempt(worker, folder),
+            None => Self { worker, ..project },
         }
     }
 
-    /// The same as one of several workers of a run sees it.
+    /// The same as an attempt of a run sees it, whose hooks write into a folder of their own. `worker` is
+    /// the one that it belongs to, where there are several.
     #[must_use]
-    pub fn for_worker(self, worker: Id) -> Self {
-        Self { own_state: self.own_state.of_worker(&worker), worker: Some(worker), ..self }
+    pub fn for_attempt(self, worker: Option<Id>, folder: Utf8PathBuf) -> Self {
+        Self { own_state: self.own_state.of_attempt(folder), worker, ..self }
     }
 
     /// The worker of a run with several that we belong to.

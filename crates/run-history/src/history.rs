@@ -43,7 +43,7 @@ pub(crate) struct Story {
 impl RunHistory {
     /// Reads the journal of the project at `root`; without one, nothing has happened.
     pub fn open(root: &Utf8Path, state: &StateDir) -> io::Result<Self> {
-        let (root, journal) = (root.to_owned(), state.journal());
+        let (root, journal) = (root.to_owned(), state.of_all().journal());
         let mut history = Self { root, journal, ..Self::default() };
         history.read_on()?;
         Ok(history)

@@ -67,7 +67,9 @@ fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
 
 /// Listens to the attempts for a moment.
 pub(super) fn listen(run: &mut Conductor) -> Result<(), Failure> {
-    let Ok((slot, report)) = run.reports.1.recv_timeout(PULSE) else { return Ok(()) };
+    let report = run.reports.1.recv_timeout(PULSE);
+    run.take_over(matches!(report, Ok((_, Report::Done(_)))));
+    let Ok((slot, report)) = report else { return Ok(()) };
     match report {
         Report::Done(done) => settle::settle(run, slot, *done),
         Report::Died => {

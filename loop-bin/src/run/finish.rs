@@ -35,6 +35,7 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     wait::end(&mut run);
     let released = release_agents(&mut run, goodbye);
     show_failure(&run, released);
+    run.take_over(true);
     let recorded = record_progress(&mut run);
     show_failure(&run, recorded);
     if let (Ok(plan), false) = (run.books.load(&run.board), run.record.planning) {

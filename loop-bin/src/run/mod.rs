@@ -10,6 +10,7 @@
 //! | the attempt itself, in its copy | `attempt/` |
 //! | what never changes, and what is on disk | `record.rs` |
 //! | lifecycle scripts, waits, messages to the user, the end | `scripts.rs`, `wait.rs`, `notify.rs`, `finish.rs` |
+//! | what hooks of an attempt wrote | `take_over.rs` |
 //! | commits without a story | `records.rs` |
 //! | writing the plan instead of working through it | `planning.rs` |
 
@@ -30,6 +31,7 @@ mod scripts;
 mod settle;
 pub(crate) mod start;
 mod state;
+mod take_over;
 mod wait;
 
 use std::process::ExitCode;

@@ -98,6 +98,7 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         let desk = desk(env, &run.context, left.worker.as_ref())?;
         let slot = run.slots.len();
         run.slots.push(Slot::new(slot, desk, String::new(), &run.reports));
+        run.take_over(true);
         let key = saved::key_of(run.context.project.root(), &left.attempt);
         let books = use_books_of(run, &left.attempt);
         let work = UnderWay { slot, key, attempt: left.attempt, ..UnderWay::default() };

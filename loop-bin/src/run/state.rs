@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use ralph_base::fault;
-use ralph_base::state::{self, Event, StoryKey};
+use ralph_base::state::{self, Event, StateDir, StoryKey};
 use ralph_project::under_way::{Attempt, Phase};
 use run_history::RunHistory;
 
 use super::attempt::{Course, Desk, Facts, Job, Passed, Report, Reporter, Task, attempt};
 use super::decide::{Discarding, Finish, Then};
 use super::record::{Context, RunRecord};
+use super::take_over::take_over;
 use crate::exit::Failure;
 use crate::terminal::{Tone, View};
 use board::{Board, Books, LoopFile};
@@ -23,6 +24,9 @@ use work_copy::Source;
 
 /// How long a slot without a story does not look at the plan.
 const IDLE: Duration = Duration::from_secs(2);
+
+/// How often what hooks wrote is taken over while an agent works.
+const TAKEN_EVERY: Duration = Duration::from_millis(500);
 
 /// What slots report, and where they send it.
 pub(super) type Reports = (Sender<(usize, Report)>, Receiver<(usize, Report)>);
@@ -54,6 +58,8 @@ pub(super) struct Slot {
     /// The name under which it works: the run's, and its own where there are several.
     pub(super) run: String,
     pub(super) reporter: Reporter,
+    /// Where the hooks of its agent write, and when that was taken over last.
+    state: (StateDir, Instant),
     /// The copy and its agent; none while an attempt has them.
     pub(super) desk: Option<Desk>,
     /// The story under way.
@@ -101,6 +107,7 @@ impl Slot {
         Self {
             name: desk.name.clone(),
             run: desk.run.clone(),
+            state: (desk.state().clone(), Instant::now()),
             reporter: Reporter { slot, prefix, reports: reports.0.clone() },
             desk: Some(desk),
             work: None,
@@ -284,6 +291,21 @@ impl Conductor {
     /// The name under which a slot works.
     fn name_of(&self, slot: usize) -> &str {
         self.slots.get(slot).map_or(&self.context.run, |slot| &slot.run)
+    }
+
+    /// Takes over what the hooks of the slots' agents wrote, now or if it is time for it. What cannot be
+    /// taken over stays there for the next time.
+    pub(super) fn take_over(&mut self, now: bool) {
+        let Context { run_dir, project, .. } = &*self.context;
+        for Slot { state: (state, last), .. } in &mut self.slots {
+            if !now && last.elapsed() < TAKEN_EVERY {
+                continue;
+            }
+            *last = Instant::now();
+            if let Err(error) = take_over(state, run_dir, project.own_state()) {
+                self.view.warn(error.to_string());
+            }
+        }
     }
 
     /// Writes an event down that is no slot's.

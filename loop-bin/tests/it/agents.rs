@@ -387,7 +387,7 @@ fn a_timeout_after_the_result_does_not_discard_the_work() {
 fn subagents_at_work_are_waited_for() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let stop = r#"{"status":"working"}"#;
-    let folder = "\"$RALPH_ROOT/.ralph/state/s-1\"";
+    let folder = "\"$RALPH_STATE_DIR/state/s-1\"";
     let agent = forgetful(&format!(
         "mkdir -p {folder}; echo '{stop}' >{folder}/stop.json; sleep 3; echo more >>work.txt"
     ));

@@ -8,19 +8,21 @@ const ONE: &str = "- [ ] US-001: First\n";
 #[test]
 fn the_steps_come_in_their_documented_order() {
     let stage = Stage::new("works", ONE);
-    let note = "{ echo \"$STEP\"; ls -A \"$RALPH_ROOT/.ralph\" | grep -x '.checkpoint\\|current-story'; true; } >>\"$AGENT_NOTES/steps\"";
+    let note = "{ echo \"$STEP\"; ls -A \"$RALPH_ROOT/.ralph\" | grep -x current-story; true; } >>\"$AGENT_NOTES/steps\"";
     for name in ["started", "next_iteration", "post_iteration", "finished"] {
         stage.script(name, &format!("RALPH_ROOT=$RALPH_PROJECT_DIR; STEP={name}; {note}"));
     }
-    let agent = format!("cat >/dev/null; echo x >x.txt; STEP=agent; {note}");
+    let own = "ls -A \"$RALPH_STATE_DIR\" | grep -x '.checkpoint\\|current-story'";
+    let agent =
+        format!("cat >/dev/null; echo x >x.txt; STEP=agent; {note}; {own} >>\"$AGENT_NOTES/own\"");
     let root = stage.repo.root();
     let check = format!("RALPH_ROOT={root}; STEP=verify; {note}");
     stage.run(&["--agent", &agent, "--verify", &check]).ended(0);
-    let under_way = ".checkpoint\ncurrent-story\n";
-    let expected = format!(
-        "started\nnext_iteration\nagent\n{under_way}verify\n{under_way}post_iteration\nfinished\n"
+    assert_eq!(
+        stage.note("steps"),
+        "started\nnext_iteration\nagent\ncurrent-story\nverify\ncurrent-story\npost_iteration\nfinished\n"
     );
-    assert_eq!(stage.note("steps"), expected);
+    assert_eq!(stage.note("own"), ".checkpoint\ncurrent-story\n");
 }
 
 #[test]
@@ -213,9 +215,10 @@ fn a_commit_that_a_git_hook_refuses_is_another_attempt() {
 fn a_hook_that_failed_is_told_to_the_user() {
     let stage = Stage::new("works", ONE);
     let failure = r#"{"at":"2999-01-01T00:00:00Z","source":"ralph-pre-tool","phase":"deciding","error":"it broke"}"#;
-    let agent = format!("echo x >x.txt; echo '{failure}' >$RALPH_ROOT/.ralph/.hook-error.json");
+    let agent = format!("echo x >x.txt; echo '{failure}' >$RALPH_STATE_DIR/.hook-error.json");
     let ran = stage.run(&["--agent", &agent]);
     ran.ended(0).says("warning: ralph-pre-tool failed (deciding): it broke");
+    assert_eq!(stage.read(".ralph/.hook-error.json"), format!("{failure}\n"));
     let older = Stage::new("works", ONE);
     older.repo.write(".ralph/.hook-error.json", failure.replace("2999", "1999"));
     assert!(!older.run(&[]).out.contains("it broke"), "it is not of this run");

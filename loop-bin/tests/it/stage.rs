@@ -177,7 +177,7 @@ impl Stage {
         let cache = self.repo.scratch().path("home/.cache/ralph");
         let mut found = cache.read_dir_utf8().ok()?.flatten();
         let folder = found.find(|entry| entry.file_name().starts_with("repo-"))?;
-        Some(folder.path().join("1"))
+        Some(folder.path().join("1")).filter(|copy| copy.exists())
     }
 
     /// Whether a file is in the copy.

@@ -72,7 +72,7 @@ const MERGE_REQUESTS: &str = "merge-requests";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDir {
     root: Utf8PathBuf,
-    /// Where the files are that belong to one attempt: with several workers, each has such a folder.
+    /// Where hooks write: the same folder, or in an attempt of the loop's a folder of its own.
     own: Utf8PathBuf,
 }
 
@@ -86,12 +86,27 @@ impl StateDir {
         Self { own: root.clone(), root }
     }
 
-    /// The same as one of several workers has it: the story under way, its checkpoint, strikes, claim
-    /// and sessions are its own, all else is the project's.
+    /// The same as an attempt of the loop's sees it: settings and plans are the project's, and whatever
+    /// its hooks and commands write goes into a folder of its own, from where the loop takes it.
     #[must_use]
-    pub fn of_worker(&self, worker: &Id) -> Self {
-        let own = self.root.join(format!("state/worker-{}", worker.as_str()));
+    pub fn of_attempt(&self, own: Utf8PathBuf) -> Self {
         Self { root: self.root.clone(), own }
+    }
+
+    /// Whether an attempt of the loop's sees it.
+    pub fn is_of_attempt(&self) -> bool {
+        self.own != self.root
+    }
+
+    /// The project's own, whoever asks.
+    #[must_use]
+    pub fn of_all(&self) -> Self {
+        Self::at(self.root.clone())
+    }
+
+    /// The folder in which hooks write.
+    pub fn own(&self) -> &Utf8Path {
+        &self.own
     }
 
     /// The state folder for projects that have none of their own.
@@ -190,7 +205,7 @@ impl StateDir {
         /// One short lesson per distinct rollback cause.
         guardrails: root / "guardrails.md";
         /// The failing output, newest last.
-        failure_context: root / "failure-context.log";
+        failure_context: own / "failure-context.log";
         /// The id of the story under way.
         current_story: own / "current-story";
         /// Where to return to: a commit id, then the snapshot ref.
@@ -200,23 +215,27 @@ impl StateDir {
         /// Held while a failing test run is weighed.
         strikes_lock: own / "strikes.lock";
         /// Sessions that stopped early.
-        sessions_log: root / "sessions.log";
+        sessions_log: own / "sessions.log";
         /// The last internal failure of a hook.
-        hook_error: root / ".hook-error.json";
+        hook_error: own / ".hook-error.json";
         /// The context window that the agent reported last.
         context_window: root / "context-window.json";
         /// The journal.
-        journal: root / "events.jsonl";
+        journal: own / "events.jsonl";
         /// Reads recorded by tools that know no sessions; honoured if it exists.
         shared_reads: root / "session.log";
         /// The agent's raw output, one file an iteration.
         logs: root / "logs";
         /// Merge requests left for the user.
-        merge_requests: root / MERGE_REQUESTS;
+        merge_requests: own / MERGE_REQUESTS;
         /// The session that works on the attempt: the first that speaks after the agent was started.
         working_session: own / "state/working-session";
         /// The agent's word about its story.
         claim: own / "claim.json";
+        /// Lessons of an attempt that the loop has not taken yet.
+        lessons: own / "lessons";
+        /// Where the stop hook of an attempt leaves its question and finds the loop's answer.
+        mailbox: own / "mailbox";
         /// Held while the tree is returned to a checkpoint.
         rollback_lock: own / "rollback.lock";
         /// The folders of all client sessions.

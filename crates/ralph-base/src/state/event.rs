@@ -183,7 +183,7 @@ pub enum Event {
 }
 
 /// An internal failure of a hook: part of `.hook-error.json` and of the `hook_error` event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookFailure {
     /// The event that the hook was called for, if the input could be read that far.
     pub hook_event: Option<String>,

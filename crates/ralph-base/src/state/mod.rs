@@ -55,7 +55,7 @@ pub use session_dir::{LoopDir, SessionDir};
 pub use story_key::{StoryKey, fingerprint, plan_name};
 pub use tail::{Tail, tail};
 pub use write::{
-    Cap, append_capped, append_line, edit_users, keep_content_as_found, leads_elsewhere, open_log,
-    remove_beginning, remove_if_there, remove_stale_temporaries, replace, replace_unsynced,
-    replace_users,
+    Cap, append_capped, append_line, drain, edit_users, keep_content_as_found, leads_elsewhere,
+    open_log, remove_beginning, remove_if_there, remove_stale_temporaries, replace,
+    replace_unsynced, replace_users,
 };

@@ -97,8 +97,6 @@ impl RunDir {
         passed_settings: root / "passed-settings.json";
         /// The MCP servers that the loop passes to its agent.
         passed_servers: root / "passed-mcp.json";
-        /// Where the stop hook leaves its question and finds the loop's answer.
-        mailbox: root / "mailbox";
     }
 }
 

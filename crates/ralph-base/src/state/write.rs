@@ -182,6 +182,19 @@ pub fn remove_beginning(path: &Utf8Path, text: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Empties a file to which others append, after what it holds was taken.
+pub fn drain(path: &Utf8Path, take: impl FnOnce(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    refuse_others(path)?;
+    if fs::metadata(path).map_or(0, |found| found.len()) == 0 {
+        return Ok(());
+    }
+    let mut file = open_locked(path)?;
+    let mut all = Vec::new();
+    file.read_to_end(&mut all)?;
+    take(&all)?;
+    file.set_len(0)
+}
+
 /// Opens for appending and locks. Whoever waited while the file was replaced holds the lock of a
 /// file that is no longer there, so the name is looked up again after locking.
 fn open_locked(path: &Utf8Path) -> io::Result<File> {

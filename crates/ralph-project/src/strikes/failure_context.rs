@@ -31,7 +31,12 @@ pub fn record_failure(state: &StateDir, story: Option<&str>, text: &str) -> io::
         excerpt.push('\n');
     }
     block.push_str(&mask(&excerpt));
-    state::append_capped(&state.failure_context(), block.as_bytes(), CAP)
+    append_failures(state, block.as_bytes())
+}
+
+/// Appends failures that were recorded elsewhere.
+pub fn append_failures(state: &StateDir, blocks: &[u8]) -> io::Result<()> {
+    state::append_capped(&state.failure_context(), blocks, CAP)
 }
 
 /// Forgets the failures of a story that is done, and those that are no story's.
@@ -51,7 +56,10 @@ pub fn clear_failure(state: &StateDir, story: &str) -> io::Result<()> {
 /// The newest failure of a story, without its header. Where the log does not say whose it is, it may
 /// be this one's; what is left of one whose header was cut off is nobody's.
 pub fn last_failure(state: &StateDir, story: &str) -> Option<String> {
-    let log = state::read(state.failure_context()).ok()?;
+    let mut log = state::read(state.of_all().failure_context()).unwrap_or_default();
+    if state.is_of_attempt() {
+        log.extend(state::read(state.failure_context()).unwrap_or_default());
+    }
     let log = String::from_utf8_lossy(&log);
     let whole = failures(&log).filter(|failure| failure.block.starts_with(HEADER));
     let newest = whole.filter(|failure| failure.concerns(story)).last()?;

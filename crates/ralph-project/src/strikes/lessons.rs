@@ -14,8 +14,8 @@ pub const LESSONS_TITLE: &str =
 /// A lesson goes into every prompt, so it is short.
 pub const LONGEST_LESSON: usize = 300;
 
-/// Adds a lesson unless it is there already; what people wrote into the file stays. During a run it
-/// waits in the git folder, so that nothing of ours shows up among the user's files.
+/// Adds a lesson unless it is there already; what people wrote into the file stays. During a run
+/// it waits in the attempt's folder or in the git folder, so that nothing of ours shows up among the user's files.
 pub fn add_lesson(state: &StateDir, run_dir: Option<&RunDir>, lesson: &str) -> io::Result<()> {
     let path = state.guardrails();
     let known = lessons(state, run_dir)?;
@@ -26,6 +26,7 @@ pub fn add_lesson(state: &StateDir, run_dir: Option<&RunDir>, lesson: &str) -> i
         return Ok(());
     }
     match run_dir {
+        _ if state.is_of_attempt() => state::append_line(&state.lessons(), line.as_bytes()),
         Some(run_dir) => state::append_line(&run_dir.lessons(), line.as_bytes()),
         None if known.is_empty() => {
             state::append_line(&path, format!("{LESSONS_TITLE}{line}").as_bytes())
@@ -39,6 +40,9 @@ pub fn lessons(state: &StateDir, run_dir: Option<&RunDir>) -> io::Result<String>
     let mut text = text_of(&state.guardrails())?;
     if let Some(run_dir) = run_dir {
         text.push_str(&text_of(&run_dir.lessons())?);
+    }
+    if state.is_of_attempt() {
+        text.push_str(&text_of(&state.lessons())?);
     }
     Ok(text)
 }
@@ -79,15 +83,18 @@ mod tests {
     }
 
     #[test]
-    fn a_lesson_of_a_run_waits_in_the_git_folder() {
+    fn a_lesson_of_an_attempt_waits_for_the_loop() {
         let scratch = Scratch::new();
-        let state = StateDir::of_project(scratch.root());
+        let state = StateDir::of_project(scratch.root()).of_attempt(scratch.path("own"));
         let run_dir = RunDir::in_git_folder(&scratch.path(".git"));
         scratch.file(".ralph/guardrails.md", "- known\n");
-        for lesson in ["known", "new", "new"] {
+        scratch.file(".git/ralph/lessons-pending", "- of another attempt\n");
+        for lesson in ["known", "of another attempt", "new", "new"] {
             add_lesson(&state, Some(&run_dir), lesson).unwrap();
         }
         assert_eq!(scratch.read(".ralph/guardrails.md"), "- known\n");
-        assert_eq!(lessons(&state, Some(&run_dir)).unwrap(), "- known\n- new\n");
+        assert_eq!(scratch.read("own/lessons"), "- new\n");
+        let all = "- known\n- of another attempt\n- new\n";
+        assert_eq!(lessons(&state, Some(&run_dir)).unwrap(), all);
     }
 }

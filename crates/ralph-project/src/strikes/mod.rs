@@ -24,7 +24,7 @@ mod test_files;
 pub use answer::{Done, answer, cause, with_cause};
 pub use checkpoint::{checkpoint, stale};
 pub use decide::{Circumstances, Outcome, decide};
-pub use failure_context::{clear_failure, last_failure, record_failure};
+pub use failure_context::{append_failures, clear_failure, last_failure, record_failure};
 pub use lessons::{LESSONS_TITLE, LONGEST_LESSON, add_lesson, lessons};
 pub use memory::{HookRollback, Memory};
 pub use test_files::is_test_file;

@@ -28,8 +28,9 @@ impl Looping {
         begin(stage.repo.root(), stage.repo.root(), RUN);
         let run = RunDir::of_project(stage.repo.root()).unwrap();
         let lock = Some(hold_lock(stage.repo.root()));
-        let stage = stage.with(MAILBOX, run.mailbox().as_str());
-        Self { stage, mailbox: Mailbox::at(run.mailbox()), lock }
+        let folder = run.root().join("mailbox");
+        let stage = stage.with(MAILBOX, folder.as_str());
+        Self { stage, mailbox: Mailbox::at(folder), lock }
     }
 
     /// Answers what is asked while `what` goes on; returns its result and what was asked.

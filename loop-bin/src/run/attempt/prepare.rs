@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use camino::Utf8Path;
-use ralph_base::env::{MAILBOX, WORKER, WORKSPACE};
+use ralph_base::env::{MAILBOX, STATE_DIR, WORKER, WORKSPACE};
 use ralph_base::fault;
 use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{self, StateDir};
@@ -203,7 +203,8 @@ pub(super) fn agent_variables(job: &Job, desk: &Desk) -> Vec<(String, String)> {
         (WORKSPACE.to_owned(), desk.copy.root().to_string()),
         ("RALPH_STORY_FILE".to_owned(), desk.state().current_story().into_string()),
         ("PLAN_PATH".to_owned(), desk.copy.shown_path(&job.books.plan).into_string()),
-        (MAILBOX.to_owned(), desk.dir.mailbox().into_string()),
+        (MAILBOX.to_owned(), desk.state().mailbox().into_string()),
+        (STATE_DIR.to_owned(), desk.state().own().to_string()),
     ];
     // Empty where there is one, so that none is inherited.
     let worker = desk.project.worker().map_or("", |worker| worker.as_str());

@@ -84,7 +84,7 @@ pub(super) fn start(
     let line = with_files_of(context.project.root(), &line);
     let vars = agent_variables(job, desk);
     let log = state::open_log(&log_of(context.state(), &course.attempt))?;
-    Mailbox::at(desk.dir.mailbox()).empty()?;
+    Mailbox::at(desk.state().mailbox()).empty()?;
     state::remove_if_there(desk.state().working_session())?;
     desk.copy.distrust();
     // Before it starts: an agent may take the loop down with it at once.
@@ -110,7 +110,7 @@ pub(super) fn go_on(
     };
     desk.copy.distrust();
     set_phase(desk, &mut course.attempt, Phase::Working)?;
-    Mailbox::at(desk.dir.mailbox()).reply(&live.question, Answer::GoOn(text))?;
+    Mailbox::at(desk.state().mailbox()).reply(&live.question, Answer::GoOn(text))?;
     watch(job, desk, live, &mut course.facts, allowance)
 }
 
@@ -150,7 +150,7 @@ fn watch(
         },
         ..supervision(context)
     };
-    let mailbox = Mailbox::at(desk.dir.mailbox());
+    let mailbox = Mailbox::at(desk.state().mailbox());
     let (mut shown, mut looked) = (live.shown, None::<Instant>);
     let rollbacks = &mut facts.rollbacks;
     let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
@@ -252,7 +252,7 @@ pub(in crate::run) fn release(
     why: &str,
 ) -> Result<Option<Used>, Failure> {
     let Some(mut live) = desk.session.take() else { return Ok(None) };
-    let mailbox = Mailbox::at(desk.dir.mailbox());
+    let mailbox = Mailbox::at(desk.state().mailbox());
     let until = Instant::now() + FAREWELL;
     let run = loop {
         mailbox.reply(&live.question, Answer::Stop(why.to_owned()))?;

@@ -76,7 +76,7 @@ fn conclude(
     let Course { attempt, facts, .. } = course;
     course.used.push(used);
     let (context, state) = (&job.context, desk.state().clone());
-    show_hook_error(job, &attempt.began);
+    show_hook_error(job, &state, &attempt.began);
     let session = session.or_else(|| working_session(&state));
     facts.session = session.map(|id| SessionSoFar { id, totals });
     let claim = Claim::load(&state, &attempt.story);
@@ -179,8 +179,8 @@ fn working_session(state: &StateDir) -> Option<String> {
 }
 
 /// A hook that failed guards nothing, so the user should know.
-fn show_hook_error(job: &Job, since: &str) {
-    let Ok(text) = state::read(job.context.state().hook_error()) else { return };
+fn show_hook_error(job: &Job, state: &StateDir, since: &str) {
+    let Ok(text) = state::read(state.hook_error()) else { return };
     let Ok(error) = serde_json::from_slice::<serde_json::Value>(&text) else { return };
     let part = |name: &str| error.get(name).and_then(|value| value.as_str()).unwrap_or_default();
     if part("at") >= since {

@@ -1,0 +1,76 @@
+//! What the hooks and commands of an attempt wrote into its state folder goes to the project, as it grows.
+
+use std::io;
+
+use camino::Utf8Path;
+use ralph_base::state::{self, RunDir, StateDir};
+use ralph_project::strikes::append_failures;
+
+/// Takes over what has come since the last call.
+pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io::Result<()> {
+    if !own.is_of_attempt() {
+        return Ok(());
+    }
+    state::drain(&own.journal(), |lines| append(&project.journal(), lines))?;
+    state::drain(&own.sessions_log(), |lines| append(&project.sessions_log(), lines))?;
+    state::drain(&own.failure_context(), |blocks| append_failures(project, blocks))?;
+    state::drain(&own.lessons(), |lines| {
+        // Another attempt may have learned the same.
+        let known = state::read_if_there(run.lessons())?.unwrap_or_default();
+        let is_known =
+            |line: &[u8]| known.split_inclusive(|byte| *byte == b'\n').any(|it| it == line);
+        let lines = lines.split_inclusive(|byte| *byte == b'\n');
+        let new = lines.filter(|line| !is_known(line)).collect::<Vec<_>>().concat();
+        if new.is_empty() { Ok(()) } else { append(&run.lessons(), &new) }
+    })?;
+    // It stays: the attempt reports it when its agent has ended.
+    if let Some(error) = state::read_if_there(own.hook_error())?
+        && state::read_if_there(project.hook_error())?.as_ref() != Some(&error)
+    {
+        state::replace_unsynced(&project.hook_error(), &error)?;
+    }
+    for entry in own.merge_requests().read_dir_utf8().into_iter().flatten().flatten() {
+        let request = state::read(entry.path())?;
+        state::replace(&project.merge_requests().join(entry.file_name()), &request)?;
+        state::remove_if_there(entry.path())?;
+    }
+    Ok(())
+}
+
+fn append(to: &Utf8Path, lines: &[u8]) -> io::Result<()> {
+    state::append_line(to, lines.strip_suffix(b"\n").unwrap_or(lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_base::state::{Event, HookFailure, Journal};
+    use ralph_project::strikes::{add_lesson, last_failure, record_failure};
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn everything_that_hooks_write_reaches_the_project_once() {
+        let scratch = Scratch::new();
+        let project = StateDir::of_project(scratch.root());
+        let own = project.of_attempt(scratch.path("cache/state-1/.ralph"));
+        let run = RunDir::in_git_folder(&scratch.path(".git"));
+        let failure = HookFailure { error: "a bug".to_owned(), ..HookFailure::default() };
+        for _ in 0..2 {
+            Journal::new(&own, "ralph-pre-tool").append(&Event::StoryDone).unwrap();
+            add_lesson(&own, Some(&run), "keep it small").unwrap();
+            record_failure(&own, Some("PRD-1/US-001"), "1 failed").unwrap();
+            state::append_line(&own.sessions_log(), b"incomplete:US-001:1").unwrap();
+            failure.save(&own, "ralph-pre-tool").unwrap();
+            state::replace(&own.merge_requests().join("a.md"), b"please").unwrap();
+            take_over(&own, &run, &project).unwrap();
+            take_over(&own, &run, &project).unwrap();
+        }
+        assert_eq!(scratch.read(".ralph/events.jsonl").lines().count(), 2);
+        assert_eq!(scratch.read(".ralph/sessions.log").lines().count(), 2);
+        assert_eq!(scratch.read(".git/ralph/lessons-pending"), "- keep it small\n");
+        assert_eq!(last_failure(&project, "PRD-1/US-001").unwrap(), "1 failed");
+        assert!(scratch.read(".ralph/.hook-error.json").contains("a bug"));
+        assert_eq!(scratch.read(".ralph/merge-requests/a.md"), "please");
+    }
+}
