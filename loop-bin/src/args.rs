@@ -14,7 +14,7 @@ use crate::exit::Failure;
 use crate::terminal::say;
 use crate::{
     attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, mcp,
-    report, request_merge, retry, run, show_config, status, stop, stories, suggest, tell, undo,
+    report, request_merge, retry, run, sandboxed, show_config, status, stop, stories, suggest, tell, undo,
     verified,
 };
 use client::signals::Interrupts;
@@ -59,6 +59,7 @@ enum Request {
     #[command(after_help = "Takes the same flags as a run and shows what they would set.")]
     Config,
     Explain(explain::Explain),
+    Sandbox(sandboxed::Sandboxed),
     Attempts(attempts::Attempts),
     Retry(retry::Retry),
     Clean(clean::Clean),
@@ -98,6 +99,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Tell(tell) => tell.run(env),
         Request::Config => show_config::run(env, &given_flags(given)),
         Request::Explain(explain) => explain.run(env),
+        Request::Sandbox(sandboxed) => sandboxed.run(env),
         Request::Attempts(attempts) => attempts.run(env),
         Request::Retry(retry) => retry.run(env),
         Request::Clean(clean) => clean.run(env),
@@ -173,7 +175,7 @@ fn heading(key: &Key) -> &'static str {
         "verify" => "Checks",
         "review" => "Review",
         "limits" => "Limits",
-        "workspace" => "The agent's copy of the project",
+        "workspace" | "sandbox" => "The agent's copy of the project",
         "commit" => "Commits",
         "session" => "Sessions",
         "hooks" => "Lifecycle scripts",

@@ -4,6 +4,7 @@
 use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::{self, Lock};
+use ralph_base::supervised::Door;
 use ralph_project::checks::{CheckContext, CheckRules, run_checks};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Config;
@@ -85,7 +86,7 @@ pub(crate) fn refuse_red_checks(
     let record = project.run_dir().map(|dir| RunRecord::load(&dir));
     let failed_before = record.transpose()?.flatten().unwrap_or_default().failed_before;
     let rules = Some(CheckRules { config, failed_before: &failed_before });
-    let context = CheckContext { dir: &dir, run: "", left: None, rules };
+    let context = CheckContext { dir: &dir, run: "", left: None, rules, door: &Door::default() };
     let checks = run_checks(context, &verify.commands, verify.timeout.limit(), stop)?;
     match checks.last().filter(|check| !check.passed()) {
         Some(failed) => Err(Failure::because(format!(

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::Lock;
+use ralph_base::state::{self, Lock};
+use ralph_base::supervised::{self, CheckEnd};
 use ralph_project::config::{Baseline, Flag, LoopSettings, Mode};
 
 use crate::exit::Failure;
@@ -43,6 +44,7 @@ pub(crate) fn run(
     match preflight(env, &flags) {
         Ok(mut preflight) => {
             findings.extend(all(&preflight)?);
+            findings.extend(try_to_escape(&preflight)?);
             findings.iter().for_each(show);
             let problems = findings.iter().filter(|finding| is_problem(finding)).count();
             if with_checks && problems > preflight.agent_problems {
@@ -102,6 +104,33 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     let checks = examine_copy(workspace, config, &view, start, &stop)?;
     view.close();
     Ok(findings(&checks, config))
+}
+
+/// Proves that the sandbox holds: a write to the project, from inside, has to fail.
+fn try_to_escape(preflight: &Preflight) -> Result<Option<Finding>, Failure> {
+    let (doors, state) = (&preflight.workspace.doors, preflight.project.own_state());
+    if !doors.are_sandboxed() || preflight.workspace.is_in_place {
+        return Ok(None);
+    }
+    doors.create_folders()?;
+    let target = state.root().with_file_name(format!(".ralph-escape-{}", std::process::id()));
+    let inside = doors.state.join("escape");
+    let script = "echo inside >\"$0\" && ! echo outside >\"$1\"";
+    let mut shell = doors.checks.command("sh");
+    shell.args(["-c", script, inside.as_str(), target.as_str()]);
+    let (end, said) = supervised::run(shell, b"", None, &|| false, false)?;
+    let has_escaped = target.exists();
+    for file in [target, inside] {
+        state::remove_if_there(file)?;
+    }
+    Ok(Some(if has_escaped || end != CheckEnd::Exited(Some(0)) {
+        Finding::Problem(format!(
+            "the sandbox does not work here: {}; start with --sandbox off to do without it",
+            if has_escaped { "a write to the project got through" } else { said.trim() }
+        ))
+    } else {
+        Finding::Good("sandbox tried: a write to the project was refused inside".to_owned())
+    }))
 }
 
 /// Shows what a run would do.

@@ -20,6 +20,7 @@ mod report;
 mod request_merge;
 mod retry;
 mod run;
+mod sandboxed;
 mod show_config;
 mod status;
 mod stop;
@@ -36,7 +37,7 @@ use board::saved;
 use ralph_base::env::Env;
 
 fn main() -> ExitCode {
-    if let Some(code) = client::keep() {
+    if let Some(code) = sandbox::run_if_asked().or_else(client::keep) {
         return code;
     }
     let env = Env::process();

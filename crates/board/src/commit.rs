@@ -6,10 +6,11 @@ use std::time::Duration;
 use camino::Utf8Path;
 use ralph_core::git::{Git, GitError};
 
-use ralph_project::strikes::with_cause;
-
+use ralph_project::checks::RUN_MARK;
 use ralph_project::failure::Failure;
+use ralph_project::strikes::with_cause;
 use run_history::words::counted;
+use work_copy::Workspace;
 
 /// Stands in where git does not know the user; a commit would otherwise be refused.
 const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
@@ -48,16 +49,23 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Commits what is in the index, which is this tree; the inner error is a commit that was refused.
+/// Commits what is staged in a workspace, which is this tree, with the user's git hooks; the inner error is
+/// a commit that was refused. The hooks run in the sandbox, where no key can be read, so the commit is signed
+/// outside.
 pub fn commit(
-    git: &Git,
-    tree: &str,
+    copy: &Workspace,
+    (tree, base): (&str, Option<&str>),
     message: &str,
-    limit: Option<Duration>,
+    (run, limit): (&str, Option<Duration>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<Made, Refusal>, Failure> {
+    if !copy.is_in_place {
+        copy.lend_index()?;
+    }
+    let git = &copy.git_inside().with_var(RUN_MARK, run);
     let commit = |who: &[&str]| {
-        let args = ["commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "--file=-"];
+        let args = ["-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty"];
+        let args = [&args[..], &["--cleanup=verbatim", "--file=-"]].concat();
         git.commit(&[who, &args].concat(), message, limit, stop)
     };
     let mut made = commit(&[]);
@@ -80,7 +88,35 @@ pub fn commit(
     }
     let made = git.line(&["rev-parse", "HEAD", "HEAD^{tree}"])?;
     let (commit, found) = made.split_once('\n').unwrap_or((&made, ""));
-    Ok(Ok(Made { commit: commit.to_owned(), is_altered: found != tree, is_by_nobody }))
+    copy.bring(&[commit], base)?;
+    let mut made = Made { commit: commit.to_owned(), is_altered: found != tree, is_by_nobody };
+    if copy.settings.sign_commits() {
+        made.commit = match signed(&copy.source.git(), &made.commit) {
+            Ok(commit) => commit,
+            Err(error @ GitError::Failed { .. }) => {
+                return Ok(Err(Refusal::Impossible(not_created(&error.to_string()))));
+            }
+            Err(other) => return Err(other.into()),
+        };
+        copy.git().run(&["update-ref", "HEAD", &made.commit])?;
+    }
+    Ok(Ok(made))
+}
+
+/// The same commit with the user's signature.
+fn signed(git: &Git, commit: &str) -> Result<String, GitError> {
+    let show = |format: &str| git.line(&["show", "--no-patch", "--date=raw", format, commit]);
+    let parents = show("--format=%P")?;
+    let tree = format!("{commit}^{{tree}}");
+    let mut args = vec!["commit-tree", "-S", &tree];
+    args.extend(parents.split(' ').filter(|parent| !parent.is_empty()).flat_map(|it| ["-p", it]));
+    let mut git = git.clone();
+    for (name, format) in [("NAME", "%an"), ("EMAIL", "%ae"), ("DATE", "%ad")] {
+        git = git.with_var(&format!("GIT_AUTHOR_{name}"), show(&format!("--format={format}"))?);
+    }
+    let message = git.run(&["show", "--no-patch", "--format=%B", commit])?;
+    let made = git.feed(&args, message.strip_suffix(b"\n").unwrap_or(&message))?;
+    Ok(String::from_utf8_lossy(&made).trim().to_owned())
 }
 
 /// Commits a tree at HEAD, where no hook is to run and nothing to sign. Git does not look at files for it.
@@ -111,18 +147,15 @@ fn why_impossible(git: &Git, said: &str) -> Option<String> {
         let hook = "your git hook reference-transaction";
         return Some(format!("{hook} did not allow {branch} to move: {said}"));
     }
-    let is_unwritten = has(&|line| {
-        line == "fatal: failed to write commit object"
-            || line.starts_with("error: gpg failed to sign")
-            || line.starts_with("fatal: ") && line.contains("user.signingkey")
-    });
-    if !is_unwritten {
-        return None;
-    }
-    Some(format!(
+    let is_unwritten = has(&|line| line == "fatal: failed to write commit object");
+    is_unwritten.then(|| not_created(said))
+}
+
+fn not_created(said: &str) -> String {
+    format!(
         "git cannot create the commit; fix this, then start again (if signing failed, check \
          user.signingkey and the key, or set commit.gpgsign to false)\n{said}"
-    ))
+    )
 }
 
 /// Makes a commit of a tree without hooks, for what is only kept.

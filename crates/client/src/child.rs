@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use jiff::Timestamp;
+use ralph_base::supervised::Door;
 use ralph_project::mailbox::{Mailbox, Question};
 use wait_timeout::ChildExt;
 
@@ -160,11 +161,11 @@ impl Session {
     pub fn start(
         line: &str,
         root: &Utf8Path,
-        vars: &[(String, String)],
+        (vars, door): (&[(String, String)], &Door),
         (prompt, earlier): (&str, Totals),
         log: &File,
     ) -> io::Result<Self> {
-        let mut child = keeper::spawn(line, root, vars)?;
+        let mut child = keeper::spawn(line, root, vars, door)?;
         let descendants = Descendants::of_keeper(child.id());
         if let (Some(mut stdin), prompt) = (child.stdin.take(), prompt.to_owned()) {
             // In a thread of its own: an agent that does not read must not hold us up, and one that

@@ -2,6 +2,7 @@
 //! of it when the agent has ended or the loop is gone. So several agents can run below one loop, and none
 //! of their processes outlives them, whatever signal ends the loop.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 use camino::Utf8Path;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getppid};
+use ralph_base::linux::own_program;
+use ralph_base::supervised::Door;
 use ralph_project::client::MISLEADING;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use wait_timeout::ChildExt;
@@ -19,7 +22,8 @@ use wait_timeout::ChildExt;
 use super::processes::Descendants;
 use crate::linux;
 
-/// The first argument that makes this program a keeper; the command line of the agent follows.
+/// The first argument that makes this program a keeper; the command line of the agent and the door
+/// through which it is started follow.
 const KEEP: &str = "keep-agent";
 
 /// The name of a keeper whose agent has ended.
@@ -37,38 +41,48 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Starts an agent below a keeper, in a process group of its own: Ctrl-C in a terminal reaches the loop
 /// alone, and the loop decides.
 #[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
-pub(super) fn spawn(line: &str, root: &Utf8Path, vars: &[(String, String)]) -> io::Result<Child> {
-    let mut command = Command::new(linux::own_program()?);
+pub(super) fn spawn(
+    line: &str,
+    root: &Utf8Path,
+    vars: &[(String, String)],
+    door: &Door,
+) -> io::Result<Child> {
+    let mut command = Command::new(own_program()?);
     for name in MISLEADING.split(' ') {
         command.env_remove(name);
     }
-    command.arg0("ralph-loop").args([KEEP, line]);
-    command.current_dir(root).envs(vars.iter().cloned()).process_group(0);
+    command.arg0("ralph-loop").args([KEEP, line]).args(&door.by);
+    command
+        .envs(door.vars.iter().cloned())
+        .current_dir(root)
+        .envs(vars.iter().cloned())
+        .process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
 /// Keeps an agent, if that is what this process was started for.
 pub fn keep() -> Option<ExitCode> {
-    let mut args = std::env::args().skip(1);
-    if args.next().as_deref() != Some(KEEP) {
+    let mut args = std::env::args_os().skip(1);
+    if args.next()? != KEEP {
         return None;
     }
     let line = args.next().unwrap_or_default();
-    Some(match run(&line) {
+    // The variables of the door are in our environment.
+    let door = Door { by: args.collect(), vars: Vec::new() };
+    Some(match run(&line, &door) {
         Ok(status) => exit_like(status),
         Err(_) => ExitCode::from(126),
     })
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
-fn run(line: &str) -> io::Result<ExitStatus> {
+fn run(line: &OsStr, door: &Door) -> io::Result<ExitStatus> {
     linux::adopt_orphans();
     let loop_pid = getppid();
     // Heard and not obeyed: the agent hears them too, and its end is ours.
     for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
-    let mut child = Command::new("sh").args(["-c", line]).spawn()?;
+    let mut child = door.command("sh").arg("-c").arg(line).spawn()?;
     let mut reaped = Instant::now();
     let status = loop {
         if let Some(status) = child.wait_timeout(PULSE)? {

@@ -1,9 +1,6 @@
 //! What only Linux tells or does, beside what `ralph_base::linux` tells about other processes. Each
 //! says what holds elsewhere.
 
-use std::io;
-use std::path::{Path, PathBuf};
-
 /// Makes us the parent of descendants whose own parent has ended. Elsewhere a daemon of the agent's could
 /// escape; nothing else depends on it.
 pub fn adopt_orphans() {
@@ -36,10 +33,4 @@ pub fn is_ignored(signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     mask & (1 << (signal - 1)) != 0
-}
-
-/// This very program, also after its file was replaced by a newer one. Elsewhere it is the newer one.
-pub fn own_program() -> io::Result<PathBuf> {
-    let running = Path::new("/proc/self/exe");
-    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }

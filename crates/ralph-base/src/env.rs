@@ -85,6 +85,14 @@ impl Env {
         Self { source: Source::Fixed(vars) }
     }
 
+    /// All variables that are text.
+    pub fn all(&self) -> BTreeMap<String, String> {
+        match self.those(|_| true).source {
+            Source::Process => BTreeMap::new(),
+            Source::Fixed(vars) => vars,
+        }
+    }
+
     /// Whether it is one without any variable.
     pub fn is_empty(&self) -> bool {
         matches!(&self.source, Source::Fixed(vars) if vars.is_empty())

@@ -1,6 +1,7 @@
 //! What only Linux tells about processes, in `/proc`. Elsewhere nothing is known of them: there are none
 //! to be found, and one that somebody names counts as living, so that nothing is taken from it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where the system tells it.
@@ -95,6 +96,12 @@ fn file(pid: i32, name: &str) -> PathBuf {
 fn texts(path: &Path) -> Vec<Vec<u8>> {
     let all = fs_err::read(path).unwrap_or_default();
     all.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// This very program, also after its file was replaced by a newer one. Elsewhere it is the newer one.
+pub fn own_program() -> io::Result<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! ends, a limit is reached or we are asked to stop, with as much of its output as a person or a
 //! prompt can use.
 
+use std::ffi::OsString;
 use std::io::{self, PipeReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -28,6 +29,27 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How often this process was asked to end. Whoever waits for a program that does nothing waits less
 /// then.
 pub static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
+
+/// How programs are started: directly or, where it names another program, by way of that one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Door {
+    /// The other program and its first arguments; the command line to run follows them.
+    pub by: Vec<OsString>,
+    /// Its variables.
+    pub vars: Vec<(String, String)>,
+}
+
+impl Door {
+    /// A command that starts a program.
+    #[expect(clippy::disallowed_methods, reason = "this is the door for programs of an attempt")]
+    pub fn command(&self, program: &str) -> Command {
+        let Some((own, arguments)) = self.by.split_first() else { return Command::new(program) };
+        let mut command = Command::new(own);
+        command.arg0("ralph-loop").args(arguments).arg(program);
+        command.envs(self.vars.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
 
 /// How a program of the user's ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

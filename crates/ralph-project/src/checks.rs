@@ -10,8 +10,8 @@ use camino::Utf8Path;
 
 use ralph_base::env::WORKER;
 use ralph_base::state::run_and_worker;
-use ralph_base::supervised;
 pub use ralph_base::supervised::CheckEnd;
+use ralph_base::supervised::{self, Door};
 use ralph_core::verdict::{self, Kind, Verdict};
 
 use crate::config::Config;
@@ -37,13 +37,15 @@ pub struct Check {
     pub ran_no_test: bool,
     /// What fails in it as it did before the first story, if nothing else does.
     pub excused: Option<FailedBefore>,
+    /// Paths that were refused, where it fails inside the sandbox and passes outside.
+    pub refused: Option<Vec<String>>,
 }
 
 impl Check {
     /// One that ended so, before it is judged by more than that.
     pub fn new(command: &str, end: CheckEnd, output: String, took: Duration) -> Self {
         let command = command.to_owned();
-        Self { command, end, output, took, ran_no_test: false, excused: None }
+        Self { command, end, output, took, ran_no_test: false, excused: None, refused: None }
     }
 
     /// What its output says about tests; none if it did not come to its own end.
@@ -132,6 +134,8 @@ pub struct CheckContext<'a> {
     pub left: Option<Duration>,
     /// What counts besides the exit code; none if nothing does.
     pub rules: Option<CheckRules<'a>>,
+    /// How they are started.
+    pub door: &'a Door,
 }
 
 /// What counts besides the exit code.
@@ -189,7 +193,7 @@ fn run(
     let (end, output) = if stop() {
         (CheckEnd::Stopped, String::new())
     } else {
-        let mut shell = shell(context.dir, command);
+        let mut shell = shell(&context, command);
         shell.env(RUN_MARK, context.run);
         match run_and_worker(context.run) {
             (_, Some(worker)) => shell.env(WORKER, worker),
@@ -205,15 +209,14 @@ fn run(
     Ok(check)
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the door for the user's checks")]
-fn shell(dir: &Utf8Path, command: &str) -> Command {
-    let mut shell = Command::new("sh");
+fn shell(context: &CheckContext<'_>, command: &str) -> Command {
+    let mut shell = context.door.command("sh");
     // Otherwise only the last of several lines would count.
     if command.trim().contains('\n') {
         shell.arg("-e");
     }
     // Runners that would watch for changes, or ask, do neither in a build machine.
-    shell.arg("-c").arg(command).current_dir(dir).env("CI", "true");
+    shell.arg("-c").arg(command).current_dir(context.dir).env("CI", "true");
     shell
 }
 
@@ -228,7 +231,13 @@ mod tests {
     fn check(command: &str, limit: Option<Duration>, stop: bool) -> Check {
         let scratch = Scratch::new();
         run(
-            CheckContext { dir: scratch.root(), run: "", left: None, rules: None },
+            CheckContext {
+                dir: scratch.root(),
+                run: "",
+                left: None,
+                rules: None,
+                door: &Door::default(),
+            },
             command,
             limit,
             &|| stop,
@@ -311,7 +320,13 @@ mod tests {
     fn checks_end_at_the_first_failure() {
         let scratch = Scratch::new();
         let commands = ["true", "false", "touch ran"].map(str::to_owned);
-        let bench = CheckContext { dir: scratch.root(), run: "", left: None, rules: None };
+        let bench = CheckContext {
+            dir: scratch.root(),
+            run: "",
+            left: None,
+            rules: None,
+            door: &Door::default(),
+        };
         let checks = run_checks(bench, &commands, None, &|| false).unwrap();
         assert_eq!(checks.iter().map(Check::passed).collect::<Vec<_>>(), [true, false]);
         assert!(!scratch.path("ran").exists());
@@ -321,7 +336,13 @@ mod tests {
     fn the_end_of_the_run_ends_a_check() {
         let scratch = Scratch::new();
         let left = Some(Duration::from_millis(100));
-        let context = CheckContext { dir: scratch.root(), run: "", left, rules: None };
+        let context = CheckContext {
+            dir: scratch.root(),
+            run: "",
+            left,
+            rules: None,
+            door: &Door::default(),
+        };
         let late = run(context, "sleep 60", None, &|| false).unwrap();
         assert_eq!(late.end, CheckEnd::TimedOut);
     }

@@ -45,18 +45,23 @@ impl Project {
         let work_root = workspace.map_or_else(|| root.clone(), |folder| cwd.join(folder));
         let own_state = StateDir::of_project(&root);
         let worker = env.worker().and_then(|name| Id::parse(&name).ok());
-        let project = Self { own_state, home_state, work_root, root, worker: None };
+        let project = Self { own_state, home_state, work_root, root, worker };
         match env.state_dir() {
-            Some(folder) => project.for_attempt(worker, folder),
-            None => Self { worker, ..project },
+            Some(folder) => project.for_attempt(folder),
+            None => project,
         }
     }
 
-    /// The same as an attempt of a run sees it, whose hooks write into a folder of their own. `worker` is
-    /// the one that it belongs to, where there are several.
+    /// The same as one of several workers of a run sees it.
     #[must_use]
-    pub fn for_attempt(self, worker: Option<Id>, folder: Utf8PathBuf) -> Self {
-        Self { own_state: self.own_state.of_attempt(folder), worker, ..self }
+    pub fn for_worker(self, worker: Id) -> Self {
+        Self { worker: Some(worker), ..self }
+    }
+
+    /// The same as an attempt of a run sees it, whose hooks write into a folder of their own.
+    #[must_use]
+    pub fn for_attempt(self, folder: Utf8PathBuf) -> Self {
+        Self { own_state: self.own_state.of_attempt(folder), ..self }
     }
 
     /// The worker of a run with several that we belong to.

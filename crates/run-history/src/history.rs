@@ -87,13 +87,18 @@ impl RunHistory {
     /// Advances the history by one event.
     pub fn take(&mut self, record: &Record) {
         let Some(run) = self.run_of(record).and_then(|at| self.runs.get_mut(at)) else { return };
-        if let Event::LoopStarted { mode, plan, unguarded } = &record.event {
+        if let Event::LoopStarted { mode, plan, unguarded, sandbox } = &record.event {
             let name = || plan_name(&self.root, Utf8Path::new(plan));
             run.plan_name = record.plan_name.clone().unwrap_or_else(name);
             run.plan.clone_from(plan);
             run.is_planning = mode == "planning" && run.attempts.is_empty();
             if let Some(why) = unguarded {
                 run.note(NoteKind::Change, "", &format!("unguarded: {why}"), StoryKey::default());
+            }
+            run.sandbox.clone_from(sandbox);
+            if let Some(why) = sandbox.as_ref().filter(|sandbox| !sandbox.starts_with("on")) {
+                let text = format!("without a sandbox: {why}");
+                run.note(NoteKind::Change, "", &text, StoryKey::default());
             }
         }
         run.take(record);

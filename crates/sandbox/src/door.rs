@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::supervised::Door;
 
 use crate::{Error, Policy, restrict};
 
@@ -18,14 +19,11 @@ const POLICY: &str = "RALPH_INTERNAL__SANDBOX";
 /// What shells answer when a program cannot be started.
 const NOT_STARTED: u8 = 126;
 
-/// A command that runs a program inside, by way of our own program. Arguments, variables and the rest are added
-/// to it as to any other command.
-#[expect(clippy::disallowed_methods, reason = "this is the door into the sandbox")]
-pub fn command(own_program: &Path, policy: &Policy, program: &str) -> Command {
-    let mut command = Command::new(own_program);
-    command.arg0("ralph-loop").args([ENTER, program]);
-    command.env(POLICY, serde_json::to_string(policy).unwrap_or_default());
-    command
+/// The door through which programs are started inside: our own program, which restricts itself first.
+pub fn door(own_program: &Path, policy: &Policy) -> Door {
+    let by = vec![own_program.into(), ENTER.into()];
+    let policy = serde_json::to_string(policy).unwrap_or_default();
+    Door { by, vars: vec![(POLICY.to_owned(), policy)] }
 }
 
 /// Enters the sandbox, if that is what this process was started for. For the first line of `main`.

@@ -8,7 +8,7 @@
 //! | `linux` | what can this kernel enforce, and how is a process restricted? |
 //! | `door` | how is a program started inside? |
 //!
-//! A program starts others inside by running itself again: [`command`] starts our own program with a policy,
+//! A program starts others inside by running itself again: [`door`] leads through our own program with a policy,
 //! [`run_if_asked`] at the top of its `main` restricts the new process, which then becomes the other program.
 
 mod door;
@@ -18,7 +18,7 @@ mod readable;
 mod support;
 mod tables;
 
-pub use door::{command, exec, run_if_asked};
+pub use door::{door, exec, run_if_asked};
 pub use policy::{Policy, Request, Settings};
 pub use support::{LEAST_ABI, Support};
 

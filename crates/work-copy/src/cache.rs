@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use ralph_base::env::Env;
-use ralph_base::state::{PROJECT_MARKER, fingerprint};
+use ralph_base::state::fingerprint;
 use ralph_project::config::Config;
 
 use ralph_project::failure::Failure;
@@ -35,18 +35,6 @@ pub fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf,
         )));
     }
     Ok(folder)
-}
-
-/// The folder into which the hooks of a worker's agent write. Nothing below it is reached through links,
-/// as in any folder of this name.
-pub fn state_folder(
-    env: &Env,
-    config: &Config,
-    top: &Utf8Path,
-    worker: &str,
-) -> Result<Utf8PathBuf, Failure> {
-    let folder = folder(env, config, top)?;
-    Ok(folder.join(format!("state-{worker}")).join(PROJECT_MARKER))
 }
 
 /// The part of a path that is there already.

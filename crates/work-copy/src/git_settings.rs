@@ -54,6 +54,12 @@ impl GitSettings {
         })
     }
 
+    /// Whether the user's commits are signed.
+    pub fn sign_commits(&self) -> bool {
+        let set = self.all().filter(|(_, key, _)| *key == "commit.gpgsign").last();
+        set.is_some_and(|(.., value)| !["false", "no", "off", "0"].contains(&value))
+    }
+
     /// Whether a commit in a copy may run git hooks of the user's, or be signed.
     pub(super) fn need_full_commits(&self, copy: &Utf8Path) -> bool {
         let is_set = |(scope, key, _): (&str, &str, &str)| {

@@ -12,9 +12,6 @@ use super::{Start, Workspace};
 use crate::git_output::{base_of, paths};
 use crate::remove::remove_pipes;
 
-/// A place for what is on its way into the project.
-const INCOMING: &str = "refs/ralph/incoming";
-
 /// Where hooks keep what they roll back.
 const DISCARDED: &str = "refs/ralph/discarded";
 
@@ -38,7 +35,7 @@ pub struct Imported {
 /// Fetches it. A repository that the agent damaged has nothing to give.
 pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     remove_pipes(copy.top.as_std_path(), false);
-    let theirs = Git::at(copy.top.as_std_path());
+    let theirs = copy.git_inside();
     if !copy.top.join(".git").is_dir() {
         return Imported::default();
     }
@@ -59,27 +56,19 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     imported.work_trees = work_trees(&theirs, &copy.top);
     let discarded = named(DISCARDED);
     let others = [named("refs/heads/"), named("refs/stash")].concat();
-    let kept = discarded.iter().map(|(_, name)| format!("+{name}:{name}"));
-    // On their way only: whoever keeps the attempt holds them from here on.
-    let incoming =
-        |name: &str| format!("{INCOMING}/{}/{name}", copy.top.file_name().unwrap_or("1"));
-    let on_the_way = head.iter().map(|_| "HEAD").chain(others.iter().map(|(_, name)| *name));
-    let on_the_way: Vec<&str> = on_the_way.collect();
-    let wanted = on_the_way.iter().map(|name| format!("+{name}:{}", incoming(name)));
-    let wanted: Vec<String> = wanted.chain(kept).collect();
-    if wanted.is_empty() {
+    let found = head.iter().map(String::as_str).chain(others.iter().map(|(id, _)| *id));
+    let found: Vec<&str> = found.chain(discarded.iter().map(|(id, _)| *id)).collect();
+    if found.is_empty() {
         return imported;
     }
     let ours = copy.source.git();
-    let fetch = "fetch --quiet --no-tags --no-write-fetch-head --no-auto-maintenance";
-    let args = fetch.split(' ').chain([copy.top.as_str()]);
-    let args: Vec<&str> = args.chain(wanted.iter().map(String::as_str)).collect();
-    if let Err(error) = ours.run(&args) {
+    let refs = discarded.iter().map(|(id, name)| format!("update {name} {id}\n"));
+    let refs: String = refs.collect();
+    let brought = copy.bring(&found, start.tip);
+    let brought = brought.and_then(|()| ours.feed(&["update-ref", "--stdin"], refs.as_bytes()));
+    if let Err(error) = brought {
         log::warn!("could not fetch the agent's commits: {error}");
         return imported;
-    }
-    for name in on_the_way {
-        let _ = ours.run(&["update-ref", "-d", &incoming(name)]);
     }
     let is_new = |id: &&str| {
         let missing = ["rev-list", "-1", id, "--not", "--branches", "--remotes", "--tags"];

@@ -11,6 +11,7 @@
 //! | `repository.rs` | a repository made anew around the files of the copy |
 //! | `source.rs` | the project |
 //! | `git_settings.rs` | which settings of the project's git hold in the copy |
+//! | `doors.rs` | how programs are started in it: inside the sandbox |
 //! | `carry.rs` | files that a fresh clone lacks |
 //! | `import.rs` | what an agent committed, and what hooks rolled back |
 //! | `setup.rs` | the commands that make a new copy ready |
@@ -22,6 +23,7 @@
 mod aside;
 pub mod cache;
 mod carry;
+pub mod doors;
 pub mod git_output;
 mod git_settings;
 mod import;
@@ -46,6 +48,7 @@ use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
+use doors::Doors;
 use git_output::{base_of, naming};
 use git_settings::GitSettings;
 pub use import::{Imported, import};
@@ -86,6 +89,8 @@ pub struct Workspace {
     pub settings: GitSettings,
     /// Files that are not the agent's to change, and so not staged.
     held_back: Vec<PathBuf>,
+    /// How programs are started in it.
+    pub doors: Doors,
 }
 
 /// What is known of the files of a workspace.
@@ -145,12 +150,18 @@ impl Workspace {
         let source = Source::of(project, repo)?;
         let settings = GitSettings::read(&source.git())?;
         let is_in_place = config.workspace.in_place;
-        let cache = cache::folder(env, config, &source.top);
-        let reading_room = cache.as_ref().ok().map(|cache| cache.join(reading_room(project)));
-        let worker = project.worker().map_or(ONLY_WORKER, Id::as_str);
-        let top = if is_in_place { source.top.clone() } else { cache?.join(worker) };
         let shared = run_dir.of_run();
         let shared = shared.root();
+        let cache = match cache::folder(env, config, &source.top) {
+            // Without a home folder there is no cache.
+            Err(_) if is_in_place => shared.join("cache"),
+            other => other?,
+        };
+        let worker = project.worker().map_or(ONLY_WORKER, Id::as_str);
+        let top = if is_in_place { source.top.clone() } else { cache.join(worker) };
+        let attempt =
+            doors::Attempt { env, config, source: &source, cache: &cache, worker, top: &top };
+        let doors = Doors::of(&attempt)?;
         Ok(Self {
             is_in_place,
             is_planning: config.run.mode == Mode::Planning,
@@ -160,8 +171,9 @@ impl Workspace {
                 index: shared.join(format!("index-{worker}")).into_std_path_buf(),
                 setup_stamp: shared.join(format!("setup-{worker}")),
                 setup_leftovers: shared.join(format!("setup-{worker}-left")),
-                reading_room,
+                reading_room: Some(cache.join(reading_room(project))),
             },
+            doors,
             source,
             is_fresh: false,
             files: Files::Any,
@@ -190,6 +202,24 @@ impl Workspace {
     /// project's object store, so that nothing has to be fetched.
     pub fn git(&self) -> Git {
         self.over(self.top.as_std_path()).on_index(self.own.index.clone())
+    }
+
+    /// Git in the sandbox, as the agent's own git sees the workspace.
+    pub fn git_inside(&self) -> Git {
+        let git = if self.is_in_place { self.git() } else { Git::at(self.top.as_std_path()) };
+        git.through(&self.doors.checks)
+    }
+
+    /// Brings commits that were made in the copy into the project.
+    pub fn bring(&self, commits: &[&str], base: Option<&str>) -> Result<(), GitError> {
+        if self.is_in_place || commits.is_empty() {
+            return Ok(());
+        }
+        let base = base.map(|base| format!("^{base}\n"));
+        let list: String = commits.iter().map(|commit| format!("{commit}\n")).chain(base).collect();
+        let pack = ["pack-objects", "--quiet", "--stdout", "--revs", "--local"];
+        let pack = self.git_inside().feed(&pack, list.as_bytes())?;
+        self.source.git().feed(&["unpack-objects", "-q"], &pack).map(drop)
     }
 
     fn over(&self, folder: &Path) -> Git {
@@ -272,7 +302,7 @@ impl Workspace {
     }
 
     /// The agent begins with an index that knows all files already.
-    fn lend_index(&self) -> Result<(), Failure> {
+    pub fn lend_index(&self) -> Result<(), Failure> {
         let own = self.source_index();
         Ok(copy_index(&self.own.index, &own)?)
     }

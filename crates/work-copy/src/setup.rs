@@ -43,7 +43,8 @@ pub fn set_up(
         return Ok(false);
     }
     copy.files = Files::Any;
-    let context = CheckContext { dir: &copy.root, run, left: None, rules: None };
+    let context =
+        CheckContext { dir: &copy.root, run, left: None, rules: None, door: &copy.doors.setup };
     let ran = run_checks(context, commands, limit, stop)?;
     if let Some(failed) = ran.last().filter(|command| !command.passed()) {
         if failed.end == CheckEnd::Stopped {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use camino::Utf8PathBuf;
 use ralph_base::state::{LastVerdict, SessionDir};
+use ralph_base::supervised::Door;
 use ralph_core::git::Status;
 use ralph_project::checks::{CheckContext, CheckRules, run_checks};
 use ralph_project::gate::{
@@ -106,7 +107,13 @@ fn current_story(session: &Session<'_>) -> Option<Unmet> {
 fn verify(session: &Session<'_>) -> Option<Unmet> {
     let (config, verify) = (session.config, &session.config.verify);
     let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
-    let context = CheckContext { dir: session.call.work_root(), run: "", left: None, rules };
+    let context = CheckContext {
+        dir: session.call.work_root(),
+        run: "",
+        left: None,
+        rules,
+        door: &Door::default(),
+    };
     let checks = run_checks(context, &verify.commands, verify.timeout.limit(), &|| false);
     let checks = checks.unwrap_or_else(|error| {
         session.call.record("gate", &format!("the verify commands could not be run: {error}"));

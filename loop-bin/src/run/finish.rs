@@ -48,6 +48,8 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     notify_end(&run, &finish, report.as_deref());
     let interrupts = &run.context.interrupts;
     Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
+    let desks = run.slots.iter().filter_map(|slot| slot.desk.as_ref());
+    desks.for_each(|desk| desk.copy.doors.remove_tmp());
     fault::point("loop.finishing");
     if !run.record.planning {
         show_failure(&run, update_loop_progress(&run, status));

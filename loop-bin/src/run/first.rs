@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::terminal::counted;
 use board::Tip;
 use ralph_project::finding::Finding;
-use work_copy::{Start, linked_by_files};
+use work_copy::{Start, doors, linked_by_files};
 
 /// Does what comes before the first story; returns why there is none, if so.
 pub(super) fn before_first_story(
@@ -28,13 +28,15 @@ pub(super) fn before_first_story(
 ) -> Result<Option<Finish>, Failure> {
     let (mode, plan) = ("building".to_owned(), run.books.plan.to_string());
     let unguarded = run.context.options.unguarded.clone();
-    run.note(&Event::LoopStarted { mode, plan, unguarded });
+    let sandbox = Some(doors::in_words(&run.context.config));
+    run.note(&Event::LoopStarted { mode, plan, unguarded, sandbox: sandbox.clone() });
     let plan = run.books.load(&run.board)?;
     show_position(run, &plan);
     let open_count = plan.counts().open;
     let open = counted(open_count, "open story", "open stories");
     let (shown, target) = (run.shown_plan(), &run.board.branch);
-    run.view.line(format!("working on {shown}, landing on {target}: {open}"));
+    let sandbox = sandbox.unwrap_or_default();
+    run.view.line(format!("working on {shown}, landing on {target}: {open}; sandbox {sandbox}"));
     if scripts::started(run) == ScriptRequest::Stop {
         return Ok(Some(Finish::stopped_by(STARTED)));
     }

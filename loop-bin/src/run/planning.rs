@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
 use board::Tip;
-use work_copy::{Imported, Start};
+use work_copy::{Imported, Start, doors};
 
 /// Stands for the story, in logs, scripts and receipts.
 const NAME: &str = "planning";
@@ -40,7 +40,8 @@ pub(super) fn before_planning(run: &mut Conductor) -> Result<Option<Finish>, Fai
     run.record.tally.run.iteration = 1;
     let (mode, plan) = (NAME.to_owned(), run.books.plan.to_string());
     let unguarded = run.context.options.unguarded.clone();
-    run.note(&Event::LoopStarted { mode, plan, unguarded });
+    let sandbox = Some(doors::in_words(&run.context.config));
+    run.note(&Event::LoopStarted { mode, plan, unguarded, sandbox });
     run.view.line(format!("planning: {}", run.shown_plan()));
     let specs = &run.context.config.run.specs;
     if !run.context.project.root().join(specs).exists() {

@@ -4,8 +4,6 @@
 use std::path::PathBuf;
 
 use ralph_base::state::plan_name;
-use ralph_core::git::Git;
-use ralph_project::checks::RUN_MARK;
 
 use super::land::{advance, as_committed, blocked_marks};
 use super::record::{LEAST_TIME, is_work_left_in};
@@ -58,7 +56,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         }
         let changed = files.iter().filter(|file| file.is_changed());
         let tree = desk.copy.with_files(changed.map(LoopFile::text))?;
-        let made = commit_records(run, &git, &tree)?;
+        let made = commit_records(run, slot, (&tree, base))?;
         if made.is_altered && !is_in_place {
             let changed = ["diff-tree", "-r", "-z", "--name-only", base, &made.commit];
             let is_other = |path: &PathBuf| !files.iter().any(|file| file.path == *path);
@@ -81,13 +79,17 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
 
 /// Commits what is in the index, as any other commit that lands. What is refused goes with the next story
 /// that lands.
-fn commit_records(run: &Conductor, git: &Git, tree: &str) -> Result<Made, Failure> {
+fn commit_records(
+    run: &Conductor,
+    slot: usize,
+    (tree, base): (&str, &str),
+) -> Result<Made, Failure> {
     let (name, interrupts) = (&run.context.run, &run.context.interrupts);
     let is_hurried = run.context.is_interrupted();
     let limit = if is_hurried { Some(LEAST_TIME) } else { run.context.check_limit() };
     let message = format!("{RECORDS}\n\nRalph-Run: {name}\n");
-    let git = git.with_var(RUN_MARK, name);
-    match board::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {
+    let (copy, stop) = (&run.desk(slot)?.copy, || interrupts.count() > 1);
+    match board::commit(copy, (tree, Some(base)), &message, (name, limit), &stop)? {
         Ok(made) => Ok(made),
         Err(refusal) => Err(Failure::because(format!("progress was not committed: {refusal}"))),
     }

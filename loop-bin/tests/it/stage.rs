@@ -106,6 +106,11 @@ impl Stage {
             // Most of these checks ask for what a story is yet to make.
             .env("RALPH_BASELINE", "skip")
             .env("AGENT_NOTES", self.notes.root())
+            // Agents leave notes for the tests, and do things to the project that the sandbox forbids.
+            .env(
+                "RALPH_SANDBOX_WRITE",
+                format!("{}\n{}", self.repo.scratch().root(), self.notes.root()),
+            )
             .env("RALPH_LOOP", LOOP)
             .env("CLAUDECODE", "1");
         command

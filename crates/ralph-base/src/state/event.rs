@@ -102,6 +102,9 @@ pub enum Event {
         /// Why no hooks guard the agent, where none do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unguarded: Option<String>,
+        /// Whether attempts run in the sandbox: `on` and more, or why not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<String>,
     },
     /// What is expected of the run: from `based_on` earlier stories.
     Forecast {

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use ralph_base::supervised::Door;
+
 /// Variables that say where a repository is or how paths are read: those that
 /// `git rev-parse --local-env-vars` prints, and a few that change what git does or prints.
 /// The user's identity, credentials and configuration variables stay, and so do the folders above
@@ -49,6 +51,7 @@ impl Default for Patience {
 pub struct Git {
     dir: PathBuf,
     vars: BTreeMap<String, OsString>,
+    door: Door,
     pub(super) user_hooks: bool,
     pub(super) patience: Patience,
 }
@@ -73,6 +76,12 @@ impl Git {
         git
     }
 
+    /// The same, started through a door.
+    #[must_use]
+    pub fn through(&self, door: &Door) -> Self {
+        Self { door: door.clone(), ..self.clone() }
+    }
+
     /// The same with another patience.
     #[must_use]
     pub fn with_patience(&self, patience: Patience) -> Self {
@@ -84,9 +93,8 @@ impl Git {
         &self.dir
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the door for starting git")]
     pub(super) fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new("git");
+        let mut command = self.door.command("git");
         for name in MISLEADING.split(' ') {
             command.env_remove(name);
         }

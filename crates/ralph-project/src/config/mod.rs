@@ -35,7 +35,7 @@ pub use load::Flag;
 pub use schema::schema;
 pub use seconds::Seconds;
 pub use tables::{
-    Agent, CommitSettings, Config, Hooks, Limits, LoopSettings, Notify, Review, Rollback, Scope,
-    Session, Stop, Tests, Verify, WorkspaceSettings, keys,
+    Agent, CommitSettings, Config, Hooks, Limits, LoopSettings, Notify, Review, Rollback,
+    SandboxSettings, Scope, Session, Stop, Tests, Verify, WorkspaceSettings, keys,
 };
-pub use values::{Baseline, FailBehavior, Mode, Prove, RollbackOn, Weakened};
+pub use values::{Baseline, FailBehavior, Mode, Prove, RollbackOn, SandboxMode, Weakened};

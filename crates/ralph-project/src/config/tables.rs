@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::keys::{Key, Kind, key};
 use super::seconds::Seconds;
 use super::values::{
-    Baseline, FailBehavior, Mode, Prove, RollbackOn, Weakened, amount, at_least_one, part,
+    Baseline, FailBehavior, Mode, Prove, RollbackOn, SandboxMode, Weakened, amount, at_least_one,
+    part,
 };
 use ralph_base::texts::{texts, texts_by_name};
 use ralph_core::{guard, plan};
@@ -243,6 +244,25 @@ tables! {
         setup: Vec<String>, List, "RALPH_SETUP", "setup";
     }
 
+    /// The table `[sandbox]`: what an attempt may touch; see docs/sandbox.md.
+    SandboxSettings "sandbox" {
+        /// Whether the kernel restricts what an attempt may touch: `auto` where it can, `require` to
+        /// refuse to start where it cannot, or `off`.
+        mode: SandboxMode, Choice, "RALPH_SANDBOX", "sandbox";
+        /// Files and folders outside of the copy that may be written as well.
+        #[serde(deserialize_with = "texts")]
+        write: Vec<String>, List, "RALPH_SANDBOX_WRITE", "";
+        /// Files and folders that may not be read, besides the usual credentials.
+        #[serde(deserialize_with = "texts")]
+        hide: Vec<String>, List, "RALPH_SANDBOX_HIDE", "";
+        /// Files and folders that may be read although they hold credentials.
+        #[serde(deserialize_with = "texts")]
+        show: Vec<String>, List, "RALPH_SANDBOX_SHOW", "";
+        /// Variables that are kept although they hold credentials; `*` matches anything.
+        #[serde(deserialize_with = "texts")]
+        env: Vec<String>, List, "RALPH_SANDBOX_ENV", "";
+    }
+
     /// The table `[commit]`.
     CommitSettings "commit" {
         /// First line of a story's commit message; `{type}`, `{id}` and `{title}` are filled in.
@@ -293,6 +313,7 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
         Tests::KEYS,
         Review::KEYS,
         WorkspaceSettings::KEYS,
+        SandboxSettings::KEYS,
         CommitSettings::KEYS,
         Notify::KEYS,
     ];
@@ -320,6 +341,7 @@ pub struct Config {
     pub tests: Tests,
     pub review: Review,
     pub workspace: WorkspaceSettings,
+    pub sandbox: SandboxSettings,
     pub commit: CommitSettings,
     pub notify: Notify,
 }

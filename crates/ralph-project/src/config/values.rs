@@ -40,6 +40,19 @@ pub enum Prove {
     Off,
 }
 
+/// Whether attempts run in the sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxMode {
+    /// Where the kernel has it.
+    #[default]
+    Auto,
+    /// They do, or the run does not start.
+    Require,
+    /// They do not.
+    Off,
+}
+
 /// When an attempt is rolled back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -107,7 +107,7 @@ impl World {
     /// A shell with this script, in the copy.
     pub(crate) fn shell(&self, side: Side, script: &str) -> Command {
         let mut command = match side {
-            Side::Inside => sandbox::command(Path::new(DOOR), &self.policy(), "sh"),
+            Side::Inside => sandbox::door(Path::new(DOOR), &self.policy()).command("sh"),
             Side::Outside => Command::new("sh"),
         };
         if side == Side::Inside {

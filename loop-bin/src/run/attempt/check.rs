@@ -8,7 +8,7 @@ use ralph_base::state::{Event, Id};
 use ralph_core::git::GitError;
 use ralph_core::guard::{Facts as GuardFacts, out_of_scope};
 use ralph_project::checks::{
-    Check, CheckContext, CheckEnd, CheckRules, RUN_MARK, one_line, run_checks,
+    Check, CheckContext, CheckEnd, CheckRules, one_line, run_checks,
 };
 use ralph_project::config::{Config, Weakened};
 use ralph_project::strikes::with_cause;
@@ -164,7 +164,7 @@ pub(super) fn run_commands(
     let rules = Some(CheckRules { config: &context.config, failed_before: &job.failed_before });
     let (run, left) = (&job.run, context.time_for_checks());
     let before = copy.stamps();
-    let settings = CheckContext { dir: copy.root(), run, left, rules };
+    let settings = CheckContext { dir: copy.root(), run, left, rules, door: &copy.doors.checks };
     let (limit, stop) = (context.config.verify.timeout.limit(), || context.is_interrupted());
     let checks = run_checks(settings, commands, limit, &stop);
     copy.doubt(before);
@@ -288,9 +288,8 @@ pub(in crate::run) fn commit(
             return Ok((made, passed));
         }
         let stop = || context.is_interrupted();
-        let git = copy.git().with_var(RUN_MARK, &job.run);
-        let limit = context.check_limit();
-        match board::commit(&git, &wanted, &message(&passed), limit, &stop)? {
+        let (base, limit) = (attempt.base.as_deref(), context.check_limit());
+        match board::commit(copy, (&wanted, base), &message(&passed), (&job.run, limit), &stop)? {
             Ok(made) if made.is_altered => {
                 return check_hooks_work(job, copy, attempt, made, passed);
             }

@@ -156,7 +156,13 @@ fn ask_reviewer(
     // Not where the agent worked: whatever it does to the files, the work is what was checked.
     let room = desk.copy.lay_out()?;
     let begun = Instant::now();
-    let mut session = Session::start(&line, &room, &vars, (prompt, Totals::default()), &log)?;
+    let mut session = Session::start(
+        &line,
+        &room,
+        (&vars, &desk.copy.doors.agent),
+        (prompt, Totals::default()),
+        &log,
+    )?;
     let limit = context.config.agent.timeout.limit();
     let deadline = limit.into_iter().chain(context.time_for_checks()).min();
     let watch = Supervision { deadline, ..supervision(context) };

@@ -91,7 +91,8 @@ pub(super) fn start(
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     let root = desk.copy.root().to_owned();
     let earlier = resumed.map(|session| session.totals).unwrap_or_default();
-    let session = Session::start(&line, &root, &vars, (prompt, earlier), &log)?;
+    let session =
+        Session::start(&line, &root, (&vars, &desk.copy.doors.agent), (prompt, earlier), &log)?;
     let question = Question::default();
     let live = LiveAgent { session, question, shown: (0, 0), stories: Vec::new() };
     watch(job, desk, live, &mut course.facts, allowance)

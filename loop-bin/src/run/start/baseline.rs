@@ -1,10 +1,11 @@
 //! The checks on the project before anybody has changed it: what is red then would be red for every
 //! story, and each of them would be paid for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
 use ralph_base::listing::first_few;
+use ralph_base::supervised::Door;
 use ralph_core::verdict::Kind;
 use ralph_project::checks::{Check, CheckContext, CheckEnd, CheckRules, run_checks};
 use ralph_project::config::{Baseline, Config};
@@ -44,14 +45,38 @@ pub(crate) fn run_baseline(
 ) -> Result<Vec<Check>, Failure> {
     let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
     let before = copy.stamps();
-    let context = CheckContext { dir: copy.root(), run, left: None, rules };
+    let door = copy.doors.checks.clone();
+    let context = CheckContext { dir: copy.root(), run, left: None, rules, door: &door };
     let mut checks = Vec::new();
     for command in &config.verify.commands {
         let one = std::slice::from_ref(command);
-        checks.extend(run_checks(context, one, config.verify.timeout.limit(), stop)?);
+        let limit = config.verify.timeout.limit();
+        let mut found = run_checks(context, one, limit, stop)?;
+        if let Some(failed) = found.last_mut().filter(|check| !check.passed() && !stop())
+            && copy.doors.are_sandboxed()
+        {
+            let outside = CheckContext { door: &Door::default(), ..context };
+            let passes = run_checks(outside, one, limit, stop)?.iter().all(Check::passed);
+            failed.refused = passes.then(|| refused_paths(&failed.output));
+        }
+        checks.extend(found);
     }
     copy.doubt(before);
     Ok(checks)
+}
+
+/// Absolute paths in lines that say that something was refused.
+fn refused_paths(output: &str) -> Vec<String> {
+    let says = |line: &&str| {
+        ["ermission denied", "EACCES", "EPERM", "not permitted", "Read-only"]
+            .iter()
+            .any(|words| line.contains(words))
+    };
+    let is_edge = |c: char| c.is_whitespace() || "'\"`‘’“”()[]<>,;".contains(c);
+    let words = output.lines().filter(says).flat_map(|line| line.split(is_edge));
+    let paths = words.map(|word| word.trim_end_matches([':', '.']));
+    let paths = paths.filter(|path| path.starts_with('/') && path.len() > 1);
+    paths.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Makes the copy ready and runs the checks in it, without a run.
@@ -86,6 +111,18 @@ fn finding(check: &Check, config: &Config) -> Finding {
     if check.passed() {
         return Finding::Good(format!("`{name}` passes before any changes ({took})"));
     }
+    if let Some(refused) = &check.refused {
+        let paths = match &refused[..] {
+            [] => "its output names no refused path".to_owned(),
+            paths => format!("refused: {}", first_few(paths, TESTS_NAMED)),
+        };
+        return Finding::Problem(format!(
+            "`{name}` fails in the sandbox and passes outside of it; {paths}\n{}\nadd what it has to \
+             write to [sandbox] write, what it has to read to `show`, and variables to `env`, or \
+             start with --sandbox off",
+            last_lines(check)
+        ));
+    }
     if let Some(what) = missing(check) {
         return Finding::Problem(format!(
             "`{name}` cannot run because something is missing: {what}; install it, add a command \
@@ -109,10 +146,8 @@ fn finding(check: &Check, config: &Config) -> Finding {
         let names = first_few(failing.iter().map(|test| &test.name), TESTS_NAMED);
         text.push_str(&format!("\nfailing: {names}"));
     }
-    let lines: Vec<&str> = check.output.lines().filter(|line| !line.trim().is_empty()).collect();
-    for line in lines.iter().skip(lines.len().saturating_sub(LINES_SHOWN)) {
-        text.push_str(&format!("\n  {line}"));
-    }
+    text.push('\n');
+    text.push_str(&last_lines(check));
     match config.verify.baseline {
         Baseline::Ignore => Finding::Note(text + "\n" + &ignored(check, config)),
         _ => Finding::Problem(format!(
@@ -120,6 +155,12 @@ fn finding(check: &Check, config: &Config) -> Finding {
              --baseline=ignore, which does not count these failures against a story"
         )),
     }
+}
+
+fn last_lines(check: &Check) -> String {
+    let lines: Vec<&str> = check.output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = lines.iter().skip(lines.len().saturating_sub(LINES_SHOWN));
+    last.map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
 fn ignored(check: &Check, config: &Config) -> String {

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Held, Id, Lock, LockError, PROJECT_MARKER, name_of_worker};
+use ralph_base::state::{self, Held, Id, Lock, LockError, name_of_worker};
 use ralph_core::git::Repo;
 use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
@@ -28,7 +28,7 @@ use board::Books;
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
 use work_copy::in_place::ProtectedFiles;
-use work_copy::{ONLY_WORKER, Source, Workspace, cache};
+use work_copy::{ONLY_WORKER, Workspace};
 
 /// Sorts by time, and is different for every run of a machine.
 fn run_name() -> String {
@@ -189,20 +189,18 @@ pub(in crate::run) fn desk(
     context: &Context,
     worker: Option<&Id>,
 ) -> Result<Desk, Failure> {
-    let (mut dir, mut run) = (context.run_dir.of_run(), context.run.clone());
+    let (mut project, mut run) = (context.project.clone(), context.run.clone());
+    let mut dir = context.run_dir.of_run();
     if let Some(worker) = worker {
+        project = project.for_worker(worker.clone());
         dir = context.run_dir.of_worker(worker);
         run = name_of_worker(&run, worker);
     }
-    let repo = Repo::open(context.project.root())?;
-    let name = worker.map_or(ONLY_WORKER, Id::as_str).to_owned();
-    let source = Source::of(&context.project, &repo)?;
-    let state = match cache::state_folder(env, &context.config, &source.top, &name) {
-        Err(_) if context.config.workspace.in_place => dir.root().join(PROJECT_MARKER),
-        other => other?,
-    };
-    let project = context.project.clone().for_attempt(worker.cloned(), state);
+    let repo = Repo::open(project.root())?;
     let copy = Workspace::of(env, &project, &repo, &dir, &context.config)?;
+    copy.doors.create_folders()?;
+    let project = project.for_attempt(copy.doors.state.clone());
+    let name = worker.map_or(ONLY_WORKER, Id::as_str).to_owned();
     let protected = ProtectedFiles::default();
     Ok(Desk { name, run, project, dir, copy, session: None, protected })
 }

@@ -17,6 +17,7 @@ use crate::stories::lines as story_lines;
 use crate::terminal::{counted, in_words};
 use board::Waiting;
 use ralph_project::finding::Finding;
+use work_copy::doors;
 
 impl Preflight {
     /// Puts it among the findings.
@@ -57,6 +58,9 @@ impl Preflight {
         }
         let (top, target) = (self.workspace.top(), &self.target.branch);
         findings.push(good(format!("the agent works in {top}; work lands on {target}")));
+        let sandbox = format!("sandbox {}", doors::in_words(&self.config));
+        let is_on = self.workspace.doors.are_sandboxed();
+        findings.push(if is_on { good(sandbox) } else { Finding::Note(sandbox) });
         findings.extend(self.waiting()?);
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
         if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {

@@ -1,0 +1,188 @@
+//! How programs are started for an attempt: in the sandbox, if there is one. And the folders that they may
+//! write besides the copy.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::env::Env;
+use ralph_base::linux::own_program;
+use ralph_base::state::{self, PROJECT_MARKER, RunDir, fingerprint};
+use ralph_base::supervised::Door;
+use ralph_project::config::{Config, SandboxMode};
+use ralph_project::failure::Failure;
+use ralph_project::project::Project;
+use sandbox::{Policy, Request, Settings, Support};
+
+use crate::source::Source;
+use crate::{ONLY_WORKER, cache};
+
+/// How programs are started for an attempt.
+#[derive(Debug, Clone, Default)]
+pub struct Doors {
+    /// The agent and the reviewer.
+    pub agent: Door,
+    /// Checks and git hooks, and whatever a person tries.
+    pub checks: Door,
+    /// The setup of a copy that no agent has touched.
+    pub setup: Door,
+    /// The folder into which hooks of the attempt write.
+    pub state: Utf8PathBuf,
+    /// The temporary folder of the attempt.
+    tmp: Utf8PathBuf,
+    policies: Vec<Policy>,
+}
+
+/// For whom doors are made.
+pub(crate) struct Attempt<'a> {
+    pub(crate) env: &'a Env,
+    pub(crate) config: &'a Config,
+    pub(crate) source: &'a Source,
+    /// The folder of the copies.
+    pub(crate) cache: &'a Utf8Path,
+    pub(crate) worker: &'a str,
+    /// The copy, or the project in place.
+    pub(crate) top: &'a Utf8Path,
+}
+
+/// The sandbox of a run in a few words: whether it is on, or why not.
+pub fn in_words(config: &Config) -> String {
+    let support = sandbox::support();
+    match sandbox_of(config) {
+        Ok(Some(Support { abi, missing })) if missing.is_empty() => format!("on (Landlock {abi})"),
+        Ok(Some(Support { abi, missing })) => {
+            let missing = missing.join(", ");
+            format!("on (Landlock {abi}, which cannot restrict {missing})")
+        }
+        _ if config.sandbox.mode == SandboxMode::Off => "off".to_owned(),
+        _ => format!("not used: {}", sandbox::Error::Unsupported(support.abi)),
+    }
+}
+
+/// What the kernel can enforce; none if the sandbox is not used. An error where it is required and there is
+/// none.
+pub fn sandbox_of(config: &Config) -> Result<Option<Support>, Failure> {
+    let support = sandbox::support();
+    match config.sandbox.mode {
+        SandboxMode::Off => Ok(None),
+        _ if support.is_enough() => Ok(Some(support)),
+        SandboxMode::Auto => Ok(None),
+        SandboxMode::Require => Err(Failure::usage(format!(
+            "{}; use a newer kernel, or start with --sandbox auto",
+            sandbox::Error::Unsupported(support.abi)
+        ))),
+    }
+}
+
+impl Doors {
+    /// Those of an attempt. Nothing is created yet.
+    pub(crate) fn of(attempt: &Attempt<'_>) -> Result<Self, Failure> {
+        let Attempt { env, config, source, cache, worker, top } = *attempt;
+        // Nothing below a folder of this name is reached through links.
+        let state = cache.join(format!("state-{worker}")).join(PROJECT_MARKER);
+        if sandbox_of(config)?.is_none() {
+            return Ok(Self { state, ..Self::default() });
+        }
+        // A short name: that of a socket may have 108 bytes.
+        let name = format!("ralph-{:08x}-{worker}", fingerprint(cache.as_str().as_bytes()) as u32);
+        let tmp = env.temp_dir().join(name);
+        let sandbox = &config.sandbox;
+        let settings = Settings {
+            write: sandbox.write.clone(),
+            hide: sandbox.hide.clone(),
+            show: sandbox.show.clone(),
+            env: sandbox.env.clone(),
+        };
+        let mut read_only = vec![cache.to_owned()];
+        read_only.extend(Utf8PathBuf::from_path_buf(source.shared.clone()).ok());
+        if top != source.top {
+            read_only.push(source.top.clone());
+        }
+        let (home, vars) = (env.home().unwrap_or_default(), env.all());
+        let script = shell_reader::read(&config.agent.command);
+        let agent = script.commands.first().and_then(|command| command.name());
+        let policy = |agent, is_setup| {
+            Policy::new(&Request {
+                home: &home,
+                copy: top,
+                tmp: &tmp,
+                state: &state,
+                read_only: &read_only,
+                agent,
+                is_setup,
+                settings: &settings,
+                env: &vars,
+            })
+        };
+        let policies = vec![policy(agent, false), policy(None, false), policy(None, true)];
+        let own = own_program()?;
+        let mut doors = policies.iter().map(|policy| sandbox::door(&own, policy));
+        let mut next = || doors.next().unwrap_or_default();
+        let (agent, checks, setup) = (next(), next(), next());
+        drop(doors);
+        Ok(Self { agent, checks, setup, state, tmp, policies })
+    }
+
+    /// Those of a command that a person tries, found without starting git.
+    pub fn to_try(env: &Env, project: &Project, config: &Config) -> Result<Self, Failure> {
+        let git_dir = RunDir::of_project(project.root());
+        let git_dir = git_dir.and_then(|dir| Some(dir.root().parent()?.to_owned()));
+        let git_dir = git_dir.unwrap_or_else(|| project.root().join(".git")).into_std_path_buf();
+        // A linked work tree names the folder that it shares.
+        let shared = state::read_text(git_dir.join("commondir")).unwrap_or_default();
+        let has_git = |folder: &&Utf8Path| folder.join(".git").exists();
+        let top = project.root().ancestors().find(has_git).unwrap_or(project.root()).to_owned();
+        let source = Source {
+            inside: Utf8PathBuf::new(),
+            shared: git_dir.join(shared.trim()),
+            git_dir,
+            top: top.clone(),
+        };
+        let cache = cache::folder(env, config, &top)?;
+        let copy = cache.join(ONLY_WORKER);
+        let (cache, worker) = (&cache, ONLY_WORKER);
+        Self::of(&Attempt { env, config, source: &source, cache, worker, top: &copy })
+    }
+
+    /// What checks may touch, if there is a sandbox.
+    pub fn policy_of_checks(&self) -> Option<&Policy> {
+        self.policies.get(1)
+    }
+
+    /// Whether there is a sandbox.
+    pub fn are_sandboxed(&self) -> bool {
+        !self.policies.is_empty()
+    }
+
+    /// Creates the folders that may be written: rules only hold for what is there.
+    pub fn create_folders(&self) -> Result<(), Failure> {
+        fs_err::create_dir_all(&self.state)?;
+        if !self.are_sandboxed() {
+            return Ok(());
+        }
+        match fs_err::create_dir(&self.tmp) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(error.into());
+            }
+            _ => {}
+        }
+        let found = fs_err::symlink_metadata(&self.tmp)?;
+        if !found.is_dir() || found.uid() != nix::unistd::getuid().as_raw() {
+            return Err(Failure::because(format!(
+                "{} belongs to somebody else; remove it, or set TMPDIR to another folder",
+                self.tmp
+            )));
+        }
+        fs_err::set_permissions(&self.tmp, Permissions::from_mode(0o700))?;
+        self.policies.iter().for_each(sandbox::create_folders);
+        Ok(())
+    }
+
+    /// Empties the temporary folder, once nothing of the attempt runs any more.
+    pub fn remove_tmp(&self) {
+        if self.are_sandboxed() {
+            // What cannot be removed does no harm.
+            let _ = crate::remove_all(self.tmp.as_std_path());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `ralph-loop sandbox -- COMMAND`: runs a command as the checks of an attempt are run.
+
+use std::ffi::OsString;
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use ralph_base::env::Env;
+
+use crate::exit::Failure;
+use crate::here;
+use work_copy::doors::Doors;
+
+/// Run a command in the sandbox of an attempt, in this folder, to try it
+#[derive(Debug, Args)]
+#[command(after_help = "The project cannot be written inside, only the copy of it that `ralph-loop \
+                        doctor` makes; see docs/sandbox.md.")]
+pub(crate) struct Sandboxed {
+    /// The command and its arguments
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+impl Sandboxed {
+    /// Becomes the command.
+    #[expect(clippy::disallowed_methods, reason = "a command of the user's replaces this process")]
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let config = here::config(&project, env, &[])?;
+        let mut words = self.command.iter();
+        let mut command = Command::new(words.next().cloned().unwrap_or_default());
+        command.args(words);
+        let doors = Doors::to_try(env, &project, &config)?;
+        doors.create_folders()?;
+        let policy = doors.policy_of_checks().ok_or_else(|| {
+            let support = sandbox::support();
+            let off = "the sandbox is off; remove `mode = \"off\"` from [sandbox], or unset \
+                       RALPH_SANDBOX";
+            if support.is_enough() {
+                return Failure::usage(off);
+            }
+            Failure::because(sandbox::Error::Unsupported(support.abi).to_string())
+        })?;
+        Err(Failure::because(sandbox::exec(policy, command).to_string()))
+    }
+}
