@@ -12,8 +12,10 @@ use work_copy::doors::Doors;
 
 /// Run a command in the sandbox of an attempt, in this folder, to try it
 #[derive(Debug, Args)]
-#[command(after_help = "The project cannot be written inside, only the copy of it that `ralph-loop \
-                        doctor` makes; see docs/sandbox.md.")]
+#[command(
+    after_help = "The project cannot be written inside, only the copy of it that `ralph-loop \
+                        doctor` makes; see docs/sandbox.md."
+)]
 pub(crate) struct Sandboxed {
     /// The command and its arguments
     #[arg(last = true, required = true)]

@@ -49,6 +49,7 @@ mod real_projects;
 mod refused_at_the_start;
 mod report;
 mod same_ids;
+mod sandbox;
 mod says_done_only_when_checked;
 mod scripts;
 mod second_look;

@@ -222,7 +222,7 @@ fn a_work_tree_that_takes_the_target_during_a_run_keeps_its_files() {
     let tree = stage.repo.scratch().path("tree");
     let agent =
         format!("cat >/dev/null; echo x >x.txt; git -C $RALPH_ROOT worktree add -q {tree} t");
-    let ran = stage.run(&["--branch", "t", "--agent", &agent]);
+    let ran = stage.run(&["--branch", "t", "--agent", &agent, "--sandbox", "off"]);
     ran.ended(0).says(&format!("t is checked out in {tree}")).says("waits on ralph/t");
     assert_eq!(stage.repo.git(["-C", tree.as_str(), "status", "--porcelain"]), "");
 }

@@ -7,9 +7,7 @@ use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{Event, Id};
 use ralph_core::git::GitError;
 use ralph_core::guard::{Facts as GuardFacts, out_of_scope};
-use ralph_project::checks::{
-    Check, CheckContext, CheckEnd, CheckRules, one_line, run_checks,
-};
+use ralph_project::checks::{Check, CheckContext, CheckEnd, CheckRules, one_line, run_checks};
 use ralph_project::config::{Config, Weakened};
 use ralph_project::strikes::with_cause;
 use ralph_project::surroundings::scope_of;

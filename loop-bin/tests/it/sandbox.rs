@@ -1,0 +1,211 @@
+//! The sandbox around an attempt. What it refuses to a single process is tried in its own crate; here the
+//! same acts come from an agent, a check, a setup command and a git hook of a run.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use camino::Utf8Path;
+
+use crate::stage::{Stage, executable};
+
+const ONE: &str = "- [ ] US-001: First\n";
+
+/// The acts that change what an attempt must not touch, each with its name.
+fn acts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let acts = include_str!("../../../crates/sandbox/tests/it/acts.txt").lines();
+    let acts = acts.filter(|line| !line.starts_with('#'));
+    acts.map(|line| line.split_once(" | ").expect("a name and a script"))
+}
+
+/// A project and a home folder in which each act could do harm, and a script that does them all.
+fn prepared() -> (Stage, String) {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("src/main.c", "the user's\n");
+    stage.repo.commit_all("more");
+    fs_err::create_dir(stage.repo.root().join("empty")).unwrap();
+    let scratch = stage.repo.scratch();
+    for name in [".bashrc", ".gitconfig", ".config/git/config", ".cargo/config.toml", ".netrc"] {
+        let old = fs_err::read_to_string(scratch.path("home").join(name)).unwrap_or_default();
+        scratch.file(&format!("home/{name}"), old);
+    }
+    for name in [".claude/settings.json", ".claude.json", ".codex/config.toml", ".aws/x"] {
+        scratch.file(&format!("home/{name}"), "{}");
+    }
+    for name in [".ssh/id", ".gradle/gradle.properties", ".m2/settings.xml"] {
+        scratch.file(&format!("home/{name}"), "secret");
+    }
+    let mut script = format!(
+        "export PROJECT={} OTHER={} OUTSIDER={}\n",
+        stage.repo.root(),
+        scratch.dir("other"),
+        std::process::id()
+    );
+    for (name, act) in acts() {
+        let quoted = act.replace('\'', r"'\''");
+        script.push_str(&format!(
+            "rm -rf \"$TMPDIR/act\"; mkdir \"$TMPDIR/act\"; cp \"$PWD/a.txt\" \"$TMPDIR/act/main.c\"\n\
+             (cd \"$TMPDIR/act\" && COPY=$PWD sh -c '{quoted}') >/dev/null 2>&1 </dev/null && \
+             echo '{name}' >>\"$AGENT_NOTES/escaped\"\n"
+        ));
+    }
+    script.push_str("echo done >>\"$AGENT_NOTES/tried\"\n");
+    (stage, script)
+}
+
+/// Type and content of everything below a folder but for what the loop itself writes.
+fn files(folder: &Utf8Path, found: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
+        let path = entry.path();
+        let ours = [".cache", ".git", ".ralph"];
+        if ours.iter().any(|name| path.file_name() == Some(name)) {
+            continue;
+        }
+        let kind = path.symlink_metadata().unwrap();
+        if kind.is_dir() {
+            files(path, found);
+        } else {
+            let content = if kind.is_file() { fs_err::read(path).unwrap() } else { Vec::new() };
+            found.insert(path.to_string(), content);
+        }
+    }
+}
+
+fn protected(stage: &Stage) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for folder in ["repo/src", "home", "other"] {
+        files(&stage.repo.scratch().path(folder), &mut found);
+    }
+    let git = |args: &[&str]| stage.repo.git(args).into_bytes();
+    found.insert("config".to_owned(), git(&["config", "--local", "--list"]));
+    found
+}
+
+/// Runs the loop where only the notes may be written besides.
+fn run(stage: &Stage, args: &[&str]) -> crate::stage::Ran {
+    let mut command = stage.command(args);
+    let notes = stage.note_path("");
+    // Caches that the tests' own environment names are not those of the home folder.
+    command.env("RALPH_SANDBOX_WRITE", notes).env_remove("CARGO_HOME");
+    command.output().expect("the loop runs").into()
+}
+
+#[test]
+fn no_act_of_an_agent_a_check_a_setup_or_a_git_hook_gets_out() {
+    assert!(acts().count() > 40);
+    for actor in ["agent", "check", "setup", "git hook"] {
+        let (stage, script) = prepared();
+        let file = stage.repo.scratch().file("acts/all.sh", &script);
+        let all = format!("sh {file}");
+        let agent = format!("cat >/dev/null; echo x >x.txt; {all}; true");
+        let check = format!("{all}; test -e x.txt");
+        let mut args = vec!["--verify", "test -e x.txt", "--prove", "off"];
+        match actor {
+            "agent" => args.extend(["--agent", &agent]),
+            "check" => {
+                args.extend(["--verify", &check, "--agent", "cat >/dev/null; echo x >x.txt"])
+            }
+            "setup" => args.extend(["--setup", &all, "--agent", "cat >/dev/null; echo x >x.txt"]),
+            _ => {
+                let hook = stage.repo.root().join(".git/hooks/pre-commit");
+                executable(&hook, &format!("#!/bin/sh\n{all}\n"));
+                args.extend(["--agent", "cat >/dev/null; echo x >x.txt"]);
+            }
+        }
+        let before = protected(&stage);
+        run(&stage, &args).ended(0).says("US-001 done").says("sandbox on (Landlock");
+        assert!(stage.note("tried").contains("done"), "{actor}");
+        assert_eq!(stage.note("escaped"), "", "{actor}");
+        assert_eq!(protected(&stage), before, "{actor}");
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn without_a_sandbox_the_same_acts_reach_their_targets() {
+    let (stage, script) = prepared();
+    // Those that leave no project to run in are tried in the crate.
+    let kept = |line: &&str| !line.contains("remove a tree") && !line.contains("as root");
+    let script: String = script.lines().filter(kept).map(|line| format!("{line}\n")).collect();
+    let script = format!("TMPDIR={}\nexport TMPDIR\n{script}", stage.repo.scratch().dir("tmp"));
+    let file = stage.repo.scratch().file("acts/all.sh", &script);
+    let agent = format!("cat >/dev/null; echo x >x.txt; sh {file}; true");
+    let before = protected(&stage);
+    let ran = run(&stage, &["--agent", &agent, "--sandbox", "off", "--max-iterations", "1"]);
+    ran.says("sandbox off").says("without a sandbox: off");
+    // Some of them undo what others need; in the crate each has a world of its own.
+    assert!(stage.note("escaped").lines().count() > 20, "{}", stage.note("escaped"));
+    assert_ne!(protected(&stage), before);
+}
+
+#[test]
+fn credentials_and_their_variables_are_out_of_reach() {
+    let stage = Stage::new("works", ONE);
+    for name in [".ssh/id", ".netrc", ".aws/credentials", ".npmrc"] {
+        stage.repo.scratch().file(&format!("home/{name}"), "hunter2");
+    }
+    let agent = "cat >/dev/null; echo x >x.txt; cat ~/.ssh/id ~/.netrc ~/.aws/credentials ~/.npmrc; \
+                 echo \"token: $GITHUB_TOKEN, tool: $MY_TOKEN\"; true";
+    let mut command = stage.command(&["--agent", agent, "--setup", "cat ~/.npmrc >npm.log"]);
+    command.env("GITHUB_TOKEN", "hunter3").env("MY_TOKEN", "hunter4");
+    let ran: crate::stage::Ran = command.output().unwrap().into();
+    ran.ended(0).says("US-001 done");
+    let log = stage.repo.root().join(".ralph/logs");
+    let mut logs = log.read_dir_utf8().unwrap().flatten();
+    let log = logs.find(|log| log.file_name().ends_with(".log")).unwrap();
+    let log = fs_err::read_to_string(log.path()).unwrap();
+    assert!(!log.contains("hunter2") && log.contains("token: , tool: hunter4"), "{log}");
+    let setup = stage.copy().unwrap().join("npm.log");
+    assert_eq!(fs_err::read_to_string(setup).unwrap(), "hunter2", "a registry's, for the setup");
+}
+
+#[test]
+fn a_check_that_only_passes_outside_stops_the_start_and_names_the_path() {
+    let stage = Stage::new("works", ONE);
+    let other = stage.repo.scratch().dir("other");
+    let check = format!("echo x >{other}/file");
+    let mut command = stage.command(&["--verify", &check, "--baseline", "check"]);
+    command.env_remove("RALPH_SANDBOX_WRITE");
+    let ran: crate::stage::Ran = command.output().unwrap().into();
+    ran.ended(9).says("fails in the sandbox and passes outside of it");
+    ran.says(&format!("refused: {other}/file")).says("[sandbox] write");
+    let mut command = stage.command(&["--verify", &check, "--baseline", "check"]);
+    command.env("RALPH_SANDBOX_WRITE", format!("{other}\n{}", stage.note_path("")));
+    let ran: crate::stage::Ran = command.output().unwrap().into();
+    ran.ended(0).says("US-001 done");
+}
+
+#[test]
+fn commits_are_signed_outside_with_a_key_that_is_hidden_inside() {
+    let stage = Stage::new("works", ONE);
+    let key = stage.repo.scratch().path("home/.ssh/id");
+    fs_err::create_dir_all(key.parent().unwrap()).unwrap();
+    let mut keygen = Command::new("ssh-keygen");
+    let made = keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("passed over: there is no ssh-keygen");
+        return;
+    }
+    for (name, value) in
+        [("gpg.format", "ssh"), ("commit.gpgsign", "true"), ("user.signingkey", key.as_str())]
+    {
+        stage.repo.git(["config", name, value]);
+    }
+    let hook = stage.repo.root().join(".git/hooks/commit-msg");
+    executable(&hook, "#!/bin/sh\ncat ~/.ssh/id && exit 1; echo 'Seen-By: hook' >>\"$1\"\n");
+    run(&stage, &["--verify", "true"]).ended(0).says("US-001 done");
+    let text = stage.repo.git(["cat-file", "commit", "HEAD"]);
+    assert!(text.contains("-----BEGIN SSH SIGNATURE-----"), "{text}");
+    assert!(text.contains("Seen-By: hook"), "{text}");
+}
+
+#[test]
+fn a_command_is_tried_in_the_same_sandbox() {
+    let stage = Stage::new("works", ONE);
+    let try_it = |script: &str| run(&stage, &["sandbox", "--", "sh", "-c", script]);
+    try_it("echo x >\"$TMPDIR/x\" && cat \"$TMPDIR/x\"").ended(0).says("x");
+    try_it("echo x >evil").ended(2).says("Permission denied");
+    try_it("exit 7").ended(7);
+    assert!(!stage.exists("evil"));
+    run(&stage, &["sandbox", "--", "no-such-program"]).ended(1).says("no-such-program");
+    run(&stage, &["doctor"]).says("sandbox tried: a write to the project was refused inside");
+}
