@@ -74,6 +74,7 @@ impl Surroundings<'_> {
             copy: self.copy(),
             temp: resolved(&self.env.temp_dir()),
             home: self.env.home().unwrap_or_default(),
+            state: self.env.state_dir().unwrap_or_default(),
             own_files: self.own_files(texts),
             session: self.session.map(Id::to_string).unwrap_or_default(),
             in_loop: self.env.run().is_some(),

@@ -20,6 +20,8 @@ pub struct Facts {
     pub temp: Utf8PathBuf,
     /// The user's home folder, whose settings and state are protected as well.
     pub home: Utf8PathBuf,
+    /// The state folder of an attempt of the loop's, which is protected too; empty outside of a run.
+    pub state: Utf8PathBuf,
     /// Whether the last commit is known to be newer than the checkpoint, so that amending it
     /// changes the agent's own work only.
     pub head_is_newer: bool,
@@ -55,6 +57,7 @@ impl Facts {
             ("CLAUDE_CODE_SESSION_ID", self.session.as_str()),
             ("RALPH_ROOT", project.as_str()),
             ("RALPH_WORKSPACE", self.root.as_str()),
+            ("RALPH_STATE_DIR", self.state.as_str()),
         ];
         let known: Vec<_> = variables.into_iter().filter(|(_, value)| !value.is_empty()).collect();
         shell_reader::read_with(command, &known)

@@ -30,6 +30,9 @@ pub(super) fn owner(path: &Utf8Path, facts: &Facts, settings: &Settings) -> Owne
     if is_own(path, facts) {
         return Owner::Work;
     }
+    if facts.state != "" && path.starts_with(&facts.state) {
+        return Owner::State;
+    }
     let inside = facts.inside(path);
     let folders = facts.copy.iter().flat_map(CopyOf::guarded).chain([facts.root.clone()]);
     let others = folders.filter_map(|folder| path.strip_prefix(folder).ok());

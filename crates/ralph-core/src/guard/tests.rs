@@ -114,6 +114,20 @@ fn what_the_caller_knows_changes_the_answer() {
     assert!(check("rm -rf ..", &below, &Settings::default()).is_some());
 }
 
+#[test]
+fn the_state_of_an_attempt_is_protected_but_for_what_gates_ask_for() {
+    let state = "/w/state-1/.ralph";
+    let own_files = vec![format!("{state}/state/s1/loop.json").into()];
+    let facts = Facts { state: state.into(), own_files, ..facts() };
+    let rule = |command: &str| check(command, &facts, &Settings::default()).map(|it| it.rule);
+    for command in ["echo x > /w/state-1/.ralph/claim.json", "rm \"$RALPH_STATE_DIR/strikes.json\""]
+    {
+        assert_eq!(rule(command).as_deref(), Some("ralph-state"), "{command}");
+    }
+    assert_eq!(rule("echo x > $RALPH_STATE_DIR/state/s1/loop.json"), None);
+    assert_eq!(rule("cat $RALPH_STATE_DIR/failure-context.log"), None);
+}
+
 /// `/w/app` is a copy of `/home/dev/app`, which is also called `/link/app`.
 fn in_copy() -> Facts {
     let copy = CopyOf {
