@@ -88,7 +88,7 @@ pub fn commit(
     }
     let made = git.line(&["rev-parse", "HEAD", "HEAD^{tree}"])?;
     let (commit, found) = made.split_once('\n').unwrap_or((&made, ""));
-    copy.bring(&[commit], base)?;
+    work_copy::bring(copy, &[commit], base)?;
     let mut made = Made { commit: commit.to_owned(), is_altered: found != tree, is_by_nobody };
     if copy.settings.sign_commits() {
         made.commit = match signed(&copy.source.git(), &made.commit) {

@@ -64,7 +64,7 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     let ours = copy.source.git();
     let refs = discarded.iter().map(|(id, name)| format!("update {name} {id}\n"));
     let refs: String = refs.collect();
-    let brought = copy.bring(&found, start.tip);
+    let brought = bring(copy, &found, start.tip);
     let brought = brought.and_then(|()| ours.feed(&["update-ref", "--stdin"], refs.as_bytes()));
     if let Err(error) = brought {
         log::warn!("could not fetch the agent's commits: {error}");
@@ -77,6 +77,19 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     imported.others = others.iter().map(|(id, _)| *id).filter(is_new).map(str::to_owned).collect();
     imported.discarded = discarded.iter().map(|(_, name)| (*name).to_owned()).collect();
     Imported { head, ..imported }
+}
+
+/// Brings commits that were made in the copy into the project, as a pack: no git of the project's reads the
+/// settings of an agent's repository.
+pub fn bring(copy: &Workspace, commits: &[&str], base: Option<&str>) -> Result<(), GitError> {
+    if copy.is_in_place || commits.is_empty() {
+        return Ok(());
+    }
+    let base = base.map(|base| format!("^{base}\n"));
+    let list: String = commits.iter().map(|commit| format!("{commit}\n")).chain(base).collect();
+    let pack = ["pack-objects", "--quiet", "--stdout", "--revs", "--local"];
+    let pack = copy.git_inside().feed(&pack, list.as_bytes())?;
+    copy.source.git().feed(&["unpack-objects", "-q"], &pack).map(drop)
 }
 
 /// Files that an agent added to its index although git ignores them.

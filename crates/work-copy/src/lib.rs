@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::fault;
-use ralph_base::state::{Id, RunDir, open_regular};
+use ralph_base::state::{Id, RunDir};
 use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
@@ -51,12 +51,13 @@ use ralph_project::under_way::Attempt;
 use doors::Doors;
 use git_output::{base_of, naming};
 use git_settings::GitSettings;
-pub use import::{Imported, import};
+pub use import::{Imported, bring, import};
 pub use linked_back::{linked_by_environment, linked_by_files};
 use ralph_project::failure::Failure;
 pub use remove::remove_all;
 use remove::remove_pipes;
 use repository::Stamps;
+pub use repository::copy_index;
 pub use setup::{changed_by_setup, needs_setup, set_up};
 pub use source::{Source, text_path};
 pub use stage::Staged;
@@ -115,8 +116,8 @@ struct OwnFiles {
     setup_stamp: Utf8PathBuf,
     /// What they left that git does not ignore.
     setup_leftovers: Utf8PathBuf,
-    /// Where a reviewer reads, if there is such a place.
-    reading_room: Option<Utf8PathBuf>,
+    /// Where a reviewer reads.
+    reading_room: Utf8PathBuf,
 }
 
 /// Where a workspace is to stand when an agent begins.
@@ -150,8 +151,7 @@ impl Workspace {
         let source = Source::of(project, repo)?;
         let settings = GitSettings::read(&source.git())?;
         let is_in_place = config.workspace.in_place;
-        let shared = run_dir.of_run();
-        let shared = shared.root();
+        let shared = run_dir.of_run().root().to_owned();
         let cache = match cache::folder(env, config, &source.top) {
             // Without a home folder there is no cache.
             Err(_) if is_in_place => shared.join("cache"),
@@ -171,7 +171,7 @@ impl Workspace {
                 index: shared.join(format!("index-{worker}")).into_std_path_buf(),
                 setup_stamp: shared.join(format!("setup-{worker}")),
                 setup_leftovers: shared.join(format!("setup-{worker}-left")),
-                reading_room: Some(cache.join(reading_room(project))),
+                reading_room: cache.join(format!("review-{worker}")),
             },
             doors,
             source,
@@ -208,18 +208,6 @@ impl Workspace {
     pub fn git_inside(&self) -> Git {
         let git = if self.is_in_place { self.git() } else { Git::at(self.top.as_std_path()) };
         git.through(&self.doors.checks)
-    }
-
-    /// Brings commits that were made in the copy into the project.
-    pub fn bring(&self, commits: &[&str], base: Option<&str>) -> Result<(), GitError> {
-        if self.is_in_place || commits.is_empty() {
-            return Ok(());
-        }
-        let base = base.map(|base| format!("^{base}\n"));
-        let list: String = commits.iter().map(|commit| format!("{commit}\n")).chain(base).collect();
-        let pack = ["pack-objects", "--quiet", "--stdout", "--revs", "--local"];
-        let pack = self.git_inside().feed(&pack, list.as_bytes())?;
-        self.source.git().feed(&["unpack-objects", "-q"], &pack).map(drop)
     }
 
     fn over(&self, folder: &Path) -> Git {
@@ -409,19 +397,4 @@ impl Workspace {
         remove_all(self.own.setup_leftovers.as_std_path())?;
         Ok(remove_all(self.own.setup_stamp.as_std_path())?)
     }
-}
-
-/// The folder in which a worker's reviewer reads.
-fn reading_room(project: &Project) -> String {
-    let of_worker = |worker: &Id| format!("review-{}", worker.as_str());
-    project.worker().map_or_else(|| "review".to_owned(), of_worker)
-}
-
-/// Copies an index with its time. By that time git knows which files may have changed within the
-/// same second as they were looked at; in a copy that seems newer it would take them for unchanged.
-pub fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
-    let mut index = open_regular(from)?;
-    let mut copy = fs_err::File::create(to)?;
-    io::copy(&mut index, &mut copy)?;
-    copy.file().set_modified(index.metadata()?.modified()?)
 }

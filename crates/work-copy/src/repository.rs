@@ -193,6 +193,15 @@ pub(super) fn update_submodules(source: &Source, top: &Utf8Path) -> Result<(), F
     Ok(())
 }
 
+/// Copies an index with its time. By that time git knows which files may have changed within the
+/// same second as they were looked at; in a copy that seems newer it would take them for unchanged.
+pub fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    let mut index = state::open_regular(from)?;
+    let mut copy = fs_err::File::create(to)?;
+    io::copy(&mut index, &mut copy)?;
+    copy.file().set_modified(index.metadata()?.modified()?)
+}
+
 #[cfg(test)]
 mod tests {
     use test_support::TestRepo;

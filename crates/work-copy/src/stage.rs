@@ -259,8 +259,7 @@ impl Workspace {
     /// What is staged as plain files in a folder of their own, without a repository: whoever works there
     /// can do no harm. Returns the project's folder in it.
     pub fn lay_out(&self) -> Result<Utf8PathBuf, Failure> {
-        let none = || Failure::because("there is no cache folder; set HOME or XDG_CACHE_HOME");
-        let room = self.own.reading_room.as_ref().ok_or_else(none)?;
+        let room = &self.own.reading_room;
         remove_all(room.as_std_path())?;
         fs_err::create_dir_all(room.join(&self.source.inside))?;
         self.git().run(&["checkout-index", "--all", &format!("--prefix={room}/")])?;
@@ -269,9 +268,7 @@ impl Workspace {
 
     /// Nobody reads any more.
     pub fn clear_away(&self) {
-        if let Some(room) = &self.own.reading_room {
-            let _ = remove_all(room.as_std_path());
-        }
+        let _ = remove_all(self.own.reading_room.as_std_path());
     }
 
     /// Lays the changes between a saved attempt and its first parent over the files, uncommitted. Where

@@ -6,7 +6,7 @@ use test_support::{fixtures, program};
 
 use crate::stage::{LOOP, Stage};
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "init",
     "install",
     "uninstall",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 22] = [
     "tell",
     "config",
     "explain",
+    "sandbox",
     "attempts",
     "retry",
     "clean",
