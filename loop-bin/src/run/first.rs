@@ -28,15 +28,16 @@ pub(super) fn before_first_story(
 ) -> Result<Option<Finish>, Failure> {
     let (mode, plan) = ("building".to_owned(), run.books.plan.to_string());
     let unguarded = run.context.options.unguarded.clone();
-    let sandbox = Some(doors::in_words(&run.context.config));
-    run.note(&Event::LoopStarted { mode, plan, unguarded, sandbox: sandbox.clone() });
+    let in_sandbox = doors::in_words(&run.context.config);
+    let sandbox = Some(in_sandbox.clone());
+    run.note(&Event::LoopStarted { mode, plan, unguarded, sandbox });
     let plan = run.books.load(&run.board)?;
     show_position(run, &plan);
     let open_count = plan.counts().open;
     let open = counted(open_count, "open story", "open stories");
     let (shown, target) = (run.shown_plan(), &run.board.branch);
-    let sandbox = sandbox.unwrap_or_default();
-    run.view.line(format!("working on {shown}, landing on {target}: {open}; sandbox {sandbox}"));
+    let words = format!("working on {shown}, landing on {target}: {open}; sandbox {in_sandbox}");
+    run.view.line(words);
     if scripts::started(run) == ScriptRequest::Stop {
         return Ok(Some(Finish::stopped_by(STARTED)));
     }
