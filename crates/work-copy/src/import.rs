@@ -20,8 +20,6 @@ const DISCARDED: &str = "refs/ralph/discarded";
 pub struct Imported {
     /// The commit that it had checked out, if that is not the one it began with.
     pub head: Option<String>,
-    /// What hooks rolled back during the attempt.
-    pub discarded: Vec<String>,
     /// Whether it made its checkout sparse: then files are missing that it did not mean to remove.
     pub is_sparse: bool,
     /// Files that it added although git ignores them.
@@ -54,8 +52,8 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     }
     imported.is_sparse = copy.top.join(".git/info/sparse-checkout").exists();
     imported.work_trees = work_trees(&theirs, &copy.top);
-    let discarded = named(DISCARDED);
     let others = [named("refs/heads/"), named("refs/stash")].concat();
+    let discarded = named(DISCARDED);
     let found = head.iter().map(String::as_str).chain(others.iter().map(|(id, _)| *id));
     let found: Vec<&str> = found.chain(discarded.iter().map(|(id, _)| *id)).collect();
     if found.is_empty() {
@@ -75,7 +73,6 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
         head.as_deref() != Some(*id) && ours.line(&missing).is_ok_and(|found| !found.is_empty())
     };
     imported.others = others.iter().map(|(id, _)| *id).filter(is_new).map(str::to_owned).collect();
-    imported.discarded = discarded.iter().map(|(_, name)| (*name).to_owned()).collect();
     Imported { head, ..imported }
 }
 

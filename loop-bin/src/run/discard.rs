@@ -8,7 +8,7 @@ use ralph_project::strikes::{add_lesson, record_failure};
 
 use super::attempt::Left;
 use super::decide::{Discarding, Outcome};
-use super::land::{entry, keep};
+use super::land::{entry, keep, keep_rollbacks, report_saved};
 use super::notify::{Notice, notify};
 use super::state::{Conductor, UnderWay};
 use crate::exit::Failure;
@@ -29,13 +29,12 @@ pub(super) fn discard(
 ) -> Result<Outcome, Failure> {
     let Discarding { outcome, why, set_aside: given_up } = kept;
     let key = work.key.clone();
+    let has_rollbacks = keep_rollbacks(run, work)?;
     if left.has_work() {
         keep_and_report(run, work, left, (outcome.word(), &why))?;
     }
     fault::point("discard.kept");
-    // Even if a hook rolled it back.
-    let has_changes = left.has_work() || !left.imported.discarded.is_empty();
-    run.record.tally.story(&key).has_changes |= has_changes;
+    run.record.tally.story(&key).has_changes |= left.has_work() || has_rollbacks;
     if matches!(outcome, Outcome::Failed | Outcome::Timeout | Outcome::NoChanges) {
         learn(run, work, &why)?;
     }
@@ -88,12 +87,7 @@ pub(super) fn keep_and_report(
     (outcome, why): (&str, &str),
 ) -> Result<(), Failure> {
     let saved_as = keep(run, work, left, (outcome, why))?;
-    let (story, id) = (&work.key.story, saved::shown(&saved_as));
-    let line = format!("{story}: attempt saved; view it with `ralph-loop attempts {id}`");
-    run.toned(work.slot, Tone::Plain, line);
-    let to = work.attempt.base.clone().unwrap_or_default();
-    let why = why.lines().next().unwrap_or_default().to_owned();
-    run.note_of(work, &Event::RolledBack { to, saved_as, why });
+    report_saved(run, work, saved_as, why);
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::attempt::{Facts, Left, Passed, Proof, Reviewed, set_phase};
+use super::attempt::{Facts, Left, Passed, Proof, Reviewed, rollbacks, set_phase};
 use super::decide::{Finish, Outcome};
 use super::scripts;
 use super::state::{Conductor, UnderWay};
@@ -191,19 +191,54 @@ pub(super) fn finish_landing(
 /// Keeps what is in repositories and work trees that the agent made as another attempt: the commit
 /// holds nothing of them.
 fn keep_left_out(run: &Conductor, work: &UnderWay, staged: &Staged) -> Result<(), Failure> {
-    let Some(first) = staged.aside.first() else { return Ok(()) };
-    let account = Account {
-        key: work.key.clone(),
-        number: work.attempt.number + 1,
-        outcome: "left_out",
-        why: &format!("left out of the commit: {}", named_files(&staged.refused)),
-        run: &work.attempt.run,
-        ..Account::default()
-    };
-    let parents = work.attempt.base.iter().chain(&staged.aside).map(String::as_str);
+    let why = format!("left out of the commit: {}", named_files(&staged.refused));
+    keep_beside(run, work, work.attempt.number + 1, &staged.aside, ("left_out", &why)).map(drop)
+}
+
+/// Keeps what hooks rolled back as attempts that failed; whether there was any. The attempt moves on to
+/// the next number first, so that a crash never takes one of them for its work.
+pub(super) fn keep_rollbacks(run: &Conductor, work: &mut UnderWay) -> Result<bool, Failure> {
+    let (git, desk) = (run.source.git(), run.desk(work.slot)?);
+    let rollbacks = rollbacks(desk.state());
+    for rollback in &rollbacks {
+        // Once it is an attempt, its own ref is gone.
+        let Some(commit) = board::resolve(&git, &rollback.saved_as)? else { continue };
+        let (number, why) = (work.attempt.number, rollback.to_string());
+        work.attempt.number += 1;
+        work.attempt.save(&desk.dir)?;
+        let kept: Vec<String> = [commit].into_iter().chain(work.saved.clone()).collect();
+        let name = keep_beside(run, work, number, &kept, (Outcome::Failed.word(), &why))?;
+        git.run(&["update-ref", "-d", &rollback.saved_as])?;
+        report_saved(run, work, name, &why);
+    }
+    Ok(!rollbacks.is_empty())
+}
+
+/// Keeps commits that are not the attempt's own work, the first one's files above all.
+fn keep_beside(
+    run: &Conductor,
+    work: &UnderWay,
+    number: u64,
+    commits: &[String],
+    (outcome, why): (&str, &str),
+) -> Result<String, Failure> {
+    let Some(first) = commits.first() else { return Ok(String::new()) };
+    let (key, run_name) = (work.key.clone(), &work.attempt.run);
+    let account = Account { key, number, outcome, why, run: run_name, ..Account::default() };
+    let parents = work.attempt.base.iter().chain(commits).map(String::as_str);
     let (git, tree) = (run.source.git(), format!("{first}^{{tree}}"));
-    saved::keep(&git, &run.source.top, &tree, &parents.collect::<Vec<_>>(), &account)?;
-    Ok(())
+    let parents: Vec<&str> = parents.collect();
+    Ok(saved::keep(&git, &run.source.top, &tree, &parents, &account)?)
+}
+
+/// Says that an attempt was saved.
+pub(super) fn report_saved(run: &Conductor, work: &UnderWay, saved_as: String, why: &str) {
+    let (story, id) = (&work.key.story, saved::shown(&saved_as));
+    let line = format!("{story}: attempt saved; view it with `ralph-loop attempts {id}`");
+    run.toned(work.slot, Tone::Plain, line);
+    let to = work.attempt.base.clone().unwrap_or_default();
+    let why = why.lines().next().unwrap_or_default().to_owned();
+    run.note_of(work, &Event::RolledBack { to, saved_as, why });
 }
 
 /// Saves what an attempt left under a ref of its own, and reads it back. Returns the ref's name.

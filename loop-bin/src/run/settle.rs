@@ -86,6 +86,7 @@ pub(super) fn settle(run: &mut Conductor, slot: usize, done: Done) -> Result<(),
 /// The agent ended well: its work is saved, then checked.
 fn worked(run: &mut Conductor, mut work: UnderWay, left: Left) -> Result<(), Failure> {
     run.save();
+    land::keep_rollbacks(run, &mut work)?;
     land::keep(run, &mut work, &left, ("interrupted", "the checks were interrupted"))?;
     run.record.tally.agent_worked();
     let tip = run.board.look()?;

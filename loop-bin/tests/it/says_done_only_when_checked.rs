@@ -47,11 +47,29 @@ fn a_rollback_by_a_hook_is_reported_and_the_next_attempt_knows_what_failed() {
     let runs = [failing(), failing(), failing(), test_run("s-1", true)];
     let ran = run_plain(&stage, &runs, &["--attempts", "2", "--rollback", "failure"]);
     let told = "rolled back by a hook after 3 failing test runs (pytest failed: test_a.py::test_b)";
-    ran.ended(8).says(&format!("US-001: {told}; kept as refs/ralph/discarded/"));
+    ran.ended(8).says(&format!("US-001: {told}"));
     assert_eq!(ran.out.matches("rolled back by a hook").count(), 2, "{}", ran.out);
     assert_eq!(stage.note("prompts").matches(told).count(), 1);
-    let kept = stage.repo.git(["for-each-ref", "refs/ralph/discarded"]);
-    assert_eq!(kept.lines().count(), 2, "{kept}");
+}
+
+#[test]
+fn what_hooks_rolled_back_is_saved_as_attempts_and_is_no_idle_story() {
+    let plan: String = (1..5).map(|story| format!("- [ ] US-00{story}: Part {story}\n")).collect();
+    let stage = Stage::new("works", &plan);
+    let failing = || test_run("s-1", false);
+    let runs = [failing(), failing(), failing(), test_run("s-1", true)];
+    let args = ["--attempts", "1", "--rollback", "failure", "--stalled-after", "3"];
+    let ran = run_plain(&stage, &runs, &args);
+    ran.ended(8).says(
+        "US-004 is blocked: gave up after 1 failed attempt; last failure: a hook rolled back all",
+    );
+    let refs = stage.repo.git(["for-each-ref", "--format=%(refname)", "refs/ralph"]);
+    let wanted = |story| format!("refs/ralph/attempts/PRD-1/US-00{story}/1\n");
+    assert_eq!(refs, (1..5).map(wanted).collect::<String>());
+    let shown = stage.run(&["attempts", "US-004/1"]);
+    shown.ended(0).says("rolled back by a hook after 3 failing test runs").says("+work");
+    let report = stage.run(&["report", "--markdown"]);
+    report.ended(0).says("ralph-loop attempts US-004/1");
 }
 
 #[test]

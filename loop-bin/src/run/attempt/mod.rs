@@ -42,7 +42,7 @@ pub(super) use prepare::{from_user, prepare, prepare_copy};
 pub(crate) use prepare::{review_template, template};
 pub(super) use prove::Proof;
 pub(super) use review::Reviewed;
-pub(super) use watch::{LiveAgent, log_of, release, set_phase};
+pub(super) use watch::{LiveAgent, log_of, release, rollbacks, set_phase};
 pub(super) use work::{left_in, read_agents_plan};
 use work_copy::in_place::ProtectedFiles;
 use work_copy::{Imported, Staged, Workspace};

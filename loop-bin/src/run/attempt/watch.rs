@@ -221,14 +221,17 @@ fn show(job: &Job, seen: &Seen, shown: &mut (usize, usize)) {
 
 /// Reports what hooks rolled back since the last look.
 fn show_rollbacks(job: &Job, state: &StateDir, known: &mut Vec<HookRollback>) {
-    let Ok(Some(checkpoint)) = checkpoint(state) else { return };
-    let rollbacks = Memory::load(state, &checkpoint).rollbacks;
+    let rollbacks = rollbacks(state);
     for rollback in rollbacks.iter().skip(known.len()) {
-        let (story, kept) = (&job.key.story, &rollback.saved_as);
-        let line = format!("{story}: {rollback}; kept as {kept}");
-        job.reporter.toned(Tone::Warning, line);
+        job.reporter.toned(Tone::Warning, format!("{}: {rollback}", job.key.story));
     }
     *known = rollbacks;
+}
+
+/// What hooks rolled back during the attempt whose state this is.
+pub(in crate::run) fn rollbacks(state: &StateDir) -> Vec<HookRollback> {
+    let checkpoint = checkpoint(state).ok().flatten();
+    checkpoint.map(|checkpoint| Memory::load(state, &checkpoint).rollbacks).unwrap_or_default()
 }
 
 /// Says that the agent is asked to end, and how long it has for that.

@@ -12,7 +12,7 @@ use super::prepare::{next_story, prepare_copy, prompt};
 use super::watch::{self, Watched, last_stop, set_phase};
 use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};
 use crate::exit::Failure;
-use crate::run::decide::{Allowance, Judged, Outcome, WorkEnd, judge};
+use crate::run::decide::{Allowance, Judged, Outcome, WorkEnd, judge, without_changes};
 use client::{AgentRun, SessionSoFar};
 use work_copy::{Imported, Start, import};
 
@@ -212,9 +212,9 @@ pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result
     }
     if staged.files.is_empty() {
         let is_checked = !job.context.config.verify.commands.is_empty();
-        if !course.facts.claimed || !is_checked {
-            let why = "the agent changed nothing".to_owned();
-            return Err(WorkEnd::Failed(Outcome::NoChanges, why).into());
+        let is_claimed = course.facts.claimed && is_checked;
+        if let Some(end) = without_changes(is_claimed, &course.facts.rollbacks) {
+            return Err(end.into());
         }
     }
     Ok(Left { staged: Some(staged), imported })

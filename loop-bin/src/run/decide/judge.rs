@@ -7,7 +7,7 @@ use ralph_base::state::LastVerdict;
 use ralph_core::plan::{AgentsPlan, State as StoryState};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Limits;
-use ralph_project::strikes::with_cause;
+use ralph_project::strikes::{HookRollback, with_cause};
 use serde::{Deserialize, Serialize};
 
 use super::pick::{Allowance, Owner};
@@ -149,6 +149,16 @@ pub(crate) fn judge(judged: &Judged<'_>) -> Option<WorkEnd> {
     let what = what.into_iter().find(|what| !what.is_empty()).map(|what| format!(": {what}"));
     let details: String = runner.chain(what).collect();
     Some(WorkEnd::failed(format!("the last test run failed{details}")))
+}
+
+/// What is wrong with an attempt that changed nothing; none if the agent claims that the story is done, and
+/// checks can tell. One that hooks rolled back has failed.
+pub(crate) fn without_changes(is_claimed: bool, rollbacks: &[HookRollback]) -> Option<WorkEnd> {
+    if !rollbacks.is_empty() {
+        return Some(WorkEnd::failed("a hook rolled back all that the agent did"));
+    }
+    let why = "the agent changed nothing".to_owned();
+    if is_claimed { None } else { Some(WorkEnd::Failed(Outcome::NoChanges, why)) }
 }
 
 /// An end that is not the agent's own.
@@ -312,6 +322,18 @@ mod tests {
             |quota_streak| judge(&Judged { run: Some(&run), quota_streak, ..judged(&limits) });
         assert_eq!(after(MOST_WAITS - 1), Some(WorkEnd::Quota(None)));
         assert!(matches!(after(MOST_WAITS), Some(WorkEnd::Spent(_))));
+    }
+
+    #[test]
+    fn a_rollback_is_never_called_no_changes() {
+        let is_no_changes = |claimed, rollbacks: &[HookRollback]| {
+            without_changes(claimed, rollbacks)
+                .map(|end| matches!(end, WorkEnd::Failed(Outcome::NoChanges, _)))
+        };
+        assert_eq!((is_no_changes(false, &[]), is_no_changes(true, &[])), (Some(true), None));
+        let rolled_back = [HookRollback::default()];
+        assert_eq!(is_no_changes(false, &rolled_back), Some(false));
+        assert_eq!(is_no_changes(true, &rolled_back), Some(false));
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod recovery;
 mod step;
 
 pub(crate) use finish::{Ending, Finish};
-pub(crate) use judge::{Judged, Outcome, WorkEnd, judge};
+pub(crate) use judge::{Judged, Outcome, WorkEnd, judge, without_changes};
 pub(crate) use pause::pause;
 pub(crate) use pick::{Allowance, Picked, limit_reached, pick};
 pub(crate) use recovery::{Found, FoundAttempt, Recovery, recovery, recovery_of};
