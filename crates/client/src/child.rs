@@ -277,12 +277,19 @@ fn end_everything(
         _ => watch.grace,
     };
     descendants.end(grace, &|| watch.interrupts.count() > 1);
-    if !matches!(end, RunEnd::Exited(_)) {
-        // Its keeper has nothing left to keep, and ends by itself.
-        if child.wait_timeout(DRAIN)?.is_none() {
+    if matches!(end, RunEnd::Exited(_)) {
+        return Ok(());
+    }
+    // Its keeper has nothing left to keep, and ends by itself. One that had not started the agent yet
+    // starts it now.
+    let begun = Instant::now();
+    while child.wait_timeout(PULSE)?.is_none() {
+        if begun.elapsed() >= DRAIN {
             child.kill()?;
             child.wait_timeout(DRAIN)?;
+            break;
         }
+        descendants.end(grace, &|| watch.interrupts.count() > 1);
     }
     Ok(())
 }

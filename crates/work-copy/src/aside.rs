@@ -46,9 +46,13 @@ pub(super) fn set_aside(
     let base = base_of(&git, tip)?;
     let mut found = Vec::new();
     for folder in inner {
-        let Ok(commit) = commit_of(copy, folder, tip) else {
-            log::warn!("could not keep what is in {}", folder.display());
-            continue;
+        let commit = match commit_of(copy, folder, tip) {
+            Err(error) if error.is_transient() => return Err(error),
+            Err(error) => {
+                log::warn!("could not keep what is in {}: {error}", folder.display());
+                continue;
+            }
+            Ok(commit) => commit,
         };
         let files = paths(&git.run(&["diff-tree", "-r", "-z", "--name-only", &base, &commit])?);
         if !files.is_empty() {

@@ -30,12 +30,13 @@ pub struct Imported {
     pub work_trees: Vec<PathBuf>,
 }
 
-/// Fetches it. A repository that the agent damaged has nothing to give.
-pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
+/// Fetches it. A repository that the agent damaged has nothing to give; one whose git was interrupted is
+/// asked again by the next start.
+pub fn import(copy: &Workspace, start: Start<'_>) -> Result<Imported, GitError> {
     remove_pipes(copy.top.as_std_path(), false);
     let theirs = copy.git_inside();
     if !copy.top.join(".git").is_dir() {
-        return Imported::default();
+        return Ok(Imported::default());
     }
     let forced = forced(&theirs, start.tip).unwrap_or_default();
     let listed = theirs.line(&["show-ref", "--head"]).unwrap_or_default();
@@ -48,7 +49,7 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     let head = named("HEAD").first().map(|(id, _)| (*id).to_owned());
     let mut imported = Imported { forced, ..Imported::default() };
     if copy.is_in_place {
-        return Imported { head, ..imported };
+        return Ok(Imported { head, ..imported });
     }
     imported.is_sparse = copy.top.join(".git/info/sparse-checkout").exists();
     imported.work_trees = work_trees(&theirs, &copy.top);
@@ -57,23 +58,27 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Imported {
     let found = head.iter().map(String::as_str).chain(others.iter().map(|(id, _)| *id));
     let found: Vec<&str> = found.chain(discarded.iter().map(|(id, _)| *id)).collect();
     if found.is_empty() {
-        return imported;
+        return Ok(imported);
     }
     let ours = copy.source.git();
     let refs = discarded.iter().map(|(id, name)| format!("update {name} {id}\n"));
     let refs: String = refs.collect();
     let brought = bring(copy, &found, start.tip);
     let brought = brought.and_then(|()| ours.feed(&["update-ref", "--stdin"], refs.as_bytes()));
-    if let Err(error) = brought {
-        log::warn!("could not fetch the agent's commits: {error}");
-        return imported;
+    match brought {
+        Err(error) if error.is_transient() => return Err(error),
+        Err(error) => {
+            log::warn!("could not fetch the agent's commits: {error}");
+            return Ok(imported);
+        }
+        Ok(_) => {}
     }
     let is_new = |id: &&str| {
         let missing = ["rev-list", "-1", id, "--not", "--branches", "--remotes", "--tags"];
         head.as_deref() != Some(*id) && ours.line(&missing).is_ok_and(|found| !found.is_empty())
     };
     imported.others = others.iter().map(|(id, _)| *id).filter(is_new).map(str::to_owned).collect();
-    Imported { head, ..imported }
+    Ok(Imported { head, ..imported })
 }
 
 /// Brings commits that were made in the copy into the project, as a pack: no git of the project's reads the

@@ -3,6 +3,11 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 
+use std::time::Duration;
+
+use ralph_base::linux;
+use test_support::started_with;
+
 use crate::stage::{LOOP, Stage, is_alive, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
@@ -40,6 +45,34 @@ fn while_the_agent_works() {
         goes_on(&mut stage);
         assert_eq!(stage.read("half.txt"), "half\n", "nothing is paid for twice");
     }
+}
+
+/// The keeper of the agent is held up until the loop has looked for what to end.
+#[test]
+fn before_the_agent_has_begun() {
+    let stage = Stage::new("works", ONE);
+    let agent = "cat >/dev/null; echo half >half.txt; touch \"$AGENT_NOTES/begun\"; sleep 600";
+    let mut child = stage.start(&["--agent", agent]);
+    let notes = stage.note_path("");
+    let of_stage =
+        || started_with(&format!("AGENT_NOTES={}", notes.as_str().trim_end_matches('/')));
+    let keeper = || {
+        let is_keeper = |pid: &u32| {
+            let arguments = linux::arguments(pid.cast_signed());
+            arguments.get(1).is_some_and(|first| first == b"keep-agent")
+        };
+        of_stage().into_iter().find(is_keeper)
+    };
+    until("the keeper is there", || keeper().is_some());
+    let keeper = keeper().unwrap();
+    signal("STOP", keeper);
+    signal("INT", child.id());
+    std::thread::sleep(Duration::from_millis(500));
+    signal("CONT", keeper);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(of_stage().is_empty());
+    let is_begun = stage.note_path("begun").exists();
+    assert_eq!(stage.discarded(), usize::from(is_begun), "what it wrote is kept");
 }
 
 #[test]

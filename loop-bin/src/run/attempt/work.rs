@@ -201,7 +201,7 @@ pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result
     let attempt = &course.attempt;
     keep_agents_progress(job, desk)?;
     let start = Start::of(attempt);
-    let imported = import(&desk.copy, start);
+    let imported = import(&desk.copy, start)?;
     let staged = desk.copy.stage(start, &job.books.ours, &imported)?;
     if !staged.refused.is_empty() {
         let files = named_files(&staged.refused);
@@ -234,11 +234,11 @@ pub(in crate::run) fn left_in(
         return Ok(Left::default());
     }
     let start = Start::of(attempt);
-    let imported = import(&desk.copy, start);
+    let imported = import(&desk.copy, start)?;
     match desk.copy.stage(start, &job.books.ours, &imported) {
         Ok(staged) => Ok(Left { staged: Some(staged), imported }),
         // The work is there, and the next start keeps it.
-        Err(error) if error.is_transient() => Err(error),
+        Err(error) if error.is_transient() || job.context.is_interrupted() => Err(error),
         Err(error) => {
             let story = &attempt.story;
             job.reporter.warn(format!("{story}: the copy cannot be read: {error}"));
