@@ -13,7 +13,7 @@ use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::attempt::{Facts, Left, Passed, Proof, Reviewed, rollbacks, set_phase};
+use super::attempt::{Facts, Left, Passed, Proof, Reviewed, report_findings, rollbacks, set_phase};
 use super::decide::{Finish, Outcome};
 use super::scripts;
 use super::state::{Conductor, UnderWay};
@@ -23,11 +23,16 @@ use crate::terminal::{Tone, counted};
 use board::{Advance, LoopFile, Made, Mark, PlanChanges};
 use work_copy::Staged;
 
-/// What landing a story changes in the plan: its box, those given up before, and what the agent added.
-pub(super) fn changes(run: &Conductor, work: &UnderWay) -> PlanChanges {
+/// What landing a story changes in the plan: its box, those given up before, and what the agent added. An
+/// id that was taken since is not used twice.
+pub(super) fn changes(run: &mut Conductor, work: &mut UnderWay) -> Result<PlanChanges, Failure> {
+    if let Some(agents) = work.facts.agents.as_mut().filter(|agents| agents.adds_stories()) {
+        let findings = agents.avoid_ids_of(&run.books.load(&run.board)?);
+        report_findings(&run.slot(work.slot)?.reporter, &work.key, findings);
+    }
     let mut marks = blocked_marks(run, &work.key.plan);
     marks.push((work.key.story.clone(), State::Done));
-    PlanChanges { marks, added: work.facts.agents.clone().into_iter().collect() }
+    Ok(PlanChanges { marks, added: work.facts.agents.clone().into_iter().collect() })
 }
 
 /// The boxes of stories of a plan that this run gave up.
@@ -119,7 +124,7 @@ fn report_advance(run: &mut Conductor, work: &UnderWay, advance: &Advance) -> Re
 /// What follows from a commit that is on the target.
 fn conclude(
     run: &mut Conductor,
-    work: &UnderWay,
+    work: &mut UnderWay,
     made: &Made,
     passed: &Passed,
 ) -> Result<(), Failure> {
@@ -159,7 +164,7 @@ fn conclude(
         ..entry(&work.attempt, &work.facts, ProgressStatus::Success)
     };
     keep_left_out(run, work, &passed.staged)?;
-    let changes = changes(run, work);
+    let changes = changes(run, work)?;
     finish_landing(run, work, &made.commit, (&progress, &changes))
 }
 

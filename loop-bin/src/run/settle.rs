@@ -145,7 +145,7 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
     if tip != work.attempt.base || branch != work.attempt.target {
         return check_moved(run, work);
     }
-    let changes = land::changes(run, &work);
+    let changes = land::changes(run, &mut work)?;
     let files = run.books.files_for(is_followed, work.attempt.base.as_deref(), &changes)?;
     run.view.doing(slot, "landing");
     work.files.clone_from(&files);

@@ -120,3 +120,21 @@ fn what_an_agent_puts_in_the_place_of_its_books_does_no_harm() {
         }
     }
 }
+
+#[test]
+fn an_added_story_whose_id_was_taken_gets_the_next_free_one() {
+    for stage in both("- [ ] US-001: First\n") {
+        let agent = format!(
+            "cat >/dev/null; echo x >>x.txt; [ $(cat $RALPH_STORY_FILE) = US-001 ] || exit 0; \
+             echo '- [ ] US-002: From the agent' >>\"$PLAN_PATH\"; \
+             echo '- [ ] US-002: By hand' >>\"$RALPH_ROOT/{PLAN}\""
+        );
+        let ran = stage.run(&["--agent", &agent]);
+        let told = "added US-002 (From the agent), which is US-003 now: the id was taken";
+        ran.ended(0).says(told).says("3 stories landed");
+        assert_eq!(ran.out.matches(told).count(), 1, "{}", ran.out);
+        let plan = "- [x] US-001: First\n- [x] US-002: By hand\n- [x] US-003: From the agent\n";
+        assert_eq!(stage.plan(), plan);
+        assert!(stage.events().contains(&"plan_repaired".to_owned()));
+    }
+}

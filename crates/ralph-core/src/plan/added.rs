@@ -1,6 +1,7 @@
 //! New stories at the end of a plan, without touching another byte of it.
 
 use super::edit::{self, Edit};
+use super::ids;
 use super::story::{Format, Marks, Plan, State, Story};
 use ralph_base::lines;
 
@@ -8,6 +9,8 @@ use ralph_base::lines;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Added {
     pub(super) id: String,
+    /// The id as it is written in the text, if it is.
+    written: Option<String>,
     pub(super) title: String,
     state: State,
     format: Format,
@@ -23,8 +26,11 @@ impl Added {
         let edited = edit::apply(&plan.bytes, plan.marking(story, state));
         let end = story.span.end + edited.len() - plan.bytes.len();
         let text = edited.get(story.span.start..end).unwrap_or_default().trim_ascii_end();
+        let is_object = story.marks == Marks::Object;
+        let written = if is_object { Some(story.id.clone()) } else { plan.written_id(story) };
         Self {
             id: story.id.clone(),
+            written,
             title: story.title.clone(),
             state,
             format: plan.format,
@@ -32,6 +38,19 @@ impl Added {
             is_list_item: plan.is_list_item(story),
             text: text.to_vec(),
         }
+    }
+}
+
+impl Added {
+    /// The same story with the next id that is free in a plan where another story has its own by now; none if
+    /// that is not so, or no id can be counted on from.
+    pub(super) fn renamed_in(&self, plan: &Plan) -> Option<Self> {
+        plan.story(&self.id).filter(|_| plan.stories.iter().all(|one| one.title != self.title))?;
+        let (old, text) = (self.written.as_ref()?, std::str::from_utf8(&self.text).ok()?);
+        let new = plan.next_id(old)?;
+        let (before, rest) = text.split_at(text.find("\"id\"").unwrap_or(0));
+        let text = format!("{before}{}", rest.replacen(old, &new, 1)).into_bytes();
+        Some(Self { id: ids::safe(&new), written: Some(new), text, ..self.clone() })
     }
 }
 
@@ -98,6 +117,28 @@ impl Plan {
         let rest = self.bytes.get(behind..).unwrap_or_default();
         let spaces = rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
         Edit::insert(behind + spaces, [gap, text].concat())
+    }
+
+    /// The id of a story as it is written in front of its title.
+    fn written_id(&self, story: &Story) -> Option<String> {
+        let line = lines::lines(self.section(story)).next().map_or(&[][..], |line| line.text);
+        let mark = self.marks(story).first().map(|mark| mark.end - story.span.start);
+        let text = String::from_utf8_lossy(line);
+        let behind = match mark.filter(|end| *end < line.len()) {
+            Some(end) => text.get(end..)?.trim_start_matches(']'),
+            None => text.trim_start().trim_start_matches('#'),
+        };
+        let found = ids::leading(behind.trim_start())?;
+        (ids::safe(found.id) == story.id).then(|| found.id.to_owned())
+    }
+
+    /// The next number behind an id that no story has.
+    fn next_id(&self, id: &str) -> Option<String> {
+        let digits = id.chars().rev().take_while(char::is_ascii_digit).count();
+        let (before, number) = id.split_at_checked(id.len() - digits)?;
+        let number: u64 = number.parse().ok()?;
+        let ids = (number..).skip(1).map(|number| format!("{before}{number:0digits$}"));
+        ids.take(self.stories.len() + 1).find(|id| self.story(id).is_none())
     }
 
     /// Whether a story begins with its box, and not with a heading.

@@ -62,6 +62,20 @@ impl AgentsPlan {
         self
     }
 
+    /// Gives new stories whose ids other stories have by now the next free ones; says so, a sentence each.
+    pub fn avoid_ids_of(&mut self, plan: &Plan) -> Vec<String> {
+        let (mut plan, mut said) = (plan.clone(), Vec::new());
+        for new in &mut self.added {
+            if let Some(renamed) = new.renamed_in(&plan) {
+                let (id, title, taken) = (&renamed.id, &new.title, &new.id);
+                said.push(format!("added {taken} ({title}), which is {id} now: the id was taken"));
+                *new = renamed;
+            }
+            plan = plan.extended(std::slice::from_ref(new));
+        }
+        said
+    }
+
     fn note(&mut self, sentence: impl Into<String>) {
         self.findings.push(sentence.into());
     }

@@ -43,7 +43,7 @@ pub(crate) use prepare::{review_template, template};
 pub(super) use prove::Proof;
 pub(super) use review::Reviewed;
 pub(super) use watch::{LiveAgent, log_of, release, rollbacks, set_phase};
-pub(super) use work::{left_in, read_agents_plan};
+pub(super) use work::{left_in, read_agents_plan, report_findings};
 use work_copy::in_place::ProtectedFiles;
 use work_copy::{Imported, Staged, Workspace};
 

@@ -268,3 +268,45 @@ fn json_elements_are_written_as_their_neighbours_are() {
         list.replace("}\n]", "},\n\t{\"id\": 2, \"description\": \"Two\", \"passes\": true}\n]");
     check_later(list, &left, list, &left.replace("true", "false"));
 }
+
+#[test]
+fn a_new_story_whose_id_was_taken_gets_the_next_free_one() {
+    let json = "{\"userStories\": [{\"title\": \"as US-003\", \"id\": \"US-003\"}]}";
+    for (given, added, taken, expected) in [
+        (
+            LIST,
+            "- [ ] US-004: New\n- [ ] US-005: Newer\n",
+            "- [ ] US-004: Other\n",
+            ["- [ ] US-005: New\n", "- [ ] US-006: Newer\n"],
+        ),
+        (
+            "- [ ] Task 1: One\n",
+            "- [ ] Task 2: New\n",
+            "- [ ] Task 2: Other\n",
+            ["- [ ] Task 3: New\n", ""],
+        ),
+    ] {
+        let mut agents =
+            agents_plan(&plan("plan.md", given), Some(format!("{given}{added}").as_bytes()), "");
+        let now = plan("plan.md", &format!("{given}{taken}"));
+        let said = agents.avoid_ids_of(&now);
+        assert!(said[0].contains("(New), which is "), "{said:?}");
+        let wanted = format!("{given}{taken}{}", expected.concat());
+        let with_new = plan("plan.md", &String::from_utf8(now.with_added(&agents)).unwrap());
+        assert_eq!(String::from_utf8_lossy(with_new.bytes()), wanted);
+        // Made again, nothing is there twice.
+        let mut again = agents.clone();
+        assert_eq!(again.avoid_ids_of(&with_new), [""; 0]);
+        assert_eq!(with_new.with_added(&again), with_new.bytes());
+    }
+    let given = plan("prd.json", "{\"userStories\": [{\"id\": \"US-002\"}]}");
+    let left = json.replacen('[', "[{\"id\": \"US-002\"}, ", 1);
+    let mut agents = agents_plan(&given, Some(left.as_bytes()), "");
+    let now = plan(
+        "prd.json",
+        "{\"userStories\": [{\"id\": \"US-002\"}, {\"id\": \"US-003\", \"title\": \"Other\"}]}",
+    );
+    assert_eq!(agents.avoid_ids_of(&now).len(), 1);
+    let text = String::from_utf8(now.with_added(&agents)).unwrap();
+    assert!(text.contains("{\"title\": \"as US-003\", \"id\": \"US-004\"}"), "{text}");
+}
