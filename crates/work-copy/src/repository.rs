@@ -66,10 +66,15 @@ pub(super) fn renew(
     let (old, new_git) = (top.join(".git"), new.join(".git"));
     // A crash may have come while they were on their way.
     move_modules(&new_git, &old)?;
-    remove_all(new.as_std_path()).map_err(trouble)?;
     let clone = ["clone", "--quiet", "--shared", "--no-checkout", "--template="];
     let from_to = [source.top.as_str(), new.as_str()];
-    Git::at(folder.as_std_path()).run(&[&clone[..], &from_to].concat())?;
+    let clone = || -> Result<(), Failure> {
+        remove_all(new.as_std_path()).map_err(trouble)?;
+        Git::at(folder.as_std_path()).run(&[&clone[..], &from_to].concat()).map(drop)?;
+        Ok(())
+    };
+    // A branch may be deleted while git reads it, when another story lands for instance.
+    clone().or_else(|_| clone()).or_else(|_| clone())?;
     fault::point("workspace.cloned");
     // A clone of a shallow one has objects of its own, and would not see those that follow.
     Git::at(new.as_std_path()).run(&["config", "--remove-section", "remote.origin"])?;
