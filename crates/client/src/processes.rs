@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use camino::Utf8PathBuf;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getppid};
 use ralph_base::linux::{self, Process};
@@ -121,17 +122,20 @@ fn end_group(group: Pid, grace: Duration, now: &dyn Fn() -> bool) {
 }
 
 /// The processes that outlived the loop of a run, and would go on changing the tree under our hands:
-/// known by the run's name in their environment, as the agent, checks, scripts and git hooks have it.
-pub fn left_by(run: &str) -> Vec<Pid> {
+/// known by the run's name in their environment, as the agent, checks, scripts and git hooks have it, or
+/// by one of its copies. A process at a terminal may be the user's, who looks at a copy.
+pub fn left_by(run: &str, copies: &[Utf8PathBuf]) -> Vec<Pid> {
     let marks = [format!("RALPH_RUN={run}"), format!("{RUN_MARK}={run}")];
-    let mut pids: Vec<i32> = processes().iter().map(|process| process.pid).collect();
+    let mut found = processes();
     // Whoever started us inside that run is not to be ended by us.
-    pids.retain(|pid| *pid != here() && *pid != getppid().as_raw());
-    pids.retain(|pid| {
+    found.retain(|one| one.pid != here() && one.pid != getppid().as_raw() && !one.is_dead);
+    found.retain(|Process { pid, has_terminal, .. }| {
         let mut variables = linux::variables(*pid).into_iter();
+        let is_in = |copy: &Utf8PathBuf| linux::is_at_work_in(*pid, copy.as_std_path());
         variables.any(|variable| marks.iter().any(|mark| is_marked(&variable, mark)))
+            || (!has_terminal && copies.iter().any(is_in))
     });
-    pids.into_iter().map(Pid::from_raw).collect()
+    found.into_iter().map(|process| Pid::from_raw(process.pid)).collect()
 }
 
 /// Whether a variable names the run, or one of its workers.
@@ -141,9 +145,9 @@ fn is_marked(variable: &[u8], mark: &str) -> bool {
 }
 
 /// Ends them; returns how many there were.
-pub fn end_left_by(run: &str) -> usize {
-    let count = left_by(run).len();
-    end(None, &|| left_by(run), LEFTOVER_GRACE, &|| false);
+pub fn end_left_by(run: &str, copies: &[Utf8PathBuf]) -> usize {
+    let count = left_by(run, copies).len();
+    end(None, &|| left_by(run, copies), LEFTOVER_GRACE, &|| false);
     count
 }
 

@@ -19,6 +19,8 @@ pub struct Process {
     pub parent: i32,
     /// Ended, but nobody has asked for its exit code yet.
     pub is_dead: bool,
+    /// Whether it belongs to a terminal.
+    pub has_terminal: bool,
 }
 
 /// All of them; none where the system does not tell.
@@ -32,12 +34,13 @@ fn process(pid: i32) -> Option<Process> {
     parse_stat(pid, &fs_err::read_to_string(file(pid, "stat")).ok()?)
 }
 
-/// `<pid> (<name>) <state> <parent> …`; the name may hold spaces and parentheses.
+/// `<pid> (<name>) <state> <parent> <group> <session> <terminal> …`; the name may hold spaces and parentheses.
 fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut words = rest.split_whitespace();
     let (state, parent) = (words.next()?, words.next()?.parse().ok()?);
-    Some(Process { pid, parent, is_dead: matches!(state, "Z" | "X" | "x") })
+    let has_terminal = words.nth(2)? != "0";
+    Some(Process { pid, parent, is_dead: matches!(state, "Z" | "X" | "x"), has_terminal })
 }
 
 /// Whether a process is there. One that has ended but was not waited for does nothing any more; where
@@ -82,6 +85,15 @@ pub fn open_files(pid: i32) -> Vec<PathBuf> {
     opened.filter_map(|entry| fs_err::read_link(entry.path()).ok()).collect()
 }
 
+/// Whether it works in a folder, runs a program or has a file open there, or was started with its name.
+pub fn is_at_work_in(pid: i32, folder: &Path) -> bool {
+    let name = folder.as_os_str().as_encoded_bytes();
+    let links = ["cwd", "exe"].map(|link| fs_err::read_link(file(pid, link)).ok());
+    let mut paths = links.into_iter().flatten().chain(open_files(pid));
+    let names_it = |text: &Vec<u8>| text.windows(name.len()).any(|part| part == name);
+    paths.any(|path| path.starts_with(folder)) || arguments(pid).iter().any(names_it)
+}
+
 /// What it read and wrote, and the time and memory that it used so far: as long as this changes, it is
 /// at work. Always the same where the system does not tell.
 pub fn signs_of_life(pid: i32) -> Vec<u8> {
@@ -110,8 +122,9 @@ mod tests {
 
     #[test]
     fn odd_names_do_not_confuse() {
-        let found = parse_stat(7, "7 (a) b) (c) Z 42 7 7 0");
-        assert_eq!(found, Some(Process { pid: 7, parent: 42, is_dead: true }));
+        let found = parse_stat(7, "7 (a) b) (c) Z 42 7 7 34816 7");
+        let (is_dead, has_terminal) = (true, true);
+        assert_eq!(found, Some(Process { pid: 7, parent: 42, is_dead, has_terminal }));
         assert_eq!(parse_stat(7, "7 (sh"), None);
     }
 

@@ -73,6 +73,13 @@ impl TestRepo {
         Self::made_of(&ONE_COMMIT, Scratch::new())
     }
 
+    /// Moves the folder to another one beside it.
+    pub fn move_to(&mut self, name: &str) {
+        let new = self.scratch.path(name);
+        fs_err::rename(&self.root, &new).expect("the folder is moved");
+        self.root = new;
+    }
+
     /// The same on a disk, for what is measured, and for programs that are not ours.
     pub fn on_disk() -> Self {
         Self::made_of(&ONE_COMMIT, Scratch::on_disk())

@@ -111,8 +111,15 @@ impl RunRecord {
     }
 
     fn is_of(&self, run_dir: &RunDir) -> bool {
-        // One that does not name its folder is taken for ours.
-        self.process.folder.as_str().is_empty() || self.process.folder == run_dir.of_run().root()
+        // One that does not name its folder is taken for ours; where that is gone, the project was moved.
+        let folder = &self.process.folder;
+        folder == run_dir.of_run().root() || !folder.exists()
+    }
+
+    /// The project's folder when the record was written, and now.
+    fn folders(&self, run_dir: &RunDir) -> Option<(Utf8PathBuf, Utf8PathBuf)> {
+        let project = |folder: &Utf8Path| folder.ancestors().nth(2).map(Utf8Path::to_owned);
+        Some((project(&self.process.folder)?, project(run_dir.of_run().root())?))
     }
 
     /// Writes it down. How long the run took is the only thing that a power cut may take.
@@ -146,9 +153,19 @@ pub(crate) fn attempts_left(run_dir: &RunDir) -> io::Result<Vec<(RunDir, Attempt
     if RunRecord::is_of_another(run_dir)? {
         return Ok(Vec::new());
     }
+    let record = RunRecord::read(&run_dir.of_run())?;
+    let folders = record.and_then(|record| record.folders(run_dir));
     let mut left = Vec::new();
     for folder in slot_dirs(run_dir) {
-        left.extend(Attempt::load(&folder)?.map(|attempt| (folder, attempt)));
+        let Some(mut attempt) = Attempt::load(&folder)? else { continue };
+        for path in [&mut attempt.plan, &mut attempt.progress] {
+            if let Some((from, to)) = &folders
+                && let Ok(rest) = path.strip_prefix(from)
+            {
+                *path = to.join(rest);
+            }
+        }
+        left.push((folder, attempt));
     }
     Ok(left)
 }

@@ -1,6 +1,7 @@
 //! What an earlier run left, and what is done about it. What is to be done is decided in
 //! `decide/recovery.rs`.
 
+use camino::Utf8PathBuf;
 use ralph_base::env::Env;
 use ralph_base::state::{self, Id, Lock, RunDir};
 use ralph_core::git::{Git, Repo};
@@ -60,8 +61,16 @@ fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> {
         attempts.push(FoundAttempt { worker, attempt, is_landed });
     }
     let unfinished = record.as_ref().filter(|record| record.finish.is_none());
-    let processes = unfinished.map_or(0, |record| client::left_by(&record.process.run).len());
-    Ok(Found { attempts, is_behind: board::is_interrupted(source), processes, record })
+    let copies = copies_of(&attempts, source);
+    let left = unfinished.map(|record| client::left_by(&record.process.run, &copies));
+    let (is_behind, processes) = (board::is_interrupted(source), left.map_or(0, |left| left.len()));
+    Ok(Found { attempts, is_behind, processes, record })
+}
+
+/// The copies in which these attempts were under way; in place others are at work there as well.
+fn copies_of(attempts: &[FoundAttempt], source: &Source) -> Vec<Utf8PathBuf> {
+    let copies = attempts.iter().map(|left| left.attempt.work.clone());
+    copies.filter(|work| !work.as_str().is_empty() && !work.starts_with(&source.top)).collect()
 }
 
 /// Whether a commit has come to any branch.
@@ -77,7 +86,9 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         log::info!("recovery: {step:?}");
         match step {
             Recovery::EndProcesses { run: name, .. } => {
-                let ended = counted(client::end_left_by(&name), "process", "processes");
+                let copies = copies_of(&found.attempts, &run.source);
+                let ended = client::end_left_by(&name, &copies);
+                let ended = counted(ended, "process", "processes");
                 run.view.line(format!("ended {ended} left over from the last run"));
             }
             Recovery::BringFiles => {
@@ -96,6 +107,7 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         let step = recovery_of(found.record.as_ref(), &left);
         log::info!("recovery: {step:?}");
         let desk = desk(env, &run.context, left.worker.as_ref())?;
+        desk.copy.take_over(&left.attempt.work)?;
         let slot = run.slots.len();
         run.slots.push(Slot::new(slot, desk, String::new(), &run.reports));
         run.take_over(true);
