@@ -86,7 +86,9 @@ fn a_branch_without_commits_gets_its_first_one() {
     repo.git(["add", "mine.txt"]);
     let board = Board::find(&source_of(repo.root(), &repo), "").unwrap();
     repo.write("a.txt", "mine\n");
-    let Advance::Waits(_) = board.land(None, &story.old, &[]).unwrap() else { panic!("it waits") };
+    let Advance::Waits(_) = board.land((None, false), &story.old, &[]).unwrap() else {
+        panic!("it waits")
+    };
     repo.remove("a.txt");
     assert_eq!(board.follow(&[]).unwrap(), Advance::Landed);
     assert_eq!(
@@ -107,7 +109,7 @@ fn a_user_who_looks_at_the_work_that_waits_has_its_files() {
     case.old = case.repo.head();
     assert!(case.board.look().unwrap().is_followed);
     let second = case.story("echo second >second.txt");
-    assert_eq!(case.board.land(Some(&case.old), &second, &[]).unwrap(), Advance::Landed);
+    assert_eq!(case.board.land((Some(&case.old), false), &second, &[]).unwrap(), Advance::Landed);
     assert_eq!((case.repo.head(), case.tip("main")), (second.clone(), Some(second)));
     assert_eq!(case.repo.git(["status", "--porcelain"]), "");
 }
@@ -146,7 +148,7 @@ fn a_user_who_commits_and_stages_at_the_same_time_loses_nothing_and_reverts_noth
                 std::thread::sleep(Duration::from_millis((random >> 40) % 150));
                 sh(&case.repo, case.repo.root(), &user_script)
             });
-            let advance = case.board.land(Some(&case.old), &new, &[]).unwrap();
+            let advance = case.board.land((Some(&case.old), false), &new, &[]).unwrap();
             user.join().unwrap();
             advance
         });

@@ -133,23 +133,27 @@ impl Board {
     }
 
     /// Lands work that was made on top of `old`: on our branch, and then on the user's if that can
-    /// follow.
+    /// follow. Work that `waits` stays on our branch if the user's has moved.
     pub fn land(
         &self,
-        old: Option<&str>,
+        (old, waits): (Option<&str>, bool),
         new: &str,
         files: &[LoopFile],
     ) -> Result<Advance, Failure> {
         let [theirs, ours] = self.branches()?;
         let waited = self.is_ahead(&theirs, &ours)?;
         let tip = if waited { &ours.commit } else { &theirs.commit };
-        if tip.is_some() && tip.as_deref() != old {
+        let is_moved = tip.is_some() && tip.as_deref() != old;
+        if is_moved && (waited || !waits) {
             return Ok(Advance::Moved);
         }
         if self.keep(&ours, new, files)? == Advance::Moved {
             return Ok(Advance::Moved);
         }
         fault::point("land.kept");
+        if is_moved {
+            return Ok(Advance::Waits(Cause::Diverged));
+        }
         let advance = if waited {
             self.follow(files)?
         } else {

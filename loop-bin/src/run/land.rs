@@ -54,7 +54,7 @@ pub(super) fn land(
     set_phase(run.desk(work.slot)?, &mut work.attempt, phase)?;
     fault::point("land.committed");
     run.books.remember(base.as_deref(), made, &files);
-    let advance = advance(run, work.slot, base.as_deref(), &made.commit, &files)?;
+    let advance = advance(run, work.slot, (base.as_deref(), work.waits), &made.commit, &files)?;
     fault::point("land.advanced");
     if advance == Advance::Moved {
         log::info!("{}: the target moved; landing again", work.key.story);
@@ -84,16 +84,16 @@ pub(super) fn as_committed(
     Ok(files.into_iter().map(|file| file.in_commit(&git, &made.commit)).collect())
 }
 
-/// Moves the target to a commit that was made in a copy.
+/// Moves the target to a commit that was made in a copy. Work that `waits` may be on an older commit.
 pub(super) fn advance(
     run: &mut Conductor,
     slot: usize,
-    base: Option<&str>,
+    (base, waits): (Option<&str>, bool),
     commit: &str,
     files: &[LoopFile],
 ) -> Result<Advance, Failure> {
     if !run.desk(slot)?.copy.is_in_place {
-        return run.board.land(base, commit, files);
+        return run.board.land((base, waits), commit, files);
     }
     // The commit itself moved the branch.
     run.books.bring_users_texts(files)?;

@@ -69,7 +69,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         }
         let files = as_committed(run, slot, &made, files)?;
         run.books.remember(tip.as_deref(), &made, &files);
-        match advance(run, slot, tip.as_deref(), &made.commit, &files)? {
+        match advance(run, slot, (tip.as_deref(), false), &made.commit, &files)? {
             Advance::Moved => {}
             _ => return run.books.clear_pending(Some(&made.commit), &files),
         }

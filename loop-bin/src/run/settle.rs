@@ -18,8 +18,9 @@ use client::{AgentRun, RunEnd};
 use run_history::Spent;
 use work_copy::Start;
 
-/// How often work is laid over a target that moves on.
-const MOST_MOVES: usize = 20;
+/// How often work is checked again because the user moved the target; then it waits on a branch of ours,
+/// which nobody moves.
+const MOST_MOVES: usize = 10;
 
 /// Settles a task that was done: gives the next one, lands the work, or ends the iteration.
 pub(super) fn settle(run: &mut Conductor, slot: usize, done: Done) -> Result<(), Failure> {
@@ -114,7 +115,7 @@ fn moved(run: &mut Conductor, work: &UnderWay, tip: Tip) -> Result<ToCheck, Fail
 /// Has work checked again where the target is now, unless that moves on every time.
 fn check_moved(run: &mut Conductor, mut work: UnderWay) -> Result<(), Failure> {
     work.moves += 1;
-    if work.moves > MOST_MOVES {
+    if work.moves > MOST_MOVES && !work.waits {
         let why = "the target moved every time the work was about to land";
         return follow(run, work, WorkEnd::failed(why));
     }
@@ -142,7 +143,8 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
     let mut passed = work.passed.take().unwrap_or_default();
     let all_attempts = run.record.tally.spent_on(&work.key).cost_usd;
     passed.cost_usd = work.facts.cost_usd.map(|cost| cost.max(all_attempts));
-    if tip != work.attempt.base || branch != work.attempt.target {
+    work.waits = work.moves >= MOST_MOVES && !run.desk(slot)?.copy.is_in_place;
+    if branch != work.attempt.target || (tip != work.attempt.base && !work.waits) {
         return check_moved(run, work);
     }
     let changes = land::changes(run, &mut work)?;

@@ -87,6 +87,8 @@ pub(super) struct UnderWay {
     pub(super) files: Vec<LoopFile>,
     /// How often the target moved before it could land.
     pub(super) moves: usize,
+    /// Whether it waits on a branch of ours if the target has moved again.
+    pub(super) waits: bool,
     /// What becomes of it, once what is in the copy is known.
     pub(super) discarding: Option<(Discarding, Then)>,
 }

@@ -1,6 +1,6 @@
 //! The branch on which the work lands: named, made, moved by other people, in the way of nobody.
 
-use crate::stage::{PLAN, Stage};
+use crate::stage::{PLAN, Ran, Stage};
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
@@ -250,4 +250,21 @@ fn what_an_agent_adds_although_git_ignores_it_lands() {
     stage.run(&["--agent", agent]).ended(0).says("US-001 done");
     assert_eq!(stage.repo.git(["show", "HEAD~:lib/a.txt"]), "x\n");
     assert!(!stage.exists("lib/b.txt"));
+}
+
+#[test]
+fn work_waits_where_the_target_moves_whenever_it_is_checked() {
+    let stage = committed(TWO);
+    let check = "cd $(dirname \"$AGENT_NOTES\") && cd \"$PROJECT\" && echo x >>theirs.txt && \
+                 git add theirs.txt && git commit -qm theirs";
+    let mut command = stage.command(&["--verify", check]);
+    let ran: Ran = command.env("PROJECT", stage.repo.root()).output().unwrap().into();
+    ran.ended(0).says("2 stories landed").says("the work waits on ralph/main");
+    assert!(ran.out.contains("main has moved on; run `ralph-loop`"), "{}", ran.out);
+    let rechecks = ran.out.matches("the target moved; checking the work again").count();
+    assert!((5..20).contains(&rechecks), "{rechecks}");
+    // It lands once they are done.
+    stage.run(&["--verify", "true"]).ended(0);
+    assert!(stage.exists("US-001.txt") && stage.exists("US-002.txt"));
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
 }
