@@ -144,6 +144,11 @@ impl Books {
         self.committed(tip, &self.plan).is_some()
     }
 
+    /// Whether the plan can be changed: a person may have stashed one that git does not have.
+    pub fn is_there(&self, tip: Option<&str>) -> bool {
+        self.plan.is_file() || self.is_tracked(tip)
+    }
+
     /// The user's own file, read while no git is at work on it and no editor has just emptied it: git
     /// takes a file away before it writes it anew, and holds the index meanwhile.
     fn settled_plan(&self) -> io::Result<Option<Vec<u8>>> {
@@ -212,8 +217,11 @@ impl Books {
         state::append_capped(&progress.pending, text.as_bytes(), never)
     }
 
-    /// Puts into the user's own files what no commit will take along.
+    /// Puts into the user's own files what no commit will take along, unless they have put them away.
     pub fn publish(&self, tip: Option<&str>) -> Result<(), Failure> {
+        if !self.is_there(tip) {
+            return Ok(());
+        }
         for file in &self.appended {
             let Some(change) = file.waiting() else { continue };
             if self.goes_by_commits(tip, &file.path)? {

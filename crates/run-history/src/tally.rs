@@ -63,6 +63,8 @@ pub struct StoryTally {
     pub has_conflicted: bool,
     /// Whether an attempt changed anything.
     pub has_changes: bool,
+    /// Whether this run has landed it.
+    pub is_landed: bool,
     /// Whether this run has given it up.
     pub is_set_aside: bool,
     /// What was spent on it.
@@ -262,7 +264,8 @@ impl Tally {
         self.agent_worked();
         self.run.commits += 1;
         self.run.idle = 0;
-        self.story(key).attempts += 1;
+        let story = self.story(key);
+        (story.attempts, story.is_landed) = (story.attempts + 1, true);
         if let Some(done) = self.run.done.get_mut(&key.plan) {
             done.insert(key.story.clone());
         }

@@ -2,6 +2,7 @@
 //! thread starts.
 
 use ralph_base::state::{self, Event, StateDir, StoryKey, plan_name};
+use ralph_core::git::Git;
 use ralph_core::plan::{Format, Plan, State, Story};
 use ralph_project::config::RollbackOn;
 use ralph_project::loop_progress::LoopProgress;
@@ -15,7 +16,7 @@ use super::{discard, wait};
 use crate::exit::Failure;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::{Tone, Worker, counted};
-use board::Tip;
+use board::{PlanChanges, Tip};
 use client::SessionSoFar;
 use work_copy::Start;
 
@@ -34,7 +35,10 @@ pub(super) enum Choice {
 pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure> {
     loop {
         let Tip { commit: tip, is_followed, .. } = run.board.look()?;
-        let plan = run.books.load_at(tip.as_deref(), is_followed)?;
+        let mut plan = run.books.load_at(tip.as_deref(), is_followed)?;
+        if tick_again(run, &plan, tip.as_deref())? {
+            plan = run.books.load_at(tip.as_deref(), is_followed)?;
+        }
         report_changes_by_others(run, &plan);
         show_position(run, &plan);
         let name = plan_name(run.context.project.root(), plan.path());
@@ -143,6 +147,46 @@ pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
         let key = StoryKey::new(&name, &story);
         run.note_in(usize::MAX, Some(&key), &Event::ChangedMeanwhile { what });
     }
+}
+
+/// Ticks stories again that this run has landed and that are open: an editor saves what it read before the
+/// tick. Returns whether there are any.
+fn tick_again(run: &mut Conductor, plan: &Plan, tip: Option<&str>) -> Result<bool, Failure> {
+    let name = plan_name(run.context.project.root(), plan.path());
+    let mut marks = Vec::new();
+    for story in plan.stories().iter().filter(|story| story.state == State::Open) {
+        let key = StoryKey::new(&name, &story.id);
+        if !run.record.tally.stories.get(&key).is_some_and(|story| story.is_landed) {
+            continue;
+        }
+        if !is_still_there(&run.source.git(), &key, tip)? {
+            run.record.tally.story(&key).is_landed = false;
+            continue;
+        }
+        let what = format!(
+            "reopened by another process, but its work has landed; ticked again (to do it once more, \
+             run `ralph-loop retry {}` after this run)",
+            story.id
+        );
+        run.view.warn(format!("{}: {what}", story.id));
+        run.note_in(usize::MAX, Some(&key), &Event::ChangedMeanwhile { what });
+        marks.push((story.id.clone(), State::Done));
+    }
+    let is_reopened = !marks.is_empty();
+    if is_reopened {
+        run.books.mark_users_text(&PlanChanges { marks, ..PlanChanges::default() })?;
+    }
+    Ok(is_reopened)
+}
+
+/// Whether the commit of a landed story is on the target, and nobody has reverted it.
+fn is_still_there(git: &Git, key: &StoryKey, tip: Option<&str>) -> Result<bool, Failure> {
+    let landed = saved::at_story(git, key)?.into_iter().find(|one| one.outcome.is_none());
+    let (Some(SavedAttempt { commit, .. }), Some(tip)) = (landed, tip) else { return Ok(false) };
+    let (since, words) =
+        (format!("{commit}..{tip}"), format!("--grep=This reverts commit {commit}"));
+    Ok(board::is_ancestor(git, &commit, tip)?
+        && git.line(&["log", "-1", "--format=%H", &words, &since])?.is_empty())
 }
 
 /// Shows where the plan stands, and what is likely to follow.

@@ -175,7 +175,14 @@ pub(super) fn finish_landing(
     commit: &str,
     (entry, changes): (&ProgressEntry, &PlanChanges),
 ) -> Result<(), Failure> {
-    let Attempt { number, run: name, .. } = &work.attempt;
+    let Attempt { number, run: name, plan, .. } = &work.attempt;
+    if !run.books.is_there(Some(commit)) {
+        let story = &work.key.story;
+        return Err(Failure::because(format!(
+            "{plan} is gone, and {story} has landed; bring the plan back and start again: that ticks \
+             the story"
+        )));
+    }
     saved::put(&run.source.git(), &work.key, *number, name, commit)?;
     run.books.clear_pending(Some(commit), &work.files)?;
     run.books.mark_on_disk(Some(commit), changes)?;

@@ -138,3 +138,55 @@ fn an_added_story_whose_id_was_taken_gets_the_next_free_one() {
         assert!(stage.events().contains(&"plan_repaired".to_owned()));
     }
 }
+
+#[test]
+fn an_editor_that_saves_an_old_plan_does_not_reopen_a_story_that_landed() {
+    for stage in both(THREE) {
+        stage.script("post_iteration", &format!("printf '%s' '{THREE}Mine.\n' >{PLAN}"));
+        let ran = stage.run(&[]);
+        ran.ended(0).says("US-001: reopened by another process, but its work has landed; ticked");
+        ran.says("3 stories landed in 3 iterations");
+        assert_eq!(stage.plan(), format!("{}Mine.\n", THREE.replace("[ ]", "[x]")));
+    }
+}
+
+#[test]
+fn a_story_that_is_reverted_is_done_again() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.repo.commit_all("the plan");
+    let revert = "mkdir \"$AGENT_NOTES/once\" && git revert --no-edit HEAD >/dev/null; true";
+    stage.script("post_iteration", revert);
+    stage.run(&[]).ended(0).says("2 stories landed in 2 iterations");
+    assert_eq!(stage.plan(), "- [x] US-001: First\n");
+}
+
+#[test]
+fn a_plan_that_was_stashed_is_ticked_once_it_is_back() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.run(&["--agent", "cat >/dev/null; echo y >y.txt; exit 1", "--attempts", "1"]).ended(8);
+    stage.repo.write(PLAN, THREE);
+    let agent = "cat >/dev/null; echo x >x.txt; git -C \"$RALPH_ROOT\" stash -q -u";
+    let ran = stage.run(&["--agent", agent, "--max-iterations", "1"]);
+    ran.ended(1).says("plan.md is gone, and US-001 has landed; bring the plan back");
+    stage.repo.git(["stash", "pop", "-q"]);
+    assert_eq!(stage.plan(), THREE);
+    let ran = stage.run(&[]);
+    ran.ended(0).says("US-001 had landed as").says("3 stories landed in 2 iterations");
+    assert_eq!(stage.plan(), THREE.replace("[ ]", "[x]"));
+    assert_eq!(stage.progress().matches("US-001\n- Status: SUCCESS").count(), 1);
+}
+
+#[test]
+fn a_story_of_a_json_plan_that_was_blocked_is_not_blocked_when_it_is_done() {
+    let stage = Stage::new("works", THREE);
+    stage.repo.remove(".ralph");
+    stage.repo.write("prd.json", r#"{"userStories":[{"id":"US-001","title":"First"}]}"#);
+    stage.repo.commit_all("the plan");
+    stage.run(&["--agent", "cat >/dev/null; echo y >y.txt; exit 1", "--attempts", "1"]).ended(8);
+    assert!(stage.read("prd.json").contains("\"blocked\":true"), "{}", stage.read("prd.json"));
+    stage.run(&["retry", "US-001"]).ended(0);
+    stage.run(&[]).ended(0).says("1 story landed");
+    let done = "{\"userStories\":[{\"id\":\"US-001\",\"title\":\"First\",\"blocked\":false,\"passes\":true}]}";
+    assert_eq!(stage.read("prd.json"), done);
+    assert_eq!(stage.repo.git(["show", "HEAD:prd.json"]), done);
+}

@@ -63,13 +63,15 @@ impl Plan {
         let set: HashMap<String, serde_json::Value> =
             serde_json::from_str(section).unwrap_or_default();
         let is_set = |key: &&str| set.get(*key) == Some(&true.into());
+        let unset = |keys: &[&'static str]| -> Vec<(&str, &str)> {
+            keys.iter().copied().filter(is_set).map(|key| (key, "false")).collect()
+        };
         let members = match to {
-            State::Done if story.state != State::Done => vec![("passes", "true")],
-            State::Blocked if story.state == State::Open => vec![("blocked", "true")],
-            State::Open => {
-                let keys = ["passes", "blocked"].into_iter();
-                keys.filter(is_set).map(|key| (key, "false")).collect()
+            State::Done if story.state != State::Done => {
+                [vec![("passes", "true")], unset(&["blocked"])].concat()
             }
+            State::Blocked if story.state == State::Open => vec![("blocked", "true")],
+            State::Open => unset(&["passes", "blocked"]),
             _ => Vec::new(),
         };
         let edit = |(key, value): (&str, &str)| {
