@@ -41,6 +41,8 @@ pub struct Account<'a> {
     pub why: &'a str,
     /// What it cost, where known.
     pub cost_usd: Option<f64>,
+    /// The tokens that it took.
+    pub tokens: Option<u64>,
     /// How long its agent worked.
     pub seconds: Option<f64>,
     /// The run that made it.
@@ -69,6 +71,7 @@ impl Account<'_> {
             ("Attempt", Some(self.number.to_string())),
             ("Outcome", Some(self.outcome.to_owned())),
             ("Cost", self.cost_usd.map(|cost| format!("${cost:.4}"))),
+            ("Tokens", self.tokens.map(|tokens| tokens.to_string())),
             ("Seconds", self.seconds.map(|seconds| format!("{seconds:.0}"))),
             ("Run", Some(self.run.to_owned())),
             ("Session", self.session.clone()),

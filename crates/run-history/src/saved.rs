@@ -41,6 +41,8 @@ pub struct SavedAttempt {
     pub details: String,
     /// Its cost, if known.
     pub cost_usd: Option<f64>,
+    /// The tokens that it took, if known.
+    pub tokens: Option<u64>,
     /// The run that made it.
     pub run: Option<String>,
     /// The client's session that worked on it.
@@ -107,6 +109,7 @@ impl SavedAttempt {
             why: subject.to_owned(),
             details: details.collect::<Vec<_>>().join("\n"),
             cost_usd: cost.and_then(|cost| cost.trim_start_matches('$').parse().ok()),
+            tokens: trailer("Ralph-Tokens").and_then(|tokens| tokens.parse().ok()),
             run: trailer("Ralph-Run"),
             session: trailer("Ralph-Session"),
         })

@@ -63,12 +63,22 @@ pub struct StoryTally {
     pub has_conflicted: bool,
     /// Whether an attempt changed anything.
     pub has_changes: bool,
-    /// Whether this run has landed it.
-    pub is_landed: bool,
+    /// Set once this run has landed it.
+    pub landing: Option<Landing>,
     /// Whether this run has given it up.
     pub is_set_aside: bool,
     /// What was spent on it.
     pub spent: Spent,
+}
+
+/// What became of the tick of a story that landed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Landing {
+    /// It is in the plan.
+    Ticked,
+    /// Another process took it out, and it is made again.
+    Reopened,
 }
 
 /// Money, time and tokens.
@@ -149,6 +159,14 @@ impl Tally {
         let stories = self.stories.iter();
         let given_up = stories.filter(|(key, story)| key.plan == plan && story.is_set_aside);
         given_up.map(|(key, _)| key.story.clone()).collect()
+    }
+
+    /// The stories of a plan that landed and were reopened by others.
+    pub fn reopened_in(&self, plan: &str) -> impl Iterator<Item = String> {
+        let reopened = self.stories.iter().filter(move |(key, story)| {
+            key.plan == plan && story.landing == Some(Landing::Reopened)
+        });
+        reopened.map(|(key, _)| key.story.clone())
     }
 
     /// Whether another session may go on with a story that one left because its context was full.
@@ -265,7 +283,7 @@ impl Tally {
         self.run.commits += 1;
         self.run.idle = 0;
         let story = self.story(key);
-        (story.attempts, story.is_landed) = (story.attempts + 1, true);
+        (story.attempts, story.landing) = (story.attempts + 1, Some(Landing::Ticked));
         if let Some(done) = self.run.done.get_mut(&key.plan) {
             done.insert(key.story.clone());
         }

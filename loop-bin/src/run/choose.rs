@@ -18,6 +18,7 @@ use crate::saved::{self, SavedAttempt};
 use crate::terminal::{Tone, Worker, counted};
 use board::{PlanChanges, Tip};
 use client::SessionSoFar;
+use run_history::Landing;
 use work_copy::Start;
 
 /// What a free slot does next.
@@ -35,10 +36,8 @@ pub(super) enum Choice {
 pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure> {
     loop {
         let Tip { commit: tip, is_followed, .. } = run.board.look()?;
-        let mut plan = run.books.load_at(tip.as_deref(), is_followed)?;
-        if tick_again(run, &plan, tip.as_deref())? {
-            plan = run.books.load_at(tip.as_deref(), is_followed)?;
-        }
+        let plan = run.books.load_at(tip.as_deref(), is_followed)?;
+        let plan = tick_again(run, plan, tip.as_deref(), is_followed)?;
         report_changes_by_others(run, &plan);
         show_position(run, &plan);
         let name = plan_name(run.context.project.root(), plan.path());
@@ -150,33 +149,42 @@ pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
 }
 
 /// Ticks stories again that this run has landed and that are open: an editor saves what it read before the
-/// tick. Returns whether there are any.
-fn tick_again(run: &mut Conductor, plan: &Plan, tip: Option<&str>) -> Result<bool, Failure> {
+/// tick. Returns the plan with those ticks, which the user's text gets now, and the next commit.
+fn tick_again(
+    run: &mut Conductor,
+    mut plan: Plan,
+    tip: Option<&str>,
+    is_followed: bool,
+) -> Result<Plan, Failure> {
     let name = plan_name(run.context.project.root(), plan.path());
-    let mut marks = Vec::new();
-    for story in plan.stories().iter().filter(|story| story.state == State::Open) {
-        let key = StoryKey::new(&name, &story.id);
-        if !run.record.tally.stories.get(&key).is_some_and(|story| story.is_landed) {
+    let open = plan.stories().iter().filter(|story| story.state == State::Open);
+    let keys: Vec<StoryKey> = open.map(|story| StoryKey::new(&name, &story.id)).collect();
+    for key in keys {
+        let Some(landing) = run.record.tally.stories.get(&key).and_then(|story| story.landing)
+        else {
             continue;
-        }
+        };
         if !is_still_there(&run.source.git(), &key, tip)? {
-            run.record.tally.story(&key).is_landed = false;
+            run.record.tally.story(&key).landing = None;
             continue;
         }
-        let what = format!(
-            "reopened by another process, but its work has landed; ticked again (to do it once more, \
-             run `ralph-loop retry {}` after this run)",
-            story.id
-        );
-        run.view.warn(format!("{}: {what}", story.id));
-        run.note_in(usize::MAX, Some(&key), &Event::ChangedMeanwhile { what });
-        marks.push((story.id.clone(), State::Done));
+        let id = &key.story;
+        if landing == Landing::Ticked {
+            let what = format!(
+                "reopened by another process, but its work has landed; ticked again (to do it once \
+                 more, run `ralph-loop retry {id}` after this run)"
+            );
+            run.view.warn(format!("{id}: {what}"));
+            run.note_in(usize::MAX, Some(&key), &Event::ChangedMeanwhile { what });
+            run.record.tally.story(&key).landing = Some(Landing::Reopened);
+        }
+        plan = Plan::parse(plan.path(), plan.tick(id)?, &run.books.options)?;
+        if is_followed || !run.books.is_tracked(tip) {
+            let marks = vec![(id.clone(), State::Done)];
+            run.books.mark_users_text(&PlanChanges { marks, ..PlanChanges::default() })?;
+        }
     }
-    let is_reopened = !marks.is_empty();
-    if is_reopened {
-        run.books.mark_users_text(&PlanChanges { marks, ..PlanChanges::default() })?;
-    }
-    Ok(is_reopened)
+    Ok(plan)
 }
 
 /// Whether the commit of a landed story is on the target, and nobody has reverted it.

@@ -35,10 +35,11 @@ pub(super) fn changes(run: &mut Conductor, work: &mut UnderWay) -> Result<PlanCh
     Ok(PlanChanges { marks, added: work.facts.agents.clone().into_iter().collect() })
 }
 
-/// The boxes of stories of a plan that this run gave up.
+/// The boxes of stories of a plan that this run gave up, and of those that others reopened after they landed.
 pub(super) fn blocked_marks(run: &Conductor, plan: &str) -> Vec<Mark> {
     let set_aside = run.record.tally.set_aside_in(plan);
-    set_aside.into_iter().map(|story| (story, State::Blocked)).collect()
+    let reopened = run.record.tally.reopened_in(plan).map(|story| (story, State::Done));
+    set_aside.into_iter().map(|story| (story, State::Blocked)).chain(reopened).collect()
 }
 
 /// Lands a commit; whether it has landed, or the target moved in the meantime.
@@ -266,6 +267,7 @@ pub(super) fn keep(
         outcome,
         why,
         cost_usd: work.facts.cost_usd,
+        tokens: work.facts.tokens,
         seconds: work.facts.duration.map(|duration| duration.as_secs_f64()),
         run: &work.attempt.run,
         session: work.facts.session.as_ref().map(ToString::to_string),

@@ -241,8 +241,8 @@ fn find_work(run: &mut Conductor, work: &mut UnderWay) -> Result<bool, Failure> 
     work.saved = saved::commit_of(&git, &root, &work.attempt)?;
     let kept = saved::at_story(&git, &work.key)?;
     let kept = kept.into_iter().find(|kept| Some(&kept.commit) == work.saved.as_ref());
-    let cost_usd = kept.and_then(|kept| kept.cost_usd);
-    work.facts = Facts { agents, cost_usd, claimed: true, ..Facts::default() };
+    let (cost_usd, tokens) = kept.map(|kept| (kept.cost_usd, kept.tokens)).unwrap_or_default();
+    work.facts = Facts { agents, cost_usd, tokens, claimed: true, ..Facts::default() };
     if work.saved.is_none() {
         book_killed(run, work);
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::Value;
 use test_support::{TestRepo, signal};
 
 use super::campaign::Round;
@@ -93,6 +94,7 @@ fn play_with(stage: &Stage, round: &mut Round, acts: &str) -> Result<()> {
     round.acts.extend(stage.note("acts").lines().map(str::to_owned));
     round.found.extend(judged(stage, &ran));
     round.found.extend(kept(stage));
+    round.found.extend(misbooked(stage));
     let after = own(stage);
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     // Lessons are added to what the user wrote.
@@ -150,6 +152,17 @@ fn kept(stage: &Stage) -> Vec<String> {
         id.trim().is_empty() || !listed.contains(id.trim())
     };
     texts.lines().filter(is_lost).map(|text| format!("no ref leads to \"{text}\"")).collect()
+}
+
+/// The tokens that the agents used are booked, each once.
+fn misbooked(stage: &Stage) -> Option<String> {
+    let served: u64 =
+        stage.note("served").lines().filter_map(|line| line.parse::<u64>().ok()).sum();
+    let journal = stage.read(".ralph/events.jsonl");
+    let events = journal.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let finished = events.filter(|event| event["event"] == "iteration_finished");
+    let booked: u64 = finished.filter_map(|event| event["tokens"].as_u64()).sum();
+    (served != booked).then(|| format!("{served} tokens were served, and {booked} are booked"))
 }
 
 /// The user's branches, settings, hooks and files beside the loop's.

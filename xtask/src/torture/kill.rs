@@ -82,7 +82,33 @@ pub(super) fn play(stage: &Stage, round: &mut Round) -> Result<()> {
             start_with(stage, round, &fault)?;
         }
     }
+    if round.dice.below(4) == 0 {
+        moved(stage, round)?;
+    }
     round.finish(stage)
+}
+
+/// The project's folder is moved, a loop is started and killed there, and the folder comes back.
+fn moved(stage: &Stage, round: &mut Round) -> Result<()> {
+    let fault = round.any_point();
+    round.acts.push(format!("moved, {fault}"));
+    let (here, there) = (stage.repo.root(), stage.repo.scratch().path("moved"));
+    quiet(stage);
+    fs_err::rename(here, &there)?;
+    let started = Instant::now();
+    let ran = stage.start_in(&there, Some(&fault)).and_then(|child| stage.wait(child, started));
+    quiet(stage);
+    fs_err::rename(&there, here)?;
+    broken_off(stage, round, &ran?);
+    Ok(())
+}
+
+/// Waits until nothing is at work any more.
+fn quiet(stage: &Stage) {
+    let since = Instant::now();
+    while !stage.processes().is_empty() && since.elapsed() < ENDING {
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// All points in turn, the first time that the loop comes there; then the second time, and so on.
@@ -156,10 +182,7 @@ fn broken_off(stage: &Stage, round: &mut Round, ran: &Ran) {
         if round.dice.below(2) == 0 {
             return;
         }
-        let since = Instant::now();
-        while !stage.processes().is_empty() && since.elapsed() < ENDING {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        quiet(stage);
         round.found.extend(oracle::processes(stage));
     }
     round.found.extend(oracle::after_a_kill(stage));

@@ -108,6 +108,8 @@ fn play_with(stage: &Stage, round: &mut Round, with_kills: bool) -> Result<()> {
         ran
     })?;
     person.finish();
+    // What waits for a rebase that is over, and has fallen behind since, is taken by the next start.
+    let ran = if is_waiting(stage) && person.obstacle.is_none() { stage.run(None)? } else { ran };
     round.found.extend(judged(stage, &person, &ran));
     if !round.found.is_empty() {
         println!("the person:\n{}", person.acts());
@@ -153,10 +155,14 @@ fn killed(stage: &Stage, round: &mut Round, running: Option<Child>) -> Result<Ra
     stage.wait(child, started)
 }
 
+fn is_waiting(stage: &Stage) -> bool {
+    stage.git(&["rev-parse", "--verify", "--quiet", WAITING]).is_some()
+}
+
 /// What is wrong, for the person and for the loop.
 fn judged(stage: &Stage, person: &Person<'_>, ran: &Ran) -> Vec<String> {
     let mut found = person.found.clone();
-    let waits = stage.git(&["rev-parse", "--verify", "--quiet", WAITING]).is_some();
+    let waits = is_waiting(stage);
     let obstacle = person.obstacle.as_ref().map(|(name, _)| *name);
     if waits && obstacle.is_none() {
         found.push(format!("work waits on {WAITING}, but nothing was in its way"));

@@ -175,7 +175,13 @@ impl Stage {
     /// Starts the loop, with a fault if one is named. Its output goes to a file, because orphans would
     /// hold a pipe.
     pub(super) fn start(&self, fault: Option<&str>) -> Result<Child> {
+        self.start_in(self.repo.root(), fault)
+    }
+
+    /// The same in another folder, to which the project was moved.
+    pub(super) fn start_in(&self, folder: &Utf8Path, fault: Option<&str>) -> Result<Child> {
         let mut command = self.program(self.ralph_loop().as_str());
+        command.current_dir(folder);
         let out = fs_err::File::create(self.out())?.into_parts().0;
         command.process_group(0).stdin(Stdio::null()).stderr(out.try_clone()?).stdout(out);
         if self.workers > 1 {

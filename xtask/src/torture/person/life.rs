@@ -73,7 +73,7 @@ impl<'a> Person<'a> {
     /// One act after the other, until told to stop.
     pub(super) fn live(&mut self, is_over: &AtomicBool) {
         while !is_over.load(Ordering::Relaxed) && self.found.is_empty() {
-            match self.dice.below(17) {
+            match self.dice.below(19) {
                 0..4 => self.edit(),
                 4..6 => self.stage(),
                 6..9 => self.commit(),
@@ -81,6 +81,8 @@ impl<'a> Person<'a> {
                 11..13 => self.switch(),
                 13..15 => self.edit_plan(),
                 15 => self.tidy_up(),
+                16 => self.save_old_plan(),
+                17 => self.rebase(),
                 _ => self.obstruct(),
             }
             self.check();
@@ -217,16 +219,59 @@ impl<'a> Person<'a> {
         self.expect_clean();
     }
 
-    /// A line at the end of the plan, as an editor saves it: by a new file in the place of the old.
+    /// A line at the end of the plan.
     fn edit_plan(&mut self) {
-        if self.branch != MAIN {
+        if self.branch == MAIN {
+            self.save_plan(&self.stage.read(PLAN));
+        }
+    }
+
+    /// The same in a plan that was opened a while ago: what was ticked since is open again.
+    fn save_old_plan(&mut self) {
+        let opened = self.stage.read(PLAN);
+        if self.branch != MAIN || !self.is_early() {
             return;
         }
+        std::thread::sleep(self.dice.part_of(self.pause * 4));
+        if self.is_early() {
+            self.note("saves an old plan".to_owned());
+            self.save_plan(&opened);
+        }
+    }
+
+    /// Whether the loop has to choose stories still, and so looks at the plan again.
+    fn is_early(&self) -> bool {
+        self.stage.read(PLAN).matches("- [ ] Make it").count() > 2
+    }
+
+    /// A rebase that stops, and is given up after a while.
+    fn rebase(&mut self) {
+        if self.branch != MAIN || self.obstacle.is_some() || !self.is_early() {
+            return;
+        }
+        self.commit();
+        let root = self.stage.repo.root().as_std_path();
+        if !self.found.is_empty() {
+            return;
+        }
+        self.stage.repo.try_git(root, ["rebase", "-q", "-x", "false", "HEAD~1"]);
+        if !self.stage.path(".git/rebase-merge").exists() {
+            return;
+        }
+        self.note("a rebase stops".to_owned());
+        self.check();
+        std::thread::sleep(self.dice.part_of(self.pause));
+        if self.git(&["rebase", "--abort"]).is_some() {
+            self.note("gave the rebase up".to_owned());
+        }
+    }
+
+    /// Adds a line to a text of the plan, as an editor saves it: by a new file in the place of the old.
+    fn save_plan(&mut self, text: &str) {
         self.serial += 1;
         let line = format!("Note {} by hand.", self.serial);
         let path = self.stage.path(PLAN);
         let temporary = path.with_extension("edited");
-        let text = fs_err::read_to_string(&path).unwrap_or_default();
         let saved = fs_err::write(&temporary, format!("{text}{line}\n"))
             .and_then(|()| fs_err::rename(&temporary, &path));
         if saved.is_ok() {
