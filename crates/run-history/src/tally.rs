@@ -63,22 +63,14 @@ pub struct StoryTally {
     pub has_conflicted: bool,
     /// Whether an attempt changed anything.
     pub has_changes: bool,
-    /// Set once this run has landed it.
-    pub landing: Option<Landing>,
+    /// Whether this run has landed it.
+    pub is_landed: bool,
+    /// Whether another process took its tick out after that, which is made again.
+    pub is_reopened: bool,
     /// Whether this run has given it up.
     pub is_set_aside: bool,
     /// What was spent on it.
     pub spent: Spent,
-}
-
-/// What became of the tick of a story that landed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Landing {
-    /// It is in the plan.
-    Ticked,
-    /// Another process took it out, and it is made again.
-    Reopened,
 }
 
 /// Money, time and tokens.
@@ -156,17 +148,13 @@ impl Tally {
 
     /// The stories of a plan that this run does not try again.
     pub fn set_aside_in(&self, plan: &str) -> BTreeSet<String> {
-        let stories = self.stories.iter();
-        let given_up = stories.filter(|(key, story)| key.plan == plan && story.is_set_aside);
-        given_up.map(|(key, _)| key.story.clone()).collect()
+        self.stories_in(plan, |story| story.is_set_aside)
     }
 
-    /// The stories of a plan that landed and were reopened by others.
-    pub fn reopened_in(&self, plan: &str) -> impl Iterator<Item = String> {
-        let reopened = self.stories.iter().filter(move |(key, story)| {
-            key.plan == plan && story.landing == Some(Landing::Reopened)
-        });
-        reopened.map(|(key, _)| key.story.clone())
+    /// The stories of a plan of which something is true.
+    pub fn stories_in(&self, plan: &str, is_true: fn(&StoryTally) -> bool) -> BTreeSet<String> {
+        let found = self.stories.iter().filter(|(key, story)| key.plan == plan && is_true(story));
+        found.map(|(key, _)| key.story.clone()).collect()
     }
 
     /// Whether another session may go on with a story that one left because its context was full.
@@ -283,7 +271,7 @@ impl Tally {
         self.run.commits += 1;
         self.run.idle = 0;
         let story = self.story(key);
-        (story.attempts, story.landing) = (story.attempts + 1, Some(Landing::Ticked));
+        (story.attempts, story.is_landed) = (story.attempts + 1, true);
         if let Some(done) = self.run.done.get_mut(&key.plan) {
             done.insert(key.story.clone());
         }

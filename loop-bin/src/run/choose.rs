@@ -18,7 +18,6 @@ use crate::saved::{self, SavedAttempt};
 use crate::terminal::{Tone, Worker, counted};
 use board::{PlanChanges, Tip};
 use client::SessionSoFar;
-use run_history::Landing;
 use work_copy::Start;
 
 /// What a free slot does next.
@@ -142,9 +141,7 @@ pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
     let done: Vec<&str> = done.map(|story| story.id.as_str()).collect();
     for story in run.record.tally.newly_ticked(&name, &done) {
         let what = "ticked by another process during the run; not verified".to_owned();
-        run.view.warn(format!("{story}: {what}"));
-        let key = StoryKey::new(&name, &story);
-        run.note_in(usize::MAX, Some(&key), &Event::ChangedMeanwhile { what });
+        report_change(run, Some(&StoryKey::new(&name, &story)), what);
     }
 }
 
@@ -157,34 +154,37 @@ fn tick_again(
     is_followed: bool,
 ) -> Result<Plan, Failure> {
     let name = plan_name(run.context.project.root(), plan.path());
-    let open = plan.stories().iter().filter(|story| story.state == State::Open);
-    let keys: Vec<StoryKey> = open.map(|story| StoryKey::new(&name, &story.id)).collect();
-    for key in keys {
-        let Some(landing) = run.record.tally.stories.get(&key).and_then(|story| story.landing)
-        else {
-            continue;
-        };
-        if !is_still_there(&run.source.git(), &key, tip)? {
-            run.record.tally.story(&key).landing = None;
+    for story in run.record.tally.stories_in(&name, |story| story.is_landed) {
+        if plan.story(&story).is_none_or(|found| found.state != State::Open) {
             continue;
         }
-        let id = &key.story;
-        if landing == Landing::Ticked {
-            let what = format!(
-                "reopened by another process, but its work has landed; ticked again (to do it once \
-                 more, run `ralph-loop retry {id}` after this run)"
-            );
-            run.view.warn(format!("{id}: {what}"));
-            run.note_in(usize::MAX, Some(&key), &Event::ChangedMeanwhile { what });
-            run.record.tally.story(&key).landing = Some(Landing::Reopened);
+        let key = StoryKey::new(&name, &story);
+        let is_there = is_still_there(&run.source.git(), &key, tip)?;
+        let tally = run.record.tally.story(&key);
+        let is_known = std::mem::replace(&mut tally.is_reopened, is_there);
+        tally.is_landed = is_there;
+        if !is_there {
+            continue;
         }
-        plan = Plan::parse(plan.path(), plan.tick(id)?, &run.books.options)?;
+        if !is_known {
+            let again = format!("`ralph-loop retry {story}` after this run has it done once more");
+            let what = "reopened by another process, but its work has landed; ticked again";
+            report_change(run, Some(&key), format!("{what} ({again})"));
+        }
+        plan = Plan::parse(plan.path(), plan.tick(&story)?, &run.books.options)?;
         if is_followed || !run.books.is_tracked(tip) {
-            let marks = vec![(id.clone(), State::Done)];
+            let marks = vec![(story, State::Done)];
             run.books.mark_users_text(&PlanChanges { marks, ..PlanChanges::default() })?;
         }
     }
     Ok(plan)
+}
+
+/// Reports what another process did.
+fn report_change(run: &Conductor, key: Option<&StoryKey>, what: String) {
+    let about = key.map(|key| format!("{}: ", key.story)).unwrap_or_default();
+    run.view.warn(format!("{about}{what}"));
+    run.note_in(usize::MAX, key, &Event::ChangedMeanwhile { what });
 }
 
 /// Whether the commit of a landed story is on the target, and nobody has reverted it.

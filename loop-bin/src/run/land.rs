@@ -28,7 +28,7 @@ use work_copy::Staged;
 pub(super) fn changes(run: &mut Conductor, work: &mut UnderWay) -> Result<PlanChanges, Failure> {
     if let Some(agents) = work.facts.agents.as_mut().filter(|agents| agents.adds_stories()) {
         let findings = agents.avoid_ids_of(&run.books.load(&run.board)?);
-        report_findings(&run.slot(work.slot)?.reporter, &work.key, findings);
+        report_findings(&run.job(work.slot, &work.key)?, findings);
     }
     let mut marks = blocked_marks(run, &work.key.plan);
     marks.push((work.key.story.clone(), State::Done));
@@ -38,7 +38,8 @@ pub(super) fn changes(run: &mut Conductor, work: &mut UnderWay) -> Result<PlanCh
 /// The boxes of stories of a plan that this run gave up, and of those that others reopened after they landed.
 pub(super) fn blocked_marks(run: &Conductor, plan: &str) -> Vec<Mark> {
     let set_aside = run.record.tally.set_aside_in(plan);
-    let reopened = run.record.tally.reopened_in(plan).map(|story| (story, State::Done));
+    let reopened = run.record.tally.stories_in(plan, |story| story.is_reopened);
+    let reopened = reopened.into_iter().map(|story| (story, State::Done));
     set_aside.into_iter().map(|story| (story, State::Blocked)).chain(reopened).collect()
 }
 

@@ -1,7 +1,7 @@
 //! The agent's run, the judgement on it, and what it left in the copy.
 
 use ralph_base::listing::named_files;
-use ralph_base::state::{self, Event, Id, LastVerdict, StateDir, StoryKey};
+use ralph_base::state::{self, Event, Id, LastVerdict, StateDir};
 use ralph_core::plan::{AgentsPlan, Plan, State as StoryState, agents_plan};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::gate::StopStatus;
@@ -10,7 +10,7 @@ use ralph_project::under_way::{Attempt, Phase};
 
 use super::prepare::{next_story, prepare_copy, prompt};
 use super::watch::{self, Watched, last_stop, set_phase};
-use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Reporter, Stopped};
+use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};
 use crate::exit::Failure;
 use crate::run::decide::{Allowance, Judged, Outcome, WorkEnd, judge, without_changes};
 use client::{AgentRun, SessionSoFar};
@@ -81,7 +81,7 @@ fn conclude(
     facts.session = session.map(|id| SessionSoFar { id, totals });
     let claim = Claim::load(&state, &attempt.story);
     let agents = read_agents_plan(job, desk, attempt)?;
-    report_findings(&job.reporter, &job.key, agents.findings.clone());
+    report_findings(job, agents.findings.clone());
     let last_verdict = last_verdict(&state, &desk.run, &attempt.began);
     let (base, ours, copy) = (attempt.base.as_deref(), &job.books.ours, &desk.copy);
     let mut end = judge(&Judged {
@@ -154,12 +154,12 @@ pub(in crate::run) fn read_agents_plan(
 }
 
 /// Reports what the agent did to the plan that it may not do.
-pub(in crate::run) fn report_findings(reporter: &Reporter, key: &StoryKey, findings: Vec<String>) {
+pub(in crate::run) fn report_findings(job: &Job, findings: Vec<String>) {
     for finding in &findings {
-        reporter.warn(format!("plan: the agent {finding}"));
+        job.reporter.warn(format!("plan: the agent {finding}"));
     }
     if !findings.is_empty() {
-        reporter.note(key, Event::PlanRepaired { findings });
+        job.reporter.note(&job.key, Event::PlanRepaired { findings });
     }
 }
 
