@@ -222,13 +222,14 @@ impl<'a> Person<'a> {
     /// A line at the end of the plan.
     fn edit_plan(&mut self) {
         if self.branch == MAIN {
-            self.save_plan(&self.stage.read(PLAN));
+            let text = self.plan();
+            self.save_plan(&text);
         }
     }
 
     /// The same in a plan that was opened a while ago: what was ticked since is open again.
     fn save_old_plan(&mut self) {
-        let opened = self.stage.read(PLAN);
+        let opened = self.plan();
         if self.branch != MAIN || !self.is_early() {
             return;
         }
@@ -239,9 +240,21 @@ impl<'a> Person<'a> {
         }
     }
 
+    /// The plan, once it is there: git takes a file away before it writes it anew.
+    fn plan(&self) -> String {
+        let begun = Instant::now();
+        loop {
+            let text = self.stage.read(PLAN);
+            if !text.is_empty() || begun.elapsed() > SETTLING {
+                return text;
+            }
+            std::thread::sleep(PULSE);
+        }
+    }
+
     /// Whether the loop has to choose stories still, and so looks at the plan again.
     fn is_early(&self) -> bool {
-        self.stage.read(PLAN).matches("- [ ] Make it").count() > 2
+        self.plan().matches("- [ ] Make it").count() > 2
     }
 
     /// A rebase that stops, and is given up after a while.
@@ -315,7 +328,7 @@ impl<'a> Person<'a> {
                 found.push(format!("{name} is staged as {staged:?} and was as {wanted:?}"));
             }
         }
-        let plan = self.stage.read(PLAN);
+        let plan = self.plan();
         if self.branch == MAIN {
             for line in self.notes.iter().filter(|line| !plan.contains(line.as_str())) {
                 found.push(format!("the plan lost {line:?}:\n{plan}"));
