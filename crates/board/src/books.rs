@@ -35,7 +35,6 @@ const TITLE: &str = "# Progress Log\n";
 const MOST_LOOKS: usize = 100;
 const PULSE: Duration = Duration::from_millis(10);
 
-/// The length of a time with its seconds.
 const SECONDS: usize = "2026-01-01T00:00:00".len();
 
 /// What a file says in a commit; none if it is not there.
@@ -144,11 +143,6 @@ impl Books {
         self.committed(tip, &self.plan).is_some()
     }
 
-    /// Whether the plan can be changed: a person may have stashed one that git does not have.
-    pub fn is_there(&self, tip: Option<&str>) -> bool {
-        self.plan.is_file() || self.is_tracked(tip)
-    }
-
     /// The user's own file, read while no git is at work on it and no editor has just emptied it: git
     /// takes a file away before it writes it anew, and holds the index meanwhile.
     fn settled_plan(&self) -> io::Result<Option<Vec<u8>>> {
@@ -219,12 +213,10 @@ impl Books {
 
     /// Puts into the user's own files what no commit will take along, unless they have put them away.
     pub fn publish(&self, tip: Option<&str>) -> Result<(), Failure> {
-        if !self.is_there(tip) {
-            return Ok(());
-        }
+        let is_away = !self.plan.is_file() && !self.is_tracked(tip);
         for file in &self.appended {
             let Some(change) = file.waiting() else { continue };
-            if self.goes_by_commits(tip, &file.path)? {
+            if is_away || self.goes_by_commits(tip, &file.path)? {
                 continue;
             }
             state::edit_users(&file.path, |text| Some(change.apply(text.unwrap_or_default())))?;

@@ -268,10 +268,12 @@ impl Tally {
     /// A story is done by this run.
     pub fn landed(&mut self, key: &StoryKey) {
         self.agent_worked();
-        self.run.commits += 1;
         self.run.idle = 0;
         let story = self.story(key);
-        (story.attempts, story.is_landed) = (story.attempts + 1, true);
+        // A crash may have come after it was counted.
+        let count = u64::from(!std::mem::replace(&mut story.is_landed, true));
+        story.attempts += count;
+        self.run.commits += count;
         if let Some(done) = self.run.done.get_mut(&key.plan) {
             done.insert(key.story.clone());
         }

@@ -232,19 +232,6 @@ impl Workspace {
         self.top.is_dir()
     }
 
-    /// Takes the copy over that was made while the project was in another folder; `root` is the project's
-    /// folder in it.
-    pub fn take_over(&self, root: &Utf8Path) -> io::Result<()> {
-        let top = root.ancestors().nth(self.source.inside.components().count()).unwrap_or(root);
-        if self.is_in_place || self.exists() || !top.join(".git").exists() {
-            return Ok(());
-        }
-        self.top.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-        fs_err::rename(top, &self.top)?;
-        let objects = format!("{}\n", self.source.shared.join("objects").display());
-        fs_err::write(self.top.join(".git/objects/info/alternates"), objects)
-    }
-
     /// Brings the workspace to a commit, with nothing else in it but what git ignores. A copy that
     /// is damaged beyond that is thrown away and made anew.
     pub fn reset(&mut self, start: Start<'_>) -> Result<(), Failure> {

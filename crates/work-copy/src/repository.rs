@@ -14,7 +14,7 @@ use ralph_core::git::Git;
 use super::cache::not_made;
 use super::git_settings::{GitSettings, NOWHERE};
 use super::remove::remove_all;
-use super::{Source, Start};
+use super::{Source, Start, Workspace};
 use ralph_project::failure::Failure;
 
 /// What only an older repository of the copy has: the repositories of its submodules.
@@ -97,6 +97,21 @@ pub(super) fn renew(
     fs_err::rename(new_git, old)?;
     fault::point("workspace.renewed");
     Ok(remove_all(new.as_std_path())?)
+}
+
+impl Workspace {
+    /// Takes the copy over that was made while the project was in another folder; `root` is the project's
+    /// folder in it.
+    pub fn take_over(&self, root: &Utf8Path) -> io::Result<()> {
+        let top = root.ancestors().nth(self.source.inside.components().count()).unwrap_or(root);
+        if self.is_in_place || self.exists() || !top.join(".git").exists() {
+            return Ok(());
+        }
+        self.top.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+        fs_err::rename(top, &self.top)?;
+        let objects = format!("{}\n", self.source.shared.join("objects").display());
+        fs_err::write(self.top.join(".git/objects/info/alternates"), objects)
+    }
 }
 
 /// Moves the repositories of submodules from one git folder to another that has none.

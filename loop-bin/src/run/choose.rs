@@ -191,10 +191,17 @@ fn report_change(run: &Conductor, key: Option<&StoryKey>, what: String) {
 fn is_still_there(git: &Git, key: &StoryKey, tip: Option<&str>) -> Result<bool, Failure> {
     let landed = saved::at_story(git, key)?.into_iter().find(|one| one.outcome.is_none());
     let (Some(SavedAttempt { commit, .. }), Some(tip)) = (landed, tip) else { return Ok(false) };
-    let (since, words) =
-        (format!("{commit}..{tip}"), format!("--grep=This reverts commit {commit}"));
-    Ok(board::is_ancestor(git, &commit, tip)?
-        && git.line(&["log", "-1", "--format=%H", &words, &since])?.is_empty())
+    // Work that waited may have been rebased since: then it is another commit with the same message.
+    let message = git.line(&["log", "-1", "--format=%B", &commit])?;
+    let story = format!("--grep=Ralph-Story: {}", key.story);
+    let listed = git.run(&["log", "-z", "--format=%H %B", "--fixed-strings", &story, tip])?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let mut commits = listed.split('\0').filter_map(|one| one.split_once(' '));
+    let Some((id, _)) = commits.find(|(_, text)| text.trim() == message.trim()) else {
+        return Ok(false);
+    };
+    let reverted = format!("--grep=This reverts commit {id}");
+    Ok(git.line(&["log", "-1", "--format=%H", &reverted, &format!("{id}..{tip}")])?.is_empty())
 }
 
 /// Shows where the plan stands, and what is likely to follow.

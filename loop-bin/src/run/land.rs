@@ -178,7 +178,8 @@ pub(super) fn finish_landing(
     (entry, changes): (&ProgressEntry, &PlanChanges),
 ) -> Result<(), Failure> {
     let Attempt { number, run: name, plan, .. } = &work.attempt;
-    if !run.books.is_there(Some(commit)) {
+    // A person may have stashed it.
+    if !plan.is_file() && !run.books.is_tracked(Some(commit)) {
         let story = &work.key.story;
         return Err(Failure::because(format!(
             "{plan} is gone, and {story} has landed; bring the plan back and start again: that ticks \
@@ -301,6 +302,10 @@ pub(super) fn end_iteration(
         cost_usd: work.facts.cost_usd,
     };
     run.note_of(work, &finished);
+    if outcome == Outcome::Success {
+        // That it landed is known before its attempt is forgotten.
+        run.save();
+    }
     forget(run, work)?;
     run.free_landing(work.slot);
     run.save();

@@ -2,7 +2,6 @@
 //! once, and the user's tree was no part of it.
 
 use ralph_base::fault::POINTS;
-use test_support::started_with;
 
 use crate::stage::{PLAN, Stage, is_alive, signal, until};
 
@@ -392,47 +391,4 @@ fn while_plan_and_progress_are_the_users_own() {
         assert_eq!(status, format!("M  {plan}\n M {progress}\n M a.txt\n"), "{point}");
         assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "", "{point}");
     }
-}
-
-/// Kills the loop, its keeper and all that carries its marks.
-fn killed_with_its_keeper(stage: &Stage, agent: &str) {
-    let mut child = stage.start(&["--agent", agent]);
-    until("the agent works", || stage.note_path("begun").exists());
-    let keepers = started_with(&format!("RALPH_ROOT={}", stage.repo.root()));
-    [child.id()].into_iter().chain(keepers).for_each(|pid| signal("KILL", pid));
-    child.wait().unwrap();
-}
-
-#[test]
-fn a_process_that_hides_is_ended_by_the_next_start() {
-    let stage = Stage::new("works", TWO);
-    let hidden =
-        "env -i PATH=\"$PATH\" setsid sh -c 'echo $$ >\"$1\"; while sleep 1; do :; done' sh";
-    let agent = format!(
-        "cat >/dev/null; {hidden} \"$AGENT_NOTES/in\" >/dev/null 2>&1 & \
-         (cd / && {hidden} \"$AGENT_NOTES/out\" \"$RALPH_WORKSPACE\" >/dev/null 2>&1 &); \
-         until [ -s \"$AGENT_NOTES/in\" ] && [ -s \"$AGENT_NOTES/out\" ]; do sleep 0.02; done; \
-         exec 3>x.txt; touch \"$AGENT_NOTES/begun\"; sleep 600"
-    );
-    killed_with_its_keeper(&stage, &agent);
-    assert!(is_alive(&stage.note("in")) && is_alive(&stage.note("out")));
-    stage.run(&[]).ended(0).says("ended ").says("left over from the last run");
-    assert!(!is_alive(&stage.note("in")), "it worked in the copy");
-    assert!(!is_alive(&stage.note("out")), "it was started with the copy's name");
-}
-
-#[test]
-fn a_project_that_is_moved_after_a_kill_goes_on_with_its_attempt() {
-    let mut stage = Stage::new("works", TWO);
-    stage.repo.commit_all("the plan");
-    let agent = "cat >/dev/null; echo half >half.txt; git add half.txt; \
-                 git -c user.name=A -c user.email=a@localhost commit -qm half; \
-                 touch \"$AGENT_NOTES/begun\"; sleep 600";
-    stage.killed_when(&["--agent", agent], "it works", || stage.note_path("begun").exists());
-    stage.repo.move_to("moved");
-    stage.run(&["status"]).ended(0).says("an attempt at US-001 was interrupted");
-    stage.run(&[]).ended(0).says("US-001: continuing from attempt US-001/1");
-    assert_eq!((stage.read("half.txt").as_str(), stories(&stage).len()), ("half\n", 4));
-    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
-    stage.is_clean();
 }

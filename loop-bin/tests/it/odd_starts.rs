@@ -3,6 +3,8 @@
 
 use std::process::{Child, Command};
 
+use test_support::started_with;
+
 use crate::stage::{Stage, is_alive, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
@@ -127,4 +129,47 @@ fn a_copy_that_is_gone_is_set_up_anew() {
         assert_eq!(stage.note("setups").lines().count(), runs);
         fs_err::remove_dir_all(stage.copy().unwrap()).unwrap();
     }
+}
+
+/// Kills the loop, its keeper and all that carries its marks.
+fn killed_with_its_keeper(stage: &Stage, agent: &str) {
+    let mut child = stage.start(&["--agent", agent]);
+    until("the agent works", || stage.note_path("begun").exists());
+    let keepers = started_with(&format!("RALPH_ROOT={}", stage.repo.root()));
+    [child.id()].into_iter().chain(keepers).for_each(|pid| signal("KILL", pid));
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_process_that_hides_is_ended_by_the_next_start() {
+    let stage = Stage::new("works", TWO);
+    let hidden =
+        "env -i PATH=\"$PATH\" setsid sh -c 'echo $$ >\"$1\"; while sleep 1; do :; done' sh";
+    let agent = format!(
+        "cat >/dev/null; {hidden} \"$AGENT_NOTES/in\" >/dev/null 2>&1 & \
+         (cd / && {hidden} \"$AGENT_NOTES/out\" \"$RALPH_WORKSPACE\" >/dev/null 2>&1 &); \
+         until [ -s \"$AGENT_NOTES/in\" ] && [ -s \"$AGENT_NOTES/out\" ]; do sleep 0.02; done; \
+         exec 3>x.txt; touch \"$AGENT_NOTES/begun\"; sleep 600"
+    );
+    killed_with_its_keeper(&stage, &agent);
+    assert!(is_alive(&stage.note("in")) && is_alive(&stage.note("out")));
+    stage.run(&[]).ended(0).says("ended ").says("left over from the last run");
+    assert!(!is_alive(&stage.note("in")), "it worked in the copy");
+    assert!(!is_alive(&stage.note("out")), "it was started with the copy's name");
+}
+
+#[test]
+fn a_project_that_is_moved_after_a_kill_goes_on_with_its_attempt() {
+    let mut stage = Stage::new("works", TWO);
+    stage.repo.commit_all("the plan");
+    let agent = "cat >/dev/null; echo half >half.txt; git add half.txt; \
+                 git -c user.name=A -c user.email=a@localhost commit -qm half; \
+                 touch \"$AGENT_NOTES/begun\"; sleep 600";
+    stage.killed_when(&["--agent", agent], "it works", || stage.note_path("begun").exists());
+    stage.repo.move_to("moved");
+    stage.run(&["status"]).ended(0).says("an attempt at US-001 was interrupted");
+    stage.run(&[]).ended(0).says("US-001: continuing from attempt US-001/1");
+    assert_eq!(stage.read("half.txt"), "half\n");
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+    stage.is_clean();
 }

@@ -190,3 +190,16 @@ fn a_story_of_a_json_plan_that_was_blocked_is_not_blocked_when_it_is_done() {
     assert_eq!(stage.read("prd.json"), done);
     assert_eq!(stage.repo.git(["show", "HEAD:prd.json"]), done);
 }
+
+#[test]
+fn a_story_that_landed_just_before_a_kill_is_not_reopened_either() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let plan = stage.plan();
+    stage.repo.commit_all("the plan");
+    let mut command = stage.command(&[]);
+    command.env("RALPH_INTERNAL__FAULT", "attempt.forgotten:1").output().unwrap();
+    assert_eq!(stage.plan(), plan.replacen("[ ]", "[x]", 1));
+    stage.repo.write(PLAN, &plan);
+    stage.run(&[]).ended(0).says("US-001: reopened by another process").says("2 stories landed");
+    assert_eq!(stage.plan(), plan.replace("[ ]", "[x]"));
+}
