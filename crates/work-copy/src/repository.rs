@@ -99,19 +99,17 @@ pub(super) fn renew(
     Ok(remove_all(new.as_std_path())?)
 }
 
-impl Workspace {
-    /// Takes the copy over that was made while the project was in another folder; `root` is the project's
-    /// folder in it.
-    pub fn take_over(&self, root: &Utf8Path) -> io::Result<()> {
-        let top = root.ancestors().nth(self.source.inside.components().count()).unwrap_or(root);
-        if self.is_in_place || self.exists() || !top.join(".git").exists() {
-            return Ok(());
-        }
-        self.top.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-        fs_err::rename(top, &self.top)?;
-        let objects = format!("{}\n", self.source.shared.join("objects").display());
-        fs_err::write(self.top.join(".git/objects/info/alternates"), objects)
+/// Takes a copy over that was made while the project was in another folder; `root` is the project's folder
+/// in it.
+pub fn take_over(copy: &Workspace, root: &Utf8Path) -> io::Result<()> {
+    let top = root.ancestors().nth(copy.source.inside.components().count()).unwrap_or(root);
+    if copy.is_in_place || copy.exists() || !top.join(".git").exists() {
+        return Ok(());
     }
+    copy.top.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    fs_err::rename(top, &copy.top)?;
+    let objects = format!("{}\n", copy.source.shared.join("objects").display());
+    fs_err::write(copy.top.join(".git/objects/info/alternates"), objects)
 }
 
 /// Moves the repositories of submodules from one git folder to another that has none.

@@ -160,8 +160,9 @@ fn misbooked(stage: &Stage) -> Option<String> {
         stage.note("served").lines().filter_map(|line| line.parse::<u64>().ok()).sum();
     let journal = stage.read(".ralph/events.jsonl");
     let events = journal.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let finished = events.filter(|event| event["event"] == "iteration_finished");
-    let booked: u64 = finished.filter_map(|event| event["tokens"].as_u64()).sum();
+    let is_finished = |event: &Value| event.get("event") == Some(&"iteration_finished".into());
+    let booked = events.filter(is_finished).filter_map(|event| event.get("tokens")?.as_u64());
+    let booked: u64 = booked.sum();
     (served != booked).then(|| format!("{served} tokens were served, and {booked} are booked"))
 }
 
