@@ -173,3 +173,12 @@ fn a_project_that_is_moved_after_a_kill_goes_on_with_its_attempt() {
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
     stage.is_clean();
 }
+
+#[test]
+fn a_lock_that_a_killed_git_left_on_a_ref_of_ours_is_freed() {
+    let stage = Stage::new("works", ONE);
+    for name in ["attempts/PRD-1/US-001/1", "begun/1"] {
+        stage.repo.write(format!(".git/refs/ralph/{name}.lock"), "");
+    }
+    stage.run(&[]).ended(0).says("1 story landed");
+}

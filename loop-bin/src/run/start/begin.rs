@@ -65,6 +65,19 @@ fn free_what_was_left(
             state::remove_if_there(entry.path())?;
         }
     }
+    // Those on refs that only loops write.
+    let shared = run_dir.of_run();
+    let refs = shared.root().with_file_name("refs").join("ralph");
+    let mut folders = vec![refs.join("attempts"), refs.join("begun")];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(entry.into_path());
+            } else if entry.file_name().ends_with(".lock") {
+                state::remove_if_there(entry.path())?;
+            }
+        }
+    }
     if RunRecord::is_of_another(run_dir)? {
         // An attempt that came along when the project's folder was copied belongs to the original.
         for folder in slot_dirs(run_dir) {
