@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use super::call::Call;
 use super::context::Context;
-use super::options::values;
 use super::state::Value;
+use super::tree::{Body, Stage};
 use super::walk::Walker;
 use super::wrappers::skip_options;
-use super::{Fate, Reach, Word, output};
+use super::{Fate, Reach, Word, parser};
 
 /// Follows a builtin; false if `name` is none of those that matter here.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
@@ -27,39 +27,33 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         "cd" | "pushd" => change_directory(walker, call),
         "popd" => walker.state.directory = Some(Rc::new(Word::unknown())),
         "export" | "declare" | "typeset" | "local" | "readonly" => declare(walker, call),
-        "unset" | "getopts" => {
+        "unset" => {
             for arg in call.args() {
-                let value = if name == "unset" { Word::from("") } else { Word::unknown() };
-                walker.state.set_scalar(arg.text(), value, &walker.session);
+                walker.state.set_scalar(arg.text(), Word::from(""), &walker.session);
             }
         }
         "read" => read(walker, call, context),
-        "mapfile" | "readarray" => map_file(walker, call, context),
-        "printf" => {
-            if let [option, variable, rest @ ..] = call.args()
-                && option.text() == "-v"
-            {
-                let value = output::of_printf(rest).unwrap_or_else(Word::unknown);
-                walker.state.set_scalar(variable.text(), value, &walker.session);
-            }
-        }
         "set" => set(walker, call.args()),
         "shift" => shift(walker, call),
         "alias" => {
-            for arg in call.args() {
-                if let Some((name, text)) = arg.text().split_once('=') {
-                    walker.state.set_alias(name, text, &walker.session);
-                }
-            }
-        }
-        "unalias" => {
-            for arg in call.args() {
-                walker.state.forget_alias(arg.text(), &walker.session);
+            for (name, text) in call.args().iter().filter_map(|arg| arg.text().split_once('=')) {
+                define_alias(walker, name, text, call);
             }
         }
         _ => return false,
     }
     true
+}
+
+/// An alias is a function that is called with the words behind it.
+fn define_alias(walker: &mut Walker, name: &str, text: &str, call: &Call) {
+    if walker.session.spend(1 + text.len() / 4) {
+        let span = call.span.clone();
+        let (list, _) = parser::parse(&format!("{text} \"$@\""), Some(span.clone()));
+        let body = Body::Group { list, subshell: false };
+        let stage = Stage { body, redirects: Vec::new(), span };
+        walker.state.define(name, Rc::new(stage), &walker.session);
+    }
 }
 
 fn shift(walker: &mut Walker, call: &Call) {
@@ -88,51 +82,23 @@ fn change_directory(walker: &mut Walker, call: &Call) {
     walker.state.set_scalar("PWD", now, &walker.session);
 }
 
-/// `read a b`: the words of the first line, the rest of it in the last variable; `read -a` makes an
-/// array of them, and `-d` takes more than a line.
+/// `read a b`: the words of the first line, the rest of it in the last variable.
 fn read(walker: &mut Walker, call: &Call, context: &Context) {
-    const TAKERS: &str = "-d -n -N -p -t -u -i";
+    const TAKERS: &str = "-a -d -n -N -p -t -u -i";
     let text = walker.standard_input(call, context);
-    let whole = !values(call.args(), "-d", TAKERS).is_empty();
-    let line =
-        text.as_deref().and_then(|text| if whole { Some(text) } else { text.lines().next() });
-    let own = call.assignments.iter().rfind(|(name, _)| name == "IFS");
-    let separators = own.map_or(" \t\n", |(_, separators)| separators.text());
-    let separates = |character: char| separators.contains(character);
-    let words: Option<Vec<&str>> =
-        line.map(|line| line.split(separates).filter(|word| !word.is_empty()).collect());
-    if let Some(array) = values(call.args(), "-a", TAKERS).pop() {
-        let value = match words {
-            Some(words) => Value::Array(words.into_iter().map(Word::from).collect()),
-            None => Value::Scalar(Word::unknown()),
-        };
-        walker.state.set(array.text(), value, &walker.session);
-        return;
-    }
+    let mut rest = text.as_deref().and_then(|text| text.lines().next()).map(str::trim);
     let names = call.args().get(skip_options(call.args(), TAKERS)..).unwrap_or_default();
-    let mut rest = line.map(|line| line.trim_matches(separates));
     for (place, name) in names.iter().enumerate() {
         let is_last = place + 1 == names.len();
         let value = rest.map(|line| {
-            let (first, behind) =
-                line.split_once(separates).filter(|_| !is_last).unwrap_or((line, ""));
-            rest = Some(behind.trim_start_matches(separates));
+            let split = line.split_once(char::is_whitespace).filter(|_| !is_last);
+            let (first, behind) = split.unwrap_or((line, ""));
+            rest = Some(behind.trim_start());
             first
         });
         let value = value.map_or_else(Word::unknown, Word::from);
         walker.state.set_scalar(name.text(), value, &walker.session);
     }
-}
-
-/// `mapfile -t lines`: the lines of the input as an array.
-fn map_file(walker: &mut Walker, call: &Call, context: &Context) {
-    let names = skip_options(call.args(), "-d -n -O -s -u -C -c");
-    let name = call.args().get(names).map_or("MAPFILE", Word::text);
-    let value = match walker.standard_input(call, context) {
-        Some(text) => Value::Array(text.lines().map(Word::from).collect()),
-        None => Value::Scalar(Word::unknown()),
-    };
-    walker.state.set(name, value, &walker.session);
 }
 
 fn declare(walker: &mut Walker, call: &Call) {

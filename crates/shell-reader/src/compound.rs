@@ -4,8 +4,7 @@ use super::parser::Parser;
 use super::tree::{Body, List, RawWord};
 
 /// Words that open a compound command.
-const OPENING: [&str; 10] =
-    ["if", "while", "until", "for", "select", "case", "function", "coproc", "{", "[["];
+const OPENING: [&str; 9] = ["if", "while", "until", "for", "select", "case", "function", "{", "[["];
 
 impl Parser<'_> {
     /// Reads a compound command, or nothing if a simple one stands here.
@@ -27,7 +26,6 @@ impl Parser<'_> {
             "for" | "select" => parser.for_loop(),
             "case" => parser.case(),
             "function" => parser.function_keyword(),
-            "coproc" => parser.coproc(),
             "{" => {
                 let list = parser.list(&["}"]);
                 parser.close("}");
@@ -155,18 +153,6 @@ impl Parser<'_> {
             self.eat(")");
         }
         self.function(name, start).body
-    }
-
-    fn coproc(&mut self) -> Body {
-        self.skip_blanks();
-        let rest = self.rest();
-        let name =
-            rest.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
-        let behind = rest.get(name..).unwrap_or_default().trim_start_matches([' ', '\t']);
-        if name > 0 && behind.starts_with(['{', '(']) {
-            self.position += rest.len() - behind.len();
-        }
-        Body::Coproc(Box::new(self.stage()))
     }
 
     /// Reads `[[ … ]]` for its words; operators and parentheses between them do not matter.

@@ -37,9 +37,9 @@ impl Fields<'_> {
         }
     }
 
-    /// Appends an unquoted value: blanks (or what `IFS` names) end words.
-    fn push_split(&mut self, text: &str, separators: &str) {
-        let mut pieces = text.split(|character| separators.contains(character)).peekable();
+    /// Appends an unquoted value: blanks end words.
+    fn push_split(&mut self, text: &str) {
+        let mut pieces = text.split([' ', '\t', '\n']).peekable();
         while let Some(piece) = pieces.next() {
             if !piece.is_empty() {
                 self.push(piece);
@@ -145,7 +145,7 @@ impl<'s> Expander<'s> {
         } else if whole {
             fields.push(text);
         } else {
-            fields.push_split(text, self.separators());
+            fields.push_split(text);
         }
     }
 
@@ -158,13 +158,6 @@ impl<'s> Expander<'s> {
             return Cow::Owned(format!("{}{behind}", home.text()));
         }
         Cow::Borrowed(text)
-    }
-
-    fn separators(&self) -> &str {
-        match self.state.variable("IFS") {
-            Some(Value::Scalar(Word::Known(separators))) => separators,
-            _ => " \t\n",
-        }
     }
 
     fn variable(&self, variable: &Variable, fields: &mut Fields, splits: bool) {

@@ -120,7 +120,7 @@ impl Parser<'_> {
     }
 
     fn pipeline(&mut self) -> Pipeline {
-        let (mut negated, mut timed) = (false, false);
+        let mut negated = false;
         loop {
             self.skip_blanks();
             if self.at_negation() {
@@ -128,10 +128,9 @@ impl Parser<'_> {
                 negated = !negated;
             } else if self.at_time_keyword() {
                 self.position += 4;
-                timed = true;
                 self.skip_blanks();
                 self.eat_word("-p");
-            } else {
+            } else if !self.eat_word("coproc") {
                 break;
             }
         }
@@ -142,7 +141,7 @@ impl Parser<'_> {
             self.skip_lines();
             stages.push(self.stage());
         }
-        Pipeline { negated, timed, stages }
+        Pipeline { negated, stages }
     }
 
     fn at_negation(&self) -> bool {

@@ -13,9 +13,9 @@ use super::{RedirectKind, Word};
 const MAX_OUTPUT: usize = 64 * 1024;
 
 /// Programs whose output stands on the line, at least now and then.
-const PRINTERS: [&str; 14] = [
+const PRINTERS: [&str; 13] = [
     "echo", "printf", "cat", "tee", "which", "command", "type", "pwd", ":", "true", "mktemp",
-    "find", "git", "tr",
+    "find", "git",
 ];
 
 /// The output of a list, if all of it is known; trailing line ends included.
@@ -84,13 +84,6 @@ fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) 
             printf(format, args).map(Word::from)
         }
         ("cat" | "tee", []) | ("cat", ["-"]) | ("tee", [_]) => input.map(Word::from),
-        ("tr", [from, to]) => {
-            let (from, to) = (escapes::decode(from), escapes::decode(to));
-            let is_plain = from.chars().count() == to.chars().count() && !from.contains(['-', '[']);
-            let swapped = |letter| from.chars().zip(to.chars()).find(|(old, _)| *old == letter);
-            let swap = |letter| swapped(letter).map_or(letter, |(_, new)| new);
-            input.filter(|_| is_plain).map(|text| text.chars().map(swap).collect::<String>().into())
-        }
         ("cat", [path]) => expander.file(path).map(|text| Word::from(&*text)),
         ("which", [program]) | ("command", ["-v", program]) | ("type", ["-p" | "-P", program]) => {
             // Where it lies is unknown, what it is called is not.
@@ -151,13 +144,6 @@ fn echo(args: &[&str]) -> String {
         text
     };
     if options.iter().any(|option| option.contains('n')) { text } else { text + "\n" }
-}
-
-/// What `printf` prints with these words, the format first.
-pub(super) fn of_printf(words: &[Word]) -> Option<Word> {
-    let (format, args) = words.split_first()?;
-    let args: Vec<&str> = args.iter().map(Word::text).collect();
-    printf(format.text(), &args).map(Word::from)
 }
 
 /// `printf`, which repeats its format until the arguments are used up.

@@ -24,22 +24,9 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
                 walker.child(&text, Reach::HereDocument, call, &inner);
             }
         }
-        "crontab" => timetable(walker, call, context),
         _ => return false,
     }
     true
-}
-
-/// Follows the entries of a timetable that stands on the line itself.
-fn timetable(walker: &mut Walker, call: &Call, context: &Context) {
-    let path = call.args().last().map_or("-", Word::text);
-    let text = walker.script(path, call, context);
-    let inner = context.clone().with_fate(Fate::Masked);
-    for entry in text.as_deref().unwrap_or_default().lines() {
-        let times = if entry.starts_with('@') { 1 } else { 5 };
-        let command = entry.split_whitespace().skip(times).collect::<Vec<_>>().join(" ");
-        walker.child(&command, Reach::ShellText("crontab".to_owned()), call, &inner);
-    }
 }
 
 fn shell(walker: &mut Walker, name: &str, call: &Call, context: &Context) {

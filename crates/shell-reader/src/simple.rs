@@ -6,11 +6,11 @@ use super::call::Call;
 use super::context::Context;
 use super::script::{FETCHED, UNKNOWN, base_name};
 use super::state::Value;
-use super::tree::{AssignedValue, Assignment, Body, List, Pipeline, RawWord, Stage};
+use super::tree::{AssignedValue, Assignment, RawWord, Stage};
 use super::walk::{MAX_DEPTH, Walker, is_text};
 use super::{
-    Command, Fate, Reach, RedirectKind, Word, builtins, interpreters, output, parser, shells,
-    sources, templates, wrappers,
+    Command, Fate, Reach, RedirectKind, Word, builtins, interpreters, output, shells, sources,
+    templates, wrappers,
 };
 
 /// A function that calls itself is followed this often; its body does not change.
@@ -27,9 +27,6 @@ impl Walker {
         words: &[RawWord],
         context: &Context,
     ) {
-        if self.alias(stage, words, context) {
-            return;
-        }
         let fields = self.expander().fields(words);
         let mut redirects = self.redirects(&stage.redirects);
         redirects.extend(context.redirects.iter().flat_map(|outer| outer.iter().cloned()));
@@ -94,15 +91,6 @@ impl Walker {
         command.args = words.collect();
         command.assignments = call.assignments;
         command.redirects = call.redirects;
-    }
-
-    pub(super) fn emit_keyword(&mut self, word: &str, pipeline: &Pipeline, context: &Context) {
-        let span = pipeline.stages.first().map_or(0..0, |stage| stage.span.clone());
-        let words = vec![Word::from(word)];
-        let call = Call { words, assignments: Vec::new(), redirects: Vec::new(), span };
-        if let Some(place) = self.reserve(&call, context) {
-            self.fill(place, call);
-        }
     }
 
     /// Writes a command down and follows it; used for what wrappers and templates run.
@@ -170,25 +158,6 @@ impl Walker {
             self.session.note_incomplete();
         }
         self.state.parameters = arguments;
-        true
-    }
-
-    /// Runs the text of an alias with the words behind it; false if the first word is none.
-    fn alias(&mut self, stage: &Stage, words: &[RawWord], context: &Context) -> bool {
-        let Some(name) = words.first().and_then(RawWord::plain) else { return false };
-        let Some(text) = self.state.alias(name) else { return false };
-        if !self.session.spend(1 + text.len() / 4) {
-            return true;
-        }
-        let (mut list, _) = parser::parse(&text, Some(stage.span.clone()));
-        if let Some(last) = last_simple(&mut list) {
-            last.extend(words.iter().skip(1).cloned());
-        }
-        // An alias is not expanded again in its own text.
-        let before = self.state.clone();
-        self.state.forget_alias(name, &self.session);
-        self.list(&list, context);
-        self.state = before;
         true
     }
 
@@ -332,14 +301,5 @@ fn appended(before: &Value, value: Value) -> Value {
             Value::Array(before.iter().cloned().chain(more).collect())
         }
         (_, value) => value,
-    }
-}
-
-/// The words of the last simple command of a list.
-fn last_simple(list: &mut List) -> Option<&mut Vec<RawWord>> {
-    let (_, pipeline) = list.items.last_mut()?.chain.last_mut()?;
-    match &mut pipeline.stages.last_mut()?.body {
-        Body::Simple { words, .. } => Some(words),
-        _ => None,
     }
 }

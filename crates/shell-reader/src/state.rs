@@ -36,7 +36,6 @@ pub(super) struct State {
 struct Names {
     variables: BTreeMap<String, Value>,
     functions: BTreeMap<String, Rc<Stage>>,
-    aliases: BTreeMap<String, String>,
 }
 
 /// The value of a variable.
@@ -82,31 +81,13 @@ impl State {
         if Rc::strong_count(&self.names) == 1 {
             return true;
         }
-        let Names { variables, functions, aliases } = &*self.names;
-        let texts = variables.values().map(Value::length).chain(aliases.values().map(String::len));
-        let count = variables.len() + functions.len() + aliases.len();
-        session.spend(1 + count / 8 + texts.sum::<usize>() / 256)
+        let Names { variables, functions } = &*self.names;
+        let texts = variables.values().map(Value::length).sum::<usize>();
+        session.spend(1 + (variables.len() + functions.len()) / 8 + texts / 256)
     }
 
     pub(super) fn function(&self, name: &str) -> Option<Rc<Stage>> {
         self.names.functions.get(name).cloned()
-    }
-
-    pub(super) fn alias(&self, name: &str) -> Option<String> {
-        self.names.aliases.get(name).cloned()
-    }
-
-    pub(super) fn set_alias(&mut self, name: &str, text: &str, session: &Session) {
-        let fits = self.names.aliases.len() < MAX_NAMES && text.len() < MAX_VALUE;
-        if fits && self.pay_for_copy(session) {
-            Rc::make_mut(&mut self.names).aliases.insert(name.to_owned(), text.to_owned());
-        }
-    }
-
-    pub(super) fn forget_alias(&mut self, name: &str, session: &Session) {
-        if self.names.aliases.contains_key(name) && self.pay_for_copy(session) {
-            Rc::make_mut(&mut self.names).aliases.remove(name);
-        }
     }
 
     pub(super) fn set_scalar(&mut self, name: &str, value: Word, session: &Session) {

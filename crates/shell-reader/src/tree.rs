@@ -32,7 +32,6 @@ pub(super) enum Joint {
 #[derive(Debug, Clone)]
 pub(super) struct Pipeline {
     pub(super) negated: bool,
-    pub(super) timed: bool,
     pub(super) stages: Vec<Stage>,
 }
 
@@ -61,8 +60,6 @@ pub(super) enum Body {
     Case { subject: RawWord, arms: Vec<(Vec<RawWord>, List)> },
     /// A definition.
     Function { name: String, body: Rc<Stage> },
-    /// `coproc`.
-    Coproc(Box<Stage>),
     /// `[[ … ]]`, `(( … ))` and the head of `for (( … ))`: nothing but substitutions can run.
     Test(Vec<RawWord>),
 }
@@ -162,7 +159,7 @@ impl List {
     /// A list that only evaluates these words, such as the head of `for (( … ))`.
     pub(super) fn of_words(words: Vec<RawWord>) -> Self {
         let stage = Stage { body: Body::Test(words), redirects: Vec::new(), span: 0..0 };
-        let pipeline = Pipeline { negated: false, timed: false, stages: vec![stage] };
+        let pipeline = Pipeline { negated: false, stages: vec![stage] };
         Self { items: vec![Item { chain: vec![(Joint::And, pipeline)], background: false }] }
     }
 }

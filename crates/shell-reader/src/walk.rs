@@ -118,10 +118,6 @@ impl Walker {
         if pipeline.negated {
             context.fate = Fate::Masked;
         }
-        if pipeline.timed {
-            self.emit_keyword("time", pipeline, &context);
-            context = context.via(Reach::Wrapper("time".to_owned()));
-        }
         let [stage] = pipeline.stages.as_slice() else {
             self.stages(&pipeline.stages, visible, &context);
             return;
@@ -208,7 +204,6 @@ impl Walker {
             }
             Body::For { name, words, body } => self.for_loop(name, words.as_deref(), body, context),
             Body::Case { subject, arms } => self.case(subject, arms, context),
-            Body::Coproc(inner) => self.stage(inner, &context.via(Reach::Background).masked()),
             Body::Test(words) => self.visit(words, context, Fate::Masked),
             Body::Simple { .. } | Body::Function { .. } => {}
         }

@@ -33,8 +33,6 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     }
     let first = call.args().first().map_or("", Word::text);
     match name {
-        "tmux" | "screen" => return terminal(walker, call, context),
-        "vim" | "vi" | "nvim" | "ex" => return editor(walker, call, context),
         "command" if first.starts_with("-v") || first == "-V" => return true,
         "docker" if matches!(first, "compose" | "container") => {
             let words = [Word::from("docker-compose")].into_iter();
@@ -65,10 +63,11 @@ fn run_wrapped(walker: &mut Walker, style: &str, name: &str, call: Call, context
     let reach = Reach::Wrapper(name.to_owned());
     match style {
         // What is sent to `ssh host bash -s` is read by the shell over there.
-        "text" => {
+        "text" | "later" => {
             let text = inner.words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
             let input = walker.standard_input(&inner, context);
-            walker.child(&text, reach, &inner, &Context { input, ..context.clone() });
+            let fate = if style == "later" { Fate::Masked } else { context.fate };
+            walker.child(&text, reach, &inner, &Context { input, fate, ..context.clone() });
         }
         "texts" => {
             for word in &inner.words {
@@ -183,12 +182,6 @@ fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
     let values = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env";
     let args = call.args().get(skip_options(call.args(), values)..).unwrap_or_default();
     let via = || context.via(Reach::Wrapper("git".to_owned()));
-    for (name, value) in &call.assignments {
-        if matches!(name.as_str(), "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR" | "GIT_PAGER" | "EDITOR") {
-            let plain = Call { assignments: Vec::new(), ..call.clone() };
-            walker.child(value.text(), Reach::ShellText("git".to_owned()), &plain, &via());
-        }
-    }
     let texts: Vec<&str> = args.iter().map(Word::text).collect();
     match texts.as_slice() {
         ["submodule", rest @ ..] => {
@@ -198,56 +191,11 @@ fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
                 words.iter().copied().skip_while(|arg| arg.starts_with('-')).collect();
             walker.child(&words.join(" "), Reach::ShellText("git".to_owned()), call, &via());
         }
-        ["for-each-repo", rest @ ..] => {
-            let command = rest.iter().position(|arg| !arg.starts_with('-')).unwrap_or(rest.len());
-            let words = args.get(command + 1..).unwrap_or_default();
-            let words = std::iter::once(Word::from("git")).chain(words.iter().cloned());
-            walker.run(call.with_words(words.collect()), via(), false);
-        }
         ["bisect", "run", ..] => {
             let words = args.get(2..).unwrap_or_default().to_vec();
             walker.run(call.with_words(words), via(), false);
         }
         _ => {}
-    }
-    true
-}
-
-/// `vim -c '!command'`.
-fn editor(walker: &mut Walker, call: &Call, context: &Context) -> bool {
-    for arg in call.args() {
-        let text = arg.text().trim_start_matches('+').trim_start_matches(':');
-        if let Some(text) = text.strip_prefix('!') {
-            walker.child(text, Reach::ShellText("vim".to_owned()), call, context);
-        }
-    }
-    true
-}
-
-/// `tmux send-keys 'text' Enter`, `tmux new-session -d 'text'`, `screen -dm program`.
-fn terminal(walker: &mut Walker, call: &Call, context: &Context) -> bool {
-    let name = call.name().unwrap_or_default().to_owned();
-    let context = context.via(Reach::Wrapper(name)).with_fate(Fate::Masked);
-    let values = "-t -s -n -c -S -L -f -X -p -l";
-    let texts: Vec<&str> = call.args().iter().map(Word::text).collect();
-    let typed = texts.iter().position(|arg| matches!(*arg, "send-keys" | "send" | "stuff"));
-    let starts = "new-session new new-window neww split-window run-shell run -dm -dmS -m";
-    let started = texts.iter().position(|arg| starts.split(' ').any(|start| start == *arg));
-    if let Some(at) = typed {
-        let keys = call.args().get(at + 1..).unwrap_or_default();
-        let keys = keys.get(skip_options(keys, values)..).unwrap_or_default();
-        let keys: Vec<&str> = keys
-            .iter()
-            .map(Word::text)
-            .filter(|key| !matches!(*key, "Enter" | "C-m" | "KPEnter"))
-            .collect();
-        walker.child(&keys.join(" "), Reach::ShellText("tmux".to_owned()), call, &context);
-    } else if let Some(at) = started {
-        let words = call.args().get(at + 1..).unwrap_or_default();
-        let named = usize::from(texts.get(at) == Some(&"-dmS"));
-        let words = words.get(skip_options(words, values) + named..).unwrap_or_default();
-        let text = words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
-        walker.child(&text, Reach::ShellText("tmux".to_owned()), call, &context);
     }
     true
 }
