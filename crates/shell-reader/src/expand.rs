@@ -73,9 +73,7 @@ impl<'s> Expander<'s> {
     fn word_fields(&self, word: &RawWord, done: &mut Vec<Word>) {
         if let Some(text) = word.inert() {
             done.push(if self.session.spend(1) { Word::from(text) } else { Word::unknown() });
-        } else if !self.session.spend(braces::cost(word)) {
-            done.push(Word::unknown());
-        } else if let Some(words) = braces::expand(word) {
+        } else if let Some(words) = braces::expand(word, self.session) {
             for word in &words {
                 self.unbraced_fields(word, done);
             }

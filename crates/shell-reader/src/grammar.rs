@@ -259,31 +259,22 @@ impl Parser<'_> {
         }
         let mut behind = rest.get(length..)?;
         let indexed = behind.starts_with('[');
-        let mut key = "";
         if indexed {
             let line = behind.lines().next().unwrap_or_default();
             let end = line.find("]=").or_else(|| line.find("]+="))?;
-            key = behind.get(1..end).unwrap_or_default();
             behind = behind.get(end + 1..)?;
         }
         let append = behind.starts_with("+=");
         let behind = behind.strip_prefix("+=").or_else(|| behind.strip_prefix('='))?;
-        self.position += length;
+        self.position += rest.len() - behind.len();
         let name = rest.get(..length)?.to_owned();
-        self.position += rest.len() - length - behind.len();
-        let value = if indexed {
-            let number = key.parse().ok();
-            let mut word = match number {
-                Some(_) => RawWord::default(),
-                None => self.nested(key, |inner| inner.arithmetic(key.len())),
-            };
-            self.word().parts.iter().for_each(|part| word.push(part.clone()));
-            AssignedValue::Element { key: number, word }
-        } else if self.eat("(") {
+        let value = if self.eat("(") {
             AssignedValue::Array(self.array())
         } else {
             AssignedValue::Scalar(self.word())
         };
+        // Which elements an array has that is set one by one is not remembered.
+        let name = if indexed { String::new() } else { name };
         Some(Assignment { name, append, value })
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::call::Call;
 use super::context::Context;
-use super::script::{FETCHED, UNKNOWN, base_name};
+use super::script::{FETCHED, UNKNOWN};
 use super::state::Value;
 use super::tree::{AssignedValue, Assignment, RawWord, Stage};
 use super::walk::{MAX_DEPTH, Walker, is_text};
@@ -15,9 +15,6 @@ use super::{
 
 /// A function that calls itself is followed this often; its body does not change.
 const MAX_RECURSION: usize = 2;
-
-/// Elements of an array that are set one by one beyond this are not remembered.
-const MAX_ELEMENTS: usize = 64;
 
 impl Walker {
     pub(super) fn simple(
@@ -165,7 +162,7 @@ impl Walker {
         let expander = self.expander();
         let value = |assignment: &Assignment| match &assignment.value {
             AssignedValue::Scalar(word) => expander.value(word),
-            _ => Word::unknown(),
+            AssignedValue::Array(_) => Word::unknown(),
         };
         assignments.iter().map(|one| (one.name.clone(), value(one))).collect()
     }
@@ -176,10 +173,6 @@ impl Walker {
             let value = match &assignment.value {
                 AssignedValue::Scalar(word) => Value::Scalar(expander.value(word)),
                 AssignedValue::Array(words) => Value::Array(expander.fields(words)),
-                AssignedValue::Element { key, word } => {
-                    let before = self.state.variable(&assignment.name);
-                    with_element(before, *key, expander.value(word))
-                }
             };
             let value = match self.state.variable(&assignment.name) {
                 Some(before) if assignment.append => appended(before, value),
@@ -192,7 +185,7 @@ impl Walker {
     fn visit_assignments(&mut self, assignments: &[Assignment], context: &Context, fate: Fate) {
         for assignment in assignments {
             match &assignment.value {
-                AssignedValue::Scalar(word) | AssignedValue::Element { word, .. } => {
+                AssignedValue::Scalar(word) => {
                     self.visit(std::slice::from_ref(word), context, fate);
                 }
                 AssignedValue::Array(words) => self.visit(words, context, fate),
@@ -202,7 +195,9 @@ impl Walker {
 
     /// Keeps the text of a file that is written here, in case it is run further on.
     fn remember_written(&mut self, stage: &Stage, call: &Call, context: &Context) {
-        self.remember_copied(call);
+        for file in sources::downloads(call.name().unwrap_or_default(), call.args()) {
+            self.session.write(&self.state.locate(file.text()), FETCHED, false);
+        }
         let target = call.redirects.iter().find(|redirect| {
             matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append)
                 && redirect.descriptor == 1
@@ -232,26 +227,6 @@ impl Walker {
         }
     }
 
-    /// Keeps what is downloaded, copied, moved or linked to a file.
-    fn remember_copied(&self, call: &Call) {
-        let name = call.name().unwrap_or_default();
-        for file in sources::downloads(name, call.args()) {
-            self.session.write(&self.state.locate(file.text()), FETCHED, false);
-        }
-        if !matches!(name, "cp" | "mv" | "ln" | "install") {
-            return;
-        }
-        let operands: Vec<&str> = call.args().iter().map(Word::text).collect();
-        if let [.., from, to] = operands.as_slice()
-            && let Some(text) = self.expander().file(from)
-        {
-            let inside = format!("{to}/{}", base_name(from).unwrap_or_default());
-            for path in [to, &*inside] {
-                self.session.write(&self.state.locate(path), &text, false);
-            }
-        }
-    }
-
     /// The text of a script: a file that the line has written, or the standard input.
     pub(super) fn script(&self, path: &str, call: &Call, context: &Context) -> Option<Rc<str>> {
         match path {
@@ -270,25 +245,6 @@ impl Walker {
             Some(redirect) => self.expander().file(redirect.target.text()),
             None => context.input.clone(),
         }
-    }
-}
-
-/// An array with one element set; unknown if the key is.
-fn with_element(before: Option<&Value>, key: Option<usize>, value: Word) -> Value {
-    let mut words = match before {
-        Some(Value::Array(words)) => words.clone(),
-        Some(Value::Scalar(word)) => vec![word.clone()],
-        None => Vec::new(),
-    };
-    match key.filter(|key| *key < MAX_ELEMENTS) {
-        Some(key) => {
-            words.resize(words.len().max(key + 1), Word::from(""));
-            if let Some(slot) = words.get_mut(key) {
-                *slot = value;
-            }
-            Value::Array(words)
-        }
-        None => Value::Scalar(Word::unknown()),
     }
 }
 

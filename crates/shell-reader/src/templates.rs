@@ -15,12 +15,15 @@ const MAX_FILLED: usize = 8;
 const XARGS_VALUES: &str =
     "-I -n -P -L -d -a -E -s --max-args --max-procs --max-lines --delimiter --arg-file --max-chars";
 
+/// Options of `find` and `fd` behind which a command stands.
+const FIND_RUNS: [&str; 8] =
+    ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"];
+
 /// Follows a template program; false if `name` is none.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
     match name {
         "xargs" | "gxargs" => xargs(walker, call, context),
-        "find" | "gfind" => find(walker, call, context),
-        "fd" | "fdfind" => fd(walker, call, context),
+        "find" | "gfind" | "fd" | "fdfind" => find(walker, call, context),
         "parallel" => parallel(walker, call, context),
         _ => return false,
     }
@@ -82,17 +85,12 @@ fn filled(template: &[Word], mark: &str, value: &str) -> Vec<Word> {
 
 fn find(walker: &mut Walker, call: &Call, context: &Context) {
     let args = call.args();
-    let start = args
-        .iter()
-        .map(Word::text)
-        .find(|text| !text.starts_with('-') && !text.starts_with(['(', '!', '\\']))
-        .unwrap_or(".");
+    let is_start = |text: &&str| !text.starts_with(['-', '(', '!', '\\']);
+    let start = args.iter().map(Word::text).find(is_start).unwrap_or(".");
     // What is found lies below the starting point: that much is known.
     let found = format!("{}/{UNKNOWN}", start.trim_end_matches('/'));
     let mut rest = args;
-    while let Some(at) =
-        rest.iter().position(|arg| matches!(arg.text(), "-exec" | "-execdir" | "-ok" | "-okdir"))
-    {
+    while let Some(at) = rest.iter().position(|arg| FIND_RUNS.contains(&arg.text())) {
         rest = rest.get(at + 1..).unwrap_or_default();
         let end = rest.iter().position(|arg| matches!(arg.text(), ";" | "+")).unwrap_or(rest.len());
         let template = rest.get(..end).unwrap_or_default();
@@ -104,19 +102,6 @@ fn find(walker: &mut Walker, call: &Call, context: &Context) {
         walker.run(call.with_words(filled(template, "{}", &found)), inner, false);
         rest = rest.get(end..).unwrap_or_default();
     }
-}
-
-fn fd(walker: &mut Walker, call: &Call, context: &Context) {
-    let args = call.args();
-    let at =
-        args.iter().position(|arg| matches!(arg.text(), "-x" | "--exec" | "-X" | "--exec-batch"));
-    let Some(template) = at.and_then(|at| args.get(at + 1..)) else { return };
-    let mut words = template.to_vec();
-    if !words.iter().any(|word| word.text().contains('{')) {
-        words.push(Word::unknown());
-    }
-    let inner = context.via(Reach::Template("fd".to_owned()));
-    walker.run(call.with_words(filled(&words, "{}", &UNKNOWN.to_string())), inner, false);
 }
 
 /// `parallel` joins its words and hands them to a shell.
@@ -133,18 +118,15 @@ fn parallel(walker: &mut Walker, call: &Call, context: &Context) {
         return;
     }
     let template = template.iter().map(Word::text).collect::<Vec<_>>().join(" ");
-    let values: Vec<&str> = values
-        .iter()
-        .map(Word::text)
-        .filter(|text| !text.starts_with(":::"))
-        .take(MAX_FILLED)
-        .collect();
+    let mut values: Vec<&str> = values.iter().map(Word::text).collect();
+    values.retain(|text| !text.starts_with(":::"));
     let unknown = UNKNOWN.to_string();
-    let values = if values.is_empty() { vec![unknown.as_str()] } else { values };
-    let marks = ["{}", "{.}", "{/}", "{1}"];
-    for value in values {
-        let text = if marks.iter().any(|mark| template.contains(mark)) {
-            marks.iter().fold(template.clone(), |text, mark| text.replace(mark, value))
+    if values.is_empty() {
+        values.push(&unknown);
+    }
+    for value in values.into_iter().take(MAX_FILLED) {
+        let text = if template.contains("{}") {
+            template.replace("{}", value)
         } else {
             format!("{template} {value}")
         };

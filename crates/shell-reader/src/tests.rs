@@ -81,7 +81,8 @@ fn variables_of_the_line_are_filled_in() {
 #[test]
 fn braces_are_expanded() {
     check("{git,push}", &["git push"]);
-    check("git p{us,}h {1..2}", &["git push ph 1 2"]);
+    check("git p{us,}h {1..2}", &["git push ph {1..2}"]);
+    check("a{b{c,d},e}\"$x\"{1,2}", &["abc?1 abc?2 abd?1 abd?2 ae?1 ae?2"]);
     check("git show HEAD^{commit} '{a,b}'", &["git show HEAD^{commit} {a,b}"]);
 }
 

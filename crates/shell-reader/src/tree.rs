@@ -79,9 +79,6 @@ pub(super) enum AssignedValue {
     Scalar(RawWord),
     /// A list.
     Array(Vec<RawWord>),
-    /// `NAME[key]=value`: the key is known if it is a number; the substitutions in another one are
-    /// put before the value.
-    Element { key: Option<usize>, word: RawWord },
 }
 
 /// A redirection whose target is not expanded yet.

