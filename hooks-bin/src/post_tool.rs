@@ -6,10 +6,11 @@
 mod failed;
 mod output;
 
+use camino::Utf8Path;
 use ralph_base::state::{Event, LastVerdict};
 use ralph_core::hook::{BashResult, Decision};
-use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
-use shell_reader::Script;
+use ralph_core::verdict::{Kind, Run, Verdict, judge, test_folders};
+use shell_reader::{Script, Word};
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -67,20 +68,18 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<De
 /// Whether all tests of the line ran elsewhere than in the tree that the agent works in: they say
 /// nothing about its work. A subagent may have a work tree of its own.
 fn runs_elsewhere(call: &Call<'_>, script: &Script) -> bool {
-    let home = call.env.home().unwrap_or_default();
-    let is_elsewhere = |place: &Place| {
-        let folder = match place {
-            Place::Unknown => return false,
-            Place::Here => call.cwd(),
-            Place::At(folder) => match folder.strip_prefix("~/") {
-                Some(below) => home.join(below),
-                None => call.absolute(folder.as_str().into()),
-            },
-        };
-        !call.project().works_in(&folder)
+    // A folder that is not there is none of this machine's.
+    let is_elsewhere = |folder: &Utf8Path| folder.is_dir() && !call.project().works_in(folder);
+    let leads_elsewhere = |folder: &Option<&Word>| match folder {
+        None => is_elsewhere(&call.cwd()),
+        Some(folder) => folder.known().is_some_and(|folder| {
+            let at_home =
+                folder.strip_prefix("~/").and_then(|below| Some(call.env.home()?.join(below)));
+            is_elsewhere(&at_home.unwrap_or_else(|| call.absolute(folder.into())))
+        }),
     };
-    let places = places(script, &call.config().tests.commands);
-    if places.is_empty() { is_elsewhere(&Place::Here) } else { places.iter().all(is_elsewhere) }
+    let folders = test_folders(script, &call.config().tests.commands);
+    if folders.is_empty() { leads_elsewhere(&None) } else { folders.iter().all(leads_elsewhere) }
 }
 
 /// For the journal, the gates and the loop.

@@ -207,11 +207,7 @@ fn compile_errors_and_commands_that_are_no_tests_take_nothing_back() {
 fn tests_of_another_project_take_nothing_back() {
     let (test, client, _) = at_a_checkpoint(1);
     break_something(&test);
-    for command in [
-        "cd /tmp/elsewhere && pytest -q",
-        "(cd ../sibling && pytest)",
-        "npm --prefix /tmp/elsewhere test",
-    ] {
+    for command in ["cd /tmp && pytest -q", "(cd .. && pytest)"] {
         assert_eq!(client.bash_ended(command, 1, PYTEST_FAILED), None, "{command}");
     }
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");

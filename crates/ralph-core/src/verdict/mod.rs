@@ -24,9 +24,8 @@ mod failing_line;
 mod judge;
 mod kind;
 mod output;
-mod places;
 mod runners;
 
+pub use command::test_folders;
 pub use judge::{Run, explain, judge};
 pub use kind::{Counts, FailingTest, Judgement, Kind, PolicyRule, Verdict};
-pub use places::{Place, places};

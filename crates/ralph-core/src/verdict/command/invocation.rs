@@ -3,7 +3,7 @@
 use super::super::runners::Runner;
 use super::purpose::{self, Purpose};
 use super::tasks::is_task;
-use shell_reader::{Command, Fate, Reach, Script};
+use shell_reader::{Command, Fate, Reach, Script, Word};
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/invocation.rs"));
@@ -123,11 +123,19 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
     })
 }
 
-/// The commands whose verdict `find` gives, wrappers around them included.
-pub(crate) fn test_commands<'s>(script: &'s Script, configured: &[String]) -> Vec<&'s Command> {
+/// Where the test commands of a line run: the folder to which `cd` has led, or none for where the
+/// line was started. `configured` are the user's own test commands, as in
+/// [`Run`](crate::verdict::Run::test_commands).
+///
+/// ```
+/// let line = shell_reader::read("pytest && cd web && npm test");
+/// let folders = ralph_core::verdict::test_folders(&line, &[]);
+/// assert_eq!(folders, [None, Some(&"web".into())]);
+/// ```
+pub fn test_folders<'s>(script: &'s Script, configured: &[String]) -> Vec<Option<&'s Word>> {
     let Some((commands, strongest)) = classify(script, configured) else { return Vec::new() };
     let tests = commands.into_iter().filter(|(purpose, _)| rank(purpose) == rank(&strongest));
-    tests.map(|(_, command)| command).collect()
+    tests.map(|(_, command)| command.directory.as_ref()).collect()
 }
 
 /// Every command that is waited for with its purpose, and the strongest of these purposes.
@@ -161,7 +169,7 @@ fn classify<'s>(
 }
 
 /// Whether `outer` is a wrapper on the way to `inner`.
-pub(crate) fn is_wrapped_in(inner: &Command, outer: &Command) -> bool {
+fn is_wrapped_in(inner: &Command, outer: &Command) -> bool {
     let behind = inner.reached.strip_prefix(outer.reached.as_slice());
     inner.span == outer.span && matches!(behind, Some([Reach::Wrapper(_), ..]))
 }

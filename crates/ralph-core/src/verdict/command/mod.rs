@@ -11,6 +11,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use invocation::{Ended, Invocation, find, is_wrapped_in, test_commands};
-pub(crate) use names::{base_name, is_test_file, is_test_name};
+pub use invocation::test_folders;
+pub(crate) use invocation::{Ended, Invocation, find};
+pub(crate) use names::{is_test_file, is_test_name};
 pub(crate) use purpose::Purpose;
