@@ -1,7 +1,5 @@
 //! Which shell commands the calls in a program amount to.
 
-use std::collections::BTreeMap;
-
 use super::tokens::{Token, arguments, tokens, variables};
 use crate::sorted;
 use shell_reader::quoted;
@@ -15,75 +13,46 @@ const MAX_CALLS: usize = 64;
 /// The shell commands that an inline program amounts to.
 pub(super) fn amounts_to(language: &str, text: &str) -> Vec<String> {
     let tokens = tokens(language, text);
-    let (variables, aliases) = (variables(&tokens), aliases(&tokens));
+    let variables = variables(&tokens);
     let mut lines = Vec::new();
-    let mut looked_at = 0;
+    // `print | "command"`, `"command" | getline` and `cmd = "command"; system(cmd)`.
+    let mut runs_any =
+        language.ends_with("awk") && (text.contains('|') || text.contains("system("));
     for (at, token) in tokens.iter().enumerate() {
         let behind = tokens.get(at + 1..).unwrap_or_default();
         if let Token::Name(name) = token
-            && looked_at < MAX_CALLS
+            && lines.len() < MAX_CALLS
             && (is_call(behind.first())
                 || behind.first() == Some(&Token::Mark(',')) && is_run(name))
         {
-            let name = aliases.get(name).unwrap_or(name);
-            let before = lines.len();
             let given = || arguments(behind, &variables);
-            lines.extend(call_amounts_to(name, given, text));
-            looked_at += lines.len() - before;
+            let amounts = call_amounts_to(name, given, text);
+            runs_any |= amounts.is_none() && is_run(name) && is_given_a_name(behind);
+            lines.extend(amounts);
         }
     }
-    if runs_what_it_fetches(&tokens) {
-        lines.push("curl | sh".to_owned());
-    }
-    // `print | "command"`, `"command" | getline` and `cmd = "command"; system(cmd)`.
-    let awk_runs = || language.ends_with("awk") && (text.contains('|') || text.contains("system("));
-    if language == "osascript" || awk_runs() {
-        lines.extend(tokens.iter().filter_map(Token::text).map(str::to_owned));
-    } else if matches!(language, "ruby" | "rake" | "perl" | "php") {
+    if matches!(language, "ruby" | "rake" | "perl" | "php") {
         lines.extend(tokens.iter().filter_map(|token| match token {
             Token::Quoted(command) => Some(command.clone()),
             _ => None,
         }));
     }
-    if language.ends_with("awk") {
-        // `print > "file"`.
-        let pairs = tokens.windows(2).filter_map(|pair| match pair {
-            [Token::Mark('>'), Token::Text(path)] => Some(format!(": > {}", quoted(path))),
-            _ => None,
-        });
-        lines.extend(pairs);
+    if runs_any {
+        let texts = tokens.iter().filter_map(Token::text).filter(|text| text.contains(' '));
+        lines.extend(texts.map(str::to_owned));
     }
     lines
 }
 
+/// `each { |c| system(c) }`, `for my $c (…) { system($c) }`: any text of the program may be run.
+fn is_given_a_name(arguments: &[Token]) -> bool {
+    let [Token::Mark('('), given @ ..] = arguments else { return false };
+    let given = given.strip_prefix(&[Token::Mark('$')]).unwrap_or(given);
+    matches!(given, [Token::Name(_), Token::Mark(')' | ','), ..])
+}
+
 fn is_run(name: &str) -> bool {
     RUNS.contains(&name)
-}
-
-/// Other names of calls: `import rmtree as r`, `{ execSync: x }`.
-fn aliases<'a>(tokens: &[Token<'a>]) -> BTreeMap<&'a str, &'a str> {
-    let acts = |name: &str| sorted::find(ACTS, name).is_some();
-    let pairs = tokens.windows(3).filter_map(|window| match window {
-        [Token::Name(name), Token::Name("as") | Token::Mark(':'), Token::Name(alias)] => {
-            (is_run(name) || acts(name)).then_some((*alias, *name))
-        }
-        _ => None,
-    });
-    pairs.collect()
-}
-
-/// `exec(urlopen(…).read())`, `fetch(…).then(eval)`: not `pattern.exec(…)`.
-fn runs_what_it_fetches(tokens: &[Token]) -> bool {
-    let fetches = "urlopen urlretrieve fetch requests httpx URI";
-    let is_fetch = |token: &Token| matches!(token, Token::Name(name) if fetches.split(' ').any(|one| one == *name));
-    let runs = |window: &[Token]| match window {
-        [Token::Mark('.'), ..] => false,
-        [_, Token::Name("exec" | "eval"), Token::Mark(')'), ..] => true,
-        [_, Token::Name("exec" | "eval"), Token::Mark('('), Token::Name(_)] => true,
-        _ => false,
-    };
-    tokens.iter().any(is_fetch)
-        && (tokens.windows(4).any(runs) || tokens.windows(3).next_back().is_some_and(runs))
 }
 
 /// Whether a name is called: an opening parenthesis follows or, as in Ruby and Perl, a quote.
@@ -132,15 +101,12 @@ fn command_of(literals: &[String]) -> Option<String> {
         [program, name, ..] if program == name => literals.get(1..)?,
         _ => literals,
     };
-    // `run("git", each)`: each of several lines comes behind the words.
-    let (lines, words): (Vec<_>, Vec<_>) = literals.iter().partition(|word| word.starts_with(' '));
-    if words.first().is_some_and(|first| first.contains(' ')) {
+    if literals.first().is_some_and(|first| first.contains(' ')) {
         // One of them is run, or each in its turn.
         return Some(literals.join("\n"));
     }
-    let words = words.into_iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-    let run: Vec<String> = lines.iter().map(|line| format!("{words}{line}")).collect();
-    Some(if run.is_empty() { words } else { run.join("\n") }).filter(|run| !run.is_empty())
+    let words = literals.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    Some(words).filter(|words| !words.is_empty())
 }
 
 fn is_writing_mode(mode: &str) -> bool {
@@ -183,31 +149,21 @@ mod tests {
         for (language, text) in [
             ("python3", "for c in ['a b', 'c d']: os.system(c)"),
             ("python3", "for c in 'a b', 'c d':\n  os.system(c)"),
+            ("python3", "l = [['a', 'b'], ['c', 'd']]\nfor c in l: run(c)"),
             ("node", "for (const c of ['a b', 'c d']) execSync(c)"),
-            ("node", "const l = ['a b', 'c d']; l.forEach((c) => execSync(c))"),
+        ] {
+            check(language, text, &["a b\nc d"]);
+        }
+        for (language, text) in [
+            ("node", "['a b', 'c d'].forEach((c) => execSync(c))"),
             ("ruby", "['a b', 'c d'].each { |c| system(c) }"),
             ("perl", "foreach my $c ('a b', 'c d') { system($c) }"),
             ("php", "foreach (['a b', 'c d'] as $c) { system($c); }"),
         ] {
-            check(language, text, &["a b\nc d"]);
+            check(language, text, &["a b", "c d"]);
         }
         check("python3", "for c in ['a b']: print(c)", &[]);
-        for (language, text) in [
-            ("node", "for (const a of [['status'], ['push', 'x']]) spawnSync('git', a)"),
-            ("node", "[['status'], ['push', 'x']].forEach(a => spawnSync('git', a))"),
-            ("python3", "for a in [['status'], ('push', 'x')]: run(['git', *a])"),
-        ] {
-            check(language, text, &["'git' status\n'git' push x"]);
-        }
-        for text in [
-            "%w[push merge].each { |x| system(\"git #{x}\") }",
-            "%i(push merge).each do |x| system \"git #{x}\" end",
-            "for x in %w{push merge}; system('git ' + x); end",
-        ] {
-            check("ruby", text, &["git push\ngit merge"]);
-        }
-        let lists = "l = [['a', 'b'], ['c', 'd']]\nfor c in l: run(c)";
-        check("python3", lists, &[" a b\n c d"]);
+        check("ruby", "for x in %w{push merge}; system('git ' + x); end", &["git push\ngit merge"]);
         check("perl", "system(qw(git push))", &["'git' 'push'"]);
     }
 }

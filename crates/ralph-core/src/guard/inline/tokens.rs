@@ -37,7 +37,8 @@ pub(super) fn tokens<'a>(language: &str, text: &'a str) -> Vec<Token<'a>> {
                 "qq" | "q" => found.push(Token::Text(text.to_owned())),
                 _ => {
                     found.push(Token::Mark('['));
-                    found.extend(text.split_whitespace().map(|word| Token::Text(word.to_owned())));
+                    let words = text.split_whitespace().map(|word| Token::Text(word.to_owned()));
+                    found.extend(words.flat_map(|word| [word, Token::Mark(',')]));
                     found.push(Token::Mark(']'));
                 }
             }
@@ -116,46 +117,21 @@ fn length(tokens: &[Token]) -> usize {
 /// What names stand for: `op = 'push'`, `cmd = ['git', 'push']`.
 pub(super) type Variables<'a> = BTreeMap<&'a str, Vec<String>>;
 
-/// The names that a program gives to fixed texts, or to each of several in its turn.
+/// The names that a program gives to fixed texts: `c = 'text'`, `for c in ['text']`.
 pub(super) fn variables<'a>(tokens: &[Token<'a>]) -> Variables<'a> {
     let mut found = Variables::new();
-    let (mut last, mut last_end) = (Vec::new(), 0);
-    let at_place = |place: Option<usize>| place.and_then(|place| tokens.get(place));
-    for (at, token) in tokens.iter().enumerate() {
-        let behind = tokens.get(at + 1..).unwrap_or_default();
-        let (name, value) = match (at_place(at.checked_sub(1)), token) {
-            // `c = 'text'`, `for c in ['text']`
-            (Some(Token::Name(name)), Token::Mark('=') | Token::Name("in" | "of")) => {
-                (Some(*name), items(behind, &found))
+    for (at, pair) in tokens.windows(2).enumerate() {
+        if let [Token::Name(name), Token::Mark('=') | Token::Name("in" | "of")] = pair {
+            let value = items(tokens.get(at + 2..).unwrap_or_default(), &found);
+            if !value.is_empty() {
+                found.insert(name, value);
             }
-            // `for my $c ('text')`
-            (Some(Token::Mark('$')), Token::Name(name)) if behind.first() == Some(&LIST) => {
-                (Some(*name), items(behind, &found))
-            }
-            // `['text'].each { |c| … }`, `foreach (['text'] as $c)`
-            (_, Token::Name("each" | "forEach" | "map" | "as")) => {
-                let mut names = behind.iter().take(4).filter_map(Token::name);
-                (names.find(|name| *name != "do"), std::mem::take(&mut last))
-            }
-            (_, Token::Mark('[') | Token::Name(_)) if at >= last_end => {
-                let here = tokens.get(at..).unwrap_or_default();
-                let value = items(here, &found);
-                if !value.is_empty() {
-                    (last, last_end) = (value, at + length(here));
-                }
-                continue;
-            }
-            _ => continue,
-        };
-        found.extend(name.map(|name| (name, value)).filter(|(_, value)| !value.is_empty()));
+        }
     }
     found
 }
 
-const LIST: Token = Token::Mark('(');
-
-/// The texts of a value that begins here; a list in a list is a line of its words
-/// behind a blank.
+/// The texts of a value that begins here; a list in a list is a line of its words.
 fn items(tokens: &[Token], known: &Variables) -> Vec<String> {
     let is_text =
         |token: &&Token| matches!(token, Token::Text(_) | Token::Quoted(_) | Token::Mark(','));
@@ -165,23 +141,16 @@ fn items(tokens: &[Token], known: &Variables) -> Vec<String> {
         _ => tokens.iter().take_while(is_text).count(),
     };
     let value = tokens.get(..end).unwrap_or_default();
-    let texts = |part: &[Token]| part.iter().filter_map(Token::text).map(str::to_owned).collect();
-    if !matches!(value, [Token::Mark(_), Token::Mark('[' | '('), ..]) {
-        return texts(value);
-    }
-    let lists = value.split(|token| matches!(token, Token::Mark(']' | ')')));
-    let lines = lists.map(|list| texts(list).join(" ")).filter(|line| !line.is_empty());
-    lines.map(|line| format!(" {line}")).collect()
+    let is_nested = matches!(value, [Token::Mark(_), Token::Mark('[' | '('), ..]);
+    let ends = |token: &Token| match token {
+        Token::Mark(mark) => is_nested && matches!(mark, ']' | ')') || !is_nested && *mark == ',',
+        _ => false,
+    };
+    let words = |part: &[Token]| part.iter().filter_map(Token::text).collect::<Vec<_>>().join(" ");
+    value.split(ends).map(words).filter(|text| !text.is_empty()).collect()
 }
 
-impl<'a> Token<'a> {
-    fn name(&self) -> Option<&'a str> {
-        match self {
-            Token::Name(name) => Some(name),
-            _ => None,
-        }
-    }
-
+impl Token<'_> {
     /// The fixed text that it is.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
