@@ -84,7 +84,7 @@ fn runs_elsewhere(call: &Call<'_>, script: &Script) -> bool {
 
 /// For the journal, the gates and the loop.
 fn remember(call: &Call<'_>, command: &str, output: &str, verdict: &Verdict) {
-    let tests = names(verdict);
+    let tests = verdict.failing.clone();
     let known = verdict.counts != Default::default();
     call.journal(&Event::Verdict {
         verdict: verdict.kind.name().to_owned(),
@@ -114,8 +114,4 @@ fn remember(call: &Call<'_>, command: &str, output: &str, verdict: &Verdict) {
     };
     // Best effort, like the journal: the decision does not depend on it.
     let _ = last.save(&session);
-}
-
-fn names(verdict: &Verdict) -> Vec<String> {
-    verdict.failing.iter().map(|test| test.name.clone()).collect()
 }

@@ -25,7 +25,7 @@ impl FailedBefore {
         if verdict.failing.is_empty() {
             self.unnamed.insert(runner.clone());
         }
-        self.tests.extend(verdict.failing.iter().map(|test| test.name.clone()));
+        self.tests.extend(verdict.failing.iter().cloned());
         let counted = self.counted.entry(runner).or_default();
         *counted = (*counted).max(verdict.counts.bad());
     }
@@ -49,7 +49,7 @@ impl FailedBefore {
         let is_known = if verdict.failing.is_empty() {
             self.unnamed.contains(&runner)
         } else {
-            verdict.failing.iter().all(|test| self.tests.contains(&test.name))
+            verdict.failing.iter().all(|test| self.tests.contains(test))
         };
         is_known && verdict.counts.bad() <= known && verdict.kind != Kind::Errored
     }
@@ -62,14 +62,10 @@ fn runner_of(verdict: &Verdict) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_core::verdict::{Counts, FailingTest};
+    use ralph_core::verdict::Counts;
 
     fn run(runner: Option<&'static str>, failed: u64, names: &[&str]) -> Verdict {
-        let failing = names.iter().map(|name| FailingTest {
-            name: (*name).to_owned(),
-            file: None,
-            line: None,
-        });
+        let failing = names.iter().map(|name| (*name).to_owned());
         Verdict {
             kind: Kind::Failed,
             runner,

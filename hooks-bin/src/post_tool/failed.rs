@@ -71,8 +71,7 @@ fn note_failed_before(call: &Call<'_>) {
 /// the end.
 fn told_later(command: &str, output: &str, verdict: &Verdict) -> String {
     let command = one_line(command);
-    let names: Vec<&str> = verdict.failing.iter().map(|test| test.name.as_str()).collect();
-    match names.as_slice() {
+    match verdict.failing.as_slice() {
         [] => format!("$ {command}\n{output}"),
         names => format!("$ {command}\nfailing: {}\n{output}", names.join(", ")),
     }

@@ -19,7 +19,7 @@ impl Verdict {
         if self.failing.is_empty() {
             return failing_line(output);
         }
-        let named = self.failing.iter().take(MOST_NAMED).map(|test| cut(&test.name));
+        let named = self.failing.iter().take(MOST_NAMED).map(|test| cut(test));
         let named = named.collect::<Vec<_>>().join(", ");
         match self.failing.len().saturating_sub(MOST_NAMED) {
             0 => Some(named),

@@ -305,16 +305,6 @@ mod tests {
     }
 
     #[test]
-    fn failing_tests_come_with_their_place() {
-        let output = "FAILED tests/test_calc.py::test_add - assert 1\n1 failed in 0.1s\n";
-        let run = Run { command: "pytest", exit_code: Some(1), output, ..Run::default() };
-        let failing = judge(&run).failing;
-        assert_eq!(failing.len(), 1);
-        assert_eq!(failing[0].name, "tests/test_calc.py::test_add");
-        assert_eq!(failing[0].file.as_deref(), Some("tests/test_calc.py"));
-    }
-
-    #[test]
     fn numbers_that_no_run_can_have_are_not_added_up_beyond_all_bounds() {
         let huge = "99999999999999999999";
         let output =

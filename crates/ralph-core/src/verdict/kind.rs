@@ -11,8 +11,8 @@ pub struct Verdict {
     pub runner: Option<&'static str>,
     /// The numbers that the runner printed; zero where it printed none.
     pub counts: Counts,
-    /// The tests that failed, as far as they were printed.
-    pub failing: Vec<FailingTest>,
+    /// The names of the tests that failed, as far as they were printed.
+    pub failing: Vec<String>,
 }
 
 impl Verdict {
@@ -121,15 +121,4 @@ impl Counts {
     pub fn bad(&self) -> u64 {
         self.failed.saturating_add(self.errored)
     }
-}
-
-/// One test that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FailingTest {
-    /// Its name, as the runner prints it.
-    pub name: String,
-    /// The file that was printed with it.
-    pub file: Option<String>,
-    /// The line in that file.
-    pub line: Option<u32>,
 }

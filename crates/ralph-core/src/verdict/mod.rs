@@ -28,4 +28,4 @@ mod runners;
 
 pub use command::test_folders;
 pub use judge::{Run, explain, judge};
-pub use kind::{Counts, FailingTest, Judgement, Kind, PolicyRule, Verdict};
+pub use kind::{Counts, Judgement, Kind, PolicyRule, Verdict};

@@ -2,10 +2,13 @@
 
 use super::decide::Outcome;
 use ralph_core::git::saved_id;
-use ralph_core::verdict::{FailingTest, Verdict};
+use ralph_core::verdict::Verdict;
 
 /// How many failing tests are named.
 const MOST_NAMED: usize = 8;
+
+/// How much of a name is shown.
+const LONGEST_NAME: usize = 200;
 
 /// What became of the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,19 +148,11 @@ fn headline(verdict: &Verdict) -> String {
     }
     text.push('.');
     for test in verdict.failing.iter().take(MOST_NAMED) {
-        text.push_str(&format!("\n- {}", described(test)));
+        let name: String = test.chars().take(LONGEST_NAME).collect();
+        text.push_str(&format!("\n- {name}"));
     }
     match verdict.failing.len().saturating_sub(MOST_NAMED) {
         0 => text,
         more => format!("{text}\n- and {more} more"),
-    }
-}
-
-fn described(test: &FailingTest) -> String {
-    let name: String = test.name.chars().take(200).collect();
-    match (&test.file, test.line) {
-        (Some(file), Some(line)) => format!("{name} ({file}:{line})"),
-        (Some(file), None) => format!("{name} ({file})"),
-        _ => name,
     }
 }

@@ -143,7 +143,7 @@ fn finding(check: &Check, config: &Config) -> Finding {
     let failing = verdict.map(|verdict| verdict.failing).unwrap_or_default();
     let mut text = format!("`{name}` {how} before any changes ({took})");
     if !failing.is_empty() {
-        let names = first_few(failing.iter().map(|test| &test.name), TESTS_NAMED);
+        let names = first_few(failing.iter(), TESTS_NAMED);
         text.push_str(&format!("\nfailing: {names}"));
     }
     text.push('\n');

@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 
 use super::super::command::is_test_file;
-use super::super::kind::{Counts, FailingTest};
+use super::super::kind::Counts;
 use super::counts;
 use super::lines::Text;
 use super::names::Names;
@@ -29,7 +29,7 @@ pub(crate) struct Evidence<'a> {
     /// Tests that `ctest` skipped, which it counts as passed.
     skipped: u64,
     signs: OnceCell<Signs<'a>>,
-    failing: OnceCell<Vec<FailingTest>>,
+    failing: OnceCell<Vec<String>>,
 }
 
 impl<'a> Evidence<'a> {
@@ -74,7 +74,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The tests that failed, as far as they are named. They are for the message alone.
-    pub(crate) fn failing(&self) -> &[FailingTest] {
+    pub(crate) fn failing(&self) -> &[String] {
         self.failing.get_or_init(|| {
             let mut names = Names::default();
             let lines = self.text.lines().filter(|line| !line.is_empty());
@@ -148,7 +148,7 @@ impl<'a> Evidence<'a> {
         self.failed().is_some()
             && self.passed().is_none()
             && !self.blocks.iter().any(passed)
-            && self.failing().iter().all(|test| is_path(&test.name))
+            && self.failing().iter().all(|test| is_path(test))
     }
 
     /// Errors were counted, and nothing else: `1 error in 2.01s`.

@@ -10,14 +10,6 @@ use super::{counts, tap};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/name_forms.rs"));
 
-/// A failing test as one line names it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found<'a> {
-    pub(crate) name: &'a str,
-    /// `file` or `file:line`, where the line has it.
-    pub(crate) place: Option<&'a str>,
-}
-
 /// What stands around a name, anywhere in the line.
 const AROUND: &[(&str, &str)] =
     &[("error: in \"", "\""), ("Failure in TEST(", ")"), ("Test Case '", "' failed")];
@@ -26,20 +18,20 @@ const MARKS: [char; 8] = ['✕', '✗', '✘', '✖', '×', '❌', '𐄂', '⨯'
 
 static SIEVE: LazyLock<Sieve<1>> = LazyLock::new(|| Sieve::new([HINTS]));
 
-/// Reads a line; `None` if no form fits.
-pub(crate) fn read(line: &str) -> Option<Found<'_>> {
+/// The failing test that a line names, if one of the forms fits.
+pub(crate) fn read(line: &str) -> Option<&str> {
     if SIEVE.catches(line) == [false] {
         return None;
     }
     let text = without_origin(line.trim().trim_matches(['│', '┃', '>', ' ']));
     if let Some(point) = tap::point(text) {
         let failed = !point.ok && !point.excused;
-        return failed.then_some(Found { name: point.name, place: None });
+        return failed.then_some(point.name);
     }
-    let found = by_runner(text).or_else(|| Some(Found { name: by_table(text)?, place: None }))?;
+    let name = by_runner(text).or_else(|| by_table(text))?;
     let is_count = counts::read(text).is_some_and(|tally| tally.has_numbers());
-    let is_name = !is_count && !is_message(found.name) && !text.contains("listed below");
-    is_name.then_some(found)
+    let is_name = !is_count && !is_message(name) && !text.contains("listed below");
+    is_name.then_some(name)
 }
 
 /// The line without the level, the time, the share or the browser that a runner puts before it:
@@ -98,46 +90,40 @@ pub(super) fn is_message(name: &str) -> bool {
 }
 
 /// Forms that need more than a table.
-fn by_runner(text: &str) -> Option<Found<'_>> {
-    let found = |name| Some(Found { name, place: None });
+fn by_runner(text: &str) -> Option<&str> {
     let (program, rest) = text.split_once(' ')?;
     let rest = rest.trim_start();
     match program {
         // pytest: `FAILED tests/test_calc.py::test_add - assert …`
         "FAILED" | "ERROR" => {
             let name = rest.split(" - ").next()?.trim();
-            name.contains("::").then_some(Found { name, place: name.split("::").next() })
+            name.contains("::").then_some(name)
         }
         // unittest and automake: `ERROR: test_login (test_calc.TestCalc)`, but no message
         "ERROR:" => {
             let (name, class) = rest.split_once(" (").unwrap_or((rest, ")"));
             let plain = class.ends_with(')') && !name.contains(' ') && !name.ends_with(':');
-            plain.then_some(name).and_then(found)
+            plain.then_some(name)
         }
         // jest: `● adds negatives`
         "●" => {
             let message = rest.starts_with("Test suite failed") || rest.starts_with("Validation ");
-            (!message).then_some(rest).and_then(found)
+            (!message).then_some(rest)
         }
         // `rspec ./spec/calc_spec.rb:9 # Calc adds`, `cucumber login.feature:8 # Scenario: …`
         "rspec" | "cucumber" | "shellspec" => {
-            let (place, name) = rest.split_once(" # ")?;
+            let (_, name) = rest.split_once(" # ")?;
             let name = name.strip_prefix("Scenario: ").unwrap_or(name).trim_end_matches(" FAILED");
             let numbered = name.split_once(") ").filter(|(number, _)| is_figure(number));
-            let name = numbered.map_or(name, |(_, name)| name);
-            Some(Found { name, place: Some(place.trim_start_matches("./")) })
+            Some(numbered.map_or(name, |(_, name)| name))
         }
         // dotnet: `Failed Calc.Tests.Negatives [8 ms]`
-        "Failed" if text.ends_with("s]") => found(rest.rsplit_once(" [")?.0),
+        "Failed" if text.ends_with("s]") => Some(rest.rsplit_once(" [")?.0),
         // vitest: `FAIL  calc.test.js > adds`; nextest: `FAIL [ 0.007s] (1/3) calc tests::adds`
-        "FAIL" => {
-            if let Some((_, name)) = rest.strip_prefix('[').and_then(|timed| timed.split_once(']'))
-            {
-                return found(name.trim().split_once(") ").map_or(name.trim(), |(_, name)| name));
-            }
-            let (file, name) = rest.split_once(" > ")?;
-            Some(Found { name, place: Some(file) })
-        }
+        "FAIL" => match rest.strip_prefix('[').and_then(|timed| timed.split_once(']')) {
+            Some((_, name)) => Some(name.split_once(") ").map_or(name, |(_, name)| name).trim()),
+            None => Some(rest.split_once(" > ")?.1),
+        },
         _ => None,
     }
 }

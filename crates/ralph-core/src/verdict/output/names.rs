@@ -1,8 +1,7 @@
 //! The names of failing tests, for the message: from the lines in which runners print them one by
 //! one, and from the few lines around them that say more. They decide nothing.
 
-use super::super::kind::FailingTest;
-use super::name_forms::{self, Found, plain_name};
+use super::name_forms::{self, plain_name};
 
 /// More names help nobody, and a hostile output could hold any number.
 const MOST_NAMES: usize = 50;
@@ -12,11 +11,9 @@ const LONGEST_NAME: usize = 300;
 /// Collects failing tests, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    found: Vec<FailingTest>,
+    found: Vec<String>,
     /// Whether a heading of pending tests was the last one.
     in_pending: bool,
-    /// The last entry may still get a location from the lines below it.
-    open: bool,
     /// The last entry is `1) Suite`, and its test may stand on the next line, further to the right.
     unfinished: Option<usize>,
     previous: String,
@@ -38,34 +35,24 @@ impl Names {
             return;
         }
         let previous = std::mem::replace(&mut self.previous, text.to_owned());
-        if let Some((name, place)) = Self::by_context(text, &previous) {
-            self.add(&name, place);
-        } else if let Some(Found { name, place }) = name_forms::read(line) {
-            self.add(name, place);
+        if let Some(name) = by_context(text, &previous).or_else(|| name_forms::read(line)) {
+            self.add(name);
         } else if let Some(name) = self.numbered(text) {
-            self.add(name, None);
+            self.add(name);
             let indent = line.len() - line.trim_start().len();
             self.unfinished = (!text.ends_with(':')).then_some(indent);
-        } else {
-            self.locate(text);
         }
     }
 
     /// The names, each once and as full as it was printed. A group is left out where its own tests
     /// are named.
-    pub(crate) fn finish(mut self, reported: Vec<FailingTest>) -> Vec<FailingTest> {
+    pub(crate) fn finish(mut self, reported: Vec<String>) -> Vec<String> {
         self.found.extend(reported.into_iter().take(MOST_NAMES));
-        let mut kept: Vec<FailingTest> = Vec::new();
-        for test in &self.found {
-            let fuller = self.found.iter().find(|other| is_part_of(&test.name, &other.name));
-            let name = fuller.map_or(&test.name, |other| &other.name);
-            match kept.iter_mut().find(|other| other.name == *name) {
-                Some(known) if known.line.is_none() => {
-                    known.line = test.line;
-                    known.file = test.file.clone().or(known.file.take());
-                }
-                Some(_) => {}
-                None => kept.push(FailingTest { name: name.clone(), ..test.clone() }),
+        let mut kept: Vec<String> = Vec::new();
+        for name in &self.found {
+            let name = self.found.iter().find(|other| is_part_of(name, other)).unwrap_or(name);
+            if !kept.contains(name) {
+                kept.push(name.clone());
             }
         }
         kept
@@ -78,45 +65,16 @@ impl Names {
         let continues =
             deeper && text.ends_with(':') && !text.contains(": ") && !text.contains("Error");
         if let (true, Some(last)) = (continues, self.found.last_mut()) {
-            last.name = format!("{} {}", last.name, text.trim_end_matches(':'));
+            *last = format!("{last} {}", text.trim_end_matches(':'));
         }
         continues
     }
 
-    /// Forms in which another line says what this one is.
-    fn by_context<'t>(text: &'t str, previous: &str) -> Option<(String, Option<&'t str>)> {
-        // busted: `Failure -> spec/calc_spec.lua @ 3`, then the name
-        if previous.starts_with("Failure -> ") || previous.starts_with("Failure → ") {
-            return Some((text.to_owned(), None));
-        }
-        // doctest: `File "calc.py", line 6, in calc.add`, then `Failed example:`
-        if text == "Failed example:" {
-            return Some((previous.rsplit_once(", in ")?.1.to_owned(), None));
-        }
-        // pytest: `______ test_add_negative ______`
-        if text.starts_with("___") && text.ends_with("___") {
-            let name = text.trim_matches('_').trim();
-            let is_test = name.starts_with("test") && !name.contains(' ');
-            return is_test.then(|| (name.to_owned(), None));
-        }
-        // minitest: `CalcTest#test_negatives [test/calc_test.rb:14]:`; rails: `UserTest#test_x:`
-        let method = text.strip_suffix(':').filter(|name| name.contains('#'))?;
-        let (name, place) = method.split_once(" [").unwrap_or((method, ""));
-        let headed = previous.ends_with("Error:") || previous.ends_with("Failure:");
-        let place = place.strip_suffix(']');
-        (!name.contains(' ') && (headed || place.is_some())).then(|| (name.to_owned(), place))
-    }
-
-    fn add(&mut self, name: &str, place: Option<&str>) {
+    fn add(&mut self, name: &str) {
         let name = plain_name(name);
-        if !name.contains(char::is_alphanumeric) || name.len() > LONGEST_NAME {
-            return;
+        if name.contains(char::is_alphanumeric) && name.len() <= LONGEST_NAME {
+            self.found.push(name.to_owned());
         }
-        let location = place.and_then(location);
-        let file = location.map(|(file, _)| file).or(place.map(str::trim)).map(str::to_owned);
-        let line = location.map(|(_, line)| line);
-        self.found.push(FailingTest { name: name.to_owned(), file, line });
-        self.open = true;
     }
 
     /// `1) adds negatives`
@@ -126,20 +84,28 @@ impl Names {
         let name = rest.strip_prefix(") ").filter(|_| digits > 0 && !self.in_pending)?;
         (!name_forms::is_message(name)).then_some(name)
     }
+}
 
-    /// The first `file:line` below an entry is where it failed.
-    fn locate(&mut self, text: &str) {
-        let Some(last) = self.found.last_mut().filter(|_| self.open) else { return };
-        let words = text.split(['(', ')', ' ', '[', ']', '\'']).take(12);
-        if let Some((file, line)) = words.filter_map(location).next() {
-            let same = last.file.as_ref().is_none_or(|known| file.ends_with(known.as_str()));
-            if last.line.is_none() && same {
-                last.file = Some(file.trim_start_matches("./").to_owned());
-                last.line = Some(line);
-            }
-            self.open = false;
-        }
+/// Forms in which another line says what this one is.
+fn by_context<'t>(text: &'t str, previous: &'t str) -> Option<&'t str> {
+    // busted: `Failure -> spec/calc_spec.lua @ 3`, then the name
+    if previous.starts_with("Failure -> ") || previous.starts_with("Failure → ") {
+        return Some(text);
     }
+    // doctest: `File "calc.py", line 6, in calc.add`, then `Failed example:`
+    if text == "Failed example:" {
+        return Some(previous.rsplit_once(", in ")?.1);
+    }
+    // pytest: `______ test_add_negative ______`
+    if text.starts_with("___") && text.ends_with("___") {
+        let name = text.trim_matches('_').trim();
+        return (name.starts_with("test") && !name.contains(' ')).then_some(name);
+    }
+    // minitest: `CalcTest#test_negatives [test/calc_test.rb:14]:`; rails: `UserTest#test_x:`
+    let method = text.strip_suffix(':').filter(|name| name.contains('#'))?;
+    let (name, place) = method.split_once(" [").unwrap_or((method, ""));
+    let headed = previous.ends_with("Error:") || previous.ends_with("Failure:");
+    (!name.contains(' ') && (headed || place.ends_with(']'))).then_some(name)
 }
 
 /// Whether `full` names the same test with its class, suite or file before it, or a test in the
@@ -154,20 +120,6 @@ fn is_part_of(name: &str, full: &str) -> bool {
             || full.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
 }
 
-/// `src/calc.rs:18`, `calc.test.js:7:52`
-fn location(word: &str) -> Option<(&str, u32)> {
-    let word = word.trim_end_matches([':', ',', '.', ';']);
-    let (file, rest) = word.split_once(':')?;
-    let line = rest.split(':').next()?.parse().ok()?;
-    let (stem, extension) = file.rsplit('/').next()?.rsplit_once('.')?;
-    let plausible = !stem.is_empty()
-        && (1..=7).contains(&extension.len())
-        && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && !["node_modules", "://"].iter().any(|part| file.contains(part))
-        && !file.starts_with("node");
-    plausible.then_some((file, line))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,9 +128,7 @@ mod tests {
     fn check(output: &str, expected: &[&str]) {
         let mut names = Names::default();
         output.lines().for_each(|line| names.push(line));
-        let found: Vec<String> =
-            names.finish(Vec::new()).into_iter().map(|test| test.name).collect();
-        assert_eq!(found, expected, "{output}");
+        assert_eq!(names.finish(Vec::new()), expected, "{output}");
     }
 
     #[test]
