@@ -1,7 +1,5 @@
 //! How git reads its command line: global options, subcommand, aliases.
 
-use std::collections::BTreeMap;
-
 use super::facts::Facts;
 use super::words::{has_option, operands, without_values};
 use crate::sorted;
@@ -9,9 +7,6 @@ use shell_reader::{Command, Reach, UNKNOWN, Word};
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/git.rs"));
-
-/// Aliases of aliases beyond this are not followed.
-const MAX_ALIASES: usize = 4;
 
 /// One call of git.
 #[derive(Debug, Clone)]
@@ -46,7 +41,7 @@ impl<'a> GitCall<'a> {
         if !matches!(program, "git" | "hub" | "g") {
             return None;
         }
-        let mut config = environment_config(command);
+        let mut config = Vec::new();
         let mut directory = command.directory.clone();
         let mut repository = environment_repository(command);
         let mut rest = command.args.as_slice();
@@ -159,48 +154,28 @@ fn environment_repository(command: &Command) -> Vec<Word> {
     named.map(|(_, place)| place.clone()).collect()
 }
 
-/// `GIT_CONFIG_KEY_0=… GIT_CONFIG_VALUE_0=…` before the command.
-fn environment_config(command: &Command) -> Vec<(&str, &str)> {
-    let given = || command.assignments.iter().map(|(name, word)| (name.as_str(), word.text()));
-    let pair = |(name, key): (&str, _)| {
-        let value = format!("GIT_CONFIG_VALUE_{}", name.strip_prefix("GIT_CONFIG_KEY_")?);
-        Some((key, given().find(|(name, _)| *name == value)?.1))
-    };
-    given().filter_map(pair).collect()
-}
-
 /// What aliases stand for, those of `-c` and those that the line itself configures.
 pub(super) fn aliased(commands: &[&Command], facts: &Facts) -> Vec<Command> {
-    let mut configured: BTreeMap<String, String> = BTreeMap::new();
-    let mut found: Vec<Command> = Vec::new();
-    let (mut at, mut followed) = (0, 0);
-    // An alias may stand for another one, so what was found is looked at as well.
-    while let Some(command) =
-        commands.get(at).copied().or_else(|| found.get(at.checked_sub(commands.len())?))
-    {
-        at += 1;
+    let mut configured: Vec<(String, String)> = Vec::new();
+    let mut found = Vec::new();
+    for command in commands {
         let Some(git) = GitCall::of(command) else { continue };
         if git.name() == "config" {
             let operands = git.operands();
             let operands = operands.strip_prefix(&["set"]).unwrap_or(&operands);
-            if let [key, value, ..] = operands
-                && let Some(alias) = key.strip_prefix("alias.")
-            {
-                configured.insert(alias.to_owned(), (*value).to_owned());
+            if let [key, value, ..] = operands {
+                configured.push(((*key).to_owned(), (*value).to_owned()));
             }
+        }
+        if git.config.is_empty() && configured.is_empty() {
             continue;
         }
-        let own = git.config.iter().rev().find_map(|(key, value)| {
-            let alias = key.strip_prefix("alias.")?;
-            (alias == git.name()).then(|| (*value).to_owned())
-        });
-        let Some(text) = own.or_else(|| configured.get(git.name()).cloned()) else { continue };
-        if followed >= MAX_ALIASES {
-            break;
+        let alias = format!("alias.{}", git.name());
+        let own = git.config.iter().rfind(|(key, _)| *key == alias).map(|(_, text)| *text);
+        let set = || configured.iter().rfind(|(key, _)| *key == alias).map(|(_, text)| &**text);
+        if let Some(text) = own.or_else(set) {
+            found.extend(commands_of(command, text, git.args.to_vec(), facts));
         }
-        followed += 1;
-        let inner = commands_of(command, &text, git.args.to_vec(), facts);
-        found.extend(inner);
     }
     found
 }

@@ -51,35 +51,6 @@ pub(super) fn moves_branch(act: &Act) -> bool {
     }
 }
 
-/// `gh api -X PUT repos/o/r/pulls/1/merge`, the same with `curl`, and `mergePullRequest`.
-pub(super) fn merges_by_web(act: &Act) -> bool {
-    const MUTATIONS: [&str; 4] =
-        ["mergePullRequest", "enablePullRequestAutoMerge", "mergeBranch", "mergeRequestAccept"];
-    let is_api = matches!(act.name, "gh" | "glab");
-    let mutates = act.args().any(|arg| arg.contains("graphql"))
-        && act.args().any(|arg| MUTATIONS.iter().any(|name| arg.contains(name)));
-    let sends = act.has("--field --raw-field --data --input")
-        || act.args().any(|arg| {
-            let method = ["-X", "--method=", "--request="].iter();
-            let method = method.fold(arg, |arg, option| arg.trim_start_matches(option));
-            matches!(method, "PUT" | "POST" | "PATCH" | "-f" | "-F" | "-d")
-        });
-    let addressed = act.args().any(|arg| {
-        let path = arg.split(['?', '#']).next().unwrap_or(arg).trim_end_matches('/');
-        let mut parts = path.rsplit('/');
-        let is_merge = match parts.next() {
-            Some("merge") => matches!(
-                parts.nth(1),
-                Some("pulls" | "merge_requests" | "pullrequests" | "pull-requests")
-            ),
-            Some("merges" | "merge-upstream") => parts.any(|part| part == "repos"),
-            _ => false,
-        };
-        is_merge && (is_api || path.contains("api.") || path.contains("/api/"))
-    });
-    mutates || (addressed && sends)
-}
-
 /// `git checkout` switches branches or overwrites files; only the latter is forbidden.
 fn overwrites_files(git: &GitCall) -> bool {
     if git.has("--force -f --ours --theirs --patch -p --pathspec-from-file")
