@@ -15,7 +15,8 @@ pub(super) struct Context {
     pub(super) exit_fate: Fate,
     /// What becomes of the status that the function around this returns.
     pub(super) return_fate: Fate,
-    pub(super) way: Way,
+    /// The steps on the way, outermost first.
+    pub(super) way: Rc<Vec<Reach>>,
     /// Redirections of the groups around this; shared, because they are handed on unchanged.
     pub(super) redirects: Option<Rc<Vec<Redirect>>>,
     /// The text on the standard input, if another command of the line prints it.
@@ -26,8 +27,10 @@ pub(super) struct Context {
 impl Context {
     /// One step further on the way.
     pub(super) fn via(&self, reach: Reach) -> Self {
+        let mut way = Vec::with_capacity(self.way.len() + 1);
+        way.extend(self.way.iter().cloned().chain([reach]));
         Self {
-            way: self.way.then(reach),
+            way: Rc::new(way),
             redirects: self.redirects.clone(),
             input: self.input.clone(),
             ..*self
@@ -52,40 +55,5 @@ impl Context {
             Ended::Shell => self.exit_fate,
             Ended::Function => self.return_fate,
         }
-    }
-}
-
-/// The steps to a command. Ways branch and never change, so they share what they have in common.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Way(Option<Rc<Step>>);
-
-#[derive(Debug)]
-struct Step {
-    reach: Reach,
-    before: Way,
-    length: usize,
-}
-
-impl Way {
-    fn then(&self, reach: Reach) -> Self {
-        Self(Some(Rc::new(Step { reach, before: self.clone(), length: self.len() + 1 })))
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |step| step.length)
-    }
-
-    /// The steps, innermost first.
-    pub(super) fn steps(&self) -> impl Iterator<Item = &Reach> {
-        let steps = std::iter::successors(self.0.as_deref(), |step| step.before.0.as_deref());
-        steps.map(|step| &step.reach)
-    }
-
-    /// The steps, outermost first.
-    pub(super) fn to_vec(&self) -> Vec<Reach> {
-        let mut steps = Vec::with_capacity(self.len());
-        steps.extend(self.steps().cloned());
-        steps.reverse();
-        steps
     }
 }

@@ -141,7 +141,7 @@ impl Walker {
     fn call_function(&mut self, name: &str, call: &Call, context: &Context) -> bool {
         let Some(body) = self.state.function(name) else { return false };
         let reach = Reach::Function(name.to_owned());
-        let active = context.way.steps().filter(|step| **step == reach).count();
+        let active = context.way.iter().filter(|step| **step == reach).count();
         if active >= MAX_RECURSION {
             return true;
         }

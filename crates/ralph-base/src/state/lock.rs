@@ -70,16 +70,6 @@ impl Lock {
         patience: Duration,
     ) -> Result<Self, LockError> {
         let begun = Instant::now();
-        Self::take_unless(path, doing, || begun.elapsed() >= patience)
-    }
-
-    /// Takes the lock, waiting until `is_enough`.
-    pub fn take_unless(
-        path: &Utf8Path,
-        doing: &str,
-        is_enough: impl Fn() -> bool,
-    ) -> Result<Self, LockError> {
-        let begun = Instant::now();
         write::prepare_parent(path)?;
         let mut options = fs_err::OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -92,7 +82,7 @@ impl Lock {
                     let is_dead = |holder: &Holder| !linux::is_alive(holder.pid.cast_signed());
                     let is_orphan = by.as_ref().is_some_and(is_dead);
                     let may_end_soon = is_orphan && begun.elapsed() < AFTERLIFE;
-                    if is_enough() && !may_end_soon {
+                    if begun.elapsed() >= patience && !may_end_soon {
                         return Err(LockError::Held(Held { path: path.to_owned(), by }));
                     }
                     std::thread::sleep(Duration::from_millis(5));
@@ -147,7 +137,6 @@ fn describe(by: Option<&Holder>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
 
     use test_support::Scratch;
 
@@ -178,18 +167,6 @@ mod tests {
             drop(first);
             waiter.join().unwrap().unwrap();
         });
-    }
-
-    #[test]
-    fn a_waiter_can_be_told_that_it_is_enough() {
-        let scratch = Scratch::new();
-        let path = scratch.path("lock");
-        let _first = Lock::take(&path, "first").unwrap();
-        let looks = Cell::new(0);
-        let is_enough = || looks.replace(looks.get() + 1) == 3;
-        let error = Lock::take_unless(&path, "second", is_enough).unwrap_err();
-        assert!(matches!(error, LockError::Held(_)), "{error}");
-        assert_eq!(looks.get(), 4);
     }
 
     #[test]
