@@ -80,11 +80,15 @@ impl<'a> Call<'a> {
     /// What a guard needs to know about an edit, but for whether the file was read.
     pub fn edit(&self, path: &Utf8Path) -> Edit {
         let session = self.session_id();
-        Edit { scope: self.scope(), ..self.surroundings(session.as_ref()).of_edit(path, None) }
+        Edit { scope: self.scope(), ..self.surroundings(session.as_ref()).of_edit(path) }
     }
 
     /// The globs that the session is held to; none for a person's own session beside a run.
     pub fn scope(&self) -> Vec<String> {
+        let set = &self.config().scope;
+        if set.paths.is_empty() && set.stories.is_empty() {
+            return Vec::new();
+        }
         let scope = scope_of(self.story().as_ref(), self.config());
         if scope.is_empty() || !self.is_beside_a_run() { scope } else { Vec::new() }
     }

@@ -61,7 +61,7 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
     // Without a usable session nothing can be recorded, and a denial could never be met.
     edit.known = !(edit.exists && config.guard.in_force("read-before-edit"))
         || call.session().is_none()
-        || known.contains(path)
+        || known.contains(&edit.path)
         || is_empty(path)
         || transcript::shows(call, path);
     match guard::check_edit(&edit, &config.guard) {

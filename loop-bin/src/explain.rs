@@ -44,7 +44,7 @@ impl Explain {
             }
         }
         if let Some(file) = &self.file {
-            let mut edit = around.of_edit(&here.join(file), None);
+            let mut edit = around.of_edit(&here.join(file));
             say(format!("file      {}", edit.path));
             say(format!("project   {}", edit.facts.root));
             // Whether an agent has read it depends on its session; suppose that it has.

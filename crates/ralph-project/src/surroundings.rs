@@ -51,7 +51,7 @@ impl Surroundings<'_> {
     }
 
     /// What is known about an edit, but for whether the file was read.
-    pub fn of_edit(&self, path: &Utf8Path, story: Option<&Id>) -> Edit {
+    pub fn of_edit(&self, path: &Utf8Path) -> Edit {
         let at = resolved(path);
         let facts = self.facts(&at, &[path.as_str()]);
         // Commands are read as text, but the paths of edits are resolved.
@@ -60,7 +60,7 @@ impl Surroundings<'_> {
             exists: at.exists(),
             path: at,
             facts: Facts { home, ..facts },
-            scope: scope_of(story, self.config),
+            scope: scope_of(None, self.config),
             known: false,
         }
     }

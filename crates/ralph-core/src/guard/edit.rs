@@ -66,6 +66,9 @@ pub fn out_of_scope(
     scope: &[String],
     facts: &Facts,
 ) -> Vec<Utf8PathBuf> {
+    if scope.is_empty() {
+        return Vec::new();
+    }
     let globs = protected::globs(scope);
     let is_within = |path: &Utf8Path| match facts.inside(path) {
         _ if protected::is_own(path, facts) => true,
@@ -73,7 +76,7 @@ pub fn out_of_scope(
         Some(inside) => inside.starts_with(PROJECT_MARKER) || globs.is_match(inside),
         None => path.starts_with(&facts.temp) && facts.temp != "",
     };
-    paths.retain(|path| !scope.is_empty() && !is_within(path));
+    paths.retain(|path| !is_within(path));
     paths
 }
 
