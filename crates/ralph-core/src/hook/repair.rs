@@ -7,7 +7,10 @@
 use std::borrow::Cow;
 
 /// The replacement character, as an escape.
-const REPLACEMENT: &[u8] = br"\ufffd";
+const REPLACEMENT: &str = r"\ufffd";
+
+/// The length of such an escape.
+const ESCAPE: usize = 6;
 
 /// Replaces bytes that are no UTF-8 and escapes of lone surrogates; everything else stays.
 pub(super) fn repair(bytes: &[u8]) -> Cow<'_, [u8]> {
@@ -17,37 +20,24 @@ pub(super) fn repair(bytes: &[u8]) -> Cow<'_, [u8]> {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
     };
-    match without_lone_surrogates(text.as_bytes()) {
-        Some(repaired) => Cow::Owned(repaired),
-        None => Cow::Owned(text.into_owned().into_bytes()),
-    }
+    Cow::Owned(without_lone_surrogates(&text).into_bytes())
 }
 
-/// None if there is nothing to repair, which is nearly always.
-fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
-    let mut repaired: Option<Vec<u8>> = None;
-    let mut copied = 0;
-    let mut at = 0;
-    while let Some(next) = text.get(at..).and_then(|rest| rest.iter().position(|b| *b == b'\\')) {
-        at += next;
-        let length = match (surrogate(text, at), surrogate(text, at + 6)) {
-            (Some(Half::High), Some(Half::Low)) => 12,
-            (Some(_), _) => {
-                let out = repaired.get_or_insert_default();
-                out.extend_from_slice(text.get(copied..at).unwrap_or_default());
-                out.extend_from_slice(REPLACEMENT);
-                copied = at + 6;
-                6
-            }
+fn without_lone_surrogates(text: &str) -> String {
+    let (mut repaired, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        repaired.push_str(before);
+        let behind = escape.get(ESCAPE..).unwrap_or_default();
+        let (written, length) = match (surrogate(escape), surrogate(behind)) {
+            (Some(Half::High), Some(Half::Low)) => (escape.get(..2 * ESCAPE), 2 * ESCAPE),
+            (Some(_), _) => (Some(REPLACEMENT), ESCAPE),
             // Any other escape is two bytes, so that `\\ud800` is not mistaken for one.
-            (None, _) => 2,
+            (None, _) => (escape.get(..2), 2),
         };
-        at += length;
+        repaired.push_str(written.unwrap_or(escape));
+        rest = escape.get(length..).unwrap_or_default();
     }
-    if let Some(out) = &mut repaired {
-        out.extend_from_slice(text.get(copied..).unwrap_or_default());
-    }
-    repaired
+    repaired + rest
 }
 
 enum Half {
@@ -55,10 +45,10 @@ enum Half {
     Low,
 }
 
-/// The half of a surrogate pair that is written at this place, if one is.
-fn surrogate(text: &[u8], at: usize) -> Option<Half> {
-    let digits = text.get(at..at + 6)?.strip_prefix(br"\u")?;
-    match u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()? {
+/// The half of a surrogate pair that a text begins with, if it is one.
+fn surrogate(text: &str) -> Option<Half> {
+    let digits = text.get(..ESCAPE)?.strip_prefix(r"\u")?;
+    match u16::from_str_radix(digits, 16).ok()? {
         0xd800..=0xdbff => Some(Half::High),
         0xdc00..=0xdfff => Some(Half::Low),
         _ => None,
