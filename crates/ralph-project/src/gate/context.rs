@@ -56,10 +56,10 @@ impl Fill {
         self.limit > 0.0 && self.used as f64 >= self.limit * self.window as f64
     }
 
-    /// For people: `161,020 of 200,000 tokens (80 %)`.
+    /// For people: `161k of 200k tokens (80%)`.
     pub fn told(&self) -> String {
         let percent = self.used.saturating_mul(100).checked_div(self.window).unwrap_or(0);
-        format!("{} of {} tokens ({percent}%)", grouped(self.used), grouped(self.window))
+        format!("{}k of {}k tokens ({percent}%)", self.used / 1000, self.window / 1000)
     }
 }
 
@@ -83,19 +83,6 @@ pub fn handoff_note(
     section_for(existing, &section)
 }
 
-/// Digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use test_support::Scratch;
@@ -114,8 +101,8 @@ mod tests {
     #[test]
     fn it_is_told_readably() {
         let fill = Fill { used: 161_020, window: 1_000_000, limit: 0.8 };
-        assert_eq!(fill.told(), "161,020 of 1,000,000 tokens (16%)");
-        assert_eq!(Fill { used: 7, window: 0, limit: 0.8 }.told(), "7 of 0 tokens (0%)");
+        assert_eq!(fill.told(), "161k of 1000k tokens (16%)");
+        assert_eq!(Fill { used: 7, window: 0, limit: 0.8 }.told(), "0k of 0k tokens (0%)");
     }
 
     #[test]
@@ -125,7 +112,7 @@ mod tests {
         let note = handoff_note(b"x\n", Some("US-001"), &fill, words);
         let note = String::from_utf8(note).unwrap();
         assert!(note.starts_with("\n## Handoff - US-001\n- Time: 2"), "{note}");
-        assert!(note.contains("\n- Context: 161,020 of 200,000 tokens (80%)\n"), "{note}");
+        assert!(note.contains("\n- Context: 161k of 200k tokens (80%)\n"), "{note}");
         assert!(
             note.ends_with("\n- Left off: Half ## Iteration 9 - US-9 key [masked]\n"),
             "{note}"

@@ -24,14 +24,14 @@ fn at_the_limit_the_session_is_handed_over_with_a_note() {
     let stage = stage(160_000);
     stage.write(".ralph/PRD-1/progress.md", "# Progress Log\n\nmine");
     assert_eq!(stage.stop("s1", false), None);
-    let note = "context limit reached: 160,000 of 200,000 tokens (80%)";
+    let note = "context limit reached: 160k of 200k tokens (80%)";
     assert_eq!(stage.allowed(), ("handoff".into(), note.into()));
     let progress = stage.read(".ralph/PRD-1/progress.md");
     assert!(
         progress.starts_with("# Progress Log\n\nmine\n\n## Handoff - US-001\n- Time: "),
         "{progress}"
     );
-    let expected = "\n- Context: 160,000 of 200,000 tokens (80%)\n- Left off: end\n";
+    let expected = "\n- Context: 160k of 200k tokens (80%)\n- Left off: end\n";
     assert!(progress.ends_with(expected), "{progress}");
     assert!(stage.read(".ralph/state/s1/stop.json").contains("\"status\": \"handoff\""));
     assert!(stage.read(".ralph/sessions.log").starts_with("incomplete:US-001:"));
@@ -81,7 +81,7 @@ fn the_window_is_the_one_that_the_client_reported() {
     assert!(stage.stop("s1", false).is_some());
     stage.write(".ralph/config.toml", "[session]\ncontext_limit = 0.1\n");
     assert_eq!(stage.stop("s1", false), None);
-    assert_eq!(stage.allowed().1, "context limit reached: 160,000 of 1,000,000 tokens (16%)");
+    assert_eq!(stage.allowed().1, "context limit reached: 160k of 1000k tokens (16%)");
 }
 
 #[test]
