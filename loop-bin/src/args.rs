@@ -14,8 +14,8 @@ use crate::exit::Failure;
 use crate::terminal::say;
 use crate::{
     attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, mcp,
-    report, request_merge, retry, run, sandboxed, show_config, status, stop, stories, suggest, tell, undo,
-    verified,
+    report, request_merge, retry, run, sandboxed, show_config, status, stop, stories, suggest,
+    tell, undo, verified,
 };
 use client::signals::Interrupts;
 
