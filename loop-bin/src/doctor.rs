@@ -44,7 +44,9 @@ pub(crate) fn run(
     match preflight(env, &flags) {
         Ok(mut preflight) => {
             findings.extend(all(&preflight)?);
-            findings.extend(try_to_escape(&preflight)?);
+            if !findings.iter().any(is_problem) {
+                findings.extend(try_to_escape(&preflight)?);
+            }
             findings.iter().for_each(show);
             let problems = findings.iter().filter(|finding| is_problem(finding)).count();
             if with_checks && problems > preflight.agent_problems {
@@ -122,6 +124,10 @@ fn try_to_escape(preflight: &Preflight) -> Result<Option<Finding>, Failure> {
     let has_escaped = target.exists();
     for file in [target, inside] {
         state::remove_if_there(file)?;
+    }
+    if has_escaped && !preflight.config.sandbox.write.is_empty() {
+        let text = "[sandbox] write lets attempts write to the project".to_owned();
+        return Ok(Some(Finding::Note(text)));
     }
     Ok(Some(if has_escaped || end != CheckEnd::Exited(Some(0)) {
         Finding::Problem(format!(

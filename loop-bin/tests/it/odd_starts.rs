@@ -167,7 +167,7 @@ fn a_project_that_is_moved_after_a_kill_goes_on_with_its_attempt() {
                  touch \"$AGENT_NOTES/begun\"; sleep 600";
     stage.killed_when(&["--agent", agent], "it works", || stage.note_path("begun").exists());
     stage.repo.move_to("moved");
-    stage.run(&["status"]).ended(0).says("an attempt at US-001 was interrupted");
+    stage.run(&["status"]).ended(0).says("work on US-001 was interrupted");
     stage.run(&[]).ended(0).says("US-001: continuing from attempt US-001/1");
     assert_eq!(stage.read("half.txt"), "half\n");
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));

@@ -130,8 +130,9 @@ fn a_story_is_set_aside_when_its_attempts_are_used_up() {
 fn a_story_that_is_landed_counts_as_tried() {
     let mut tally = Tally::default();
     tally.landed(&story());
+    // A crash may come after it was counted.
     tally.landed(&story());
-    assert_eq!(tally.attempts_at(&story()), 2);
+    assert_eq!(tally.attempts_at(&story()), 1);
 }
 
 #[test]
