@@ -46,6 +46,8 @@ pub(super) fn after_skip(run: &mut Conductor) -> Option<Finish> {
 }
 
 fn begin(run: &mut Conductor, why: &str, pause: Duration, reset: Option<i64>) {
+    // No longer than the run may take; then the choice of the next story ends it.
+    let pause = run.context.time_left().map_or(pause, |left| pause.min(left));
     if run.waiting.as_ref().is_some_and(|known| known.until >= Instant::now() + pause) {
         return;
     }
@@ -55,8 +57,6 @@ fn begin(run: &mut Conductor, why: &str, pause: Duration, reset: Option<i64>) {
     run.view.waiting(why, until);
     run.record.pause = Some(Pause { why: why.to_owned(), until: until.to_string() });
     run.save();
-    // No longer than the run may take; then the choice of the next story ends it.
-    let pause = run.context.time_left().map_or(pause, |left| pause.min(left));
     let begun = Instant::now();
     run.waiting = Some(Waiting { why: why.to_owned(), begun, until: begun + pause, reset });
 }

@@ -163,6 +163,8 @@ impl Stage {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("RALPH_AGENT", &self.agent)
             .env("AGENT_NOTES", self.notes.root())
+            // All else is as in any run: the agent reaches its copy alone.
+            .env("RALPH_SANDBOX_WRITE", self.notes.root())
             .env("RALPH_LOOP", self.ralph_loop())
             .env("HOOKS", &self.binaries);
         command

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::command::{self, Ended, Invocation, Purpose};
-use super::kind::{Counts, Judgement, Kind, PolicyRule, Verdict};
+use super::kind::{Counts, Kind, Verdict};
 use super::output::{Evidence, Text};
 use super::runners::Runner;
 use shell_reader::Script;
@@ -29,16 +29,10 @@ pub struct Run<'a> {
 
 /// Judges a finished command. Never fails, and takes time linear in the length of the output.
 pub fn judge(run: &Run<'_>) -> Verdict {
-    explain(run).verdict
-}
-
-/// Judges a finished command, and says by which rule and which line.
-pub fn explain(run: &Run<'_>) -> Judgement {
     let read = || Cow::Owned(shell_reader::read(run.command));
     let script = run.script.map_or_else(read, Cow::Borrowed);
     let Some(invocation) = command::find(&script, run.test_commands) else {
-        let (verdict, rule) = (Verdict::not_a_test(), PolicyRule::NoTestCommand);
-        return Judgement { verdict, rule, evidence: None };
+        return Verdict::not_a_test();
     };
     let text = Text::new(run.output, run.end);
     let (runner, one_summary) = match echoed(&invocation, &text) {
@@ -56,20 +50,18 @@ pub fn explain(run: &Run<'_>) -> Judgement {
         Ended::Unknown if !invocation.piped => case.echoed_exit_code(run.command, &text),
         known => known,
     };
-    let (kind, rule, line) = match invocation.purpose {
+    let kind = match invocation.purpose {
         Purpose::Runs(_) => case.decide(ended),
         Purpose::Lists(_) => case.decide_listing(ended),
         _ => case.decide_perhaps(ended),
     };
-    let evidence_line = (!line.is_empty()).then(|| line.trim().to_owned());
     if kind == Kind::NotATest {
-        return Judgement { verdict: Verdict::not_a_test(), rule, evidence: evidence_line };
+        return Verdict::not_a_test();
     }
     let sum = runner.is_none_or(|runner| runner.row.one_summary_per_part);
     let counts = if run.cut { Counts::default() } else { evidence.counts(sum) };
     let failing = if kind == Kind::Failed { evidence.failing().to_vec() } else { Vec::new() };
-    let verdict = Verdict { kind, runner: runner.map(|runner| runner.name), counts, failing };
-    Judgement { verdict, rule, evidence: evidence_line }
+    Verdict { kind, runner: runner.map(|runner| runner.name), counts, failing }
 }
 
 /// Package managers and task runners print the command that they start: `> jest --ci`, or make
@@ -91,9 +83,6 @@ fn echoed(invocation: &Invocation, text: &Text<'_>) -> Option<Invocation> {
     found.next().is_none().then_some(only)
 }
 
-/// What is weighed: a kind, the rule that gave it, and the line on which it rests.
-type Decided<'a> = (Kind, PolicyRule, &'a str);
-
 struct Case<'e, 'a> {
     runner: Option<Runner>,
     one_summary: bool,
@@ -102,128 +91,117 @@ struct Case<'e, 'a> {
     piped: bool,
 }
 
-impl<'a> Case<'_, 'a> {
+impl Case<'_, '_> {
     /// For commands that do run tests.
-    fn decide(&self, ended: Ended) -> Decided<'a> {
+    fn decide(&self, ended: Ended) -> Kind {
         match ended {
             Ended::Well => self.ended_well(),
             Ended::Badly(code) => self.ended_badly(code),
             Ended::Unclear { code, rival_first } => self.by_output().unwrap_or_else(|| {
-                if rival_first {
-                    (Kind::Errored, PolicyRule::ExitCode, "")
-                } else {
-                    self.ended_badly(code)
-                }
+                if rival_first { Kind::Errored } else { self.ended_badly(code) }
             }),
             Ended::Unknown => self.by_output().unwrap_or_else(|| self.by_phrase()),
         }
     }
 
     /// Exit code 0 of the tests: none failed, unless the runner is known to end so.
-    fn ended_well(&self) -> Decided<'a> {
+    fn ended_well(&self) -> Kind {
         let doubtful = self.runner.is_some_and(|runner| runner.row.ends_with_zero);
         let evidence = self.evidence;
-        let failed = || evidence.ends_badly().or_else(|| evidence.signs().failed);
-        if let Some(line) = doubtful.then(failed).flatten() {
-            (Kind::Failed, PolicyRule::Counted, line)
-        } else if let Some(line) = evidence.nothing_ran(true) {
-            (Kind::NoTests, PolicyRule::NothingRan, line)
+        let failed = || evidence.ends_badly().or_else(|| evidence.signs().failed).is_some();
+        if doubtful && failed() {
+            Kind::Failed
+        } else if evidence.nothing_ran(true).is_some() {
+            Kind::NoTests
         } else {
-            (Kind::Passed, PolicyRule::ExitCode, evidence.passed().unwrap_or_default())
+            Kind::Passed
         }
     }
 
     /// Another exit code of the tests: they did not pass, whatever is printed.
-    fn ended_badly(&self, code: i32) -> Decided<'a> {
+    fn ended_badly(&self, code: i32) -> Kind {
         let (evidence, signs) = (self.evidence, self.evidence.signs());
         match self.runner.and_then(|runner| runner.row.exit(code)) {
             Some(Kind::Errored) if evidence.counts_failures() => {}
-            Some(kind) => return (kind, PolicyRule::RunnersCode, ""),
+            Some(kind) => return kind,
             None => {}
         }
-        let failed = evidence.failed().or(signs.failed);
+        let failed = evidence.failed().or(signs.failed).is_some();
+        let passed = evidence.passed().is_some();
         // The shell found no such program, or could not start it.
-        if matches!(code, 126 | 127) && failed.is_none() && evidence.passed().is_none() {
-            return (Kind::Errored, PolicyRule::ExitCode, signs.not_loaded.unwrap_or_default());
-        }
-        if let Some(line) = evidence.not_loaded(self.cut) {
-            return (Kind::Errored, PolicyRule::NotLoaded, line);
-        }
-        if let Some(line) = failed {
-            return (Kind::Failed, PolicyRule::Counted, line);
+        let not_started = matches!(code, 126 | 127) && !failed && !passed;
+        if not_started || evidence.not_loaded(self.cut).is_some() {
+            return Kind::Errored;
         }
         // Killed by a signal or by a time limit, the tests were running.
         let killed = code == 124 || (code > 128 && code <= 192);
         // Phrases never undo a count: where tests passed, another rule of the run was broken.
-        if killed || evidence.passed().or(signs.policy).is_some() {
-            return (Kind::Failed, PolicyRule::ExitCode, signs.policy.unwrap_or_default());
+        if failed || killed || passed || signs.policy.is_some() {
+            return Kind::Failed;
         }
         // A cut output may have lost the very lines that would say otherwise.
-        let uncut = |line: &'a str| (!self.cut).then_some(line);
-        let nothing = evidence.nothing_ran(false).and_then(uncut);
-        if let Some(line) = signs.not_loaded {
-            (Kind::Errored, PolicyRule::NotLoaded, line)
-        } else if let Some(line) = nothing {
-            (Kind::NoTests, PolicyRule::NothingRan, line)
-        } else if let Some(line) = signs.error.and_then(uncut) {
-            (Kind::Errored, PolicyRule::NotLoaded, line)
+        if signs.not_loaded.is_some() {
+            Kind::Errored
+        } else if !self.cut && evidence.nothing_ran(false).is_some() {
+            Kind::NoTests
+        } else if !self.cut && signs.error.is_some() {
+            Kind::Errored
         } else {
-            (Kind::Failed, PolicyRule::ExitCode, "")
+            Kind::Failed
         }
     }
 
     /// What the summaries alone say.
-    fn by_output(&self) -> Option<Decided<'a>> {
+    fn by_output(&self) -> Option<Kind> {
         let (evidence, signs) = (self.evidence, self.evidence.signs());
         let failed =
             if self.one_summary { evidence.failed_in_the_end() } else { evidence.failed() };
-        let passed = evidence.passed();
-        let failed = failed.or_else(|| signs.failed.filter(|_| passed.is_none()));
-        if let Some(line) = evidence.not_loaded(self.piped) {
-            Some((Kind::Errored, PolicyRule::NotLoaded, line))
-        } else if let Some(line) = failed.or_else(|| passed.and(signs.policy)) {
-            Some((Kind::Failed, PolicyRule::Summary, line))
-        } else if let Some(line) = passed {
-            Some((Kind::Passed, PolicyRule::Summary, line))
-        } else if let Some(line) = signs.not_loaded {
-            Some((Kind::Errored, PolicyRule::NotLoaded, line))
+        let passed = evidence.passed().is_some();
+        let failed = failed.is_some() || !passed && signs.failed.is_some();
+        if evidence.not_loaded(self.piped).is_some() {
+            Some(Kind::Errored)
+        } else if failed || passed && signs.policy.is_some() {
+            Some(Kind::Failed)
+        } else if passed {
+            Some(Kind::Passed)
+        } else if signs.not_loaded.is_some() {
+            Some(Kind::Errored)
         } else {
-            evidence.nothing_ran(true).map(|line| (Kind::NoTests, PolicyRule::NothingRan, line))
+            evidence.nothing_ran(true).map(|_| Kind::NoTests)
         }
     }
 
     /// What single phrases say, where there is neither exit code nor summary.
-    fn by_phrase(&self) -> Decided<'a> {
+    fn by_phrase(&self) -> Kind {
         let signs = self.evidence.signs();
         match (signs.success, signs.error) {
-            (Some(line), None) => (Kind::Passed, PolicyRule::Phrase, line),
-            (None, Some(line)) => (Kind::Errored, PolicyRule::Phrase, line),
-            _ => (Kind::NotATest, PolicyRule::Unknown, ""),
+            (Some(_), None) => Kind::Passed,
+            (None, Some(_)) => Kind::Errored,
+            _ => Kind::NotATest,
         }
     }
 
     /// For commands that list or build tests.
-    fn decide_listing(&self, ended: Ended) -> Decided<'a> {
+    fn decide_listing(&self, ended: Ended) -> Kind {
         let failed = matches!(ended, Ended::Badly(_) | Ended::Unclear { .. });
-        match self.evidence.signs().not_loaded.filter(|_| failed) {
-            Some(line) => (Kind::Errored, PolicyRule::NotLoaded, line),
-            None => (Kind::NoTests, PolicyRule::NothingRan, ""),
-        }
+        let not_loaded = failed && self.evidence.signs().not_loaded.is_some();
+        if not_loaded { Kind::Errored } else { Kind::NoTests }
     }
 
     /// For commands that may run tests: the output must say so plainly, and the exit code agree.
-    fn decide_perhaps(&self, ended: Ended) -> Decided<'a> {
+    fn decide_perhaps(&self, ended: Ended) -> Kind {
         let evidence = self.evidence;
         let well = matches!(ended, Ended::Well | Ended::Unknown);
-        let unknown = (Kind::NotATest, PolicyRule::NoTestCommand, "");
-        let passed = evidence.passed().filter(|_| evidence.ends_badly().is_none());
+        let passed = evidence.passed().is_some() && evidence.ends_badly().is_none();
         if ended != Ended::Well && evidence.failed_plainly() {
-            return self.by_output().unwrap_or(unknown);
+            return self.by_output().unwrap_or(Kind::NotATest);
         }
-        match (passed, evidence.signs().policy) {
-            (Some(line), _) if well => (Kind::Passed, PolicyRule::Summary, line),
-            (Some(_), Some(line)) => (Kind::Failed, PolicyRule::Summary, line),
-            _ => unknown,
+        if passed && well {
+            Kind::Passed
+        } else if passed && evidence.signs().policy.is_some() {
+            Kind::Failed
+        } else {
+            Kind::NotATest
         }
     }
 

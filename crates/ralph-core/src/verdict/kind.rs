@@ -51,58 +51,6 @@ impl Kind {
     }
 }
 
-/// Which rule of the policy decided; `docs/verdicts.md` has them in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PolicyRule {
-    /// No command of the line runs tests, or none that can be told.
-    NoTestCommand,
-    /// The runner gives this exit code a meaning of its own.
-    RunnersCode,
-    /// Failed tests are counted.
-    Counted,
-    /// A file could not be loaded, or the run could not start.
-    NotLoaded,
-    /// The output says that there was nothing to run.
-    NothingRan,
-    /// The exit code of the tests decides alone.
-    ExitCode,
-    /// The exit code is hidden, and the summary decides.
-    Summary,
-    /// The exit code is hidden, there is no summary, and a phrase decides.
-    Phrase,
-    /// Neither exit code nor output tell.
-    Unknown,
-}
-
-impl PolicyRule {
-    /// What it says, in a sentence.
-    pub fn sentence(self) -> &'static str {
-        match self {
-            Self::NoTestCommand => "no command on this line is known to run tests",
-            Self::RunnersCode => "this exit code has a special meaning for the runner",
-            Self::Counted => "the output counts failed tests",
-            Self::NotLoaded => "a test file could not be loaded, or the test run could not start",
-            Self::NothingRan => "the output says that there were no tests to run",
-            Self::ExitCode => "the exit code comes from the tests, so it decides",
-            Self::Summary => "the exit code does not come from the tests, so the summary decides",
-            Self::Phrase => "without an exit code or a summary, a phrase in the output decides",
-            Self::Unknown => "neither the exit code nor the output shows how the tests ended",
-        }
-    }
-}
-
-/// A verdict with its reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Judgement {
-    /// What it comes down to.
-    pub verdict: Verdict,
-    /// Which rule decided.
-    pub rule: PolicyRule,
-    /// The line of the output on which it rests, if it is a single one.
-    pub evidence: Option<String>,
-}
-
 /// How many tests ended how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {

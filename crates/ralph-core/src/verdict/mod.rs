@@ -27,5 +27,5 @@ mod output;
 mod runners;
 
 pub use command::test_folders;
-pub use judge::{Run, explain, judge};
-pub use kind::{Counts, Judgement, Kind, PolicyRule, Verdict};
+pub use judge::{Run, judge};
+pub use kind::{Counts, Kind, Verdict};
