@@ -105,17 +105,20 @@ pub fn commit(
 
 /// The same commit with the user's signature.
 fn signed(git: &Git, commit: &str) -> Result<String, GitError> {
-    let show = |format: &str| git.line(&["show", "--no-patch", "--date=raw", format, commit]);
-    let parents = show("--format=%P")?;
+    let format = "--format=%P%n%an%n%ae%n%ad%n%B";
+    let shown = git.run(&["show", "--no-patch", "--date=raw", format, commit])?;
+    let mut parts = shown.splitn(5, |byte| *byte == b'\n');
+    let mut line = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+    let parents = line();
     let tree = format!("{commit}^{{tree}}");
     let mut args = vec!["commit-tree", "-S", &tree];
     args.extend(parents.split(' ').filter(|parent| !parent.is_empty()).flat_map(|it| ["-p", it]));
     let mut git = git.clone();
-    for (name, format) in [("NAME", "%an"), ("EMAIL", "%ae"), ("DATE", "%ad")] {
-        git = git.with_var(&format!("GIT_AUTHOR_{name}"), show(&format!("--format={format}"))?);
+    for name in ["NAME", "EMAIL", "DATE"] {
+        git = git.with_var(&format!("GIT_AUTHOR_{name}"), line());
     }
-    let message = git.run(&["show", "--no-patch", "--format=%B", commit])?;
-    let made = git.feed(&args, message.strip_suffix(b"\n").unwrap_or(&message))?;
+    let message = parts.next().unwrap_or_default();
+    let made = git.feed(&args, message.strip_suffix(b"\n").unwrap_or(message))?;
     Ok(String::from_utf8_lossy(&made).trim().to_owned())
 }
 

@@ -95,7 +95,6 @@ impl RunHistory {
             if let Some(why) = unguarded {
                 run.note(NoteKind::Change, "", &format!("unguarded: {why}"), StoryKey::default());
             }
-            run.sandbox.clone_from(sandbox);
             if let Some(why) = sandbox.as_ref().filter(|sandbox| !sandbox.starts_with("on")) {
                 let text = format!("without a sandbox: {why}");
                 run.note(NoteKind::Change, "", &text, StoryKey::default());

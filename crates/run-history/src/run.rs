@@ -40,8 +40,6 @@ pub struct Run {
     pub(crate) set_aside: BTreeMap<StoryKey, String>,
     pub(crate) notes: Vec<Note>,
     pub(crate) stops: Vec<Stops>,
-    /// Whether attempts ran in the sandbox, in words.
-    pub sandbox: Option<String>,
 }
 
 /// One attempt at a story.

@@ -11,6 +11,8 @@
 //! A program starts others inside by running itself again: [`door`] leads through our own program with a policy,
 //! [`run_if_asked`] at the top of its `main` restricts the new process, which then becomes the other program.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 mod door;
 mod linux;
 mod policy;
@@ -53,14 +55,18 @@ pub fn restrict(policy: &Policy) -> Result<Support, Error> {
 }
 
 /// Creates the missing folders of programs that are on the `PATH`, or for which no program is named. Call it once
-/// for a policy, before anything is started inside.
+/// for the policies of an attempt, before anything is started inside.
 #[expect(clippy::disallowed_methods, reason = "the PATH is that of the programs to be started")]
-pub fn create_folders(policy: &Policy) {
+pub fn create_folders(policies: &[Policy]) {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there =
-        |program| std::env::split_paths(&path).any(|folder| folder.join(program).exists());
-    for (program, folder) in policy.create.iter().filter(|(_, folder)| !folder.exists()) {
-        if program.is_empty() || is_there(program) {
+    let is_on_path =
+        |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).exists());
+    // Each folder and each program is looked for once, though most policies name the same.
+    let folders: BTreeSet<_> = policies.iter().flat_map(|policy| &policy.create).collect();
+    let mut found = BTreeMap::new();
+    for (program, folder) in folders.into_iter().filter(|(_, folder)| !folder.exists()) {
+        let is_there = found.entry(program).or_insert_with(|| is_on_path(program));
+        if program.is_empty() || *is_there {
             // A program that cannot use its cache says so better than we could.
             let _ = fs_err::create_dir_all(folder);
         }

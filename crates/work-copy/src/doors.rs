@@ -174,7 +174,7 @@ impl Doors {
             )));
         }
         fs_err::set_permissions(&self.tmp, Permissions::from_mode(0o700))?;
-        self.policies.iter().for_each(sandbox::create_folders);
+        sandbox::create_folders(&self.policies);
         Ok(())
     }
 

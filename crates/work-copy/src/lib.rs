@@ -57,7 +57,7 @@ use ralph_project::failure::Failure;
 pub use remove::remove_all;
 use remove::remove_pipes;
 use repository::Stamps;
-pub use repository::{copy_index, take_over};
+pub use repository::{adopt, copy_index};
 pub use setup::{changed_by_setup, needs_setup, set_up};
 pub use source::{Source, text_path};
 pub use stage::Staged;

@@ -99,9 +99,9 @@ pub(super) fn renew(
     Ok(remove_all(new.as_std_path())?)
 }
 
-/// Takes a copy over that was made while the project was in another folder; `root` is the project's folder
+/// Adopts a copy that was made while the project was in another folder; `root` is the project's folder
 /// in it.
-pub fn take_over(copy: &Workspace, root: &Utf8Path) -> io::Result<()> {
+pub fn adopt(copy: &Workspace, root: &Utf8Path) -> io::Result<()> {
     let top = root.ancestors().nth(copy.source.inside.components().count()).unwrap_or(root);
     if copy.is_in_place || copy.exists() || !top.join(".git").exists() {
         return Ok(());

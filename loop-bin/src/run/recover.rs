@@ -107,7 +107,7 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         let step = recovery_of(found.record.as_ref(), &left);
         log::info!("recovery: {step:?}");
         let desk = desk(env, &run.context, left.worker.as_ref())?;
-        work_copy::take_over(&desk.copy, &left.attempt.work)?;
+        work_copy::adopt(&desk.copy, &left.attempt.work)?;
         let slot = run.slots.len();
         run.slots.push(Slot::new(slot, desk, String::new(), &run.reports));
         run.take_over(true);

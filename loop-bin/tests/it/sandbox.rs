@@ -6,7 +6,7 @@ use std::process::Command;
 
 use camino::Utf8Path;
 
-use crate::stage::{Stage, executable};
+use crate::stage::{Ran, Stage, executable};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
@@ -86,11 +86,15 @@ fn protected(stage: &Stage) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Runs the loop where only the notes may be written besides.
-fn run(stage: &Stage, args: &[&str]) -> crate::stage::Ran {
+fn run(stage: &Stage, args: &[&str]) -> Ran {
+    run_where(stage, args, stage.note_path("").as_str())
+}
+
+/// Runs the loop where only these paths may be written besides.
+fn run_where(stage: &Stage, args: &[&str], writable: &str) -> Ran {
     let mut command = stage.command(args);
-    let notes = stage.note_path("");
     // Caches that the tests' own environment names are not those of the home folder.
-    command.env("RALPH_SANDBOX_WRITE", notes).env_remove("CARGO_HOME");
+    command.env("RALPH_SANDBOX_WRITE", writable).env_remove("CARGO_HOME");
     command.output().expect("the loop runs").into()
 }
 
@@ -158,7 +162,7 @@ fn credentials_and_their_variables_are_out_of_reach() {
                  echo \"token: $GITHUB_TOKEN, tool: $MY_TOKEN\"; true";
     let mut command = stage.command(&["--agent", agent, "--setup", "cat ~/.npmrc >npm.log"]);
     command.env("GITHUB_TOKEN", "hunter3").env("MY_TOKEN", "hunter4");
-    let ran: crate::stage::Ran = command.output().unwrap().into();
+    let ran: Ran = command.output().unwrap().into();
     ran.ended(0).says("US-001 done");
     let log = stage.repo.root().join(".ralph/logs");
     let mut logs = log.read_dir_utf8().unwrap().flatten();
@@ -177,14 +181,11 @@ fn a_check_that_only_passes_outside_stops_the_start_and_names_the_path() {
     let stage = Stage::new("works", ONE);
     let other = stage.repo.scratch().dir("other");
     let check = format!("echo x >{other}/file");
-    let mut command = stage.command(&["--verify", &check, "--baseline", "check"]);
-    command.env_remove("RALPH_SANDBOX_WRITE");
-    let ran: crate::stage::Ran = command.output().unwrap().into();
+    let args = ["--verify", &*check, "--baseline", "check"];
+    let ran = run_where(&stage, &args, "");
     ran.ended(9).says("fails in the sandbox and passes outside of it");
     ran.says(&format!("refused: {other}/file")).says("[sandbox] write");
-    let mut command = stage.command(&["--verify", &check, "--baseline", "check"]);
-    command.env("RALPH_SANDBOX_WRITE", format!("{other}\n{}", stage.note_path("")));
-    let ran: crate::stage::Ran = command.output().unwrap().into();
+    let ran = run_where(&stage, &args, &format!("{other}\n{}", stage.note_path("")));
     ran.ended(0).says("US-001 done");
 }
 

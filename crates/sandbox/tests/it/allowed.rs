@@ -18,7 +18,7 @@ fn ordinary_work_is_possible() {
 fn an_agent_reads_its_own_credentials_and_writes_its_own_data() {
     let mut world = World::new();
     world.agent = Some("claude");
-    sandbox::create_folders(&world.policy());
+    sandbox::create_folders(&[world.policy()]);
     let read = "cat \"$HOME/.claude/.credentials.json\"";
     assert_eq!(text(&world.run(Side::Inside, read)), SECRET);
     let write = "echo x >> \"$HOME/.claude/projects/old.jsonl\" && mkdir \"$HOME/.claude/projects/new\" && \

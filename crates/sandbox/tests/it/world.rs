@@ -82,7 +82,7 @@ impl World {
         let env = [("PATH", test_path()), ("HOME", scratch.path("home").into_string())];
         let env = env.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
         let world = Self { scratch, settings: Settings::default(), env, agent: None };
-        sandbox::create_folders(&world.policy());
+        sandbox::create_folders(&[world.policy()]);
         world
     }
 
