@@ -50,7 +50,7 @@ impl Clean {
                 remove_all(folder.as_std_path())?;
                 for entry in run_dir.root().read_dir_utf8()?.flatten() {
                     // What is remembered of each copy.
-                    if ["index-", "setup-"].iter().any(|name| entry.file_name().starts_with(name)) {
+                    if entry.file_name().starts_with("setup-") {
                         state::remove_if_there(entry.path())?;
                     }
                 }

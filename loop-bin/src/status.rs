@@ -91,6 +91,8 @@ struct LastRun {
     last_finish: Option<String>,
     /// What there is to say about that.
     last_reason: Option<String>,
+    /// Its sandbox, in words.
+    sandbox: Option<String>,
     /// What is worth a second look.
     twice: Vec<String>,
 }
@@ -144,6 +146,7 @@ impl Status {
                 account: format!("{}, {}", run.account(), cost.with_tokens()),
                 last_finish: run.finish.clone(),
                 last_reason: run.reason.clone(),
+                sandbox: run.sandbox.clone(),
                 twice: history.to_review(run),
             }
         });

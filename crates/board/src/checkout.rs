@@ -63,7 +63,7 @@ impl Checkout {
     }
 
     pub(super) fn scratch(&self, name: &str) -> PathBuf {
-        self.git_dir.join("ralph").join(name)
+        self.git_dir.join(format!("ralph-{name}"))
     }
 
     /// The index as it is to be.

@@ -53,8 +53,7 @@ impl IndexLock {
     /// None if another process holds it. It appears with its content, so that one which a killed loop
     /// left can be told from all others.
     fn create(git_dir: &Path) -> io::Result<Option<Self>> {
-        let mark = git_dir.join("ralph").join(format!("lock-{}", std::process::id()));
-        fs_err::create_dir_all(git_dir.join("ralph"))?;
+        let mark = git_dir.join(format!("ralph-lock-{}", std::process::id()));
         fs_err::write(&mark, OURS)?;
         let path = path_in(git_dir);
         let linked = fs_err::hard_link(&mark, &path).or_else(|error| match error.kind() {

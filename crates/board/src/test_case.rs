@@ -111,7 +111,7 @@ impl Case {
     #[track_caller]
     pub(super) fn has_no_leftovers(&self, what: &str) {
         assert!(!is_interrupted(&self.source), "{what}");
-        for name in ["index.lock", "ralph/undo", "ralph/index-next", "refs/heads/main.lock"] {
+        for name in ["index.lock", "ralph-undo", "ralph-index-next", "refs/heads/main.lock"] {
             assert!(!self.source.git_dir.join(name).exists(), "{what}: {name}");
         }
     }

@@ -92,6 +92,7 @@ impl RunHistory {
             run.plan_name = record.plan_name.clone().unwrap_or_else(name);
             run.plan.clone_from(plan);
             run.is_planning = mode == "planning" && run.attempts.is_empty();
+            run.sandbox.clone_from(sandbox);
             if let Some(why) = unguarded {
                 run.note(NoteKind::Change, "", &format!("unguarded: {why}"), StoryKey::default());
             }

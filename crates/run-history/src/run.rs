@@ -22,6 +22,8 @@ pub struct Run {
     pub plan: String,
     pub(crate) plan_name: String,
     pub(crate) is_planning: bool,
+    /// Its sandbox in words; none for runs of older versions.
+    pub sandbox: Option<String>,
     /// Iterations begun, as the loop counts them: one that was interrupted is made again, and counts once.
     pub iterations: u64,
     pub(crate) started_at: String,

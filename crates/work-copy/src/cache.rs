@@ -15,7 +15,7 @@ use ralph_project::failure::Failure;
 /// The folder for the copies of the project with its top here: `<name>-<hash>` in the cache folder.
 pub fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     let base = match config.workspace.folder.as_str() {
-        "" => cache_home(env)
+        "" => home_of(env, "XDG_CACHE_HOME", ".cache")
             .ok_or_else(|| {
                 Failure::because(
                     "no folder for the copy: neither XDG_CACHE_HOME nor HOME is set; set one, or \
@@ -25,8 +25,7 @@ pub fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf,
             .join("ralph"),
         folder => top.join(folder),
     };
-    let name = top.file_name().unwrap_or("project");
-    let folder = base.join(format!("{name}-{:08x}", fingerprint(top.as_str().as_bytes()) as u32));
+    let folder = base.join(name_of(top));
     let real = base.canonicalize_utf8().unwrap_or_else(|_| base.clone());
     if real.starts_with(top) {
         return Err(Failure::because(format!(
@@ -58,9 +57,21 @@ pub(super) fn not_made(folder: &Utf8Path, error: &io::Error) -> Failure {
     ))
 }
 
-fn cache_home(env: &Env) -> Option<Utf8PathBuf> {
-    let set = env.get("XDG_CACHE_HOME").map(Utf8PathBuf::from).filter(|path| path.is_absolute());
-    set.or_else(|| env.home().map(|home| home.join(".cache")))
+/// The folder for what is kept of the project with its top here, where its own git folder may be written.
+pub fn state_folder(env: &Env, top: &Utf8Path) -> Option<Utf8PathBuf> {
+    let base = home_of(env, "XDG_STATE_HOME", ".local/state")?;
+    Some(base.join("ralph").join(name_of(top)))
+}
+
+/// Differs from that of any other project.
+fn name_of(top: &Utf8Path) -> String {
+    let name = top.file_name().unwrap_or("project");
+    format!("{name}-{:08x}", fingerprint(top.as_str().as_bytes()) as u32)
+}
+
+fn home_of(env: &Env, variable: &str, below_home: &str) -> Option<Utf8PathBuf> {
+    let set = env.get(variable).map(Utf8PathBuf::from).filter(|path| path.is_absolute());
+    set.or_else(|| env.home().map(|home| home.join(below_home)))
 }
 
 /// What a folder takes on the disk, in bytes; a file with several names counts once here, though

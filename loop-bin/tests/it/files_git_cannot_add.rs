@@ -96,7 +96,7 @@ fn permissions_that_are_missing_are_given_again() {
 fn a_lock_of_our_own_that_a_kill_left_is_not_waited_for() {
     let stage = with("", &[]);
     stage.run(&["--max-iterations", "1"]).ended(0);
-    let lock = stage.repo.root().join(".git/ralph/index-1.lock");
+    let lock = stage.repo.root().join(".git/ralph-index-1.lock");
     fs_err::write(lock, "").unwrap();
     let begun = std::time::Instant::now();
     stage.run(&[]).ended(0).says("1 story landed");

@@ -126,8 +126,8 @@ fn a_copy_that_is_removed_or_damaged_between_two_iterations_is_made_anew() {
         "rm -rf \"$copy/.git/objects\"",
         "rm -rf \"$copy\"; echo file >\"$copy\"",
         "rm \"$copy/a.txt\"; echo stray >\"$copy/stray.txt\"; mkdir \"$copy/src/lib.rs.d\"",
-        "rm -f \"$RALPH_PROJECT_DIR/.git/ralph/index-1\"",
-        "echo junk >\"$RALPH_PROJECT_DIR/.git/ralph/index-1\"",
+        "rm -f \"$RALPH_PROJECT_DIR/.git/ralph-index-1\"",
+        "echo junk >\"$RALPH_PROJECT_DIR/.git/ralph-index-1\"",
     ];
     for checks in [&[][..], &["--verify", "true"]] {
         damaged_between_iterations(&acts, checks);

@@ -125,6 +125,9 @@ fn no_act_of_an_agent_a_check_a_setup_or_a_git_hook_gets_out() {
         }
         let before = protected(&stage);
         run(&stage, &args).ended(0).says("US-001 done").says("sandbox on (Landlock");
+        for look in [&["status"][..], &["report", "--markdown"]] {
+            stage.run(look).ended(0).says("andbox").says("on (Landlock");
+        }
         assert!(stage.note("tried").contains("done"), "{actor}");
         assert_eq!(stage.note("escaped"), "", "{actor}");
         assert_eq!(protected(&stage), before, "{actor}");
@@ -229,4 +232,23 @@ fn a_command_is_tried_in_the_same_sandbox() {
     assert!(!stage.exists("evil"));
     run(&stage, &["sandbox", "--", "no-such-program"]).ended(1).says("no-such-program");
     run(&stage, &["doctor"]).says("sandbox tried: a write to the project was refused inside");
+}
+
+/// In place the git folder may be written, so the record of the run is kept out of it.
+#[test]
+fn in_place_the_record_of_the_run_is_out_of_reach() {
+    if is_missing() {
+        return;
+    }
+    let stage = Stage::new("works", ONE);
+    let agent = "cat >/dev/null; echo x >x.txt; echo y >.git/by-agent; \
+                 echo '{}' >.git/ralph/run.json || touch \"$AGENT_NOTES/refused\"";
+    let args = ["--in-place", "--agent", agent, "--verify", "test -e x.txt", "--prove", "off"];
+    run(&stage, &args).ended(0).says("US-001 done");
+    assert!(stage.note_path("refused").exists(), "the agent reached the record");
+    assert!(stage.repo.root().join(".git/by-agent").exists());
+    let kept = stage.repo.root().join(".git/ralph").read_link_utf8().unwrap();
+    assert!(kept.starts_with(stage.repo.scratch().path("home/.local/state/ralph")), "{kept}");
+    stage.run(&["status"]).ended(0).says("complete: 1 done");
+    stage.is_clean();
 }

@@ -71,7 +71,7 @@ impl UsersWork {
         };
         // A kill may come after the index was written and before the branch is moved: then that is the
         // index of the commit that lands, until the next start.
-        let note = fs_err::read(repo.root().join(".git/ralph/following.json")).unwrap_or_default();
+        let note = fs_err::read(repo.root().join(".git/ralph-following.json")).unwrap_or_default();
         let note: serde_json::Value = serde_json::from_slice(&note).unwrap_or_default();
         let staged = |base: &str| {
             let diff = ["diff", "--cached", "--raw", "--no-renames", "--abbrev=40", base, "--"];

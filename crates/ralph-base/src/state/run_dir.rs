@@ -12,7 +12,7 @@ use super::read;
 const WORKERS: &str = "workers";
 
 /// A note in the git folder of a work tree: a restore has begun and is to be finished.
-pub const RESTORE_NOTE: &str = "ralph/restoring";
+pub const RESTORE_NOTE: &str = "ralph-restoring";
 
 /// The folder `ralph/` in the git folder of a work tree, or that of one of several workers inside of
 /// it.

@@ -64,8 +64,7 @@ pub(super) fn not_on_disk(
     }
     if !entries.is_empty() {
         // An index that holds nothing else.
-        let index = repo.git_dir().join(format!("ralph/index-{}", std::process::id()));
-        index.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+        let index = repo.git_dir().join(format!("ralph-index-{}", std::process::id()));
         state::remove_if_there(&index)?;
         let git = repo.git().on_index(index.clone());
         git.feed(&["update-index", "--add", "-z", "--index-info"], &entries)?;

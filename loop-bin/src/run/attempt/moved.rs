@@ -4,14 +4,13 @@ use ralph_base::listing::first_few;
 use ralph_base::state;
 use ralph_project::under_way::Attempt;
 
-use super::check::{check, not_passed, run};
+use super::check::check;
 use super::prepare::prepare_copy;
 use super::{Desk, Job, Passed, Stopped};
 use crate::run::decide::{Outcome, WorkEnd};
 use work_copy::{Imported, Staged, Start, Workspace};
 
-/// Checks saved work where the target is now. Work that fails there is checked without the stories that
-/// landed since as well: then it is known whose fault it is.
+/// Checks saved work where the target is now. Where others landed since it began, a failure may be theirs.
 pub(super) fn check_moved(
     job: &Job,
     desk: &mut Desk,
@@ -21,32 +20,18 @@ pub(super) fn check_moved(
 ) -> Result<Passed, Stopped> {
     let staged = move_onto(job, desk, attempt, saved, target)?;
     let copy = &mut desk.copy;
-    let why = match check(job, copy, attempt, staged) {
-        Err(Stopped::Work(WorkEnd::Failed(Outcome::Failed, why))) => why,
-        checked => return checked,
-    };
-    let Some(theirs) = landed_since(copy, saved, attempt.base.as_deref()) else {
-        return Err(WorkEnd::failed(why).into());
-    };
-    job.reporter.line(format!(
-        "{}: checks failed; re-running them without the stories that landed since",
-        attempt.story
-    ));
-    let own = copy.source.git().line(&["rev-parse", &format!("{saved}^1")])?;
-    let alone = Attempt { base: Some(own), ..attempt.clone() };
-    lay_over(job, copy, saved, Start::of(&alone))?;
-    let checks = run(job, copy, &alone)?;
-    // A paused agent is to see both together.
-    lay_over(job, copy, saved, Start::of(attempt))?;
-    let failed = checks.last().filter(|check| !check.passed());
-    Err(match failed.map(|check| not_passed(job, check)) {
-        Some(stopped @ WorkEnd::LandingStopped(_)) => stopped.into(),
-        Some(_) => WorkEnd::failed(why).into(),
-        None => WorkEnd::RedWithOthers(format!(
-            "the work passes on its own but fails with what landed in the meantime{theirs}: {why}"
-        ))
-        .into(),
-    })
+    match check(job, copy, attempt, staged) {
+        Err(Stopped::Work(WorkEnd::Failed(Outcome::Failed, why))) => {
+            Err(match landed_since(copy, saved, attempt.base.as_deref()) {
+                Some(theirs) => WorkEnd::RedWithOthers(format!(
+                    "checks failed on top of what landed in the meantime{theirs}: {why}"
+                )),
+                None => WorkEnd::failed(why),
+            }
+            .into())
+        }
+        checked => checked,
+    }
 }
 
 /// Lays the saved work over where the target is now.

@@ -28,7 +28,7 @@ use board::Books;
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
 use work_copy::in_place::ProtectedFiles;
-use work_copy::{ONLY_WORKER, Workspace};
+use work_copy::{ONLY_WORKER, Workspace, cache};
 
 /// Sorts by time, and is different for every run of a machine.
 fn run_name() -> String {
@@ -51,6 +51,26 @@ pub(crate) fn held_by(held: &Held) -> String {
         "another ralph-loop{who} is running in this project; wait for it to finish, or end it \
          with `ralph-loop stop` (after its story) or `ralph-loop stop --now`"
     )
+}
+
+/// In place an agent may write the git folder, so what is kept of the run moves out of it, and a link takes its
+/// place. On another file system it stays.
+fn move_out(folder: &Utf8Path, outside: &Utf8Path) -> io::Result<()> {
+    if folder.read_link_utf8().is_ok_and(|target| target == outside) {
+        return fs_err::create_dir_all(outside);
+    }
+    outside.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    if folder.is_symlink() {
+        // That of the project that this one was copied from.
+        fs_err::remove_file(folder)?;
+    } else if folder.exists() {
+        work_copy::remove_all(outside.as_std_path())?;
+        if fs_err::rename(folder, outside).is_err() {
+            return Ok(());
+        }
+    }
+    fs_err::create_dir_all(outside)?;
+    fs_err::os::unix::fs::symlink(outside, folder)
 }
 
 /// What killed processes of an earlier run hold: locks and temporary files that nobody else owns.
@@ -151,6 +171,12 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     };
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
+    if workspace.is_in_place
+        && Lock::holder(&run_dir.lock()).is_none()
+        && let Some(outside) = cache::state_folder(env, &workspace.source.top)
+    {
+        move_out(run_dir.root(), &outside)?;
+    }
     let lock = take_lock(&run_dir, LOOP)?;
     client::linux::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
