@@ -31,9 +31,7 @@ impl Sandboxed {
         let mut words = self.command.iter();
         let mut command = Command::new(words.next().cloned().unwrap_or_default());
         command.args(words);
-        let doors = Doors::to_try(env, &project, &config)?;
-        doors.create_folders()?;
-        let policy = doors.policy_of_checks().ok_or_else(|| {
+        let policy = Doors::to_try(env, &project, &config)?.ok_or_else(|| {
             let support = sandbox::support();
             let off = "the sandbox is off; remove `mode = \"off\"` from [sandbox], or unset \
                        RALPH_SANDBOX";
@@ -42,6 +40,6 @@ impl Sandboxed {
             }
             Failure::because(sandbox::Error::Unsupported(support.abi).to_string())
         })?;
-        Err(Failure::because(sandbox::exec(policy, command).to_string()))
+        Err(Failure::because(sandbox::exec(&policy, command).to_string()))
     }
 }

@@ -125,6 +125,15 @@ pub(crate) enum NoteKind {
     HookError,
 }
 
+/// A check was run; it counts as it ended last.
+fn checked(checks: &mut Vec<Check>, record: &Record) {
+    if let Event::Checked { check, ended, passed, seconds, .. } = &record.event {
+        let (check, ended) = (check.clone(), ended.clone());
+        checks.retain(|earlier| earlier.check != check);
+        checks.push(Check { check, ended, passed: *passed, seconds: *seconds });
+    }
+}
+
 impl Run {
     /// Advances the run by one event.
     pub(crate) fn take(&mut self, record: &Record) {
@@ -174,15 +183,9 @@ impl Run {
             Event::StopAllowed { status, note, stop } => {
                 self.stops_of(record, |s| s.allowed(&stop.gates, status, note.as_deref()));
             }
-            Event::Checked { check, ended, passed, seconds, .. } => {
-                let (check, ended) = (check.clone(), ended.clone());
-                let check = Check { check, ended, passed: *passed, seconds: *seconds };
-                let attempt = self.attempts.iter_mut().rfind(|attempt| attempt.key == key);
-                let checks = attempt.map_or(&mut self.baseline, |attempt| &mut attempt.checks);
-                checks.retain(|earlier| earlier.check != check.check);
-                checks.push(check);
-            }
-            Event::Committed { .. }
+            Event::Checked { .. } if key.story.is_empty() => checked(&mut self.baseline, record),
+            Event::Checked { .. }
+            | Event::Committed { .. }
             | Event::CostReported { .. }
             | Event::StoryDone
             | Event::IterationFinished { .. } => self.advance_attempt(key, record),
@@ -208,6 +211,7 @@ impl Run {
         });
         let Some(attempt) = self.attempts.get_mut(at) else { return };
         match &record.event {
+            Event::Checked { .. } => checked(&mut attempt.checks, record),
             Event::Committed { commit } => {
                 (attempt.commit, attempt.landed_at) = (Some(commit.clone()), record.at.clone());
             }

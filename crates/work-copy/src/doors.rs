@@ -77,6 +77,20 @@ pub fn sandbox_of(config: &Config) -> Result<Option<Support>, Failure> {
 impl Doors {
     /// Those of an attempt. Nothing is created yet.
     pub(crate) fn of(attempt: &Attempt<'_>) -> Result<Self, Failure> {
+        let script = shell_reader::read(&attempt.config.agent.command);
+        let agent = script.commands.first().and_then(|command| command.name());
+        let mut doors = Self::for_whom(attempt, &[(agent, false), (None, false), (None, true)])?;
+        let own = own_program()?;
+        if let [agent, checks, setup] = doors.policies.as_slice() {
+            let [agent, checks, setup] =
+                [agent, checks, setup].map(|policy| sandbox::door(&own, policy));
+            (doors.agent, doors.checks, doors.setup) = (agent, checks, setup);
+        }
+        Ok(doors)
+    }
+
+    /// The policies of an attempt for what each agent starts, or none, and for the setup.
+    fn for_whom(attempt: &Attempt<'_>, whom: &[(Option<&str>, bool)]) -> Result<Self, Failure> {
         let Attempt { env, config, source, cache, worker, top } = *attempt;
         // Nothing below a folder of this name is reached through links.
         let state = cache.join(format!("state-{worker}")).join(PROJECT_MARKER);
@@ -99,9 +113,7 @@ impl Doors {
             read_only.push(source.top.clone());
         }
         let (home, vars) = (env.home().unwrap_or_default(), env.all());
-        let script = shell_reader::read(&config.agent.command);
-        let agent = script.commands.first().and_then(|command| command.name());
-        let policy = |agent, is_setup| {
+        let policies = whom.iter().map(|&(agent, is_setup)| {
             Policy::new(&Request {
                 home: &home,
                 copy: top,
@@ -113,18 +125,18 @@ impl Doors {
                 settings: &settings,
                 env: &vars,
             })
-        };
-        let policies = vec![policy(agent, false), policy(None, false), policy(None, true)];
-        let own = own_program()?;
-        let mut doors = policies.iter().map(|policy| sandbox::door(&own, policy));
-        let mut next = || doors.next().unwrap_or_default();
-        let (agent, checks, setup) = (next(), next(), next());
-        drop(doors);
-        Ok(Self { agent, checks, setup, state, tmp, policies })
+        });
+        let policies = policies.collect();
+        Ok(Self { state, tmp, policies, ..Self::default() })
     }
 
-    /// Those of a command that a person tries, found without starting git.
-    pub fn to_try(env: &Env, project: &Project, config: &Config) -> Result<Self, Failure> {
+    /// What a command may touch that a person tries, found without starting git; none without a sandbox. Its
+    /// folders are created.
+    pub fn to_try(
+        env: &Env,
+        project: &Project,
+        config: &Config,
+    ) -> Result<Option<Policy>, Failure> {
         let git_dir = RunDir::of_project(project.root());
         let git_dir = git_dir.and_then(|dir| Some(dir.root().parent()?.to_owned()));
         let git_dir = git_dir.unwrap_or_else(|| project.root().join(".git")).into_std_path_buf();
@@ -141,12 +153,10 @@ impl Doors {
         let cache = cache::folder(env, config, &top)?;
         let copy = cache.join(ONLY_WORKER);
         let (cache, worker) = (&cache, ONLY_WORKER);
-        Self::of(&Attempt { env, config, source: &source, cache, worker, top: &copy })
-    }
-
-    /// What checks may touch, if there is a sandbox.
-    pub fn policy_of_checks(&self) -> Option<&Policy> {
-        self.policies.get(1)
+        let attempt = Attempt { env, config, source: &source, cache, worker, top: &copy };
+        let mut doors = Self::for_whom(&attempt, &[(None, false)])?;
+        doors.create_folders()?;
+        Ok(doors.policies.pop())
     }
 
     /// Whether there is a sandbox.
