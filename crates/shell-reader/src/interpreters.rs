@@ -68,20 +68,3 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     }
     is_found
 }
-
-/// Clients of databases, which obey what they are sent.
-const DATABASES: [&str; 8] =
-    ["psql", "mysql", "mariadb", "sqlite3", "redis-cli", "valkey-cli", "mongosh", "mongo"];
-
-/// Notes what a client of a database is sent; false if it is none.
-pub(super) fn database(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
-    if !DATABASES.contains(&name) {
-        return false;
-    }
-    let text = walker.standard_input(call, context);
-    let text = text.filter(|text| walker.session.spend(1 + text.len() / 16));
-    if let Some(command) = walker.commands.get_mut(walker.current) {
-        command.input = text.as_deref().map(str::to_owned);
-    }
-    true
-}

@@ -36,8 +36,6 @@ pub struct Command {
     pub directory: Option<Word>,
     /// The program in another language that it runs, if that stands on the line: `python -c …`.
     pub inline: Option<String>,
-    /// What a client of a database is sent on its standard input, if that stands on the line.
-    pub input: Option<String>,
 }
 
 impl Command {

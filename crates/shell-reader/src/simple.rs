@@ -73,7 +73,6 @@ impl Walker {
             span: call.span.clone(),
             directory: self.state.directory.as_deref().cloned(),
             inline: None,
-            input: None,
         });
         Some(self.commands.len() - 1)
     }
@@ -124,8 +123,7 @@ impl Walker {
             || builtins::follow(self, name, call, context)
             || templates::follow(self, name, call, context)
             || interpreters::follow(self, name, call, context)
-            || wrappers::follow(self, name, call, context)
-            || interpreters::database(self, name, call, context);
+            || wrappers::follow(self, name, call, context);
     }
 
     /// Follows a text in a process of its own: what it assigns stays there.
