@@ -13,9 +13,9 @@ use toml::Value;
 use crate::exit::Failure;
 use crate::terminal::say;
 use crate::{
-    attempts, clean, complete, completions, demo, doctor, explain, init, install, logs, mcp,
-    report, request_merge, retry, run, sandboxed, show_config, status, stop, stories, suggest,
-    tell, undo, verified,
+    attempts, clean, complete, completions, demo, doctor, explain, fleet, here, init, install,
+    logs, mcp, report, request_merge, retry, run, sandboxed, show_config, status, stop, stories,
+    suggest, tell, undo, verified,
 };
 use client::signals::Interrupts;
 
@@ -33,6 +33,7 @@ Exit codes:
   7    stories remain, with --fail-if-incomplete
   8    the remaining stories are blocked and need a person
   9    the checks failed before the first story
+  75   try later, with --fleet
   130  interrupted (Ctrl-C, `ralph-loop stop --now`)
   143  terminated
 
@@ -60,6 +61,7 @@ enum Request {
     Config,
     Explain(explain::Explain),
     Sandbox(sandboxed::Sandboxed),
+    Fleet(fleet::Fleet),
     Attempts(attempts::Attempts),
     Retry(retry::Retry),
     Clean(clean::Clean),
@@ -80,6 +82,10 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let mut flags = given_flags(matches);
         let plan = matches.get_one::<String>(PLAN_FILE);
         flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
+        let config = here::config(&here::project(env)?, env, &flags)?;
+        if !config.run.fleet.is_empty() {
+            return fleet::task(env, &config, &flags);
+        }
         let preflight = run::start::preflight(env, &flags)?;
         if preflight.config.run.dry_run {
             return doctor::dry_run(&preflight);
@@ -100,6 +106,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Config => show_config::run(env, &given_flags(given)),
         Request::Explain(explain) => explain.run(env),
         Request::Sandbox(sandboxed) => sandboxed.run(env),
+        Request::Fleet(fleet) => fleet.run(env),
         Request::Attempts(attempts) => attempts.run(env),
         Request::Retry(retry) => retry.run(env),
         Request::Clean(clean) => clean.run(env),

@@ -11,9 +11,9 @@ use ralph_core::git::{Git, GitError, Repo};
 use run_history::saved::{retry_command, tried};
 
 use crate::exit::Failure;
-use crate::here;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::{say, say_as_it_is};
+use crate::{fleet, here};
 
 /// List or show saved attempts, or apply one to your tree or a branch
 ///
@@ -25,6 +25,9 @@ pub(crate) struct Attempts {
     /// A story or an attempt
     #[arg(value_name = "STORY|ID")]
     of: Option<String>,
+    /// Look at a git server on which tasks work, instead of this project
+    #[arg(long, value_name = "REMOTE")]
+    fleet: Option<String>,
     #[command(subcommand)]
     take: Option<Take>,
 }
@@ -48,6 +51,7 @@ enum Take {
 
 impl Attempts {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let _server = fleet::enter(env, self.fleet.as_deref())?;
         let project = here::project(env)?;
         let repo = Repo::open(project.root())?;
         match (&self.take, &self.of) {

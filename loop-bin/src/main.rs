@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod exit;
 mod explain;
+mod fleet;
 mod here;
 mod housekeeping;
 mod init;

@@ -28,6 +28,9 @@ pub(crate) struct PlanChoice {
     /// Number of the PRD-N folder to use
     #[arg(long, value_name = "N")]
     prd: Option<u32>,
+    /// Look at a git server on which tasks work, instead of this project
+    #[arg(long, value_name = "REMOTE")]
+    pub(crate) fleet: Option<String>,
 }
 
 impl PlanChoice {
@@ -55,7 +58,7 @@ impl PlanChoice {
                 choices.join(", ")
             )));
         }
-        Ok(Self { plan: None, prd: named.or_else(|| blocked.first().copied()) })
+        Ok(Self { plan: None, fleet: None, prd: named.or_else(|| blocked.first().copied()) })
     }
 
     /// The settings with which that plan is read.

@@ -12,12 +12,12 @@ use ralph_project::project::Project;
 use run_history::{Report, RunHistory, Situation};
 
 use crate::exit::Failure;
-use crate::here;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::RunRecord;
 use crate::run::look_for_recovery;
 use crate::run::start::run_dir;
 use crate::terminal::{say, say_as_it_is};
+use crate::{fleet, here};
 use board::Waiting;
 use work_copy::Source;
 
@@ -44,14 +44,18 @@ pub(crate) struct ReportCommand {
 
 impl ReportCommand {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let output = self.output.as_ref().map(|path| Ok::<_, Failure>(here::folder()?.join(path)));
+        let output = output.transpose()?;
+        let server = fleet::enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;
-        let report = report_on(env, &project, &self.choice, &self.run)?;
+        let run = if server.is_some() { "all" } else { &self.run };
+        let report = report_on(env, &project, &self.choice, run)?;
         if self.json {
             say_as_it_is(&serde_json::to_string_pretty(&report)?);
         } else if self.markdown {
             say_as_it_is(&report.markdown()?);
         } else {
-            say(write(&project, &report, self.output.as_deref())?.as_str());
+            say(write(&project, &report, output.as_deref())?.as_str());
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -10,11 +10,11 @@ use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Plan, State};
 
 use crate::exit::Failure;
-use crate::here;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::start::{run_dir, take_lock};
 use crate::saved::{self, Account, SavedAttempt};
 use crate::terminal::say;
+use crate::{fleet, here};
 use board::resolve;
 use work_copy::git_output::base_of;
 
@@ -36,6 +36,7 @@ pub(crate) struct Retry {
 
 impl Retry {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let server = fleet::enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;
         let first = self.stories.first().map_or("", String::as_str);
         let config = self.choice.for_story(&project, first)?.config(env, &project)?;
@@ -63,6 +64,7 @@ impl Retry {
             let begins: String = begins.collect();
             say(format!("{story} is open again; the next `ralph-loop` run works on it{begins}."));
         }
+        server.map_or(Ok(()), |server| fleet::publish_retry(&server))?;
         Ok(ExitCode::SUCCESS)
     }
 

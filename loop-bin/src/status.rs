@@ -16,13 +16,13 @@ use run_history::RunHistory;
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::here;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::report::{look, report_on};
 use crate::run::RunRecord;
 use crate::run::record::Pause;
 use crate::run::start::run_dir;
 use crate::terminal::{Scene, say};
+use crate::{fleet, here};
 
 /// Show run status and anything that needs your attention
 #[derive(Debug, Args)]
@@ -99,6 +99,7 @@ struct LastRun {
 
 impl Status {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let _server = fleet::enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;
         if self.watch {
             return watch::until_the_end(self.json, &|| self.standing(env, &project));

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
+use ralph_base::state;
 use ralph_core::git::{Git, GitError};
 
 use super::{Start, Workspace};
@@ -38,7 +39,11 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Result<Imported, GitError> 
     if !copy.top.join(".git").is_dir() {
         return Ok(Imported::default());
     }
-    let forced = forced(&theirs, start.tip).unwrap_or_default();
+    // An index that is as it was lent has nothing of the agent's.
+    let [lent, theirs_now] = [&copy.own.index, &copy.source_index()].map(|path| state::read(path));
+    let is_lent = lent.is_ok_and(|lent| theirs_now.is_ok_and(|now| now == lent));
+    let forced = if is_lent { Ok(Vec::new()) } else { forced(&theirs, start.tip) };
+    let forced = forced.unwrap_or_default();
     let listed = theirs.line(&["show-ref", "--head"]).unwrap_or_default();
     let refs = listed.lines().filter_map(|line| line.split_once(' '));
     let refs: Vec<(&str, &str)> = refs.filter(|(id, _)| Some(*id) != start.tip).collect();

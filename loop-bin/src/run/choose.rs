@@ -9,7 +9,7 @@ use ralph_project::loop_progress::LoopProgress;
 use ralph_project::under_way::Attempt;
 
 use super::attempt::{Assignment, Budget, Task, log_of};
-use super::decide::{Allowance, Finish, Outcome, Picked, limit_reached, pick};
+use super::decide::{Allowance, Finish, Outcome, Picked, limit_reached, pick, pick_only};
 use super::scripts::{self, NEXT_ITERATION, ScriptRequest};
 use super::state::{Conductor, Slot, UnderWay};
 use super::{discard, wait};
@@ -42,7 +42,11 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
         let name = plan_name(run.context.project.root(), plan.path());
         let (given_up, under_way) = (run.record.tally.set_aside_in(&name), run.under_way());
         let is_alone = under_way.is_empty();
-        let story = match pick(&plan, &given_up, &under_way) {
+        let picked = match run.context.config.run.story.as_str() {
+            "" => pick(&plan, &given_up, &under_way),
+            only => pick_only(&plan, only, &given_up),
+        };
+        let story = match picked {
             Picked::Story(story) => story,
             Picked::Wait => return Ok(nothing_now(run, slot)),
             Picked::Complete if !is_alone => return Ok(nothing_now(run, slot)),

@@ -23,6 +23,7 @@ mod documents;
 mod explain;
 mod files_git_cannot_add;
 mod finds_the_way;
+mod fleet;
 mod git_hooks;
 mod goes_on_after_a_kill;
 mod in_place;

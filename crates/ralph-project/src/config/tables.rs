@@ -93,6 +93,13 @@ tables! {
         /// Branch to land work on, created if it does not exist; `{plan}` stands for the plan's
         /// name. Defaults to the branch that is checked out.
         branch: String, Text, "RALPH_BRANCH", "branch";
+        /// Work on this story alone.
+        story: String, Text, "RALPH_FLEET_STORY", "story";
+        /// Work on one story of a plan on this git server, as a task of Slurm, Kubernetes, CI or GNU
+        /// parallel: in a clone, landing by push; needs `--story`.
+        fleet: String, Text, "RALPH_FLEET", "fleet";
+        /// How long such a task waits for stories that it depends on, or for its server.
+        wait: Seconds = Seconds(1800), Seconds, "RALPH_FLEET_WAIT", "wait";
         /// Exit with code 7 instead of 0 if stories remain.
         fail_if_incomplete: bool, Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete";
         /// Show what would be done, without writing anything or running the agent.

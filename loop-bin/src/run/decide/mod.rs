@@ -10,6 +10,6 @@ mod step;
 pub(crate) use finish::{Ending, Finish};
 pub(crate) use judge::{Judged, Outcome, WorkEnd, judge, without_changes};
 pub(crate) use pause::pause;
-pub(crate) use pick::{Allowance, Picked, limit_reached, pick};
+pub(crate) use pick::{Allowance, Picked, limit_reached, pick, pick_only};
 pub(crate) use recovery::{Found, FoundAttempt, Recovery, recovery, recovery_of};
 pub(crate) use step::{Discarding, Next, SessionEnd, Then, after, fail};

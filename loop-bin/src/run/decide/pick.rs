@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ralph_core::plan::{Next, Plan, Story};
+use ralph_core::plan::{Next, Plan, State, Story};
 use ralph_project::config::{Agent, Limits};
 use run_history::{Spent, Tally};
 
@@ -45,6 +45,24 @@ pub(crate) fn pick(
         }
         Next::Stuck { .. } => Picked::Wait,
         Next::Story(story) => Picked::Story(story.id.clone()),
+    }
+}
+
+/// The same for one story alone.
+pub(crate) fn pick_only(plan: &Plan, id: &str, given_up: &BTreeSet<String>) -> Picked {
+    let Some(story) = plan.story(id) else {
+        return Picked::Stuck(format!("there is no story {id} in {}", plan.path()));
+    };
+    let others = plan.stories().iter().filter(|other| other.id != story.id);
+    let others: BTreeSet<String> = others.map(|other| other.id.clone()).collect();
+    match story.state {
+        State::Done => Picked::Complete,
+        State::Blocked => Picked::Stuck(format!("{id} is blocked")),
+        State::Open if given_up.contains(&story.id) => Picked::Stuck(format!("{id} is blocked")),
+        State::Open => match plan.next_story(&others) {
+            Next::Story(story) => Picked::Story(story.id.clone()),
+            _ => Picked::Stuck(format!("{id} depends on a story that is not done")),
+        },
     }
 }
 

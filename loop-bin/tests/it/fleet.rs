@@ -1,0 +1,156 @@
+//! Stories as tasks of an engine: a real server, real pushes, several tasks at once.
+
+use std::process::Child;
+
+use camino::Utf8PathBuf;
+
+use crate::stage::{Ran, Stage, executable, signal, until};
+
+const PLAN: &str =
+    "- [ ] US-001: First\n- [ ] US-002: Second (depends: US-001)\n- [ ] US-003: Third\n";
+
+/// A project, and a server with its commits.
+fn served() -> (Stage, Utf8PathBuf) {
+    let stage = Stage::new("works", PLAN);
+    stage.repo.commit_all("plan");
+    let server = stage.repo.scratch().path("server.git");
+    stage.repo.git(["clone", "--quiet", "--bare", ".", server.as_str()]);
+    (stage, server)
+}
+
+fn options<'a>(server: &'a Utf8PathBuf, story: &'a str) -> Vec<&'a str> {
+    vec!["--fleet", server.as_str(), "--story", story, "--prove", "off"]
+}
+
+/// Runs a task.
+fn task(stage: &Stage, server: &Utf8PathBuf, story: &str, more: &[&str]) -> Ran {
+    stage.run(&[&options(server, story)[..], more].concat())
+}
+
+fn start(stage: &Stage, server: &Utf8PathBuf, story: &str) -> Child {
+    stage.start(&options(server, story))
+}
+
+/// What the server says.
+fn git(stage: &Stage, server: &Utf8PathBuf, args: &[&str]) -> String {
+    stage.repo.git_in(server.as_std_path(), args)
+}
+
+fn landed(stage: &Stage, server: &Utf8PathBuf) -> Vec<String> {
+    let subjects = git(stage, server, &["log", "--reverse", "--format=%s", "main"]);
+    subjects.lines().filter(|line| line.starts_with("feat(")).map(str::to_owned).collect()
+}
+
+fn kept(stage: &Stage, server: &Utf8PathBuf) -> String {
+    git(stage, server, &["for-each-ref", "--format=%(refname)"])
+}
+
+#[test]
+fn a_task_waits_for_what_it_depends_on_lands_by_push_and_is_done_once() {
+    let (stage, server) = served();
+    task(&stage, &server, "US-002", &["--wait", "1s"])
+        .ended(75)
+        .says("US-002: it depends on US-001, which is not done");
+    task(&stage, &server, "US-001", &[]).ended(0).says("US-001: done");
+    task(&stage, &server, "US-001", &[]).ended(0);
+    task(&stage, &server, "US-002", &[]).ended(0);
+    assert_eq!(landed(&stage, &server), ["feat(US-001): first", "feat(US-002): second"]);
+    let plan = git(&stage, &server, &["show", "main:.ralph/PRD-1/plan.md"]);
+    assert_eq!(plan.matches("[x]").count(), 2, "{plan}");
+    let look = ["status", "--fleet", server.as_str()];
+    stage.run(&look).ended(0).says("2 done, 1 open");
+    let look = ["report", "--markdown", "--fleet", server.as_str()];
+    stage.run(&look).ended(0).says("US-001: First").says("US-002: Second");
+    assert_eq!(
+        stage.repo.git(["status", "--porcelain"]),
+        "",
+        "the project itself has no part in it"
+    );
+    stage.run(&["fleet", "clean", server.as_str()]).ended(0);
+    assert_eq!(kept(&stage, &server).trim(), "refs/heads/main");
+}
+
+#[test]
+fn of_two_tasks_at_the_same_story_one_lands_and_the_other_is_kept() {
+    let (stage, server) = served();
+    let (mut one, mut two) = (start(&stage, &server, "US-001"), start(&stage, &server, "US-001"));
+    let mut other = start(&stage, &server, "US-003");
+    for task in [&mut one, &mut two, &mut other] {
+        assert_eq!(task.wait().unwrap().code(), Some(0));
+    }
+    let mut subjects = landed(&stage, &server);
+    subjects.sort();
+    assert_eq!(subjects, ["feat(US-001): first", "feat(US-003): third"]);
+    let kept = kept(&stage, &server);
+    assert!(kept.matches("refs/ralph/attempts/PRD-1/US-001/").count() >= 1, "{kept}");
+    assert!(kept.contains("refs/ralph/tasks/US-001/"), "{kept}");
+}
+
+#[test]
+fn a_task_that_is_asked_to_end_keeps_its_work_on_the_server_and_goes_on_there() {
+    let (stage, server) = served();
+    let agent = "cat >/dev/null; echo half >half.txt; echo x >\"$AGENT_NOTES/begun\"; sleep 600";
+    let slow = [&options(&server, "US-001")[..], &["--agent", agent]].concat();
+    let mut child = stage.start(&slow);
+    until("the agent has begun", || !stage.note("begun").is_empty());
+    signal("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let attempt = "refs/ralph/attempts/PRD-1/US-001/1";
+    assert!(kept(&stage, &server).contains(attempt), "{}", kept(&stage, &server));
+    // Another machine has nothing but the server.
+    fs_err::remove_dir_all(stage.repo.scratch().path("home/.cache")).unwrap();
+    task(&stage, &server, "US-001", &[]).ended(0);
+    let files = git(&stage, &server, &["ls-tree", "--name-only", "main"]);
+    assert!(files.contains("half.txt"), "the new task goes on with the work: {files}");
+}
+
+#[test]
+fn a_blocked_story_is_named_on_the_server_and_can_be_reopened() {
+    let (stage, server) = served();
+    let red = ["--verify", "[ ! -e US-001.txt ]", "--attempts", "1"];
+    task(&stage, &server, "US-001", &red).ended(8).says("US-001: it is blocked");
+    task(&stage, &server, "US-002", &[]).ended(8).says("it depends on US-001, which is blocked");
+    let attempts = ["attempts", "--fleet", server.as_str()];
+    stage.run(&attempts).ended(0).says("US-001/1");
+    stage
+        .run(&["report", "--markdown", "--fleet", server.as_str()])
+        .ended(0)
+        .says("gave up after 1");
+    stage.run(&["retry", "US-001", "--fleet", server.as_str()]).ended(0);
+    task(&stage, &server, "US-001", &[]).ended(0);
+    assert_eq!(landed(&stage, &server), ["feat(US-001): first"]);
+}
+
+#[test]
+fn a_server_that_is_away_is_tried_again_and_one_that_takes_only_branches_keeps_all() {
+    let (stage, server) = served();
+    let away = stage.repo.scratch().path("away.git");
+    task(&stage, &away, "US-001", &["--wait", "1s"]).ended(75).says("try again later");
+    let refuse =
+        "#!/bin/sh\ncase $1 in refs/heads/*) ;; *) echo 'only branches' >&2; exit 1 ;; esac\n";
+    executable(&server.join("hooks/update"), refuse);
+    task(&stage, &server, "US-001", &[]).ended(0);
+    let kept = kept(&stage, &server);
+    assert!(kept.contains("refs/heads/ralph-kept/attempts/PRD-1/US-001/1"), "{kept}");
+    stage.run(&["attempts", "--fleet", server.as_str()]).ended(0).says("US-001/1");
+}
+
+#[test]
+fn jobs_name_every_open_story_behind_what_it_depends_on() {
+    let (stage, _) = served();
+    let job = |engine: &str| {
+        let ran = stage.run(&["fleet", engine, "--remote", "ssh://git@host/app.git"]);
+        ran.ended(0);
+        ran.out
+    };
+    let slurm = job("slurm");
+    assert!(
+        slurm.contains("job_us_002=$(submit 'US-002' \"--dependency=afterok:$job_us_001\")"),
+        "{slurm}"
+    );
+    assert!(job("github-actions").contains("  us-002:\n"), "{}", job("github-actions"));
+    assert!(job("github-actions").contains("needs: [us-001]"));
+    assert!(job("gitlab-ci").contains("needs: [\"ralph-us-001\"]"));
+    assert!(job("kubernetes").contains("name: ralph-us-003"));
+    assert!(job("parallel").contains("ralph-loop --fleet ssh://git@host/app.git --story :::"));
+}
