@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use camino::Utf8Path;
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{self, StoryKey, plan_name};
+use ralph_base::state::{self, Lock, StoryKey, plan_name};
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Plan, State};
 
@@ -44,8 +44,11 @@ impl Retry {
         let counts = plan_with_work(env, &project, &config)?;
         let mut plan = here::plan(&project, env, &config)?;
         let (repo, name) = (Repo::open(project.root())?, plan_name(project.root(), plan.path()));
-        // A run has its own word for which stories it gave up.
-        let _lock = take_lock(&run_dir(&repo)?, "ralph-loop retry")?;
+        // A run has its own word for which stories it gave up, and is told.
+        let run_dir = run_dir(&repo)?;
+        let is_running = Lock::holder(&run_dir.lock()).is_some();
+        let lock = || take_lock(&run_dir, "ralph-loop retry");
+        let _lock = if is_running { None } else { Some(lock()?) };
         let from = self.from.as_deref().map(|id| saved::find(repo.git(), id)).transpose()?;
         // All of them before the first is reopened.
         let found = self.stories.iter().map(|id| {
@@ -60,9 +63,13 @@ impl Retry {
                 plan = Plan::parse(plan.path(), plan.reopen(&story)?, &config.plan)?;
                 state::replace_users(plan.path(), plan.bytes())?;
             }
+            if is_running {
+                state::append_line(&run_dir.retries(), format!("{name}/{story}").as_bytes())?;
+            }
+            let who = if is_running { "run under way" } else { "next `ralph-loop` run" };
             let begins = from.iter().map(|from| format!(", starting from {}", from.id));
             let begins: String = begins.collect();
-            say(format!("{story} is open again; the next `ralph-loop` run works on it{begins}."));
+            say(format!("{story} is open again; the {who} works on it{begins}."));
         }
         server.map_or(Ok(()), |server| fleet::publish_retry(&server))?;
         Ok(ExitCode::SUCCESS)

@@ -53,7 +53,7 @@ pub struct Books {
     pub options: Options,
     source: Source,
     /// Git's lock on the index of the user's checkout.
-    index_lock: Utf8PathBuf,
+    index_lock: PathBuf,
     /// Texts of commits, which never change.
     known: RefCell<KnownTexts>,
     /// Stories that a person has asked for again, whatever the plan of the target says.
@@ -88,7 +88,7 @@ impl Books {
             appended: [progress, lessons],
             options: config.plan.clone(),
             source: source.clone(),
-            index_lock: run_dir.of_run().root().with_file_name("index.lock"),
+            index_lock: source.git_dir.join("index.lock"),
             known: RefCell::default(),
             asked_for: Vec::new(),
         }

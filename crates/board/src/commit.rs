@@ -41,7 +41,13 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ByHook(said) => {
-                f.write_str(&with_cause("your git hooks rejected the commit", None, said))
+                let sandbox = if said.contains("Permission denied") {
+                    " (they run in the sandbox: see [sandbox] write)"
+                } else {
+                    ""
+                };
+                let what = format!("your git hooks rejected the commit{sandbox}");
+                f.write_str(&with_cause(&what, None, said))
             }
             Self::Impossible(why) => write!(f, "{why}"),
             Self::Stopped => write!(f, "the commit was interrupted"),

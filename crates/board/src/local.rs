@@ -116,15 +116,16 @@ impl Board {
         Waiting::find(&self.source, &self.branch)
     }
 
-    /// The tip of the branch and that of the work that waits, if neither follows from the other.
-    pub fn diverged(&self) -> Result<Option<(String, String)>, Failure> {
+    /// The tip of the branch, that of the work that waits and where that began, if neither follows from the other.
+    pub fn diverged(&self) -> Result<Option<[String; 3]>, Failure> {
         let [theirs, ours] = self.branches()?;
         let is_ahead = self.is_ahead(&theirs, &ours)?;
+        let base = self.fork_point(&theirs)?.unwrap_or_default();
         let (Some(tip), Some(work), true) = (theirs.commit, ours.commit, is_ahead) else {
             return Ok(None);
         };
         let follows = is_ancestor(&self.source.git(), &tip, &work)?;
-        Ok(if follows { None } else { Some((tip, work)) })
+        Ok(if follows { None } else { Some([tip, work, base]) })
     }
 
     /// Puts work that was rebased in the place of that which waited.
@@ -195,12 +196,20 @@ impl Board {
 
     /// The subject of a commit on our branch that is not the loop's own.
     fn users_commit(&self, theirs: &Branch) -> Result<Option<String>, Failure> {
-        let not = theirs.commit.as_ref().map(|tip| format!("^{tip}"));
+        let not = self.fork_point(theirs)?.map(|base| format!("^{base}"));
         let ours = full(&self.ours);
         let others = ["log", "-1", "--format=%h %s", "--invert-grep", "--grep=^Ralph-", &ours];
         let args: Vec<&str> = others.into_iter().chain(not.as_deref()).collect();
         let subject = self.source.git().line(&args)?;
         Ok(if subject.is_empty() { None } else { Some(subject) })
+    }
+
+    /// The last commit of the user's branch, as it is or was, that our branch has: an amended commit is none of the
+    /// loop's work.
+    fn fork_point(&self, theirs: &Branch) -> Result<Option<String>, Failure> {
+        let (theirs_name, ours) = (full(&self.branch), full(&self.ours));
+        let found = self.source.git().line(&["merge-base", "--fork-point", &theirs_name, &ours]);
+        Ok(found.ok().filter(|found| !found.is_empty()).or_else(|| theirs.commit.clone()))
     }
 
     /// Moves our branch to the work. A person may have checked it out.

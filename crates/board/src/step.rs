@@ -57,7 +57,6 @@ impl<'a> Step<'a> {
         files: &'a [LoopFile],
         copy: PathBuf,
     ) -> Result<Self, Failure> {
-        fs_err::create_dir_all(place.scratch(""))?;
         state::remove_if_there(&copy)?;
         if is_there(&place.index()) {
             copy_index(&place.index(), &copy)?;

@@ -23,4 +23,4 @@ pub use needs::{BlockedStory, Needs, Situation};
 pub use report::Report;
 pub use run::{Attempt, Check, LOOP, Run};
 pub use saved::SavedAttempt;
-pub use tally::{Spent, Tally};
+pub use tally::{Spent, StoryTally, Tally};

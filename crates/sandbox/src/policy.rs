@@ -10,6 +10,15 @@ use crate::tables::{
     SETUP_SECRETS,
 };
 
+/// Settings of git inside: commits and tags are not signed.
+const UNSIGNED: [(&str, &str); 5] = [
+    ("GIT_CONFIG_COUNT", "2"),
+    ("GIT_CONFIG_KEY_0", "commit.gpgSign"),
+    ("GIT_CONFIG_VALUE_0", "false"),
+    ("GIT_CONFIG_KEY_1", "tag.gpgSign"),
+    ("GIT_CONFIG_VALUE_1", "false"),
+];
+
 /// What the user changes: `[sandbox] write`, `hide`, `show` and `env`. Paths begin with `/` or `~/`, or are
 /// below the copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,6 +91,11 @@ impl Policy {
         policy.set.insert("TMPDIR".to_owned(), tmp.to_owned());
         policy.set.insert("TMPPREFIX".to_owned(), tmp.join("zsh"));
         policy.write.extend([copy, tmp, state].map(Utf8Path::to_owned));
+        // The keys are hidden; what lands is signed outside.
+        if !env.contains_key("GIT_CONFIG_COUNT") {
+            let unsigned = UNSIGNED.map(|(name, value)| (name.to_owned(), value.into()));
+            policy.set.extend(unsigned);
+        }
         for row in AGENTS.iter().filter(|row| request.is_for(row)) {
             policy.let_write(request, row, "");
             policy.set.extend(row.env.iter().map(|&name| (name.to_owned(), state.join(row.name))));

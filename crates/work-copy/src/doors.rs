@@ -107,10 +107,13 @@ impl Doors {
             show: sandbox.show.clone(),
             env: sandbox.env.clone(),
         };
-        let mut read_only = vec![cache.to_owned()];
-        read_only.extend(Utf8PathBuf::from_path_buf(source.shared.clone()).ok());
-        if top != source.top {
-            read_only.push(source.top.clone());
+        let (mut settings, mut read_only) = (settings, vec![cache.to_owned()]);
+        let shared = source.shared.to_string_lossy().into_owned();
+        if top == source.top {
+            // A linked work tree has its git folder elsewhere.
+            settings.write.push(shared);
+        } else {
+            read_only.extend([shared.into(), source.top.clone()]);
         }
         let (home, vars) = (env.home().unwrap_or_default(), env.all());
         let policies = whom.iter().map(|&(agent, is_setup)| {

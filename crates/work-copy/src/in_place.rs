@@ -5,16 +5,21 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{self, StateDir};
+use ralph_base::state::{self, RunDir, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
 
 use super::remove::remove_all;
 use super::{Source, Start};
 use ralph_project::failure::Failure;
+use ralph_project::project::Project;
+use serde::{Deserialize, Serialize};
 
 /// Uncommitted work of the user's: files but for those that the loop writes.
 pub fn uncommitted(repo: &Repo, ours: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
@@ -66,48 +71,76 @@ pub(super) fn return_head(source: &Source, start: Start<'_>) -> Result<(), Failu
     Ok(())
 }
 
-/// Files that steer the run, as they were before an agent that works in place.
-#[derive(Debug, Default)]
+/// Files that steer the run or git, as they were before an agent that works in place: mode and content of each.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ProtectedFiles {
-    files: BTreeMap<Utf8PathBuf, Option<Vec<u8>>>,
+    files: BTreeMap<Utf8PathBuf, Option<(u32, Vec<u8>)>>,
+    /// In these, new files are removed.
+    folders: Vec<Utf8PathBuf>,
 }
 
 impl ProtectedFiles {
-    /// Remembers them: settings, template, lifecycle scripts and the client's settings.
-    pub fn remember(root: &Utf8Path, state: &StateDir, plan: &Utf8Path) -> Self {
-        let mut paths = vec![state.config()];
+    /// Remembers them, in a file of the run as well: settings, template, lessons, lifecycle scripts, the client's
+    /// settings, and git's settings, hooks and attributes, which our own git obeys.
+    pub fn remember(
+        source: &Source,
+        run_dir: &RunDir,
+        project: &Project,
+        plan: &Utf8Path,
+    ) -> io::Result<Self> {
+        let (root, state) = (project.root(), project.own_state());
+        let mut paths = vec![state.config(), state.guardrails()];
         paths.extend([StateDir::prompt_beside(plan), StateDir::review_prompt_beside(plan)]);
-        paths.extend(files_below(&state.lifecycle()));
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
-        let files = paths.into_iter().map(|path| (path.clone(), state::read(&path).ok()));
-        Self { files: files.collect() }
+        let mut folders = vec![state.lifecycle()];
+        if let Ok(git) = Utf8PathBuf::from_path_buf(source.shared.clone()) {
+            paths.push(git.join("config"));
+            folders.extend(["hooks", "info"].map(|name| git.join(name)));
+        }
+        paths.extend(folders.iter().flat_map(|folder| files_below(folder)));
+        let files = paths.into_iter().map(|path| (path.clone(), content(&path)));
+        let protected = Self { files: files.collect(), folders };
+        state::replace_unsynced(&run_dir.protected(), &serde_json::to_vec(&protected)?)?;
+        Ok(protected)
+    }
+
+    /// Those that a killed run left.
+    pub fn left(run_dir: &RunDir) -> Option<Self> {
+        serde_json::from_slice(&state::read(run_dir.protected()).ok()?).ok()
     }
 
     /// Restores them, and names those that were changed.
-    pub fn restore(&self, state: &StateDir) -> std::io::Result<Vec<Utf8PathBuf>> {
+    pub fn restore(&self, run_dir: &RunDir) -> io::Result<Vec<Utf8PathBuf>> {
         let mut restored = Vec::new();
-        for (path, before) in &self.files {
-            if state::read(path).ok() == *before {
+        let added = self.folders.iter().flat_map(|folder| files_below(folder));
+        let added = added.filter(|path| !self.files.contains_key(path)).map(|path| (path, &None));
+        let known = self.files.iter().map(|(path, before)| (path.clone(), before));
+        for (path, before) in known.chain(added.collect::<Vec<_>>()) {
+            if content(&path) == *before {
                 continue;
             }
             if !path.is_file() {
                 remove_all(path.as_std_path())?;
             }
             match before {
-                Some(content) => state::replace_users(path, content)?,
-                None => state::remove_if_there(path)?,
+                Some((mode, bytes)) => {
+                    state::replace_users(&path, bytes)?;
+                    fs_err::set_permissions(&path, Permissions::from_mode(*mode))?;
+                }
+                None => state::remove_if_there(&path)?,
             }
-            restored.push(path.clone());
+            restored.push(path);
         }
-        for path in files_below(&state.lifecycle()) {
-            if !self.files.contains_key(&path) && !self.files.is_empty() {
-                state::remove_if_there(&path)?;
-                restored.push(path);
-            }
-        }
+        state::remove_if_there(run_dir.protected())?;
         Ok(restored)
     }
+}
+
+/// Mode and content of a file; none if there is no such file.
+fn content(path: &Utf8Path) -> Option<(u32, Vec<u8>)> {
+    let mode = fs_err::symlink_metadata(path).ok()?.permissions().mode();
+    Some((mode, state::read(path).ok()?))
 }
 
 fn files_below(folder: &Utf8Path) -> Vec<Utf8PathBuf> {

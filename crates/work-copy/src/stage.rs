@@ -105,6 +105,15 @@ impl Workspace {
         let is_there =
             |path: &&PathBuf| self.top.as_std_path().join(path).symlink_metadata().is_ok();
         changed.extend(forced.iter().filter(is_there).cloned());
+        // Git takes no path below a link, not even to remove it.
+        let top = self.top.as_std_path();
+        let is_below_link =
+            |path: &PathBuf| path.ancestors().skip(1).any(|folder| top.join(folder).is_symlink());
+        let (gone, rest) = changed.into_iter().partition(is_below_link);
+        changed = rest;
+        if !gone.is_empty() {
+            git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &listed(&gone))?;
+        }
         if !changed.is_empty() {
             let update = ["--add", "--remove", "--replace", "-z", "--stdin"];
             git.feed(&[&UPDATE[..], &update].concat(), &listed(&changed))?;
@@ -318,7 +327,7 @@ fn is_protected(inside: &Utf8Path, path: &Path) -> bool {
 
 /// Submodules in which something is uncommitted.
 fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, Failure> {
-    let output = git.run(&[&["diff-files"], &RAW[..]].concat())?;
+    let output = git.run(&[&["diff-files", "--ignore-submodules=none"], &RAW[..]].concat())?;
     let dirty = differences(&output).into_iter().filter(|found| found.old.is_link());
     Ok(dirty.map(|found| found.path).collect())
 }

@@ -7,6 +7,7 @@ use ralph_core::plan::{Format, Plan, State, Story};
 use ralph_project::config::RollbackOn;
 use ralph_project::loop_progress::LoopProgress;
 use ralph_project::under_way::Attempt;
+use run_history::StoryTally;
 
 use super::attempt::{Assignment, Budget, Task, log_of};
 use super::decide::{Allowance, Finish, Outcome, Picked, limit_reached, pick, pick_only};
@@ -33,6 +34,7 @@ pub(super) enum Choice {
 
 /// Chooses for a slot. Completion is checked before limits.
 pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure> {
+    hear_retries(run)?;
     loop {
         let Tip { commit: tip, is_followed, .. } = run.board.look()?;
         let plan = run.books.load_at(tip.as_deref(), is_followed)?;
@@ -82,6 +84,22 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
             None => Choice::Story(plan, key),
         });
     }
+}
+
+/// Stories that `ralph-loop retry` reopened are open for this run too, with all their attempts.
+fn hear_retries(run: &mut Conductor) -> Result<(), Failure> {
+    let mut asked = String::new();
+    state::drain(&run.context.run_dir.retries(), |lines| {
+        asked = String::from_utf8_lossy(lines).into_owned();
+        Ok(())
+    })?;
+    for key in asked.lines().filter_map(StoryKey::parse) {
+        let tally = run.record.tally.story(&key);
+        *tally = StoryTally { spent: tally.spent, ..StoryTally::default() };
+        report_change(run, Some(&key), "reopened by `ralph-loop retry`".to_owned());
+        run.books.asked_for.push(key.story);
+    }
+    Ok(())
 }
 
 /// What to do instead of another story, if a limit is reached or the user asked the run to stop.

@@ -217,7 +217,9 @@ pub(super) fn keep_rollbacks(run: &Conductor, work: &mut UnderWay) -> Result<boo
     let rollbacks = rollbacks(desk.state());
     for rollback in &rollbacks {
         // Once it is an attempt, its own ref is gone.
-        let Some(commit) = board::resolve(&git, &rollback.saved_as)? else { continue };
+        let own = Some(&rollback.saved_as).filter(|name| name.starts_with("refs/ralph/discarded/"));
+        let commit = own.map(|name| board::resolve(&git, name)).transpose()?.flatten();
+        let Some(commit) = commit else { continue };
         let (number, why) = (work.attempt.number, rollback.to_string());
         work.attempt.number += 1;
         work.attempt.save(&desk.dir)?;

@@ -113,13 +113,13 @@ impl RunRecord {
     fn is_of(&self, run_dir: &RunDir) -> bool {
         // One that does not name its folder is taken for ours; where that is gone, the project was moved.
         let folder = &self.process.folder;
-        folder == run_dir.of_run().root() || !folder.exists()
+        folder == run_dir.in_git() || !folder.exists()
     }
 
     /// The project's folder when the record was written, and now.
     fn folders(&self, run_dir: &RunDir) -> Option<(Utf8PathBuf, Utf8PathBuf)> {
         let project = |folder: &Utf8Path| folder.ancestors().nth(2).map(Utf8Path::to_owned);
-        Some((project(&self.process.folder)?, project(run_dir.of_run().root())?))
+        Some((project(&self.process.folder)?, project(run_dir.in_git())?))
     }
 
     /// Writes it down. How long the run took is the only thing that a power cut may take.

@@ -56,7 +56,12 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         }
         let changed = files.iter().filter(|file| file.is_changed());
         let tree = desk.copy.with_files(changed.map(LoopFile::text))?;
-        let made = commit_records(run, slot, (&tree, base))?;
+        let made = commit_records(run, slot, (&tree, base));
+        if made.is_err() && is_followed {
+            // A blocked story is not begun again because no commit says so.
+            run.books.mark_users_text(&changes)?;
+        }
+        let made = made?;
         if made.is_altered && !is_in_place {
             let changed = ["diff-tree", "-r", "-z", "--name-only", base, &made.commit];
             let is_other = |path: &PathBuf| !files.iter().any(|file| file.path == *path);

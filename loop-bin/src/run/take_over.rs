@@ -3,15 +3,25 @@
 use std::io;
 
 use camino::Utf8Path;
-use ralph_base::state::{self, RunDir, StateDir};
+use ralph_base::state::{self, Record, RunDir, StateDir};
 use ralph_project::strikes::append_failures;
+use run_history::LOOP;
 
 /// Takes over what has come since the last call.
 pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io::Result<()> {
     if !own.is_of_attempt() {
         return Ok(());
     }
-    state::drain(&own.journal(), |lines| append(&project.journal(), lines))?;
+    state::drain(&own.journal(), |lines| {
+        // An attempt may write anything into its folder, also what only the loop can know.
+        let is_of_hooks = |line: &&[u8]| {
+            let record = serde_json::from_slice::<Record>(line);
+            record.is_ok_and(|record| record.source != LOOP && record.event.is_of_hooks())
+        };
+        let lines = lines.split_inclusive(|byte| *byte == b'\n').filter(is_of_hooks);
+        let lines = lines.collect::<Vec<_>>().concat();
+        if lines.is_empty() { Ok(()) } else { append(&project.journal(), &lines) }
+    })?;
     state::drain(&own.sessions_log(), |lines| append(&project.sessions_log(), lines))?;
     state::drain(&own.failure_context(), |blocks| append_failures(project, blocks))?;
     state::drain(&own.lessons(), |lines| {
@@ -57,7 +67,12 @@ mod tests {
         let run = RunDir::in_git_folder(&scratch.path(".git"));
         let failure = HookFailure { error: "a bug".to_owned(), ..HookFailure::default() };
         for _ in 0..2 {
+            let prompt = || Event::Prompt { prompt: "x".to_owned() };
+            Journal::new(&own, "ralph-pre-prompt").append(&prompt()).unwrap();
+            // What only the loop knows is not believed, nor what claims to be its.
             Journal::new(&own, "ralph-pre-tool").append(&Event::StoryDone).unwrap();
+            Journal::new(&own, LOOP).append(&prompt()).unwrap();
+            state::append_line(&own.journal(), b"rubbish").unwrap();
             add_lesson(&own, Some(&run), "keep it small").unwrap();
             record_failure(&own, Some("PRD-1/US-001"), "1 failed").unwrap();
             state::append_line(&own.sessions_log(), b"incomplete:US-001:1").unwrap();

@@ -1,6 +1,6 @@
 //! Failed attempts are kept: listed, shown, taken, tried again, and removed in the end.
 
-use crate::stage::{PLAN, Ran, Stage, executable};
+use crate::stage::{PLAN, Ran, Stage, executable, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
@@ -323,4 +323,31 @@ fn attempts_at_stories_of_two_plans_with_the_same_ids_are_kept_apart() {
     assert!(stage.read(".ralph/PRD-2/plan.md").contains("[ ] US-001"));
     let needs = stage.run(&["status", "--prd", "1"]);
     needs.ended(0).says("US-001 is blocked: First").says("1 thing needs you");
+}
+
+#[test]
+fn a_folder_that_becomes_a_link_lands() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.repo.write("d/f", "old\n");
+    stage.repo.write("other/f", "new\n");
+    stage.repo.commit_all("folders");
+    let agent = "cat >/dev/null; rm -r d; ln -s other d";
+    stage.run(&["--agent", agent, "--prove", "off"]).ended(0).says("US-001 done");
+    let tree = stage.repo.git(["ls-tree", "HEAD", "d"]);
+    assert!(tree.starts_with("120000 blob"), "{tree}");
+}
+
+/// A person who reopens a story does not have to wait for the end of the run.
+#[test]
+fn retry_reaches_a_run_that_goes_on() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let agent = "cat >/dev/null; s=$(cat \"$RALPH_STORY_FILE\"); echo x >>\"$AGENT_NOTES/$s\"; \
+                 if [ $s = US-002 ]; then while [ ! -e \"$AGENT_NOTES/go\" ]; do sleep 0.1; done; fi; \
+                 [ -e \"$AGENT_NOTES/go\" ] && touch $s.txt; true";
+    let mut child = stage.start(&["--agent", agent, "--attempts", "1", "--prove", "off"]);
+    until("the second story is under way", || !stage.note("US-002").is_empty());
+    stage.run(&["retry", "US-001"]).ended(0).says("the run under way works on it");
+    fs_err::write(stage.note_path("go"), "").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(stage.note("US-001").lines().count(), 2);
 }

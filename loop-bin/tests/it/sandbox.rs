@@ -252,3 +252,40 @@ fn in_place_the_record_of_the_run_is_out_of_reach() {
     stage.run(&["status"]).ended(0).says("complete: 1 done");
     stage.is_clean();
 }
+
+/// Settings that an agent wrote before its loop was killed are not obeyed by the next start.
+#[test]
+fn in_place_settings_of_a_killed_run_are_restored_before_they_are_read() {
+    if is_missing() {
+        return;
+    }
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".ralph/guardrails.md", "- mine, uncommitted\n");
+    let agent = "cat >/dev/null; echo x >x.txt; rm .ralph/guardrails.md; mkdir -p .ralph/hooks; \
+                 printf '[sandbox]\\nmode = \"off\"\\n' >.ralph/config.toml; \
+                 printf '#!/bin/sh\\ntouch \"$AGENT_NOTES/ran\"\\n' >.ralph/hooks/started; \
+                 chmod +x .ralph/hooks/started; git config filter.e.clean 'touch /tmp/never; cat'; \
+                 echo x >\"$AGENT_NOTES/begun\"; sleep 600";
+    let before = fs_err::read(stage.repo.root().join(".git/config")).unwrap();
+    let args = ["--in-place", "--agent", agent, "--prove", "off"];
+    stage.killed_when(&args, "the agent has begun", || !stage.note("begun").is_empty());
+    run(&stage, &["--in-place", "--prove", "off"]).ended(0).says("sandbox on (Landlock");
+    assert!(!stage.note_path("ran").exists(), "a script of the agent's was run");
+    assert!(!stage.exists(".ralph/config.toml"));
+    assert_eq!(stage.read(".ralph/guardrails.md").lines().next(), Some("- mine, uncommitted"));
+    assert_eq!(fs_err::read(stage.repo.root().join(".git/config")).unwrap(), before);
+}
+
+#[test]
+fn in_place_works_in_a_linked_work_tree() {
+    if is_missing() {
+        return;
+    }
+    let stage = Stage::new("works", ONE);
+    stage.repo.commit_all("plan");
+    let linked = stage.repo.scratch().path("linked");
+    stage.repo.git(["worktree", "add", "--quiet", "-b", "side", linked.as_str()]);
+    let mut command = stage.command(&["--in-place", "--prove", "off"]);
+    command.current_dir(&linked).env("RALPH_SANDBOX_WRITE", stage.note_path("").as_str());
+    Ran::from(command.output().expect("the loop runs")).ended(0).says("US-001 done");
+}

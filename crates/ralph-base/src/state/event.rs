@@ -185,6 +185,23 @@ pub enum Event {
     Other,
 }
 
+impl Event {
+    /// Whether hooks write it; all others are the loop's word, whoever claims them.
+    pub fn is_of_hooks(&self) -> bool {
+        matches!(
+            self,
+            Self::Denied { .. }
+                | Self::Verdict { .. }
+                | Self::RolledBack { .. }
+                | Self::NotRolledBack { .. }
+                | Self::StopBlocked { .. }
+                | Self::StopAllowed { .. }
+                | Self::Prompt { .. }
+                | Self::HookError { .. }
+        )
+    }
+}
+
 /// An internal failure of a hook: part of `.hook-error.json` and of the `hook_error` event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookFailure {

@@ -21,20 +21,33 @@ pub struct RunDir {
     root: Utf8PathBuf,
     /// What the whole run shares.
     shared: Utf8PathBuf,
+    /// Its place in the git folder.
+    in_git: Utf8PathBuf,
 }
 
 impl RunDir {
     /// The one in this git folder.
     pub fn in_git_folder(git_dir: &Utf8Path) -> Self {
         let root = git_dir.join("ralph");
-        Self { shared: root.clone(), root }
+        Self { shared: root.clone(), in_git: root.clone(), root }
+    }
+
+    /// The same elsewhere, for a run in place, out of reach of what works there.
+    #[must_use]
+    pub fn outside(&self, root: Utf8PathBuf) -> Self {
+        Self { shared: root.clone(), root, in_git: self.in_git.clone() }
+    }
+
+    /// Its place in the git folder, which is a link where it is elsewhere.
+    pub fn in_git(&self) -> &Utf8Path {
+        &self.in_git
     }
 
     /// The folder of one of several workers.
     #[must_use]
     pub fn of_worker(&self, worker: &Id) -> Self {
         let root = self.shared.join(WORKERS).join(worker.as_str());
-        Self { root, shared: self.shared.clone() }
+        Self { root, ..self.clone() }
     }
 
     /// The folders of all workers that there are or were, by name.
@@ -49,7 +62,7 @@ impl RunDir {
     /// What the whole run shares.
     #[must_use]
     pub fn of_run(&self) -> Self {
-        Self { root: self.shared.clone(), shared: self.shared.clone() }
+        Self { root: self.shared.clone(), ..self.clone() }
     }
 
     /// The one of the project in this folder, found without starting git; none outside of a
@@ -71,6 +84,8 @@ impl RunDir {
         live: shared / "live.json";
         /// The attempt under way.
         attempt: root / "attempt.json";
+        /// Files that are restored after an agent that works in place.
+        protected: root / "protected.json";
         /// The plan as the agent of the attempt got it.
         plan_given: root / "plan-given";
         /// The progress as the agent of the attempt got it.
@@ -89,6 +104,8 @@ impl RunDir {
         lessons: shared / "lessons-pending";
         /// What the user told the agent and no story that landed has answered yet.
         told: shared / "told.md";
+        /// Stories that a person asked for again during the run.
+        retries: shared / "retries";
         /// The name of the run that is to end after its story.
         stop_request: shared / "stop";
         /// Held by the loop for as long as it lives.

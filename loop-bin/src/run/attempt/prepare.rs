@@ -36,6 +36,11 @@ pub(super) fn begin(
     attempt: &Attempt,
     assignment: &mut Assignment,
 ) -> Result<String, Failure> {
+    if desk.session.is_none() {
+        // What another attempt left there.
+        desk.copy.doors.remove_tmp();
+    }
+    desk.copy.doors.create_folders()?;
     let start = Start::of(attempt);
     prepare_copy(job, &mut desk.copy, start)?;
     // Plan and progress as the agent is given them, so that what it does to them is known.
@@ -61,8 +66,8 @@ pub(super) fn begin(
         copy.give(&beside, &text)?;
     }
     if copy.is_in_place {
-        let (root, state) = (job.context.project.root(), job.context.state());
-        desk.protected = ProtectedFiles::remember(root, state, &books.plan);
+        let project = &job.context.project;
+        desk.protected = ProtectedFiles::remember(&copy.source, &desk.dir, project, &books.plan)?;
     }
     take_checkpoint(job, desk, attempt)?;
     state::remove_if_there(desk.state().claim())?;

@@ -144,9 +144,8 @@ pub(in crate::run) fn read_agents_plan(
     }
     if copy.is_in_place {
         // Without its list of files, git would show the state as the user's.
-        let state = job.context.state();
-        state.prepare()?;
-        for path in desk.protected.restore(state)? {
+        job.context.state().prepare()?;
+        for path in desk.protected.restore(&desk.dir)? {
             job.reporter.warn(format!("restored {path} (changed by the agent)"));
         }
     }

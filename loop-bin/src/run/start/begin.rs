@@ -86,8 +86,7 @@ fn free_what_was_left(
         }
     }
     // Those on refs that only loops write.
-    let shared = run_dir.of_run();
-    let refs = shared.root().with_file_name("refs").join("ralph");
+    let refs = run_dir.in_git().with_file_name("refs").join("ralph");
     let mut folders = vec![refs.join("attempts"), refs.join("begun")];
     while let Some(folder) = folders.pop() {
         for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
@@ -137,7 +136,7 @@ fn new_record(
     };
     record.process.run.clone_from(&context.run);
     record.process.continues = if is_unfinished { Some(last.process.run) } else { None };
-    record.process.folder = context.run_dir.of_run().root().to_owned();
+    record.process.folder = context.run_dir.in_git().to_owned();
     record.process.started_at.clone_from(&context.clock.started_at);
     record.tally.run.price.known = last.tally.run.price.known;
     record
@@ -175,7 +174,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         && Lock::holder(&run_dir.lock()).is_none()
         && let Some(outside) = cache::state_folder(env, &workspace.source.top)
     {
-        move_out(run_dir.root(), &outside)?;
+        move_out(run_dir.in_git(), &outside)?;
     }
     let lock = take_lock(&run_dir, LOOP)?;
     client::linux::adopt_orphans();

@@ -26,6 +26,7 @@ use crate::{here, init};
 use board::{Board, Books, progress_path, resolve};
 use client::ClientOptions;
 use ralph_project::finding::Finding;
+use work_copy::in_place::ProtectedFiles;
 use work_copy::{Source, Workspace, cache, in_place, linked_by_environment};
 
 /// What stands for the plan's name in that of a branch.
@@ -34,6 +35,7 @@ const PLAN_NAME: &str = "{plan}";
 /// Finds everything and checks what can be checked without writing.
 pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
+    restore_settings(&project)?;
     let mut config = here::config(&project, env, given)?;
     if let Some(flaw) = flaw_in_command(&config) {
         return Err(Failure::usage(flaw));
@@ -52,7 +54,13 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         config.agent.command = client::with_files_of(&here::folder()?, &config.agent.command);
     }
     let repo = Repo::open(project.root())?;
-    let run_dir = run_dir(&repo)?;
+    let mut run_dir = run_dir(&repo)?;
+    if config.workspace.in_place
+        && (run_dir.root().is_symlink() || !run_dir.root().exists())
+        && let Some(outside) = cache::state_folder(env, &Source::of(&project, &repo)?.top)
+    {
+        run_dir = run_dir.outside(outside);
+    }
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     let branch = branch_name(&config, plan.as_ref(), &project)?;
     let target = target_of_run(&run_dir, &workspace.source, branch)?;
@@ -83,6 +91,17 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     };
     preflight.look_around(env, &repo, of_client)?;
     Ok(preflight)
+}
+
+/// Settings that the agent of a killed run in place may have changed are restored before they are read.
+fn restore_settings(project: &Project) -> Result<(), Failure> {
+    let Some(run_dir) = RunDir::of_project(project.root()) else { return Ok(()) };
+    if let Some(left) = ProtectedFiles::left(&run_dir)
+        && Lock::holder(&run_dir.lock()).is_none()
+    {
+        left.restore(&run_dir)?;
+    }
+    Ok(())
 }
 
 /// The limit that the counter beside a feature list names, where nobody set one elsewhere. As a
