@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tables::{
     AGENTS, CACHES, GIT_SETTINGS, PROVIDERS, REMOVE, REMOVE_UNLESS_SETUP, Row, SECRETS,
-    SETUP_SECRETS,
+    SETUP_SECRETS, TEMPORARY,
 };
 
 /// Settings of git inside: commits and tags are not signed.
@@ -73,8 +73,8 @@ pub struct Policy {
     pub scoped: bool,
     /// Variables that are removed.
     pub remove: Vec<String>,
-    /// Variables that are set, to paths.
-    pub set: BTreeMap<String, Utf8PathBuf>,
+    /// Variables that are set.
+    pub set: BTreeMap<String, String>,
     /// The user's settings of git, in the order in which git reads them; none if `GIT_CONFIG_GLOBAL` is set.
     pub git_settings: Vec<Utf8PathBuf>,
     /// Where a copy of them is kept. A person's `git config --global` replaces the file, and the new one has no
@@ -88,8 +88,13 @@ impl Policy {
         let Request { copy, tmp, state, settings, env, .. } = *request;
         let mut policy =
             Self { scoped: true, git_copy: state.join("gitconfig"), ..Self::default() };
-        policy.set.insert("TMPDIR".to_owned(), tmp.to_owned());
-        policy.set.insert("TMPPREFIX".to_owned(), tmp.join("zsh"));
+        for (name, value) in TEMPORARY.iter().filter_map(|row| row.split_once('=')) {
+            let own = env.get(name).filter(|_| value.starts_with('-'));
+            let value = value.replace('@', tmp.as_str());
+            let value = own.map(|own| format!("{own} {value}")).unwrap_or(value);
+            policy.set.insert(name.to_owned(), value);
+        }
+        policy.set.retain(|name, _| !settings.env.contains(name));
         policy.write.extend([copy, tmp, state].map(Utf8Path::to_owned));
         // The keys are hidden; what lands is signed outside.
         if !env.contains_key("GIT_CONFIG_COUNT") {
@@ -98,7 +103,8 @@ impl Policy {
         }
         for row in AGENTS.iter().filter(|row| request.is_for(row)) {
             policy.let_write(request, row, "");
-            policy.set.extend(row.env.iter().map(|&name| (name.to_owned(), state.join(row.name))));
+            let folder = state.join(row.name).into_string();
+            policy.set.extend(row.env.iter().map(|&name| (name.to_owned(), folder.clone())));
         }
         CACHES.iter().for_each(|row| policy.let_write(request, row, row.name));
         policy.write.extend(request.listed(&settings.write));

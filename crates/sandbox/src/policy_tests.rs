@@ -102,6 +102,17 @@ fn the_set_up_keeps_credentials_of_registries_only() {
 }
 
 #[test]
+fn programs_are_led_to_the_temporary_folder() {
+    let vars = [("XDG_RUNTIME_DIR", "/run/user/1"), ("JAVA_TOOL_OPTIONS", "-Da=b")];
+    let usual = policy(&vars, |_| {});
+    assert_eq!((&*usual.set["TMPDIR"], &*usual.set["XDG_RUNTIME_DIR"]), ("/tmp/r1", "/tmp/r1"));
+    assert_eq!(usual.set["JAVA_TOOL_OPTIONS"], "-Da=b -Djava.io.tmpdir=/tmp/r1");
+    let settings = Settings { env: vec!["XDG_RUNTIME_DIR".to_owned()], ..Settings::default() };
+    let kept = policy_with(&settings, &vars, |_| {});
+    assert!(!kept.set.contains_key("XDG_RUNTIME_DIR") && kept.set.contains_key("TMPDIR"));
+}
+
+#[test]
 fn settings_change_the_lists() {
     let list = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
     let settings = Settings {
