@@ -21,7 +21,7 @@ mod support;
 mod tables;
 
 pub use door::{door, exec, run_if_asked};
-pub use policy::{Policy, Request, Settings};
+pub use policy::{Policy, Request, Settings, is_agent};
 pub use support::{LEAST_ABI, Support};
 
 /// Why a process could not be restricted, or a program not be started inside.

@@ -82,6 +82,11 @@ pub struct Policy {
     pub git_copy: Utf8PathBuf,
 }
 
+/// Whether the tables have a row for the agent of this name.
+pub fn is_agent(name: &str) -> bool {
+    AGENTS.iter().any(|row| row.name == name)
+}
+
 impl Policy {
     /// The policy for what is started as the request says.
     pub fn new(request: &Request<'_>) -> Self {

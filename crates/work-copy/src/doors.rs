@@ -12,6 +12,7 @@ use ralph_base::supervised::Door;
 use ralph_project::config::{Config, SandboxMode};
 use ralph_project::failure::Failure;
 use ralph_project::project::Project;
+use ralph_project::review::command_line;
 use sandbox::{Policy, Request, Settings, Support};
 
 use crate::source::Source;
@@ -20,8 +21,10 @@ use crate::{ONLY_WORKER, cache};
 /// How programs are started for an attempt.
 #[derive(Debug, Clone, Default)]
 pub struct Doors {
-    /// The agent and the reviewer.
+    /// The agent.
     pub agent: Door,
+    /// The reviewer, which may be another agent.
+    pub reviewer: Door,
     /// Checks and git hooks, and whatever a person tries.
     pub checks: Door,
     /// The setup of a copy that no agent has touched.
@@ -74,17 +77,26 @@ pub fn sandbox_of(config: &Config) -> Result<Option<Support>, Failure> {
     }
 }
 
+/// The agent that a command line starts, after other programs perhaps: `timeout 60 claude -p`.
+fn agent_of(line: &str) -> Option<String> {
+    let script = shell_reader::read(line);
+    let mut names = script.commands.iter().filter_map(|command| command.name());
+    names.find(|name| sandbox::is_agent(name)).map(str::to_owned)
+}
+
 impl Doors {
     /// Those of an attempt. Nothing is created yet.
     pub(crate) fn of(attempt: &Attempt<'_>) -> Result<Self, Failure> {
-        let script = shell_reader::read(&attempt.config.agent.command);
-        let agent = script.commands.first().and_then(|command| command.name());
-        let mut doors = Self::for_whom(attempt, &[(agent, false), (None, false), (None, true)])?;
+        let config = attempt.config;
+        let agents = [&config.agent.command, &command_line(config)].map(|line| agent_of(line));
+        let [agent, reviewer] = agents.each_ref().map(Option::as_deref);
+        let whom = [(agent, false), (None, false), (None, true), (reviewer, false)];
+        let mut doors = Self::for_whom(attempt, &whom)?;
         let own = own_program()?;
-        if let [agent, checks, setup] = doors.policies.as_slice() {
-            let [agent, checks, setup] =
-                [agent, checks, setup].map(|policy| sandbox::door(&own, policy));
-            (doors.agent, doors.checks, doors.setup) = (agent, checks, setup);
+        let made: Vec<Door> =
+            doors.policies.iter().map(|policy| sandbox::door(&own, policy)).collect();
+        if let Ok([agent, checks, setup, reviewer]) = <[Door; 4]>::try_from(made) {
+            doors = Self { agent, checks, setup, reviewer, ..doors };
         }
         Ok(doors)
     }

@@ -159,7 +159,7 @@ fn ask_reviewer(
     let mut session = Session::start(
         &line,
         &room,
-        (&vars, &desk.copy.doors.agent),
+        (&vars, &desk.copy.doors.reviewer),
         (prompt, Totals::default()),
         &log,
     )?;
