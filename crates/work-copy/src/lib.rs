@@ -58,7 +58,7 @@ pub use remove::remove_all;
 use remove::remove_pipes;
 use repository::Stamps;
 pub use repository::{adopt, copy_index};
-pub use setup::{changed_by_setup, needs_setup, set_up};
+pub use setup::{changed_by_setup, is_used, needs_setup, set_up};
 pub use source::{Source, text_path};
 pub use stage::Staged;
 

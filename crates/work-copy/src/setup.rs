@@ -31,6 +31,12 @@ pub fn needs_setup(copy: &Workspace, commands: &[String]) -> bool {
     !commands.is_empty() && !copy.is_in_place && known != stamp_now(copy, commands)
 }
 
+/// Whether an agent may have changed what git ignores in the copy. The setup runs some of that, so it gets no
+/// credentials there.
+pub fn is_used(copy: &Workspace) -> bool {
+    copy.own.setup_stamp.exists()
+}
+
 /// Runs the setup commands, if they have to be run; returns whether they were.
 pub fn set_up(
     copy: &mut Workspace,
@@ -39,12 +45,16 @@ pub fn set_up(
     run: &str,
     stop: &dyn Fn() -> bool,
 ) -> Result<bool, Failure> {
+    let is_used = is_used(copy);
     if !needs_setup(copy, commands) {
+        if !is_used && !copy.is_in_place {
+            state::replace(&copy.own.setup_stamp, b"")?;
+        }
         return Ok(false);
     }
     copy.files = Files::Any;
-    let context =
-        CheckContext { dir: &copy.root, run, left: None, rules: None, door: &copy.doors.setup };
+    let door = if is_used { &copy.doors.checks } else { &copy.doors.setup };
+    let context = CheckContext { dir: &copy.root, run, left: None, rules: None, door };
     let ran = run_checks(context, commands, limit, stop)?;
     if let Some(failed) = ran.last().filter(|command| !command.passed()) {
         if failed.end == CheckEnd::Stopped {
@@ -52,7 +62,7 @@ pub fn set_up(
         }
         return Err(Failure::because(format!(
             "the setup command `{}` {}; fix it in [workspace] setup, raise [verify] timeout, \
-             or start with --in-place\n{}",
+             widen [sandbox], or start with --in-place\n{}",
             failed.name(),
             failed.verdict(),
             failed.excerpt()

@@ -23,7 +23,7 @@ use crate::terminal::in_words;
 use client::path_of_agent;
 use work_copy::git_output::base_of;
 use work_copy::in_place::ProtectedFiles;
-use work_copy::{Start, Workspace, changed_by_setup, needs_setup, set_up};
+use work_copy::{Start, Workspace, changed_by_setup, is_used, needs_setup, set_up};
 
 /// What an agent reads that continues the work of an earlier attempt.
 const WORK_IS_THERE: &str =
@@ -101,16 +101,25 @@ pub(in crate::run) fn prepare(
         reporter.line(format!("the agent works in a copy: {top} (created in {took})"));
     }
     let setup = &config.workspace.setup;
+    let mut before = Vec::new();
     if needs_setup(copy, setup) {
+        before = changed_by_setup(copy)?;
         reporter.line(format!("setting up the copy: {}", setup.join(", ")));
         reporter.doing("setting up the copy");
     }
     let begun = Instant::now();
-    if !set_up(copy, setup, config.verify.timeout.limit(), run, stop)? {
+    let ran = set_up(copy, setup, config.verify.timeout.limit(), run, stop);
+    if ran.is_err() && is_used(copy) && !stop() {
+        reporter.line("the setup failed in a used copy; creating a new one");
+        copy.throw_away()?;
+        return prepare((config, stop), reporter, copy, start, run);
+    }
+    if !ran? {
         return Ok(());
     }
     reporter.line(format!("the copy is set up ({})", in_words(begun.elapsed())));
-    let changed = changed_by_setup(copy)?;
+    let mut changed = changed_by_setup(copy)?;
+    changed.retain(|path| !before.contains(path));
     if !changed.is_empty() {
         reporter.warn(format!(
             "the setup changes tracked files, so every attempt would commit them: {}; use a \
