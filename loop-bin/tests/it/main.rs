@@ -26,6 +26,7 @@ mod finds_the_way;
 mod fleet;
 mod git_hooks;
 mod goes_on_after_a_kill;
+mod home_folder;
 mod in_place;
 mod install;
 mod iterations;

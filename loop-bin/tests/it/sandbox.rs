@@ -2,6 +2,7 @@
 //! same acts come from an agent, a check, a setup command and a git hook of a run.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use camino::Utf8Path;
@@ -11,7 +12,7 @@ use crate::stage::{Ran, Stage, executable};
 const ONE: &str = "- [ ] US-001: First\n";
 
 /// Whether this kernel has no sandbox; tests that need one pass without it.
-fn is_missing() -> bool {
+pub(crate) fn is_missing() -> bool {
     !::sandbox::support().is_enough()
 }
 
@@ -217,6 +218,37 @@ fn commits_are_signed_outside_with_a_key_that_is_hidden_inside() {
     let text = stage.repo.git(["cat-file", "commit", "HEAD"]);
     assert!(text.contains("-----BEGIN SSH SIGNATURE-----"), "{text}");
     assert!(text.contains("Seen-By: hook"), "{text}");
+}
+
+#[test]
+fn commits_are_signed_with_gpg_outside() {
+    if is_missing() {
+        return;
+    }
+    let stage = Stage::new("works", ONE);
+    let home = stage.repo.scratch().path("home");
+    let keys = stage.repo.scratch().dir("keys");
+    fs_err::set_permissions(&keys, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let gpg = |program: &str, args: &[&str]| {
+        test_support::program(program, &home).env("GNUPGHOME", &keys).args(args).output()
+    };
+    let key = ["--quick-generate-key", "test@localhost", "ed25519", "sign", "never"];
+    let made = gpg("gpg", &[&["--batch", "--passphrase", ""], &key[..]].concat());
+    if !made.is_ok_and(|made| made.status.success()) {
+        println!("passed over: there is no gpg");
+        return;
+    }
+    stage.repo.git(["config", "commit.gpgsign", "true"]);
+    stage.repo.git(["config", "user.signingkey", "test@localhost"]);
+    let hook = stage.repo.root().join(".git/hooks/pre-commit");
+    executable(&hook, &format!("#!/bin/sh\ncat {keys}/private-keys-v1.d/* && exit 1; exit 0\n"));
+    let mut command = stage.command(&["--verify", "true"]);
+    command.env("GNUPGHOME", &keys).env("RALPH_SANDBOX_WRITE", stage.note_path(""));
+    let ran: Ran = command.output().unwrap().into();
+    ran.ended(0).says("US-001 done");
+    let text = stage.repo.git(["cat-file", "commit", "HEAD"]);
+    assert!(text.contains("-----BEGIN PGP SIGNATURE-----"), "{text}");
+    assert!(gpg("gpgconf", &["--kill", "gpg-agent"]).unwrap().status.success());
 }
 
 #[test]
