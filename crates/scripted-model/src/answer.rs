@@ -4,6 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+/// The account's limit is reached until a stated time.
+pub(crate) const USAGE_LIMIT: &str = "usage_limit_reached";
+/// The key is wrong.
+pub(crate) const WRONG_KEY: &str = "authentication_error";
+/// The conversation no longer fits.
+pub(crate) const FULL_CONTEXT: &str = "context_length_exceeded";
+
 /// One turn of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
@@ -44,6 +51,13 @@ pub struct Tokens {
     pub output: u64,
 }
 
+impl Tokens {
+    /// What was read, from the cache or not: most services count it so.
+    pub(crate) fn all_input(self) -> u64 {
+        self.input + self.cache_creation + self.cache_read
+    }
+}
+
 impl Default for Tokens {
     fn default() -> Self {
         Self { input: 1000, cache_creation: 0, cache_read: 0, output: 20 }
@@ -55,12 +69,14 @@ impl Default for Tokens {
 pub struct Refusal {
     /// The status of the response.
     pub status: u16,
-    /// The error's type, as the service names it.
+    /// The error's type, as Anthropic's service names it.
     pub kind: &'static str,
     /// The error's text.
     pub message: String,
     /// Further headers, such as `retry-after`.
     pub headers: Vec<(&'static str, String)>,
+    /// How long a limit lasts from when it is sent.
+    pub resets_in: Option<Duration>,
 }
 
 impl Answer {
@@ -107,13 +123,29 @@ impl Answer {
 
     /// An error of the service.
     pub fn refused(status: u16, kind: &'static str, message: &str) -> Self {
-        let refusal = Refusal { status, kind, message: message.to_owned(), headers: Vec::new() };
+        let message = message.to_owned();
+        let refusal = Refusal { status, kind, message, headers: Vec::new(), resets_in: None };
         Self { refusal: Some(refusal), ..Self::of([]) }
     }
 
     /// The account's limit is reached.
     pub fn rate_limited() -> Self {
         Self::refused(429, "rate_limit_error", "This request would exceed your rate limit.")
+    }
+
+    /// The limit of the account's plan is reached, for so many seconds.
+    pub fn usage_limit(seconds: u64) -> Self {
+        let message = format!("Usage limit reached, try again in {seconds} seconds.");
+        let mut answer = Self::refused(429, USAGE_LIMIT, &message);
+        if let Some(refusal) = &mut answer.refusal {
+            refusal.resets_in = Some(Duration::from_secs(seconds));
+        }
+        answer.with_header("retry-after", seconds.to_string())
+    }
+
+    /// The service does not know the key.
+    pub fn wrong_key() -> Self {
+        Self::refused(401, WRONG_KEY, "Incorrect API key provided.")
     }
 
     /// The service has too much to do.
@@ -124,7 +156,7 @@ impl Answer {
     /// The conversation no longer fits.
     pub fn prompt_too_long() -> Self {
         let message = "prompt is too long: 1000001 tokens > 1000000 maximum";
-        Self::refused(400, "invalid_request_error", message)
+        Self::refused(400, FULL_CONTEXT, message)
     }
 
     /// The same with a header, which only an error has.

@@ -1,8 +1,9 @@
-//! A model that says what a script tells it to: the Messages API on loopback, for tests.
+//! A model that says what a script tells it to, on loopback, for tests.
 //!
-//! The real client talks to it as to the real service, runs the tools that the script asks for and
-//! fires its hooks. Every request is kept, so that a test sees what the model was told. It knows no
-//! encryption, no authentication and no other endpoint than the one that the client needs.
+//! The real agent talks to it as to the real service, runs the tools that the script asks for and
+//! fires its hooks. Every request is kept, so that a test sees what the model was told. It speaks
+//! Anthropic's Messages, OpenAI's Responses and chat completions, and Gemini's `generateContent`; it
+//! knows no encryption and no authentication.
 //!
 //! ```
 //! use scripted_model::{Answer, Model, Script};
@@ -17,11 +18,16 @@
 //! ```
 
 mod answer;
-mod events;
+mod chat;
+mod gemini;
 mod http;
+mod messages;
+mod protocol;
 mod request;
+mod responses;
 mod script;
 mod server;
+mod tools;
 
 pub use answer::{Answer, Block, Refusal, Tokens};
 pub use request::{Request, ToolResult};

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::tools::shells;
+
 /// One request of the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -31,14 +33,25 @@ impl Request {
     pub fn is_conversation(&self) -> bool {
         // What a hook adds comes before it.
         let is_warm_up = self.first_message().lines().any(|line| line.starts_with("Warmup"));
-        (self.offers("Bash") || self.offers("Read")) && !is_warm_up
+        let is_agent =
+            self.offers("Bash") || self.offers("Read") || shells().any(|name| self.offers(name));
+        is_agent && !is_warm_up
     }
 
     /// Whether the model may call this tool.
     pub fn offers(&self, tool: &str) -> bool {
-        let tools = self.body.get("tools").and_then(Value::as_array);
-        let named = |known: &Value| known.get("name").and_then(Value::as_str) == Some(tool);
-        tools.is_some_and(|tools| tools.iter().any(named))
+        self.tools().contains(&tool)
+    }
+
+    /// The names of the tools that the model may call.
+    pub fn tools(&self) -> Vec<&str> {
+        let tools = self.body.get("tools").and_then(Value::as_array).into_iter().flatten();
+        // One by one, below `function`, or in lists.
+        let each = tools.flat_map(|tool| match tool.get("functionDeclarations") {
+            Some(Value::Array(list)) => list.as_slice(),
+            _ => std::slice::from_ref(tool),
+        });
+        each.filter_map(|tool| tool.get("function").unwrap_or(tool).get("name")?.as_str()).collect()
     }
 
     /// The first message, where the prompt is.
@@ -65,14 +78,18 @@ impl Request {
     }
 
     fn messages(&self) -> &[Value] {
-        let messages = self.body.get("messages").and_then(Value::as_array);
+        let lists = ["messages", "input", "contents"];
+        let messages = lists.iter().find_map(|name| self.body.get(name)?.as_array());
         messages.map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The messages since the model's last turn.
     fn news(&self) -> &[Value] {
-        let is_turn =
-            |message: &Value| message.get("role").and_then(Value::as_str) == Some("assistant");
+        let is_turn = |message: &Value| {
+            let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+            let kinds = ["function_call", "custom_tool_call"];
+            ["assistant", "model"].contains(&role) || kinds.contains(&kind_of(message))
+        };
         let messages = self.messages();
         let last = messages.iter().rposition(is_turn).map_or(0, |position| position + 1);
         messages.get(last..).unwrap_or_default()
@@ -85,13 +102,20 @@ fn kind_of(block: &Value) -> &str {
 
 /// The words in a message or block, however deep they are.
 fn text_of(value: &Value) -> String {
-    if let Some(text) = value.get("text").and_then(Value::as_str) {
-        return text.to_owned();
-    }
-    match value.get("content") {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(blocks)) => blocks.iter().map(text_of).collect::<Vec<_>>().join("\n"),
-        _ => String::new(),
+    const INSIDE: [&str; 8] = [
+        "text",
+        "content",
+        "output",
+        "parts",
+        "functionResponse",
+        "response",
+        "error",
+        "llmContent",
+    ];
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(text_of).collect::<Vec<_>>().join("\n"),
+        _ => INSIDE.iter().find_map(|name| value.get(name)).map(text_of).unwrap_or_default(),
     }
 }
 
@@ -121,5 +145,31 @@ mod tests {
         let results = [("refused", true), ("fine", false)]
             .map(|(text, is_error)| ToolResult { text: text.to_owned(), is_error });
         assert_eq!(request.tool_results(), results);
+    }
+
+    #[test]
+    fn every_protocol_is_understood() {
+        for body in [
+            json!({"tools": [{"type": "function", "name": "exec_command"}], "input": [
+                {"type": "message", "role": "user", "content": [{"text": "the prompt"}]},
+                {"type": "function_call", "call_id": "1"},
+                {"type": "function_call_output", "call_id": "1", "output": "fine"},
+            ]}),
+            json!({"tools": [{"type": "function", "function": {"name": "bash"}}], "messages": [
+                {"role": "user", "content": "the prompt"},
+                {"role": "assistant", "tool_calls": [{"id": "1"}]},
+                {"role": "tool", "tool_call_id": "1", "content": "fine"},
+            ]}),
+            json!({"tools": [{"functionDeclarations": [{"name": "run_shell_command"}]}], "contents": [
+                {"role": "user", "parts": [{"text": "the prompt"}]},
+                {"role": "model", "parts": [{"functionCall": {"name": "run_shell_command"}}]},
+                {"role": "user", "parts": [{"functionResponse": {"response": {"output": "fine"}}}]},
+            ]}),
+        ] {
+            let request = Request::new("/", body);
+            assert!(request.is_conversation(), "{request:?}");
+            assert_eq!(request.first_message(), "the prompt");
+            assert_eq!(request.told(), "fine");
+        }
     }
 }

@@ -33,7 +33,8 @@ impl Script {
         self
     }
 
-    /// The answer to this request. A refused request comes again and gets the next turn.
+    /// The answer to this request. A refused request comes again and gets the next turn; where there
+    /// is none, it is refused again.
     pub(crate) fn next(&mut self, request: &Request) -> Answer {
         let nothing = || Answer::text(NOTHING_LEFT);
         if !request.is_conversation() {
@@ -42,7 +43,10 @@ impl Script {
         let first = request.first_message();
         let other = self.others.iter_mut().find(|(passage, _)| first.contains(passage.as_str()));
         let turns = other.map_or(&mut self.main, |(_, turns)| turns);
-        turns.pop_front().unwrap_or_else(nothing)
+        match turns.front() {
+            Some(last) if turns.len() == 1 && last.refusal.is_some() => last.clone(),
+            _ => turns.pop_front().unwrap_or_else(nothing),
+        }
     }
 }
 
@@ -67,6 +71,15 @@ mod tests {
         assert_eq!(script.next(&request("Bash", "please count the files")), Answer::text("sub"));
         assert_eq!(script.next(&request("Bash", "build it")), Answer::text("main"));
         assert_eq!(script.next(&request("Bash", "build it")), Answer::text("Done."));
+    }
+
+    #[test]
+    fn a_refusal_at_the_end_is_final() {
+        let mut script = Script::of([Answer::text("main"), Answer::wrong_key()]);
+        assert_eq!(script.next(&request("Bash", "build it")), Answer::text("main"));
+        for _ in 0..2 {
+            assert_eq!(script.next(&request("Bash", "build it")), Answer::wrong_key());
+        }
     }
 
     #[test]

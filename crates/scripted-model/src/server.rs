@@ -9,10 +9,11 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::events;
 use crate::http::{Received, Response, receive, respond};
+use crate::protocol::{Protocol, Turn};
 use crate::request::Request;
 use crate::script::Script;
+use crate::tools::translate;
 
 /// The turns of all models: a client that resumes a session takes an id that it knows for the same
 /// call.
@@ -28,6 +29,8 @@ pub struct Model {
 
 #[derive(Debug)]
 struct Shared {
+    /// Whose tools are called.
+    agent: String,
     closed: AtomicBool,
     play: Mutex<Play>,
 }
@@ -40,12 +43,18 @@ struct Play {
 }
 
 impl Model {
-    /// Starts on a free port.
+    /// Starts on a free port, for Claude Code.
     pub fn start(script: Script) -> io::Result<Self> {
+        Self::start_for("claude", script)
+    }
+
+    /// Starts on a free port, for this agent: its tools do what the script says.
+    pub fn start_for(agent: &str, script: Script) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let play = Mutex::new(Play { script, requests: Vec::new() });
-        let shared = Arc::new(Shared { closed: AtomicBool::new(false), play });
+        let shared =
+            Arc::new(Shared { agent: agent.to_owned(), closed: AtomicBool::new(false), play });
         let accepting = std::thread::spawn({
             let shared = Arc::clone(&shared);
             move || accept(&listener, &shared)
@@ -53,7 +62,7 @@ impl Model {
         Ok(Self { address, shared, accepting: Some(accepting) })
     }
 
-    /// What belongs into `ANTHROPIC_BASE_URL`.
+    /// What belongs into `ANTHROPIC_BASE_URL`; OpenAI's protocols want `/v1` behind it.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -102,34 +111,31 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let mut writer = stream.try_clone()?;
     let Some(received) = receive(&mut BufReader::new(stream))? else { return Ok(()) };
-    let json = "application/json";
-    if received.method != "POST" || !received.path.starts_with("/v1/messages") {
+    let (json, events) = ("application/json", "text/event-stream");
+    let mut send = |status, content_type, headers: &[(&str, String)], body: &str| {
+        respond(&mut writer, &Response { status, content_type, headers, body })
+    };
+    if received.path.contains("count_tokens") || received.path.contains(":countTokens") {
+        return send(200, json, &[], r#"{"input_tokens":1000,"totalTokens":1000}"#);
+    }
+    let protocol = Protocol::of(&received.path).filter(|_| received.method == "POST");
+    let Some(protocol) = protocol else {
         let body = r#"{"type":"error","error":{"type":"not_found_error","message":"not here"}}"#;
-        let response = Response { status: 404, content_type: json, headers: &[], body };
-        return respond(&mut writer, &response);
-    }
-    if received.path.starts_with("/v1/messages/count_tokens") {
-        let body = r#"{"input_tokens":1000}"#;
-        let response = Response { status: 200, content_type: json, headers: &[], body };
-        return respond(&mut writer, &response);
-    }
+        return send(404, json, &[], body);
+    };
     let (answer, serial, request) = take_turn(&received, shared);
     std::thread::sleep(answer.delay);
     if let Some(refusal) = &answer.refusal {
-        let body = events::error(refusal);
-        let headers = &refusal.headers;
-        let response =
-            Response { status: refusal.status, content_type: json, headers, body: &body };
-        return respond(&mut writer, &response);
+        let (status, body) = protocol.error(refusal);
+        let content_type = if status == 200 { events } else { json };
+        return send(status, content_type, &refusal.headers, &body);
     }
-    let field = |name: &str| request.body.get(name).cloned().unwrap_or_default();
-    let model = field("model").as_str().unwrap_or("scripted").to_owned();
-    let (content_type, body) = if field("stream") == Value::Bool(true) {
-        ("text/event-stream", events::stream(&answer, serial, &model))
-    } else {
-        (json, events::whole(&answer, serial, &model))
-    };
-    respond(&mut writer, &Response { status: 200, content_type, headers: &[], body: &body })
+    let model = request.body.get("model").and_then(Value::as_str).unwrap_or("scripted");
+    let is_asked = request.body.get("stream") == Some(&Value::Bool(true));
+    let is_streamed = is_asked || received.path.contains(":streamGenerateContent");
+    let answer = translate(answer, &shared.agent);
+    let body = protocol.turn(&Turn { answer: &answer, serial, model, is_streamed });
+    send(200, if is_streamed { events } else { json }, &[], &body)
 }
 
 fn take_turn(received: &Received, shared: &Shared) -> (Answer, usize, Request) {

@@ -81,3 +81,58 @@ fn other_addresses_are_not_part_of_the_play() {
     assert!(model.requests().is_empty());
     assert!(ask(&model, &question("go", true)).contains("good"));
 }
+
+/// A question in the form of each protocol, from an agent that offers its shell.
+fn questions() -> [(&'static str, &'static str, Value); 3] {
+    let function = |name: &str| json!({"type": "function", "function": {"name": name}});
+    [
+        ("codex", "/v1/responses", json!({"stream": true, "tools": [{"name": "exec_command"}]})),
+        (
+            "qwen",
+            "/v1/chat/completions",
+            json!({"stream": true, "tools": [function("run_shell_command")]}),
+        ),
+        (
+            "gemini",
+            "/v1beta/models/any:streamGenerateContent?alt=sse",
+            json!({"tools": [{"functionDeclarations": [{"name": "run_shell_command"}]}]}),
+        ),
+    ]
+}
+
+#[test]
+fn every_protocol_calls_speaks_and_counts() {
+    for (agent, path, body) in questions() {
+        let tokens = Tokens { input: 7, cache_creation: 0, cache_read: 30, output: 10 };
+        let script = Script::of([Answer::bash("ls"), Answer::text("good").using(tokens)]);
+        let model = Model::start_for(agent, script).unwrap();
+        let [call, words] = [(); 2].map(|()| post(&model, path, &body.to_string()));
+        let (tool, read) = match agent {
+            "codex" => (r#""arguments":"{\"cmd\":\"ls\"}""#, r#""input_tokens":37"#),
+            "qwen" => (r#""arguments":"{\"command\":\"ls\""#, r#""prompt_tokens":37"#),
+            _ => (r#""functionCall":{"args":{"command":"ls"}"#, r#""promptTokenCount":37"#),
+        };
+        assert!(call.contains("content-type: text/event-stream"), "{call}");
+        assert!(call.contains(tool), "{call}");
+        assert!(words.contains("good") && words.contains(read), "{words}");
+    }
+}
+
+#[test]
+fn every_protocol_has_its_own_words_for_a_refusal() {
+    let answers = || [Answer::usage_limit(5), Answer::prompt_too_long(), Answer::wrong_key()];
+    let expected = [
+        ["429 usage_limit_reached", "200 response.failed", "401 invalid_api_key"],
+        ["429 usage_limit_reached", "400 context_length_exceeded", "401 invalid_api_key"],
+        ["429 PerDay", "400 too long", "401 UNAUTHENTICATED"],
+    ];
+    for ((agent, path, body), expected) in questions().into_iter().zip(expected) {
+        let model = Model::start_for(agent, Script::of(answers())).unwrap();
+        for expected in expected {
+            let (status, words) = expected.split_once(' ').unwrap();
+            let answer = post(&model, path, &body.to_string());
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+            assert!(answer.contains(words), "{expected}: {answer}");
+        }
+    }
+}
