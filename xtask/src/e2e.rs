@@ -1,7 +1,7 @@
 //! `cargo xtask e2e`: the real client with our hooks, against a scripted model on loopback.
 //!
-//! The scenarios are the files in `xtask/e2e`; the README there describes their format. A scenario is
-//! red when an expectation is not met. With `--mutate` the named hook does nothing, and then every
+//! The scenarios are the files in `xtask/e2e`, those of all agents in `xtask/e2e/agents`; the README
+//! there describes their format. A scenario is red when an expectation is not met. With `--mutate` the named hook does nothing, and then every
 //! scenario that proves it must be red: a scenario that stays green proves nothing.
 
 mod client;
@@ -16,22 +16,22 @@ use std::time::Instant;
 use anyhow::{Result, bail, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use ralph_project::install::HOOK_NAMES;
+use ralph_project::install::{ClientVersion, HOOK_NAMES};
 
-use self::client::Client;
+use self::client::{CLAUDE, Client};
 use self::scenario::Scenario;
 use self::stage::{Lacking, Stage, Unmet};
 use crate::run;
 
-/// The client that the scenarios are kept green with.
-const PINNED: &str = "2.1.325";
-
 /// Which client, and which scenarios.
 #[derive(Args)]
 pub(crate) struct E2e {
+    /// Other agents, or `all`, in the scenarios that every agent plays.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    agent: Vec<String>,
     /// The client's version, as the npm registry knows it.
-    #[arg(long, value_name = "VERSION", default_value = PINNED)]
-    client_version: String,
+    #[arg(long, value_name = "VERSION")]
+    client_version: Option<String>,
     /// Only the scenarios whose name contains this.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) struct E2e {
     #[arg(long, value_name = "DIR")]
     binaries: Option<Utf8PathBuf>,
     /// Run with each of these versions and print a table.
-    #[arg(long, value_name = "VERSIONS", value_delimiter = ',', conflicts_with = "client_version")]
+    #[arg(long, value_name = "VERSIONS", value_delimiter = ',', conflicts_with_all = ["client_version", "agent"])]
     versions: Vec<String>,
 }
 
@@ -69,28 +69,41 @@ enum End {
 
 /// Runs the scenarios.
 pub(crate) fn run(arguments: &E2e) -> Result<()> {
-    let mut scenarios = Scenario::load()?;
-    scenarios.retain(|scenario| arguments.wants(scenario));
-    ensure!(!scenarios.is_empty(), "no scenario is left; `cargo xtask e2e` alone runs them all");
+    if !arguments.agent.is_empty() && !npm::is_installed() {
+        println!("skipped: npm is missing, and with it every agent");
+        return Ok(());
+    }
     // Scenarios run elsewhere, so a path that is meant from here must be absolute.
     let binaries = match &arguments.binaries {
         Some(folder) => camino::absolute_utf8(folder)?,
         None => run::built()?,
     };
-    let pinned = std::slice::from_ref(&arguments.client_version);
-    let versions = if arguments.versions.is_empty() { pinned } else { &arguments.versions };
-    let mut ends = Vec::new();
-    for version in versions {
-        let client = client::install(version)?;
-        println!("client {} with {} scenarios", client.version, scenarios.len());
-        let mutate = arguments.mutate.as_deref();
-        let play = |scenario| play(scenario, &client, &binaries, mutate);
-        ends.push(scenarios.iter().map(play).collect::<Result<Vec<End>>>()?);
+    let (agents, folder) = match arguments.agent.as_slice() {
+        [] => (vec![CLAUDE.to_owned()], "xtask/e2e"),
+        [all] if all == "all" => (client::rows()?.into_keys().collect(), "xtask/e2e/agents"),
+        some => (some.to_vec(), "xtask/e2e/agents"),
+    };
+    let mut scenarios = Scenario::load(folder)?;
+    scenarios.retain(|scenario| arguments.wants(scenario));
+    ensure!(!scenarios.is_empty(), "no scenario is left; `cargo xtask e2e` alone runs them all");
+    let one = [arguments.client_version.clone()];
+    let several: Vec<Option<String>> = arguments.versions.iter().cloned().map(Some).collect();
+    let versions = if several.is_empty() { one.as_slice() } else { &several };
+    let mut played = Vec::new();
+    for (agent, version) in agents.iter().flat_map(|agent| versions.iter().map(move |v| (agent, v)))
+    {
+        let client = client::install(agent, version.as_deref())?;
+        println!("{agent} {} with {} scenarios", client.version, scenarios.len());
+        let play = |scenario| play(scenario, &client, &binaries, arguments.mutate.as_deref());
+        let ends = scenarios.iter().map(play).collect::<Result<Vec<End>>>()?;
+        let name = if arguments.agent.is_empty() { "" } else { client.name.as_str() };
+        played.push((format!("{name} {}", client.version).trim().to_owned(), ends));
     }
-    if versions.len() > 1 {
-        print_table(&scenarios, versions, &ends);
+    if played.len() > 1 {
+        print_table(&scenarios, &played);
     }
-    let count = |end: &End| ends.iter().flatten().filter(|one| *one == end).count();
+    let ends = || played.iter().flat_map(|(_, ends)| ends);
+    let count = |end: &End| ends().filter(|one| *one == end).count();
     let (green, red) = (count(&End::Green), count(&End::Red));
     match &arguments.mutate {
         Some(hook) if green > 0 => {
@@ -130,7 +143,11 @@ fn played(
     mutate: Option<&str>,
 ) -> Result<()> {
     if let Some((since, why)) = &scenario.needs {
-        ensure!(client.version >= since.parse()?, Lacking(why.clone()));
+        let version: ClientVersion = client.version.parse()?;
+        ensure!(version >= since.parse()?, Lacking(why.clone()));
+    }
+    if let Some(why) = client.row.impossible.get(&scenario.name) {
+        bail!(Lacking(why.clone()));
     }
     let mut stage = Stage::new(&scenario.name, client, binaries)?;
     if let Some(hook) = mutate {
@@ -141,11 +158,12 @@ fn played(
 }
 
 /// The results as a table in Markdown, for docs/compatibility.md.
-fn print_table(scenarios: &[Scenario], versions: &[String], ends: &[Vec<End>]) {
-    println!("| scenario | {} |", versions.join(" | "));
-    println!("| --- |{}", " --- |".repeat(versions.len()));
+fn print_table(scenarios: &[Scenario], played: &[(String, Vec<End>)]) {
+    let names: Vec<&str> = played.iter().map(|(name, _)| name.as_str()).collect();
+    println!("| scenario | {} |", names.join(" | "));
+    println!("| --- |{}", " --- |".repeat(names.len()));
     for (position, scenario) in scenarios.iter().enumerate() {
-        let cells = ends.iter().map(|ends| match ends.get(position) {
+        let cells = played.iter().map(|(_, ends)| match ends.get(position) {
             Some(End::Green) => "green",
             Some(End::Red) => "red",
             _ => "not possible",

@@ -1,33 +1,71 @@
-//! The real client, from the npm registry, in a cache under `target/`.
+//! The real agents, from the npm registry, in a cache under `target/`.
 
-use anyhow::{Result, bail};
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_project::install::ClientVersion;
+use serde::Deserialize;
 
 use super::npm;
 use crate::run;
 
-const PACKAGE: &str = "@anthropic-ai/claude-code";
+/// The agent that has scenarios of its own.
+pub(super) const CLAUDE: &str = "claude";
 
-/// A client that is ready to run.
+/// What is known about an agent; `xtask/agents.toml` explains the fields.
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Row {
+    package: String,
+    pub(super) version: String,
+    #[serde(default)]
+    also: Vec<String>,
+    #[serde(default)]
+    program: Vec<String>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) settings: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) retries: usize,
+    #[serde(default)]
+    pub(super) impossible: BTreeMap<String, String>,
+}
+
+/// An agent that is ready to run.
 pub(super) struct Client {
-    pub(super) version: ClientVersion,
+    pub(super) name: String,
+    pub(super) version: String,
     /// The program and its first arguments.
     pub(super) command: Vec<String>,
+    pub(super) row: Row,
 }
 
-/// The client of this version, fetched unless it is in the cache.
-pub(super) fn install(version: &str) -> Result<Client> {
-    let version: ClientVersion = version.parse()?;
-    let package = [format!("{PACKAGE}@{version}")];
-    let folder = npm::packages(&format!("client-{version}"), &package)?;
-    let command = program(&folder)?;
-    Ok(Client { version, command })
+/// All agents.
+pub(super) fn rows() -> Result<BTreeMap<String, Row>> {
+    Ok(toml::from_str(&fs_err::read_to_string(run::root().join("xtask/agents.toml"))?)?)
 }
 
-/// Newer packages bring a native program in a package of its own, older ones run on node.
-fn program(folder: &Utf8Path) -> Result<Vec<String>> {
-    let scope = folder.join("node_modules/@anthropic-ai");
+/// The agent in this version, fetched unless it is in the cache.
+pub(super) fn install(name: &str, version: Option<&str>) -> Result<Client> {
+    let row = rows()?.remove(name).with_context(|| format!("agents.toml does not know {name}"))?;
+    let version = version.unwrap_or(&row.version).to_owned();
+    let mut packages = vec![format!("{}@{version}", row.package)];
+    packages.extend(row.also.iter().cloned());
+    let modules =
+        npm::packages(&format!("agent-{name}-{version}"), &packages)?.join("node_modules");
+    let command = if row.program.is_empty() {
+        claude(&modules)?
+    } else {
+        row.program.iter().map(|word| word.replace("{MODULES}", modules.as_str())).collect()
+    };
+    Ok(Client { name: name.to_owned(), version, command, row })
+}
+
+/// Newer packages of Claude Code bring a native program in a package of its own, older ones run on
+/// node.
+fn claude(modules: &Utf8Path) -> Result<Vec<String>> {
+    let scope = modules.join("@anthropic-ai");
     for entry in fs_err::read_dir(&scope)? {
         let native = Utf8PathBuf::try_from(entry?.path())?.join("claude");
         // Where the C library is another one, its package is there, too, but does not run.
@@ -39,5 +77,5 @@ fn program(folder: &Utf8Path) -> Result<Vec<String>> {
     if script.is_file() {
         return Ok(vec!["node".to_owned(), script.into_string()]);
     }
-    bail!("{folder} holds no client that runs here; remove that folder to fetch it again")
+    bail!("{modules} holds no client that runs here; remove that folder to fetch it again")
 }

@@ -5,6 +5,11 @@ use camino::Utf8PathBuf;
 
 use crate::run;
 
+/// Whether there is an npm to fetch packages with.
+pub(crate) fn is_installed() -> bool {
+    run::output(run::command("npm").arg("--version")).is_ok()
+}
+
 /// The folder that holds these packages, fetched unless they are in the cache.
 pub(crate) fn packages(name: &str, packages: &[String]) -> Result<Utf8PathBuf> {
     let cache = run::root().join("target/e2e");
@@ -12,7 +17,7 @@ pub(crate) fn packages(name: &str, packages: &[String]) -> Result<Utf8PathBuf> {
     if folder.exists() {
         return Ok(folder);
     }
-    if run::output(run::command("npm").arg("--version")).is_err() {
+    if !is_installed() {
         bail!(
             "npm is missing: {name} comes from the npm registry; install node and npm (for \
              instance `apt-get install nodejs npm`) and run this again"

@@ -10,9 +10,6 @@ use serde_json::Value;
 
 use crate::run;
 
-/// The folder of the scenarios.
-const FOLDER: &str = "xtask/e2e";
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -103,6 +100,10 @@ pub(super) struct Turn {
     tool: Option<(String, Value)>,
     /// Status, type and text of an error of the service.
     refuse: Option<(u16, String, String)>,
+    /// A usage limit that ends in so many seconds.
+    limit: Option<u64>,
+    /// The key is refused.
+    wrong_key: bool,
     /// Another call in the same turn.
     and: Option<Box<Turn>>,
     /// What it claims to have used: input, written to the cache, read from it, output.
@@ -114,10 +115,10 @@ pub(super) struct Turn {
 }
 
 impl Scenario {
-    /// All of them, in the order of their files.
-    pub(super) fn load() -> Result<Vec<Self>> {
+    /// All scenarios in this folder, in the order of their files.
+    pub(super) fn load(folder: &str) -> Result<Vec<Self>> {
         let mut paths = Vec::new();
-        for entry in run::root().join(FOLDER).read_dir_utf8()? {
+        for entry in run::root().join(folder).read_dir_utf8()? {
             paths.push(entry?.into_path());
         }
         paths.sort();
@@ -132,9 +133,13 @@ impl Scenario {
 }
 
 impl Session {
-    /// The model's part, with names filled in.
-    pub(super) fn script(&self, fill: &dyn Fn(&str) -> String) -> Result<Script> {
-        let answers = |turns: &[Turn]| turns.iter().map(|turn| turn.answer(fill)).collect();
+    /// The model's part, with names filled in. A limit is repeated for an agent that tries again.
+    pub(super) fn script(&self, fill: &dyn Fn(&str) -> String, retries: usize) -> Result<Script> {
+        let times = |turn: &Turn| if turn.limit.is_some() { retries + 1 } else { 1 };
+        let answers = |turns: &[Turn]| {
+            let repeated = turns.iter().flat_map(|turn| std::iter::repeat_n(turn, times(turn)));
+            repeated.map(|turn| turn.answer(fill)).collect()
+        };
         let main: Result<Vec<Answer>> = answers(&self.turns);
         let mut script = Script::of(main?);
         for other in &self.other {
@@ -163,6 +168,10 @@ impl Turn {
             let kind = kind.clone().leak();
             // Otherwise the client tries for minutes before it gives up.
             Answer::refused(*status, kind, text).with_header("x-should-retry", "false")
+        } else if let Some(seconds) = self.limit {
+            Answer::usage_limit(seconds).with_header("x-should-retry", "false")
+        } else if self.wrong_key {
+            Answer::wrong_key()
         } else {
             bail!("a turn that does nothing")
         };
@@ -183,10 +192,14 @@ mod tests {
     use ralph_project::install::HOOK_NAMES;
 
     use super::*;
+    use crate::e2e::client::rows;
 
     #[test]
     fn every_scenario_can_be_played() {
-        let all = Scenario::load().unwrap();
+        let mut all = Scenario::load("xtask/e2e").unwrap();
+        let smoke = all.iter().filter(|scenario| scenario.smoke).count();
+        assert!((6..=10).contains(&smoke), "{smoke} scenarios are for every change");
+        all.extend(Scenario::load("xtask/e2e/agents").unwrap());
         let names: BTreeSet<&str> = all.iter().map(|scenario| scenario.name.as_str()).collect();
         assert_eq!(names.len(), all.len(), "each name is used once");
         for scenario in &all {
@@ -199,10 +212,12 @@ mod tests {
             );
             assert!(!scenario.session.is_empty(), "{}", scenario.name);
             for session in &scenario.session {
-                session.script(&|text| text.to_owned()).unwrap();
+                session.script(&|text| text.to_owned(), 0).unwrap();
             }
         }
-        let smoke = all.iter().filter(|scenario| scenario.smoke).count();
-        assert!((6..=10).contains(&smoke), "{smoke} scenarios are for every change");
+        for (agent, row) in rows().unwrap() {
+            let unknown = row.impossible.keys().find(|name| !names.contains(name.as_str()));
+            assert_eq!(unknown, None, "an exception of {agent} for no scenario");
+        }
     }
 }

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use camino::Utf8Path;
 use scripted_model::{Model, Request};
-use serde_json::Value;
 use wait_timeout::ChildExt;
 
+use super::client::{CLAUDE, Client};
 use super::processes;
 use super::scenario::{Session, Turn};
 use super::stage::{Lacking, SESSION, Stage, Unmet};
 use crate::run;
 
-/// Nothing that a scenario starts takes a quarter of this.
-const DEADLINE: Duration = Duration::from_secs(90);
+/// Nothing that a scenario starts takes half of this.
+const DEADLINE: Duration = Duration::from_secs(180);
 
 /// Gives its command a terminal of this size. Nobody types: the standard input is a pipe that is never
 /// written to and never ends.
@@ -31,20 +31,31 @@ impl Stage<'_> {
         command.args(session.args.iter().map(|arg| self.fill(arg)));
         command.envs(session.env.iter().map(|(name, value)| (name, self.fill(value))));
         self.sessions += 1;
-        let model = Model::start(session.script(&|text| self.fill(text))?)?;
+        let Client { name, row, .. } = self.client;
+        let script = session.script(&|text| self.fill(text), row.retries)?;
+        let model = Model::start_for(name, script)?;
         self.surround(&mut command, &model.base_url());
+        self.write_settings(&model.base_url())?;
+        let settings = self.settings();
         let sign = session.until.as_ref().map(|file| self.home().join(file));
         let ended = to_the_end(&mut command, sign.as_deref());
         let left = processes::end_all_of(&self.home());
         let stdout = ended.as_ref().map(|(_, stdout)| stdout.as_str()).unwrap_or_default();
         self.keep(stdout, &model.requests(), left)?;
         let (code, stdout) = ended?;
+        let after = self.settings();
+        let changed = settings.iter().find(|(name, text)| after.get(*name) != Some(text));
+        ensure!(changed.is_none(), Unmet(format!("the user's {:?} was changed", changed)));
         self.judge(session, code, &stdout, &model.conversation())
     }
 
     fn command(&self, session: &Session) -> Command {
         let Some(prompt) = &session.prompt else {
-            return run::command(self.binaries.join("ralph-loop").as_str());
+            let mut command = run::command(self.binaries.join("ralph-loop").as_str());
+            if self.client.name != CLAUDE {
+                command.args(["--agent", &self.client.name]);
+            }
+            return command;
         };
         let prompt = self.fill(prompt);
         if session.terminal {
@@ -156,10 +167,7 @@ impl Stage<'_> {
         for (turn, request) in requests.iter().filter(|one| one.is_conversation()).enumerate() {
             fs_err::write(logs.join(format!("told.{turn}")), request.told())?;
             fs_err::write(logs.join(format!("first.{turn}")), request.first_message())?;
-            let tools = request.body.get("tools").and_then(Value::as_array).into_iter().flatten();
-            let tools = tools.filter_map(|tool| tool.get("name")?.as_str());
-            let tools: Vec<&str> = tools.collect();
-            fs_err::write(logs.join(format!("tools.{turn}")), tools.join("\n"))?;
+            fs_err::write(logs.join(format!("tools.{turn}")), request.tools().join("\n"))?;
         }
         let asked: Vec<String> = requests.iter().map(|request| request.body.to_string()).collect();
         Ok(fs_err::write(logs.join("requests"), asked.join("\n"))?)
@@ -179,7 +187,7 @@ fn to_the_end(command: &mut Command, sign: Option<&Utf8Path>) -> Result<(Option<
         String::from_utf8_lossy(&text).into_owned()
     });
     if let Some(sign) = sign {
-        while !sign.exists() && child.try_wait()?.is_none() && started.elapsed() < DEADLINE / 3 {
+        while !sign.exists() && child.try_wait()?.is_none() && started.elapsed() < DEADLINE / 6 {
             std::thread::sleep(Duration::from_millis(20));
         }
         if child.try_wait()?.is_none() {
@@ -189,7 +197,7 @@ fn to_the_end(command: &mut Command, sign: Option<&Utf8Path>) -> Result<(Option<
     let Some(status) = child.wait_timeout(DEADLINE)? else {
         child.kill()?;
         child.wait()?;
-        bail!("it did not end within {:?}: {command:?}", started.elapsed());
+        bail!(Unmet(format!("it did not end within {:?}", started.elapsed())));
     };
     let stdout = reading.join().ok().context("the output was not read")?;
     Ok((status.code(), stdout))

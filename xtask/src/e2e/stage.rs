@@ -1,5 +1,6 @@
 //! A scratch project with the hooks installed, in which scenarios are played.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::process::Command;
@@ -9,7 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::StateDir;
 use test_support::TestRepo;
 
-use super::client::Client;
+use super::client::{CLAUDE, Client};
 use super::npm;
 use super::scenario::Scenario;
 use crate::run;
@@ -57,8 +58,8 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// A repository with two commits, `.ralph/` and the hooks installed. Binaries built for
-    /// debugging are large, so git ignores them.
+    /// A repository with `.ralph/`, and the hooks installed for Claude Code: other agents get theirs from
+    /// the loop. Binaries built for debugging are large, so git ignores them.
     pub(super) fn new(name: &'a str, client: &'a Client, binaries: &'a Utf8Path) -> Result<Self> {
         let repo = TestRepo::on_disk();
         repo.write(".gitignore", "*.log\n/.claude/hooks/\n");
@@ -66,8 +67,10 @@ impl<'a> Stage<'a> {
         let stage = Self { name, client, binaries, repo, sessions: 0 };
         let words: Vec<String> = client.command.iter().map(|part| format!("'{part}'")).collect();
         let script = format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "));
-        stage.repo.scratch().script("tools/claude", &script);
-        stage.script("ralph-loop install --client-version $VERSION\ncommit 'the hooks'")?;
+        stage.repo.scratch().script(&format!("tools/{}", client.name), &script);
+        if client.name == CLAUDE {
+            stage.script("ralph-loop install --client-version $VERSION\ncommit 'the hooks'")?;
+        }
         Ok(stage)
     }
 
@@ -108,7 +111,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The names that scenarios use, as variables of scripts and in braces elsewhere.
-    fn names(&self) -> [(&'static str, String); 11] {
+    fn names(&self) -> [(&'static str, String); 12] {
         let scratch = self.repo.scratch();
         let xtask = std::env::current_exe().unwrap_or_default();
         [
@@ -122,7 +125,8 @@ impl<'a> Stage<'a> {
             ("XTASK", xtask.to_string_lossy().into_owned()),
             ("SYSTEM_PATH", system_path()),
             ("SESSION", SESSION.to_owned()),
-            ("VERSION", self.client.version.to_string()),
+            ("VERSION", self.client.version.clone()),
+            ("AGENT", self.client.name.clone()),
         ]
     }
 
@@ -158,7 +162,8 @@ impl<'a> Stage<'a> {
 
     /// Where the requests of the last session are kept.
     pub(super) fn logs(&self) -> Utf8PathBuf {
-        let name = format!("{}-{}-{}", self.client.version, self.name, self.sessions);
+        let Client { name, version, .. } = self.client;
+        let name = format!("{name}-{version}-{}-{}", self.name, self.sessions);
         run::root().join("target/e2e/logs").join(name)
     }
 
@@ -171,17 +176,26 @@ impl<'a> Stage<'a> {
             .collect();
         command.current_dir(self.repo.root()).env_clear().envs(self.repo.isolation());
         command.env("PATH", format!("{}:{}", self.repo.scratch().path("tools"), system_path()));
-        command.envs(self.names()).envs([
-            ("ANTHROPIC_BASE_URL", base_url),
-            ("ANTHROPIC_API_KEY", "scripted"),
-            ("DISABLE_TELEMETRY", "1"),
-            ("DISABLE_AUTOUPDATER", "1"),
-            ("DISABLE_ERROR_REPORTING", "1"),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-            // Without it the client refuses to skip permissions for root.
-            ("IS_SANDBOX", "1"),
-        ]);
+        let env = &self.client.row.env;
+        command.envs(self.names());
+        command.envs(env.iter().map(|(name, value)| (name, value.replace("{URL}", base_url))));
         command.envs(own);
+    }
+
+    /// Writes the settings of a user of this agent.
+    pub(super) fn write_settings(&self, base_url: &str) -> Result<()> {
+        for (name, text) in &self.client.row.settings {
+            let path = self.home().join(name);
+            fs_err::create_dir_all(path.parent().unwrap_or(&path))?;
+            fs_err::write(path, text.replace("{URL}", base_url))?;
+        }
+        Ok(())
+    }
+
+    /// What is in the user's settings.
+    pub(super) fn settings(&self) -> BTreeMap<&str, Option<Vec<u8>>> {
+        let read = |name: &'a String| (name.as_str(), fs_err::read(self.home().join(name)).ok());
+        self.client.row.settings.keys().map(read).collect()
     }
 }
 
