@@ -85,6 +85,11 @@ impl TestRepo {
         Self::made_of(&ONE_COMMIT, Scratch::on_disk())
     }
 
+    /// The same in this folder, for programs that do not trust a folder that everybody may write to.
+    pub fn below(place: &Path) -> Self {
+        Self::made_of(&ONE_COMMIT, Scratch::below(place))
+    }
+
     fn made_of(files: &[Entry], scratch: Scratch) -> Self {
         scratch.dir("home");
         let root = scratch.dir("repo");

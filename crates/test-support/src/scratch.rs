@@ -34,7 +34,7 @@ impl Scratch {
         Self::below(&std::env::temp_dir())
     }
 
-    fn below(place: &Path) -> Self {
+    pub(crate) fn below(place: &Path) -> Self {
         let guard = tempfile::tempdir_in(place).expect("a temporary folder");
         let root = guard.path().canonicalize().expect("a real path");
         let root = Utf8PathBuf::from_path_buf(root).expect("a UTF-8 temporary folder");

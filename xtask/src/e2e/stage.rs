@@ -61,7 +61,11 @@ impl<'a> Stage<'a> {
     /// A repository with `.ralph/`, and the hooks installed for Claude Code: other agents get theirs from
     /// the loop. Binaries built for debugging are large, so git ignores them.
     pub(super) fn new(name: &'a str, client: &'a Client, binaries: &'a Utf8Path) -> Result<Self> {
-        let repo = TestRepo::on_disk();
+        let repo = if client.name == CLAUDE {
+            TestRepo::on_disk()
+        } else {
+            TestRepo::below(run::root().join("target/e2e").as_std_path())
+        };
         repo.write(".gitignore", "*.log\n/.claude/hooks/\n");
         StateDir::of_project(repo.root()).prepare()?;
         let stage = Self { name, client, binaries, repo, sessions: 0 };
