@@ -1,7 +1,6 @@
 //! One session of the real client, alone or under the loop: started with an environment of its
 //! own, ended by a deadline, and compared with what was expected.
 
-use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -38,11 +37,16 @@ impl Stage<'_> {
         self.write_settings(&model.base_url())?;
         let settings = self.settings();
         let sign = session.until.as_ref().map(|file| self.home().join(file));
-        let ended = to_the_end(&mut command, sign.as_deref());
+        let logs = self.logs();
+        if logs.exists() {
+            fs_err::remove_dir_all(&logs)?;
+        }
+        fs_err::create_dir_all(&logs)?;
+        let ended = to_the_end(&mut command, &logs.join("out"), sign.as_deref());
         let left = processes::end_all_of(&self.home());
-        let stdout = ended.as_ref().map(|(_, stdout)| stdout.as_str()).unwrap_or_default();
-        self.keep(stdout, &model.requests(), left)?;
-        let (code, stdout) = ended?;
+        self.keep(&model.requests(), left)?;
+        let code = ended?;
+        let stdout = String::from_utf8_lossy(&fs_err::read(logs.join("out"))?).into_owned();
         let after = self.settings();
         let changed = settings.iter().find(|(name, text)| after.get(*name) != Some(text));
         ensure!(changed.is_none(), Unmet(format!("the user's {:?} was changed", changed)));
@@ -156,13 +160,8 @@ impl Stage<'_> {
     }
 
     /// Keeps what was said where checks and people find it.
-    fn keep(&self, stdout: &str, requests: &[Request], left: usize) -> Result<()> {
+    fn keep(&self, requests: &[Request], left: usize) -> Result<()> {
         let logs = self.logs();
-        if logs.exists() {
-            fs_err::remove_dir_all(&logs)?;
-        }
-        fs_err::create_dir_all(&logs)?;
-        fs_err::write(logs.join("out"), stdout)?;
         fs_err::write(logs.join("left"), format!("{left}\n"))?;
         for (turn, request) in requests.iter().filter(|one| one.is_conversation()).enumerate() {
             fs_err::write(logs.join(format!("told.{turn}")), request.told())?;
@@ -176,16 +175,15 @@ impl Stage<'_> {
 
 /// Runs a program until it ends by itself, or fails at the deadline. When the file is there, or
 /// does not come, the program is asked to end.
-fn to_the_end(command: &mut Command, sign: Option<&Utf8Path>) -> Result<(Option<i32>, String)> {
+fn to_the_end(
+    command: &mut Command,
+    output: &Utf8Path,
+    sign: Option<&Utf8Path>,
+) -> Result<Option<i32>> {
     let started = Instant::now();
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let output = fs_err::File::create(output)?.into_parts().0;
+    command.stdin(Stdio::null()).stdout(output).stderr(Stdio::inherit());
     let mut child = command.spawn().with_context(|| format!("could not start {command:?}"))?;
-    let mut stdout = child.stdout.take().context("no pipe")?;
-    let reading = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = stdout.read_to_end(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    });
     if let Some(sign) = sign {
         while !sign.exists() && child.try_wait()?.is_none() && started.elapsed() < DEADLINE / 6 {
             std::thread::sleep(Duration::from_millis(20));
@@ -199,6 +197,5 @@ fn to_the_end(command: &mut Command, sign: Option<&Utf8Path>) -> Result<(Option<
         child.wait()?;
         bail!(Unmet(format!("it did not end within {:?}", started.elapsed())));
     };
-    let stdout = reading.join().ok().context("the output was not read")?;
-    Ok((status.code(), stdout))
+    Ok(status.code())
 }
