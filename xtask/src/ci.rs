@@ -6,13 +6,14 @@ use anyhow::{Result, ensure};
 use crate::{dist, run, task};
 
 /// With the released programs; `cargo xtask nightly` runs the campaigns at full length.
-const TASKS: [&str; 6] = [
+const TASKS: [&str; 7] = [
     "guard",
     "verdicts",
     "trial",
     "torture kill --seconds 20 --binaries target/dist",
     "torture person --seconds 20 --binaries target/dist",
     "e2e --smoke --binaries target/dist",
+    "e2e --smoke --agent codex,gemini --binaries target/dist",
 ];
 
 /// Runs every check.

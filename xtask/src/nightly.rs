@@ -1,5 +1,5 @@
 //! What takes too long for every change: the fault campaigns at full length, all scenarios with both
-//! clients, more random cases, the benchmark, the pages, the packages and the trial.
+//! clients and every other agent, more random cases, the benchmark, the pages, the packages and the trial.
 
 use anyhow::{Result, ensure};
 
@@ -14,10 +14,11 @@ const CAMPAIGNS: [&str; 5] = [
     "person-undisturbed --rounds 200",
 ];
 
-const TASKS: [&str; 7] = [
+const TASKS: [&str; 8] = [
     "e2e --binaries target/dist",
     // Tasks and teammates are only found in an older client.
     "e2e --binaries target/dist --client-version 2.1.63 --only held-back",
+    "e2e --agent all --binaries target/dist",
     "bench --binaries target/dist",
     "bench --check --binaries target/dist",
     "pages --binaries target/dist",
