@@ -18,8 +18,8 @@ use super::count::Totals;
 use super::keeper;
 use super::output;
 use super::processes::Descendants;
-use super::stream::{Said, Seen};
-use super::usage_limit;
+use super::refusal::Refusal;
+use super::stream::{Said, Seen, Verdict};
 use crate::signals::{Interrupts, Signal};
 
 /// How often deadline, silence and signals are looked at.
@@ -99,20 +99,9 @@ impl AgentRun {
         self.exit_code() != Some(0) && texts.any(|text| text.contains("No conversation found"))
     }
 
-    /// Whether its context was too full to go on. Older clients say so in words alone.
-    pub fn is_context_full(&self) -> bool {
-        self.seen.verdict.as_ref().is_some_and(|verdict| {
-            let said = verdict.text.trim_start().to_ascii_lowercase();
-            verdict.is_error
-                && (verdict.reason.as_deref() == Some("prompt_too_long")
-                    || said.starts_with("prompt is too long"))
-        })
-    }
-
-    /// The usage limit or the outage of the service that ended it, if one did; with the reset in Unix
-    /// seconds, where told.
-    pub fn usage_limit(&self) -> Option<Option<i64>> {
-        let Seen { verdict, said: Said { text, complaints }, rejected, .. } = &self.seen;
+    /// Why the service refused, if that is what ended it.
+    pub fn refusal(&self) -> Option<Refusal> {
+        let Seen { verdict, said: Said { text, complaints }, rejected, refused, .. } = &self.seen;
         let now = Timestamp::now();
         let said = match verdict {
             Some(verdict) => vec![&verdict.text],
@@ -121,20 +110,32 @@ impl AgentRun {
         let mut said = said.into_iter().filter(|text| !text.trim().is_empty());
         let failed =
             verdict.as_ref().map_or(self.exit_code() != Some(0), |verdict| verdict.is_error);
+        let known = |refusal: Refusal| match (refusal, rejected) {
+            (Refusal::Later(told), Some(reset)) => Refusal::Later(reset.or(told)),
+            (refusal, _) => refusal,
+        };
         if !failed {
-            // Some clients end as if all were well, with the message in the place of an answer.
-            let told = usage_limit::detect_alone(said.next()?, now)?;
-            return Some(rejected.flatten().or(told));
+            return Refusal::alone(said.next()?, now).map(known);
         }
-        let verdict = verdict.clone().unwrap_or_default();
+        let Verdict { reason, api_status, .. } = verdict.clone().unwrap_or_default();
+        let reason = reason.as_deref();
         // Where another reason is told, the text is about something else.
         let is_services = matches!(
-            verdict.reason.as_deref(),
+            reason,
             None | Some("api_error" | "blocking_limit" | "error_during_execution")
         );
-        let told = said.find_map(|text| usage_limit::detect(text, now)).filter(|_| is_services);
-        let refused = matches!(verdict.api_status, Some(429 | 500..=599)).then_some(None);
-        rejected.or(told).or(refused)
+        let told = || said.find_map(|text| Refusal::at_the_end(text, now)).filter(|_| is_services);
+        let full = (reason == Some("prompt_too_long")).then_some(Refusal::Full);
+        full.or_else(|| rejected.map(Refusal::Later))
+            .or_else(|| refused.clone())
+            .or_else(told)
+            .or_else(|| Refusal::in_error("", api_status, now))
+            .or_else(|| Refusal::of_exit_code(self.exit_code()?))
+    }
+
+    /// Whether its context was too full to go on.
+    pub fn is_context_full(&self) -> bool {
+        self.refusal() == Some(Refusal::Full)
     }
 }
 
@@ -304,3 +305,7 @@ fn drain(ticks: &Receiver<()>) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "child_tests.rs"]
+mod tests;

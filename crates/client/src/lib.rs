@@ -10,9 +10,9 @@ mod options;
 mod output;
 mod processes;
 mod readable;
+mod refusal;
 pub mod signals;
 mod stream;
-mod usage_limit;
 mod version;
 
 pub use child::{AgentRun, RunEnd, Session, Supervision, Turn};
@@ -26,5 +26,6 @@ pub use options::ClientOptions;
 pub use output::{each_line_of_log, seen_in_log};
 pub use processes::{Descendants, end_left_by, left_by};
 pub use readable::Readable;
+pub use refusal::Refusal;
 pub use stream::{Said, Seen};
 pub use version::version_text;

@@ -6,10 +6,12 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::calls::{Calls, short, text_of};
 use super::count::{Count, Totals, tokens_of};
+use super::refusal::Refusal;
 
 /// What is kept of plain text and of complaints.
 const KEPT: usize = 4 * 1024;
@@ -39,6 +41,8 @@ pub struct Seen {
     pub verdict: Option<Verdict>,
     /// The service refused with this reset time in Unix seconds.
     pub rejected: Option<Option<i64>>,
+    /// The last error that it reported is a refusal of the service.
+    pub refused: Option<Refusal>,
     /// What its result said.
     pub said: Said,
     /// When it last printed anything.
@@ -68,7 +72,7 @@ pub struct Activity {
 /// The end of what an agent printed.
 #[derive(Debug, Clone, Default)]
 pub struct Said {
-    /// Its plain text.
+    /// Its plain text, or its last message.
     pub text: String,
     /// What it printed on standard error.
     pub complaints: String,
@@ -139,8 +143,13 @@ impl Seen {
         if let Some(session) = text_of(event, "session_id") {
             self.session = Some(session.to_owned());
         }
+        if let Some((message, status)) = reported_error(event, kind) {
+            self.failed(event, &message, status);
+        }
+        let role = event.pointer("/message/role").and_then(Value::as_str);
         match (kind, text_of(event, "subtype")) {
             ("assistant", _) => self.assistant(event),
+            ("message", _) if role == Some("assistant") => self.assistant(event),
             ("user", _) => {
                 if let Some(call) = self.calls.end(event) {
                     (self.now.doing, self.now.is_refused) = (call, true);
@@ -158,8 +167,26 @@ impl Seen {
         }
     }
 
+    /// The agent reports an error. One that is no refusal may follow one that is.
+    fn failed(&mut self, event: &Value, message: &str, status: Option<u16>) {
+        let now = Timestamp::now();
+        let Some(refusal) = Refusal::in_error(message, status, now) else {
+            return keep_end(&mut self.said.complaints, message);
+        };
+        let wait = event.pointer("/error/data/responseHeaders/retry-after");
+        let wait = wait.and_then(|wait| wait.as_str()?.parse::<i64>().ok());
+        self.refused = Some(match (refusal, wait) {
+            (Refusal::Later(None), Some(wait)) => Refusal::Later(Some(now.as_second() + wait)),
+            (refusal, _) => refusal,
+        });
+        self.does(short(message));
+        keep_end(&mut self.said.complaints, message);
+    }
+
     fn assistant(&mut self, event: &Value) {
         let Some(message) = event.get("message") else { return };
+        // The service answers again.
+        self.refused = None;
         let used = tokens_of(message);
         // A subagent has a context of its own; tokens count wherever they were used.
         if text_of(event, "parent_tool_use_id").is_none() && used > 0 {
@@ -176,6 +203,7 @@ impl Seen {
                 }
                 (Some("text"), _, Some(text)) => {
                     self.does(short(text));
+                    self.said.text.clear();
                     keep_end(&mut self.said.text, text);
                 }
                 _ => {}
@@ -193,11 +221,14 @@ impl Seen {
             Some((name.clone(), usage.get("contextWindow")?.as_u64()?))
         }));
         let kind = text_of(event, "subtype").filter(|kind| kind.starts_with("error"));
-        let is_fine = matches!(event.get("is_error"), None | Some(Value::Bool(false)));
+        let is_fine = matches!(event.get("is_error"), None | Some(Value::Bool(false)))
+            && event.get("exitCode").and_then(Value::as_i64).unwrap_or(0) == 0
+            && text_of(event, "status") != Some("error");
         let status = event.get("api_error_status").and_then(Value::as_u64);
+        let error = reported_error(event, "result").map(|(message, _)| message);
         self.verdict = Some(Verdict {
             is_error: !is_fine || kind.is_some(),
-            text: text_of(event, "result").unwrap_or_default().to_owned(),
+            text: text_of(event, "result").map(str::to_owned).or(error).unwrap_or_default(),
             api_status: status.and_then(|status| status.try_into().ok()),
             // Older clients tell the reason by the kind of error alone.
             reason: text_of(event, "terminal_reason").or(kind).map(str::to_owned),
@@ -210,6 +241,20 @@ impl Seen {
         // Allowed again, an earlier refusal is over.
         self.rejected = (text_of(info, "status") == Some("rejected")).then_some(reset);
     }
+}
+
+/// An error in an event of any agent's: what it says, and the service's status. That of a tool is none.
+fn reported_error(event: &Value, kind: &str) -> Option<(String, Option<u16>)> {
+    if kind.starts_with("tool") || text_of(event, "severity") == Some("warning") {
+        return None;
+    }
+    let own = ["/error/data", "/error"].into_iter().filter_map(|at| event.pointer(at));
+    let whole = [event.get("data"), Some(event)].into_iter().flatten();
+    let whole = whole.filter(|_| kind.ends_with("error"));
+    let message = own.chain(whole).find_map(|error| Some((error, text_of(error, "message")?)));
+    let (error, message) = message.or_else(|| Some((event, text_of(event, "error_message")?)))?;
+    let status = ["statusCode", "status_code"].iter().find_map(|name| error.get(name)?.as_u64());
+    Some((message.to_owned(), status.and_then(|status| status.try_into().ok())))
 }
 
 fn keep_end(kept: &mut String, text: &str) {

@@ -25,7 +25,6 @@
 //! | [`surroundings`] | what does the guard need to know about the place? |
 //! | [`transcript`] | what does the end of a session's transcript say? |
 //! | [`under_way`] | which attempt is under way? |
-//! | [`usage_limit`] | is this text the client's message that a usage limit is reached? |
 //! | [`weakening`] | did an attempt remove, skip or empty tests? |
 
 pub mod checks;
@@ -50,5 +49,4 @@ pub mod strikes;
 pub mod surroundings;
 pub mod transcript;
 pub mod under_way;
-pub mod usage_limit;
 pub mod weakening;

@@ -326,7 +326,7 @@ fn note_windows(run: &Conductor, session: &AgentRun) {
 fn warn_if_costless(run: &mut Conductor, session: &AgentRun) {
     let is_limited = run.context.config.limits.max_cost_usd > 0.0;
     // One that was ended, or that the service refused, had no chance to report anything.
-    let could_report = matches!(session.end, RunEnd::Exited(_)) && session.usage_limit().is_none();
+    let could_report = matches!(session.end, RunEnd::Exited(_)) && session.refusal().is_none();
     let is_known = session.seen.cost_usd.is_some() || run.record.tally.run.price.is_reported;
     if !is_limited || !could_report || is_known {
         return;

@@ -1,5 +1,7 @@
 //! Limits, budgets, quota, finish types and what is refused before anything runs.
 
+use test_support::fixtures;
+
 use crate::stage::{Ran, Stage};
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
@@ -135,6 +137,28 @@ fn a_usage_limit_in_the_place_of_an_answer_is_one_though_the_agent_ends_well() {
         let ran = stage.run(&["--attempts", "1", "--max-iterations", "1", "--agent", &agent]);
         ran.ended(0).says("usage limit reached; waiting").says("finished (complete)");
         assert!(stage.exists("done.txt") && stage.exists("half.txt"), "its work is gone on with");
+    }
+}
+
+/// What other agents print when their service refuses: recorded, and printed by a command of the user's.
+#[test]
+fn a_refusal_is_never_blamed_on_the_story_whatever_the_agent() {
+    let replay = |name: &str, code: u8| {
+        let path = fixtures().join(format!("agents/streams/{name}.jsonl"));
+        format!("cat >/dev/null; cat '{path}'; exit {code}")
+    };
+    for (name, code) in [("codex-429", 1), ("gemini-daily-quota", 173)] {
+        let stage = Stage::new("works", TWO);
+        let agent = replay(name, code);
+        let ran = stage.run(&["--attempts", "1", "--wait-for-quota=false", "--agent", &agent]);
+        ran.ended(6).says("usage limit reached, or the agent's service is down");
+        assert_eq!(stage.plan(), TWO, "{name}");
+    }
+    for (name, code) in [("qwen-0.15-401", 0), ("opencode-401", 1)] {
+        let stage = Stage::new("works", TWO);
+        let ran = stage.run(&["--attempts", "1", "--agent", &replay(name, code)]);
+        ran.ended(1).says("the agent was denied access").says("bad key");
+        assert_eq!(stage.plan(), TWO, "{name}");
     }
 }
 

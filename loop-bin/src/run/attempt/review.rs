@@ -14,7 +14,7 @@ use super::{Course, Desk, Job, Passed, Stopped, Used};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
 use crate::terminal::{Tone, counted, seconds};
-use client::{AgentRun, RunEnd, Session, Supervision, Totals, Turn, with_files_of};
+use client::{AgentRun, Refusal, RunEnd, Session, Supervision, Totals, Turn, with_files_of};
 
 /// What came of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,9 @@ impl Reviewed {
             RunEnd::Overdue(limit) => {
                 return Self::Missing(format!("it took longer than {}", seconds(*limit)));
             }
-            _ if run.usage_limit().is_some() => return missing("a usage limit was reached"),
+            _ if matches!(run.refusal(), Some(Refusal::Later(_))) => {
+                return missing("a usage limit was reached");
+            }
             RunEnd::Exited(_) | RunEnd::Finished => {}
             RunEnd::Silent(_) | RunEnd::Signalled(_) => return missing("it was interrupted"),
         }

@@ -14,7 +14,7 @@ use super::pick::{Allowance, Owner};
 use crate::saved::RETRY;
 use crate::terminal::seconds;
 use client::signals::Signal;
-use client::{AgentRun, RunEnd, Said, Seen};
+use client::{AgentRun, Refusal, RunEnd, Said, Seen};
 
 /// How often in a row a usage limit is waited for before the run ends: with pauses that grow to half
 /// an hour, this is longer than the five hours of the usual limit.
@@ -186,7 +186,11 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     if let (Some((_, owner)), true) = (judged.allowance.cost_usd, run.is_over_budget()) {
         return Some(used_up(owner, "cost limit"));
     }
-    let reset = run.usage_limit()?;
+    let reset = match run.refusal()? {
+        Refusal::Later(reset) => reset,
+        Refusal::Key => return Some(WorkEnd::Impossible(denied(run))),
+        Refusal::Full => return None,
+    };
     let left = reset.map(|reset| reset.saturating_sub(Timestamp::now().as_second()));
     let wait = Duration::from_secs(u64::try_from(left.unwrap_or(0)).unwrap_or(0));
     let most = judged.time_left.map_or(LONGEST_WAIT, |left| left.min(LONGEST_WAIT));
@@ -237,19 +241,18 @@ fn used_up(owner: Owner, what: &str) -> WorkEnd {
     }
 }
 
-/// Why no attempt can help: the agent cannot be started, or the service does not know us.
+/// Why no attempt can help: the shell says why it could not start the agent.
 fn unusable(run: &AgentRun) -> Option<String> {
     let said = run.seen.said.complaints.trim();
-    match (&run.seen.verdict, run.exit_code()) {
-        (Some(verdict), _) if verdict.is_error && matches!(verdict.api_status, Some(401 | 403)) => {
-            Some(format!("the agent was denied access: {}; log in and try again", verdict.text))
-        }
-        // The shell says why it could not start a program.
-        (None, Some(126 | 127)) if run.seen.said.text.is_empty() && !said.is_empty() => {
-            Some(format!("the agent could not be started: {said}"))
-        }
-        _ => None,
-    }
+    let is_missing = run.seen.verdict.is_none() && matches!(run.exit_code(), Some(126 | 127));
+    (is_missing && run.seen.said.text.is_empty() && !said.is_empty())
+        .then(|| format!("the agent could not be started: {said}"))
+}
+
+/// The service does not know us, so no attempt can help.
+fn denied(run: &AgentRun) -> String {
+    let said = last_words(run).unwrap_or("its service does not accept the key");
+    format!("the agent was denied access: {said}; log in and try again")
 }
 
 /// Whether there is no sign that the agent even began: no tool used, no token, no test run, no change.
@@ -262,18 +265,23 @@ fn has_done_nothing(judged: &Judged<'_>, run: &AgentRun) -> bool {
 
 /// How it ended, and the last thing that it said.
 fn own_failure(run: &AgentRun) -> String {
-    let verdict = run.seen.verdict.as_ref();
-    let said = verdict.map(|verdict| verdict.text.as_str()).into_iter().chain(words(run));
-    let last = said.filter_map(|text| text.lines().rfind(|line| !line.trim().is_empty())).next();
-    let how = match (verdict.and_then(|verdict| verdict.reason.clone()), run.exit_code()) {
+    let reason = run.seen.verdict.as_ref().and_then(|verdict| verdict.reason.clone());
+    let how = match (reason, run.exit_code()) {
         (Some(reason), _) => reason,
         (None, Some(code)) => format!("exit code {code}"),
         (None, None) => "killed by a signal".to_owned(),
     };
-    match last {
-        Some(last) => format!("the agent itself failed ({how}): {}", last.trim()),
+    match last_words(run) {
+        Some(last) => format!("the agent itself failed ({how}): {last}"),
         None => format!("the agent itself failed ({how}), and said nothing"),
     }
+}
+
+/// The last line that it said.
+fn last_words(run: &AgentRun) -> Option<&str> {
+    let verdict = run.seen.verdict.as_ref().map(|verdict| verdict.text.as_str());
+    let mut said = verdict.into_iter().chain(words(run));
+    said.find_map(|text| text.lines().map(str::trim).rfind(|line| !line.is_empty()))
 }
 
 /// What it said, complaints first.

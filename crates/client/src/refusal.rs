@@ -1,0 +1,223 @@
+//! The service refused: a usage limit, an outage, a key that it does not accept, or a context that is full, in
+//! the words of any agent.
+//!
+//! Wordings change with every release. In plain text a message is recognised by how it begins, and only as the
+//! last line of what was said: test output and code speak of rate limits as well. What an agent reports as an
+//! error of its own is about the service wherever it names a cause.
+
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+/// A reset that passed so lately is not tomorrow's: the message is older than the limit's end.
+const JUST_NOW: SignedDuration = SignedDuration::from_mins(10);
+
+/// How a message about a usage limit begins, in lower case.
+const LIMITS: &str = "\
+    claude ai usage limit reached|claude usage limit reached|usage limit reached|you've hit your |\
+    you have hit your |you've reached your |you have reached your |you're out of extra usage|\
+    you are out of extra usage";
+
+/// How another message of the service begins, behind `error: `.
+const OPENINGS: &str = "\
+    api error|exceeded retry limit|unexpected status|quota exceeded.|rate limit exceeded:|rate limit reached for|\
+    ran into this error: |you have exhausted your|invalid api key|incorrect api key|authentication failed|\
+    not logged in|failed to get response from the ai model|codex ran out of room|prompt is too long|401 |403 |\
+    429 |500 |502 |503 |529 ";
+
+/// What may stand before `limit reached`: a length of time, or what is limited.
+const PERIODS: &str = "claude opus sonnet haiku session hourly daily weekly 5-hour 7-day usage";
+
+/// What a message speaks of when the context is full, when it is about a limit, when the key is wrong, and when
+/// the service is out of order, which passes.
+const FULL: &str =
+    "context window|context_length|context length|prompt is too long|maximum context";
+const LIMITED: &str = "429|rate limit|rate_limit|usage limit|quota|too many requests";
+const UNKNOWN_KEY: &str = "\
+    401|403|unauthorized|api key|invalid_api_key|authentication|not logged in";
+const OUT_OF_ORDER: &str = "\
+    overloaded|500|502|503|504|529|connection|fetch failed|timed out|server error|stream disconnected";
+
+/// Advice that agents print in a line below their message.
+const HINTS: [&str; 4] =
+    ["/upgrade", "/extra-usage", "Please retry if you think", "Please wait and try again"];
+
+/// Longer than this no message is.
+const LONGEST_MESSAGE: usize = 240;
+
+/// Why the service did not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// A usage limit or an outage; with the time of its reset in Unix seconds, where it is known.
+    Later(Option<i64>),
+    /// It does not accept the key, or nobody is logged in.
+    Key,
+    /// The context does not fit any more.
+    Full,
+}
+
+impl Refusal {
+    /// The refusal that the last line of a text is.
+    pub(super) fn at_the_end(text: &str, now: Timestamp) -> Option<Self> {
+        let line = plain(said(text).next_back()?);
+        if is_limit(&line) {
+            return Some(Self::Later(reset(&line, now)));
+        }
+        if begins(&line, OPENINGS) { Self::in_error(&line, None, now) } else { None }
+    }
+
+    /// The refusal that is all of a text: some agents end as if all were well, with the message in the place of
+    /// an answer. An answer that is about such messages says more than one line, or quotes them.
+    pub(super) fn alone(text: &str, now: Timestamp) -> Option<Self> {
+        let mut lines = said(text);
+        let line = lines.next()?;
+        let is_alone = lines.next().is_none() && line.len() <= LONGEST_MESSAGE;
+        let is_quoted = line.contains('`')
+            || line.starts_with(['"', '\'', '>', '\u{201c}', '\u{2018}', '\u{ab}']);
+        if is_alone && !is_quoted { Self::at_the_end(text, now) } else { None }
+    }
+
+    /// The refusal in what an agent reports as an error; with the status of the answer, if it is known.
+    pub(super) fn in_error(message: &str, status: Option<u16>, now: Timestamp) -> Option<Self> {
+        let text = message.to_lowercase().replace('\u{2019}', "'");
+        let is_about = |causes: &str| causes.split('|').any(|cause| names(&text, cause));
+        if is_about(FULL) {
+            return Some(Self::Full);
+        }
+        if status == Some(429) || is_limit(&plain(&text)) || is_about(LIMITED) {
+            return Some(Self::Later(reset(&text, now)));
+        }
+        if matches!(status, Some(401 | 403)) || is_about(UNKNOWN_KEY) {
+            return Some(Self::Key);
+        }
+        let is_out = matches!(status, Some(500..=599)) || is_about(OUT_OF_ORDER);
+        is_out.then_some(Self::Later(None))
+    }
+
+    /// The refusal by the service's status alone, which some agents make their exit code: 429 becomes 173.
+    pub(super) fn of_exit_code(code: i32) -> Option<Self> {
+        let status =
+            [401, 403, 429, 500, 502, 503].into_iter().find(|status| status % 256 == code)?;
+        Self::in_error("", Some(status as u16), Timestamp::UNIX_EPOCH)
+    }
+}
+
+/// The lines that say anything, their blanks cut off.
+fn said(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let is_hint = |line: &str| HINTS.iter().any(|hint| line.starts_with(hint));
+    text.lines().map(str::trim).filter(move |line| !line.is_empty() && !is_hint(line))
+}
+
+/// In lower case, with plain apostrophes and without a bullet, a warning sign or `error:` before it.
+fn plain(line: &str) -> String {
+    let line = line.to_lowercase().replace('\u{2019}', "'");
+    let line = line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    line.strip_prefix("error:").unwrap_or(line).trim_start().to_owned()
+}
+
+fn begins(line: &str, openings: &str) -> bool {
+    openings.split('|').any(|opening| line.starts_with(opening))
+}
+
+/// Whether a text names a cause; a number has to stand alone.
+fn names(text: &str, cause: &str) -> bool {
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    text.match_indices(cause).any(|(at, _)| {
+        let before = at.checked_sub(1).and_then(|before| text.as_bytes().get(before));
+        let after = text.as_bytes().get(at + cause.len());
+        !cause.starts_with(|c: char| c.is_ascii_digit()) || !(is_digit(before) || is_digit(after))
+    })
+}
+
+fn is_limit(line: &str) -> bool {
+    // `You've hit your stride` is none.
+    let is_spoken_to = begins(line, LIMITS) && (line.contains("limit") || line.contains("usage"));
+    is_spoken_to || names_a_period(line)
+}
+
+/// `5-hour limit reached ∙ resets 3pm`, `Opus weekly limit reached, resets at 12am`
+fn names_a_period(line: &str) -> bool {
+    let Some((before, after)) = line.split_once(" limit reached") else { return false };
+    let mut words = before.split_whitespace();
+    let is_period = |word: &str| PERIODS.split(' ').any(|period| period == word);
+    !before.is_empty() && after.contains("reset") && words.all(is_period)
+}
+
+fn reset(message: &str, now: Timestamp) -> Option<i64> {
+    epoch(message).or_else(|| after(message, now)).or_else(|| clock(message, now))
+}
+
+/// `…limit reached|1790000000`
+fn epoch(text: &str) -> Option<i64> {
+    text.split(|c: char| !c.is_ascii_digit()).find(|part| part.len() == 10)?.parse().ok()
+}
+
+/// `try again in 5 minutes`, `try again in 7s`
+fn after(text: &str, now: Timestamp) -> Option<i64> {
+    let (_, rest) = text.split_once(" in ")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (count, rest) = rest.split_at_checked(digits)?;
+    let unit = rest.split_whitespace().next()?;
+    let unit = match unit.trim_end_matches(|c: char| !c.is_alphabetic()) {
+        "second" | "seconds" | "s" => 1,
+        "minute" | "minutes" | "min" | "m" => 60,
+        "hour" | "hours" | "h" => 3600,
+        "day" | "days" | "d" => 86_400,
+        _ => return None,
+    };
+    now.as_second().checked_add(count.parse::<i64>().ok()?.checked_mul(unit)?)
+}
+
+/// `resets 3pm (Europe/Berlin)`, `will reset at 10:30pm`, `try again at 2:30 pm`, and with a day before it,
+/// `try again at nov 19th, 2026 2:53 pm`.
+fn clock(text: &str, now: Timestamp) -> Option<i64> {
+    let (_, rest) = text.split_once("reset").or_else(|| text.split_once("try again at"))?;
+    let rest =
+        rest.strip_prefix('s').unwrap_or(rest).trim_start().trim_start_matches("at ").trim_start();
+    let (date, rest) = day(rest).map_or((None, rest), |(date, rest)| (Some(date), rest));
+    let end =
+        rest.find(|c: char| !(c.is_ascii_digit() || c == ':' || c == ' ' || "apm".contains(c)));
+    let (time, rest) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
+    let time = time_of_day(time.trim())?;
+    let zone = match rest.split_once('(').and_then(|(_, rest)| rest.split_once(')')) {
+        Some((name, _)) => TimeZone::get(name).ok()?,
+        None => TimeZone::system(),
+    };
+    if let Some(date) = date {
+        return Some(date.to_datetime(time).to_zoned(zone).ok()?.timestamp().as_second());
+    }
+    let today = now.to_zoned(zone);
+    let at = |day: &Zoned| day.with().time(time).build().ok().map(|at| at.timestamp());
+    match at(&today)? {
+        at if at > now - JUST_NOW => Some(at.as_second()),
+        passed => Some(passed.checked_add(SignedDuration::from_hours(24)).ok()?.as_second()),
+    }
+}
+
+/// `nov 19th, 2026 `, and what follows.
+fn day(text: &str) -> Option<(Date, &str)> {
+    let (month, rest) = text.split_once(' ')?;
+    let names = "jan feb mar apr may jun jul aug sep oct nov dec";
+    let month = names.split(' ').position(|name| month.starts_with(name))?;
+    let (day, rest) = rest.split_once(", ")?;
+    let (year, rest) = rest.split_once(' ')?;
+    let day = day.trim_end_matches(char::is_alphabetic).parse().ok()?;
+    let month = i8::try_from(month).ok()? + 1;
+    Some((Date::new(year.parse().ok()?, month, day).ok()?, rest))
+}
+
+fn time_of_day(text: &str) -> Option<Time> {
+    let digits = text.trim_end_matches(['a', 'p', 'm', ' ']);
+    let (hour, minute) = digits.split_once(':').unwrap_or((digits, "0"));
+    let (hour, minute): (i8, i8) = (hour.parse().ok()?, minute.parse().ok()?);
+    let hour = match text.get(digits.len()..)?.trim() {
+        "am" => hour % 12,
+        "pm" => hour % 12 + 12,
+        _ => hour,
+    };
+    Time::new(hour, minute, 0, 0).ok()
+}
+
+#[cfg(test)]
+#[path = "refusal_tests.rs"]
+mod tests;
