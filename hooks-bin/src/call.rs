@@ -16,6 +16,7 @@ use ralph_core::git::{Repo, RepoError};
 use ralph_core::guard::{self, Edit, Facts};
 use ralph_core::hook::Input;
 use ralph_project::config::Config;
+use ralph_project::dialect::Dialect;
 use ralph_project::known_files::KnownFiles;
 use ralph_project::project::Project;
 use ralph_project::surroundings::{Surroundings, scope_of};
@@ -34,6 +35,8 @@ pub struct Call<'a> {
     pub input: &'a Input,
     /// The variables around us.
     pub env: &'a Env,
+    /// The agent that sent it, if it is not Claude Code.
+    pub agent: Option<&'static Dialect>,
     project: OnceCell<Project>,
     config: OnceCell<Config>,
 }
@@ -41,7 +44,7 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     /// A call with this input.
     pub fn new(hook: &'static str, input: &'a Input, env: &'a Env) -> Self {
-        Self { hook, input, env, project: OnceCell::new(), config: OnceCell::new() }
+        Self { hook, input, env, agent: None, project: OnceCell::new(), config: OnceCell::new() }
     }
 
     /// The project whose state and settings count.

@@ -13,7 +13,9 @@ use std::sync::Once;
 
 use ralph_base::env::Env;
 use ralph_core::hook::{Decision, Input, Reply};
+use ralph_project::dialect::{Dialect, inputs};
 use ralph_project::failure::with_causes;
+use serde_json::Value;
 
 use crate::call::Call;
 
@@ -50,13 +52,23 @@ thread_local! {
 pub fn run(hook: &Hook) -> ExitCode {
     let mut stdout = io::stdout().lock();
     let mut stderr = io::stderr().lock();
-    let argument = std::env::args_os().nth(1);
-    if argument.is_some() || io::stdin().is_terminal() {
+    let env = Env::process();
+    let mut words = std::env::args().skip(1);
+    let agent = match (words.next().as_deref(), words.next()) {
+        // Copilot runs the hooks in Claude's settings as they are.
+        (None, _) => Ok(env.get("COPILOT_CLI").and_then(|_| Dialect::find("copilot"))),
+        (Some("--agent"), Some(name)) => Dialect::find(&name).map(Some).ok_or(()),
+        _ => Err(()),
+    };
+    let (Ok(agent), false) = (agent, io::stdin().is_terminal()) else {
         // Somebody tries it by hand.
         let _ = writeln!(stderr, "{}", about(hook));
         return ExitCode::SUCCESS;
-    }
-    let reply = serve(hook, &Env::process(), io::stdin().lock());
+    };
+    let reply = match agent {
+        None => serve(hook, &env, io::stdin().lock()),
+        Some(agent) => serve_agent(hook, &env, agent, io::stdin().lock()),
+    };
     if let Some(text) = &reply.stdout {
         // A client that closed the pipe does not want the answer any more.
         let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -69,40 +81,81 @@ pub fn run(hook: &Hook) -> ExitCode {
 
 /// Reads one input and decides. Never fails.
 pub fn serve(hook: &Hook, env: &Env, reader: impl Read) -> Reply {
+    let Some(bytes) = read(hook, env, reader) else { return Reply::default() };
+    let (decision, event) = decide(hook, env, None, &bytes);
+    decision.reply_to(&event)
+}
+
+/// The same for an agent that is not Claude Code. What it sends may be several of Claude's inputs; the first that
+/// something is decided about counts.
+pub fn serve_agent(hook: &Hook, env: &Env, agent: &'static Dialect, reader: impl Read) -> Reply {
+    let Some(bytes) = read(hook, env, reader) else { return Reply::default() };
+    let Ok(payload) = serde_json::from_slice::<Value>(&bytes) else {
+        decide(hook, env, Some(agent), &bytes);
+        return Reply::default();
+    };
+    let own = payload.get("hook_event_name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    for input in inputs(agent, payload) {
+        let (decision, event) = decide(hook, env, Some(agent), input.to_string().as_bytes());
+        if decision != Decision::NoOpinion {
+            return agent.reply(decision, &own, &event);
+        }
+    }
+    Reply::default()
+}
+
+fn read(hook: &Hook, env: &Env, reader: impl Read) -> Option<Vec<u8>> {
+    let error = match read_bounded(reader) {
+        Ok(bytes) => return Some(bytes),
+        Err(error) => error,
+    };
+    fail(&Call::new(hook.name, &Input::default(), env), "reading", &with_causes(&error));
+    None
+}
+
+/// Decides about one input of Claude's; returns its event as well.
+fn decide(
+    hook: &Hook,
+    env: &Env,
+    agent: Option<&'static Dialect>,
+    bytes: &[u8],
+) -> (Decision, String) {
     static SILENCED: Once = Once::new();
     SILENCED.call_once(silence_panics);
-    let nothing = Input::default();
-    let bytes = match read_bounded(reader) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            return fail(&Call::new(hook.name, &nothing, env), "reading", &with_causes(&error));
-        }
-    };
-    let mut input = match Input::parse(&bytes) {
+    let mut input = match Input::parse(bytes) {
         Ok(input) => input,
         Err(error) => {
-            return fail(&Call::new(hook.name, &nothing, env), "parsing", &with_causes(&error));
+            let nothing = Input::default();
+            let call = Call::new(hook.name, &nothing, env);
+            return (fail(&call, "parsing", &with_causes(&error)), String::new());
         }
     };
     if input.event.is_empty() {
         input.event = input.event_among(hook.events).unwrap_or_default().to_owned();
     }
-    let call = Call::new(hook.name, &input, env);
+    let mut call = Call::new(hook.name, &input, env);
+    call.agent = agent;
     if !hook.events.contains(&input.event.as_str()) {
         let error = format!("{} does not handle the event `{}`", hook.name, input.event);
-        return fail(&call, "parsing", &error);
+        return (fail(&call, "parsing", &error), String::new());
     }
     DECIDING.set(true);
-    let decided = catch_unwind(AssertUnwindSafe(|| (hook.decide)(&call)));
+    let decided = catch_unwind(AssertUnwindSafe(|| {
+        if agent.is_some() && input.agent_id.is_none() {
+            call.claim_work();
+        }
+        (hook.decide)(&call)
+    }));
     DECIDING.set(false);
-    match decided {
-        Ok(Ok(decision)) => decision.reply_to(&input.event),
+    let decision = match decided {
+        Ok(Ok(decision)) => decision,
         Ok(Err(error)) => fail(&call, "deciding", &with_causes(error.as_ref())),
         Err(_) => {
             let said = PANIC.with_borrow_mut(Option::take).unwrap_or_default();
             fail(&call, "deciding", &said)
         }
-    }
+    };
+    (decision, input.event.clone())
 }
 
 /// A panic inside the boundary is kept for the record instead of being printed at the client.
@@ -118,9 +171,9 @@ fn silence_panics() {
 }
 
 /// No opinion, and a record. Recording touches the disk and could itself run into trouble.
-fn fail(call: &Call<'_>, phase: &str, error: &str) -> Reply {
+fn fail(call: &Call<'_>, phase: &str, error: &str) -> Decision {
     let _ = catch_unwind(AssertUnwindSafe(|| call.record(phase, error)));
-    Reply::default()
+    Decision::NoOpinion
 }
 
 fn read_bounded(reader: impl Read) -> io::Result<Vec<u8>> {
@@ -136,7 +189,7 @@ fn about(hook: &Hook) -> String {
     format!(
         "{} {}\n{}\n\nThe client runs it for these events, with one JSON object on standard input: \
          {}.\nCopy it into .claude/hooks and register it in .claude/settings.json, as \
-         docs/hooks.md explains.",
+         docs/hooks.md explains. With `--agent NAME` it speaks to another agent; see docs/agents.md.",
         hook.name,
         env!("CARGO_PKG_VERSION"),
         hook.purpose,

@@ -54,7 +54,11 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<De
     if verdict.kind == Kind::NotATest || runs_elsewhere(call, &script) {
         return Ok(Decision::NoOpinion);
     }
-    remember(call, command, output.text(result), &verdict);
+    // An agent that keeps the exit code to itself may have seen a failure that the output does not show.
+    let is_sure = result.exit_code.is_some() || call.agent.is_none_or(|agent| !agent.exit_unknown);
+    if is_sure || verdict.kind != Kind::Passed {
+        remember(call, command, output.text(result), &verdict);
+    }
     match verdict.kind {
         Kind::Failed => failed::settle(call, command, output.text(result), &verdict),
         Kind::Passed => {

@@ -85,7 +85,8 @@ fn refusal(content: Option<&Value>) -> Option<String> {
     if let Some((hook, why)) = text.split_once(" hook error: ") {
         return if hook.starts_with("PreToolUse") { Some(short(why)) } else { None };
     }
-    if text.starts_with("Permission to use") { Some(short(text)) } else { None }
+    let is_refused = text.starts_with("Permission to use") || text.contains("is forbidden by rule");
+    if is_refused { Some(short(text)) } else { None }
 }
 
 /// The tool and what it is used on, seen from where the agent works.

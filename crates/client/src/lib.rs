@@ -8,11 +8,13 @@ mod keeper;
 pub mod linux;
 mod options;
 mod output;
+mod passed;
 mod processes;
 mod readable;
 mod refusal;
 pub mod signals;
 mod stream;
+mod translate;
 mod version;
 
 pub use child::{AgentRun, RunEnd, Session, Supervision, Turn};
@@ -22,10 +24,10 @@ pub use command::{
 };
 pub use count::{SessionSoFar, Totals};
 pub use keeper::keep;
-pub use options::ClientOptions;
+pub use options::{ClientOptions, Start};
 pub use output::{each_line_of_log, seen_in_log};
 pub use processes::{Descendants, end_left_by, left_by};
 pub use readable::Readable;
 pub use refusal::Refusal;
-pub use stream::{Said, Seen};
+pub use stream::{Ran, Said, Seen};
 pub use version::version_text;

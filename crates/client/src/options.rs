@@ -3,24 +3,25 @@
 //! it may spend.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
-use ralph_base::state::{self, RunDir};
+use ralph_base::state::RunDir;
 use ralph_core::git::{Git, Repo};
 use ralph_project::client::Client;
 use ralph_project::config::Config;
+use ralph_project::dialect::Dialect;
 use ralph_project::install::{
-    ClientVersion, Place, Registered, Registrations, hooks_are_off, merge, plugin_hooks, quoted,
-    registered,
+    ClientVersion, HOOK_NAMES, Place, Registered, Registrations, hooks_are_off, merge,
+    plugin_hooks, quoted, registered,
 };
 use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
 
 use super::command::is_found;
 use super::count::SessionSoFar;
+use super::passed::pass;
 use crate::command::is_executable;
 use crate::command::{folder_of_this_program, path_of_agent};
 use ralph_project::finding::Finding;
@@ -53,6 +54,17 @@ const TWICE: &str = "the hooks are installed twice, so each event is handled twi
 /// What of a project's permissions counts only in a folder that is trusted.
 const TRUSTED_ONLY: [&str; 2] = ["allow", "additionalDirectories"];
 
+/// How a turn of the agent begins.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Start<'a> {
+    /// What it may spend.
+    pub budget_usd: Option<f64>,
+    /// The session that it continues.
+    pub resumed: Option<&'a SessionSoFar>,
+    /// The model, if one is chosen.
+    pub model: &'a str,
+}
+
 /// What is passed to the agent besides its own command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientOptions {
@@ -71,11 +83,14 @@ impl ClientOptions {
     /// Looks for what the agent of this project has and what it lacks.
     pub fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
         let Some(client) = Client::find(&config.agent.command) else {
-            let why = "the agent is not recognised as Claude Code, so no hooks guard it".to_owned();
+            let why = "the agent is none that is known, so no hooks guard it".to_owned();
             let options = Self { unguarded: Some(why.clone()), ..Self::default() };
             return (options, vec![Finding::Note(why)]);
         };
         let asked = crate::version::version_text(client.program(), project.root());
+        if !client.is_claude() {
+            return Self::of_other(client.dialect, asked, config);
+        }
         let version: Option<ClientVersion> = asked.and_then(|text| text.parse().ok());
         let mut options = Self {
             takes_budget: version.is_some_and(|version| version >= BUDGETED),
@@ -111,16 +126,48 @@ impl ClientOptions {
         (options, findings)
     }
 
+    /// For an agent that is not Claude Code: what holds for it is in its row.
+    fn of_other(
+        agent: &'static Dialect,
+        version: Option<String>,
+        config: &Config,
+    ) -> (Self, Vec<Finding>) {
+        let mut options = Self::default();
+        let folder = folder_of_this_program().unwrap_or_default();
+        let are_here = HOOK_NAMES.iter().all(|hook| is_executable(&folder.join(hook)));
+        options.servers.extend(our_server());
+        let name = agent.name;
+        let mut findings = Vec::new();
+        if agent.pass.is_empty() {
+            options.unguarded =
+                Some(format!("{name} takes no hooks for one run, so none guard it"));
+        } else if !are_here {
+            options.unguarded =
+                Some(format!("no hooks lie next to ralph-loop, so none guard {name}"));
+        } else {
+            let text = merge("", &Registrations::of_agent(agent, &folder)).unwrap_or_default();
+            options.settings = serde_json::from_str(&text).unwrap_or_default();
+        }
+        findings.push(match options.unguarded.clone() {
+            Some(why) if config.agent.unguarded || are_here => Finding::Note(why),
+            Some(why) => Finding::Problem(format!("{why}; `--unguarded` starts it anyway")),
+            None => Finding::Good(format!("the hooks next to ralph-loop are passed to {name}")),
+        });
+        let version = version.unwrap_or_else(|| "of an unknown version".to_owned());
+        let measured = agent.measured.join(" and ");
+        findings.push(Finding::Good(format!("{name} {version}, tried with {measured}")));
+        if !agent.lacks.is_empty() {
+            let lacks = agent.lacks.join(", ");
+            findings.push(Finding::Note(format!("{name} has no {lacks}; see docs/agents.md")));
+        }
+        (options, findings)
+    }
+
     /// Our own tools, unless the user has added a server of that name for the project.
     fn offer_tools(&mut self, env: &Env, project: &Project) {
         let entry = entry(env, &folders_of(project)).unwrap_or_default();
         let is_taken = entry.get("mcpServers").is_some_and(|kept| kept.get(OUR_SERVER).is_some());
-        let program = std::env::current_exe().ok();
-        let program = program.as_ref().and_then(|program| program.to_str());
-        if let Some(program) = program.filter(|_| !is_taken) {
-            let server = json!({"command": program, "args": ["mcp"]});
-            self.servers.insert(OUR_SERVER.to_owned(), server);
-        }
+        self.servers.extend(our_server().filter(|_| !is_taken));
     }
 
     /// Takes over what the client keeps for the project's folder, and does not find from a copy: MCP
@@ -200,36 +247,31 @@ impl ClientOptions {
         }
     }
 
-    /// The agent's command line with further options. The settings are in a file that they name,
-    /// written each time, because an agent before may have removed it.
-    pub fn applied_to(
-        &self,
-        line: &str,
-        budget_usd: Option<f64>,
-        resumed: Option<&SessionSoFar>,
-        run_dir: &RunDir,
-    ) -> io::Result<String> {
+    /// The agent's command line with further options.
+    pub fn applied_to(&self, line: &str, turn: &Start<'_>, run_dir: &RunDir) -> io::Result<String> {
         let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
-        let mut options = Vec::new();
-        let is_chosen = ["--resume", "-r", "--continue", "-c"].iter().any(|flag| client.has(flag));
-        if let Some(session) = resumed.filter(|_| !is_chosen) {
-            options.push(format!("--resume {}", quoted(Utf8Path::new(&session.id))));
+        let (agent, mut options) = (client.dialect, Vec::new());
+        let is_chosen = ["--resume", "-r", "--continue"].iter().any(|flag| client.has(flag))
+            || client.is_claude() && client.has("-c");
+        if let Some(session) = turn.resumed.filter(|_| !is_chosen) {
+            options.push(agent.resume.replace("{}", &quoted(Utf8Path::new(&session.id))));
         }
-        if !self.settings.is_empty() {
-            let path = run_dir.passed_settings();
-            state::replace(&path, json!(self.settings).to_string().as_bytes())?;
-            options.push(format!("--settings {}", quoted(&path)));
+        if !turn.model.is_empty() && !client.has("--model") && !client.has("-m") {
+            options.push(agent.model.replace("{}", &quoted(Utf8Path::new(turn.model))));
         }
-        if !self.servers.is_empty() {
-            let path = run_dir.passed_servers();
-            write_private(&path, &json!({"mcpServers": self.servers}).to_string())?;
-            // With a space, it would take the next words for further files.
-            options.push(format!("--mcp-config={}", quoted(&path)));
-        }
-        let budget = budget_usd.filter(|_| self.takes_budget && !client.has(BUDGET));
+        let passed = pass(agent, &self.settings, &self.servers, run_dir)?;
+        options.extend(passed.options);
+        let budget = turn.budget_usd.filter(|_| self.takes_budget && !client.has(BUDGET));
         options.extend(budget.map(|sum| format!("{BUDGET} {sum:.4}")));
-        Ok(if options.is_empty() { line.to_owned() } else { client.with(&options.join(" ")) })
+        let line =
+            if options.is_empty() { line.to_owned() } else { client.with(&options.join(" ")) };
+        Ok(passed.before + &line)
     }
+}
+
+fn our_server() -> Option<(String, Value)> {
+    let program = std::env::current_exe().ok()?;
+    Some((OUR_SERVER.to_owned(), json!({"command": program.to_str()?, "args": ["mcp"]})))
 }
 
 /// The hooks that these settings, and the plugin that they switch on, give the agent.
@@ -303,14 +345,6 @@ fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool)
     });
     let managed = fs_err::read_to_string(MANAGED).ok();
     files.filter_map(text).chain(own).chain(managed).collect()
-}
-
-/// Servers are often given keys, so nobody else may read the file.
-fn write_private(path: &Utf8Path, text: &str) -> io::Result<()> {
-    state::remove_if_there(path)?;
-    let mut options = fs_err::OpenOptions::new();
-    options.write(true).create_new(true).options_mut().mode(0o600);
-    options.open(path)?.write_all(text.as_bytes())
 }
 
 /// A file of the project as the copy has it: as it is committed or, where git does not have it, as it

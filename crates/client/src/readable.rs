@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::calls::{Calls, short, text_of};
+use super::translate::translated;
 use run_history::words::{dollars, printable, printable_lines, thousands};
 
 /// How many lines of a call's result are shown.
@@ -22,15 +23,22 @@ impl Readable {
             return printable_lines(&text);
         }
         let Ok(event) = serde_json::from_str::<Value>(&text) else { return Vec::new() };
-        let lines = match text_of(&event, "type") {
-            Some("system") => self.system(&event),
-            Some("assistant") => self.assistant(&event),
-            Some("user") => self.returned(&event),
-            Some("result") => result(&event),
+        match translated(&event) {
+            Some(events) => events.iter().flat_map(|event| self.event(event)).collect(),
+            None => self.event(&event),
+        }
+    }
+
+    fn event(&mut self, event: &Value) -> Vec<String> {
+        let lines = match text_of(event, "type") {
+            Some("system") => self.system(event),
+            Some("assistant") => self.assistant(event),
+            Some("user") => self.returned(event),
+            Some("result") => result(event),
             _ => Vec::new(),
         };
         // What a subagent does stands below the call that started it.
-        let is_inner = text_of(&event, "parent_tool_use_id").is_some();
+        let is_inner = text_of(event, "parent_tool_use_id").is_some();
         let indent = if is_inner { "    " } else { "" };
         lines.into_iter().map(|line| format!("{indent}{line}")).collect()
     }

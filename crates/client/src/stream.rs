@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::calls::{Calls, short, text_of};
 use super::count::{Count, Totals, tokens_of};
 use super::refusal::Refusal;
+use super::translate::translated;
 
 /// What is kept of plain text and of complaints.
 const KEPT: usize = 4 * 1024;
@@ -29,6 +30,8 @@ pub struct Seen {
     pub now: Activity,
     /// Its calls of tools.
     pub calls: Calls,
+    /// The commands that it ran.
+    pub ran: Vec<Ran>,
     /// Tokens used by this process.
     pub tokens: u64,
     /// How they are counted.
@@ -67,6 +70,18 @@ pub struct Activity {
     pub doing: String,
     /// Whether a hook or the user's settings refused it.
     pub is_refused: bool,
+}
+
+/// A command that an agent ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ran {
+    id: String,
+    /// The command line.
+    pub command: String,
+    /// How it ended, once that is known.
+    pub exit_code: Option<i32>,
+    /// The end of what it printed.
+    pub output: String,
 }
 
 /// The end of what an agent printed.
@@ -127,7 +142,13 @@ impl Seen {
             return;
         }
         match serde_json::from_str::<Value>(&text) {
-            Ok(event) => self.event(&event),
+            Ok(event) => {
+                self.take_error(&event);
+                match translated(&event) {
+                    Some(events) => events.iter().for_each(|event| self.event(event)),
+                    None => self.event(&event),
+                }
+            }
             // An agent that prints half a result has not told us that it ended well.
             Err(error) if error.is_eof() && self.session.is_some() && self.verdict.is_none() => {
                 let (text, reason) = (short(&text), Some(HALF.to_owned()));
@@ -143,14 +164,12 @@ impl Seen {
         if let Some(session) = text_of(event, "session_id") {
             self.session = Some(session.to_owned());
         }
-        if let Some((message, status)) = reported_error(event, kind) {
-            self.failed(event, &message, status);
-        }
         let role = event.pointer("/message/role").and_then(Value::as_str);
         match (kind, text_of(event, "subtype")) {
             ("assistant", _) => self.assistant(event),
             ("message", _) if role == Some("assistant") => self.assistant(event),
             ("user", _) => {
+                self.command_ended(event);
                 if let Some(call) = self.calls.end(event) {
                     (self.now.doing, self.now.is_refused) = (call, true);
                 }
@@ -167,20 +186,33 @@ impl Seen {
         }
     }
 
-    /// The agent reports an error. One that is no refusal may follow one that is.
-    fn failed(&mut self, event: &Value, message: &str, status: Option<u16>) {
+    /// Keeps an error that the agent reports. One that is no refusal may follow one that is.
+    fn take_error(&mut self, event: &Value) {
+        let kind = text_of(event, "type").unwrap_or_default();
+        let Some((message, status)) = reported_error(event, kind) else { return };
+        self.does(short(&message));
+        keep_end(&mut self.said.complaints, &message);
         let now = Timestamp::now();
-        let Some(refusal) = Refusal::in_error(message, status, now) else {
-            return keep_end(&mut self.said.complaints, message);
-        };
         let wait = event.pointer("/error/data/responseHeaders/retry-after");
         let wait = wait.and_then(|wait| wait.as_str()?.parse::<i64>().ok());
-        self.refused = Some(match (refusal, wait) {
-            (Refusal::Later(None), Some(wait)) => Refusal::Later(Some(now.as_second() + wait)),
-            (refusal, _) => refusal,
-        });
-        self.does(short(message));
-        keep_end(&mut self.said.complaints, message);
+        self.refused = match (Refusal::in_error(&message, status, now), wait) {
+            (Some(Refusal::Later(None)), Some(wait)) => {
+                Some(Refusal::Later(Some(now.as_second().saturating_add(wait))))
+            }
+            (Some(refusal), _) => Some(refusal),
+            (None, _) => self.refused.take(),
+        };
+    }
+
+    /// Keeps how a command ended, where the stream says it.
+    fn command_ended(&mut self, event: &Value) {
+        let Some(part) = event.pointer("/message/content/0") else { return };
+        let id = text_of(part, "tool_use_id");
+        let ran = self.ran.iter_mut().rfind(|ran| Some(ran.id.as_str()) == id);
+        if let (Some(ran), Some(code)) = (ran, event.get("exit_code").and_then(Value::as_i64)) {
+            ran.exit_code = i32::try_from(code).ok();
+            keep_end(&mut ran.output, text_of(part, "content").unwrap_or_default());
+        }
     }
 
     fn assistant(&mut self, event: &Value) {
@@ -194,12 +226,22 @@ impl Seen {
             self.context.model = text_of(message, "model").unwrap_or_default().to_owned();
         }
         self.tokens += self.count.message(text_of(message, "id").unwrap_or_default(), used);
+        if let Some(cost) = event.get("cost_usd").and_then(Value::as_f64) {
+            *self.cost_usd.get_or_insert_default() += cost;
+        }
         let parts = message.get("content").and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
             match (text_of(part, "type"), text_of(part, "name"), text_of(part, "text")) {
                 (Some("tool_use"), Some(name), _) => {
                     let call = self.calls.begin(name, part);
                     self.does(call);
+                    let command = part.pointer("/input/command").and_then(Value::as_str);
+                    let id = text_of(part, "id").unwrap_or_default().to_owned();
+                    self.ran.extend(command.map(|command| Ran {
+                        id,
+                        command: command.to_owned(),
+                        ..Ran::default()
+                    }));
                 }
                 (Some("text"), _, Some(text)) => {
                     self.does(short(text));
@@ -226,9 +268,10 @@ impl Seen {
             && text_of(event, "status") != Some("error");
         let status = event.get("api_error_status").and_then(Value::as_u64);
         let error = reported_error(event, "result").map(|(message, _)| message);
+        let last = || if is_fine { self.said.text.trim().to_owned() } else { String::new() };
         self.verdict = Some(Verdict {
             is_error: !is_fine || kind.is_some(),
-            text: text_of(event, "result").map(str::to_owned).or(error).unwrap_or_default(),
+            text: text_of(event, "result").map(str::to_owned).or(error).unwrap_or_else(last),
             api_status: status.and_then(|status| status.try_into().ok()),
             // Older clients tell the reason by the kind of error alone.
             reason: text_of(event, "terminal_reason").or(kind).map(str::to_owned),

@@ -1,8 +1,10 @@
-//! Is the agent the client, Claude Code? Then its command line can take further settings.
+//! Is the agent one that we know? Then its command line can take further options.
 
 use std::ops::Range;
 
 use shell_reader::{Reach, Word};
+
+use crate::dialect::Dialect;
 
 /// Variables that make the client think it runs inside another one; and one that names somebody
 /// else's loop, because ours tells the agent which plan it works on.
@@ -10,12 +12,14 @@ pub const MISLEADING: &str = "\
     CLAUDECODE CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID \
     CLAUDE_CODE_SSE_PORT CLAUDE_PROJECT_DIR RALPH_LOOP_DIR";
 
-/// The client in an agent's command line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An agent that we know, in a command line.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Client<'a> {
+    /// Which one it is.
+    pub dialect: &'static Dialect,
     line: &'a str,
     command: shell_reader::Command,
-    /// Where its name ends.
+    /// Where its name ends, or that of its subcommand.
     end: usize,
 }
 
@@ -25,9 +29,17 @@ impl<'a> Client<'a> {
         let is_written =
             |step: &Reach| matches!(step, Reach::Wrapper(_) | Reach::Pipe { .. } | Reach::Group);
         let mut commands = shell_reader::read(line).commands.into_iter();
-        let command = commands.find(|command| command.name() == Some("claude"))?;
+        let (command, dialect) = commands
+            .find_map(|command| Dialect::find(command.name()?).map(|dialect| (command, dialect)))?;
         let place = written(line, &command, command.program.known()?)?;
-        command.reached.iter().all(is_written).then_some(Self { line, end: place.end, command })
+        let behind = written(line, &command, dialect.behind).filter(|_| !dialect.behind.is_empty());
+        let end = behind.unwrap_or(place).end;
+        command.reached.iter().all(is_written).then_some(Self { dialect, line, end, command })
+    }
+
+    /// Whether it is Claude Code, for which settings of the project are looked at.
+    pub fn is_claude(&self) -> bool {
+        self.dialect.name == "claude"
     }
 
     /// The program.
@@ -94,6 +106,8 @@ mod tests {
         check("\"/opt/my tools/claude\" -p", Some("\"/opt/my tools/claude\" --x -p"));
         check("A=claude claude -p", Some("A=claude claude --x -p"));
         check("cd x && claude -p", Some("cd x && claude --x -p"));
+        check("codex exec --json -", Some("codex exec --x --json -"));
+        check("gemini --yolo | tee log", Some("gemini --x --yolo | tee log"));
     }
 
     #[test]

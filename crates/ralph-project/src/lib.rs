@@ -7,6 +7,7 @@
 //! | [`claim`] | what does the agent itself say about its story? |
 //! | [`client`] | is the agent Claude Code, and how does its command line take further options? |
 //! | [`config`] | what did the user set, in the file, by variables and by flags? |
+//! | [`dialect`] | how is this agent started, and how does it speak to hooks? |
 //! | [`failure`] | why did a command fail? |
 //! | [`failed_before`] | did this fail before the work began? |
 //! | [`finding`] | what was found before a run? |
@@ -31,6 +32,7 @@ pub mod checks;
 pub mod claim;
 pub mod client;
 pub mod config;
+pub mod dialect;
 pub mod failed_before;
 pub mod failure;
 pub mod finding;

@@ -171,7 +171,7 @@ impl<'a> Session<'a> {
         continuations: u64,
     ) -> Result<(), LetGo> {
         let moment = Moment {
-            stop_hook_active: self.call.input.stop_hook_active,
+            stop_hook_active: self.was_blocked(),
             fingerprint,
             transcript: self.ending.length,
             tool_called: self.ending.tool_called,
@@ -184,6 +184,15 @@ impl<'a> Session<'a> {
             self.call.record("counting", LetGo::NoCount.told());
         }
         asked
+    }
+
+    /// Whether the turn was held back before. Only Claude Code's own word counts; some agents always say yes.
+    fn was_blocked(&self) -> bool {
+        let Some(dir) = self.dir.as_ref().filter(|_| self.call.agent.is_some()) else {
+            return self.call.input.stop_hook_active;
+        };
+        let row = Blocks::load(dir, false).unwrap_or_default().row(&self.who);
+        row.in_turn + row.idle > 0
     }
 
     /// How the work tree looks, all but one file: what is checked out, and how many files of which

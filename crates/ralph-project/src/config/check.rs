@@ -4,11 +4,25 @@
 //! Where the value was given is found by the loader, because only that knows the layers.
 
 use super::tables::Config;
+use crate::dialect::{AGENTS, Dialect};
 use ralph_core::guard::Mistake;
 
 /// The first thing that is wrong.
 pub(super) fn mistake(config: &Config) -> Option<Mistake> {
-    empty_check(config).or_else(|| config.guard.validate().err()).or_else(|| broken_glob(config))
+    empty_check(config)
+        .or_else(|| config.guard.validate().err())
+        .or_else(|| broken_glob(config))
+        .or_else(|| unknown_agent(config))
+}
+
+fn unknown_agent(config: &Config) -> Option<Mistake> {
+    let name = &config.agent.name;
+    if name.is_empty() || Dialect::find(name).is_some() {
+        return None;
+    }
+    let known: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+    let message = format!("`{name}` is not an agent that is known: {}", known.join(", "));
+    Some(Mistake { keys: &["agent.name"], value: name.clone(), message })
 }
 
 /// A check that checks nothing always passes.

@@ -95,6 +95,7 @@ impl Config {
         if let Some(mistake) = check::mistake(&config) {
             return Err(located(mistake, path, text, &layers));
         }
+        config.agent.find_command();
         Ok(config)
     }
 }

@@ -14,6 +14,7 @@ use super::values::{
     Baseline, FailBehavior, Mode, Prove, RollbackOn, SandboxMode, Weakened, amount, at_least_one,
     part,
 };
+use crate::dialect::{AGENTS, Dialect};
 use ralph_base::texts::{texts, texts_by_name};
 use ralph_core::{guard, plan};
 
@@ -68,9 +69,21 @@ macro_rules! first {
     };
 }
 
-/// The command that runs the client.
-const AGENT: &str =
-    "claude -p --dangerously-skip-permissions --output-format stream-json --verbose";
+/// The command that runs Claude Code.
+fn claude() -> &'static str {
+    AGENTS.first().map_or("", |claude| claude.start)
+}
+
+impl Agent {
+    /// Replaces the name of an agent by the command that runs it.
+    pub(super) fn find_command(&mut self) {
+        let is_named = !self.name.is_empty() && self.command == claude();
+        let name = if is_named { &self.name } else { &self.command };
+        if let Some(agent) = Dialect::find(name) {
+            self.command = agent.start.to_owned();
+        }
+    }
+}
 
 tables! {
     /// The table `[loop]`.
@@ -110,8 +123,13 @@ tables! {
 
     /// The table `[agent]`.
     Agent "agent" {
-        /// Command that runs the agent; it receives the prompt on standard input.
-        command: String = AGENT.to_owned(), Text, "RALPH_AGENT", "agent";
+        /// The agent, if `command` does not say: claude, codex, copilot, gemini, qwen, opencode, droid or
+        /// kimi; see docs/agents.md.
+        name: String, Text, "", "";
+        /// Name of an agent, or a command that runs one; it receives the prompt on standard input.
+        command: String = claude().to_owned(), Text, "RALPH_AGENT", "agent";
+        /// Model that the agent uses; defaults to its own choice.
+        model: String, Text, "RALPH_MODEL", "model";
         /// Maximum time for one iteration, and for a review; 0 means no limit.
         timeout: Seconds = Seconds(3600), Seconds, "TIMEOUT_AGENT", "timeout";
         /// How long the agent may stay silent before it is considered stuck; 0 means no limit.

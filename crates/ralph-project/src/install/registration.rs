@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::place::quoted;
 use super::version::ClientVersion;
+use crate::dialect::Dialect;
 
 /// The hook binaries.
 pub const HOOK_NAMES: [&str; 4] =
@@ -119,6 +120,18 @@ impl Registrations {
     /// For hooks that lie in this folder and are not copied anywhere.
     pub fn of_folder(client: ClientVersion, folder: &Utf8Path) -> Self {
         Self::of(client, &quoted(folder))
+    }
+
+    /// For an agent that is not Claude Code: the events that it has, under its own names.
+    pub fn of_agent(agent: &'static Dialect, folder: &Utf8Path) -> Self {
+        let group = |(event, _, hook, matcher, timeout): Row| {
+            let command = format!("{}/{hook} --agent {}", quoted(folder), agent.name);
+            let timeout = if agent.millis { timeout * 1000 } else { timeout };
+            let entry = Entry { kind: "command", command, timeout };
+            let group = Group { matcher: matcher.map(|_| "*"), hooks: [entry] };
+            Some((agent.own_event(event)?, group))
+        };
+        Self { groups: TABLE.into_iter().filter_map(group).collect(), left_out: Vec::new() }
     }
 
     /// The same, but only where `wanted` says so of an event and its hook.

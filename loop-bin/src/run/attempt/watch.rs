@@ -17,7 +17,9 @@ use crate::exit::Failure;
 use crate::run::decide::Allowance;
 use crate::run::record::Context;
 use crate::terminal::{Glimpse, Tone, seconds as seconds_of};
-use client::{AgentRun, Seen, Session, SessionSoFar, Supervision, Totals, Turn, with_files_of};
+use client::{
+    AgentRun, Seen, Session, SessionSoFar, Start, Supervision, Totals, Turn, with_files_of,
+};
 
 /// How long an agent that was released has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(60);
@@ -78,8 +80,9 @@ pub(super) fn start(
 ) -> Result<Watched, Failure> {
     let context = &job.context;
     let budget = allowance.cost_usd.map(|(sum, _)| sum);
-    let line = &context.config.agent.command;
-    let line = context.options.applied_to(line, budget, resumed, &desk.dir)?;
+    let agent = &context.config.agent;
+    let turn = Start { budget_usd: budget, resumed, model: &agent.model };
+    let line = context.options.applied_to(&agent.command, &turn, &desk.dir)?;
     // An agent that is a file of the project is started from there, committed or not.
     let line = with_files_of(context.project.root(), &line);
     let vars = agent_variables(job, desk);

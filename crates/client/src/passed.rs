@@ -1,0 +1,136 @@
+//! How hooks and MCP servers are passed to an agent for one run, so that no file of the user's changes.
+
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::state::{self, RunDir};
+use ralph_project::dialect::Dialect;
+use ralph_project::install::quoted;
+use serde_json::{Map, Value, json};
+use shell_reader::quoted as quoted_text;
+
+use crate::command::folder_of_this_program;
+
+/// The plugin for opencode.
+const PLUGIN: &str = include_str!("opencode.js");
+
+/// What is added to the agent's command line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Passed {
+    /// Options behind its name.
+    pub(super) options: Vec<String>,
+    /// Commands of the shell before the line.
+    pub(super) before: String,
+}
+
+/// Passes settings, with the hooks among them, and servers. Files are written each time, because an agent before
+/// may have removed them.
+pub(super) fn pass(
+    agent: &Dialect,
+    settings: &Map<String, Value>,
+    servers: &Map<String, Value>,
+    run_dir: &RunDir,
+) -> io::Result<Passed> {
+    let mut passed = Passed::default();
+    let hooks = settings.get("hooks").and_then(Value::as_object);
+    let file = run_dir.passed_settings();
+    match agent.pass {
+        "config" => {
+            let hooks = hooks.into_iter().flatten().map(|(event, groups)| ("hooks", event, groups));
+            let servers = servers.iter().map(|(name, server)| ("mcp_servers", name, server));
+            passed.options.extend(hooks.chain(servers).map(|(table, key, value)| {
+                format!("-c {}", quoted_text(&format!("{table}.{key}={}", inline(value))))
+            }));
+            return Ok(passed);
+        }
+        "variable" => {
+            let mut all = settings.clone();
+            all.insert("mcpServers".to_owned(), json!(servers));
+            write_private(&file, &json!(all).to_string())?;
+            passed.before = format!("export {}={}; ", agent.variable, quoted(&file));
+            return Ok(passed);
+        }
+        "script" => {
+            passed.before = export_plugin(agent, servers, &file.with_extension("js"))?;
+            return Ok(passed);
+        }
+        "plugin_dir" => {
+            let folder = file.with_extension("plugin");
+            fs_err::create_dir_all(folder.join("hooks"))?;
+            let about = json!({"name": "ralph", "version": env!("CARGO_PKG_VERSION")});
+            state::replace(&folder.join("plugin.json"), about.to_string().as_bytes())?;
+            let hooks = json!({"version": 1, "hooks": hooks}).to_string();
+            state::replace(&folder.join("hooks/hooks.json"), hooks.as_bytes())?;
+            passed.options.push(format!("--plugin-dir {}", quoted(&folder)));
+        }
+        _ if !settings.is_empty() => {
+            state::replace(&file, json!(settings).to_string().as_bytes())?;
+            passed.options.push(format!("--settings {}", quoted(&file)));
+        }
+        _ => {}
+    }
+    if !servers.is_empty() && !agent.servers.is_empty() {
+        let path = run_dir.passed_servers();
+        write_private(&path, &json!({"mcpServers": servers}).to_string())?;
+        passed.options.push(agent.servers.replace("{}", &quoted(&path)));
+    }
+    Ok(passed)
+}
+
+/// The plugin, and a variable that adds it and the servers to the user's own settings.
+fn export_plugin(
+    agent: &Dialect,
+    servers: &Map<String, Value>,
+    file: &Utf8PathBuf,
+) -> io::Result<String> {
+    let folder = json!(folder_of_this_program().unwrap_or_default());
+    state::replace(file, format!("const FOLDER = {folder}\n{PLUGIN}").as_bytes())?;
+    let local = |server: &Value| {
+        let words = server.get("args").and_then(Value::as_array).cloned().unwrap_or_default();
+        let command = server.get("command").into_iter().cloned().chain(words);
+        json!({"type": "local", "command": command.collect::<Vec<_>>()})
+    };
+    let servers: Map<String, Value> =
+        servers.iter().map(|(name, server)| (name.clone(), local(server))).collect();
+    let own = std::env::var(agent.variable).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let mut all: Map<String, Value> = own.unwrap_or_default();
+    all.insert("plugin".to_owned(), json!([format!("file://{file}")]));
+    all.insert("mcp".to_owned(), json!(servers));
+    Ok(format!("export {}={}; ", agent.variable, quoted_text(&json!(all).to_string())))
+}
+
+/// A value in one line of TOML.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| format!("{name}={}", inline(value));
+            format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(","))
+        }
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(","))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Servers are often given keys, so nobody else may read the file.
+fn write_private(path: &Utf8Path, text: &str) -> io::Result<()> {
+    state::remove_if_there(path)?;
+    let mut options = fs_err::OpenOptions::new();
+    options.write(true).create_new(true).options_mut().mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_toml_in_one_line() {
+        let value =
+            json!([{"matcher": "*", "hooks": [{"command": "/a b/c \"d\"", "timeout": 10}]}]);
+        let expected = r#"[{hooks=[{command="/a b/c \"d\"",timeout=10}],matcher="*"}]"#;
+        assert_eq!(inline(&value), expected);
+    }
+}

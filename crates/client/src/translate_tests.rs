@@ -1,0 +1,97 @@
+use test_support::fixtures;
+
+use crate::count::{SessionSoFar, Totals};
+use crate::{Readable, Seen};
+
+fn lines(name: &str) -> Vec<String> {
+    let path = fixtures().join(format!("agents/streams/{name}.jsonl"));
+    let text = fs_err::read_to_string(path).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn seen(name: &str, earlier: Totals) -> Seen {
+    let mut seen = Seen::of_agent_in("/home/dev/proj", earlier);
+    lines(name).iter().for_each(|line| seen.line(line.as_bytes()));
+    seen
+}
+
+#[test]
+fn every_stream_has_its_session_calls_tokens_and_last_words() {
+    for (name, session, calls, exits, tokens, cost) in [
+        ("codex-success", "01a1e9a7", "Bash: echo hi; pwd; exit 3|Edit: a.txt", "3", 4080, None),
+        (
+            "gemini-success",
+            "f87a886e",
+            "run_shell_command: echo hi; exit 3|write_file: b.txt|replace: a.txt",
+            "?",
+            9180,
+            None,
+        ),
+        ("qwen-success", "edaac319", "run_shell_command: echo hi; exit 3", "?", 2040, None),
+        (
+            "copilot-success",
+            "10fd2d7c",
+            "bash: echo hi; exit 3|create: b.txt|edit: a.txt",
+            "3",
+            0,
+            None,
+        ),
+        (
+            "opencode-success",
+            "ses_e165",
+            "bash: echo hi; exit 3|write|edit",
+            "3",
+            4080,
+            Some(0.00416),
+        ),
+        ("droid-success", "d7337451", "Execute: echo ran > ran.txt; exit 3", "3", 2040, None),
+        ("kimi-success", "session_", "Bash: echo ran > ran.txt; exit 3", "3", 0, None),
+    ] {
+        let seen = seen(name, Totals::default());
+        let found = seen.session.clone().unwrap_or_default();
+        assert!(found.starts_with(session), "{name}: {found}");
+        assert_eq!(seen.calls.since(0).collect::<Vec<_>>().join("|"), calls, "{name}");
+        let code = |code: Option<i32>| code.map_or("?".to_owned(), |code| code.to_string());
+        let found: Vec<String> = seen.ran.iter().map(|ran| code(ran.exit_code)).collect();
+        assert_eq!(found.join(" "), exits, "{name}");
+        assert_eq!(seen.tokens, tokens, "{name}");
+        let cents = |cost: f64| (cost * 100_000.0).round();
+        assert_eq!(seen.cost_usd.map(cents), cost.map(cents), "{name}");
+        let verdict = seen.verdict.map(|verdict| (verdict.is_error, verdict.text));
+        let said = verdict.unwrap_or((false, seen.said.text.trim().to_owned()));
+        assert_eq!(said, (false, "done".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn tokens_of_a_whole_session_are_booked_once() {
+    let earlier = "s 1020 0".parse::<SessionSoFar>().unwrap().totals;
+    let resumed = seen("codex-resume", earlier);
+    assert_eq!((resumed.tokens, resumed.totals().tokens), (1020, 2040));
+    assert_eq!(seen("codex-resume", Totals::default()).tokens, 2040);
+}
+
+#[test]
+fn a_turn_that_failed_says_why() {
+    let verdict = seen("codex-429", Totals::default()).verdict.unwrap();
+    assert_eq!(verdict.text, "exceeded retry limit, last status: 429 Too Many Requests");
+    assert!(verdict.is_error);
+    assert!(seen("copilot-429", Totals::default()).verdict.unwrap().is_error);
+}
+
+#[test]
+fn logs_of_other_agents_are_readable() {
+    let mut readable = Readable::default();
+    let shown: Vec<String> =
+        lines("codex-success").iter().flat_map(|line| readable.lines(line.as_bytes())).collect();
+    let expected = [
+        "session 01a1e9a7-b1a2-7a10-b0fb-161ae83e85c3 (unknown model)",
+        "> Bash: echo hi; pwd; exit 3",
+        "  ! hi",
+        "  ! /home/dev/proj",
+        "> Edit: /home/dev/proj/a.txt",
+        "done",
+        "= success",
+    ];
+    assert_eq!(shown, expected);
+}
