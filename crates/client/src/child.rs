@@ -49,6 +49,8 @@ pub struct Supervision<'a> {
     /// Whether an agent that has given its result and is silent since still waits for work of its
     /// own, and not only for a command that it forgot.
     pub awaits_work: &'a dyn Fn(&Seen) -> bool,
+    /// Why it has to be ended at once: it does what is forbidden.
+    pub forbids: &'a dyn Fn(&Seen) -> Option<String>,
 }
 
 /// How the agent's process ended.
@@ -64,6 +66,8 @@ pub enum RunEnd {
     Silent(Duration),
     /// We were asked to end.
     Signalled(Signal),
+    /// It did what is forbidden.
+    Forbidden(String),
 }
 
 /// An agent that has ended.
@@ -239,6 +243,9 @@ impl Supervision<'_> {
     fn reason_to_end(&self, begun: Instant, heard: Instant, seen: &Seen) -> Option<RunEnd> {
         if let Some(signal) = self.interrupts.signal() {
             return Some(RunEnd::Signalled(signal));
+        }
+        if let Some(why) = (self.forbids)(seen) {
+            return Some(RunEnd::Forbidden(why));
         }
         // Work that is finished is not lost to what follows it.
         let has_result = seen.verdict.is_some();

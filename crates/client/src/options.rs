@@ -77,6 +77,10 @@ pub struct ClientOptions {
     takes_budget: bool,
     /// Why no hooks guard the agent, where none do.
     pub unguarded: Option<String>,
+    /// The agent that was passed hooks which speak with its first prompt.
+    pub hooked: Option<&'static str>,
+    /// The agent whose session is resumed to hold it, because its stop fires no hook.
+    pub resumed_at_stop: Option<&'static str>,
 }
 
 impl ClientOptions {
@@ -102,6 +106,8 @@ impl ClientOptions {
         let mut findings = vec![match hooks {
             Ok(hooks) if hooks.is_empty() => Finding::Good("hooks are installed".to_owned()),
             Ok(hooks) => {
+                let speaks = hooks.get("hooks").and_then(|all| all.get("UserPromptSubmit"));
+                options.hooked = speaks.map(|_| client.dialect.name);
                 options.settings = hooks;
                 Finding::Good("the hooks next to ralph-loop are passed to the agent".to_owned())
             }
@@ -147,7 +153,10 @@ impl ClientOptions {
         } else {
             let text = merge("", &Registrations::of_agent(agent, &folder)).unwrap_or_default();
             options.settings = serde_json::from_str(&text).unwrap_or_default();
+            options.hooked = Some(name);
         }
+        let has_stop = !agent.pass.is_empty() && agent.own_event("Stop").is_some();
+        options.resumed_at_stop = (are_here && !has_stop).then_some(name);
         findings.push(match options.unguarded.clone() {
             Some(why) if config.agent.unguarded || are_here => Finding::Note(why),
             Some(why) => Finding::Problem(format!("{why}; `--unguarded` starts it anyway")),

@@ -131,7 +131,7 @@ impl Seen {
     }
 
     /// A line of standard output.
-    pub(super) fn line(&mut self, line: &[u8]) {
+    pub fn line(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         if text.trim().is_empty() {
             return;

@@ -56,8 +56,25 @@ pub fn exec(policy: &Policy, mut command: Command) -> Error {
     if !policy.git_settings.is_empty() && copy_settings(policy).is_ok() {
         command.env("GIT_CONFIG_GLOBAL", &policy.git_copy);
     }
+    for (from, to) in &policy.links {
+        // An agent that cannot find its settings says so better than we could.
+        let _ = link_entries(from, to);
+    }
     let error = command.exec();
     Error::Start(command.get_program().to_string_lossy().into_owned(), error)
+}
+
+/// A folder with a link to each entry of another one, made anew: an agent may have put settings of its own there.
+fn link_entries(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
+    if to.exists() {
+        fs_err::remove_dir_all(to)?;
+    }
+    fs_err::create_dir_all(to)?;
+    for entry in from.read_dir_utf8()? {
+        let entry = entry?;
+        std::os::unix::fs::symlink(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
 }
 
 /// Copies the user's settings of git, where they have changed.

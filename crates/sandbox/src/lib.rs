@@ -71,4 +71,8 @@ pub fn create_folders(policies: &[Policy]) {
             let _ = fs_err::create_dir_all(folder);
         }
     }
+    for file in policies.iter().flat_map(|policy| &policy.files) {
+        // One that is there is left as it is.
+        let _ = fs_err::OpenOptions::new().write(true).create_new(true).open(file);
+    }
 }

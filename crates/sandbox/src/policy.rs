@@ -65,6 +65,11 @@ pub struct Policy {
     /// Folders that are created if they are missing and the program, if one is named, is on the `PATH`.
     #[serde(skip)]
     pub create: Vec<(String, Utf8PathBuf)>,
+    /// Files that are created empty if they are missing.
+    #[serde(skip)]
+    pub files: Vec<Utf8PathBuf>,
+    /// Folders whose entries are linked in another one when a program is started.
+    pub links: Vec<(Utf8PathBuf, Utf8PathBuf)>,
     /// Files and folders that may not be read; everything else may.
     pub hide: Vec<Utf8PathBuf>,
     /// What may be read although it is in a hidden folder.
@@ -108,8 +113,13 @@ impl Policy {
         }
         for row in AGENTS.iter().filter(|row| request.is_for(row)) {
             policy.let_write(request, row, "");
-            let folder = state.join(row.name).into_string();
-            policy.set.extend(row.env.iter().map(|&name| (name.to_owned(), folder.clone())));
+            let folder = state.join(row.name);
+            policy.set.extend(row.env.iter().map(|&name| (name.to_owned(), folder.to_string())));
+            let (variable, below) = row.links.split_once('/').unwrap_or((row.links, ""));
+            if let Some(at) = request.places(row.at).next().filter(|_| !variable.is_empty()) {
+                policy.links.push((at, folder.join(below)));
+                policy.set.insert(variable.to_owned(), folder.into_string());
+            }
         }
         CACHES.iter().for_each(|row| policy.let_write(request, row, row.name));
         policy.write.extend(request.listed(&settings.write));
@@ -129,7 +139,8 @@ impl Policy {
     /// Lets the paths of a row be written, unless that would open the project or another folder.
     fn let_write(&mut self, request: &Request<'_>, row: &Row, program: &str) {
         let Some(at) = request.places(row.at).next() else { return };
-        for path in row.paths.iter().chain(row.secrets) {
+        self.files.extend(row.files.iter().map(|file| at.join(file)));
+        for path in row.paths.iter().chain(row.secrets).chain(row.files) {
             let place = below(&at, path);
             let is_closed = request.read_only.iter().any(|folder| place.starts_with(folder));
             if is_closed || request.is_own(&place) || request.is_above_a_folder(&place) {

@@ -10,8 +10,19 @@ pub(crate) struct Row {
     pub(crate) secrets: Words,
     pub(crate) when: &'static str,
     pub(crate) env: Words,
+    pub(crate) files: Words,
+    pub(crate) links: &'static str,
 }
 
-const EMPTY: Row = Row { name: "", at: "", paths: &["/"], secrets: &[], when: "", env: &[] };
+const EMPTY: Row = Row {
+    name: "",
+    at: "",
+    paths: &["/"],
+    secrets: &[],
+    when: "",
+    env: &[],
+    files: &[],
+    links: "",
+};
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));

@@ -10,6 +10,7 @@
 
 mod check;
 mod moved;
+mod oversee;
 mod prepare;
 mod prove;
 mod review;

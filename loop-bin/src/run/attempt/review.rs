@@ -39,7 +39,9 @@ impl Reviewed {
                 return missing("a usage limit was reached");
             }
             RunEnd::Exited(_) | RunEnd::Finished => {}
-            RunEnd::Silent(_) | RunEnd::Signalled(_) => return missing("it was interrupted"),
+            RunEnd::Silent(_) | RunEnd::Signalled(_) | RunEnd::Forbidden(_) => {
+                return missing("it was interrupted");
+            }
         }
         let seen = &run.seen;
         let (said, is_error) = match &seen.verdict {

@@ -11,6 +11,7 @@ use ralph_project::mailbox::{Answer, Mailbox, Question};
 use ralph_project::strikes::{HookRollback, Memory, checkpoint};
 use ralph_project::under_way::{Attempt, Phase};
 
+use super::oversee::Oversight;
 use super::prepare::agent_variables;
 use super::{Course, Desk, Facts, Job, Report, StoryTokens, Used};
 use crate::exit::Failure;
@@ -145,6 +146,7 @@ fn watch(
         }
     };
     let state = desk.state().clone();
+    let oversight = Oversight::new(job, desk);
     let watch = Supervision {
         deadline,
         silence: context.config.agent.silence.limit(),
@@ -152,6 +154,7 @@ fn watch(
         awaits_work: &|seen| {
             last_stop(&state, seen.session.as_deref()) == Some(StopStatus::Working)
         },
+        forbids: &|seen| oversight.forbidden(seen),
         ..supervision(context)
     };
     let mailbox = Mailbox::at(desk.state().mailbox());
@@ -289,6 +292,7 @@ pub(super) fn supervision(context: &Context) -> Supervision<'_> {
         interrupts: &context.interrupts,
         beat: &|| (),
         awaits_work: &|_| false,
+        forbids: &|_| None,
     }
 }
 

@@ -8,11 +8,14 @@ use ralph_project::gate::StopStatus;
 use ralph_project::progress::agents_lines;
 use ralph_project::under_way::{Attempt, Phase};
 
+use super::oversee::unmet;
 use super::prepare::{next_story, prepare_copy, prompt};
 use super::watch::{self, Watched, last_stop, set_phase};
 use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};
 use crate::exit::Failure;
-use crate::run::decide::{Allowance, Judged, Outcome, WorkEnd, judge, without_changes};
+use crate::run::decide::{
+    Allowance, Judged, Outcome, WorkEnd, judge, last_test_run, without_changes,
+};
 use client::{AgentRun, SessionSoFar};
 use work_copy::{Imported, Start, import};
 
@@ -29,7 +32,7 @@ pub(super) fn work(
 ) -> Result<(), Stopped> {
     let allowance = assignment.budget.allowance;
     course.facts.messages.clone_from(&assignment.messages);
-    let watched = if desk.session.is_some() {
+    let mut watched = if desk.session.is_some() {
         let text = next_story(job, &course.attempt, &assignment.plan, &assignment.messages)?;
         watch::go_on(job, desk, course, allowance, text)?
     } else {
@@ -49,6 +52,10 @@ pub(super) fn work(
             }
         }
     };
+    while let Some((session, reason)) = unmet(job, desk, course, &watched)? {
+        course.used.push(watched.used);
+        watched = watch::start(job, desk, course, allowance, (&reason, Some(&session)))?;
+    }
     conclude(job, desk, course, watched, assignment.budget)
 }
 
@@ -82,7 +89,11 @@ fn conclude(
     let claim = Claim::load(&state, &attempt.story);
     let agents = read_agents_plan(job, desk, attempt)?;
     report_findings(job, agents.findings.clone());
-    let last_verdict = last_verdict(&state, &desk.run, &attempt.began);
+    let mut last_verdict = last_verdict(&state, &desk.run, &attempt.began);
+    if let Some(run) = &ended {
+        let tests = &context.config.tests.commands;
+        last_verdict = last_test_run(&run.seen, tests, last_verdict);
+    }
     let (base, ours, copy) = (attempt.base.as_deref(), &job.books.ours, &desk.copy);
     let mut end = judge(&Judged {
         run: ended.as_ref(),

@@ -176,6 +176,9 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
             let why = format!("the agent printed nothing for {}", seconds(*limit));
             return Some(WorkEnd::Failed(Outcome::Timeout, why));
         }
+        RunEnd::Forbidden(why) => {
+            return Some(WorkEnd::failed(format!("the agent ran what is forbidden: {why}")));
+        }
         RunEnd::Exited(_) | RunEnd::Finished => {}
     }
     // The client exits with 0 when it is interrupted, so a signal to us counts first.

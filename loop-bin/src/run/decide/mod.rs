@@ -6,6 +6,7 @@ mod pause;
 mod pick;
 mod recovery;
 mod step;
+mod stream_verdict;
 
 pub(crate) use finish::{Ending, Finish};
 pub(crate) use judge::{Judged, Outcome, WorkEnd, judge, without_changes};
@@ -13,3 +14,4 @@ pub(crate) use pause::pause;
 pub(crate) use pick::{Allowance, Picked, limit_reached, pick, pick_only};
 pub(crate) use recovery::{Found, FoundAttempt, Recovery, recovery, recovery_of};
 pub(crate) use step::{Discarding, Next, SessionEnd, Then, after, fail};
+pub(crate) use stream_verdict::last_test_run;
