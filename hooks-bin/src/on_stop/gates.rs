@@ -21,7 +21,7 @@ use super::stop::Stop;
 pub(super) fn decide(session: &Session<'_>, status: StopStatus) -> Stop {
     let max_blocks = session.config.stop.max_blocks;
     // Gates hold a turn once; only `max_blocks` makes that more.
-    if max_blocks == 0 || session.call.input.stop_hook_active && max_blocks == 1 {
+    if max_blocks == 0 || session.was_blocked() && max_blocks == 1 {
         let note = "this turn was already blocked once, so its gates are not checked again";
         return Stop::allow(status, Some(note.to_owned()));
     }

@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
     }
 
     /// Whether the turn was held back before. Only Claude Code's own word counts; some agents always say yes.
-    fn was_blocked(&self) -> bool {
+    pub(super) fn was_blocked(&self) -> bool {
         let Some(dir) = self.dir.as_ref().filter(|_| self.call.agent.is_some()) else {
             return self.call.input.stop_hook_active;
         };

@@ -1,6 +1,7 @@
 //! The hooks as the client runs them: real processes, real files, real trouble.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests fail loudly")]
 
+mod agents;
 mod client;
 mod copy;
 mod disk_trouble;

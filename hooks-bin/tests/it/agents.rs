@@ -1,0 +1,170 @@
+//! The hooks as agents other than Claude Code run them.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use test_support::{Scratch, run_with_input};
+
+const PRE_TOOL: &str = env!("CARGO_BIN_EXE_ralph-pre-tool");
+const POST_TOOL: &str = env!("CARGO_BIN_EXE_ralph-post-tool");
+const ON_STOP: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
+
+fn project() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.file(
+        ".ralph/config.toml",
+        "[stop]\nverify = true\n[verify]\ncommands = [\"test -f fixed.txt\"]\n",
+    );
+    scratch.file("a.txt", "hello\n");
+    scratch
+}
+
+/// Runs a hook; returns what it printed and its exit code.
+fn ask(program: &str, args: &[&str], scratch: &Scratch, payload: &Value) -> (String, Option<i32>) {
+    let mut payload = payload.clone();
+    payload["cwd"] = json!(scratch.root());
+    payload["session_id"] = json!("s1");
+    let mut command = Command::new(program);
+    command.args(args).current_dir(scratch.root()).env_clear().env("HOME", scratch.path("home"));
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    if args.is_empty() {
+        command.env("COPILOT_CLI", "1");
+    }
+    let output = run_with_input(&mut command, payload.to_string().as_bytes());
+    (String::from_utf8(output.stdout).unwrap(), output.status.code())
+}
+
+fn before(agent: &str, event: &str, tool: &str, input: Value) -> String {
+    let payload = json!({"hook_event_name": event, "tool_name": tool, "tool_input": input});
+    let args = ["--agent", agent];
+    let args = if agent.is_empty() { &[][..] } else { &args };
+    let (said, code) = ask(PRE_TOOL, args, &project(), &payload);
+    assert_eq!(code, Some(0), "{agent} {tool}");
+    said
+}
+
+#[test]
+fn pushes_and_protected_files_are_refused_in_the_agents_own_words() {
+    let push = json!({"command": "git push origin main"});
+    let file = ".ralph/config.toml";
+    let patch =
+        format!("*** Begin Patch\n*** Update File: {file}\n@@\n-[stop]\n+[x]\n*** End Patch");
+    for (agent, event, shell, edit, input) in [
+        ("codex", "PreToolUse", "Bash", "apply_patch", json!({"command": patch})),
+        ("gemini", "BeforeTool", "run_shell_command", "replace", json!({"file_path": file})),
+        ("qwen", "PreToolUse", "run_shell_command", "edit", json!({"file_path": file})),
+        ("copilot", "PreToolUse", "Bash", "Edit", json!({"path": file})),
+        // Copilot runs what is registered in Claude's settings, without an argument.
+        ("", "PreToolUse", "Bash", "Edit", json!({"path": file})),
+        ("opencode", "PreToolUse", "bash", "edit", json!({"filePath": file})),
+        ("droid", "PreToolUse", "Execute", "Create", json!({"file_path": file})),
+        ("kimi", "PreToolUse", "Bash", "Write", json!({"path": file})),
+    ] {
+        for said in [before(agent, event, shell, push.clone()), before(agent, event, edit, input)] {
+            let answer: Value = serde_json::from_str(&said).unwrap();
+            let decision = match agent {
+                "gemini" => &answer["decision"],
+                _ => &answer["hookSpecificOutput"]["permissionDecision"],
+            };
+            assert_eq!(decision, "deny", "{agent}: {said}");
+            assert!(said.contains("is forbidden by rule"), "{agent}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_harmless_patch_is_allowed_whatever_its_text_says() {
+    let patch = "*** Begin Patch\n*** Add File: b.sh\n+rm -rf /\n+git push\n*** End Patch";
+    assert_eq!(before("codex", "PreToolUse", "apply_patch", json!({"command": patch})), "");
+    let unread = "*** Begin Patch\n*** Update File: a.txt\n@@\n-hello\n+bye\n*** End Patch";
+    let said = before("codex", "PreToolUse", "apply_patch", json!({"command": unread}));
+    assert!(said.contains("read-before-edit"), "{said}");
+}
+
+#[test]
+fn a_failing_test_run_is_failed_for_every_agent() {
+    let output = "1 failed, 2 passed in 0.02s";
+    let own = format!("Output: {output}\nExit Code: 1\nProcess Group PGID: 7");
+    let with_code = format!("{output}\n<shellId: 0 completed with exit code 1>");
+    for (agent, event, shell, field, response) in [
+        ("codex", "PostToolUse", "Bash", "tool_response", json!(output)),
+        (
+            "gemini",
+            "AfterTool",
+            "run_shell_command",
+            "tool_response",
+            json!({"llmContent": own, "returnDisplay": output}),
+        ),
+        (
+            "qwen",
+            "PostToolUse",
+            "run_shell_command",
+            "tool_response",
+            json!({"llmContent": own, "returnDisplay": output}),
+        ),
+        (
+            "copilot",
+            "PostToolUse",
+            "Bash",
+            "tool_result",
+            json!({"text_result_for_llm": with_code}),
+        ),
+        (
+            "opencode",
+            "PostToolUse",
+            "bash",
+            "tool_response",
+            json!({"output": output, "metadata": {"exit": 1}}),
+        ),
+    ] {
+        let scratch = project();
+        let mut payload = json!({"hook_event_name": event, "tool_name": shell,
+                                 "tool_input": {"command": "pytest"}});
+        payload[field] = response;
+        let (said, _) = ask(POST_TOOL, &["--agent", agent], &scratch, &payload);
+        assert!(!said.contains("\"decision\""), "a block would hide the output: {agent}: {said}");
+        let journal = scratch.read(".ralph/events.jsonl");
+        assert!(journal.contains("\"verdict\":\"failed\""), "{agent}: {journal}");
+    }
+}
+
+#[test]
+fn without_an_exit_code_no_run_is_called_passed() {
+    let scratch = project();
+    let payload = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash",
+                         "tool_input": {"command": "pytest --cov-fail-under=90"},
+                         "tool_response": "3 passed in 0.02s"});
+    ask(POST_TOOL, &["--agent", "codex"], &scratch, &payload);
+    assert!(!scratch.path(".ralph/events.jsonl").exists());
+}
+
+#[test]
+fn a_stop_is_held_once_whatever_the_agent_says_about_earlier_ones() {
+    for (agent, event, is_active) in [
+        ("codex", "Stop", false),
+        ("gemini", "AfterAgent", false),
+        ("qwen", "Stop", true),
+        ("copilot", "Stop", false),
+        ("droid", "Stop", false),
+        ("kimi", "Stop", false),
+    ] {
+        let scratch = project();
+        let payload = json!({"hook_event_name": event, "stop_hook_active": is_active});
+        let stop = || ask(ON_STOP, &["--agent", agent], &scratch, &payload);
+        let (said, code) = stop();
+        if agent == "kimi" {
+            assert_eq!((said.as_str(), code), ("", Some(2)));
+        } else {
+            assert!(said.contains("\"decision\":\"block\""), "{agent}: {said}");
+        }
+        let (said, code) = stop();
+        assert!(!said.contains("block") && code == Some(0), "{agent}: {said}");
+    }
+}
+
+#[test]
+fn a_subagents_end_is_not_the_sessions() {
+    let scratch = project();
+    let payload = json!({"hook_event_name": "Stop", "agent_id": "x", "parent_agent_id": "s1"});
+    assert_eq!(ask(ON_STOP, &["--agent", "copilot"], &scratch, &payload).0, "");
+}
