@@ -7,7 +7,7 @@ mod failed;
 mod output;
 
 use camino::Utf8Path;
-use ralph_base::state::{Event, LastVerdict};
+use ralph_base::state::{self, Event, LastVerdict};
 use ralph_core::hook::{BashResult, Decision};
 use ralph_core::verdict::{Kind, Run, Verdict, judge, test_folders};
 use shell_reader::{Script, Word};
@@ -58,6 +58,9 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<De
     let is_sure = result.exit_code.is_some() || call.agent.is_none_or(|agent| !agent.exit_unknown);
     if is_sure || verdict.kind != Kind::Passed {
         remember(call, command, output.text(result), &verdict);
+    } else if let Some(session) = call.session() {
+        // Nor does an earlier failure stand.
+        state::remove_if_there(session.last_verdict())?;
     }
     match verdict.kind {
         Kind::Failed => failed::settle(call, command, output.text(result), &verdict),
