@@ -30,6 +30,8 @@ pub struct Story<'a> {
     pub proof: Option<String>,
     /// The reviewer's verdict.
     pub review: Option<String>,
+    /// The agent, if it is one that is known.
+    pub agent: Option<String>,
     /// The number of the attempt.
     pub attempt: u64,
     /// What the story cost, where known.
@@ -44,7 +46,7 @@ pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let (id, attempt) = (one_line(story.id), story.attempt);
     let checks = checks_trailer(story.checks);
     let cost = story.cost_usd.map(|cost| format!("Ralph-Cost: ${cost:.4}\n")).unwrap_or_default();
-    let looks = [("Proof", &story.proof), ("Review", &story.review)];
+    let looks = [("Agent", &story.agent), ("Proof", &story.proof), ("Review", &story.review)];
     let looks = looks.into_iter().filter_map(|(key, told)| Some((key, one_line(told.as_ref()?))));
     let looks: String = looks.map(|(key, told)| format!("{}\n", trailer(key, &told))).collect();
     let trailers = format!("Ralph-Story: {id}\n{checks}\n{looks}Ralph-Attempt: {attempt}\n");

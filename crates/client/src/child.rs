@@ -34,6 +34,15 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// How long an agent that ended well, or a background process of one, may take to end at least.
 const TIDY_GRACE: Duration = Duration::from_secs(2);
 
+/// How agents say that they do not know a session.
+const LOST: [&str; 5] = [
+    "no conversation found",
+    "no rollout found",
+    "session not found",
+    "no session found",
+    "invalid session identifier",
+];
+
 /// What is watched.
 pub struct Supervision<'a> {
     /// How long it may run.
@@ -99,8 +108,8 @@ impl AgentRun {
     pub fn has_lost_session(&self) -> bool {
         let Seen { verdict, said: Said { text, complaints }, .. } = &self.seen;
         let said = verdict.as_ref().map_or("", |verdict| &verdict.text);
-        let mut texts = [said, text, complaints].into_iter();
-        self.exit_code() != Some(0) && texts.any(|text| text.contains("No conversation found"))
+        let said = [said, text, complaints].join("\n").to_lowercase();
+        self.exit_code() != Some(0) && LOST.iter().any(|words| said.contains(words))
     }
 
     /// Why the service refused, if that is what ended it.

@@ -15,19 +15,21 @@ pub struct Totals {
     pub cost_usd: f64,
 }
 
-/// A session with what it used, as it is recorded: `<id> <tokens> <cost>`.
+/// A session with what it used, as it is recorded: `<id> <tokens> <cost> <agent>`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionSoFar {
     /// The id of the session.
     pub id: String,
     /// What it used.
     pub totals: Totals,
+    /// The agent whose session it is; empty in older records.
+    pub agent: String,
 }
 
 impl fmt::Display for SessionSoFar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Totals { tokens, cost_usd } = self.totals;
-        write!(f, "{} {tokens} {cost_usd:.6}", self.id)
+        write!(f, "{} {tokens} {cost_usd:.6} {}", self.id, self.agent)
     }
 }
 
@@ -40,7 +42,8 @@ impl FromStr for SessionSoFar {
         let id = words.next().unwrap_or_default().to_owned();
         let tokens = words.next().and_then(|word| word.parse().ok()).unwrap_or_default();
         let cost_usd = words.next().and_then(|word| word.parse().ok()).unwrap_or_default();
-        Ok(Self { id, totals: Totals { tokens, cost_usd } })
+        let agent = words.next().unwrap_or_default().to_owned();
+        Ok(Self { id, totals: Totals { tokens, cost_usd }, agent })
     }
 }
 

@@ -7,6 +7,7 @@ mod count;
 mod keeper;
 pub mod linux;
 mod options;
+mod other;
 mod output;
 mod passed;
 mod processes;

@@ -11,16 +11,16 @@ use ralph_base::state::RunDir;
 use ralph_core::git::{Git, Repo};
 use ralph_project::client::Client;
 use ralph_project::config::Config;
-use ralph_project::dialect::Dialect;
 use ralph_project::install::{
-    ClientVersion, HOOK_NAMES, Place, Registered, Registrations, hooks_are_off, merge,
-    plugin_hooks, quoted, registered,
+    ClientVersion, Place, Registered, Registrations, hooks_are_off, merge, plugin_hooks, quoted,
+    registered,
 };
 use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
 
 use super::command::is_found;
 use super::count::SessionSoFar;
+use super::other::{OUR_SERVER, our_server};
 use super::passed::pass;
 use crate::command::is_executable;
 use crate::command::{folder_of_this_program, path_of_agent};
@@ -34,9 +34,6 @@ const BUDGET: &str = "--max-budget-usd";
 
 /// Its option to use those servers only that it is given.
 const STRICT_SERVERS: &str = "--strict-mcp-config";
-
-/// The name under which the agent finds our tools.
-const OUR_SERVER: &str = "ralph";
 
 /// The file in which the client keeps what it knows of each folder.
 const FILE: &str = ".claude.json";
@@ -68,9 +65,9 @@ pub struct Start<'a> {
 /// What is passed to the agent besides its own command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientOptions {
-    settings: Map<String, Value>,
+    pub(super) settings: Map<String, Value>,
     /// MCP servers.
-    servers: Map<String, Value>,
+    pub(super) servers: Map<String, Value>,
     /// What the client keeps of these for the project, in a few words each.
     passed: Vec<String>,
     /// Whether it can be told what it may spend.
@@ -128,46 +125,6 @@ impl ClientOptions {
         }
         if !client.has(STRICT_SERVERS) {
             options.offer_tools(env, project);
-        }
-        (options, findings)
-    }
-
-    /// For an agent that is not Claude Code: what holds for it is in its row.
-    fn of_other(
-        agent: &'static Dialect,
-        version: Option<String>,
-        config: &Config,
-    ) -> (Self, Vec<Finding>) {
-        let mut options = Self::default();
-        let folder = folder_of_this_program().unwrap_or_default();
-        let are_here = HOOK_NAMES.iter().all(|hook| is_executable(&folder.join(hook)));
-        options.servers.extend(our_server());
-        let name = agent.name;
-        let mut findings = Vec::new();
-        if agent.pass.is_empty() {
-            options.unguarded =
-                Some(format!("{name} takes no hooks for one run, so none guard it"));
-        } else if !are_here {
-            options.unguarded =
-                Some(format!("no hooks lie next to ralph-loop, so none guard {name}"));
-        } else {
-            let text = merge("", &Registrations::of_agent(agent, &folder)).unwrap_or_default();
-            options.settings = serde_json::from_str(&text).unwrap_or_default();
-            options.hooked = Some(name);
-        }
-        let has_stop = !agent.pass.is_empty() && agent.own_event("Stop").is_some();
-        options.resumed_at_stop = (are_here && !has_stop).then_some(name);
-        findings.push(match options.unguarded.clone() {
-            Some(why) if config.agent.unguarded || are_here => Finding::Note(why),
-            Some(why) => Finding::Problem(format!("{why}; `--unguarded` starts it anyway")),
-            None => Finding::Good(format!("the hooks next to ralph-loop are passed to {name}")),
-        });
-        let version = version.unwrap_or_else(|| "of an unknown version".to_owned());
-        let measured = agent.measured.join(" and ");
-        findings.push(Finding::Good(format!("{name} {version}, tried with {measured}")));
-        if !agent.lacks.is_empty() {
-            let lacks = agent.lacks.join(", ");
-            findings.push(Finding::Note(format!("{name} has no {lacks}; see docs/agents.md")));
         }
         (options, findings)
     }
@@ -276,11 +233,6 @@ impl ClientOptions {
             if options.is_empty() { line.to_owned() } else { client.with(&options.join(" ")) };
         Ok(passed.before + &line)
     }
-}
-
-fn our_server() -> Option<(String, Value)> {
-    let program = std::env::current_exe().ok()?;
-    Some((OUR_SERVER.to_owned(), json!({"command": program.to_str()?, "args": ["mcp"]})))
 }
 
 /// The hooks that these settings, and the plugin that they switch on, give the agent.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::client::Client;
 use crate::config::Config;
+use crate::dialect::Dialect;
 
 /// What the client is told so that it can read and nothing else: no commands, no edits, no servers of
 /// others, and no hooks, which would judge the reviewer as if it were the agent.
@@ -21,9 +22,12 @@ const LONGEST_ANSWER: usize = 64 * 1024;
 
 /// The command line of the reviewer.
 pub fn command_line(config: &Config) -> String {
-    let own = config.review.command.trim();
-    let line = if own.is_empty() { &config.agent.command } else { own };
-    let Some(client) = Client::find(line) else { return line.to_owned() };
+    let own = [config.review.command.trim(), &config.review.agent];
+    let own = own.into_iter().find(|own| !own.is_empty()).unwrap_or(&config.agent.command);
+    let line = Dialect::find(own).map_or(own, |agent| agent.start);
+    let Some(client) = Client::find(line).filter(Client::is_claude) else {
+        return line.to_owned();
+    };
     let no_hooks = if client.has("--settings") { "" } else { NO_HOOKS };
     client.with(format!("{READ_ONLY} {no_hooks}").trim_end())
 }

@@ -54,6 +54,12 @@ pub struct Attempt {
     pub target: String,
     /// The commit that the agent started from; none in a repository without commits.
     pub base: Option<String>,
+    /// The agent that works on it, if it is not the run's own, and the model that its story asks for.
+    #[serde(default)]
+    pub agent: String,
+    #[serde(default)]
+    #[expect(missing_docs, reason = "said above")]
+    pub model: String,
     /// When it began, as RFC 3339 in UTC.
     pub began: String,
     /// How far it has come.

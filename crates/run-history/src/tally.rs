@@ -34,6 +34,8 @@ pub struct RunTally {
     pub agent_failures: u64,
     /// Attempts in a row that met the usage limit.
     pub quota_streak: u32,
+    /// When the usage limits of agents end, in Unix seconds.
+    pub limited: BTreeMap<String, i64>,
     /// Iterations in a row that a script skipped.
     pub skipped: u64,
     /// Stories committed.

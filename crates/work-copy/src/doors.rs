@@ -10,6 +10,7 @@ use ralph_base::linux::own_program;
 use ralph_base::state::{self, PROJECT_MARKER, RunDir, fingerprint};
 use ralph_base::supervised::Door;
 use ralph_project::config::{Config, SandboxMode};
+use ralph_project::dialect::AGENTS;
 use ralph_project::failure::Failure;
 use ralph_project::project::Project;
 use ralph_project::review::command_line;
@@ -34,6 +35,8 @@ pub struct Doors {
     /// The temporary folder of the attempt.
     tmp: Utf8PathBuf,
     policies: Vec<Policy>,
+    /// What agents may touch that are not the run's own.
+    others: Vec<(&'static str, Policy)>,
 }
 
 /// For whom doors are made.
@@ -96,9 +99,22 @@ impl Doors {
         let made: Vec<Door> =
             doors.policies.iter().map(|policy| sandbox::door(&own, policy)).collect();
         if let Ok([agent, checks, setup, reviewer]) = <[Door; 4]>::try_from(made) {
-            doors = Self { agent, checks, setup, reviewer, ..doors };
+            let names: Vec<(Option<&str>, bool)> =
+                AGENTS.iter().map(|agent| (Some(agent.name), false)).collect();
+            let others = Self::for_whom(attempt, &names)?.policies;
+            let others = AGENTS.iter().map(|agent| agent.name).zip(others).collect();
+            doors = Self { agent, checks, setup, reviewer, others, ..doors };
         }
         Ok(doors)
+    }
+
+    /// The door of an agent by its name; that of the run's own agent for an empty one.
+    pub fn for_agent(&self, name: &str) -> Result<Door, Failure> {
+        let Some((_, policy)) = self.others.iter().find(|(other, _)| *other == name) else {
+            return Ok(self.agent.clone());
+        };
+        sandbox::create_folders(std::slice::from_ref(policy));
+        Ok(sandbox::door(&own_program()?, policy))
     }
 
     /// The policies of an attempt for what each agent starts, or none, and for the setup.

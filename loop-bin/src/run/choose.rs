@@ -5,6 +5,7 @@ use ralph_base::state::{self, Event, StateDir, StoryKey, plan_name};
 use ralph_core::git::Git;
 use ralph_core::plan::{Format, Plan, State, Story};
 use ralph_project::config::RollbackOn;
+use ralph_project::dialect::Dialect;
 use ralph_project::loop_progress::LoopProgress;
 use ralph_project::under_way::Attempt;
 use run_history::StoryTally;
@@ -255,7 +256,10 @@ pub(super) fn begin(
     let attempts = saved::at_story(&run.source.git(), &key)?;
     let number = saved::number_after(&attempts);
     let newest = saved::newest(attempts);
-    let attempt = new_attempt(run, slot, &key, (&found.title, number), start)?;
+    let mut attempt = new_attempt(run, slot, &key, (&found.title, number), start)?;
+    (attempt.agent, attempt.model) = choose_agent(run, &plan, &found);
+    attempt.save(&run.desk(slot)?.dir)?;
+    let agent = run.context.agent_name(&attempt).unwrap_or_default();
     let under_way = format!("{}\n", key.story);
     for state in [run.context.state(), run.desk(slot)?.state()] {
         state::replace_unsynced(&state.current_story(), under_way.as_bytes())?;
@@ -267,10 +271,10 @@ pub(super) fn begin(
     let assignment = Assignment {
         progress: run.books.progress_text(tip.as_deref()),
         plan,
-        session: session_to_resume(newest.as_ref()),
+        session: session_to_resume(newest.as_ref(), agent),
         resumed: to_resume(run, newest),
         messages: messages(run),
-        budget: budget(run, &key),
+        budget: budget(run, &key, &attempt.agent),
     };
     let log = log_of(run.context.state(), &attempt).metadata();
     let name = run.slot(slot)?.name.clone();
@@ -311,13 +315,40 @@ pub(super) fn new_attempt(
     Ok(attempt)
 }
 
+/// The agent and the model for a story: those that it names, or the run's own; while that has reached its usage
+/// limit, the first other one that has not. The run's own agent has no name here.
+fn choose_agent(run: &Conductor, plan: &Plan, story: &Story) -> (String, String) {
+    let model = plan.setting(story, "model").unwrap_or_default();
+    if let Some(name) = plan.setting(story, "agent") {
+        let is_limited = !is_free(run, &name) && !run.context.config.agent.fallback.is_empty();
+        match Dialect::find(&name) {
+            Some(_) if !is_limited => return (name, model),
+            Some(_) => {}
+            None => run.view.warn(format!("{}: `{name}` is not a known agent", story.id)),
+        }
+    }
+    (free_agents(run).next().unwrap_or_default().to_owned(), model)
+}
+
+/// The run's own agent and those that take over, as far as their usage limits are not reached.
+pub(super) fn free_agents(run: &Conductor) -> impl Iterator<Item = &str> {
+    let others = run.context.config.agent.fallback.iter().map(String::as_str);
+    [""].into_iter().chain(others).filter(|name| is_free(run, name))
+}
+
+fn is_free(run: &Conductor, agent: &str) -> bool {
+    let limited = run.record.tally.run.limited.get(agent);
+    limited.is_none_or(|until| *until <= jiff::Timestamp::now().as_second())
+}
+
 /// What an agent may spend on a story, and what the run has left.
-pub(super) fn budget(run: &Conductor, key: &StoryKey) -> Budget {
+pub(super) fn budget(run: &Conductor, key: &StoryKey, agent: &str) -> Budget {
     let (config, tally) = (&run.context.config, &run.record.tally);
     let spent = (tally.run.spent.cost_usd, run.slots.len() as u64);
     let allowance = Allowance::of(&config.agent, &config.limits, run.context.elapsed(), spent);
     let may_hand_over = tally.may_hand_over(key, config.limits.attempts_per_story);
-    Budget { allowance, quota_streak: tally.run.quota_streak, may_hand_over }
+    let may_switch = !config.agent.fallback.is_empty() && free_agents(run).any(|a| a != agent);
+    Budget { allowance, quota_streak: tally.run.quota_streak, may_switch, may_hand_over }
 }
 
 /// Messages that the user left for the next prompt.
@@ -353,10 +384,12 @@ fn to_resume(run: &Conductor, newest: Option<SavedAttempt>) -> Option<SavedAttem
 }
 
 /// The client's session in which this attempt begins, if not in a new one.
-fn session_to_resume(newest: Option<&SavedAttempt>) -> Option<SessionSoFar> {
+fn session_to_resume(newest: Option<&SavedAttempt>, agent: &str) -> Option<SessionSoFar> {
     let SavedAttempt { session, outcome, .. } = newest?;
     let keeps = Outcome::keeps_session(outcome.as_deref()?);
-    if keeps { session.as_deref()?.parse().ok() } else { None }
+    let session: SessionSoFar = session.as_deref()?.parse().ok()?;
+    let is_its_own = session.agent.is_empty() || session.agent == agent;
+    (keeps && is_its_own).then_some(session)
 }
 
 /// Keeps the `progress.txt` of a feature list up to date, where there is one.

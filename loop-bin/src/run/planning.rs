@@ -73,7 +73,7 @@ pub(super) fn begin(run: &mut Conductor, key: StoryKey) -> Result<(), Failure> {
     let attempt = new_attempt(run, SLOT, &key, (NAME, number), start)?;
     let started = Event::IterationStarted { iteration: 1, title: String::new(), attempt: 1 };
     run.note_in(SLOT, Some(&key), &started);
-    let (prompt, allowance) = (planning_prompt(run)?, budget(run, &key).allowance);
+    let (prompt, allowance) = (planning_prompt(run)?, budget(run, &key, "").allowance);
     let work = UnderWay { slot: SLOT, key, attempt, ..UnderWay::default() };
     run.give(work, Task::Plan { before, prompt, allowance })?;
     run.save();

@@ -3,11 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::env::Env;
 use ralph_base::state::{self, Journal, Lock, Marks, RunDir, StateDir, StoryKey, plan_name};
+use ralph_project::client::Client;
 use ralph_project::config::{Config, Flag};
+use ralph_project::dialect::Dialect;
 use ralph_project::failed_before::FailedBefore;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
@@ -187,6 +191,8 @@ pub(crate) struct Context {
     pub(crate) path: String,
     /// What the agent gets besides its own command line.
     pub(crate) options: ClientOptions,
+    /// The same for other agents, once they were asked for.
+    pub(crate) others: Mutex<BTreeMap<String, ClientOptions>>,
     pub(crate) interrupts: Interrupts,
     /// The run's name.
     pub(crate) run: String,
@@ -242,6 +248,38 @@ impl Context {
     /// The key of a story in a plan of the project.
     pub(crate) fn key(&self, plan: &Utf8Path, story: &str) -> StoryKey {
         StoryKey { plan: plan_name(self.project.root(), plan), story: story.to_owned() }
+    }
+
+    /// The name of the agent of an attempt; none if it is not one that is known.
+    pub(crate) fn agent_name(&self, attempt: &Attempt) -> Option<&'static str> {
+        let own = || Client::find(&self.config.agent.command).map(|client| client.dialect);
+        Dialect::find(&attempt.agent).or_else(own).map(|agent| agent.name)
+    }
+
+    /// The same with its model, where one was chosen.
+    pub(crate) fn agent_in_words(&self, attempt: &Attempt) -> Option<String> {
+        let (name, model) = (self.agent_name(attempt)?, self.model_of(attempt));
+        Some(if model.is_empty() { name.to_owned() } else { format!("{name} ({model})") })
+    }
+
+    /// The model that was chosen for an attempt; empty if none was.
+    pub(crate) fn model_of<'a>(&'a self, attempt: &'a Attempt) -> &'a str {
+        let is_own = attempt.model.is_empty() && attempt.agent.is_empty();
+        if is_own { &self.config.agent.model } else { &attempt.model }
+    }
+
+    /// The command line of an attempt's agent, and what that gets besides.
+    pub(crate) fn agent_of(&self, attempt: &Attempt) -> (String, ClientOptions) {
+        let Some(agent) = Dialect::find(&attempt.agent) else {
+            return (self.config.agent.command.clone(), self.options.clone());
+        };
+        let mut known = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let options = known.entry(agent.name.to_owned()).or_insert_with(|| {
+            let mut config = self.config.clone();
+            config.agent.command = agent.start.to_owned();
+            ClientOptions::find(&Env::process(), &self.project, &config).0
+        });
+        (agent.start.to_owned(), options.clone())
     }
 
     /// How long the run has taken.

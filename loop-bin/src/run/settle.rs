@@ -1,12 +1,14 @@
 //! What becomes of a task that was done.
 
+use jiff::Timestamp;
 use ralph_base::state::{self, Event};
 use ralph_project::gate::ContextWindows;
 use ralph_project::strikes::record_failure;
+use ralph_project::under_way::Attempt;
 
 use super::attempt::{Course, Done, Ended, Left, Task, ToCheck, Used, from_user};
-use super::choose::{budget, messages};
-use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Then, WorkEnd, after};
+use super::choose::{budget, free_agents, messages};
+use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Then, WorkEnd, after, pause};
 use super::scripts::ScriptRequest;
 use super::state::{Conductor, Slot, UnderWay};
 use super::{discard, land, planning, scripts, wait};
@@ -163,7 +165,13 @@ fn follow(run: &mut Conductor, mut work: UnderWay, end: WorkEnd) -> Result<(), F
     };
     count_waves(run, &work, &end);
     let limits = &run.context.config.limits;
-    let next = after(&mut run.record.tally, end, &work.key, session, limits);
+    let quota = if let WorkEnd::Quota(reset) = end { Some(reset) } else { None };
+    let mut next = after(&mut run.record.tally, end, &work.key, session, limits);
+    if let (Some(reset), Next::Discard(_, then)) = (quota, &mut next)
+        && take_over(run, &work, reset)
+    {
+        *then = Then::GoOn;
+    }
     log::debug!("next: {next:?}");
     match next {
         Next::SendBack(why) => send_back(run, work, &why),
@@ -183,6 +191,23 @@ fn follow(run: &mut Conductor, mut work: UnderWay, end: WorkEnd) -> Result<(), F
             Ok(())
         }
     }
+}
+
+/// Whether another agent continues while the limit of this one lasts.
+fn take_over(run: &mut Conductor, work: &UnderWay, reset: Option<i64>) -> bool {
+    if run.context.config.agent.fallback.is_empty() {
+        return false;
+    }
+    let agent = &work.attempt.agent;
+    let now = Timestamp::now().as_second();
+    let until = now + i64::try_from(pause(reset, now, 1).as_secs()).unwrap_or(0);
+    run.record.tally.run.limited.insert(agent.clone(), until);
+    let Some(next) = free_agents(run).next().map(str::to_owned) else { return false };
+    let named = |name: String| run.context.agent_name(&Attempt { agent: name, ..Attempt::now() });
+    let [limited, next] = [named(agent.clone()), named(next)];
+    let (limited, next) = (limited.unwrap_or("the agent"), next.unwrap_or("the agent"));
+    run.view.warn(format!("{limited}: usage limit reached; {next} takes over while it lasts"));
+    true
 }
 
 /// Agents that meet the same limit or outage at the same time count as one.
@@ -218,7 +243,7 @@ fn send_back(run: &mut Conductor, mut work: UnderWay, why: &str) -> Result<(), F
         from_user(&messages)
     );
     (work.facts.messages, work.passed) = (messages, None);
-    let budget = budget(run, &work.key);
+    let budget = budget(run, &work.key, &work.attempt.agent);
     run.give(work, Task::SendBack { text, budget })
 }
 

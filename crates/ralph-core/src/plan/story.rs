@@ -96,6 +96,27 @@ pub struct Warning {
     pub message: String,
 }
 
+/// What a story may set for itself.
+const SETTINGS: [&str; 2] = ["agent", "model"];
+
+/// Where a note such as `(agent: codex)` stands.
+fn setting_in(text: &str, name: &str) -> Option<Range<usize>> {
+    let start = text.find(&format!("({name}:"))?;
+    Some(start..start + text.get(start..)?.find(')')? + 1)
+}
+
+/// A title without such notes.
+pub(super) fn without_settings(title: &str) -> String {
+    let mut title = title.to_owned();
+    for name in SETTINGS {
+        if let Some(range) = setting_in(&title, name) {
+            title.replace_range(range, "");
+            title = title.replace("  ", " ").trim_end().to_owned();
+        }
+    }
+    title
+}
+
 /// How many stories of a plan are in which state; optional ones are counted apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct StoryCounts {
@@ -163,6 +184,19 @@ impl Plan {
             }
             counts
         })
+    }
+
+    /// What a story sets for itself: `(agent: codex)`, or a member of its object in JSON.
+    pub fn setting(&self, story: &Story, name: &str) -> Option<String> {
+        let text = self.section(story);
+        if self.format != Format::Markdown {
+            let object: serde_json::Value = serde_json::from_slice(text).ok()?;
+            return Some(object.get(name)?.as_str()?.to_owned());
+        }
+        let text = String::from_utf8_lossy(text);
+        setting_in(&text, name)
+            .and_then(|range| text.get(range))
+            .and_then(|note| Some(note.split_once(':')?.1.trim_end_matches(')').trim().to_owned()))
     }
 
     /// The bytes of one story.

@@ -1,6 +1,6 @@
 //! The text of a Markdown plan, read by range.
 
-use super::story::State;
+use super::story::{State, without_settings};
 use super::{checkbox, depends};
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ impl Text<'_> {
 
 /// A title without the emphasis that an id in front of it has torn apart.
 pub(super) fn clean_title(title: &str) -> String {
-    let mut title = depends::strip(title);
+    let mut title = without_settings(&depends::strip(title));
     for mark in ["**", "__", "~~"] {
         if title.matches(mark).count() % 2 == 1 {
             let stripped = title.strip_suffix(mark).or_else(|| title.strip_prefix(mark));

@@ -16,13 +16,17 @@ pub(super) fn mistake(config: &Config) -> Option<Mistake> {
 }
 
 fn unknown_agent(config: &Config) -> Option<Mistake> {
-    let name = &config.agent.name;
-    if name.is_empty() || Dialect::find(name).is_some() {
-        return None;
-    }
+    let named =
+        [&config.agent.name, &config.review.agent].into_iter().chain(&config.agent.fallback);
+    let is_unknown = |name: &&String| !name.is_empty() && Dialect::find(name).is_none();
+    let name = named.into_iter().find(is_unknown)?;
     let known: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
     let message = format!("`{name}` is not an agent that is known: {}", known.join(", "));
-    Some(Mistake { keys: &["agent.name"], value: name.clone(), message })
+    Some(Mistake {
+        keys: &["agent.name", "agent.fallback", "review.agent"],
+        value: name.clone(),
+        message,
+    })
 }
 
 /// A check that checks nothing always passes.

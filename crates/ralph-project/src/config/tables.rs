@@ -130,6 +130,9 @@ tables! {
         command: String = claude().to_owned(), Text, "RALPH_AGENT", "agent";
         /// Model that the agent uses; defaults to its own choice.
         model: String, Text, "RALPH_MODEL", "model";
+        /// Names of agents that take over, in this order, while the usage limit of the agent lasts.
+        #[serde(deserialize_with = "texts")]
+        fallback: Vec<String>, List, "RALPH_FALLBACK", "fallback";
         /// Maximum time for one iteration, and for a review; 0 means no limit.
         timeout: Seconds = Seconds(3600), Seconds, "TIMEOUT_AGENT", "timeout";
         /// How long the agent may stay silent before it is considered stuck; 0 means no limit.
@@ -253,7 +256,9 @@ tables! {
     Review "review" {
         /// Have another agent review each story before it lands; see docs/review.md.
         enabled: bool, Switch, "RALPH_REVIEW", "review";
-        /// Command that runs the reviewer; defaults to the agent's command.
+        /// Name of the agent that reviews, if `command` does not say.
+        agent: String, Text, "", "";
+        /// Name of an agent, or a command that runs the reviewer; defaults to the agent's command.
         command: String, Text, "RALPH_REVIEW_AGENT", "review-agent";
     }
 

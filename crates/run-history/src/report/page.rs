@@ -89,6 +89,7 @@ pub(crate) struct Done {
     pub(crate) review: String,
     pub(crate) attempts: usize,
     pub(crate) worker: Option<String>,
+    pub(crate) agent: String,
     pub(crate) time: String,
     pub(crate) cost: String,
     /// The agent's own words.
@@ -255,6 +256,7 @@ impl Sources<'_> {
                 review: landed.trailer("Ralph-Review:"),
                 attempts: all.len(),
                 worker: attempt.worker.clone(),
+                agent: landed.trailer("Ralph-Agent:"),
                 time: time(cost.seconds),
                 cost: cost.to_string(),
                 claim: landed.claim(),

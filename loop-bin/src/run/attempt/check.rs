@@ -341,6 +341,7 @@ fn message(job: &Job, course: &Course, passed: &Passed) -> String {
         checks: &checks,
         proof: facts.second_look.proof.as_ref().map(|proof| proof.in_words()),
         review: facts.second_look.review.as_ref().map(|review| review.in_words()),
+        agent: job.context.agent_in_words(attempt),
         attempt: attempt.number,
         cost_usd: passed.cost_usd,
     };

@@ -129,6 +129,8 @@ pub(super) struct Assignment {
 pub(super) struct Budget {
     pub(super) allowance: Allowance,
     pub(super) quota_streak: u32,
+    /// Whether another agent takes over at a usage limit.
+    pub(super) may_switch: bool,
     /// Whether another session may take over when its context is full.
     pub(super) may_hand_over: bool,
 }

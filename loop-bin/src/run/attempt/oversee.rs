@@ -5,21 +5,24 @@ use std::cell::{Cell, OnceCell};
 use camino::Utf8Path;
 use ralph_base::env::Env;
 use ralph_base::state::{self, Event, HookFailure};
+use ralph_base::supervised::Door;
 use ralph_core::guard;
 use ralph_project::install::quoted;
 use ralph_project::project::Project;
 use ralph_project::surroundings::Surroundings;
+use ralph_project::under_way::Attempt;
 use serde_json::{Value, json};
 
 use super::prepare::agent_variables;
 use super::watch::{Watched, log_of, supervision};
 use super::{Course, Desk, Job};
 use crate::exit::Failure;
-use client::{Seen, Session, SessionSoFar, Totals, Turn, folder_of_this_program};
+use client::{ClientOptions, Seen, Session, SessionSoFar, Totals, Turn, folder_of_this_program};
 
 /// Watches over the commands of an agent that no hook guards.
 pub(super) struct Oversight<'a> {
     job: &'a Job,
+    options: ClientOptions,
     env: Env,
     project: Project,
     /// Whether its hooks guard it; known once it has called a tool.
@@ -29,11 +32,12 @@ pub(super) struct Oversight<'a> {
 }
 
 impl<'a> Oversight<'a> {
-    pub(super) fn new(job: &'a Job, desk: &Desk) -> Self {
+    pub(super) fn new(job: &'a Job, desk: &Desk, attempt: &Attempt) -> Self {
+        let (_, options) = job.context.agent_of(attempt);
         let vars = Env::process().all().into_iter().chain(agent_variables(job, desk));
         let env = Env::of(vars);
         let project = Project::locate(&env, desk.copy.root());
-        Self { job, env, project, is_guarded: OnceCell::new(), judged: Cell::new(0) }
+        Self { job, options, env, project, is_guarded: OnceCell::new(), judged: Cell::new(0) }
     }
 
     /// Why the agent has to be ended: it runs a command that a hook would have refused.
@@ -52,7 +56,7 @@ impl<'a> Oversight<'a> {
 
     /// Whether hooks guard it: they were passed to it, and one has spoken.
     fn is_heard(&self) -> bool {
-        let options = &self.job.context.options;
+        let options = &self.options;
         let Some(name) = options.hooked.filter(|_| options.unguarded.is_none()) else {
             return options.unguarded.is_none();
         };
@@ -80,7 +84,8 @@ pub(super) fn unmet(
     watched: &Watched,
 ) -> Result<Option<(SessionSoFar, String)>, Failure> {
     let context = &job.context;
-    let (Some(agent), Some(run)) = (context.options.resumed_at_stop, &watched.ended) else {
+    let (_, options) = context.agent_of(&course.attempt);
+    let (Some(agent), Some(run)) = (options.resumed_at_stop, &watched.ended) else {
         return Ok(None);
     };
     let is_error = run.seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error);
@@ -96,8 +101,9 @@ pub(super) fn unmet(
         "last_assistant_message": watched.said,
     });
     let path = log_of(context.state(), &course.attempt).with_extension("stop.log");
-    let reason = ask(job, desk, &line, &event.to_string(), &path)?;
-    let session = SessionSoFar { id: id.clone(), totals: watched.totals };
+    let door = desk.copy.doors.for_agent(&course.attempt.agent)?;
+    let reason = ask(job, desk, (&line, &door), &event.to_string(), &path)?;
+    let session = SessionSoFar { id: id.clone(), totals: watched.totals, agent: agent.to_owned() };
     Ok(reason.map(|reason| (session, reason)))
 }
 
@@ -105,13 +111,12 @@ pub(super) fn unmet(
 fn ask(
     job: &Job,
     desk: &Desk,
-    line: &str,
+    (line, door): (&str, &Door),
     event: &str,
     path: &Utf8Path,
 ) -> Result<Option<String>, Failure> {
     state::remove_if_there(path)?;
     let (log, vars) = (state::open_log(path)?, agent_variables(job, desk));
-    let door = &desk.copy.doors.agent;
     let root = desk.copy.root();
     let mut hook = Session::start(line, root, (&vars, door), (event, Totals::default()), &log)?;
     let run = loop {

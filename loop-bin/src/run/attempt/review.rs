@@ -46,6 +46,8 @@ impl Reviewed {
         let seen = &run.seen;
         let (said, is_error) = match &seen.verdict {
             Some(verdict) => (verdict.text.as_str(), verdict.is_error),
+            // One that prints events names its session.
+            None if seen.session.is_some() => (seen.said.text.as_str(), false),
             None => (printed, false),
         };
         if is_error || run.exit_code() != Some(0) {

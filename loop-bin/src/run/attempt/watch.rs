@@ -13,7 +13,7 @@ use ralph_project::under_way::{Attempt, Phase};
 
 use super::oversee::Oversight;
 use super::prepare::agent_variables;
-use super::{Course, Desk, Facts, Job, Report, StoryTokens, Used};
+use super::{Course, Desk, Job, Report, StoryTokens, Used};
 use crate::exit::Failure;
 use crate::run::decide::Allowance;
 use crate::run::record::Context;
@@ -81,9 +81,9 @@ pub(super) fn start(
 ) -> Result<Watched, Failure> {
     let context = &job.context;
     let budget = allowance.cost_usd.map(|(sum, _)| sum);
-    let agent = &context.config.agent;
-    let turn = Start { budget_usd: budget, resumed, model: &agent.model };
-    let line = context.options.applied_to(&agent.command, &turn, &desk.dir)?;
+    let (line, options) = context.agent_of(&course.attempt);
+    let turn = Start { budget_usd: budget, resumed, model: context.model_of(&course.attempt) };
+    let line = options.applied_to(&line, &turn, &desk.dir)?;
     // An agent that is a file of the project is started from there, committed or not.
     let line = with_files_of(context.project.root(), &line);
     let vars = agent_variables(job, desk);
@@ -95,11 +95,11 @@ pub(super) fn start(
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     let root = desk.copy.root().to_owned();
     let earlier = resumed.map(|session| session.totals).unwrap_or_default();
-    let session =
-        Session::start(&line, &root, (&vars, &desk.copy.doors.agent), (prompt, earlier), &log)?;
+    let door = desk.copy.doors.for_agent(&course.attempt.agent)?;
+    let session = Session::start(&line, &root, (&vars, &door), (prompt, earlier), &log)?;
     let question = Question::default();
     let live = LiveAgent { session, question, shown: (0, 0), stories: Vec::new() };
-    watch(job, desk, live, &mut course.facts, allowance)
+    watch(job, desk, live, course, allowance)
 }
 
 /// Answers the paused agent, and watches it until it ends or asks again.
@@ -116,7 +116,7 @@ pub(super) fn go_on(
     desk.copy.distrust();
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     Mailbox::at(desk.state().mailbox()).reply(&live.question, Answer::GoOn(text))?;
-    watch(job, desk, live, &mut course.facts, allowance)
+    watch(job, desk, live, course, allowance)
 }
 
 /// Writes down how far an attempt has come.
@@ -133,7 +133,7 @@ fn watch(
     job: &Job,
     desk: &mut Desk,
     mut live: LiveAgent,
-    facts: &mut Facts,
+    course: &mut Course,
     allowance: Allowance,
 ) -> Result<Watched, Failure> {
     let (context, begun) = (&job.context, Instant::now());
@@ -146,7 +146,8 @@ fn watch(
         }
     };
     let state = desk.state().clone();
-    let oversight = Oversight::new(job, desk);
+    let oversight = Oversight::new(job, desk, &course.attempt);
+    let facts = &mut course.facts;
     let watch = Supervision {
         deadline,
         silence: context.config.agent.silence.limit(),

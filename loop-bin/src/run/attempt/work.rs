@@ -85,7 +85,8 @@ fn conclude(
     let (context, state) = (&job.context, desk.state().clone());
     show_hook_error(job, &state, &attempt.began);
     let session = session.or_else(|| working_session(&state));
-    facts.session = session.map(|id| SessionSoFar { id, totals });
+    let agent = context.agent_name(attempt).unwrap_or_default().to_owned();
+    facts.session = session.map(|id| SessionSoFar { id, totals, agent });
     let claim = Claim::load(&state, &attempt.story);
     let agents = read_agents_plan(job, desk, attempt)?;
     report_findings(job, agents.findings.clone());
@@ -106,6 +107,7 @@ fn conclude(
         limits: &context.config.limits,
         time_left: context.time_left(),
         quota_streak: budget.quota_streak,
+        may_switch: budget.may_switch,
         signal: context.interrupts.signal(),
     });
     facts.claimed = claim.as_ref().is_some_and(|claim| claim.status == ClaimStatus::Success);
@@ -318,6 +320,7 @@ pub(super) fn plan(
         limits: &context.config.limits,
         time_left: context.time_left(),
         quota_streak: 0,
+        may_switch: false,
         signal: context.interrupts.signal(),
     });
     Ok(Ended::Planned { before, left, end })

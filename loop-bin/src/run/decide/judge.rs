@@ -121,6 +121,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) time_left: Option<Duration>,
     pub(crate) quota_streak: u32,
+    /// Whether another agent takes over at a usage limit.
+    pub(crate) may_switch: bool,
     pub(crate) signal: Option<Signal>,
 }
 
@@ -197,7 +199,9 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     let left = reset.map(|reset| reset.saturating_sub(Timestamp::now().as_second()));
     let wait = Duration::from_secs(u64::try_from(left.unwrap_or(0)).unwrap_or(0));
     let most = judged.time_left.map_or(LONGEST_WAIT, |left| left.min(LONGEST_WAIT));
-    Some(if judged.limits.wait_for_quota && wait > most {
+    Some(if judged.may_switch {
+        WorkEnd::Quota(reset)
+    } else if judged.limits.wait_for_quota && wait > most {
         let wait = seconds(wait);
         WorkEnd::Spent(format!("usage limit reached; it resets in {wait}, too late for this run"))
     } else if judged.quota_streak >= MOST_WAITS {
@@ -320,6 +324,7 @@ mod tests {
             limits,
             time_left: None,
             quota_streak: 0,
+            may_switch: false,
             signal: None,
         }
     }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Mutex;
 use std::sync::{Arc, mpsc};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -195,6 +196,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         path: env.get("PATH").unwrap_or_default(),
         forecast: history.forecast(),
         options,
+        others: Mutex::default(),
         project,
         config,
         run_dir,

@@ -1,0 +1,61 @@
+//! What an agent that is not Claude Code gets besides its own command line, and what holds for it.
+
+use ralph_project::config::Config;
+use ralph_project::dialect::Dialect;
+use ralph_project::finding::Finding;
+use ralph_project::install::{HOOK_NAMES, Registrations, merge};
+use serde_json::{Value, json};
+
+use super::options::ClientOptions;
+use crate::command::{folder_of_this_program, is_executable};
+
+/// The name under which the agent finds our tools.
+pub(super) const OUR_SERVER: &str = "ralph";
+
+impl ClientOptions {
+    /// For an agent that is not Claude Code: what holds for it is in its row.
+    pub(super) fn of_other(
+        agent: &'static Dialect,
+        version: Option<String>,
+        config: &Config,
+    ) -> (Self, Vec<Finding>) {
+        let mut options = Self::default();
+        let folder = folder_of_this_program().unwrap_or_default();
+        let are_here = HOOK_NAMES.iter().all(|hook| is_executable(&folder.join(hook)));
+        options.servers.extend(our_server());
+        let name = agent.name;
+        let mut findings = Vec::new();
+        if agent.pass.is_empty() {
+            options.unguarded =
+                Some(format!("{name} takes no hooks for one run, so none guard it"));
+        } else if !are_here {
+            options.unguarded =
+                Some(format!("no hooks lie next to ralph-loop, so none guard {name}"));
+        } else {
+            let text = merge("", &Registrations::of_agent(agent, &folder)).unwrap_or_default();
+            options.settings = serde_json::from_str(&text).unwrap_or_default();
+            options.hooked = Some(name);
+        }
+        let has_stop = !agent.pass.is_empty() && agent.own_event("Stop").is_some();
+        options.resumed_at_stop = (are_here && !has_stop).then_some(name);
+        findings.push(match options.unguarded.clone() {
+            Some(why) if config.agent.unguarded || are_here => Finding::Note(why),
+            Some(why) => Finding::Problem(format!("{why}; `--unguarded` starts it anyway")),
+            None => Finding::Good(format!("the hooks next to ralph-loop are passed to {name}")),
+        });
+        let version = version.unwrap_or_else(|| "of an unknown version".to_owned());
+        let measured = agent.measured.join(" and ");
+        findings.push(Finding::Good(format!("{name} {version}, tried with {measured}")));
+        if !agent.lacks.is_empty() {
+            let lacks = agent.lacks.join(", ");
+            findings.push(Finding::Note(format!("{name} has no {lacks}; see docs/agents.md")));
+        }
+        (options, findings)
+    }
+}
+
+/// Our own tools.
+pub(super) fn our_server() -> Option<(String, Value)> {
+    let program = std::env::current_exe().ok()?;
+    Some((OUR_SERVER.to_owned(), json!({"command": program.to_str()?, "args": ["mcp"]})))
+}
