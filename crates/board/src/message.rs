@@ -196,13 +196,14 @@ mod tests {
             checks: &checks,
             proof: Some("its new test fails without the change".to_owned()),
             review: Some("approved".to_owned()),
+            agent: Some("codex".to_owned()),
             attempt: 2,
             cost_usd: Some(0.25),
         };
         assert_eq!(
             message(TEMPLATE, "feat", &story),
             "feat(US-001): greet\n\nDid it.\n Ralph-Checks: all\n # not a heading\n\n\
-             Ralph-Story: US-001\nRalph-Checks: cargo test\n\
+             Ralph-Story: US-001\nRalph-Checks: cargo test\nRalph-Agent: codex\n\
              Ralph-Proof: its new test fails without the change\nRalph-Review: approved\n\
              Ralph-Attempt: 2\nRalph-Cost: $0.2500\n"
         );

@@ -46,8 +46,11 @@ fn a_text_is_a_list_of_one_for_every_list() {
     assert!(lists.peek().is_some());
     for key in lists {
         let (table, name) = key.name.split_once('.').unwrap();
-        let given =
-            if key.name == "guard.disable" || key.name == "guard.enable" { "disk" } else { "a, b" };
+        let given = match key.name {
+            "guard.disable" | "guard.enable" => "disk",
+            "agent.fallback" => "codex",
+            _ => "a, b",
+        };
         let config = load(&format!("[{table}]\n{name} = '{given}'\n"), &[], &[]).unwrap();
         assert_eq!(config.values()(key), Some(vec![given.to_owned()].into()), "{}", key.name);
     }

@@ -137,7 +137,7 @@ fn a_patch_is_an_edit_of_each_of_its_files_and_no_command() {
 
 #[test]
 fn decisions_are_worded_for_each_agent() {
-    let own = |agent: &str, event| {
+    let own = |agent: &str, event: &str| {
         let same = if event == "PostToolUseFailure" { "PostToolUse" } else { event };
         Dialect::find(agent).unwrap().own_event(same).unwrap()
     };
