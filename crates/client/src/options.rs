@@ -84,7 +84,7 @@ impl ClientOptions {
     /// Looks for what the agent of this project has and what it lacks.
     pub fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
         let Some(client) = Client::find(&config.agent.command) else {
-            let why = "the agent is none that is known, so no hooks guard it".to_owned();
+            let why = "the agent is not one that Ralph knows, so no hooks guard it".to_owned();
             let options = Self { unguarded: Some(why.clone()), ..Self::default() };
             return (options, vec![Finding::Note(why)]);
         };

@@ -7,89 +7,51 @@ use serde_json::{Value, json};
 
 pub use payload::inputs;
 
-/// One agent; the fields are explained in the table.
-#[derive(Debug, PartialEq)]
-#[expect(missing_docs, reason = "the table says what each is")]
-pub struct Dialect {
-    pub name: &'static str,
-    pub start: &'static str,
-    pub behind: &'static str,
-    pub resume: &'static str,
-    pub model: &'static str,
-    pub pass: &'static str,
-    pub variable: &'static str,
-    pub servers: &'static str,
-    pub millis: bool,
-    pub measured: &'static [&'static str],
-    pub lacks: &'static [&'static str],
-    pub events: &'static [&'static str],
-    shells: &'static [&'static str],
-    reads: &'static [&'static str],
-    edits: &'static [&'static str],
-    writes: &'static [&'static str],
-    patches: &'static [&'static str],
-    path: &'static [&'static str],
-    output: &'static [&'static str],
-    told: &'static [&'static str],
-    exit: &'static str,
-    code: &'static str,
-    pub exit_unknown: bool,
-    deny_flat: bool,
-    context_flat: bool,
-    stop_by_exit: bool,
-    pub lines: &'static [Line],
+/// Makes a row of texts, lists and switches, and an empty one.
+macro_rules! row {
+    (
+        $(#[$about:meta])*
+        $name:ident { texts: $($text:ident)*; lists: $($list:ident)*; flags: $($flag:ident)*; $($lines:ident)? }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, PartialEq)]
+        #[expect(missing_docs, reason = "the table says what each is")]
+        pub struct $name {
+            $(pub $text: &'static str,)*
+            $(pub $list: &'static [&'static str],)*
+            $(pub $flag: bool,)*
+            $(pub $lines: &'static [Line],)?
+        }
+
+        impl $name {
+            const EMPTY: Self =
+                Self { $($text: "",)* $($list: &[],)* $($flag: false,)* $($lines: &[],)? };
+        }
+    };
 }
 
-/// What a line of an agent's output means; the fields are explained in the table.
-#[derive(Debug, PartialEq)]
-#[expect(missing_docs, reason = "the table says what each is")]
-pub struct Line {
-    pub when: &'static [&'static str],
-    pub session: &'static str,
-    pub model: &'static str,
-    pub text: &'static str,
-    pub call: &'static str,
-    pub tool: &'static str,
-    pub input: &'static str,
-    pub command: &'static str,
-    pub file: &'static str,
-    pub done: &'static str,
-    pub output: &'static str,
-    pub code: &'static str,
-    pub failed: bool,
-    pub end: bool,
-    pub step: &'static str,
-    pub tokens: &'static [&'static str],
-    pub cost: &'static str,
-    pub error: &'static str,
-    pub whole: bool,
+row! {
+    /// One agent; the fields are explained in the table.
+    Dialect {
+        texts: name start behind resume model pass variable servers exit code;
+        lists: measured lacks events shells reads edits writes patches path output told;
+        flags: millis exit_unknown deny_flat context_flat stop_by_exit;
+        lines
+    }
+}
+
+row! {
+    /// What a line of an agent's output means; the fields are explained in the table.
+    Line {
+        texts: session model text call tool input command file done output code step cost error;
+        lists: when tokens;
+        flags: failed end whole;
+    }
 }
 
 include!(concat!(env!("OUT_DIR"), "/agents.rs"));
 
 impl Line {
-    const EMPTY: Self = Self {
-        when: &[],
-        session: "",
-        model: "",
-        text: "",
-        call: "",
-        tool: "",
-        input: "",
-        command: "",
-        file: "",
-        done: "",
-        output: "",
-        code: "",
-        failed: false,
-        end: false,
-        step: "",
-        tokens: &[],
-        cost: "",
-        error: "",
-        whole: false,
-    };
-
     /// Whether an event is such a line.
     pub fn fits(&self, event: &Value) -> bool {
         self.when.iter().all(|word| match word.split_once('=') {
@@ -106,36 +68,6 @@ impl Line {
 }
 
 impl Dialect {
-    const EMPTY: Self = Self {
-        name: "",
-        start: "",
-        behind: "",
-        resume: "",
-        model: "",
-        pass: "",
-        variable: "",
-        servers: "",
-        millis: false,
-        measured: &[],
-        lacks: &[],
-        events: &[],
-        shells: &[],
-        reads: &[],
-        edits: &[],
-        writes: &[],
-        patches: &[],
-        path: &[],
-        output: &[],
-        told: &[],
-        exit: "",
-        code: "",
-        exit_unknown: false,
-        deny_flat: false,
-        context_flat: false,
-        stop_by_exit: false,
-        lines: &[],
-    };
-
     /// The agent of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         AGENTS.iter().find(|agent| agent.name == name)
