@@ -9,7 +9,7 @@ use super::{Refusal, RunEnd, Seen};
 use crate::AgentRun;
 
 fn run(name: &str, code: i32) -> AgentRun {
-    let path = fixtures().join(format!("agents/streams/{name}.jsonl"));
+    let path = fixtures().join(format!("other-agents/streams/{name}.jsonl"));
     let text = fs_err::read(path).unwrap();
     let mut seen = Seen::default();
     text.split(|byte| *byte == b'\n').for_each(|line| seen.line(line));

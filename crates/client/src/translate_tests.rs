@@ -4,7 +4,7 @@ use crate::count::{SessionSoFar, Totals};
 use crate::{Readable, Seen};
 
 fn lines(name: &str) -> Vec<String> {
-    let path = fixtures().join(format!("agents/streams/{name}.jsonl"));
+    let path = fixtures().join(format!("other-agents/streams/{name}.jsonl"));
     let text = fs_err::read_to_string(path).unwrap();
     text.lines().map(str::to_owned).collect()
 }

@@ -144,7 +144,7 @@ fn a_usage_limit_in_the_place_of_an_answer_is_one_though_the_agent_ends_well() {
 #[test]
 fn a_refusal_is_never_blamed_on_the_story_whatever_the_agent() {
     let replay = |name: &str, code: u8| {
-        let path = fixtures().join(format!("agents/streams/{name}.jsonl"));
+        let path = fixtures().join(format!("other-agents/streams/{name}.jsonl"));
         format!("cat >/dev/null; cat '{path}'; exit {code}")
     };
     for (name, code) in [("codex-429", 1), ("gemini-daily-quota", 173)] {

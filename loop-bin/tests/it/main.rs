@@ -40,6 +40,7 @@ mod nothing_is_paid_twice;
 mod notify;
 mod odd_starts;
 mod one_bad_act_costs_one_attempt;
+mod other_agents;
 mod other_plans;
 mod outputs;
 mod passed_hooks;

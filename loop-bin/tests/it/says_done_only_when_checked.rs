@@ -211,16 +211,23 @@ fn stories_in_a_row_that_give_nothing_end_the_run_before_all_are_given_up() {
 #[test]
 fn an_agent_that_fails_before_it_does_anything_costs_no_story() {
     let stage = Stage::new("works", THREE);
-    let refused = r#"{"type":"result","subtype":"success","is_error":true,"session_id":"s",
-"result":"Invalid API key","total_cost_usd":0,"usage":{"input_tokens":0}}"#;
-    let refused = format!("echo '{}'", refused.replace('\n', ""));
-    for agent in ["echo 'error: unknown option --x' >&2; exit 1", &refused] {
+    let result = |text: &str| {
+        let rest = r#""total_cost_usd":0,"usage":{"input_tokens":0}"#;
+        format!(
+            r#"echo '{{"type":"result","is_error":true,"session_id":"s","result":"{text}",{rest}}}'"#
+        )
+    };
+    for agent in ["echo 'error: unknown option --x' >&2; exit 1", &result("Unknown model")] {
         let agent = format!("cat >/dev/null; echo . >>\"$AGENT_NOTES/started\"; {agent}");
         let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
         ran.ended(1).says("US-001: the agent itself failed (").says("3 times in a row");
         assert!(!ran.out.contains("US-002"), "{}", ran.out);
     }
     assert_eq!((stage.note("started").lines().count(), stage.plan().as_str()), (6, THREE));
+    let agent = format!("cat >/dev/null; {}", result("Invalid API key"));
+    let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
+    ran.ended(1).says("the agent was denied access: Invalid API key");
+    assert_eq!(stage.plan(), THREE);
     assert!(!stage.exists(".ralph/guardrails.md"), "the story is not to blame");
     // Once is no pattern: the story is tried again, and the limits hold as ever.
     let agent = "cat >/dev/null; mkdir \"$AGENT_NOTES/once\" 2>/dev/null && exit 1; date +%N >>x";

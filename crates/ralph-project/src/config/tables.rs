@@ -130,7 +130,8 @@ tables! {
         command: String = claude().to_owned(), Text, "RALPH_AGENT", "agent";
         /// Model that the agent uses; defaults to its own choice.
         model: String, Text, "RALPH_MODEL", "model";
-        /// Names of agents that take over, in this order, while the usage limit of the agent lasts.
+        /// Names of agents that take over, in this order, while the usage limit of the agent lasts. Defaults
+        /// to none.
         #[serde(deserialize_with = "texts")]
         fallback: Vec<String>, List, "RALPH_FALLBACK", "fallback";
         /// Maximum time for one iteration, and for a review; 0 means no limit.

@@ -6,7 +6,7 @@ use super::*;
 /// What the payloads of an agent, as they were recorded, become: in a line each.
 fn check(agent: &str, file: &str, expected: &[&str]) {
     let dialect = Dialect::find(agent).unwrap();
-    let path = fixtures().join(format!("agents/payloads/{file}.jsonl"));
+    let path = fixtures().join(format!("other-agents/payloads/{file}.jsonl"));
     let text = fs_err::read_to_string(path).unwrap();
     let mut found = Vec::new();
     for line in text.lines() {

@@ -23,6 +23,7 @@ use client::{ClientOptions, Seen, Session, SessionSoFar, Totals, Turn, folder_of
 pub(super) struct Oversight<'a> {
     job: &'a Job,
     options: ClientOptions,
+    is_known: bool,
     env: Env,
     project: Project,
     /// Whether its hooks guard it; known once it has called a tool.
@@ -34,10 +35,19 @@ pub(super) struct Oversight<'a> {
 impl<'a> Oversight<'a> {
     pub(super) fn new(job: &'a Job, desk: &Desk, attempt: &Attempt) -> Self {
         let (_, options) = job.context.agent_of(attempt);
+        let is_known = job.context.agent_name(attempt).is_some();
         let vars = Env::process().all().into_iter().chain(agent_variables(job, desk));
         let env = Env::of(vars);
         let project = Project::locate(&env, desk.copy.root());
-        Self { job, options, env, project, is_guarded: OnceCell::new(), judged: Cell::new(0) }
+        Self {
+            job,
+            options,
+            is_known,
+            env,
+            project,
+            is_guarded: OnceCell::new(),
+            judged: Cell::new(0),
+        }
     }
 
     /// Why the agent has to be ended: it runs a command that a hook would have refused.
@@ -54,11 +64,11 @@ impl<'a> Oversight<'a> {
         })
     }
 
-    /// Whether hooks guard it: they were passed to it, and one has spoken.
+    /// Whether hooks guard it: they were passed to it, and one has spoken. A command that is no agent we know may
+    /// have hooks of its own.
     fn is_heard(&self) -> bool {
-        let options = &self.options;
-        let Some(name) = options.hooked.filter(|_| options.unguarded.is_none()) else {
-            return options.unguarded.is_none();
+        let Some(name) = self.options.hooked else {
+            return self.options.unguarded.is_none() || !self.is_known;
         };
         if self.project.own_state().working_session().exists() {
             return true;

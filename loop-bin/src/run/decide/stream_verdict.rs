@@ -41,7 +41,7 @@ mod tests {
         for (at, (command, code, output)) in runs.iter().enumerate() {
             let item = |kind: &str, rest: serde_json::Value| {
                 let mut item = serde_json::json!({"type": kind, "item": rest});
-                item["item"]["id"] = at.into();
+                item["item"]["id"] = at.to_string().into();
                 item["item"]["type"] = "command_execution".into();
                 item.to_string()
             };
