@@ -57,7 +57,9 @@ impl Line {
         self.when.iter().all(|word| match word.split_once('=') {
             Some((path, wanted)) => match event.pointer(&format!("/{path}")) {
                 Some(Value::String(text)) => text == wanted,
-                other => other.is_some_and(|found| found.to_string() == wanted),
+                Some(Value::Bool(flag)) => wanted.parse() == Ok(*flag),
+                Some(Value::Number(number)) => number.as_i64() == wanted.parse().ok(),
+                _ => false,
             },
             None => {
                 let found = event.pointer(&format!("/{word}"));

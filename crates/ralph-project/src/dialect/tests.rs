@@ -66,6 +66,10 @@ fn payloads_become_claudes() {
             "UserPromptSubmit \"do it\"",
         ],
     );
+}
+
+#[test]
+fn those_of_agents_with_claudes_events_do_as_well() {
     check(
         "qwen",
         "qwen",
