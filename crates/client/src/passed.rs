@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::env::Env;
 use ralph_base::state::{self, RunDir};
 use ralph_project::dialect::Dialect;
 use ralph_project::install::quoted;
@@ -93,7 +94,8 @@ fn export_plugin(
     };
     let servers: Map<String, Value> =
         servers.iter().map(|(name, server)| (name.clone(), local(server))).collect();
-    let own = std::env::var(agent.variable).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let own = Env::process().get(agent.variable);
+    let own = own.and_then(|text| serde_json::from_str(&text).ok());
     let mut all: Map<String, Value> = own.unwrap_or_default();
     all.insert("plugin".to_owned(), json!([format!("file://{file}")]));
     all.insert("mcp".to_owned(), json!(servers));

@@ -19,16 +19,22 @@ pub(super) fn translated(event: &Value) -> Option<Vec<Value>> {
     }
     if let Some(id) = at(line.step) {
         let mut step = message(json!({"id": id, "usage": {"input_tokens": tokens}}));
-        step["cost_usd"] = at(line.cost).cloned().unwrap_or_default();
+        set(&mut step, "cost_usd", at(line.cost).cloned().unwrap_or_default());
         events.push(step);
     }
     if events.is_empty() {
         events.push(json!({"type": "system", "subtype": "init", "model": at(line.model)}));
     }
     if let Some(session) = at(line.session) {
-        events.iter_mut().for_each(|event| event["session_id"] = session.clone());
+        events.iter_mut().for_each(|event| set(event, "session_id", session.clone()));
     }
     Some(events)
+}
+
+fn set(event: &mut Value, name: &str, value: Value) {
+    if let Some(fields) = event.as_object_mut() {
+        fields.insert(name.to_owned(), value);
+    }
 }
 
 fn message(message: Value) -> Value {
@@ -78,7 +84,7 @@ fn end<'v>(line: &Line, at: &impl Fn(&str) -> Option<&'v Value>, tokens: u64) ->
         } else {
             ("usage", json!({"input_tokens": tokens}))
         };
-        result[name] = usage;
+        set(&mut result, name, usage);
     }
     result
 }

@@ -145,8 +145,7 @@ fn watch(
             announce_grace(job);
         }
     };
-    let state = desk.state().clone();
-    let oversight = Oversight::new(job, desk, &course.attempt);
+    let (state, oversight) = (desk.state().clone(), Oversight::new(job, desk, &course.attempt));
     let facts = &mut course.facts;
     let watch = Supervision {
         deadline,
