@@ -40,7 +40,7 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Result<Imported, GitError> 
         return Ok(Imported::default());
     }
     // An index that is as it was lent has nothing of the agent's.
-    let [lent, theirs_now] = [&copy.own.index, &copy.source_index()].map(|path| state::read(path));
+    let [lent, theirs_now] = [&copy.own.index, &copy.source_index()].map(state::read);
     let is_lent = lent.is_ok_and(|lent| theirs_now.is_ok_and(|now| now == lent));
     let forced = if is_lent { Ok(Vec::new()) } else { forced(&theirs, start.tip) };
     let forced = forced.unwrap_or_default();

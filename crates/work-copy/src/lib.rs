@@ -168,7 +168,6 @@ impl Workspace {
             root: top.join(&source.inside),
             top,
             own: OwnFiles {
-                // In place it is written from inside, by a commit with git hooks.
                 index: source.git_dir.join(format!("ralph-index-{worker}")),
                 setup_stamp: shared.join(format!("setup-{worker}")),
                 setup_leftovers: shared.join(format!("setup-{worker}-left")),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
-use ralph_base::state::{self, Lock, LockError, PROJECT_MARKER};
+use ralph_base::state::{self, Lock, LockError, StateDir};
 use ralph_core::git::{Git, GitError};
 use ralph_project::config::Config;
 
@@ -20,7 +20,7 @@ const KEPT: [&str; 2] = ["refs/ralph", "refs/heads/ralph-kept"];
 const SHARED: [&str; 2] = ["attempts", "tasks"];
 
 /// The file with the events of a task, in its commit.
-const EVENTS: &str = "events.jsonl";
+const EVENTS: &str = "journal";
 
 /// How often names are chosen anew that another task has just taken.
 const MOST_RENAMINGS: usize = 20;
@@ -85,7 +85,7 @@ impl Server {
     }
 
     pub(super) fn journal(&self) -> Utf8PathBuf {
-        self.folder.join(PROJECT_MARKER).join(EVENTS)
+        StateDir::of_project(&self.folder).journal()
     }
 
     /// The branch that clones of the server begin with.

@@ -1,17 +1,17 @@
 //! Which story a free slot works on, and the beginning of an attempt at it: the attempt is on disk before its
 //! thread starts.
 
-use ralph_base::state::{self, Event, StateDir, StoryKey, plan_name};
+use ralph_base::state::{self, Event, StoryKey, plan_name};
 use ralph_core::git::Git;
-use ralph_core::plan::{Format, Plan, State, Story};
+use ralph_core::plan::{Plan, State, Story};
 use ralph_project::config::RollbackOn;
 use ralph_project::dialect::Dialect;
-use ralph_project::loop_progress::LoopProgress;
 use ralph_project::under_way::Attempt;
 use run_history::StoryTally;
 
 use super::attempt::{Assignment, Budget, Task, log_of};
 use super::decide::{Allowance, Finish, Outcome, Picked, limit_reached, pick, pick_only};
+use super::record::update_loop_progress;
 use super::scripts::{self, NEXT_ITERATION, ScriptRequest};
 use super::state::{Conductor, Slot, UnderWay};
 use super::{discard, wait};
@@ -264,7 +264,8 @@ pub(super) fn begin(
     for state in [run.context.state(), run.desk(slot)?.state()] {
         state::replace_unsynced(&state.current_story(), under_way.as_bytes())?;
     }
-    update_loop_progress(run, "IN_PROGRESS")?;
+    let counts = (attempt.iteration, run.context.config.run.max_iterations);
+    update_loop_progress(&plan, counts, "IN_PROGRESS")?;
     let iteration = u32::try_from(attempt.iteration).unwrap_or(u32::MAX);
     let started = Event::IterationStarted { iteration, title: found.title, attempt: number };
     run.note_in(slot, Some(&key), &started);
@@ -390,18 +391,4 @@ fn session_to_resume(newest: Option<&SavedAttempt>, agent: &str) -> Option<Sessi
     let session: SessionSoFar = session.as_deref()?.parse().ok()?;
     let is_its_own = session.agent.is_empty() || session.agent == agent;
     (keeps && is_its_own).then_some(session)
-}
-
-/// Keeps the `progress.txt` of a feature list up to date, where there is one.
-pub(super) fn update_loop_progress(run: &Conductor, status: &str) -> Result<(), Failure> {
-    let path = StateDir::loop_progress_beside(&run.books.plan);
-    if !path.is_file() || run.books.load(&run.board)?.format() != Format::FeatureList {
-        return Ok(());
-    }
-    let (iteration, limit) =
-        (run.record.tally.run.iteration, run.context.config.run.max_iterations);
-    let new = LoopProgress::set(&state::read(&path)?, "Iteration", &iteration.to_string());
-    let new = LoopProgress::set(&new, "Max Iterations", &limit.to_string());
-    let new = LoopProgress::set(&new, "Status", status);
-    Ok(state::replace_users(&path, &new)?)
 }

@@ -12,9 +12,10 @@ use ralph_project::config::Mode;
 use run_history::{RunHistory, Situation};
 
 use super::attempt::release;
-use super::choose::{report_changes_by_others, update_loop_progress};
+use super::choose::report_changes_by_others;
 use super::decide::{Ending, Finish};
 use super::notify::notify_end;
+use super::record::update_loop_progress;
 use super::records::{record_progress, show_receipts};
 use super::state::Conductor;
 use super::{scripts, settle, wait};
@@ -52,7 +53,11 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     desks.for_each(|desk| desk.copy.doors.remove_tmp());
     fault::point("loop.finishing");
     if !run.record.planning {
-        show_failure(&run, update_loop_progress(&run, status));
+        let counts = (run.record.tally.run.iteration, run.context.config.run.max_iterations);
+        if let Ok(plan) = run.books.load(&run.board) {
+            let updated = update_loop_progress(&plan, counts, status);
+            show_failure(&run, updated.map_err(Into::into));
+        }
     }
     let git = run.source.git();
     if run.slots.iter().all(|slot| slot.work.is_none()) {

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::state::{self, Journal, Lock, Marks, RunDir, StateDir, StoryKey, plan_name};
+use ralph_core::plan::{Format, Plan};
 use ralph_project::client::Client;
 use ralph_project::config::{Config, Flag};
 use ralph_project::dialect::Dialect;
 use ralph_project::failed_before::FailedBefore;
+use ralph_project::loop_progress::LoopProgress;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 use run_history::{Forecast, LOOP, Tally};
@@ -313,3 +315,20 @@ impl Context {
 
 /// What a check or a commit may take even when the run's time is used up.
 pub(crate) const LEAST_TIME: Duration = Duration::from_secs(10);
+
+/// Keeps the `progress.txt` of a feature list up to date, where there is one: the iteration, the most of them, and
+/// the status.
+pub(super) fn update_loop_progress(
+    plan: &Plan,
+    (iteration, most): (u64, u64),
+    status: &str,
+) -> io::Result<()> {
+    let path = StateDir::loop_progress_beside(plan.path());
+    if !path.is_file() || plan.format() != Format::FeatureList {
+        return Ok(());
+    }
+    let new = LoopProgress::set(&state::read(&path)?, "Iteration", &iteration.to_string());
+    let new = LoopProgress::set(&new, "Max Iterations", &most.to_string());
+    let new = LoopProgress::set(&new, "Status", status);
+    state::replace_users(&path, &new)
+}

@@ -182,3 +182,13 @@ fn a_lock_that_a_killed_git_left_on_a_ref_of_ours_is_freed() {
     }
     stage.run(&[]).ended(0).says("1 story landed");
 }
+
+#[test]
+fn what_the_next_start_checks_and_lands_is_not_called_unchecked() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let check = "[ ! -e US-001.txt ] || { echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600; }";
+    stage.killed_when(&["--verify", check], "it runs", || !stage.note("begun").is_empty());
+    let ran = stage.run(&["--verify", "test -e US-001.txt", "--baseline", "ignore"]);
+    ran.ended(0).says("2 stories landed in 2 iterations");
+    assert!(!ran.out.contains("unchecked"), "{}", ran.out);
+}
