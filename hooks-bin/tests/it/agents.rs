@@ -1,6 +1,5 @@
 //! The hooks as agents other than Claude Code run them.
 
-use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::{Scratch, run_with_input};
@@ -24,9 +23,8 @@ fn ask(program: &str, args: &[&str], scratch: &Scratch, payload: &Value) -> (Str
     let mut payload = payload.clone();
     payload["cwd"] = json!(scratch.root());
     payload["session_id"] = json!("s1");
-    let mut command = Command::new(program);
-    command.args(args).current_dir(scratch.root()).env_clear().env("HOME", scratch.path("home"));
-    command.env("PATH", std::env::var_os("PATH").unwrap());
+    let mut command = test_support::program(program, &scratch.path("home"));
+    command.args(args).current_dir(scratch.root());
     if args.is_empty() {
         command.env("COPILOT_CLI", "1");
     }

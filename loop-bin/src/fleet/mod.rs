@@ -84,10 +84,8 @@ pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
     }
     server.publish()?;
     let branch = server.default_branch()?;
-    match server.push(&branch)? {
-        true => Ok(()),
-        false => {
-            Err(Failure::because(format!("{branch} has just moved on the server; run it again")))
-        }
+    if server.push(&branch)? {
+        return Ok(());
     }
+    Err(Failure::because(format!("{branch} has just moved on the server; run it again")))
 }

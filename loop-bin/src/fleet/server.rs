@@ -121,7 +121,7 @@ impl Server {
 
     /// Keeps what happened in a task since its journal was this long.
     pub(super) fn keep_journal(&self, story: &str, length: usize) -> Result<(), Failure> {
-        let text = state::read_if_there(&self.journal())?.unwrap_or_default();
+        let text = state::read_if_there(self.journal())?.unwrap_or_default();
         let Some(new) = text.get(length..).filter(|new| !new.is_empty()) else { return Ok(()) };
         let blob = self.git.feed(&["hash-object", "-w", "--stdin"], new)?;
         let blob = String::from_utf8_lossy(&blob).trim().to_owned();

@@ -119,7 +119,7 @@ fn work(
         if most > 0.0 && spent >= most {
             return Ok((BUDGET, format!("budget exceeded: spent ${spent:.2} of ${most:.2}")));
         }
-        let length = state::read_if_there(&server.journal())?.map_or(0, |text| text.len());
+        let length = state::read_if_there(server.journal())?.map_or(0, |text| text.len());
         let code = run_loop(&branch, patiently)?;
         server.keep_journal(story, length)?;
         patiently.tried(|| server.publish())?;

@@ -6,7 +6,7 @@ use test_support::{fixtures, program};
 
 use crate::stage::{LOOP, Stage};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "init",
     "install",
     "uninstall",
@@ -20,6 +20,7 @@ const COMMANDS: [&str; 23] = [
     "config",
     "explain",
     "sandbox",
+    "fleet",
     "attempts",
     "retry",
     "clean",
