@@ -19,6 +19,20 @@ pub struct Calls {
     pub count: usize,
     /// Those that a hook or the user's settings refused.
     pub refused: Vec<RefusedCall>,
+    /// The commands among them.
+    pub ran: Vec<Ran>,
+}
+
+/// A command that an agent ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ran {
+    id: String,
+    /// The command line.
+    pub command: String,
+    /// How it ended, once that is known.
+    pub exit_code: Option<i32>,
+    /// The end of what it printed.
+    pub output: String,
 }
 
 /// A call of a tool that was refused, and why.
@@ -43,6 +57,10 @@ impl Calls {
     pub(super) fn begin(&mut self, name: &str, part: &Value) -> String {
         let call = call(name, part.get("input"), &self.root);
         let id = text_of(part, "id").unwrap_or_default().to_owned();
+        if let Some(command) = part.pointer("/input/command").and_then(Value::as_str) {
+            let command = command.to_owned();
+            self.ran.push(Ran { id: id.clone(), command, ..Ran::default() });
+        }
         self.open.push((id, call.clone()));
         self.newest.truncate(MOST_KEPT - 1);
         self.newest.push_front(call.clone());
@@ -56,6 +74,11 @@ impl Calls {
         let mut last = None;
         for part in parts.into_iter().flatten() {
             let Some(id) = text_of(part, "tool_use_id") else { continue };
+            let code = event.get("exit_code").and_then(Value::as_i64);
+            if let (Some(ran), Some(code)) = (self.ran.iter_mut().rfind(|ran| ran.id == id), code) {
+                ran.exit_code = i32::try_from(code).ok();
+                keep_end(&mut ran.output, text_of(part, "content").unwrap_or_default());
+            }
             let Some(at) = self.open.iter().position(|(call, _)| call == id) else { continue };
             let (_, call) = self.open.remove(at);
             let is_error = part.get("is_error").and_then(Value::as_bool) == Some(true);
@@ -65,6 +88,16 @@ impl Calls {
         }
         last
     }
+}
+
+/// What is kept of plain text, of complaints and of a command's output.
+const KEPT: usize = 4 * 1024;
+
+/// Adds a line to a text of which the end is kept.
+pub(super) fn keep_end(kept: &mut String, text: &str) {
+    kept.push_str(text);
+    kept.push('\n');
+    kept.drain(..kept.ceil_char_boundary(kept.len().saturating_sub(KEPT)));
 }
 
 /// A text in an event.

@@ -30,5 +30,5 @@ pub use output::{each_line_of_log, seen_in_log};
 pub use processes::{Descendants, end_left_by, left_by};
 pub use readable::Readable;
 pub use refusal::Refusal;
-pub use stream::{Ran, Said, Seen};
+pub use stream::{Said, Seen};
 pub use version::version_text;

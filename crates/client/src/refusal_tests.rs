@@ -1,3 +1,5 @@
+//! Messages of agents about limits, outages, keys and contexts.
+
 use super::*;
 
 const NOON: &str = "2026-11-15T12:00:00Z";

@@ -9,13 +9,10 @@ use std::time::Instant;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::calls::{Calls, short, text_of};
+use super::calls::{Calls, keep_end, short, text_of};
 use super::count::{Count, Totals, tokens_of};
 use super::refusal::Refusal;
 use super::translate::translated;
-
-/// What is kept of plain text and of complaints.
-const KEPT: usize = 4 * 1024;
 
 /// Why half an event, which may have been a result, is none that went well; it holds while no other
 /// event follows.
@@ -30,8 +27,6 @@ pub struct Seen {
     pub now: Activity,
     /// Its calls of tools.
     pub calls: Calls,
-    /// The commands that it ran.
-    pub ran: Vec<Ran>,
     /// Tokens used by this process.
     pub tokens: u64,
     /// How they are counted.
@@ -70,18 +65,6 @@ pub struct Activity {
     pub doing: String,
     /// Whether a hook or the user's settings refused it.
     pub is_refused: bool,
-}
-
-/// A command that an agent ran.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ran {
-    id: String,
-    /// The command line.
-    pub command: String,
-    /// How it ended, once that is known.
-    pub exit_code: Option<i32>,
-    /// The end of what it printed.
-    pub output: String,
 }
 
 /// The end of what an agent printed.
@@ -169,7 +152,6 @@ impl Seen {
             ("assistant", _) => self.assistant(event),
             ("message", _) if role == Some("assistant") => self.assistant(event),
             ("user", _) => {
-                self.command_ended(event);
                 if let Some(call) = self.calls.end(event) {
                     (self.now.doing, self.now.is_refused) = (call, true);
                 }
@@ -204,17 +186,6 @@ impl Seen {
         };
     }
 
-    /// Keeps how a command ended, where the stream says it.
-    fn command_ended(&mut self, event: &Value) {
-        let Some(part) = event.pointer("/message/content/0") else { return };
-        let id = text_of(part, "tool_use_id");
-        let ran = self.ran.iter_mut().rfind(|ran| Some(ran.id.as_str()) == id);
-        if let (Some(ran), Some(code)) = (ran, event.get("exit_code").and_then(Value::as_i64)) {
-            ran.exit_code = i32::try_from(code).ok();
-            keep_end(&mut ran.output, text_of(part, "content").unwrap_or_default());
-        }
-    }
-
     fn assistant(&mut self, event: &Value) {
         let Some(message) = event.get("message") else { return };
         // The service answers again.
@@ -235,13 +206,6 @@ impl Seen {
                 (Some("tool_use"), Some(name), _) => {
                     let call = self.calls.begin(name, part);
                     self.does(call);
-                    let command = part.pointer("/input/command").and_then(Value::as_str);
-                    let id = text_of(part, "id").unwrap_or_default().to_owned();
-                    self.ran.extend(command.map(|command| Ran {
-                        id,
-                        command: command.to_owned(),
-                        ..Ran::default()
-                    }));
                 }
                 (Some("text"), _, Some(text)) => {
                     self.does(short(text));
@@ -298,12 +262,6 @@ fn reported_error(event: &Value, kind: &str) -> Option<(String, Option<u16>)> {
     let (error, message) = message.or_else(|| Some((event, text_of(event, "error_message")?)))?;
     let status = ["statusCode", "status_code"].iter().find_map(|name| error.get(name)?.as_u64());
     Some((message.to_owned(), status.and_then(|status| status.try_into().ok())))
-}
-
-fn keep_end(kept: &mut String, text: &str) {
-    kept.push_str(text);
-    kept.push('\n');
-    kept.drain(..kept.ceil_char_boundary(kept.len().saturating_sub(KEPT)));
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+//! What is seen in the output of Claude Code.
+
 use test_support::fixtures;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Outputs of other agents as they were recorded, read as those of Claude Code.
+
 use test_support::fixtures;
 
 use crate::count::{SessionSoFar, Totals};
@@ -52,7 +54,7 @@ fn every_stream_has_its_session_calls_tokens_and_last_words() {
         assert!(found.starts_with(session), "{name}: {found}");
         assert_eq!(seen.calls.since(0).collect::<Vec<_>>().join("|"), calls, "{name}");
         let code = |code: Option<i32>| code.map_or("?".to_owned(), |code| code.to_string());
-        let found: Vec<String> = seen.ran.iter().map(|ran| code(ran.exit_code)).collect();
+        let found: Vec<String> = seen.calls.ran.iter().map(|ran| code(ran.exit_code)).collect();
         assert_eq!(found.join(" "), exits, "{name}");
         assert_eq!(seen.tokens, tokens, "{name}");
         let cents = |cost: f64| (cost * 100_000.0).round();

@@ -1,3 +1,5 @@
+//! Payloads of other agents as they were recorded, and how decisions are worded for them.
+
 use ralph_core::hook::Input;
 use test_support::fixtures;
 

@@ -9,6 +9,7 @@
 //! | `moved.rs` | lays work over a target that moved, and checks it again |
 
 mod check;
+mod hold;
 mod moved;
 mod oversee;
 mod prepare;

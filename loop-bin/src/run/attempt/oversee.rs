@@ -1,23 +1,17 @@
-//! An agent without hooks: its commands are judged as its output shows them, and its gates when it has stopped.
+//! An agent without hooks: its commands are judged as its output shows them.
 
 use std::cell::{Cell, OnceCell};
 
-use camino::Utf8Path;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Event, HookFailure};
-use ralph_base::supervised::Door;
+use ralph_base::state::{Event, HookFailure};
 use ralph_core::guard;
-use ralph_project::install::quoted;
 use ralph_project::project::Project;
 use ralph_project::surroundings::Surroundings;
 use ralph_project::under_way::Attempt;
-use serde_json::{Value, json};
 
 use super::prepare::agent_variables;
-use super::watch::{Watched, log_of, supervision};
-use super::{Course, Desk, Job};
-use crate::exit::Failure;
-use client::{ClientOptions, Seen, Session, SessionSoFar, Totals, Turn, folder_of_this_program};
+use super::{Desk, Job};
+use client::{ClientOptions, Seen};
 
 /// Watches over the commands of an agent that no hook guards.
 pub(super) struct Oversight<'a> {
@@ -55,7 +49,7 @@ impl<'a> Oversight<'a> {
         if seen.calls.count == 0 || *self.is_guarded.get_or_init(|| self.is_heard()) {
             return None;
         }
-        let new = seen.ran.get(self.judged.replace(seen.ran.len())..)?;
+        let new = seen.calls.ran.get(self.judged.replace(seen.calls.ran.len())..)?;
         let config = &self.job.context.config;
         let around = Surroundings { project: &self.project, env: &self.env, config, session: None };
         new.iter().find_map(|ran| {
@@ -83,59 +77,4 @@ impl<'a> Oversight<'a> {
         self.job.reporter.note(&self.job.key, Event::HookError { failure });
         false
     }
-}
-
-/// Why an agent that has stopped may not, where its stop fires no hook: what the stop hook would say. The session
-/// is the one to continue.
-pub(super) fn unmet(
-    job: &Job,
-    desk: &Desk,
-    course: &Course,
-    watched: &Watched,
-) -> Result<Option<(SessionSoFar, String)>, Failure> {
-    let context = &job.context;
-    let (_, options) = context.agent_of(&course.attempt);
-    let (Some(agent), Some(run)) = (options.resumed_at_stop, &watched.ended) else {
-        return Ok(None);
-    };
-    let is_error = run.seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error);
-    let (Some(0), false, None, Some(id)) =
-        (run.exit_code(), is_error, run.refusal(), &watched.session)
-    else {
-        return Ok(None);
-    };
-    let folder = folder_of_this_program().unwrap_or_default();
-    let line = format!("{}/ralph-on-stop --agent {}", quoted(&folder), agent);
-    let event = json!({
-        "hook_event_name": "Stop", "session_id": id, "cwd": desk.copy.root(),
-        "last_assistant_message": watched.said,
-    });
-    let path = log_of(context.state(), &course.attempt).with_extension("stop.log");
-    let door = desk.copy.doors.for_agent(&course.attempt.agent)?;
-    let reason = ask(job, desk, (&line, &door), &event.to_string(), &path)?;
-    let session = SessionSoFar { id: id.clone(), totals: watched.totals, agent: agent.to_owned() };
-    Ok(reason.map(|reason| (session, reason)))
-}
-
-/// Runs the stop hook where the agent ran; returns why it blocks, if it does.
-fn ask(
-    job: &Job,
-    desk: &Desk,
-    (line, door): (&str, &Door),
-    event: &str,
-    path: &Utf8Path,
-) -> Result<Option<String>, Failure> {
-    state::remove_if_there(path)?;
-    let (log, vars) = (state::open_log(path)?, agent_variables(job, desk));
-    let root = desk.copy.root();
-    let mut hook = Session::start(line, root, (&vars, door), (event, Totals::default()), &log)?;
-    let run = loop {
-        if let Turn::Ended(run) = hook.watch(&supervision(&job.context), None, &mut |_| ())? {
-            break run;
-        }
-    };
-    let printed = state::read_text(path)?;
-    let answer: Value = serde_json::from_str(printed.trim()).unwrap_or_default();
-    let reason = answer.get("reason").and_then(Value::as_str).map(str::to_owned);
-    Ok(reason.or_else(|| (run.exit_code() == Some(2)).then_some(printed)))
 }

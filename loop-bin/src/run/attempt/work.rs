@@ -8,7 +8,7 @@ use ralph_project::gate::StopStatus;
 use ralph_project::progress::agents_lines;
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::oversee::unmet;
+use super::hold::unmet;
 use super::prepare::{next_story, prepare_copy, prompt};
 use super::watch::{self, Watched, last_stop, set_phase};
 use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};

@@ -10,7 +10,7 @@ pub(crate) fn last_test_run(
     test_commands: &[String],
     by_hooks: Option<LastVerdict>,
 ) -> Option<LastVerdict> {
-    let mut judged = seen.ran.iter().rev().filter(|ran| ran.exit_code.is_some()).map(|ran| {
+    let mut judged = seen.calls.ran.iter().rev().filter(|ran| ran.exit_code.is_some()).map(|ran| {
         let (command, exit_code, output) =
             (ran.command.as_str(), ran.exit_code, ran.output.as_str());
         (ran, judge(&Run { command, exit_code, output, test_commands, ..Run::default() }))
