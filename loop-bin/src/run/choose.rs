@@ -5,10 +5,10 @@ use ralph_base::state::{self, Event, StoryKey, plan_name};
 use ralph_core::git::Git;
 use ralph_core::plan::{Plan, State, Story};
 use ralph_project::config::RollbackOn;
-use ralph_project::dialect::Dialect;
 use ralph_project::under_way::Attempt;
 use run_history::StoryTally;
 
+use super::agents::{choose_agent, free_agents};
 use super::attempt::{Assignment, Budget, Task, log_of};
 use super::decide::{Allowance, Finish, Outcome, Picked, limit_reached, pick, pick_only};
 use super::record::update_loop_progress;
@@ -314,32 +314,6 @@ pub(super) fn new_attempt(
     }
     attempt.save(&desk.dir)?;
     Ok(attempt)
-}
-
-/// The agent and the model for a story: those that it names, or the run's own; while that has reached its usage
-/// limit, the first other one that has not. The run's own agent has no name here.
-fn choose_agent(run: &Conductor, plan: &Plan, story: &Story) -> (String, String) {
-    let model = plan.setting(story, "model").unwrap_or_default();
-    if let Some(name) = plan.setting(story, "agent") {
-        let is_limited = !is_free(run, &name) && !run.context.config.agent.fallback.is_empty();
-        match Dialect::find(&name) {
-            Some(_) if !is_limited => return (name, model),
-            Some(_) => {}
-            None => run.view.warn(format!("{}: `{name}` is not a known agent", story.id)),
-        }
-    }
-    (free_agents(run).next().unwrap_or_default().to_owned(), model)
-}
-
-/// The run's own agent and those that take over, as far as their usage limits are not reached.
-pub(super) fn free_agents(run: &Conductor) -> impl Iterator<Item = &str> {
-    let others = run.context.config.agent.fallback.iter().map(String::as_str);
-    [""].into_iter().chain(others).filter(|name| is_free(run, name))
-}
-
-fn is_free(run: &Conductor, agent: &str) -> bool {
-    let limited = run.record.tally.run.limited.get(agent);
-    limited.is_none_or(|until| *until <= jiff::Timestamp::now().as_second())
 }
 
 /// What an agent may spend on a story, and what the run has left.

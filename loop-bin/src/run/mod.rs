@@ -14,6 +14,7 @@
 //! | commits without a story | `records.rs` |
 //! | writing the plan instead of working through it | `planning.rs` |
 
+mod agents;
 mod attempt;
 mod choose;
 mod conductor;

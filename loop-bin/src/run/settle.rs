@@ -1,14 +1,13 @@
 //! What becomes of a task that was done.
 
-use jiff::Timestamp;
 use ralph_base::state::{self, Event};
 use ralph_project::gate::ContextWindows;
 use ralph_project::strikes::record_failure;
-use ralph_project::under_way::Attempt;
 
+use super::agents::take_over;
 use super::attempt::{Course, Done, Ended, Left, Task, ToCheck, Used, from_user};
-use super::choose::{budget, free_agents, messages};
-use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Then, WorkEnd, after, pause};
+use super::choose::{budget, messages};
+use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Then, WorkEnd, after};
 use super::scripts::ScriptRequest;
 use super::state::{Conductor, Slot, UnderWay};
 use super::{discard, land, planning, scripts, wait};
@@ -191,23 +190,6 @@ fn follow(run: &mut Conductor, mut work: UnderWay, end: WorkEnd) -> Result<(), F
             Ok(())
         }
     }
-}
-
-/// Whether another agent continues while the limit of this one lasts.
-fn take_over(run: &mut Conductor, work: &UnderWay, reset: Option<i64>) -> bool {
-    if run.context.config.agent.fallback.is_empty() {
-        return false;
-    }
-    let agent = &work.attempt.agent;
-    let now = Timestamp::now().as_second();
-    let until = now + i64::try_from(pause(reset, now, 1).as_secs()).unwrap_or(0);
-    run.record.tally.run.limited.insert(agent.clone(), until);
-    let Some(next) = free_agents(run).next().map(str::to_owned) else { return false };
-    let named = |name: String| run.context.agent_name(&Attempt { agent: name, ..Attempt::now() });
-    let [limited, next] = [named(agent.clone()), named(next)];
-    let (limited, next) = (limited.unwrap_or("the agent"), next.unwrap_or("the agent"));
-    run.view.warn(format!("{limited}: usage limit reached; {next} takes over while it lasts"));
-    true
 }
 
 /// Agents that meet the same limit or outage at the same time count as one.
