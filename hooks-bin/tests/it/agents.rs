@@ -1,6 +1,5 @@
 //! The hooks as agents other than Claude Code run them.
 
-
 use serde_json::{Value, json};
 use test_support::{Scratch, run_with_input};
 
