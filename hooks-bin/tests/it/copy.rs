@@ -52,7 +52,7 @@ fn an_agent_that_nobody_watches_does_not_deploy() {
     assert!(run.person().bash_denied("npm publish").unwrap().contains("rule publish"));
     let strict = Run::new("[guard]\nenable = [\"database\", \"deploy\"]\n");
     assert!(strict.person().bash_denied("terraform apply").is_some());
-    assert!(strict.person().bash_denied("echo 'drop table a' | psql").is_some());
+    assert!(strict.person().bash_denied("psql -c 'drop table a'").is_some());
 }
 
 #[test]
