@@ -53,7 +53,7 @@ pub fn run(hook: &Hook) -> ExitCode {
     let mut stdout = io::stdout().lock();
     let mut stderr = io::stderr().lock();
     let env = Env::process();
-    let mut words = std::env::args().skip(1);
+    let mut words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let agent = match (words.next().as_deref(), words.next()) {
         // Copilot runs the hooks in Claude's settings as they are.
         (None, _) => Ok(env.get("COPILOT_CLI").and_then(|_| Dialect::find("copilot"))),
