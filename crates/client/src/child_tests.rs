@@ -56,6 +56,8 @@ fn a_refusal_is_known_in_the_stream_of_any_agent() {
 fn what_an_agent_says_of_a_refusal_is_kept() {
     let said = run("codex-usage-limit", 1).seen.said.complaints;
     assert!(said.contains("try again at 2:30 PM"), "{said}");
+    let said = run("droid-429", 1).seen.said.complaints;
+    assert!(said.ends_with("429 Rate limit reached. Please try again in 7s.\n"), "{said}");
     let said = run("gemini-401", 145).seen.verdict.unwrap().text;
     assert!(said.contains("invalid_api_key"), "{said}");
 }

@@ -168,21 +168,24 @@ impl Seen {
         }
     }
 
-    /// Keeps an error that the agent reports. One that is no refusal may follow one that is.
+    /// Keeps an error that the agent reports. One that says less may follow a refusal.
     fn take_error(&mut self, event: &Value) {
         let kind = text_of(event, "type").unwrap_or_default();
         let Some((message, status)) = reported_error(event, kind) else { return };
+        let now = Timestamp::now();
+        let refusal = Refusal::in_error(&message, status, now);
+        if refusal.is_none() && self.refused.is_some() {
+            return;
+        }
         self.does(short(&message));
         keep_end(&mut self.said.complaints, &message);
-        let now = Timestamp::now();
         let wait = event.pointer("/error/data/responseHeaders/retry-after");
         let wait = wait.and_then(|wait| wait.as_str()?.parse::<i64>().ok());
-        self.refused = match (Refusal::in_error(&message, status, now), wait) {
+        self.refused = match (refusal, wait) {
             (Some(Refusal::Later(None)), Some(wait)) => {
                 Some(Refusal::Later(Some(now.as_second().saturating_add(wait))))
             }
-            (Some(refusal), _) => Some(refusal),
-            (None, _) => self.refused.take(),
+            (refusal, _) => refusal,
         };
     }
 
