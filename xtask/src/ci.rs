@@ -13,7 +13,7 @@ const TASKS: [&str; 7] = [
     "torture kill --seconds 20 --binaries target/dist",
     "torture person --seconds 20 --binaries target/dist",
     "e2e --smoke --binaries target/dist",
-    "e2e --smoke --agent codex,gemini --binaries target/dist",
+    "e2e --smoke --agent codex,copilot --binaries target/dist",
 ];
 
 /// Runs every check.

@@ -16,7 +16,7 @@ use super::stage::{Lacking, SESSION, Stage, Unmet};
 use crate::run;
 
 /// Nothing that a scenario starts takes half of this.
-const DEADLINE: Duration = Duration::from_secs(180);
+const DEADLINE: Duration = Duration::from_secs(300);
 
 /// Gives its command a terminal of this size. Nobody types: the standard input is a pipe that is never
 /// written to and never ends.
@@ -185,7 +185,7 @@ fn to_the_end(
     command.stdin(Stdio::null()).stdout(output).stderr(Stdio::inherit());
     let mut child = command.spawn().with_context(|| format!("could not start {command:?}"))?;
     if let Some(sign) = sign {
-        while !sign.exists() && child.try_wait()?.is_none() && started.elapsed() < DEADLINE / 6 {
+        while !sign.exists() && child.try_wait()?.is_none() && started.elapsed() < DEADLINE / 10 {
             std::thread::sleep(Duration::from_millis(20));
         }
         if child.try_wait()?.is_none() {
