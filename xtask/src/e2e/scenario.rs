@@ -57,7 +57,7 @@ pub(super) struct Session {
     /// On a terminal, as a person sees it, until the file of `until` is there.
     #[serde(default)]
     pub(super) terminal: bool,
-    /// A file in the home folder: SIGTERM is sent as soon as it is there.
+    /// A file, from the home folder: SIGTERM is sent as soon as it is there.
     pub(super) until: Option<String>,
     /// A tool without which it cannot be played, and what that means.
     pub(super) tool: Option<(String, String)>,

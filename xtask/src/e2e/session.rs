@@ -36,7 +36,7 @@ impl Stage<'_> {
         self.surround(&mut command, &model.base_url());
         self.write_settings(&model.base_url())?;
         let settings = self.settings();
-        let sign = session.until.as_ref().map(|file| self.home().join(file));
+        let sign = session.until.as_ref().map(|file| self.home().join(self.fill(file)));
         let logs = self.logs();
         if logs.exists() {
             fs_err::remove_dir_all(&logs)?;
