@@ -11,6 +11,7 @@ use ralph_core::plan::{Plan, State};
 
 use crate::exit::Failure;
 use crate::plan_choice::{PlanChoice, plan_with_work};
+use crate::run::RunRecord;
 use crate::run::start::{run_dir, take_lock};
 use crate::saved::{self, Account, SavedAttempt};
 use crate::terminal::say;
@@ -58,6 +59,12 @@ impl Retry {
         });
         for story in found.collect::<Result<Vec<String>, Failure>>()? {
             let key = StoryKey::new(&name, &story);
+            let record = if is_running { RunRecord::load(&run_dir)? } else { None };
+            if record.is_some_and(|record| record.stories().any(|(_, other)| *other == key)) {
+                let how =
+                    "wait for its attempt to end, or reach the next one with `ralph-loop tell`";
+                return Err(Failure::Locked(format!("{story} is being worked on; {how}").into()));
+            }
             begin_with(repo.git(), project.root(), key, from.as_ref(), &self.hint)?;
             if plan.story(&story).is_some_and(|story| story.state != State::Open) {
                 plan = Plan::parse(plan.path(), plan.reopen(&story)?, &config.plan)?;

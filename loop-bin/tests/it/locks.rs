@@ -12,9 +12,10 @@ fn nothing_is_undone_retried_or_cleaned_under_a_loop() {
     let mut child = stage.start(&[]);
     until("the agent works", || stage.in_copy("half.txt"));
     let holder = format!("another ralph-loop (process {})", child.id());
-    for command in [&["undo", "x"][..], &["retry", "US-001", "--hint", "x"], &["clean"], &[]] {
+    for command in [&["undo", "x"][..], &["clean"], &[]] {
         stage.run(command).ended(5).says(&holder);
     }
+    stage.run(&["retry", "US-001", "--hint", "x"]).ended(5).says("US-001 is being worked on");
     stage.run(&["attempts"]).ended(0).says("US-001/1");
     stage.run(&["--dry-run"]).ended(0).says(&holder);
     assert!(stage.in_copy("half.txt"));

@@ -106,10 +106,10 @@ tables! {
         /// Branch to land work on, created if it does not exist; `{plan}` stands for the plan's
         /// name. Defaults to the branch that is checked out.
         branch: String, Text, "RALPH_BRANCH", "branch";
-        /// Work on this story alone.
+        /// Work on this story alone; empty means all of them.
         story: String, Text, "RALPH_FLEET_STORY", "story";
         /// Work on one story of a plan on this git server, as a task of Slurm, Kubernetes, CI or GNU
-        /// parallel: in a clone, landing by push; needs `--story`.
+        /// parallel: in a clone, landing by push; needs `--story`; empty means here.
         fleet: String, Text, "RALPH_FLEET", "fleet";
         /// How long such a task waits for stories that it depends on, or for its server.
         wait: Seconds = Seconds(1800), Seconds, "RALPH_FLEET_WAIT", "wait";
