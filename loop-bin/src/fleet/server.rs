@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
-use ralph_base::state::{self, Lock, LockError, StateDir};
+use ralph_base::state::{self, Event, Lock, LockError, Record, StateDir};
 use ralph_core::git::{Git, GitError};
 use ralph_project::config::Config;
 
@@ -119,11 +119,33 @@ impl Server {
         }
     }
 
-    /// Keeps what happened in a task since its journal was this long.
-    pub(super) fn keep_journal(&self, story: &str, length: usize) -> Result<(), Failure> {
+    /// The stories of commits that the server lacks.
+    pub(super) fn unpushed(&self, branch: &str) -> Result<Vec<String>, GitError> {
+        let range = format!("refs/remotes/origin/{branch}..refs/heads/{branch}");
+        let format = "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=)";
+        let stories = self.git.line(&["log", format, &range])?;
+        Ok(stories.lines().filter(|story| !story.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// What came since the journal was this long: what has happened, and landings, which the server is yet to see.
+    pub(super) fn journal_since(&self, length: usize) -> Result<(String, String), Failure> {
         let text = state::read_if_there(self.journal())?.unwrap_or_default();
-        let Some(new) = text.get(length..).filter(|new| !new.is_empty()) else { return Ok(()) };
-        let blob = self.git.feed(&["hash-object", "-w", "--stdin"], new)?;
+        let new = String::from_utf8_lossy(text.get(length..).unwrap_or_default()).into_owned();
+        let is_landing = |line: &&str| {
+            let record = serde_json::from_str::<Record>(line);
+            record.is_ok_and(|it| matches!(it.event, Event::Committed { .. } | Event::StoryDone))
+        };
+        let (landings, rest): (Vec<&str>, Vec<&str>) =
+            new.split_inclusive('\n').partition(is_landing);
+        Ok((rest.concat(), landings.concat()))
+    }
+
+    /// Keeps lines of a task's journal.
+    pub(super) fn keep_journal(&self, story: &str, lines: &str) -> Result<(), Failure> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let blob = self.git.feed(&["hash-object", "-w", "--stdin"], lines.as_bytes())?;
         let blob = String::from_utf8_lossy(&blob).trim().to_owned();
         let tree =
             self.git.feed(&["mktree"], format!("100644 blob {blob}\t{EVENTS}\n").as_bytes())?;

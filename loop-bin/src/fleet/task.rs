@@ -89,9 +89,13 @@ fn work(
         "" => server.default_branch()?,
         named => named.to_owned(),
     };
+    // Landings are journalled once they are on the server.
+    let mut landings = String::new();
     for _ in 0..MOST_STARTS {
         patiently.tried(|| server.fetch())?;
-        if !bring_up_to_date(&server, &branch, patiently)? {
+        if !bring_up_to_date(&server, &branch, story, patiently)? {
+            server.keep_journal(story, &std::mem::take(&mut landings))?;
+            patiently.tried(|| server.publish())?;
             continue;
         }
         loop {
@@ -121,14 +125,16 @@ fn work(
         }
         let length = state::read_if_there(server.journal())?.map_or(0, |text| text.len());
         let code = run_loop(&branch, patiently)?;
-        server.keep_journal(story, length)?;
+        let (new, landed) = server.journal_since(length)?;
+        server.keep_journal(story, &new)?;
+        landings = if landed.is_empty() { landings } else { landed };
         patiently.tried(|| server.publish())?;
         if patiently.is_interrupted() {
             return Ok((TERMINATED, "ended; its work is kept on the server".to_owned()));
         }
         if !matches!(code, 0 | BLOCKED) {
             patiently.tried(|| server.fetch())?;
-            bring_up_to_date(&server, &branch, patiently)?;
+            bring_up_to_date(&server, &branch, story, patiently)?;
             return Ok((code, String::new()));
         }
     }
@@ -137,15 +143,23 @@ fn work(
 
 /// Pushes what the loop landed, or lays it aside to be rebased where the server has moved; false if the server is to
 /// be looked at again.
-fn bring_up_to_date(server: &Server, branch: &str, patiently: &Patiently) -> Result<bool, Failure> {
+fn bring_up_to_date(
+    server: &Server,
+    branch: &str,
+    story: &str,
+    patiently: &Patiently,
+) -> Result<bool, Failure> {
     let waiting = format!("refs/heads/ralph/{branch}");
     if server.is_ahead(branch)? {
         if patiently.tried(|| server.push(branch))? {
             return Ok(false);
         }
         patiently.tried(|| server.fetch())?;
-        // The next run rebases what waits there and checks it again.
-        server.git.run(&["update-ref", &waiting, &format!("refs/heads/{branch}")])?;
+        // The next run rebases what waits there and checks it again. What a killed task at another story left is
+        // kept as an attempt: that story may have landed since.
+        if server.unpushed(branch)?.iter().all(|landed| landed == story) {
+            server.git.run(&["update-ref", &waiting, &format!("refs/heads/{branch}")])?;
+        }
     } else if resolve(&server.git, &waiting)?.is_some() {
         // It could not be rebased. It is kept as an attempt, and the story begins again.
         server.git.run(&["update-ref", "-d", &waiting])?;
