@@ -116,16 +116,15 @@ impl Board {
         Waiting::find(&self.source, &self.branch)
     }
 
-    /// The tip of the branch, that of the work that waits and where that began, if neither follows from the other.
-    pub fn diverged(&self) -> Result<Option<[String; 3]>, Failure> {
+    /// The tip of the branch and that of the work that waits, if neither follows from the other.
+    pub fn diverged(&self) -> Result<Option<(String, String)>, Failure> {
         let [theirs, ours] = self.branches()?;
         let is_ahead = self.is_ahead(&theirs, &ours)?;
-        let base = self.fork_point(&theirs)?.unwrap_or_default();
         let (Some(tip), Some(work), true) = (theirs.commit, ours.commit, is_ahead) else {
             return Ok(None);
         };
         let follows = is_ancestor(&self.source.git(), &tip, &work)?;
-        Ok(if follows { None } else { Some([tip, work, base]) })
+        Ok(if follows { None } else { Some((tip, work)) })
     }
 
     /// Puts work that was rebased in the place of that which waited.

@@ -307,3 +307,16 @@ fn work_that_waits_is_taken_before_anything_is_done_in_place() {
     stage.run(&["--in-place", "--agent", "echo y >more.txt"]).ended(0);
     assert_eq!(stage.repo.git(["branch", "--show-current"]), "main\n");
 }
+
+#[test]
+fn a_commit_that_the_user_amended_is_not_taken_for_a_strangers() {
+    let stage = committed(ONE);
+    stage.repo.write("a.txt", "mine\n");
+    stage.run(&["--agent", AGENT]).ended(0).says("the work waits on ralph/main");
+    stage.repo.git(["checkout", "-q", "a.txt"]);
+    stage.repo.git(["commit", "-q", "--amend", "-m", "the plan, amended"]);
+    stage.run(&[]).ended(0).says("the waiting work is now on main");
+    let mut subjects = stage.subjects();
+    subjects.retain(|subject| !subject.starts_with("chore"));
+    assert_eq!(subjects[..2], ["feat(US-001): first", "the plan, amended"]);
+}

@@ -22,8 +22,8 @@ pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
     if waiting == run.board.branch || run.context.config.workspace.in_place {
         return Ok(());
     }
-    if let Some([tip, work, base]) = run.board.diverged()? {
-        let why = match rebase(run, tip, &work, &base) {
+    if let Some((tip, work)) = run.board.diverged()? {
+        let why = match rebase(run, tip, &work) {
             Ok(new) => {
                 run.board.replace_waiting(&work, &new)?;
                 None
@@ -62,11 +62,12 @@ pub(crate) fn follow_waiting(run: &Conductor) -> Result<bool, Failure> {
     Ok(run.board.follow(&run.books.files_that_wait(&tip))? == Advance::Landed)
 }
 
-/// Puts the commits from `base` up to `work` on top of `tip`, each of them checked.
-fn rebase(run: &mut Conductor, tip: String, work: &str, base: &str) -> Result<String, Stopped> {
+/// Puts the loop's commits up to `work` on top of `tip`, each of them checked. One of the user's that is not on their
+/// branch any more was amended.
+fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stopped> {
     let (git, branch) = (run.source.git(), run.board.branch.clone());
     let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
-    let range = [&format!("{tip}...{work}"), "--not", base];
+    let range = ["--grep=^Ralph-", &format!("{tip}...{work}")];
     let listed = git.line(&[&list[..], &range].concat())?;
     let commits = counted(listed.lines().count(), "waiting commit", "waiting commits");
     run.view.line(format!("rebasing {commits} onto {branch}"));
