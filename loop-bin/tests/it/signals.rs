@@ -71,8 +71,9 @@ fn before_the_agent_has_begun() {
     signal("CONT", keeper);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(of_stage().is_empty());
+    // It may be killed between the file and the note.
     let is_begun = stage.note_path("begun").exists();
-    assert_eq!(stage.discarded(), usize::from(is_begun), "what it wrote is kept");
+    assert!(stage.discarded() == 1 || !is_begun, "what it wrote is kept");
 }
 
 #[test]
