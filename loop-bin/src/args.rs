@@ -82,7 +82,9 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let mut flags = given_flags(matches);
         let plan = matches.get_one::<String>(PLAN_FILE);
         flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
-        let config = here::config(&here::project(env)?, env, &flags)?;
+        let project = here::project(env)?;
+        run::start::restore_settings(&project)?;
+        let config = here::config(&project, env, &flags)?;
         if !config.run.fleet.is_empty() {
             return fleet::task(env, &config, &flags);
         }

@@ -106,8 +106,7 @@ impl Server {
         if resolve(&self.git, &format!("refs/heads/{branch}"))?.is_none() {
             return Ok(false);
         }
-        let range = format!("refs/remotes/origin/{branch}..refs/heads/{branch}");
-        Ok(self.git.line(&["rev-list", "--count", &range])? != "0")
+        Ok(self.git.line(&["rev-list", "--count", &unseen(branch)])? != "0")
     }
 
     /// Pushes a branch; false if the server's has moved since it was fetched.
@@ -121,9 +120,8 @@ impl Server {
 
     /// The stories of commits that the server lacks.
     pub(super) fn unpushed(&self, branch: &str) -> Result<Vec<String>, GitError> {
-        let range = format!("refs/remotes/origin/{branch}..refs/heads/{branch}");
         let format = "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=)";
-        let stories = self.git.line(&["log", format, &range])?;
+        let stories = self.git.line(&["log", format, &unseen(branch)])?;
         Ok(stories.lines().filter(|story| !story.is_empty()).map(str::to_owned).collect())
     }
 
@@ -239,6 +237,11 @@ impl Server {
     pub(super) fn enter(&self) -> Result<(), Failure> {
         Ok(std::env::set_current_dir(&self.folder)?)
     }
+}
+
+/// The commits of a branch that the server's lacks.
+fn unseen(branch: &str) -> String {
+    format!("refs/remotes/origin/{branch}..refs/heads/{branch}")
 }
 
 /// Whether git says that a ref of the server is not where it was, or that another push is at it.

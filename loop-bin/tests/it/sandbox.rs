@@ -294,7 +294,7 @@ fn in_place_settings_of_a_killed_run_are_restored_before_they_are_read() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".ralph/guardrails.md", "- mine, uncommitted\n");
     let agent = "cat >/dev/null; echo x >x.txt; rm .ralph/guardrails.md; mkdir -p .ralph/hooks; \
-                 printf '[sandbox]\\nmode = \"off\"\\n' >.ralph/config.toml; \
+                 printf '[sandbox]\\nmode = \"off\"\\nbroken' >.ralph/config.toml; \
                  printf '#!/bin/sh\\ntouch \"$AGENT_NOTES/ran\"\\n' >.ralph/hooks/started; \
                  chmod +x .ralph/hooks/started; git config filter.e.clean 'touch /tmp/never; cat'; \
                  echo x >\"$AGENT_NOTES/begun\"; sleep 600";

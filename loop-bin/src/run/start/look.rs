@@ -94,7 +94,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
 }
 
 /// Settings that the agent of a killed run in place may have changed are restored before they are read.
-fn restore_settings(project: &Project) -> Result<(), Failure> {
+pub(crate) fn restore_settings(project: &Project) -> Result<(), Failure> {
     let Some(run_dir) = RunDir::of_project(project.root()) else { return Ok(()) };
     if let Some(left) = ProtectedFiles::left(&run_dir)
         && Lock::holder(&run_dir.lock()).is_none()
