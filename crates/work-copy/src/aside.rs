@@ -34,8 +34,9 @@ pub(super) fn repositories(
     Ok(found)
 }
 
-/// Keeps what is in repositories and work trees that the agent made. Where that is all of its work,
-/// the attempt is kept as that, and refused.
+/// Keeps what is in repositories and work trees that the agent made, and what is uncommitted in submodules.
+/// Where such repositories hold all of its work, the attempt is kept as that, and refused. They are removed
+/// from the copy: no commit holds them, so no check may see them.
 pub(super) fn set_aside(
     copy: &Workspace,
     staged: &mut Staged,
@@ -45,7 +46,8 @@ pub(super) fn set_aside(
     let git = copy.git();
     let base = base_of(&git, tip)?;
     let mut found = Vec::new();
-    for folder in inner {
+    let dirty = staged.dirty_submodules.clone();
+    for folder in inner.iter().chain(&dirty) {
         let commit = match commit_of(copy, folder, tip) {
             Err(error) if error.is_transient() => return Err(error),
             Err(error) => {
@@ -55,6 +57,11 @@ pub(super) fn set_aside(
             Ok(commit) => commit,
         };
         let files = paths(&git.run(&["diff-tree", "-r", "-z", "--name-only", &base, &commit])?);
+        if dirty.contains(folder) {
+            staged.aside.push(commit);
+            continue;
+        }
+        remove_all(&copy.top.as_std_path().join(folder))?;
         if !files.is_empty() {
             found.push((folder.clone(), files));
             staged.aside.push(commit);

@@ -79,8 +79,9 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Result<Imported, GitError> 
         Ok(_) => {}
     }
     let is_new = |id: &&str| {
-        let missing = ["rev-list", "-1", id, "--not", "--branches", "--remotes", "--tags"];
-        head.as_deref() != Some(*id) && ours.line(&missing).is_ok_and(|found| !found.is_empty())
+        let mut missing = vec!["rev-list", "-1", id, "--not", "--branches", "--remotes", "--tags"];
+        missing.extend(head.as_deref());
+        ours.line(&missing).is_ok_and(|found| !found.is_empty())
     };
     imported.others = others.iter().map(|(id, _)| *id).filter(is_new).map(str::to_owned).collect();
     Ok(Imported { head, ..imported })

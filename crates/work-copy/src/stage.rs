@@ -43,7 +43,7 @@ pub struct Staged {
     pub embedded: Vec<PathBuf>,
     /// Why git cannot add the files; the tree holds them as they are on disk.
     pub refusal: Option<String>,
-    /// Commits that hold what is in such ones.
+    /// Commits that hold what is in such ones, in submodules, and on other branches and stashes.
     pub aside: Vec<String>,
     /// Whether it leaves no file of the project: the agent may have removed the copy itself.
     pub leaves_nothing: bool,
@@ -88,6 +88,7 @@ impl Workspace {
             inner.extend(imported.work_trees.iter().cloned());
             set_aside(self, &mut staged, start.tip, &inner)?;
         }
+        staged.aside.extend(imported.others.iter().cloned());
         Ok(staged)
     }
 

@@ -203,10 +203,13 @@ pub(super) fn finish_landing(
     Ok(())
 }
 
-/// Keeps what is in repositories and work trees that the agent made as another attempt: the commit
-/// holds nothing of them.
+/// Keeps what the agent left in repositories, work trees, branches and stashes of its own as another
+/// attempt: the commit holds nothing of it.
 fn keep_left_out(run: &Conductor, work: &UnderWay, staged: &Staged) -> Result<(), Failure> {
-    let why = format!("left out of the commit: {}", named_files(&staged.refused));
+    let why = match staged.refused.as_slice() {
+        [] => "left out of the commit: other branches and stashes of the agent".to_owned(),
+        paths => format!("left out of the commit: {}", named_files(paths)),
+    };
     keep_beside(run, work, work.attempt.number + 1, &staged.aside, ("left_out", &why)).map(drop)
 }
 
@@ -279,10 +282,9 @@ pub(super) fn keep(
     let base = work.attempt.base.as_deref();
     let mut parents: Vec<&str> = base.into_iter().collect();
     parents.extend(left.imported.head.as_deref().filter(|head| Some(*head) != base));
-    let aside = left.staged.iter().flat_map(|staged| &staged.aside);
-    let others = left.imported.others.iter().chain(aside);
+    let others = left.staged.as_ref().map_or(&left.imported.others, |staged| &staged.aside);
     // What was kept of it before may hold what is not in the copy any more.
-    parents.extend(others.chain(&work.saved).map(String::as_str));
+    parents.extend(others.iter().chain(&work.saved).map(String::as_str));
     let tree = left.staged.as_ref().map(|staged| staged.tree.as_str()).unwrap_or_default();
     let git = run.desk(work.slot)?.copy.git();
     let name = saved::keep(&git, &run.source.top, tree, &parents, &account)?;

@@ -161,3 +161,40 @@ fn a_crash_while_the_copys_repository_is_made_anew_costs_neither_submodules_nor_
         stage.is_clean();
     }
 }
+
+#[test]
+fn checks_see_no_repository_that_the_commit_lacks() {
+    let stage = Stage::new("works", ONE);
+    let agent = "cat >/dev/null; echo done >done.txt; git init -q inner; echo file >inner/file";
+    stage.run(&["--agent", agent, "--verify", "! test -e done.txt || test -e inner/file"]).ended(8);
+    stage.run(&["retry", "US-001"]).ended(0);
+    stage.run(&["--agent", agent, "--verify", "test ! -e inner"]).ended(0).says("US-001 done");
+    let kept =
+        stage.repo.git(["log", "--all", "--full-history", "--format=%H", "--", "inner/file"]);
+    assert!(kept.lines().count() >= 2, "{kept}");
+}
+
+#[test]
+fn what_is_not_committed_in_a_submodule_is_kept() {
+    let (stage, _library) = with_submodule();
+    let agent = "cat >/dev/null; echo done >done.txt; echo new >lib/a.txt; echo more >lib/b.txt";
+    stage.run(&["--agent", agent]).ended(8);
+    let in_lib = |file: &str| {
+        stage.repo.git(["show", &format!("refs/ralph/attempts/PRD-1/US-001/1^2:lib/{file}")])
+    };
+    assert_eq!((in_lib("a.txt").as_str(), in_lib("b.txt").as_str()), ("new\n", "more\n"));
+}
+
+#[test]
+fn a_branch_beside_a_story_that_landed_is_kept_unless_it_was_merged() {
+    let stage = Stage::new("works", ONE);
+    let commit = "git -c user.name=x -c user.email=x@x commit -qam";
+    let agent = format!(
+        "cat >/dev/null; git checkout -qb side; echo side >a.txt; {commit} side; git checkout -qb in main; \
+         echo in >in.txt; git add in.txt; {commit} in; git checkout -q main; git merge -q --no-ff -m merge in"
+    );
+    stage.run(&["--agent", &agent]).ended(0).says("US-001 done");
+    assert_eq!(stage.discarded(), 1);
+    stage.run(&["attempts"]).ended(0).says("other branches and stashes of the agent");
+    assert_eq!(stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/2:a.txt"]), "side\n");
+}

@@ -301,10 +301,12 @@ pub(in crate::run) fn commit(
                 return Err(WorkEnd::Impossible(refusal.to_string()).into());
             }
             Err(refusal @ Refusal::ByHook(_)) => {
-                let now = copy.stage(Start::of(attempt), &job.books.ours, &Imported::default())?;
+                let ours = &job.books.ours;
+                let mut now = copy.stage(Start::of(attempt), ours, &Imported::default())?;
                 if now.tree == passed.staged.tree {
                     return Err(WorkEnd::failed(refusal.to_string()).into());
                 }
+                now.aside.append(&mut passed.staged.aside);
                 passed = check(job, copy, attempt, now)?;
             }
         }
