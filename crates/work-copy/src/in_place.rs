@@ -110,15 +110,25 @@ impl ProtectedFiles {
         serde_json::from_slice(&state::read(run_dir.protected()).ok()?).ok()
     }
 
-    /// Restores them, and names those that were changed.
-    pub fn restore(&self, run_dir: &RunDir) -> io::Result<Vec<Utf8PathBuf>> {
+    /// Restores them, and says so for each. What is replaced is kept in a file of the run: a person may have
+    /// written it.
+    pub fn restore(&self, run_dir: &RunDir) -> io::Result<Vec<String>> {
         let mut restored = Vec::new();
         let added = self.folders.iter().flat_map(|folder| files_below(folder));
         let added = added.filter(|path| !self.files.contains_key(path)).map(|path| (path, &None));
         let known = self.files.iter().map(|(path, before)| (path.clone(), before));
         for (path, before) in known.chain(added.collect::<Vec<_>>()) {
-            if content(&path) == *before {
+            let now = content(&path);
+            if now == *before {
                 continue;
+            }
+            let mut said = format!("restored {path}, which changed while the agent worked");
+            if let Some((_, bytes)) = now {
+                let name = format!("{}{}", state::now(), path.as_str().replace('/', "-"));
+                let kept = run_dir.replaced().join(name);
+                fs_err::create_dir_all(run_dir.replaced())?;
+                fs_err::write(&kept, bytes)?;
+                said.push_str(&format!("; the other version is {kept}"));
             }
             if !path.is_file() {
                 remove_all(path.as_std_path())?;
@@ -130,7 +140,7 @@ impl ProtectedFiles {
                 }
                 None => state::remove_if_there(&path)?,
             }
-            restored.push(path);
+            restored.push(said);
         }
         state::remove_if_there(run_dir.protected())?;
         Ok(restored)

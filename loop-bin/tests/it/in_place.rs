@@ -74,7 +74,10 @@ fn files_that_steer_the_run_are_restored() {
          rm .claude/settings.json; sed -i 's/\\[ \\]/[x]/' {PLAN}"
     );
     let ran = stage.run(&["--in-place", "--agent", &agent]);
-    ran.ended(0).says("[finished] mine").says("(changed by the agent)").says("2 stories landed");
+    ran.ended(0)
+        .says("[finished] mine")
+        .says("which changed while the agent worked; the other version is ")
+        .says("2 stories landed");
     assert_eq!(stage.read(".ralph/config.toml"), settings);
     assert_eq!(stage.read(".claude/settings.json"), "{}\n");
     assert!(!stage.exists(".ralph/hooks/started"));

@@ -86,6 +86,8 @@ impl RunDir {
         attempt: root / "attempt.json";
         /// Files that are restored after an agent that works in place.
         protected: root / "protected.json";
+        /// What such files held when they were restored.
+        replaced: root / "replaced";
         /// The plan as the agent of the attempt got it.
         plan_given: root / "plan-given";
         /// The progress as the agent of the attempt got it.

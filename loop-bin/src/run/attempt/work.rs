@@ -158,9 +158,7 @@ pub(in crate::run) fn read_agents_plan(
     if copy.is_in_place {
         // Without its list of files, git would show the state as the user's.
         job.context.state().prepare()?;
-        for path in desk.protected.restore(&desk.dir)? {
-            job.reporter.warn(format!("restored {path} (changed by the agent)"));
-        }
+        desk.protected.restore(&desk.dir)?.into_iter().for_each(|said| job.reporter.warn(said));
     }
     Ok(agents)
 }

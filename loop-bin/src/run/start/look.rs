@@ -99,7 +99,7 @@ pub(crate) fn restore_settings(project: &Project) -> Result<(), Failure> {
     if let Some(left) = ProtectedFiles::left(&run_dir)
         && Lock::holder(&run_dir.lock()).is_none()
     {
-        left.restore(&run_dir)?;
+        left.restore(&run_dir)?.iter().for_each(|said| log::warn!("{said}"));
     }
     Ok(())
 }
