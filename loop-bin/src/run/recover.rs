@@ -108,6 +108,10 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         log::info!("recovery: {step:?}");
         let desk = desk(env, &run.context, left.worker.as_ref())?;
         work_copy::adopt(&desk.copy, &left.attempt.work)?;
+        if !desk.copy.exists() {
+            let story = &left.attempt.story;
+            run.view.warn(format!("{story}: its copy is gone, with what the agent had done there"));
+        }
         let slot = run.slots.len();
         run.slots.push(Slot::new(slot, desk, String::new(), &run.reports));
         run.take_over(true);
