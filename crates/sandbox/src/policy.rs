@@ -128,6 +128,10 @@ impl Policy {
         policy.show.extend(request.listed(&settings.show));
         policy.hide = request.secrets();
         policy.hide.retain(|hidden| !policy.show.iter().any(|shown| hidden.starts_with(shown)));
+        // What the user hides is hidden in a shown folder as well.
+        let hidden: Vec<_> = settings.hide.iter().filter_map(|path| request.expand(path)).collect();
+        policy.show.retain(|shown| !hidden.iter().any(|hidden| hidden.starts_with(shown)));
+        policy.hide.extend(hidden);
         policy.remove = request.leading_to_secrets(&provider);
         if !env.contains_key("GIT_CONFIG_GLOBAL") {
             let files = GIT_SETTINGS.iter().filter_map(|file| request.places(file).next());
@@ -205,8 +209,7 @@ impl Request<'_> {
         let hidden = rows.chain(others).flat_map(|(at, paths)| {
             self.places(at).flat_map(|place| paths.iter().map(move |path| below(&place, path)))
         });
-        let hidden = hidden.filter(|path| !self.is_above_a_folder(path));
-        hidden.chain(self.settings.hide.iter().filter_map(|path| self.expand(path))).collect()
+        hidden.filter(|path| !self.is_above_a_folder(path)).collect()
     }
 
     /// Variables that lead to credentials.

@@ -140,3 +140,13 @@ fn a_policy_survives_being_passed_on() {
     assert!(text.len() < 16_000, "{}", text.len());
     assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
 }
+
+#[test]
+fn what_the_user_hides_stays_hidden_in_a_shown_folder() {
+    let list = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
+    let (show, hide) = (list(&["~/.aws"]), list(&["~/.aws/credentials"]));
+    let settings = Settings { show, hide, ..Settings::default() };
+    let policy = policy_with(&settings, &[], |_| {});
+    assert!(has(&policy.hide, "/home/dev/.aws/credentials"));
+    assert!(!has(&policy.hide, "/home/dev/.aws") && !has(&policy.show, "/home/dev/.aws"));
+}
