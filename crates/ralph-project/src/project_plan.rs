@@ -27,12 +27,60 @@ pub fn find(
     config: &Config,
     from: &Utf8Path,
 ) -> Result<Plan, FindError> {
-    plan::find(&places(project, env, config, from), &config.plan)
+    let found = plan::find(&places(project, env, config, from), &config.plan);
+    let others = if is_named(config) { Vec::new() } else { of_spec_tools(project.root()) };
+    match found {
+        Err(FindError::NotFound(_)) if !others.is_empty() => plan::find_only(&others, &config.plan)
+            .map_err(|error| match error {
+                FindError::Several(paths) => {
+                    let short =
+                        paths.iter().filter_map(|path| path.strip_prefix(project.root()).ok());
+                    FindError::Several(short.map(Into::into).collect())
+                }
+                error => error,
+            }),
+        found => found,
+    }
+}
+
+/// Whether the user named a plan.
+fn is_named(config: &Config) -> bool {
+    !config.run.plan.is_empty() || config.run.prd > 0
+}
+
+/// What spec-kit, Kiro, OpenSpec and Task Master wrote.
+fn of_spec_tools(root: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let below = |folder: &str| {
+        let entries = root.join(folder).read_dir_utf8().into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_name() != "archive");
+        let mut plans: Vec<_> = folders.map(|entry| entry.path().join("tasks.md")).collect();
+        plans.sort();
+        plans
+    };
+    let mut plans = ["specs", ".kiro/specs", "openspec/changes"].map(below).concat();
+    plans.push(root.join(".taskmaster/tasks/tasks.json"));
+    plans.retain(|plan| plan.is_file());
+    plans
+}
+
+/// Files beside a plan that say what is wanted, for whoever works on it.
+pub fn beside(root: &Utf8Path, plan: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let names = ["spec.md", "plan.md", "requirements.md", "design.md", "proposal.md"];
+    let folder = plan.parent().unwrap_or(plan);
+    let beside = names.into_iter().map(|name| folder.join(name));
+    let constitution = [".specify/memory/constitution.md"].map(|name| root.join(name));
+    let files = beside.chain(constitution).filter(|file| file != plan && file.is_file());
+    let is_tools = plan.file_name().is_some_and(|name| name.starts_with("tasks."));
+    if is_tools { files.collect() } else { Vec::new() }
 }
 
 /// The files that decide about the answer: it stays the same while none of them changes.
 pub fn files(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Utf8PathBuf> {
-    places(project, env, config, from).concat()
+    let mut files = places(project, env, config, from).concat();
+    if !is_named(config) {
+        files.extend(of_spec_tools(project.root()));
+    }
+    files
 }
 
 /// The plan that planning writes where there is none yet: the one that was named, from the folder
@@ -115,6 +163,14 @@ mod tests {
             check(&all[at..], &[("RALPH_LOOP_DIR", "work")], "app", Some(expected));
         }
         check(&[], &[("RALPH_LOOP_DIR", "work")], "app", None);
+    }
+
+    #[test]
+    fn a_plan_of_another_tool_is_taken_if_it_is_the_only_open_one() {
+        let kiro = "app/.kiro/specs/x/tasks.md";
+        check(&[kiro, "app/openspec/changes/archive/tasks.md"], &[], "app", Some(kiro));
+        check(&[kiro, "app/specs/001/tasks.md"], &[], "app", None);
+        check(&[kiro, "app/.ralph/fix_plan.md"], &[], "app", Some("app/.ralph/fix_plan.md"));
     }
 
     #[test]

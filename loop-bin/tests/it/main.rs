@@ -58,6 +58,7 @@ mod scripts;
 mod second_look;
 mod sessions;
 mod signals;
+mod spec_tools;
 mod stage;
 mod status;
 mod talk_to_a_run;

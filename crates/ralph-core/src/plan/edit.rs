@@ -2,7 +2,7 @@
 //!
 //! Returns the new bytes; writing them to disk is the caller's.
 
-use super::story::{Marks, Plan, State, Story};
+use super::story::{Format, Marks, Plan, State, Story};
 use super::{checkbox, json};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -66,7 +66,17 @@ impl Plan {
         let unset = |keys: &[&'static str]| -> Vec<(&str, &str)> {
             keys.iter().copied().filter(is_set).map(|key| (key, "false")).collect()
         };
+        let status = |to: State| match to {
+            State::Done => "\"done\"",
+            State::Blocked => "\"blocked\"",
+            State::Open => "\"pending\"",
+        };
         let members = match to {
+            _ if self.format == Format::TaskMaster => {
+                let changes =
+                    to != story.state && (to, story.state) != (State::Blocked, State::Done);
+                if changes { vec![("status", status(to))] } else { Vec::new() }
+            }
             State::Done if story.state != State::Done => {
                 [vec![("passes", "true")], unset(&["blocked"])].concat()
             }

@@ -18,6 +18,9 @@ pub enum FindError {
         first_few(.0, usize::MAX)
     )]
     NotFound(Vec<Utf8PathBuf>),
+    /// Several plans of other tools have open stories.
+    #[error("several plans have open stories: {}; choose one with --plan", first_few(.0, 9))]
+    Several(Vec<Utf8PathBuf>),
     /// The file is there and cannot be read from disk.
     #[error("cannot read the plan: {0}; check its permissions, or specify another with --plan")]
     Io(#[from] io::Error),
@@ -46,6 +49,21 @@ pub fn find(groups: &[Vec<Utf8PathBuf>], options: &Options) -> Result<Plan, Find
         }
     }
     Err(FindError::NotFound(groups.concat()))
+}
+
+/// Chooses among plans that other tools wrote: the only one with open stories, else the last one.
+pub fn find_only(files: &[Utf8PathBuf], options: &Options) -> Result<Plan, FindError> {
+    let plans = files.iter().map(|path| load(path, options));
+    let (mut open, mut rest): (Vec<_>, Vec<_>) =
+        plans.partition(|plan| plan.as_ref().is_ok_and(|plan| plan.counts().open > 0));
+    match (open.len(), open.pop().or_else(|| rest.pop())) {
+        (0 | 1, Some(plan)) => plan,
+        (_, None) => Err(FindError::NotFound(Vec::new())),
+        (_, last) => {
+            let paths = open.into_iter().chain(last).flatten();
+            Err(FindError::Several(paths.map(|plan| plan.path().to_owned()).collect()))
+        }
+    }
 }
 
 /// The bytes of a file on disk, `None` where there is none.

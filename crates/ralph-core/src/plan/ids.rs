@@ -76,13 +76,16 @@ fn key(body: &str) -> Option<Leading<'_>> {
     let numbered = digits.starts_with(|c: char| c.is_ascii_digit())
         && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
     let named = id.starts_with(|c: char| c.is_ascii_alphabetic()) && id.len() <= 40;
-    if !(named && numbered && (dashed || (padded && last.len() > 2 && id.len() <= 8))) {
+    // spec-kit counts on behind `T099`.
+    let is_task = last.len() > 2 && id.strip_prefix('T') == Some(digits);
+    let is_short = padded && last.len() > 2 && id.len() <= 8;
+    if !(named && numbered && (dashed || is_short || is_task)) {
         return None;
     }
     let container = CONTAINERS.iter().any(|name| prefix.eq_ignore_ascii_case(name));
     let (rest, firm) = behind(body.get(id.len()..)?)?;
     let rank = if container { Rank::Container } else { Rank::Key };
-    Some(Leading { id, rank, firm: firm || padded, rest })
+    Some(Leading { id, rank, firm: firm || padded || is_task, rest })
 }
 
 fn word(body: &str) -> Option<Leading<'_>> {

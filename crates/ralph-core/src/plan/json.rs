@@ -36,8 +36,13 @@ struct Item {
     priority: Value,
     passes: Value,
     blocked: Value,
-    #[serde(rename = "dependsOn", alias = "depends_on")]
+    #[serde(rename = "dependsOn", alias = "depends_on", alias = "dependencies")]
     depends_on: Value,
+    status: Value,
+    details: Value,
+    #[serde(rename = "testStrategy")]
+    test_strategy: Value,
+    subtasks: Value,
 }
 
 /// Reads a JSON plan.
@@ -63,10 +68,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Reading, Error> {
     let (format, stories) = match (lists.user_stories, lists.features) {
         (Some(stories), _) => (Format::Prd, stories),
         (None, Some(features)) => (Format::FeatureList, features),
-        (None, None) => {
-            let hint = "a JSON plan needs a `features` or a `userStories` array";
-            return Err(Error::no_story(None, hint));
-        }
+        (None, None) => match tasks(text) {
+            Some(tasks) => (Format::TaskMaster, tasks),
+            None => {
+                let hint = "a JSON plan needs a `features`, `userStories` or `tasks` array";
+                return Err(Error::no_story(None, hint));
+            }
+        },
     };
     if stories.is_empty() {
         return Err(Error::no_story(None, "the list is empty; add a feature or a story"));
@@ -74,7 +82,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Reading, Error> {
     let draft = |raw: &RawValue| {
         // The value is borrowed from the text, so its address tells where it stands.
         let start = base + raw.get().as_ptr().addr().wrapping_sub(text.as_ptr().addr());
-        draft(raw.get(), start, numbers.at(start))
+        draft(raw.get(), start, numbers.at(start), format)
     };
     let drafts = stories.into_iter().map(draft).collect::<Result<_, _>>()?;
     Ok(Reading { format, drafts, warnings: Vec::new() })
@@ -85,7 +93,23 @@ fn reason(error: &serde_json::Error) -> String {
     error.to_string().split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-fn draft(object: &str, start: usize, line: usize) -> Result<Draft, Error> {
+/// The tasks of Task Master: at the top, or below a tag, the one named `master` first.
+fn tasks(text: &str) -> Option<Vec<&RawValue>> {
+    #[derive(Deserialize)]
+    struct Tag<'a> {
+        #[serde(borrow)]
+        tasks: Vec<&'a RawValue>,
+    }
+    let below = |text| {
+        let tag: Result<Tag<'_>, _> = serde_json::from_str(text);
+        tag.ok().map(|tag| tag.tasks).filter(|tasks| !tasks.is_empty())
+    };
+    let mut tags = members(text).ok()?;
+    tags.sort_by_key(|(name, _)| name != "master");
+    below(text).or_else(|| tags.iter().find_map(|(_, tag)| below(tag.get())))
+}
+
+fn draft(object: &str, start: usize, line: usize, format: Format) -> Result<Draft, Error> {
     if !object.starts_with('{') {
         let found: String = object.chars().take(40).collect();
         return Err(Error::at(line, format!("a story must be an object, not {found}")));
@@ -108,6 +132,14 @@ fn draft(object: &str, start: usize, line: usize) -> Result<Draft, Error> {
     } else {
         State::Open
     };
+    // The words of Task Master; what it has put off is not worked on.
+    let status = item.status.as_str().filter(|_| format == Format::TaskMaster).unwrap_or_default();
+    let (state, optional) = match status {
+        "done" | "completed" | "review" => (State::Done, false),
+        "blocked" => (State::Blocked, false),
+        "deferred" | "cancelled" => (State::Open, true),
+        _ => (state, false),
+    };
     let id = scalar(&item.id).ok_or_else(|| wrong("id", "a string or a number", &item.id))?;
     let priority = priority(&item.priority).ok_or_else(|| {
         wrong("priority", "a whole number, or high, medium or low", &item.priority)
@@ -117,8 +149,14 @@ fn draft(object: &str, start: usize, line: usize) -> Result<Draft, Error> {
         title if title.is_empty() => description.lines().next().unwrap_or_default().to_owned(),
         title => title,
     };
-    let depends = texts(&item.depends_on).into_iter();
-    let wanted = depends.map(|text| Wanted { text, line, strict: true }).collect();
+    let strict = format != Format::TaskMaster;
+    let wanted = texts(&item.depends_on).into_iter().map(|text| {
+        // A sub-task is done with its task.
+        let task =
+            if strict { None } else { text.split_once('.').map(|(task, _)| task.to_owned()) };
+        Wanted { text: task.unwrap_or(text), line, strict }
+    });
+    let wanted = wanted.collect();
     let story = Story {
         id: id.trim().to_owned(),
         details: details(&item, if description == title { "" } else { &description }),
@@ -126,7 +164,7 @@ fn draft(object: &str, start: usize, line: usize) -> Result<Draft, Error> {
         state,
         depends: Vec::new(),
         priority,
-        optional: false,
+        optional,
         line,
         span: start..start + object.len(),
         marks: Marks::Object,
@@ -138,9 +176,25 @@ fn details(item: &Item, description: &str) -> String {
     let steps: String =
         texts(&item.steps).iter().zip(1..).map(|(step, n)| format!("\n{n}. {step}")).collect();
     let criteria: String = texts(&item.criteria).iter().map(|one| format!("\n- {one}")).collect();
-    let notes = texts(&item.notes).join("\n");
-    let parts = [("", description), ("Steps:", &steps), ("Acceptance criteria:", &criteria)];
-    let parts = parts.into_iter().chain([("Notes: ", notes.as_str())]);
+    let [notes, more, tests] =
+        [&item.notes, &item.details, &item.test_strategy].map(|value| texts(value).join("\n"));
+    let part = |part: &Item| {
+        let [title, what] = [&part.title, &part.description].map(|value| texts(value).join(" "));
+        let is_done = if part.status == "done" { " (done)" } else { "" };
+        format!("\n- {title}{is_done}: {what}")
+    };
+    let subtasks: Vec<Item> = serde_json::from_value(item.subtasks.clone()).unwrap_or_default();
+    let subtasks: String = subtasks.iter().map(part).collect();
+    let parts = [
+        ("", description),
+        ("", &more),
+        ("Steps:", &steps),
+        ("Sub-tasks:", &subtasks),
+        ("Acceptance criteria:", &criteria),
+        ("Test strategy: ", &tests),
+        ("Notes: ", &notes),
+    ];
+    let parts = parts.into_iter();
     let parts = parts.filter(|(_, text)| !text.is_empty());
     parts.map(|(head, text)| format!("{head}{text}")).collect::<Vec<_>>().join("\n\n")
 }

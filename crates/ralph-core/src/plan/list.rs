@@ -18,8 +18,12 @@ pub(super) fn drafts(
         .iter()
         .map(|draft| (ids::lookup_key(&draft.story.id), draft.story.title.as_str()))
         .collect();
-    let titled = loose.into_iter().map(|task| {
-        let title = Title::read(&text.at(task.item.text.clone()));
+    let titled = loose.into_iter().map(|mut task| {
+        let written = text.at(task.item.text.clone());
+        // `- [ ]* 1.2 Write tests` is how Kiro marks what is optional.
+        let extra = written.strip_prefix("* ");
+        task.optional |= extra.is_some();
+        let title = Title::read(extra.unwrap_or(&written));
         (task, title)
     });
     let titled: Vec<(Task, Title)> = titled.collect();

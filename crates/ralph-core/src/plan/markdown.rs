@@ -11,14 +11,15 @@ use super::heading::{Section, Task};
 use super::ids::Rank;
 use super::list;
 use super::outline::Outline;
+use super::spec_tools::{self, Tool};
 use super::story::{Format, Options, Warning};
 use super::text::Text;
 
 /// Reads a Markdown plan.
-pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, Error> {
+pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Reading, Error> {
     let text = Text(bytes);
     let blocks = blocks::scan(bytes)?;
-    let (sections, mut loose) = sections(text, &blocks, options);
+    let (sections, mut loose) = sections(text, &blocks, options, tool);
     let (stories, others): (Vec<Section>, Vec<Section>) =
         sections.into_iter().partition(|section| section.is_story(text));
     let mut warnings: Vec<Warning> = others.iter().filter_map(Section::warning).collect();
@@ -42,7 +43,13 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, Error> {
         return Err(Error::no_story(line, hint));
     }
     drafts.sort_by_key(|draft| draft.story.span.start);
+    if tool == Tool::Kiro {
+        drafts = spec_tools::join_parts(text, drafts);
+    }
     attach_dependencies(text, &blocks, &mut drafts);
+    if tool == Tool::SpecKit {
+        spec_tools::order_phases(text, &blocks, &mut drafts);
+    }
     warnings.extend(lookalikes);
     warnings.extend(optional_warning(&drafts));
     Ok(Reading { format: Format::Markdown, drafts, warnings })
@@ -51,8 +58,13 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, Error> {
 /// The headings that could be stories, each with its boxes, and the boxes outside of them.
 ///
 /// A section ends at the next heading of the same or a higher level, or at the next story heading.
-fn sections(text: Text<'_>, blocks: &[Block], options: &Options) -> (Vec<Section>, Vec<Task>) {
-    let mut outline = Outline::new(options);
+fn sections(
+    text: Text<'_>,
+    blocks: &[Block],
+    options: &Options,
+    tool: Tool,
+) -> (Vec<Section>, Vec<Task>) {
+    let mut outline = Outline::new(options, tool != Tool::OpenSpec);
     let (mut found, mut loose): (Vec<Section>, Vec<Task>) = (Vec::new(), Vec::new());
     let mut is_inside = false;
     let mut enclosing: Vec<(usize, Rank)> = Vec::new();
@@ -65,7 +77,9 @@ fn sections(text: Text<'_>, blocks: &[Block], options: &Options) -> (Vec<Section
                 let outer = enclosing.last().map(|(_, rank)| *rank);
                 let section = Section::begun_by(heading, text, &outline).filter(|section| {
                     let is_part = section.own_box.is_none() && outer > Some(section.rank);
-                    !is_part && !outline.is_checklist()
+                    // OpenSpec numbers the groups of its tasks.
+                    let is_group = tool == Tool::OpenSpec && section.rank == Rank::Number;
+                    !is_part && !is_group && !outline.is_checklist()
                 });
                 if let Some(last) = last
                     && (section.is_some() || heading.level <= last.heading.level)

@@ -1,6 +1,7 @@
 //! Plans: which story is next, and how is it ticked without touching another byte?
 //!
-//! One interface for Markdown plans of several shapes, `feature_list.json` and `prd.json`. A
+//! One interface for Markdown plans of several shapes, `feature_list.json`, `prd.json` and
+//! Task Master's `tasks.json`. A
 //! [`Plan`] owns the bytes of its file and the stories found in them; every change gives new bytes
 //! and leaves writing them to the caller. What a user sees is described in `docs/plans.md`.
 //!
@@ -32,6 +33,7 @@
 //! | `blocks.rs`, `text.rs`, `outline.rs` | the lines together; their text; kinds of sections |
 //! | `markdown.rs`, `heading.rs`, `list.rs` | Markdown stories, and the two shapes of them |
 //! | `json.rs` | JSON plans, read and changed in place |
+//! | `spec_tools.rs` | what spec-kit, Kiro and OpenSpec mean by their plans |
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
 //! | `select.rs`, `edit.rs` | what is next; ticking, blocking and opening |
 //! | `agents_plan.rs`, `added.rs` | what an agent did to its file of the plan; its new stories |
@@ -56,6 +58,7 @@ mod outline;
 mod parse;
 mod planned;
 mod select;
+mod spec_tools;
 mod story;
 mod syntax;
 mod text;
@@ -63,7 +66,7 @@ mod text;
 pub use agents_plan::{AgentsPlan, agents_plan};
 pub use error::{Error, MAX_PLAN_BYTES};
 pub use find::find;
-pub use find::{FindError, load, read_file};
+pub use find::{FindError, find_only, load, read_file};
 pub use planned::{Planned, planned};
 pub use select::Next;
 pub use story::{Format, Options, Plan, State, Story, StoryCounts, Warning};

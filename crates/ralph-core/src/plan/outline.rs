@@ -19,13 +19,16 @@ pub(super) struct Outline {
     pub(super) section: usize,
     optional_level: Option<usize>,
     checklist_level: Option<usize>,
+    /// Whether sections may hold details only.
+    has_checklists: bool,
 }
 
 impl Outline {
     /// The beginning of the file.
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &Options, has_checklists: bool) -> Self {
         let optional = options.optional_sections.iter().map(|name| normal(name)).collect();
-        Self { optional, section: 0, optional_level: None, checklist_level: None }
+        let (optional_level, checklist_level) = (None, None);
+        Self { optional, section: 0, optional_level, checklist_level, has_checklists }
     }
 
     pub(super) fn enter(&mut self, text: Text<'_>, heading: &Heading) {
@@ -52,7 +55,7 @@ impl Outline {
     }
 
     pub(super) fn is_checklist(&self) -> bool {
-        self.checklist_level.is_some()
+        self.has_checklists && self.checklist_level.is_some()
     }
 }
 

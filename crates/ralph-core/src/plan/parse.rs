@@ -7,6 +7,7 @@ use super::depends;
 use super::draft::{Draft, Reading};
 use super::error::{Error, MAX_PLAN_BYTES};
 use super::ids;
+use super::spec_tools::Tool;
 use super::story::{Options, Plan};
 use super::{json, markdown};
 use camino::Utf8Path;
@@ -22,8 +23,11 @@ impl Plan {
 
 fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Plan, Error> {
     check_readable(&bytes)?;
-    let reading =
-        if is_json(path, &bytes) { json::read(&bytes)? } else { markdown::read(&bytes, options)? };
+    let reading = if is_json(path, &bytes) {
+        json::read(&bytes)?
+    } else {
+        markdown::read(&bytes, options, Tool::of(path))?
+    };
     let Reading { format, mut drafts, mut warnings } = reading;
     let by_key = assign_ids(&mut drafts)?;
     let ids: Vec<String> = drafts.iter().map(|draft| draft.story.id.clone()).collect();

@@ -29,6 +29,8 @@ pub enum Format {
     FeatureList,
     /// `userStories` with priorities.
     Prd,
+    /// Task Master's `tasks` with `status`.
+    TaskMaster,
 }
 
 /// What the user can set about reading plans.

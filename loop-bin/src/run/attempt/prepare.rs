@@ -12,6 +12,7 @@ use ralph_core::plan::Plan;
 use ralph_project::config::{self, Config, Key, Kind, keys};
 use ralph_project::failed_before::FailedBefore;
 use ralph_project::gate::{Standing, Ticking, instruction};
+use ralph_project::project_plan;
 use ralph_project::prompt::{self, Template, Values};
 use ralph_project::strikes::{LESSONS_TITLE, Memory, last_failure, lessons};
 use ralph_project::under_way::Attempt;
@@ -61,9 +62,12 @@ pub(super) fn begin(
     if !assignment.progress.is_empty() {
         copy.give(&books.progress, &assignment.progress)?;
     }
-    let beside = StateDir::loop_progress_beside(&books.plan);
-    if let Some(text) = state::read_if_there(&beside)? {
-        copy.give(&beside, &text)?;
+    let mut beside = project_plan::beside(job.context.project.root(), &books.plan);
+    beside.push(StateDir::loop_progress_beside(&books.plan));
+    for file in beside {
+        if let Some(text) = state::read_if_there(&file)? {
+            copy.give(&file, &text)?;
+        }
     }
     if copy.is_in_place {
         let project = &job.context.project;
@@ -259,10 +263,16 @@ pub(super) fn prompt(
     let [plan_path, progress_path] =
         [&books.plan, &books.progress].map(|path| desk.copy.shown_path(path));
     let story = assignment.plan.story(&attempt.story);
+    let mut details = story.map(|story| story.details.clone()).unwrap_or_default();
+    let beside = project_plan::beside(context.project.root(), &books.plan);
+    let beside = first_few(beside.iter().map(|file| desk.copy.shown_path(file)), usize::MAX);
+    if !beside.is_empty() {
+        details.push_str(&format!("\n\nWhat it is for is described in {beside}."));
+    }
     let values = Values {
         story_id: &attempt.story,
         story_title: &attempt.title,
-        story_details: story.map_or("", |story| &story.details),
+        story_details: &details,
         plan_path: plan_path.as_str(),
         progress_path: progress_path.as_str(),
         progress: &entries,

@@ -1,0 +1,203 @@
+//! Plans that other tools write: what they mean beyond headings and boxes.
+
+use super::blocks::{Block, Heading};
+use super::draft::{Draft, Wanted};
+use super::ids;
+use super::story::{Marks, State};
+use super::text::Text;
+use camino::Utf8Path;
+use std::collections::HashMap;
+
+/// The tool that wrote a Markdown plan, told by where the plan lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    Kiro,
+    OpenSpec,
+    SpecKit,
+    Other,
+}
+
+impl Tool {
+    pub(super) fn of(path: &Utf8Path) -> Self {
+        let is_in = |name: &str| path.components().any(|part| part.as_str() == name);
+        if path.file_name() != Some("tasks.md") {
+            Self::Other
+        } else if is_in(".kiro") {
+            Self::Kiro
+        } else if is_in("openspec") {
+            Self::OpenSpec
+        } else if is_in("specs") {
+            Self::SpecKit
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Kiro: `2.1` behind `2` is a part of it, also where it is not indented. An optional part stays as it is.
+pub(super) fn join_parts(text: Text<'_>, drafts: Vec<Draft>) -> Vec<Draft> {
+    let mut joined: Vec<Draft> = Vec::new();
+    for draft in drafts {
+        let part = &draft.story;
+        let is_part_of = |whole: &&mut Draft| {
+            let whole = &whole.story.id;
+            !whole.is_empty()
+                && part.id.strip_prefix(whole.as_str()).is_some_and(|rest| rest.starts_with('.'))
+        };
+        let Some(whole) = joined.last_mut().filter(is_part_of) else {
+            joined.push(draft);
+            continue;
+        };
+        let whole = &mut whole.story;
+        whole.details = format!("{}\n{}", whole.details, text.at(part.span.clone()));
+        whole.span.end = part.span.end;
+        if let (Marks::Boxes(boxes), Marks::Boxes(more), false) =
+            (&mut whole.marks, &part.marks, part.optional)
+        {
+            boxes.extend(more.iter().cloned());
+            whole.state = if part.state == State::Done { whole.state } else { part.state };
+        }
+    }
+    joined
+}
+
+/// spec-kit: phases go in order, but those of user stories wait for what is before the first of them only.
+/// Within a phase, only tasks marked `[P]` may run at the same time.
+pub(super) fn order_phases(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft]) {
+    let title = |heading: &Heading| text.at(heading.text.clone()).to_lowercase();
+    let headings = blocks.iter().filter_map(|block| match block {
+        Block::Heading(heading) if title(heading).starts_with("phase ") => Some(heading),
+        _ => None,
+    });
+    let headings: Vec<&Heading> = headings.collect();
+    if headings.is_empty() || waits_for_later(drafts) {
+        return;
+    }
+    // What the next phase waits for, and where the phases of user stories ended since.
+    let (mut before, mut ends): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut rest = drafts;
+    for at in 0..=headings.len() {
+        let end = headings.get(at).map_or(usize::MAX, |next| next.start);
+        let count = rest.iter().take_while(|draft| draft.story.span.start < end).count();
+        let (phase, later) = rest.split_at_mut(count);
+        rest = later;
+        if phase.is_empty() {
+            continue;
+        }
+        let name = at.checked_sub(1).and_then(|at| headings.get(at)).map(|heading| title(heading));
+        let is_story = name.is_some_and(|name| name.contains("user story"))
+            || phase.iter().all(|draft| draft.story.title.contains("[US"));
+        let mut start = before.clone();
+        if !is_story {
+            start.append(&mut ends);
+        }
+        let last = order_tasks(phase, start);
+        if is_story { ends.extend(last) } else { before = last }
+    }
+}
+
+/// Puts the tasks of a phase in order, behind those of `start`; returns what is to wait for behind them.
+fn order_tasks(tasks: &mut [Draft], start: Vec<String>) -> Vec<String> {
+    let (mut barrier, mut together) = (start, Vec::new());
+    for Draft { story, wanted } in tasks.iter_mut().filter(|task| !task.story.id.is_empty()) {
+        let is_parallel = story.title.contains("[P]");
+        let behind = if is_parallel || together.is_empty() { &barrier } else { &together };
+        let line = story.line;
+        wanted.extend(behind.iter().map(|id| Wanted { text: id.clone(), line, strict: true }));
+        if is_parallel {
+            together.push(story.id.clone());
+        } else {
+            (barrier, together) = (vec![story.id.clone()], Vec::new());
+        }
+    }
+    if together.is_empty() { barrier } else { together }
+}
+
+/// Whether a task names one behind it that it waits for: then the order of the file says nothing.
+fn waits_for_later(drafts: &[Draft]) -> bool {
+    let ids = drafts.iter().map(|draft| ids::lookup_key(&draft.story.id));
+    let places: HashMap<String, usize> = ids.zip(0..).collect();
+    drafts.iter().enumerate().any(|(at, draft)| {
+        let place = |wanted: &Wanted| places.get(&ids::lookup_key(&wanted.text)).copied();
+        draft.wanted.iter().filter_map(place).any(|other| other > at)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::{Options, Plan};
+    use super::*;
+
+    fn plan(path: &str, text: &str) -> Plan {
+        Plan::parse(path.into(), text.as_bytes().to_vec(), &Options::default()).unwrap()
+    }
+
+    /// `id<-depends` of each story.
+    fn order(path: &str, text: &str) -> Vec<String> {
+        let plan = plan(path, text);
+        plan.stories().iter().map(|one| format!("{}<-{}", one.id, one.depends.join(","))).collect()
+    }
+
+    #[test]
+    fn phases_of_spec_kit_are_an_order() {
+        let text = "# Tasks\n\n## Phase 1: Setup\n- [ ] T001 A\n- [ ] T002 [P] B\n- [ ] T003 [P] C\n\
+                    ## Phase 2: Foundational\n- [ ] T004 D\n\
+                    ## Phase 3: User Story 1\n### Tests\n- [ ] T005 [P] [US1] E\n\
+                    ### Implementation\n- [ ] T006 [P] [US1] F\n- [ ] T007 [US1] G\n\
+                    ## Phase 4: User Story 2\n- [ ] T008 [US2] H\n\
+                    ## Phase 5: Polish\n- [ ] T099 [P] I\n- [ ] T100 J\n";
+        let expected = [
+            "T001<-",
+            "T002<-T001",
+            "T003<-T001",
+            "T004<-T002,T003",
+            "T005<-T004",
+            "T006<-T004",
+            "T007<-T005,T006",
+            "T008<-T004",
+            "T099<-T004,T007,T008",
+            "T100<-T099",
+        ];
+        assert_eq!(order("specs/001-x/tasks.md", text), expected);
+        // Where a task names a later one, only what is written counts.
+        let odd = "## Phase 1: Setup\n- [ ] T001 A (depends: T002)\n- [ ] T002 B\n";
+        assert_eq!(order("specs/001-x/tasks.md", odd), ["T001<-T002", "T002<-"]);
+        assert_eq!(order("plan.md", text)[1], "T002<-");
+    }
+
+    #[test]
+    fn kiros_parts_belong_to_their_task_unless_they_are_optional() {
+        let text = "- [ ] 1. A\n- [x] 1.1 Part\n- [ ] 1.2 Part\n- [ ]* 1.3 More\n- [ ]* 2. B\n";
+        let plan = plan(".kiro/specs/x/tasks.md", text);
+        let found: Vec<_> = plan.stories().iter().map(|one| (&*one.id, one.optional)).collect();
+        assert_eq!(found, [("1", false), ("2", true)]);
+        assert!(plan.stories()[0].details.contains("1.2 Part"));
+        let ticked = String::from_utf8(plan.tick("1").unwrap()).unwrap();
+        assert_eq!(ticked, text.replace("[ ] 1", "[x] 1"));
+    }
+
+    #[test]
+    fn openspecs_numbered_sections_hold_the_tasks() {
+        let text = "## 1. Model\n- [x] 1.1 A\n- [ ] 1.2 B\n## 2. Verification\n- [ ] 2.1 C\n";
+        assert_eq!(order("openspec/changes/x/tasks.md", text), ["1.1<-", "1.2<-", "2.1<-"]);
+    }
+
+    #[test]
+    fn task_master_keeps_its_status() {
+        let text = r#"{"other":{"tasks":[]},"master":{"tasks":[
+            {"id":1,"title":"A","status":"done","dependencies":[]},
+            {"id":2,"title":"B","status":"in-progress","dependencies":["1.2",9],
+             "details":"how","testStrategy":"run","subtasks":[{"id":1,"title":"P","status":"done"}]},
+            {"id":3,"title":"C","status":"deferred","dependencies":[2]}]}}"#;
+        let plan = plan(".taskmaster/tasks/tasks.json", text);
+        let [first, second, third] = plan.stories() else { panic!("{:?}", plan.stories()) };
+        assert_eq!((first.state, second.state, third.optional), (State::Done, State::Open, true));
+        assert_eq!(second.depends, ["1"]);
+        assert_eq!(second.details, "how\n\nSub-tasks:\n- P (done): \n\nTest strategy: run");
+        let changed = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let status = |word: &str| text.replace("in-progress", word);
+        assert_eq!(changed(plan.tick("2").unwrap()), status("done"));
+        assert_eq!(changed(plan.block("2").unwrap()), status("blocked"));
+        assert_eq!(changed(plan.reopen("1").unwrap()), text.replacen("\"done\"", "\"pending\"", 1));
+    }
+}

@@ -1,0 +1,36 @@
+//! Plans that other tools wrote, from the file to the tick.
+
+use crate::stage::Stage;
+
+const TASKS: &str = "specs/001-login/tasks.md";
+
+#[test]
+fn a_spec_kit_plan_is_found_worked_through_and_ticked() {
+    let stage = Stage::new("works", "");
+    stage.repo.remove(".ralph/PRD-1/plan.md");
+    let plan = "# Tasks: Login\r\n\r\n## Phase 1: Setup\r\n- [ ] T001 Start\r\n\
+                ## Phase 2: User Story 1\r\n- [ ] T002 [P] [US1] One\r\n- [ ] T003 [P] [US1] Two\r\n\
+                - [ ] T004 [US1] Last\r\n";
+    stage.repo.write(TASKS, plan);
+    stage.repo.write("specs/001-login/spec.md", "# What a login is\n");
+    let agent = "cat >\"$AGENT_NOTES/$(cat $RALPH_STORY_FILE)\"; cat specs/001-login/spec.md && \
+                 echo x >\"$(cat $RALPH_STORY_FILE).txt\"";
+    stage.run(&["--workers", "3", "--agent", agent]).ended(0).says("4 stories landed");
+    assert_eq!(stage.read(TASKS), plan.replace("[ ]", "[x]"));
+    let prompt = stage.note("T002");
+    assert!(prompt.contains("/specs/001-login/spec.md."), "{prompt}");
+    let order = stage.subjects();
+    let place = |id: &str| order.iter().position(|subject| subject.contains(id)).unwrap();
+    assert!(place("T004") < place("T002").min(place("T003")), "{order:?}");
+    assert!(place("T001") > place("T002").max(place("T003")), "{order:?}");
+}
+
+#[test]
+fn several_open_plans_are_listed() {
+    let stage = Stage::new("works", "");
+    stage.repo.remove(".ralph/PRD-1/plan.md");
+    stage.repo.write(TASKS, "- [ ] T001 Start\n");
+    stage.repo.write(".kiro/specs/x/tasks.md", "- [ ] 1. Start\n");
+    let ran = stage.run(&[]);
+    ran.ended(1).says(&format!("{TASKS}, .kiro/specs/x/tasks.md; choose one with --plan"));
+}
