@@ -65,9 +65,9 @@ fn of_spec_tools(root: &Utf8Path) -> Vec<Utf8PathBuf> {
 
 /// Files beside a plan that say what is wanted, for whoever works on it.
 pub fn beside(root: &Utf8Path, plan: &Utf8Path) -> Vec<Utf8PathBuf> {
-    let names = ["spec.md", "plan.md", "requirements.md", "design.md", "proposal.md"];
+    let names = ["spec", "plan", "requirements", "design", "proposal"];
     let folder = plan.parent().unwrap_or(plan);
-    let beside = names.into_iter().map(|name| folder.join(name));
+    let beside = names.into_iter().map(|name| folder.join(format!("{name}.md")));
     let constitution = [".specify/memory/constitution.md"].map(|name| root.join(name));
     let files = beside.chain(constitution).filter(|file| file != plan && file.is_file());
     let is_tools = plan.file_name().is_some_and(|name| name.starts_with("tasks."));

@@ -52,17 +52,6 @@ fn while_the_agent_works_which_is_ended_by_the_next_start() {
 }
 
 #[test]
-fn a_copy_that_was_removed_since_is_named() {
-    let stage = Stage::new("ignores-term", ONE);
-    stage.killed_when(&[], "the agent works", || !stage.note("child").is_empty());
-    std::fs::remove_dir_all(stage.copy().unwrap()).unwrap();
-    stage
-        .run(&["--agent", "cat >/dev/null; echo x >x.txt"])
-        .ended(0)
-        .says("US-001: its copy is gone");
-}
-
-#[test]
 fn while_the_checks_run() {
     let mut stage = Stage::new("works", TWO);
     let check = "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600";

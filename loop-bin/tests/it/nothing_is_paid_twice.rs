@@ -76,3 +76,14 @@ fn a_full_context_costs_no_attempt_whatever_the_client_calls_it() {
     ran.ended(0).says("US-001 done");
     assert_eq!(resumed(&stage), ["new", "new"]);
 }
+
+#[test]
+fn a_copy_that_was_removed_since_is_named() {
+    let stage = Stage::new("ignores-term", "- [ ] US-001: First\n");
+    stage.killed_when(&[], "the agent works", || !stage.note("child").is_empty());
+    std::fs::remove_dir_all(stage.copy().unwrap()).unwrap();
+    stage
+        .run(&["--agent", "cat >/dev/null; echo x >x.txt"])
+        .ended(0)
+        .says("US-001: its copy is gone");
+}
