@@ -14,8 +14,8 @@ use crate::exit::Failure;
 use crate::terminal::say;
 use crate::{
     attempts, clean, complete, completions, demo, doctor, explain, fleet, here, init, install,
-    logs, mcp, report, request_merge, retry, run, sandboxed, show_config, status, stop, stories,
-    suggest, tell, undo, verified,
+    logs, mcp, plan_command, pr, report, request_merge, retry, run, sandboxed, show_config, status,
+    stop, stories, suggest, tell, undo, verified,
 };
 use client::signals::Interrupts;
 
@@ -54,6 +54,8 @@ enum Request {
     Status(status::Status),
     Logs(logs::Logs),
     Report(report::ReportCommand),
+    Pr(pr::Pr),
+    Plan(plan_command::PlanCommand),
     Stop(stop::Stop),
     Tell(tell::Tell),
     /// Print every effective setting and where it comes from
@@ -103,6 +105,8 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Status(status) => status.run(env),
         Request::Logs(logs) => logs.run(env),
         Request::Report(report) => report.run(env),
+        Request::Pr(pr) => pr.run(env),
+        Request::Plan(plan) => plan.run(env),
         Request::Stop(stop) => stop.run(env),
         Request::Tell(tell) => tell.run(env),
         Request::Config => show_config::run(env, &given_flags(given)),
@@ -188,7 +192,7 @@ fn heading(key: &Key) -> &'static str {
         "commit" => "Commits",
         "session" => "Sessions",
         "hooks" => "Lifecycle scripts",
-        "notify" => "Notifications",
+        "finish" | "notify" => "Notifications and pull requests",
         _ => "Guarding and rolling back",
     }
 }

@@ -43,6 +43,7 @@ pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let subject = subject(template, kind, story.id, story.title);
     let summary = story.summary.map(str::trim).filter(|summary| !summary.is_empty());
     let body = summary.map(|summary| format!("\n\n{}", body(summary))).unwrap_or_default();
+    let body = format!("{body}{}", closing(story.id).unwrap_or_default());
     let (id, attempt) = (one_line(story.id), story.attempt);
     let checks = checks_trailer(story.checks);
     let cost = story.cost_usd.map(|cost| format!("Ralph-Cost: ${cost:.4}\n")).unwrap_or_default();
@@ -51,6 +52,13 @@ pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let looks: String = looks.map(|(key, told)| format!("{}\n", trailer(key, &told))).collect();
     let trailers = format!("Ralph-Story: {id}\n{checks}\n{looks}Ralph-Attempt: {attempt}\n");
     format!("{subject}{body}\n\n{trailers}{cost}")
+}
+
+/// What closes the issue that a story came from, by the id that such stories get: `GH-12`.
+fn closing(id: &str) -> Option<String> {
+    let number = ["GH-", "GL-"].iter().find_map(|prefix| id.strip_prefix(prefix))?;
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { Some(format!("\n\nCloses #{number}")) } else { None }
 }
 
 fn trailer(key: &str, told: &str) -> String {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
 use ralph_base::state::{self, plan_name};
+use ralph_core::git::Repo;
 use ralph_project::checks::one_line;
 use ralph_project::config::Mode;
 use run_history::{RunHistory, Situation};
@@ -23,7 +24,7 @@ use crate::exit::Failure;
 use crate::report::{look, write};
 use crate::saved;
 use crate::terminal::{self, Tone, in_words};
-use crate::{here, housekeeping};
+use crate::{here, housekeeping, pr};
 use client::Descendants;
 
 /// Ends a run. Whatever fails here is shown, and does not keep the rest from being done.
@@ -45,6 +46,7 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     run.save();
     let (history, situation) = history_at_end(&run, &finish);
     let report = write_report(&run, &history, &situation);
+    show_failure(&run, open_pull_request(&run, &history, &situation));
     run_finished(&run, &finish, report.as_deref());
     notify_end(&run, &finish, report.as_deref());
     let interrupts = &run.context.interrupts;
@@ -106,6 +108,23 @@ fn history_at_end(run: &Conductor, finish: &Finish) -> (RunHistory, Situation) {
     });
     history.take(&run.context.journal(&run.context.run, None).record(&finish.event()));
     (history, Situation { is_running: false, ..situation })
+}
+
+/// Opens a pull request, if the user wants one and anything landed.
+fn open_pull_request(
+    run: &Conductor,
+    history: &RunHistory,
+    situation: &Situation,
+) -> Result<(), Failure> {
+    let found = history.find(&run.context.run);
+    let wanted = run.context.config.finish.pull_request && run.record.tally.run.commits > 0;
+    let Some(found) = found.filter(|_| wanted) else { return Ok(()) };
+    let (git, plan) = (run.source.git(), run.books.load(&run.board)?);
+    let report = history.report(&found, situation, &git)?;
+    let repo = Repo::open(run.context.project.root())?;
+    let address = pr::open(&repo, &run.record.target, &plan, &report, false)?;
+    run.view.line(format!("pull request: {address}"));
+    Ok(())
 }
 
 fn write_report(

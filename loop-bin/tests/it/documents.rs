@@ -6,7 +6,7 @@ use test_support::{fixtures, program};
 
 use crate::stage::{LOOP, Stage};
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 26] = [
     "init",
     "install",
     "uninstall",
@@ -15,6 +15,8 @@ const COMMANDS: [&str; 24] = [
     "status",
     "logs",
     "report",
+    "pr",
+    "plan",
     "stop",
     "tell",
     "config",

@@ -24,6 +24,7 @@ mod explain;
 mod files_git_cannot_add;
 mod finds_the_way;
 mod fleet;
+mod forge;
 mod git_hooks;
 mod goes_on_after_a_kill;
 mod home_folder;

@@ -253,6 +253,12 @@ tables! {
         weakened: Weakened, Choice, "RALPH_TESTS_WEAKENED", "";
     }
 
+    /// The table `[finish]`: what follows a run.
+    Finish "finish" {
+        /// Push the branch and open a pull request when a run ends that landed stories.
+        pull_request: bool, Switch, "RALPH_PULL_REQUEST", "pull-request";
+    }
+
     /// The table `[review]`: another agent reads the work before it lands.
     Review "review" {
         /// Have another agent review each story before it lands; see docs/review.md.
@@ -346,6 +352,7 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
         WorkspaceSettings::KEYS,
         SandboxSettings::KEYS,
         CommitSettings::KEYS,
+        Finish::KEYS,
         Notify::KEYS,
     ];
     tables.into_iter().flatten()
@@ -374,5 +381,6 @@ pub struct Config {
     pub workspace: WorkspaceSettings,
     pub sandbox: SandboxSettings,
     pub commit: CommitSettings,
+    pub finish: Finish,
     pub notify: Notify,
 }

@@ -1,0 +1,100 @@
+//! `ralph-loop plan`: a plan from an idea, by an interview in the terminal, or from issues of the forge.
+
+use std::io::IsTerminal;
+use std::process::{Command, ExitCode};
+
+use camino::Utf8PathBuf;
+use clap::Args;
+use ralph_base::env::Env;
+use ralph_base::state;
+use ralph_core::git::Repo;
+use ralph_core::plan::{self, Options};
+use ralph_project::project::Project;
+
+use crate::exit::Failure;
+use crate::forge::{Forge, Issue, remote_of};
+use crate::here;
+use crate::terminal::say;
+
+/// What the agent is asked to do in an interview.
+const INTERVIEW: &str = include_str!("plan_command/interview.md");
+
+/// Write a plan: from an idea, by an interview in the terminal, or from issues
+///
+/// The plan is written to the next `.ralph/PRD-N/plan.md` and shown; nothing is started.
+#[derive(Debug, Args)]
+pub(crate) struct PlanCommand {
+    /// What you want, in a sentence; the agent asks at most eight questions
+    #[arg(value_name = "IDEA", required_unless_present = "label")]
+    idea: Option<String>,
+    /// Make a story of each open issue with this label, with `gh` or `glab`
+    #[arg(id = "label", long = "from-issues", value_name = "LABEL", conflicts_with = "idea")]
+    label: Option<String>,
+}
+
+impl PlanCommand {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let numbers = project.own_state().prd_numbers();
+        let path = project.own_state().plan(numbers.last().map_or(1, |last| last + 1));
+        match (&self.label, &self.idea) {
+            (Some(label), _) => from_issues(&project, label, &path)?,
+            (None, Some(idea)) => interview(env, &project, idea, &path)?,
+            (None, None) => return Err(Failure::usage("say what you want, in a sentence")),
+        }
+        let plan = plan::load(&path, &Options::default())?;
+        for story in plan.stories() {
+            say(format!("{}  {}", story.id, story.title).as_str());
+        }
+        say(format!("{path}: read it, then start with `ralph-loop --plan {path}`").as_str());
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// One story for each issue.
+fn from_issues(project: &Project, label: &str, path: &Utf8PathBuf) -> Result<(), Failure> {
+    let (root, repo) = (project.root(), Repo::open(project.root())?);
+    let (_, url) = remote_of(repo.git(), "")?;
+    let forge = Forge::of(&url, root)?;
+    let issues = forge.issues(root, label)?;
+    if issues.is_empty() {
+        return Err(Failure::because(format!("no open issue has the label {label}")));
+    }
+    let stories: String = issues.iter().map(|issue| story(forge.prefix(), issue)).collect();
+    project.own_state().prepare()?;
+    fs_err::create_dir_all(path.parent().unwrap_or(root))?;
+    Ok(state::replace(path, format!("# Issues labelled {label}\n{stories}").as_bytes())?)
+}
+
+/// A story with the boxes of an issue, or one for all of it. What else it says is quoted, so that nothing in
+/// it is read as another story.
+fn story(prefix: &str, issue: &Issue) -> String {
+    let Issue { number, title, url, .. } = issue;
+    let text = issue.body.as_deref().unwrap_or_default();
+    let is_box = |line: &&str| {
+        let line = line.trim_start().trim_start_matches(['-', '*', '+', ' ']);
+        line.starts_with("[ ] ") || line.starts_with("[x] ")
+    };
+    let (boxes, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(is_box);
+    let boxes: String = boxes.iter().map(|line| format!("{}\n", line.trim())).collect();
+    let boxes = if boxes.is_empty() { "- [ ] What the issue asks for\n".to_owned() } else { boxes };
+    let quoted: String = rest.iter().map(|line| format!("> {line}\n")).collect();
+    format!("\n### {prefix}-{number}: {}\n\nIssue: {url}\n\n{boxes}\n{quoted}", title.trim())
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the door for a session of the user's own")]
+/// Has the user's own agent ask what it needs to know, in this terminal, and write the plan.
+fn interview(env: &Env, project: &Project, idea: &str, path: &Utf8PathBuf) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::because(
+            "an interview needs a terminal; to have the plan written without one, put what you want \
+             into specs/ and run `ralph-loop --mode planning`",
+        ));
+    }
+    let config = here::config(project, env, &[])?;
+    let agent = config.agent.command.split_whitespace().next().unwrap_or_default();
+    let prompt = INTERVIEW.replace("{{IDEA}}", idea).replace("{{PLAN_PATH}}", path.as_str());
+    let status = Command::new(agent).arg(prompt).current_dir(project.root()).status();
+    status.map_err(|error| Failure::because(format!("cannot start {agent}: {error}")))?;
+    if path.is_file() { Ok(()) } else { Err(Failure::because(format!("{path} was not written"))) }
+}

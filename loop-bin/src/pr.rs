@@ -1,0 +1,97 @@
+//! `ralph-loop pr`: pushes the branch and opens a pull request with the report as its text.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use ralph_base::env::Env;
+use ralph_base::state::plan_name;
+use ralph_core::git::{Git, Repo, Status};
+use ralph_core::plan::{Plan, State, Story};
+use run_history::Report;
+use work_copy::text_path;
+
+use crate::exit::Failure;
+use crate::forge::{Forge, PullRequest, remote_of};
+use crate::here;
+use crate::plan_choice::{PlanChoice, plan_with_work};
+use crate::report::report_on;
+use crate::run::RunRecord;
+use crate::run::start::run_dir;
+use crate::terminal::{counted, say};
+
+/// Push the current branch and open a pull request, with the report as its text
+///
+/// Uses `gh` or `glab`, whichever is installed. A draft where stories are blocked. If the branch has a pull
+/// request already, its text is updated.
+#[derive(Debug, Args)]
+pub(crate) struct Pr {
+    #[command(flatten)]
+    choice: PlanChoice,
+    /// Open it as a draft
+    #[arg(long)]
+    draft: bool,
+}
+
+impl Pr {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let report = report_on(env, &project, &self.choice, "all")?;
+        let plan = plan_with_work(env, &project, &self.choice.config(env, &project)?)?;
+        let repo = Repo::open(project.root())?;
+        let record = RunRecord::load(&run_dir(&repo)?)?;
+        let target = record.map(|record| record.target).filter(|target| !target.is_empty());
+        let branch = target.or(Status::read(&repo)?.branch).ok_or_else(|| {
+            Failure::because("no branch is checked out; switch to the one with the work first")
+        })?;
+        say(open(&repo, &branch, &plan, &report, self.draft)?.as_str());
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Pushes the branch and opens the pull request; returns its address.
+pub(crate) fn open(
+    repo: &Repo,
+    branch: &str,
+    plan: &Plan,
+    report: &Report,
+    draft: bool,
+) -> Result<String, Failure> {
+    let git = repo.git();
+    let (remote, url) = remote_of(git, branch)?;
+    if branch == default_branch(git, &remote) {
+        return Err(Failure::because(format!(
+            "{branch} is the branch that a pull request would be merged into; give the work a branch \
+             of its own with `git switch -c ralph/work`, and start the next run with \
+             `--branch 'ralph/{{plan}}'`"
+        )));
+    }
+    let root = text_path(repo.top())?;
+    let forge = Forge::of(&url, root)?;
+    let body = report.markdown()?;
+    let done: Vec<&Story> =
+        plan.stories().iter().filter(|story| story.state == State::Done).collect();
+    let title = match done.as_slice() {
+        [story] => story.title.clone(),
+        done => format!(
+            "{} of {}",
+            counted(done.len(), "story", "stories"),
+            plan_name(root, plan.path())
+        ),
+    };
+    git.run(&["push", "--set-upstream", &remote, branch])?;
+    let is_draft = draft || plan.counts().blocked > 0;
+    forge.open(root, &PullRequest { branch, title: &title, body: &body, is_draft })
+}
+
+/// The branch that pull requests are merged into, as far as it is known here.
+fn default_branch(git: &Git, remote: &str) -> String {
+    let name = git.line(&["symbolic-ref", "--short", &format!("refs/remotes/{remote}/HEAD")]);
+    let name =
+        name.ok().and_then(|name| Some(name.strip_prefix(&format!("{remote}/"))?.to_owned()));
+    let is_there = |name: &&str| {
+        git.run(&["rev-parse", "--quiet", "--verify", &format!("refs/remotes/{remote}/{name}")])
+            .is_ok()
+    };
+    name.or_else(|| ["main", "master"].iter().copied().find(is_there).map(str::to_owned))
+        .unwrap_or_default()
+}

@@ -1,0 +1,104 @@
+//! Pull requests and issues, with a stand-in for `gh` that notes how it was called.
+
+use crate::stage::{Ran, Stage};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const GH: &str = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$AGENT_NOTES/gh\"; echo >>\"$AGENT_NOTES/gh\"\n\
+                  case \"$1 $2\" in\n\
+                  'pr create') cat >\"$AGENT_NOTES/body\"; [ -e \"$AGENT_NOTES/exists\" ] && \
+                  { echo 'a pull request already exists'; exit 1; }; echo https://forge.test/pull/7;;\n\
+                  'pr edit') cat >\"$AGENT_NOTES/body\"; echo https://forge.test/pull/7;;\n\
+                  'issue list') cat \"$AGENT_NOTES/issues\";;\nesac\n";
+
+/// A project with a server, on a branch of its own, and the stand-in on the PATH.
+fn with_forge() -> Stage {
+    let stage = Stage::new("works", ONE);
+    let scratch = stage.repo.scratch();
+    scratch.script("bin/gh", GH);
+    let server = scratch.path("server.git");
+    stage.repo.git(["init", "-q", "--bare", server.as_str()]);
+    stage.repo.git(["remote", "add", "origin", server.as_str()]);
+    stage.repo.git(["push", "-q", "origin", "main"]);
+    stage.repo.git(["switch", "-q", "-c", "ralph/work"]);
+    stage
+}
+
+fn run(stage: &Stage, args: &[&str]) -> Ran {
+    let path = format!("{}:{}", stage.repo.scratch().path("bin"), std::env::var("PATH").unwrap());
+    stage.command(args).env("PATH", path).output().unwrap().into()
+}
+
+fn on_server(stage: &Stage, branch: &str) -> String {
+    let server = stage.repo.scratch().path("server.git");
+    stage.repo.git(["ls-remote", server.as_str(), &format!("refs/heads/{branch}")])
+}
+
+#[test]
+fn a_pull_request_has_the_report_as_its_text() {
+    let stage = with_forge();
+    run(&stage, &["--pull-request"]).ended(0).says("pull request: https://forge.test/pull/7");
+    assert!(on_server(&stage, "ralph/work").contains(stage.repo.git(["rev-parse", "HEAD"]).trim()));
+    let called = stage.note("gh");
+    assert!(
+        called.contains("pr|create|--head|ralph/work|--title|First|--body-file|-|\n"),
+        "{called}"
+    );
+    assert!(stage.note("body").contains("US-001"), "{}", stage.note("body"));
+    // Once more by hand: the one that is there gets the new text.
+    std::fs::write(stage.note_path("exists"), "").unwrap();
+    run(&stage, &["pr", "--draft"]).ended(0).says("https://forge.test/pull/7");
+    assert!(stage.note("gh").contains("--draft|\npr|edit|ralph/work|"), "{}", stage.note("gh"));
+}
+
+#[test]
+fn what_is_missing_is_named_and_nothing_is_pushed() {
+    let stage = with_forge();
+    stage.run(&[]).ended(0);
+    stage.repo.git(["switch", "-q", "main"]);
+    stage.repo.git(["merge", "-q", "ralph/work"]);
+    stage.run(&[]).ended(0);
+    run(&stage, &["pr"])
+        .ended(1)
+        .says("main is the branch that a pull request would be merged into");
+    stage.repo.git(["remote", "remove", "origin"]);
+    run(&stage, &["pr"]).ended(1).says("this repository has no remote");
+    let stage = with_forge();
+    stage.run(&[]).ended(0);
+    let path = stage.repo.scratch().path("none");
+    let git = stage.repo.scratch().path("only-git");
+    std::fs::create_dir_all(&git).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/git", git.join("git")).unwrap();
+    let ran: Ran =
+        stage.command(&["pr"]).env("PATH", format!("{git}:{path}")).output().unwrap().into();
+    ran.ended(1).says("neither `gh` nor `glab` is installed");
+    assert_eq!(on_server(&stage, "ralph/work"), "");
+}
+
+#[test]
+fn issues_become_stories_that_close_them() {
+    let stage = with_forge();
+    let issues = r##"[{"number":12,"title":"Add login","url":"https://forge.test/issues/12",
+        "body":"We need it.\n\n## Notes\n- [ ] a form\n- [ ] a test"},
+        {"number":13,"title":"Fix logout","url":"https://forge.test/issues/13","body":null}]"##;
+    std::fs::write(stage.note_path("issues"), issues).unwrap();
+    run(&stage, &["plan", "--from-issues", "ready"])
+        .ended(0)
+        .says("GH-12  Add login")
+        .says("PRD-2");
+    let plan = stage.read(".ralph/PRD-2/plan.md");
+    assert!(
+        plan.contains(
+            "### GH-12: Add login\n\nIssue: https://forge.test/issues/12\n\n- [ ] a form\n"
+        ),
+        "{plan}"
+    );
+    run(&stage, &["--prd", "2"]).ended(0).says("2 stories landed");
+    let messages = stage.repo.git(["log", "--format=%b", "-3"]);
+    assert!(messages.contains("Closes #12") && messages.contains("Closes #13"), "{messages}");
+}
+
+#[test]
+fn an_interview_needs_a_terminal() {
+    let stage = with_forge();
+    run(&stage, &["plan", "a todo list"]).ended(1).says("an interview needs a terminal");
+}
