@@ -36,7 +36,8 @@ impl PlanCommand {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
         let numbers = project.own_state().prd_numbers();
-        let path = project.own_state().plan(numbers.last().map_or(1, |last| last + 1));
+        let number = numbers.last().map_or(1, |last| last + 1);
+        let path = project.own_state().plan(number);
         match (&self.label, &self.idea) {
             (Some(label), _) => from_issues(&project, label, &path)?,
             (None, Some(idea)) => interview(env, &project, idea, &path)?,
@@ -46,7 +47,7 @@ impl PlanCommand {
         for story in plan.stories() {
             say(format!("{}  {}", story.id, story.title).as_str());
         }
-        say(format!("{path}: read it, then start with `ralph-loop --plan {path}`").as_str());
+        say(format!("{path}: read it, then start with `ralph-loop --prd {number}`").as_str());
         Ok(ExitCode::SUCCESS)
     }
 }
