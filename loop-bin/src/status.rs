@@ -135,8 +135,10 @@ impl Status {
         // A journal that cannot be read hides nothing else.
         let mut history = RunHistory::open(project.root(), project.own_state()).unwrap_or_default();
         let situation = look(project, &mut history, plan.as_ref().ok())?;
-        let needs = history.needs(history.last(), &situation);
-        let last = history.last().map(|run| {
+        // The tasks of a fleet are one run.
+        let run = history.find(if self.choice.fleet.is_some() { "all" } else { "last" });
+        let needs = history.needs(run.as_ref(), &situation);
+        let last = run.as_ref().map(|run| {
             let cost = history.cost(run);
             LastRun {
                 iteration: run.iterations,

@@ -110,7 +110,7 @@ pub fn commit(
 }
 
 /// The same commit with the user's signature.
-fn signed(git: &Git, commit: &str) -> Result<String, GitError> {
+pub fn signed(git: &Git, commit: &str) -> Result<String, GitError> {
     let format = "--format=%P%n%an%n%ae%n%ad%n%B";
     let shown = git.run(&["show", "--no-patch", "--date=raw", format, commit])?;
     let mut parts = shown.splitn(5, |byte| *byte == b'\n');

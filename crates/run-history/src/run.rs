@@ -147,6 +147,9 @@ impl Run {
             }
             Event::LoopFinished { finish_type, reason } => {
                 (self.finish, self.reason) = (Some(finish_type.clone()), reason.clone());
+                // Waiting work that was checked again is no attempt of this run.
+                self.attempts.retain(|one| !one.log.is_empty() || !one.outcome.is_empty());
+                self.iterations = if self.attempts.is_empty() { 0 } else { self.iterations };
             }
             Event::IterationStarted { iteration, title, attempt } => {
                 self.iterations = self.iterations.max(u64::from(*iteration));
@@ -232,14 +235,17 @@ impl Run {
     }
 
     pub(crate) fn note(&mut self, kind: NoteKind, rule: &str, what: &str, key: StoryKey) {
-        let note = Note { kind, rule: rule.to_owned(), what: what.to_owned(), key, count: 1 };
+        self.add(Note { kind, rule: rule.to_owned(), what: what.to_owned(), key, count: 1 });
+    }
+
+    fn add(&mut self, note: Note) {
         let has_room = self.notes.len() < MOST_NOTES;
         let is_same = |one: &&mut Note| {
-            one.what == note.what
-                && (one.kind, &one.rule, &one.key) == (kind, &note.rule, &note.key)
+            (one.kind, &one.rule, &one.what, &one.key)
+                == (note.kind, &note.rule, &note.what, &note.key)
         };
         match self.notes.iter_mut().find(is_same) {
-            Some(one) => one.count += 1,
+            Some(one) => one.count += note.count,
             None if has_room => self.notes.push(note),
             None => {}
         }
@@ -294,7 +300,7 @@ impl Run {
         self.attempts.extend(next.attempts);
         self.waits.extend(next.waits);
         self.set_aside.extend(next.set_aside);
-        self.notes.extend(next.notes);
+        next.notes.into_iter().for_each(|note| self.add(note));
         self.stops.extend(next.stops);
         (self.name, self.ended_at) = ("all".to_owned(), next.ended_at);
         (self.finish, self.reason, self.forecast) = (next.finish, next.reason, None);

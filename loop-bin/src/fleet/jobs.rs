@@ -4,19 +4,21 @@
 use std::process::ExitCode;
 
 use askama::Template;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use ralph_base::env::Env;
 use ralph_core::git::Git;
-use ralph_core::plan::{Plan, State, Story};
+use ralph_core::plan::{Plan, State};
 
+use super::server::address;
 use crate::exit::Failure;
 use crate::here;
 use crate::plan_choice::PlanChoice;
 use crate::terminal::say_as_it_is;
 
-/// For whom a job is printed.
+/// Print a job that works on every open story, for an engine that you have
 #[derive(Debug, Args)]
-pub(super) struct Job {
+pub(crate) struct Fleet {
+    engine: Engine,
     #[command(flatten)]
     choice: PlanChoice,
     /// The server; defaults to the project's origin
@@ -30,6 +32,32 @@ pub(super) struct Job {
     options: String,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Engine {
+    /// A script that submits a Slurm job for each story, behind those that it depends on
+    Slurm,
+    /// An Indexed Job
+    Kubernetes,
+    /// A workflow with a job for each story, behind those that it depends on
+    GithubActions,
+    /// A pipeline with a job for each story, behind those that it depends on
+    GitlabCi,
+    /// A GNU parallel command line
+    Parallel,
+}
+
+/// What is printed.
+#[derive(Template)]
+#[template(path = "fleet.txt", escape = "none")]
+struct Job<'a> {
+    engine: Engine,
+    /// Each behind those that it depends on.
+    tasks: Vec<Task>,
+    /// The command of a task, but for its story.
+    command: String,
+    image: &'a str,
+}
+
 /// An open story.
 struct Task {
     id: String,
@@ -39,83 +67,42 @@ struct Task {
     after: Vec<String>,
 }
 
-/// The job of an engine.
-#[derive(Template)]
-#[template(escape = "none")]
-enum Printed<'a> {
-    #[template(path = "fleet-slurm.sh")]
-    Slurm { all: &'a Tasks },
-    #[template(path = "fleet-kubernetes.yaml")]
-    Kubernetes { all: &'a Tasks },
-    #[template(path = "fleet-github-actions.yaml")]
-    GithubActions { all: &'a Tasks },
-    #[template(path = "fleet-gitlab-ci.yaml")]
-    GitlabCi { all: &'a Tasks },
-    #[template(path = "fleet-parallel.sh")]
-    Parallel { all: &'a Tasks },
-}
-
-struct Tasks {
-    tasks: Vec<Task>,
-    /// The command of a task, but for its story.
-    command: String,
-    image: String,
-}
-
-impl Job {
-    pub(super) fn print(&self, env: &Env, engine: &str) -> Result<ExitCode, Failure> {
+impl Fleet {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let config = self.choice.config(env, &project)?;
-        let plan = here::plan(&project, env, &config)?;
+        let plan = here::plan(&project, env, &self.choice.config(env, &project)?)?;
         let origin = || Git::at(project.root()).line(&["remote", "get-url", "origin"]);
-        let remote = match &self.remote {
-            Some(remote) => remote.clone(),
-            None => origin().map_err(|_| {
-                Failure::usage("the project has no origin; name the server with --remote")
-            })?,
-        };
-        let options =
-            if self.options.is_empty() { String::new() } else { format!(" {}", self.options) };
-        let command = format!("ralph-loop --fleet {remote}{options} --story");
-        let all = &Tasks { tasks: tasks(&plan)?, command, image: self.image.clone() };
-        let job = match engine {
-            "slurm" => Printed::Slurm { all },
-            "kubernetes" => Printed::Kubernetes { all },
-            "github-actions" => Printed::GithubActions { all },
-            "gitlab-ci" => Printed::GitlabCi { all },
-            _ => Printed::Parallel { all },
-        };
-        say_as_it_is(&job.render().map_err(|error| Failure::because(error.to_string()))?);
+        let remote = self.remote.clone().map_or_else(origin, Ok).map_err(|_| {
+            Failure::usage("the project has no origin; name the server with --remote")
+        })?;
+        let options = ["ralph-loop --fleet", &address(&remote)?, &self.options, "--story"];
+        let command = options.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+        let (engine, image, command) = (self.engine, &self.image, command.join(" "));
+        let job = Job { engine, tasks: tasks(&plan), command, image };
+        say_as_it_is(&job.render()?);
         Ok(ExitCode::SUCCESS)
     }
 }
 
 /// The open stories, each behind those that it depends on.
-fn tasks(plan: &Plan) -> Result<Vec<Task>, Failure> {
-    let mut left: Vec<&Story> =
-        plan.stories().iter().filter(|story| story.state == State::Open).collect();
+fn tasks(plan: &Plan) -> Vec<Task> {
+    let open = |id: &str| plan.story(id).filter(|story| story.state == State::Open);
+    let mut left: Vec<_> = plan.stories().iter().filter_map(|story| open(&story.id)).collect();
     let mut tasks: Vec<Task> = Vec::new();
     while !left.is_empty() {
-        let waits = |story: &&&Story| {
-            story
-                .depends
-                .iter()
-                .any(|id| left.iter().any(|other| other.id.eq_ignore_ascii_case(id)))
-        };
-        let Some(next) = left.iter().position(|story| !waits(&story)) else {
-            return Err(Failure::because("the open stories depend on each other in a circle"));
-        };
-        let story = left.remove(next);
-        let is_behind =
-            |task: &&Task| story.depends.iter().any(|id| task.id.eq_ignore_ascii_case(id));
-        let after = tasks.iter().filter(is_behind).map(|task| task.name.clone()).collect();
+        let is_first = |id: &String| open(id).is_none_or(|story| !left.contains(&story));
+        let ready = left.iter().position(|story| story.depends.iter().all(is_first));
+        // A plan in which stories depend on each other cannot be read.
+        let story = left.remove(ready.unwrap_or_default());
+        let after = story.depends.iter().filter_map(|id| Some(named(&open(id)?.id))).collect();
         tasks.push(Task { id: story.id.clone(), name: named(&story.id), after });
     }
-    Ok(tasks)
+    tasks
 }
 
 /// An id as part of a name that every engine takes.
 fn named(id: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    id.chars().map(plain).collect()
+    let name: String = id.chars().map(plain).collect();
+    format!("ralph-{}", name.trim_matches('-'))
 }

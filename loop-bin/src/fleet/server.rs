@@ -1,16 +1,17 @@
 //! The server of a fleet: a clone that no other task of this machine uses, what is fetched into it, and what is
 //! pushed from it. Nothing on the server is ever overwritten.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::state::{self, Event, Lock, LockError, Record, StateDir};
-use ralph_core::git::{Git, GitError};
+use ralph_core::git::{Git, GitError, Repo};
 use ralph_project::config::Config;
 
 use crate::exit::Failure;
-use board::{commit_tree, resolve};
+use crate::run::start::run_dir;
+use board::{commit_tree, resolve, signed};
 use work_copy::{cache, remove_all};
 
 /// Attempts and journals, and where they are kept on a server that takes nothing but branches.
@@ -19,8 +20,9 @@ const KEPT: [&str; 2] = ["refs/ralph", "refs/heads/ralph-kept"];
 /// Those of them that belong to all machines.
 const SHARED: [&str; 2] = ["attempts", "tasks"];
 
-/// The file with the events of a task, in its commit.
-const EVENTS: &str = "journal";
+/// What a journal says of landings. The branches of the server know them better: a push may fail, and a rebase makes
+/// another commit.
+const LANDINGS: [&str; 2] = ["\"event\":\"committed\"", "\"event\":\"story_done\""];
 
 /// How often names are chosen anew that another task has just taken.
 const MOST_RENAMINGS: usize = 20;
@@ -33,59 +35,106 @@ pub(crate) struct Server {
     _lock: Lock,
 }
 
+/// A server's address as it is meant anywhere. One with a password in it is refused: agents can read the settings of
+/// the clone.
+pub(super) fn address(url: &str) -> Result<String, Failure> {
+    let user = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'));
+    if user.is_some_and(|(user, _)| user.contains(':')) {
+        return Err(Failure::usage(
+            "the address of the server contains a password, which agents could read; leave it to a \
+             credential helper of git, such as `store`",
+        ));
+    }
+    let local = Utf8Path::new(url).canonicalize_utf8();
+    Ok(local.map_or_else(|_| url.to_owned(), Utf8PathBuf::into_string))
+}
+
 impl Server {
-    /// A clone that nobody else uses now; one that was there before keeps its builds warm.
+    /// Works in a clone that no other process uses now; one that was there before keeps its builds warm.
     pub(super) fn open(env: &Env, url: &str) -> Result<Self, Failure> {
-        let local = Utf8Path::new(url).canonicalize_utf8();
-        let url = local.map_or_else(|_| url.to_owned(), Utf8PathBuf::into_string);
+        let url = address(url)?;
         let base = cache::folder(env, &Config::default(), Utf8Path::new(&url))?;
         let mut number = 1;
         let (folder, lock) = loop {
             let folder = base.join(format!("task-{number}"));
-            match Lock::take(&base.join(format!("task-{number}.lock")), "ralph-loop --fleet") {
-                Ok(lock) => break (folder, lock),
-                Err(LockError::Held(_)) => number += 1,
+            number += 1;
+            match Lock::take(&folder.with_extension("lock"), "ralph-loop --fleet") {
+                // The loop of a killed task may still work there.
+                Ok(lock) if !has_loop(&folder)? => break (folder, lock),
+                Ok(_) | Err(LockError::Held(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         };
         if !folder.join(".git").is_dir() {
-            let fresh = base.join(format!("task-{number}.new"));
+            let fresh = folder.with_extension("new");
             remove_all(fresh.as_std_path())?;
             Git::at(&base).run(&["clone", "--quiet", &url, fresh.as_str()])?;
             fs_err::rename(&fresh, &folder)?;
         }
+        std::env::set_current_dir(&folder)?;
         Ok(Self { git: Git::at(&folder), folder, _lock: lock })
     }
 
-    /// Fetches branches, attempts and journals, and merges the journals.
-    pub(super) fn fetch(&self) -> Result<(), GitError> {
+    /// Fetches branches, attempts and journals; ours have been published by now.
+    pub(super) fn fetch(&self) -> Result<(), Failure> {
         let kept = KEPT
             .iter()
             .flat_map(|from| SHARED.map(|what| format!("+{from}/{what}/*:refs/ralph/{what}/*")));
-        let mut args = vec!["fetch".to_owned(), "--quiet".to_owned(), "--no-tags".to_owned()];
-        args.extend(["origin".to_owned(), "+refs/heads/*:refs/remotes/origin/*".to_owned()]);
-        args.extend(kept);
-        self.git.run(&args)?;
-        let tasks = self.git.line(&["for-each-ref", "--format=%(refname)", "refs/ralph/tasks"])?;
-        let mut lines = Vec::new();
-        for task in tasks.lines() {
-            let events = self.git.run(&["cat-file", "blob", &format!("{task}:{EVENTS}")])?;
-            lines.extend(String::from_utf8_lossy(&events).lines().map(str::to_owned));
-        }
-        // Each begins with its time.
-        lines.sort();
-        let journal = self.journal();
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        let written = state::replace_unsynced(&journal, text.as_bytes());
-        written.map_err(|source| GitError::Start {
-            command: "fetch".to_owned(),
-            dir: journal.to_string(),
-            source,
-        })
+        let args =
+            ["fetch", "--quiet", "--no-tags", "origin", "+refs/heads/*:refs/remotes/origin/*"];
+        self.git.run(&args.into_iter().map(str::to_owned).chain(kept).collect::<Vec<_>>())?;
+        Ok(state::replace_unsynced(&self.known(), self.listed()?.as_bytes())?)
     }
 
-    pub(super) fn journal(&self) -> Utf8PathBuf {
+    /// The file with the attempts and journals that the server has, or had: they may be removed there.
+    fn known(&self) -> Utf8PathBuf {
+        self.folder.join(".git/ralph-known")
+    }
+
+    /// Attempts and journals, a line for each.
+    fn listed(&self) -> Result<String, GitError> {
+        let [attempts, tasks] = SHARED.map(|what| format!("refs/ralph/{what}"));
+        self.git.line(&["for-each-ref", "--format=%(objectname) %(refname)", &attempts, &tasks])
+    }
+
+    fn journal(&self) -> Utf8PathBuf {
         StateDir::of_project(&self.folder).journal()
+    }
+
+    /// The journals of all tasks, one after the other.
+    fn journals(&self) -> Result<String, GitError> {
+        self.git.line(&["log", "--no-walk", "--reverse", "--format=%B", "--glob=refs/ralph/tasks"])
+    }
+
+    /// Writes what all tasks did to where commands look for it, with what landed.
+    pub(super) fn write_journal(&self) -> Result<(), Failure> {
+        self.keep_journal()?;
+        let journals = self.journals()?;
+        let begun = |line: &str| {
+            let record = serde_json::from_str::<Record>(line).ok()?;
+            matches!(record.event, Event::IterationStarted { .. }).then_some(record)
+        };
+        let begun: Vec<Record> = journals.lines().filter_map(begun).collect();
+        let mut text = format!("{journals}\n");
+        let trailers = "key=Ralph-Story,key=Ralph-Run,valueonly=true,separator=%x20";
+        let format = format!("--format=%H %cd %(trailers:{trailers})");
+        let log = ["log", "--reverse", "--date=format-local:%FT%T.000Z", "--all-match", &format];
+        let of = ["--grep=^Ralph-Story: ", "--grep=^Ralph-Run: "];
+        let on = ["--exclude=refs/remotes/origin/ralph-kept/*", "--remotes"];
+        let landed = self.git.with_var("TZ", "UTC0").line(&[&log[..], &of, &on].concat())?;
+        for line in landed.lines() {
+            let [commit, at, of] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { continue };
+            let (story, run) = of.rsplit_once(' ').unwrap_or_default();
+            let mut at_story = begun.iter().filter(|it| it.story.as_deref() == Some(story));
+            let attempt = at_story.clone().rfind(|it| it.run.as_deref() == Some(run));
+            // The journals may have been removed from the server.
+            let Some(attempt) = attempt.or(at_story.next_back()) else { continue };
+            for event in [Event::Committed { commit: commit.to_owned() }, Event::StoryDone] {
+                let record = Record { at: at.to_owned(), event, ..attempt.clone() };
+                text.push_str(&format!("{}\n", serde_json::to_string(&record)?));
+            }
+        }
+        Ok(state::replace_unsynced(&self.journal(), text.as_bytes())?)
     }
 
     /// The branch that clones of the server begin with.
@@ -101,81 +150,117 @@ impl Server {
         Ok(())
     }
 
-    /// Whether a branch has commits that the server's lacks.
-    pub(super) fn is_ahead(&self, branch: &str) -> Result<bool, Failure> {
-        if resolve(&self.git, &format!("refs/heads/{branch}"))?.is_none() {
-            return Ok(false);
-        }
-        Ok(self.git.line(&["rev-list", "--count", &unseen(branch)])? != "0")
-    }
-
     /// Pushes a branch; false if the server's has moved since it was fetched.
-    pub(super) fn push(&self, branch: &str) -> Result<bool, GitError> {
+    pub(super) fn push(&self, branch: &str) -> Result<bool, Failure> {
         let spec = format!("refs/heads/{branch}:refs/heads/{branch}");
         match self.git.run(&["push", "--quiet", "origin", &spec]) {
             Err(GitError::Failed { stderr, .. }) if has_moved(&stderr) => Ok(false),
-            pushed => pushed.map(|_| true),
+            pushed => Ok(pushed.map(|_| true)?),
         }
     }
 
-    /// The stories of commits that the server lacks.
-    pub(super) fn unpushed(&self, branch: &str) -> Result<Vec<String>, GitError> {
-        let format = "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=)";
-        let stories = self.git.line(&["log", format, &unseen(branch)])?;
-        Ok(stories.lines().filter(|story| !story.is_empty()).map(str::to_owned).collect())
-    }
-
-    /// What came since the journal was this long: what has happened, and landings, which the server is yet to see.
-    pub(super) fn journal_since(&self, length: usize) -> Result<(String, String), Failure> {
-        let text = state::read_if_there(self.journal())?.unwrap_or_default();
-        let new = String::from_utf8_lossy(text.get(length..).unwrap_or_default()).into_owned();
-        let is_landing = |line: &&str| {
-            let record = serde_json::from_str::<Record>(line);
-            record.is_ok_and(|it| matches!(it.event, Event::Committed { .. } | Event::StoryDone))
-        };
-        let (landings, rest): (Vec<&str>, Vec<&str>) =
-            new.split_inclusive('\n').partition(is_landing);
-        Ok((rest.concat(), landings.concat()))
-    }
-
-    /// Keeps lines of a task's journal.
-    pub(super) fn keep_journal(&self, story: &str, lines: &str) -> Result<(), Failure> {
-        if lines.is_empty() {
-            return Ok(());
+    /// The commits of a branch that the server's lacks, oldest first, each with its story, if it has one.
+    pub(super) fn unpushed(&self, branch: &str) -> Result<Vec<(String, String)>, Failure> {
+        let ours = format!("refs/heads/{branch}");
+        if resolve(&self.git, &ours)?.is_none() {
+            return Ok(Vec::new());
         }
-        let blob = self.git.feed(&["hash-object", "-w", "--stdin"], lines.as_bytes())?;
-        let blob = String::from_utf8_lossy(&blob).trim().to_owned();
-        let tree =
-            self.git.feed(&["mktree"], format!("100644 blob {blob}\t{EVENTS}\n").as_bytes())?;
-        let tree = String::from_utf8_lossy(&tree).trim().to_owned();
-        let commit = commit_tree(&self.git, &tree, &[], &format!("journal of {story}"))?;
-        let name = format!("refs/ralph/tasks/{story}/{commit}");
-        self.git.run(&["update-ref", &name, &commit])?;
+        let format = "--format=%H %(trailers:key=Ralph-Story,valueonly=true,separator=)";
+        let range = format!("refs/remotes/origin/{branch}..{ours}");
+        let listed = self.git.line(&["log", "--reverse", format, &range])?;
+        let commits = listed.lines().filter_map(|line| line.split_once(' '));
+        Ok(commits.map(|(commit, story)| (commit.to_owned(), story.to_owned())).collect())
+    }
+
+    /// Makes one commit of each story that is yet to be pushed and of what the loop recorded after it, with the name
+    /// of the run, so that the history of the server says who landed what.
+    pub(super) fn seal(&self, branch: &str) -> Result<(), Failure> {
+        let (journal, commits) = (text_of(&self.journal())?, self.unpushed(branch)?);
+        let (mut commits, mut tip) = (commits.iter().peekable(), None);
+        while let Some((first, story)) = commits.next() {
+            let mut last = first;
+            while let Some((next, _)) = commits.next_if(|(_, story)| story.is_empty()) {
+                last = next;
+            }
+            let mark = format!("\"commit\":\"{first}\"");
+            let landed = journal.lines().rfind(|line| line.contains(&mark));
+            let run = landed.and_then(|line| serde_json::from_str::<Record>(line).ok()?.run);
+            // Nothing is to be added to one that was sealed and rebased, or that is no story's.
+            if tip.is_some() || run.is_some() || (last != first && !story.is_empty()) {
+                let run = run.map(|run| format!("Ralph-Run: {run}\n")).unwrap_or_default();
+                let message = self.git.line(&["log", "-1", "--format=%B", first])?;
+                let message = format!("{}\n{run}", message.trim_end());
+                let parent = tip.unwrap_or_else(|| format!("{first}^"));
+                tip = Some(self.commit(&self.without_id(first, last)?, &parent, &message)?);
+            }
+        }
+        if let Some(tip) = tip {
+            self.git.run(&["update-ref", &format!("refs/heads/{branch}"), &tip])?;
+        }
         Ok(())
     }
 
-    /// Pushes attempts and journals that the server lacks. Where another task has taken a name, the next free
-    /// one is used.
+    /// The tree of a commit of the loop's own, without the id of the commit of a story, which will have another one.
+    fn without_id(&self, story: &str, last: &str) -> Result<String, Failure> {
+        let index = self.git.on_index(self.folder.join(".git/ralph-seal.index").into());
+        index.run(&["read-tree", story])?;
+        let recorded = index.run(&["diff-tree", "-p", "--binary", story, last])?;
+        let id = format!("\n+- Commit: {}\n", story.get(..8).unwrap_or(story));
+        let recorded = String::from_utf8_lossy(&recorded).replacen(&id, "\n", 1);
+        if !recorded.is_empty() {
+            let apply = ["apply", "--cached", "--recount", "--whitespace=nowarn"];
+            index.feed(&apply, recorded.as_bytes())?;
+        }
+        Ok(index.line(&["write-tree"])?)
+    }
+
+    /// A commit for a branch, signed if the user's are.
+    pub(super) fn commit(&self, tree: &str, on: &str, message: &str) -> Result<String, GitError> {
+        let commit = commit_tree(&self.git, tree, &[on], message)?;
+        let sign = self.git.line(&["config", "--type=bool", "commit.gpgsign"]);
+        if sign.is_ok_and(|sign| sign == "true") { signed(&self.git, &commit) } else { Ok(commit) }
+    }
+
+    /// Keeps the lines of the journal that no task has kept yet.
+    fn keep_journal(&self) -> Result<(), Failure> {
+        let (text, kept) = (text_of(&self.journal())?, self.journals()?);
+        let kept: BTreeSet<&str> = kept.lines().collect();
+        let mut lines: Vec<&str> = text.lines().filter(|line| !kept.contains(line)).collect();
+        lines.retain(|line| !LANDINGS.iter().any(|event| line.contains(event)));
+        if !lines.is_empty() {
+            let empty = self.git.line(&["mktree"])?;
+            let commit = commit_tree(&self.git, &empty, &[], &lines.join("\n"))?;
+            self.git.run(&["update-ref", &format!("refs/ralph/tasks/{commit}"), &commit])?;
+        }
+        Ok(())
+    }
+
+    /// Pushes attempts and the journal, where the server lacks them. An attempt whose number another task has taken
+    /// gets the next free one, here as well with the next fetch.
     pub(super) fn publish(&self) -> Result<(), Failure> {
+        self.keep_journal()?;
+        let (known, listed) = (text_of(&self.known())?, self.listed()?);
+        let ours = listed.lines().filter(|line| !known.lines().any(|known| known == *line));
+        let ours: Vec<_> = ours.filter_map(|line| line.split_once(" refs/ralph/")).collect();
         for _ in 0..MOST_RENAMINGS {
-            let theirs = self.kept()?;
-            let format = "--format=%(objectname) %(refname)";
-            let ours = SHARED.map(|what| format!("refs/ralph/{what}"));
-            let listed = self.git.line(&["for-each-ref", format, &ours[0], &ours[1]])?;
-            let ours = listed.lines().filter_map(|line| line.split_once(" refs/ralph/"));
-            let mut new = Vec::new();
-            for (commit, name) in ours {
-                match theirs.get(name) {
-                    Some((_, known)) if known == commit => {}
-                    Some(_) => new.push((commit, self.rename(name, commit, &theirs)?)),
-                    None => new.push((commit, name.to_owned())),
-                }
-            }
-            if new.is_empty() {
+            if ours.is_empty() {
                 return Ok(());
             }
+            let mut theirs = self.kept()?;
+            let free = |(commit, name): &(&str, &str)| {
+                let (folder, number) = name.rsplit_once('/').unwrap_or_default();
+                let mut name = name.to_string();
+                let mut number: u64 = number.parse().unwrap_or_default();
+                while theirs.get(&name).is_some_and(|known| known != commit) {
+                    number += 1;
+                    name = format!("{folder}/{number}");
+                }
+                theirs.insert(name.clone(), commit.to_string());
+                format!("{commit}:{{place}}/{name}")
+            };
+            let specs: Vec<String> = ours.iter().map(free).collect();
             let push = |place: &str| {
-                let specs = new.iter().map(|(commit, name)| format!("{commit}:{place}/{name}"));
+                let specs = specs.iter().map(|spec| spec.replace("{place}", place));
                 let args = ["push", "--quiet", "origin"].into_iter().map(str::to_owned);
                 self.git.run(&args.chain(specs).collect::<Vec<_>>())
             };
@@ -183,67 +268,40 @@ impl Server {
             match push(usual) {
                 Ok(_) => return Ok(()),
                 Err(GitError::Failed { stderr, .. }) if has_moved(&stderr) => {}
-                Err(_) => drop(push(branches)?),
+                Err(_) => return push(branches).map(drop).map_err(Into::into),
             }
         }
         Err(Failure::because("other tasks keep taking the names of this one's attempts"))
     }
 
-    /// Gives an attempt the next number that neither we nor the server have.
-    fn rename(
-        &self,
-        name: &str,
-        commit: &str,
-        theirs: &BTreeMap<String, (String, String)>,
-    ) -> Result<String, Failure> {
-        let (story, number) = name.rsplit_once('/').unwrap_or((name, "0"));
-        let mut number: u64 = number.parse().unwrap_or(0);
-        loop {
-            number += 1;
-            let (next, full) =
-                (format!("{story}/{number}"), format!("refs/ralph/{story}/{number}"));
-            if !theirs.contains_key(&next) && resolve(&self.git, &full)?.is_none() {
-                self.git.run(&["update-ref", &full, commit, ""])?;
-                self.git.run(&["update-ref", "-d", &format!("refs/ralph/{name}"), commit])?;
-                return Ok(next);
-            }
-        }
-    }
-
-    /// What the server keeps, by name: its ref, and the commit.
-    fn kept(&self) -> Result<BTreeMap<String, (String, String)>, GitError> {
-        let patterns = KEPT.map(|place| format!("{place}/*"));
-        let listed =
-            self.git.line(&["ls-remote", "--quiet", "origin", &patterns[0], &patterns[1]])?;
+    /// The attempts and journals of the server, by name.
+    fn kept(&self) -> Result<BTreeMap<String, String>, GitError> {
+        let [usual, branches] = KEPT.map(|place| format!("{place}/*"));
+        let listed = self.git.line(&["ls-remote", "--quiet", "origin", &usual, &branches])?;
         let found = listed.lines().filter_map(|line| {
             let (commit, full) = line.split_once('\t')?;
-            let name = KEPT.iter().find_map(|place| full.strip_prefix(place))?;
-            Some((name.trim_start_matches('/').to_owned(), (full.to_owned(), commit.to_owned())))
+            let name = KEPT.iter().find_map(|place| full.strip_prefix(place)?.strip_prefix('/'))?;
+            Some((name.to_owned(), commit.to_owned()))
         });
         Ok(found.collect())
     }
 
-    /// Removes all of it; returns how many.
-    pub(super) fn remove_kept(&self) -> Result<usize, Failure> {
-        let kept: Vec<String> = self.kept()?.into_values().map(|(full, _)| full).collect();
-        for some in kept.chunks(100) {
-            let args = ["push", "--quiet", "origin", "--delete"].into_iter().map(str::to_owned);
-            self.git.run(&args.chain(some.iter().cloned()).collect::<Vec<_>>())?;
-        }
-        Ok(kept.len())
-    }
-
-    /// Makes the clone the folder that commands work in.
-    pub(super) fn enter(&self) -> Result<(), Failure> {
-        Ok(std::env::set_current_dir(&self.folder)?)
+    /// Removes all of it.
+    pub(super) fn remove_kept(&self) -> Result<(), GitError> {
+        let [usual, branches] = KEPT.map(|place| format!("refs/ralph-none/*:{place}/*"));
+        self.git.run(&["push", "--quiet", "--prune", "origin", &usual, &branches]).map(drop)
     }
 }
 
-/// The commits of a branch that the server's lacks.
-fn unseen(branch: &str) -> String {
-    format!("refs/remotes/origin/{branch}..refs/heads/{branch}")
+fn text_of(file: &Utf8Path) -> Result<String, Failure> {
+    let text = state::read_if_there(file)?.unwrap_or_default();
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
+fn has_loop(folder: &Utf8Path) -> Result<bool, Failure> {
+    let Ok(repo) = Repo::open(folder) else { return Ok(false) };
+    Ok(Lock::holder(&run_dir(&repo)?.lock()).is_some())
+}
 /// Whether git says that a ref of the server is not where it was, or that another push is at it.
 fn has_moved(stderr: &str) -> bool {
     let moved =

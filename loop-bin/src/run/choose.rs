@@ -54,7 +54,9 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
             Picked::Wait => return Ok(nothing_now(run, slot)),
             Picked::Complete if !is_alone => return Ok(nothing_now(run, slot)),
             Picked::Complete => return Ok(Choice::Finish(Finish::Complete)),
-            Picked::Stuck(why) => return Ok(Choice::Finish(Finish::Blocked(why))),
+            Picked::Depends(why) | Picked::Stuck(why) => {
+                return Ok(Choice::Finish(Finish::Blocked(why)));
+            }
         };
         let key = StoryKey::new(&name, &story);
         log::info!("chosen: {key}");

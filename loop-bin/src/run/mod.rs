@@ -18,7 +18,7 @@ mod agents;
 mod attempt;
 mod choose;
 mod conductor;
-mod decide;
+pub(crate) mod decide;
 mod discard;
 mod finish;
 mod first;

@@ -27,6 +27,8 @@ pub(crate) enum Picked {
     /// Stories under way may unblock the rest, so wait.
     Wait,
     Complete,
+    /// The only story depends on one that is not done.
+    Depends(String),
     /// No story can be worked on, and why.
     Stuck(String),
 }
@@ -53,17 +55,22 @@ pub(crate) fn pick_only(plan: &Plan, id: &str, given_up: &BTreeSet<String>) -> P
     let Some(story) = plan.story(id) else {
         return Picked::Stuck(format!("there is no story {id} in {}", plan.path()));
     };
-    let others = plan.stories().iter().filter(|other| other.id != story.id);
-    let others: BTreeSet<String> = others.map(|other| other.id.clone()).collect();
     match story.state {
-        State::Done => Picked::Complete,
-        State::Blocked => Picked::Stuck(format!("{id} is blocked")),
-        State::Open if given_up.contains(&story.id) => Picked::Stuck(format!("{id} is blocked")),
-        State::Open => match plan.next_story(&others) {
-            Next::Story(story) => Picked::Story(story.id.clone()),
-            _ => Picked::Stuck(format!("{id} depends on a story that is not done")),
-        },
+        State::Done => return Picked::Complete,
+        State::Open if !given_up.contains(&story.id) => {}
+        _ => return Picked::Stuck(format!("{id} is blocked")),
     }
+    let mut waits = None;
+    for other in &story.depends {
+        match pick_only(plan, other, given_up) {
+            Picked::Complete => {}
+            Picked::Stuck(_) => {
+                return Picked::Stuck(format!("{id} depends on {other}, which is blocked"));
+            }
+            _ => waits = Some(format!("{id} depends on {other}, which is not done")),
+        }
+    }
+    waits.map_or_else(|| Picked::Story(story.id.clone()), Picked::Depends)
 }
 
 /// Why no story is left, and which ones are in the way.
