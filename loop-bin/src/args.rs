@@ -87,7 +87,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let project = here::project(env)?;
         run::start::restore_settings(&project)?;
         let config = here::config(&project, env, &flags)?;
-        if !config.run.fleet.is_empty() {
+        if !config.run.fleet.is_empty() && env.get(fleet::IN_TASK).is_none() {
             return fleet::task(env, &config, &flags);
         }
         let preflight = run::start::preflight(env, &flags)?;

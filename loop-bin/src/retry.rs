@@ -78,7 +78,7 @@ impl Retry {
             let begins: String = begins.collect();
             say(format!("{story} is open again; the {who} works on it{begins}."));
         }
-        server.map_or(Ok(()), |server| fleet::publish_retry(env, &server))?;
+        server.map_or(Ok(()), |server| fleet::publish_retry(&server))?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -9,6 +9,7 @@ use ralph_base::env::Env;
 use ralph_core::git::Git;
 use ralph_core::plan::{Plan, State};
 
+use super::enter;
 use super::server::address;
 use crate::exit::Failure;
 use crate::here;
@@ -21,9 +22,6 @@ pub(crate) struct Fleet {
     engine: Engine,
     #[command(flatten)]
     choice: PlanChoice,
-    /// The server; defaults to the project's origin
-    #[arg(long, value_name = "REMOTE")]
-    remote: Option<String>,
     /// The container image with git, ralph-loop and the agent, for engines that run containers
     #[arg(long, value_name = "IMAGE", default_value = "your-image-with-ralph-loop")]
     image: String,
@@ -69,11 +67,12 @@ struct Task {
 
 impl Fleet {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let _server = enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;
         let plan = here::plan(&project, env, &self.choice.config(env, &project)?)?;
-        let origin = || Git::at(project.root()).line(&["remote", "get-url", "origin"]);
-        let remote = self.remote.clone().map_or_else(origin, Ok).map_err(|_| {
-            Failure::usage("the project has no origin; name the server with --remote")
+        let origin = Git::at(project.root()).line(&["remote", "get-url", "origin"]);
+        let remote = origin.map_err(|_| {
+            Failure::usage("the project has no origin; name the server with --fleet")
         })?;
         let options = ["ralph-loop --fleet", &address(&remote)?, &self.options, "--story"];
         let command = options.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();

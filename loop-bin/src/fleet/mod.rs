@@ -10,7 +10,7 @@ use ralph_base::env::Env;
 use crate::exit::Failure;
 pub(crate) use jobs::Fleet;
 use server::Server;
-pub(crate) use task::task;
+pub(crate) use task::{IN_TASK, task};
 
 /// For commands that look: works in a clone of the server with the journals of all tasks, if there is one.
 pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<Option<Server>, Failure> {
@@ -18,19 +18,15 @@ pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<Option<Server>, F
     let server = Server::open(env, remote)?;
     server.publish()?;
     server.fetch()?;
-    server.check_out(&branch_of(env, &server)?)?;
+    server.check_out(&server.branch(&env.get("RALPH_BRANCH").unwrap_or_default())?)?;
     server.write_journal()?;
     Ok(Some(server))
 }
 
-/// The branch that these commands look at.
-fn branch_of(env: &Env, server: &Server) -> Result<String, Failure> {
-    env.get("RALPH_BRANCH").map_or_else(|| server.default_branch(), Ok)
-}
-
 /// After `retry`: the reopened plan and what the next attempt begins with go to the server.
-pub(crate) fn publish_retry(env: &Env, server: &Server) -> Result<(), Failure> {
-    let (git, branch) = (&server.git, branch_of(env, server)?);
+pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
+    let git = &server.git;
+    let branch = git.line(&["symbolic-ref", "--short", "HEAD"])?;
     git.run(&["add", "--update"])?;
     let tree = git.line(&["write-tree"])?;
     if git.line(&["rev-parse", "HEAD^{tree}"])? != tree {

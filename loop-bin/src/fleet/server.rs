@@ -24,9 +24,6 @@ const SHARED: [&str; 2] = ["attempts", "tasks"];
 /// another commit.
 const LANDINGS: [&str; 2] = ["\"event\":\"committed\"", "\"event\":\"story_done\""];
 
-/// How often names are chosen anew that another task has just taken.
-const MOST_RENAMINGS: usize = 20;
-
 /// A clone of the server.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -110,35 +107,37 @@ impl Server {
     pub(super) fn write_journal(&self) -> Result<(), Failure> {
         self.keep_journal()?;
         let journals = self.journals()?;
-        let begun = |line: &str| {
-            let record = serde_json::from_str::<Record>(line).ok()?;
-            matches!(record.event, Event::IterationStarted { .. }).then_some(record)
-        };
-        let begun: Vec<Record> = journals.lines().filter_map(begun).collect();
+        let records = journals.lines().filter_map(|line| serde_json::from_str::<Record>(line).ok());
+        let begun = records.filter(|it| matches!(it.event, Event::IterationStarted { .. }));
+        let begun: Vec<Record> = begun.collect();
         let mut text = format!("{journals}\n");
-        let trailers = "key=Ralph-Story,key=Ralph-Run,valueonly=true,separator=%x20";
-        let format = format!("--format=%H %cd %(trailers:{trailers})");
-        let log = ["log", "--reverse", "--date=format-local:%FT%T.000Z", "--all-match", &format];
-        let of = ["--grep=^Ralph-Story: ", "--grep=^Ralph-Run: "];
-        let on = ["--exclude=refs/remotes/origin/ralph-kept/*", "--remotes"];
-        let landed = self.git.with_var("TZ", "UTC0").line(&[&log[..], &of, &on].concat())?;
+        let trailer = |key| format!("%(trailers:key=Ralph-{key},valueonly=true,separator=)");
+        let format = format!("--format=%H %cd {} {}", trailer("Run"), trailer("Story"));
+        let log = ["log", "--reverse", "--date=format-local:%FT%T.999Z", "--grep=^Ralph-Story: "];
+        let on = ["--exclude=refs/remotes/origin/ralph-kept/*", "--remotes", &format];
+        let landed = self.git.with_var("TZ", "UTC0").line(&[&log[..], &on].concat())?;
         for line in landed.lines() {
-            let [commit, at, of] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { continue };
-            let (story, run) = of.rsplit_once(' ').unwrap_or_default();
-            let mut at_story = begun.iter().filter(|it| it.story.as_deref() == Some(story));
-            let attempt = at_story.clone().rfind(|it| it.run.as_deref() == Some(run));
+            let [commit, at, run, story] = line.splitn(4, ' ').collect::<Vec<_>>()[..] else {
+                continue;
+            };
+            let is_before = |it: &&Record| it.story.as_deref() == Some(story) && *it.at <= *at;
+            let of_story: Vec<&Record> = begun.iter().filter(is_before).collect();
+            let of_run = of_story.iter().rfind(|it| it.run.as_deref() == Some(run));
             // The journals may have been removed from the server.
-            let Some(attempt) = attempt.or(at_story.next_back()) else { continue };
+            let Some(attempt) = of_run.or(of_story.last()) else { continue };
             for event in [Event::Committed { commit: commit.to_owned() }, Event::StoryDone] {
-                let record = Record { at: at.to_owned(), event, ..attempt.clone() };
+                let record = Record { at: at.to_owned(), event, ..(*attempt).clone() };
                 text.push_str(&format!("{}\n", serde_json::to_string(&record)?));
             }
         }
         Ok(state::replace_unsynced(&self.journal(), text.as_bytes())?)
     }
 
-    /// The branch that clones of the server begin with.
-    pub(super) fn default_branch(&self) -> Result<String, Failure> {
+    /// The branch that is meant: the one that clones of the server begin with, if none is named.
+    pub(super) fn branch(&self, named: &str) -> Result<String, Failure> {
+        if !named.is_empty() {
+            return Ok(named.to_owned());
+        }
         let name = self.git.line(&["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])?;
         Ok(name.trim_start_matches("origin/").to_owned())
     }
@@ -172,46 +171,34 @@ impl Server {
         Ok(commits.map(|(commit, story)| (commit.to_owned(), story.to_owned())).collect())
     }
 
-    /// Makes one commit of each story that is yet to be pushed and of what the loop recorded after it, with the name
-    /// of the run, so that the history of the server says who landed what.
+    /// Makes one commit of a story that is yet to be pushed and of what the loop recorded after it, with the name of
+    /// the run, so that the history of the server says who landed what.
     pub(super) fn seal(&self, branch: &str) -> Result<(), Failure> {
-        let (journal, commits) = (text_of(&self.journal())?, self.unpushed(branch)?);
-        let (mut commits, mut tip) = (commits.iter().peekable(), None);
-        while let Some((first, story)) = commits.next() {
-            let mut last = first;
-            while let Some((next, _)) = commits.next_if(|(_, story)| story.is_empty()) {
-                last = next;
-            }
-            let mark = format!("\"commit\":\"{first}\"");
-            let landed = journal.lines().rfind(|line| line.contains(&mark));
-            let run = landed.and_then(|line| serde_json::from_str::<Record>(line).ok()?.run);
-            // Nothing is to be added to one that was sealed and rebased, or that is no story's.
-            if tip.is_some() || run.is_some() || (last != first && !story.is_empty()) {
-                let run = run.map(|run| format!("Ralph-Run: {run}\n")).unwrap_or_default();
-                let message = self.git.line(&["log", "-1", "--format=%B", first])?;
-                let message = format!("{}\n{run}", message.trim_end());
-                let parent = tip.unwrap_or_else(|| format!("{first}^"));
-                tip = Some(self.commit(&self.without_id(first, last)?, &parent, &message)?);
-            }
-        }
-        if let Some(tip) = tip {
-            self.git.run(&["update-ref", &format!("refs/heads/{branch}"), &tip])?;
-        }
-        Ok(())
-    }
-
-    /// The tree of a commit of the loop's own, without the id of the commit of a story, which will have another one.
-    fn without_id(&self, story: &str, last: &str) -> Result<String, Failure> {
+        let unpushed = self.unpushed(branch)?;
+        let stories: Vec<_> = unpushed.iter().filter(|(_, story)| !story.is_empty()).collect();
+        let ([(first, _), ..], [(commit, _)]) = (&unpushed[..], &stories[..]) else {
+            return Ok(());
+        };
+        let (journal, mark) = (text_of(&self.journal())?, format!("\"commit\":\"{commit}\""));
+        let landed = journal.lines().rfind(|line| line.contains(&mark));
+        let run = landed.and_then(|line| serde_json::from_str::<Record>(line).ok()?.run);
+        let message = self.git.line(&["log", "-1", "--format=%B", commit])?;
+        // Not again after a rebase.
+        let trailer = run.map(|run| format!("Ralph-Run: {run}\n")).unwrap_or_default();
+        let message = format!("{}\n{trailer}", message.trim_end());
+        // The commit gets another id than the progress says.
+        let tip = format!("refs/heads/{branch}");
         let index = self.git.on_index(self.folder.join(".git/ralph-seal.index").into());
-        index.run(&["read-tree", story])?;
-        let recorded = index.run(&["diff-tree", "-p", "--binary", story, last])?;
-        let id = format!("\n+- Commit: {}\n", story.get(..8).unwrap_or(story));
+        index.run(&["read-tree", commit])?;
+        let recorded = index.run(&["diff-tree", "-p", "--binary", commit, &tip])?;
+        let id = format!("\n+- Commit: {}\n", commit.get(..8).unwrap_or(commit));
         let recorded = String::from_utf8_lossy(&recorded).replacen(&id, "\n", 1);
-        if !recorded.is_empty() {
-            let apply = ["apply", "--cached", "--recount", "--whitespace=nowarn"];
-            index.feed(&apply, recorded.as_bytes())?;
-        }
-        Ok(index.line(&["write-tree"])?)
+        let apply = ["apply", "--cached", "--recount", "--allow-empty", "--whitespace=nowarn"];
+        index.feed(&apply, recorded.as_bytes())?;
+        let tree = index.line(&["write-tree"])?;
+        let sealed = self.commit(&tree, &format!("{first}^"), &message)?;
+        self.git.run(&["update-ref", &tip, &sealed])?;
+        Ok(())
     }
 
     /// A commit for a branch, signed if the user's are.
@@ -240,38 +227,33 @@ impl Server {
     pub(super) fn publish(&self) -> Result<(), Failure> {
         self.keep_journal()?;
         let (known, listed) = (text_of(&self.known())?, self.listed()?);
-        let ours = listed.lines().filter(|line| !known.lines().any(|known| known == *line));
-        let ours: Vec<_> = ours.filter_map(|line| line.split_once(" refs/ralph/")).collect();
-        for _ in 0..MOST_RENAMINGS {
-            if ours.is_empty() {
-                return Ok(());
-            }
-            let mut theirs = self.kept()?;
-            let free = |(commit, name): &(&str, &str)| {
-                let (folder, number) = name.rsplit_once('/').unwrap_or_default();
-                let mut name = name.to_string();
-                let mut number: u64 = number.parse().unwrap_or_default();
-                while theirs.get(&name).is_some_and(|known| known != commit) {
-                    number += 1;
-                    name = format!("{folder}/{number}");
-                }
-                theirs.insert(name.clone(), commit.to_string());
-                format!("{commit}:{{place}}/{name}")
-            };
-            let specs: Vec<String> = ours.iter().map(free).collect();
-            let push = |place: &str| {
-                let specs = specs.iter().map(|spec| spec.replace("{place}", place));
-                let args = ["push", "--quiet", "origin"].into_iter().map(str::to_owned);
-                self.git.run(&args.chain(specs).collect::<Vec<_>>())
-            };
-            let [usual, branches] = KEPT;
-            match push(usual) {
-                Ok(_) => return Ok(()),
-                Err(GitError::Failed { stderr, .. }) if has_moved(&stderr) => {}
-                Err(_) => return push(branches).map(drop).map_err(Into::into),
-            }
+        let new = listed.lines().filter(|line| !known.lines().any(|known| known == *line));
+        let new: Vec<_> = new.filter_map(|line| line.split_once(" refs/ralph/")).collect();
+        if new.is_empty() {
+            return Ok(());
         }
-        Err(Failure::because("other tasks keep taking the names of this one's attempts"))
+        let (mut theirs, mut specs) = (self.kept()?, Vec::new());
+        for (commit, name) in new {
+            let (mut name, (folder, last)) =
+                (name.to_owned(), name.rsplit_once('/').unwrap_or_default());
+            let mut numbers = last.parse::<u64>().unwrap_or_default() + 1..;
+            while theirs.get(&name).is_some_and(|known| known != commit) {
+                name = format!("{folder}/{}", numbers.next().unwrap_or_default());
+            }
+            specs.push(format!("{commit}:PLACE/{name}"));
+            theirs.insert(name, commit.to_owned());
+        }
+        let push = |place: &str| {
+            let specs = specs.iter().map(|spec| spec.replacen("PLACE", place, 1));
+            let args = ["push", "--quiet", "origin"].into_iter().map(str::to_owned);
+            self.git.run(&args.chain(specs).collect::<Vec<_>>())
+        };
+        let [usual, branches] = KEPT;
+        match push(usual) {
+            Err(GitError::Failed { stderr, .. }) if !has_moved(&stderr) => push(branches)?,
+            pushed => pushed?,
+        };
+        Ok(())
     }
 
     /// The attempts and journals of the server, by name.

@@ -8,7 +8,7 @@ use ralph_base::env::Env;
 use ralph_base::linux::own_program;
 use ralph_base::state::StateDir;
 use ralph_base::supervised;
-use ralph_project::config::{self, Config, Flag};
+use ralph_project::config::{Config, Flag};
 use run_history::RunHistory;
 
 use super::server::Server;
@@ -35,8 +35,11 @@ const PULSE: Duration = Duration::from_secs(5);
 /// How often the loop is started for one task: each time others landed first.
 const MOST_STARTS: usize = 20;
 
-/// Variables that mean another project, or that make a task of a run.
-const MISLEADING: [&str; 4] = ["RALPH_ROOT", "CLAUDE_PROJECT_DIR", "RALPH_FLEET", "RALPH_BRANCH"];
+/// Variables that mean another project.
+const MISLEADING: [&str; 2] = ["RALPH_ROOT", "CLAUDE_PROJECT_DIR"];
+
+/// Set for the loop of a task, which was given the options of the task.
+pub(crate) const IN_TASK: &str = "RALPH_INTERNAL__IN_TASK";
 
 /// One story of a plan on a server.
 struct Task<'a> {
@@ -44,8 +47,7 @@ struct Task<'a> {
     branch: String,
     server: Server,
     env: Env,
-    /// Those of the loop in the clone.
-    flags: Vec<Flag>,
+    flags: &'a [Flag],
     patience: &'a Patience,
 }
 
@@ -76,19 +78,13 @@ impl<'a> Task<'a> {
     fn open(
         env: &Env,
         config: &'a Config,
-        flags: &[Flag],
+        flags: &'a [Flag],
         patience: &'a Patience,
     ) -> Result<Self, Failure> {
         let server = patience.tried(|| Server::open(env, &config.run.fleet))?;
-        let branch = match config.run.branch.as_str() {
-            "" => server.default_branch()?,
-            named => named.to_owned(),
-        };
-        let mut flags: Vec<Flag> = flags.to_vec();
-        flags.retain(|flag| !["loop.fleet", "loop.branch"].contains(&flag.key.as_str()));
-        flags.extend([Flag::new("loop.fleet", ""), Flag::new("loop.branch", &branch)]);
+        let (story, branch) = (&config.run.story, server.branch(&config.run.branch)?);
         let env = env.those(|name| !MISLEADING.contains(&name));
-        Ok(Self { story: &config.run.story, branch, server, env, flags, patience })
+        Ok(Self { story, branch, server, env, flags, patience })
     }
 
     fn work(&self) -> Result<End, Failure> {
@@ -151,7 +147,7 @@ impl<'a> Task<'a> {
         let begun = Instant::now();
         loop {
             let project = here::project(&self.env)?;
-            let config = here::config(&project, &self.env, &self.flags)?;
+            let config = here::config(&project, &self.env, self.flags)?;
             let plan = here::plan(&project, &self.env, &config).map_err(|error| {
                 Failure::usage(format!("{} on the server: {error}; push the plan", self.branch))
             })?;
@@ -188,13 +184,10 @@ impl<'a> Task<'a> {
     #[expect(clippy::disallowed_methods, reason = "our own program, as the user started it")]
     fn run_loop(&self) -> Result<u8, Failure> {
         let mut command = Command::new(own_program()?);
-        for flag in &self.flags {
-            let name = config::keys().find(|key| key.name == flag.key).and_then(|key| key.flag);
-            command.args(name.map(|name| format!("--{name}={}", flag.value)));
-        }
-        for name in MISLEADING {
-            command.env_remove(name);
-        }
+        command.args(std::env::args_os().skip(1)).env(IN_TASK, "1");
+        command.env("RALPH_BRANCH", &self.branch);
+        let [root, other_root] = MISLEADING;
+        command.env_remove(root).env_remove(other_root);
         let mut child = command.spawn()?;
         while child.try_wait()?.is_none() {
             if self.patience.interrupts.wait(Duration::from_millis(50)).is_some() {
