@@ -26,7 +26,7 @@ pub(crate) struct Fleet {
     #[arg(long, value_name = "IMAGE", default_value = "your-image-with-ralph-loop")]
     image: String,
     /// Further options of each task, such as "--max-cost 20"
-    #[arg(long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
+    #[arg(long, value_name = "OPTIONS", default_value = "", allow_hyphen_values = true)]
     options: String,
 }
 

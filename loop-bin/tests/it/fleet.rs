@@ -1,8 +1,10 @@
 //! Stories as tasks of an engine: a real server, real pushes, several tasks at once.
 
-use std::process::Child;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 
 use camino::Utf8PathBuf;
+use test_support::fixtures;
 
 use crate::stage::{Ran, Stage, executable, signal, until};
 
@@ -41,6 +43,16 @@ fn landed(stage: &Stage, server: &Utf8PathBuf) -> Vec<String> {
     subjects.lines().filter(|line| line.starts_with("feat(")).map(str::to_owned).collect()
 }
 
+/// What was done, in the report: the commit of each story, as the server has it.
+fn reported(stage: &Stage, server: &Utf8PathBuf) {
+    let ran = stage.run(&["report", "--markdown", "--fleet", server.as_str()]);
+    let log = ["log", "--format=%h %s", "--abbrev=8", "--grep=^Ralph-Story", "main"];
+    for line in git(stage, server, &log).lines() {
+        ran.ended(0).says(line.split(' ').next().unwrap());
+    }
+    assert!(!ran.out.contains("under way"), "{}", ran.out);
+}
+
 fn kept(stage: &Stage, server: &Utf8PathBuf) -> String {
     git(stage, server, &["for-each-ref", "--format=%(refname)"])
 }
@@ -57,6 +69,12 @@ fn a_task_waits_for_what_it_depends_on_lands_by_push_and_is_done_once() {
     assert_eq!(landed(&stage, &server), ["feat(US-001): first", "feat(US-002): second"]);
     let plan = git(&stage, &server, &["show", "main:.ralph/PRD-1/plan.md"]);
     assert_eq!(plan.matches("[x]").count(), 2, "{plan}");
+    let progress = git(&stage, &server, &["show", "main:.ralph/PRD-1/progress.md"]);
+    assert_eq!(progress.matches("Status: SUCCESS").count(), 2, "{progress}");
+    assert!(!progress.contains("Commit:"), "a commit cannot name itself: {progress}");
+    let commits = git(&stage, &server, &["rev-list", "--count", "main"]);
+    assert_eq!(commits.trim(), "4", "one for each story, after those of the project");
+    reported(&stage, &server);
     let look = ["status", "--fleet", server.as_str()];
     stage.run(&look).ended(0).says("2 done, 1 open");
     let look = ["report", "--markdown", "--fleet", server.as_str()];
@@ -84,6 +102,75 @@ fn of_two_tasks_at_the_same_story_one_lands_and_the_other_is_kept() {
     let kept = kept(&stage, &server);
     assert!(kept.matches("refs/ralph/attempts/PRD-1/US-001/").count() >= 1, "{kept}");
     assert!(kept.contains("refs/ralph/tasks/"), "{kept}");
+    reported(&stage, &server);
+}
+
+#[test]
+fn a_landing_is_reported_though_its_task_was_killed_as_soon_as_it_was_pushed() {
+    let (stage, server) = served();
+    let pid = stage.note_path("pid");
+    let hook = format!("#!/bin/sh\ngrep -q refs/heads/main && kill -9 $(cat '{pid}')\n");
+    executable(&server.join("hooks/post-receive"), &hook);
+    let mut child = start(&stage, &server, "US-001");
+    fs_err::write(&pid, child.id().to_string()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), None, "it was killed");
+    reported(&stage, &server);
+    stage.run(&["status", "--fleet", server.as_str()]).ended(0).says("1 story landed");
+    task(&stage, &server, "US-001", &[]).ended(0).says("US-001 is done");
+    assert_eq!(landed(&stage, &server), ["feat(US-001): first"]);
+}
+
+/// A server that speaks HTTP, and its address.
+fn smart_http(stage: &Stage) -> (Child, String) {
+    let script = fixtures().join("servers/smart_http.py");
+    let mut python = Command::new("python3");
+    python.args([script.as_str(), stage.repo.scratch().root().as_str(), "secret"]);
+    let mut child = python.stdout(Stdio::piped()).spawn().expect("python3 is there");
+    let mut port = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    (child, format!("127.0.0.1:{}/server.git", port.trim()))
+}
+
+#[test]
+fn the_push_has_credentials_that_the_attempt_has_not() {
+    let (stage, server) = served();
+    let (mut http, address) = smart_http(&stage);
+    let url = Utf8PathBuf::from(format!("http://{address}"));
+    let home = stage.repo.scratch().path("home");
+    fs_err::write(home.join(".git-credentials"), format!("http://me:secret@{address}\n")).unwrap();
+    let settings = home.join(".gitconfig");
+    stage.repo.git(["config", "--file", settings.as_str(), "credential.helper", "store"]);
+    let steal = "git push --quiet %s HEAD:refs/heads/stolen";
+    let agent = format!(
+        "cat >/dev/null; (cat ~/.git-credentials; {}; {}) >\"$AGENT_NOTES/heard\" 2>&1; echo x >done.txt",
+        steal.replace("%s", url.as_str()),
+        steal.replace("%s", server.as_str()),
+    );
+    let options = [&options(&url, "US-001")[..], &["--agent", &agent]].concat();
+    let mut command = stage.command(&options);
+    let ran: Ran = command.env("RALPH_SANDBOX_WRITE", stage.note_path("")).output().unwrap().into();
+    ran.ended(0);
+    let heard = stage.note("heard");
+    assert!(heard.contains("Permission denied") && !heard.contains("secret"), "{heard}");
+    assert_eq!(landed(&stage, &server), ["feat(US-001): first"]);
+    assert!(!kept(&stage, &server).contains("stolen"), "{heard}");
+    let told = Utf8PathBuf::from(format!("http://me:secret@{address}"));
+    task(&stage, &told, "US-002", &[]).ended(2).says("contains a password");
+    http.kill().unwrap();
+    http.wait().unwrap();
+}
+
+#[test]
+fn work_that_a_server_refuses_is_pushed_by_the_next_task_of_the_machine() {
+    let (stage, server) = served();
+    let refuse = "#!/bin/sh\necho 'read-only for now' >&2; exit 1\n";
+    executable(&server.join("hooks/pre-receive"), refuse);
+    task(&stage, &server, "US-001", &["--wait", "1s"]).ended(75).says("read-only for now");
+    fs_err::remove_file(server.join("hooks/pre-receive")).unwrap();
+    let fails = ["--agent", "cat >/dev/null; exit 3"];
+    task(&stage, &server, "US-001", &fails).ended(0).says("US-001 is done");
+    assert_eq!(landed(&stage, &server), ["feat(US-001): first"]);
+    reported(&stage, &server);
 }
 
 #[test]
@@ -140,8 +227,9 @@ fn a_server_that_is_away_is_tried_again_and_one_that_takes_only_branches_keeps_a
 #[test]
 fn jobs_name_every_open_story_behind_what_it_depends_on() {
     let (stage, _) = served();
+    stage.repo.git(["remote", "add", "origin", "ssh://git@host/app.git"]);
     let job = |engine: &str| {
-        let ran = stage.run(&["fleet", engine, "--remote", "ssh://git@host/app.git"]);
+        let ran = stage.run(&["fleet", engine, "--options", "--max-cost 9"]);
         ran.ended(0);
         ran.out
     };
@@ -153,5 +241,6 @@ fn jobs_name_every_open_story_behind_what_it_depends_on() {
     assert!(actions.contains("needs: [ralph-us-001]"), "{actions}");
     assert!(job("gitlab-ci").contains("needs: [\"ralph-us-001\"]"));
     assert!(job("kubernetes").contains("set -- 'US-001' 'US-002' 'US-003'\n"));
-    assert!(job("parallel").contains("ralph-loop --fleet ssh://git@host/app.git --story :::"));
+    let command = "ralph-loop --fleet ssh://git@host/app.git --max-cost 9 --story :::";
+    assert!(job("parallel").contains(command), "{}", job("parallel"));
 }
