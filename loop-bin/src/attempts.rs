@@ -51,7 +51,7 @@ enum Take {
 
 impl Attempts {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
-        let _server = fleet::enter(env, self.fleet.as_deref())?;
+        let (env, _server) = &fleet::enter(env, self.fleet.as_deref())?;
         let project = here::project(env)?;
         let repo = Repo::open(project.root())?;
         match (&self.take, &self.of) {

@@ -46,7 +46,7 @@ impl ReportCommand {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let output = self.output.as_ref().map(|path| Ok::<_, Failure>(here::folder()?.join(path)));
         let output = output.transpose()?;
-        let server = fleet::enter(env, self.choice.fleet.as_deref())?;
+        let (env, server) = &fleet::enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;
         let run = if server.is_some() { "all" } else { &self.run };
         let report = report_on(env, &project, &self.choice, run)?;

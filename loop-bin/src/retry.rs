@@ -37,7 +37,7 @@ pub(crate) struct Retry {
 
 impl Retry {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
-        let server = fleet::enter(env, self.choice.fleet.as_deref())?;
+        let (env, server) = &fleet::enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;
         let first = self.stories.first().map_or("", String::as_str);
         let config = self.choice.for_story(&project, first)?.config(env, &project)?;
@@ -78,7 +78,7 @@ impl Retry {
             let begins: String = begins.collect();
             say(format!("{story} is open again; the {who} works on it{begins}."));
         }
-        server.map_or(Ok(()), |server| fleet::publish_retry(&server))?;
+        server.as_ref().map_or(Ok(()), fleet::publish_retry)?;
         Ok(ExitCode::SUCCESS)
     }
 

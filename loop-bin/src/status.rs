@@ -99,7 +99,7 @@ struct LastRun {
 
 impl Status {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
-        let _server = fleet::enter(env, self.choice.fleet.as_deref())?;
+        let (env, _server) = &fleet::enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;
         if self.watch {
             return watch::until_the_end(self.json, &|| self.standing(env, &project));

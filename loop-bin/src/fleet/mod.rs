@@ -1,46 +1,141 @@
 //! Many machines: one story is one task of an engine that the user has, and git's push, which only moves a branch
 //! from where it was seen, is all the coordination. Nothing here is part of a run on one machine.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `mod.rs` | commands that look at a server, and jobs for engines; nothing is submitted |
+//! | `task.rs` | a task: waits, runs the loop, pushes |
+//! | `server.rs` | a clone of the server, attempts and journals |
 
-mod jobs;
 mod server;
 mod task;
 
+use std::process::ExitCode;
+
+use askama::Template;
+use clap::{Args, ValueEnum};
 use ralph_base::env::Env;
+use ralph_core::git::Git;
+use ralph_core::plan::{Plan, State};
 
 use crate::exit::Failure;
-pub(crate) use jobs::Fleet;
-use server::Server;
+use crate::here;
+use crate::plan_choice::PlanChoice;
+use crate::terminal::say_as_it_is;
+use server::{Server, address};
 pub(crate) use task::{IN_TASK, task};
 
-/// For commands that look: works in a clone of the server with the journals of all tasks, if there is one.
-pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<Option<Server>, Failure> {
-    let Some(remote) = remote else { return Ok(None) };
-    let server = Server::open(env, remote)?;
-    server.publish()?;
+/// For commands that look: works in a clone of the server with the journals of all tasks, if one is named.
+pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<(Env, Option<Server>), Failure> {
+    let Some(remote) = remote else { return Ok((env.clone(), None)) };
+    let server = Server::open(env, remote, "look")?;
     server.fetch()?;
     server.check_out(&server.branch(&env.get("RALPH_BRANCH").unwrap_or_default())?)?;
     server.write_journal()?;
-    Ok(Some(server))
+    Ok((server.env.clone(), Some(server)))
 }
 
 /// After `retry`: the reopened plan and what the next attempt begins with go to the server.
 pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
     let git = &server.git;
-    let branch = git.line(&["symbolic-ref", "--short", "HEAD"])?;
-    git.run(&["add", "--update"])?;
-    let tree = git.line(&["write-tree"])?;
-    if git.line(&["rev-parse", "HEAD^{tree}"])? != tree {
-        let commit = server.commit(&tree, "HEAD", "chore: reopen stories")?;
-        git.run(&["update-ref", "HEAD", &commit])?;
+    if git.run(&["diff", "--quiet"]).is_err() {
+        git.run(&["commit", "--quiet", "--all", "--message=chore: reopen stories"])?;
     }
     server.publish()?;
-    if server.push(&branch)? {
+    if server.push(&git.line(&["symbolic-ref", "--short", "HEAD"])?)? {
         return Ok(());
     }
-    Err(Failure::because(format!("{branch} has just moved on the server; run it again")))
+    Err(Failure::because("the branch has just moved on the server; run it again"))
 }
 
 /// Removes attempts and journals from a server.
 pub(crate) fn clean(env: &Env, remote: &str) -> Result<(), Failure> {
-    Ok(Server::open(env, remote)?.remove_kept()?)
+    Ok(Server::open(env, remote, "look")?.remove_kept()?)
+}
+
+/// Print a job that works on every open story, for an engine that you have
+#[derive(Debug, Args)]
+pub(crate) struct Fleet {
+    engine: Engine,
+    #[command(flatten)]
+    choice: PlanChoice,
+    /// The container image with git, ralph-loop and the agent, for engines that run containers
+    #[arg(long, value_name = "IMAGE", default_value = "your-image-with-ralph-loop")]
+    image: String,
+    /// Further options of each task, such as "--max-cost 20"
+    #[arg(long, value_name = "OPTIONS", default_value = "", allow_hyphen_values = true)]
+    options: String,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Engine {
+    /// A script that submits a Slurm job for each story, behind those that it depends on
+    Slurm,
+    /// An Indexed Job
+    Kubernetes,
+    /// A workflow with a job for each story, behind those that it depends on
+    GithubActions,
+    /// A pipeline with a job for each story, behind those that it depends on
+    GitlabCi,
+    /// A GNU parallel command line
+    Parallel,
+}
+
+/// What is printed.
+#[derive(Template)]
+#[template(path = "fleet.txt", escape = "none")]
+struct Job<'a> {
+    engine: Engine,
+    /// Each behind those that it depends on.
+    tasks: Vec<Task>,
+    /// The command of a task, but for its story.
+    command: String,
+    image: &'a str,
+}
+
+/// An open story.
+struct Task {
+    id: String,
+    /// The same as part of a name.
+    name: String,
+    /// The names of those that it depends on.
+    after: Vec<String>,
+}
+
+impl Fleet {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let (env, _server) = &enter(env, self.choice.fleet.as_deref())?;
+        let project = here::project(env)?;
+        let plan = here::plan(&project, env, &self.choice.config(env, &project)?)?;
+        let origin = Git::at(project.root()).line(&["remote", "get-url", "origin"]);
+        let none = |_| Failure::usage("the project has no origin; name the server with --fleet");
+        let (remote, options) = (address(&origin.map_err(none)?)?, &self.options);
+        let command = format!("ralph-loop --fleet {remote} {options} --story").replace("  ", " ");
+        let (engine, image) = (self.engine, &self.image);
+        let job = Job { engine, tasks: tasks(&plan), command, image };
+        say_as_it_is(&job.render()?);
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The open stories, each behind those that it depends on.
+fn tasks(plan: &Plan) -> Vec<Task> {
+    let open = |id: &str| plan.story(id).filter(|story| story.state == State::Open);
+    let mut left: Vec<_> = plan.stories().iter().filter_map(|story| open(&story.id)).collect();
+    let mut tasks: Vec<Task> = Vec::new();
+    while !left.is_empty() {
+        let is_first = |id: &String| open(id).is_none_or(|story| !left.contains(&story));
+        let ready = left.iter().position(|story| story.depends.iter().all(is_first));
+        // A plan in which stories depend on each other cannot be read.
+        let story = left.remove(ready.unwrap_or_default());
+        let after = story.depends.iter().filter_map(|id| Some(named(&open(id)?.id))).collect();
+        tasks.push(Task { id: story.id.clone(), name: named(&story.id), after });
+    }
+    tasks
+}
+
+/// An id as part of a name that every engine takes.
+fn named(id: &str) -> String {
+    let name = id.to_ascii_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    format!("ralph-{}", name.trim_matches('-'))
 }

@@ -24,11 +24,15 @@ const SHARED: [&str; 2] = ["attempts", "tasks"];
 /// another commit.
 const LANDINGS: [&str; 2] = ["\"event\":\"committed\"", "\"event\":\"story_done\""];
 
+/// Variables that mean another project.
+pub(super) const MISLEADING: [&str; 2] = ["RALPH_ROOT", "CLAUDE_PROJECT_DIR"];
+
 /// A clone of the server.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(super) folder: Utf8PathBuf,
     pub(super) git: Git,
+    pub(super) env: Env,
     _lock: Lock,
 }
 
@@ -37,23 +41,23 @@ pub(crate) struct Server {
 pub(super) fn address(url: &str) -> Result<String, Failure> {
     let user = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'));
     if user.is_some_and(|(user, _)| user.contains(':')) {
-        return Err(Failure::usage(
-            "the address of the server contains a password, which agents could read; leave it to a \
-             credential helper of git, such as `store`",
-        ));
+        let why =
+            "the address contains a password, which agents could read; use a credential helper";
+        return Err(Failure::usage(why));
     }
     let local = Utf8Path::new(url).canonicalize_utf8();
     Ok(local.map_or_else(|_| url.to_owned(), Utf8PathBuf::into_string))
 }
 
 impl Server {
-    /// Works in a clone that no other process uses now; one that was there before keeps its builds warm.
-    pub(super) fn open(env: &Env, url: &str) -> Result<Self, Failure> {
+    /// Works in a clone for this purpose that no other process uses now; one that was there before keeps its builds
+    /// warm.
+    pub(super) fn open(env: &Env, url: &str, purpose: &str) -> Result<Self, Failure> {
         let url = address(url)?;
         let base = cache::folder(env, &Config::default(), Utf8Path::new(&url))?;
         let mut number = 1;
         let (folder, lock) = loop {
-            let folder = base.join(format!("task-{number}"));
+            let folder = base.join(format!("{purpose}-{number}"));
             number += 1;
             match Lock::take(&folder.with_extension("lock"), "ralph-loop --fleet") {
                 // The loop of a killed task may still work there.
@@ -69,17 +73,18 @@ impl Server {
             fs_err::rename(&fresh, &folder)?;
         }
         std::env::set_current_dir(&folder)?;
-        Ok(Self { git: Git::at(&folder), folder, _lock: lock })
+        let env = env.those(|name| !MISLEADING.contains(&name));
+        Ok(Self { git: Git::at(&folder), folder, env, _lock: lock })
     }
 
     /// Fetches branches, attempts and journals; ours have been published by now.
     pub(super) fn fetch(&self) -> Result<(), Failure> {
-        let kept = KEPT
-            .iter()
-            .flat_map(|from| SHARED.map(|what| format!("+{from}/{what}/*:refs/ralph/{what}/*")));
-        let args =
-            ["fetch", "--quiet", "--no-tags", "origin", "+refs/heads/*:refs/remotes/origin/*"];
-        self.git.run(&args.into_iter().map(str::to_owned).chain(kept).collect::<Vec<_>>())?;
+        let mut args = vec!["fetch".to_owned(), "--quiet".to_owned(), "--no-tags".to_owned()];
+        args.extend(["origin", "+refs/heads/*:refs/remotes/origin/*"].map(str::to_owned));
+        for from in KEPT {
+            args.extend(SHARED.map(|what| format!("+{from}/{what}/*:refs/ralph/{what}/*")));
+        }
+        self.git.run(&args)?;
         Ok(state::replace_unsynced(&self.known(), self.listed()?.as_bytes())?)
     }
 
@@ -117,9 +122,8 @@ impl Server {
         let on = ["--exclude=refs/remotes/origin/ralph-kept/*", "--remotes", &format];
         let landed = self.git.with_var("TZ", "UTC0").line(&[&log[..], &on].concat())?;
         for line in landed.lines() {
-            let [commit, at, run, story] = line.splitn(4, ' ').collect::<Vec<_>>()[..] else {
-                continue;
-            };
+            let parts: Vec<&str> = line.splitn(4, ' ').collect();
+            let [commit, at, run, story] = parts[..] else { continue };
             let is_before = |it: &&Record| it.story.as_deref() == Some(story) && *it.at <= *at;
             let of_story: Vec<&Record> = begun.iter().filter(is_before).collect();
             let of_run = of_story.iter().rfind(|it| it.run.as_deref() == Some(run));
@@ -145,8 +149,8 @@ impl Server {
     /// Brings a branch to where the server's is.
     pub(super) fn check_out(&self, branch: &str) -> Result<(), GitError> {
         let theirs = format!("refs/remotes/origin/{branch}");
-        self.git.run(&["checkout", "--quiet", "--force", "--no-track", "-B", branch, &theirs])?;
-        Ok(())
+        let args = ["checkout", "--quiet", "--force", "--no-track", "-B", branch, &theirs];
+        self.git.run(&args).map(drop)
     }
 
     /// Pushes a branch; false if the server's has moved since it was fetched.
@@ -176,9 +180,8 @@ impl Server {
     pub(super) fn seal(&self, branch: &str) -> Result<(), Failure> {
         let unpushed = self.unpushed(branch)?;
         let stories: Vec<_> = unpushed.iter().filter(|(_, story)| !story.is_empty()).collect();
-        let ([(first, _), ..], [(commit, _)]) = (&unpushed[..], &stories[..]) else {
-            return Ok(());
-        };
+        let ([commit], Some((first, _))) = (&stories[..], unpushed.first()) else { return Ok(()) };
+        let commit = &commit.0;
         let (journal, mark) = (text_of(&self.journal())?, format!("\"commit\":\"{commit}\""));
         let landed = journal.lines().rfind(|line| line.contains(&mark));
         let run = landed.and_then(|line| serde_json::from_str::<Record>(line).ok()?.run);
@@ -196,16 +199,13 @@ impl Server {
         let apply = ["apply", "--cached", "--recount", "--allow-empty", "--whitespace=nowarn"];
         index.feed(&apply, recorded.as_bytes())?;
         let tree = index.line(&["write-tree"])?;
-        let sealed = self.commit(&tree, &format!("{first}^"), &message)?;
+        let mut sealed = commit_tree(&self.git, &tree, &[&format!("{first}^")], &message)?;
+        if self.git.line(&["config", "--type=bool", "commit.gpgsign"]).is_ok_and(|it| it == "true")
+        {
+            sealed = signed(&self.git, &sealed)?;
+        }
         self.git.run(&["update-ref", &tip, &sealed])?;
         Ok(())
-    }
-
-    /// A commit for a branch, signed if the user's are.
-    pub(super) fn commit(&self, tree: &str, on: &str, message: &str) -> Result<String, GitError> {
-        let commit = commit_tree(&self.git, tree, &[on], message)?;
-        let sign = self.git.line(&["config", "--type=bool", "commit.gpgsign"]);
-        if sign.is_ok_and(|sign| sign == "true") { signed(&self.git, &commit) } else { Ok(commit) }
     }
 
     /// Keeps the lines of the journal that no task has kept yet.
@@ -234,8 +234,8 @@ impl Server {
         }
         let (mut theirs, mut specs) = (self.kept()?, Vec::new());
         for (commit, name) in new {
-            let (mut name, (folder, last)) =
-                (name.to_owned(), name.rsplit_once('/').unwrap_or_default());
+            let (folder, last) = name.rsplit_once('/').unwrap_or_default();
+            let mut name = name.to_owned();
             let mut numbers = last.parse::<u64>().unwrap_or_default() + 1..;
             while theirs.get(&name).is_some_and(|known| known != commit) {
                 name = format!("{folder}/{}", numbers.next().unwrap_or_default());

@@ -11,7 +11,7 @@ use ralph_base::supervised;
 use ralph_project::config::{Config, Flag};
 use run_history::RunHistory;
 
-use super::server::Server;
+use super::server::{MISLEADING, Server};
 use crate::exit::Failure;
 use crate::here;
 use crate::run::decide::{Picked, pick_only};
@@ -35,9 +35,6 @@ const PULSE: Duration = Duration::from_secs(5);
 /// How often the loop is started for one task: each time others landed first.
 const MOST_STARTS: usize = 20;
 
-/// Variables that mean another project.
-const MISLEADING: [&str; 2] = ["RALPH_ROOT", "CLAUDE_PROJECT_DIR"];
-
 /// Set for the loop of a task, which was given the options of the task.
 pub(crate) const IN_TASK: &str = "RALPH_INTERNAL__IN_TASK";
 
@@ -46,7 +43,6 @@ struct Task<'a> {
     story: &'a str,
     branch: String,
     server: Server,
-    env: Env,
     flags: &'a [Flag],
     patience: &'a Patience,
 }
@@ -61,7 +57,11 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
     }
     let wait = config.run.wait.limit().unwrap_or(Duration::MAX);
     let patience = Patience { interrupts: Interrupts::listen()?, wait };
-    let worked = Task::open(env, config, flags, &patience).and_then(|task| task.work());
+    let server = patience.tried(|| Server::open(env, &config.run.fleet, "task"));
+    let worked = server.and_then(|server| {
+        let (story, branch) = (&config.run.story, server.branch(&config.run.branch)?);
+        Task { story, branch, server, flags, patience: &patience }.work()
+    });
     let (code, why) = match worked {
         Ok(end) => end,
         Err(failure) if patience.interrupts.count() > 0 => (TERMINATED, failure.to_string()),
@@ -74,19 +74,7 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
     Ok(ExitCode::from(code))
 }
 
-impl<'a> Task<'a> {
-    fn open(
-        env: &Env,
-        config: &'a Config,
-        flags: &'a [Flag],
-        patience: &'a Patience,
-    ) -> Result<Self, Failure> {
-        let server = patience.tried(|| Server::open(env, &config.run.fleet))?;
-        let (story, branch) = (&config.run.story, server.branch(&config.run.branch)?);
-        let env = env.those(|name| !MISLEADING.contains(&name));
-        Ok(Self { story, branch, server, env, flags, patience })
-    }
-
+impl Task<'_> {
     fn work(&self) -> Result<End, Failure> {
         // What a killed task left.
         self.publish()?;
@@ -146,9 +134,10 @@ impl<'a> Task<'a> {
     fn wait_for_turn(&self) -> Result<Option<End>, Failure> {
         let begun = Instant::now();
         loop {
-            let project = here::project(&self.env)?;
-            let config = here::config(&project, &self.env, self.flags)?;
-            let plan = here::plan(&project, &self.env, &config).map_err(|error| {
+            let env = &self.server.env;
+            let project = here::project(env)?;
+            let config = here::config(&project, env, self.flags)?;
+            let plan = here::plan(&project, env, &config).map_err(|error| {
                 Failure::usage(format!("{} on the server: {error}; push the plan", self.branch))
             })?;
             match pick_only(&plan, self.story, &BTreeSet::new()) {
