@@ -22,6 +22,7 @@ use crate::exit::Failure;
 use crate::here;
 use crate::plan_choice::PlanChoice;
 use crate::terminal::say_as_it_is;
+use board::commit_plainly;
 use server::{Server, address};
 pub(crate) use task::{IN_TASK, task};
 
@@ -39,7 +40,8 @@ pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<(Env, Option<Serv
 pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
     let git = &server.git;
     if git.run(&["diff", "--quiet"]).is_err() {
-        git.run(&["commit", "--quiet", "--all", "--message=chore: reopen stories"])?;
+        git.run(&["add", "--update"])?;
+        commit_plainly(git, &git.line(&["write-tree"])?, Some("HEAD"), "chore: reopen stories")?;
     }
     server.publish()?;
     if server.push(&git.line(&["symbolic-ref", "--short", "HEAD"])?)? {
