@@ -20,6 +20,7 @@ const TASKS: [&str; 7] = [
 pub(crate) fn run() -> Result<()> {
     run::cargo("fmt --all --check")?;
     run::run(run::command("shellcheck").args([
+        "xtask/engines/try.sh",
         "xtask/packaging/action.sh",
         "xtask/packaging/try.sh",
         "xtask/packaging/devcontainer/install.sh",

@@ -1,5 +1,6 @@
 //! What takes too long for every change: the fault campaigns at full length, all scenarios with both
-//! clients and every other agent, more random cases, the benchmark, the pages, the packages and the trial.
+//! clients and every other agent, more random cases, fleets with real engines, the benchmark, the pages, the packages
+//! and the trial.
 
 use anyhow::{Result, ensure};
 
@@ -48,6 +49,8 @@ pub(crate) fn run(seed: u64) -> Result<()> {
     properties.args(["test", "--package", "ralph-loop-core", "--test", "it", "properties"]);
     properties.env("RALPH_INTERNAL__RANDOM", "1").env("RALPH_INTERNAL__CASES", "5000");
     note("properties", run::run(&mut properties));
+    let mut engines = run::command("xtask/engines/try.sh");
+    note("engines", run::run(engines.arg("target/dist")));
     note(PACKAGE, run::cargo(PACKAGE));
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
