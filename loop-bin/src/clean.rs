@@ -39,9 +39,7 @@ pub(crate) struct Clean {
 impl Clean {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         if let Some(remote) = &self.fleet {
-            fleet::clean(env, remote)?;
-            say(format!("Removed attempts and journals from {remote}."));
-            return Ok(ExitCode::SUCCESS);
+            return fleet::clean(env, remote);
         }
         let project = here::project(env)?;
         let config = here::config(&project, env, &[])?;

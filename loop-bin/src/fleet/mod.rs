@@ -44,15 +44,16 @@ pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
         commit_plainly(git, &git.line(&["write-tree"])?, Some("HEAD"), "chore: reopen stories")?;
     }
     server.publish()?;
-    if server.push(&git.line(&["symbolic-ref", "--short", "HEAD"])?)? {
-        return Ok(());
-    }
-    Err(Failure::because("the branch has just moved on the server; run it again"))
+    let is_pushed = server.push(&git.line(&["symbolic-ref", "--short", "HEAD"])?)?;
+    let moved = || Failure::because("the branch has just moved on the server; run it again");
+    is_pushed.then_some(()).ok_or_else(moved)
 }
 
 /// Removes attempts and journals from a server.
-pub(crate) fn clean(env: &Env, remote: &str) -> Result<(), Failure> {
-    Ok(Server::open(env, remote, "look")?.remove_kept()?)
+pub(crate) fn clean(env: &Env, remote: &str) -> Result<ExitCode, Failure> {
+    Server::open(env, remote, "look")?.remove_kept()?;
+    say_as_it_is(&format!("Removed attempts and journals from {remote}."));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Print a job that works on every open story, for an engine that you have

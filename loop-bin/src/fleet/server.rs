@@ -20,6 +20,9 @@ const KEPT: [&str; 2] = ["refs/ralph", "refs/heads/ralph-kept"];
 /// Those of them that belong to all machines.
 const SHARED: [&str; 2] = ["attempts", "tasks"];
 
+/// The file with the attempts and journals that the server has, or had: they may be removed there.
+const KNOWN: &str = ".git/ralph-known";
+
 /// What a journal says of landings. The branches of the server know them better: a push may fail, and a rebase makes
 /// another commit.
 const LANDINGS: [&str; 2] = ["\"event\":\"committed\"", "\"event\":\"story_done\""];
@@ -55,13 +58,14 @@ impl Server {
     pub(super) fn open(env: &Env, url: &str, purpose: &str) -> Result<Self, Failure> {
         let url = address(url)?;
         let base = cache::folder(env, &Config::default(), Utf8Path::new(&url))?;
+        let has_loop = |repo| run_dir(&repo).is_ok_and(|it| Lock::holder(&it.lock()).is_some());
         let mut number = 1;
         let (folder, lock) = loop {
             let folder = base.join(format!("{purpose}-{number}"));
             number += 1;
             match Lock::take(&folder.with_extension("lock"), "ralph-loop --fleet") {
                 // The loop of a killed task may still work there.
-                Ok(lock) if !has_loop(&folder)? => break (folder, lock),
+                Ok(lock) if !Repo::open(&folder).is_ok_and(has_loop) => break (folder, lock),
                 Ok(_) | Err(LockError::Held(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -85,12 +89,7 @@ impl Server {
             args.extend(SHARED.map(|what| format!("+{from}/{what}/*:refs/ralph/{what}/*")));
         }
         self.git.run(&args)?;
-        Ok(state::replace_unsynced(&self.known(), self.listed()?.as_bytes())?)
-    }
-
-    /// The file with the attempts and journals that the server has, or had: they may be removed there.
-    fn known(&self) -> Utf8PathBuf {
-        self.folder.join(".git/ralph-known")
+        Ok(state::replace_unsynced(&self.folder.join(KNOWN), self.listed()?.as_bytes())?)
     }
 
     /// Attempts and journals, a line for each.
@@ -226,7 +225,7 @@ impl Server {
     /// gets the next free one, here as well with the next fetch.
     pub(super) fn publish(&self) -> Result<(), Failure> {
         self.keep_journal()?;
-        let (known, listed) = (text_of(&self.known())?, self.listed()?);
+        let (known, listed) = (text_of(&self.folder.join(KNOWN))?, self.listed()?);
         let new = listed.lines().filter(|line| !known.lines().any(|known| known == *line));
         let new: Vec<_> = new.filter_map(|line| line.split_once(" refs/ralph/")).collect();
         if new.is_empty() {
@@ -280,10 +279,6 @@ fn text_of(file: &Utf8Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn has_loop(folder: &Utf8Path) -> Result<bool, Failure> {
-    let Ok(repo) = Repo::open(folder) else { return Ok(false) };
-    Ok(Lock::holder(&run_dir(&repo)?.lock()).is_some())
-}
 /// Whether git says that a ref of the server is not where it was, or that another push is at it.
 fn has_moved(stderr: &str) -> bool {
     let moved =

@@ -68,9 +68,7 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
         Err(Failure::Locked(why)) => (TRY_LATER, format!("{why}; try again later")),
         Err(failure) => return Err(failure),
     };
-    if !why.is_empty() {
-        say(why);
-    }
+    say(why);
     Ok(ExitCode::from(code))
 }
 
@@ -79,7 +77,6 @@ impl Task<'_> {
         // What a killed task left.
         self.publish()?;
         for _ in 0..MOST_STARTS {
-            self.tried(Server::fetch)?;
             if !self.bring_up_to_date()? {
                 continue;
             }
@@ -89,9 +86,8 @@ impl Task<'_> {
             let code = self.run_loop()?;
             self.publish()?;
             if !matches!(code, 0 | BLOCKED) {
-                self.tried(Server::fetch)?;
                 self.bring_up_to_date()?;
-                return Ok((code, String::new()));
+                return Ok((code, format!("{}: the loop ended with exit code {code}", self.story)));
             }
         }
         Ok((TRY_LATER, format!("{}: others keep landing first", self.story)))
@@ -107,11 +103,12 @@ impl Task<'_> {
         self.tried(Server::publish)
     }
 
-    /// Pushes what the loop landed, or lays it aside to be rebased where the server has moved; false if the server is
+    /// Fetches, and pushes what the loop landed, or lays it aside to be rebased where the server has moved; false if the server is
     /// to be looked at again.
     fn bring_up_to_date(&self) -> Result<bool, Failure> {
         let Self { server, branch, story, .. } = self;
         let waiting = format!("refs/heads/ralph/{branch}");
+        self.tried(Server::fetch)?;
         let unpushed = server.unpushed(branch)?;
         if unpushed.is_empty() {
             // What could not be rebased is kept as an attempt, and the story begins again.
@@ -143,16 +140,14 @@ impl Task<'_> {
             match pick_only(&plan, self.story, &BTreeSet::new()) {
                 Picked::Complete => return Ok(Some((0, format!("{} is done", self.story)))),
                 Picked::Stuck(why) => return Ok(Some((BLOCKED, why))),
-                Picked::Depends(why) if begun.elapsed() >= self.patience.wait => {
+                Picked::Depends(why) if self.patience.is_over(begun) => {
                     return Ok(Some((TRY_LATER, why)));
                 }
-                Picked::Depends(_) => self.patience.pause()?,
+                Picked::Depends(_) => drop(self.bring_up_to_date()?),
                 Picked::Story(_) | Picked::Wait => {
                     return self.over_budget(config.limits.max_cost_usd);
                 }
             }
-            self.tried(Server::fetch)?;
-            self.server.check_out(&self.branch)?;
         }
     }
 
@@ -200,18 +195,17 @@ impl Patience {
         let begun = Instant::now();
         loop {
             match act() {
-                Err(Failure::Error(error)) if begun.elapsed() >= self.wait => {
+                Err(Failure::Error(error)) if self.is_over(begun) => {
                     return Err(Failure::Locked(error));
                 }
                 Err(Failure::Error(error)) => say(format!("{error}; trying again")),
                 done => return done,
             }
-            self.pause()?;
         }
     }
 
-    fn pause(&self) -> Result<(), Failure> {
-        let signal = self.interrupts.wait(PULSE);
-        signal.map_or(Ok(()), |_| Err(Failure::because("asked to end")))
+    /// Waits a moment, unless that was done for long enough since then; whether it was, or we are to end.
+    fn is_over(&self, since: Instant) -> bool {
+        since.elapsed() >= self.wait || self.interrupts.wait(PULSE).is_some()
     }
 }
