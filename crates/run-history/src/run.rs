@@ -296,6 +296,11 @@ impl Run {
     /// Both as one.
     pub(crate) fn and(mut self, next: &Self) -> Self {
         let next = next.clone();
+        // What a killed run began is not under way any more.
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.outcome.is_empty()) {
+            attempt.ended_at.clone_from(&self.ended_at);
+            attempt.outcome = "interrupted".to_owned();
+        }
         self.iterations += next.iterations;
         self.attempts.extend(next.attempts);
         self.waits.extend(next.waits);

@@ -18,6 +18,7 @@ use crate::run::decide::{Picked, pick_only};
 use crate::terminal::say;
 use board::forget;
 use client::signals::Interrupts;
+use work_copy::remove_all;
 
 /// Engines start a task again that ends with it.
 const TRY_LATER: u8 = 75;
@@ -117,10 +118,12 @@ impl Task<'_> {
             return Ok(false);
         } else {
             self.tried(Server::fetch)?;
-            // The next run rebases what waits there and checks it again. What a killed task at another story left is
-            // kept as an attempt: that story may have landed since.
             if unpushed.iter().all(|(_, of)| of.is_empty() || of.eq_ignore_ascii_case(story)) {
+                // The next run rebases what waits there and checks it again.
                 server.git.run(&["update-ref", &waiting, &format!("refs/heads/{branch}")])?;
+            } else {
+                // What a killed task at another story left is kept as an attempt: that story may have landed since.
+                remove_all(server.folder.join(".git/ralph").as_std_path())?;
             }
         }
         server.check_out(branch)?;
