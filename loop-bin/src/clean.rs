@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::run::record::attempts_left;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
-use crate::{fleet, here, housekeeping, saved};
+use crate::{here, housekeeping, saved};
 use work_copy::{Source, cache, remove_all};
 
 /// Remove the agent's copy of the project, and show how much space that frees
@@ -31,16 +31,10 @@ pub(crate) struct Clean {
     /// Also remove the work of an interrupted attempt
     #[arg(long)]
     force: bool,
-    /// Remove kept attempts and journals from a git server on which tasks worked instead; branches stay
-    #[arg(long, value_name = "REMOTE", conflicts_with_all = ["dry_run", "force"])]
-    fleet: Option<String>,
 }
 
 impl Clean {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
-        if let Some(remote) = &self.fleet {
-            return fleet::clean(env, remote);
-        }
         let project = here::project(env)?;
         let config = here::config(&project, env, &[])?;
         let repo = Repo::open(project.root())?;

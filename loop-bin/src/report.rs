@@ -84,7 +84,8 @@ pub(crate) fn look<'a>(
     history: &mut RunHistory,
     plans: impl IntoIterator<Item = &'a Plan>,
 ) -> Result<Situation, Failure> {
-    history.see_plans(plans);
+    let plans: Vec<&Plan> = plans.into_iter().collect();
+    history.see_plans(plans.iter().copied());
     let mut situation = Situation::default();
     let Ok(repo) = Repo::open(project.root()) else { return Ok(situation) };
     history.see_saved(repo.git())?;
@@ -100,7 +101,7 @@ pub(crate) fn look<'a>(
     let requests = fs_err::read_dir(project.own_state().merge_requests()).into_iter().flatten();
     let requests = requests.flatten().map(|entry| entry.path().display().to_string());
     situation.notes.extend(requests.map(|path| format!("merge request: {path}")));
-    let plan = &record.plan;
+    let plan = plans.first().map_or(&*record.plan, |plan| plan.path());
     let beside = [StateDir::progress_beside(plan), StateDir::loop_progress_beside(plan)];
     let own =
         [project.own_state().root(), plan].into_iter().chain(beside.iter().map(|path| &**path));

@@ -3,5 +3,5 @@
 # Adjust the number of jobs. A task that fails is tried again; one whose story is done or blocked ends at once.
 parallel --jobs 4 --retries 20 --joblog ralph-fleet.log \
     {{ command }} ::: \
-{% for task in tasks %}    '{{ task.id }}'{% if !loop.last %} \{% endif %}
+{% for (id, name, after) in tasks %}    '{{ id }}'{% if !loop.last %} \{% endif %}
 {% endfor -%}

@@ -10,5 +10,5 @@ srun {{ command }} '$1' && exit 0 || code=\$?
 case \$code in 75 | 137 | 143) [ \${SLURM_RESTART_COUNT:-0} -gt 50 ] || scontrol requeue \$SLURM_JOB_ID ;; esac
 exit \$code"
 }
-{% for task in tasks %}{{ task.name.replace('-', "_") }}=$(submit '{{ task.id }}' "{% if !task.after.is_empty() %}--dependency=afterok{% for name in task.after %}:${{ name.replace('-', "_") }}{% endfor %}{% endif %}")
+{% for (id, name, after) in tasks %}{{ name.replace('-', "_") }}=$(submit '{{ id }}' "{% if !after.is_empty() %}--dependency=afterok{% for other in after %}:${{ other.replace('-', "_") }}{% endfor %}{% endif %}")
 {% endfor -%}

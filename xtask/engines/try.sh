@@ -80,6 +80,7 @@ echo "GNU parallel over ssh"
 mkdir -p /run/sshd && ssh-keygen -q -t ed25519 -N '' -f "$work/host" && ssh-keygen -q -t ed25519 -N '' -f "$work/key"
 /usr/sbin/sshd -D -p 2299 -h "$work/host" -o ListenAddress=127.0.0.1 -o StrictModes=no -o PermitRootLogin=yes \
     -o AuthorizedKeysFile="$work/key.pub" -o PidFile=none & pids+=($!)
+sleep 1
 export PARALLEL_SSH="ssh -p 2299 -i $work/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
 export PARALLEL="--sshlogin 4/root@127.0.0.1 --env HOME --env PATH --env RALPH_UNGUARDED"
 serve parallel 24 3

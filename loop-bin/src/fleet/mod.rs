@@ -49,13 +49,6 @@ pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
     is_pushed.then_some(()).ok_or_else(moved)
 }
 
-/// Removes attempts and journals from a server.
-pub(crate) fn clean(env: &Env, remote: &str) -> Result<ExitCode, Failure> {
-    Server::open(env, remote, "look")?.remove_kept()?;
-    say_as_it_is(&format!("Removed attempts and journals from {remote}."));
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Print a job that works on every open story, for an engine that you have
 #[derive(Debug, Args)]
 pub(crate) struct Fleet {
@@ -88,22 +81,15 @@ enum Engine {
 #[derive(Template)]
 #[template(path = "fleet.txt", escape = "none")]
 struct Job<'a> {
-    engine: Engine,
+    fleet: &'a Fleet,
     /// Each behind those that it depends on.
     tasks: Vec<Task>,
     /// The command of a task, but for its story.
     command: String,
-    image: &'a str,
 }
 
-/// An open story.
-struct Task {
-    id: String,
-    /// The same as part of a name.
-    name: String,
-    /// The names of those that it depends on.
-    after: Vec<String>,
-}
+/// The id of an open story, its name, and the names of those that it depends on.
+type Task = (String, String, Vec<String>);
 
 impl Fleet {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
@@ -114,9 +100,11 @@ impl Fleet {
         let none = |_| Failure::usage("the project has no origin; name the server with --fleet");
         let (remote, options) = (address(&origin.map_err(none)?)?, &self.options);
         let command = format!("ralph-loop --fleet {remote} {options} --story").replace("  ", " ");
-        let (engine, image) = (self.engine, &self.image);
-        let job = Job { engine, tasks: tasks(&plan), command, image };
-        say_as_it_is(&job.render()?);
+        let tasks = tasks(&plan);
+        if tasks.is_empty() {
+            return Err(Failure::because("no story of the plan is open"));
+        }
+        say_as_it_is(&Job { fleet: self, tasks, command }.render()?);
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -132,7 +120,7 @@ fn tasks(plan: &Plan) -> Vec<Task> {
         // A plan in which stories depend on each other cannot be read.
         let story = left.remove(ready.unwrap_or_default());
         let after = story.depends.iter().filter_map(|id| Some(named(&open(id)?.id))).collect();
-        tasks.push(Task { id: story.id.clone(), name: named(&story.id), after });
+        tasks.push((story.id.clone(), named(&story.id), after));
     }
     tasks
 }

@@ -20,8 +20,14 @@ const KEPT: [&str; 2] = ["refs/ralph", "refs/heads/ralph-kept"];
 /// Those of them that belong to all machines.
 const SHARED: [&str; 2] = ["attempts", "tasks"];
 
+/// The branch that clones of the server begin with.
+const ORIGIN_HEAD: &str = "refs/remotes/origin/HEAD";
+
 /// The file with the attempts and journals that the server has, or had: they may be removed there.
 const KNOWN: &str = ".git/ralph-known";
+
+/// The folder of the clone, in a journal: every task has another one.
+const CLONE: &str = "$CLONE";
 
 /// What a journal says of landings. The branches of the server know them better: a push may fail, and a rebase makes
 /// another commit.
@@ -74,6 +80,8 @@ impl Server {
             let fresh = folder.with_extension("new");
             remove_all(fresh.as_std_path())?;
             Git::at(&base).run(&["clone", "--quiet", &url, fresh.as_str()])?;
+            let none = |_| Failure::because("the server has no branch yet; push the project to it");
+            Git::at(&fresh).run(&["symbolic-ref", ORIGIN_HEAD]).map_err(none)?;
             fs_err::rename(&fresh, &folder)?;
         }
         std::env::set_current_dir(&folder)?;
@@ -110,7 +118,7 @@ impl Server {
     /// Writes what all tasks did to where commands look for it, with what landed.
     pub(super) fn write_journal(&self) -> Result<(), Failure> {
         self.keep_journal()?;
-        let journals = self.journals()?;
+        let journals = self.journals()?.replace(CLONE, self.folder.as_str());
         let records = journals.lines().filter_map(|line| serde_json::from_str::<Record>(line).ok());
         let begun = records.filter(|it| matches!(it.event, Event::IterationStarted { .. }));
         let begun: Vec<Record> = begun.collect();
@@ -141,7 +149,7 @@ impl Server {
         if !named.is_empty() {
             return Ok(named.to_owned());
         }
-        let name = self.git.line(&["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])?;
+        let name = self.git.line(&["symbolic-ref", "--short", ORIGIN_HEAD])?;
         Ok(name.trim_start_matches("origin/").to_owned())
     }
 
@@ -209,7 +217,8 @@ impl Server {
 
     /// Keeps the lines of the journal that no task has kept yet.
     fn keep_journal(&self) -> Result<(), Failure> {
-        let (text, kept) = (text_of(&self.journal())?, self.journals()?);
+        let text = text_of(&self.journal())?.replace(self.folder.as_str(), CLONE);
+        let kept = self.journals()?;
         let kept: BTreeSet<&str> = kept.lines().collect();
         let mut lines: Vec<&str> = text.lines().filter(|line| !kept.contains(line)).collect();
         lines.retain(|line| !LANDINGS.iter().any(|event| line.contains(event)));
@@ -265,12 +274,6 @@ impl Server {
             Some((name.to_owned(), commit.to_owned()))
         });
         Ok(found.collect())
-    }
-
-    /// Removes all of it.
-    pub(super) fn remove_kept(&self) -> Result<(), GitError> {
-        let [usual, branches] = KEPT.map(|place| format!("refs/ralph-none/*:{place}/*"));
-        self.git.run(&["push", "--quiet", "--prune", "origin", &usual, &branches]).map(drop)
     }
 }
 

@@ -84,8 +84,10 @@ fn a_task_waits_for_what_it_depends_on_lands_by_push_and_is_done_once() {
         "",
         "the project itself has no part in it"
     );
-    stage.run(&["clean", "--fleet", server.as_str()]).ended(0);
-    assert_eq!(kept(&stage, &server).trim(), "refs/heads/main");
+    let clean = ["push", "--quiet", "--prune", server.as_str(), "refs/none/*:refs/ralph/*"];
+    stage.repo.git(clean);
+    task(&stage, &server, "US-002", &[]).ended(0);
+    assert_eq!(kept(&stage, &server).trim(), "refs/heads/main", "what was removed stays away");
 }
 
 #[test]
