@@ -45,8 +45,7 @@ Examples:
 /// Runs a coding agent over a plan of stories and commits only work that passes its checks
 #[derive(Debug, Subcommand)]
 enum Request {
-    /// Set up a project with a config, example plan and script templates, without overwriting files
-    Init,
+    Init(init::Init),
     Install(install::Install),
     Uninstall(install::Uninstall),
     Doctor(doctor::Doctor),
@@ -97,7 +96,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         return run::run(env, preflight);
     };
     match Request::from_arg_matches(matches).map_err(Failure::usage)? {
-        Request::Init => init::run(env),
+        Request::Init(init) => init.run(env),
         Request::Install(install) => install.run(env),
         Request::Uninstall(uninstall) => uninstall.run(env),
         Request::Doctor(doctor) => doctor::run(env, &given_flags(given), doctor),

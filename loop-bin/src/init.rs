@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
 
 use camino::Utf8Path;
+use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::{self, StateDir};
 use ralph_core::plan::{Plan, State, Story};
@@ -22,6 +23,7 @@ use self::detect::{Detected, FoundCommand};
 use self::files::{Files, paths_below};
 use self::table::KindTable;
 use crate::exit::Failure;
+use crate::install::{CLAUDE, agent_names};
 use crate::terminal::say;
 use crate::{here, run, show_config};
 use ralph_project::finding::Finding;
@@ -40,17 +42,34 @@ const SCRIPTS: [(&str, &str); 4] = [
 /// A program of the user's own that scripts may call.
 const NOTIFY: &str = include_str!("init/templates/notify.sh");
 
-/// Does it.
-pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
+/// Set up a project with a config, example plan and script templates, without overwriting files
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// The agent that works on the stories.
+    #[arg(long, value_name = "NAME", default_value = CLAUDE, value_parser = agent_names())]
+    agent: String,
+}
+
+impl Init {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        set_up(env, &self.agent)
+    }
+}
+
+fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
     let project = here::project(env)?;
     let (root, state) = (project.root(), project.own_state());
     state.prepare()?;
     let (table, found) = detect_in(root)?;
     tell(&found);
-    write_new(&state.config(), &config_text::config_text(&found), false)?;
+    write_new(&state.config(), &config_text::config_text(&found, agent), false)?;
+    let config = here::config(&project, env, &[])?;
+    if agent != CLAUDE && config.agent.name != agent {
+        say(format!("note     set `name = \"{agent}\"` in its table [agent]"));
+    }
     // Not the user's, and of this version of ours: written anew each time.
     state::replace(&state.config_schema(), show_config::schema_text()?.as_bytes())?;
-    let find = || Ok::<_, Failure>(here::plan(&project, env, &here::config(&project, env, &[])?));
+    let find = || Ok::<_, Failure>(here::plan(&project, env, &config));
     if find()?.is_err() && state.prd_numbers().is_empty() {
         write_new(&state.plan(1), PLAN, false)?;
     }
@@ -73,6 +92,7 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     say("  ralph-loop doctor            # is everything in place?");
     say("  ralph-loop --dry-run         # what would be done?");
     say("  ralph-loop                   # go");
+    say(format!("Hooks for your own sessions: ralph-loop install --agent {agent}"));
     Ok(ExitCode::SUCCESS)
 }
 

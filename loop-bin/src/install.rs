@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use client::{folder_of_this_program, version_text};
 use ralph_base::env::Env;
+use ralph_project::dialect::{AGENTS, Dialect};
 use ralph_project::install::{
     Change, ClientVersion, NotAVersion, Place, plan_install, plan_team, plan_uninstall, sources,
 };
@@ -15,13 +17,19 @@ use similar::TextDiff;
 use crate::exit::Failure;
 use crate::terminal::{say, say_as_it_is};
 
+/// The agent that is meant unless another one is named.
+pub(crate) const CLAUDE: &str = "claude";
+
 /// Which settings file, and whether to touch it.
 #[derive(Debug, Args)]
 struct Target {
+    /// The agent whose own sessions get the hooks.
+    #[arg(long, value_name = "NAME", default_value = CLAUDE, value_parser = agent_names())]
+    agent: String,
     /// The project; defaults to the current folder.
     #[arg(long, value_name = "DIR", conflicts_with = "user")]
     project: Option<Utf8PathBuf>,
-    /// Use your own settings for all projects: ~/.claude, or the folder in CLAUDE_CONFIG_DIR.
+    /// Use your own settings for all projects, such as ~/.claude or the folder in CLAUDE_CONFIG_DIR.
     #[arg(long)]
     user: bool,
     /// Use the project's settings.local.json, which is not shared with others.
@@ -55,7 +63,8 @@ pub(crate) struct Uninstall {
 
 impl Install {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
-        let (place, client) = (self.target.place(env)?, self.client()?);
+        let place = self.target.place(env)?;
+        let client = if place.agent.is_some() { ClientVersion::new(0, 0, 0) } else { self.client()? };
         let nowhere = "cannot determine where this program is installed; start it by its full path";
         let binaries = folder_of_this_program().ok_or_else(|| Failure::because(nowhere))?;
         let change = if self.team {
@@ -70,6 +79,10 @@ impl Install {
         }
         if change.hooks_are_off {
             say("note: `disableAllHooks` is set in these settings, so no hook will run");
+        }
+        if place.agent.is_some() {
+            say(format!("note: {} may ask you to trust these hooks first", self.target.agent));
+            return Ok(ExitCode::SUCCESS);
         }
         let root = self.target.root();
         let root = root.canonicalize_utf8().unwrap_or(root);
@@ -113,18 +126,38 @@ impl Target {
     }
 
     fn place(&self, env: &Env) -> Result<Place, Failure> {
+        if self.agent != CLAUDE {
+            return self.place_of_agent(env);
+        }
         if self.user {
             let why =
                 "neither CLAUDE_CONFIG_DIR nor HOME is set; set one, or install with --project";
             return Place::user(env).ok_or_else(|| Failure::because(why));
         }
-        let path = self.root();
-        let project = path.canonicalize_utf8().map_err(|error| {
-            Failure::because(format!("cannot open the project at {path}: {error}"))
-        })?;
         let place = if self.local { Place::project_local } else { Place::project };
-        Ok(place(&project))
+        Ok(place(&self.project()?))
     }
+
+    /// Where another agent has hooks.
+    fn place_of_agent(&self, env: &Env) -> Result<Place, Failure> {
+        let project = if self.user { None } else { Some(self.project()?) };
+        let agent = Dialect::find(&self.agent).filter(|_| !self.local);
+        agent.and_then(|agent| Place::of_agent(agent, project.as_deref(), env)).ok_or_else(|| {
+            let (name, where_) = (&self.agent, if self.user { "for all projects" } else { "of a project" });
+            Failure::usage(format!("{name} has no place for hooks {where_}; see docs/agents.md"))
+        })
+    }
+
+    fn project(&self) -> Result<Utf8PathBuf, Failure> {
+        let path = self.root();
+        let refused = |error| Failure::because(format!("cannot open the project at {path}: {error}"));
+        path.canonicalize_utf8().map_err(refused)
+    }
+}
+
+/// The agents that we know by name.
+pub(crate) fn agent_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(AGENTS.iter().map(|agent| agent.name))
 }
 
 fn carry_out(change: &Change, dry_run: bool) -> Result<(), Failure> {

@@ -7,14 +7,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::state::{self, RunDir};
 use ralph_project::dialect::Dialect;
-use ralph_project::install::quoted;
+use ralph_project::install::{Place, Registrations, merge_toml, plugin_script, quoted};
 use serde_json::{Map, Value, json};
 use shell_reader::quoted as quoted_text;
 
 use crate::command::folder_of_this_program;
-
-/// The plugin for opencode.
-const PLUGIN: &str = include_str!("opencode.js");
 
 /// What is added to the agent's command line.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,7 +25,7 @@ pub(super) struct Passed {
 /// Passes settings, with the hooks among them, and servers. Files are written each time, because an agent before
 /// may have removed them.
 pub(super) fn pass(
-    agent: &Dialect,
+    agent: &'static Dialect,
     settings: &Map<String, Value>,
     servers: &Map<String, Value>,
     run_dir: &RunDir,
@@ -50,6 +47,10 @@ pub(super) fn pass(
             all.insert("mcpServers".to_owned(), json!(servers));
             write_private(&file, &json!(all).to_string())?;
             passed.before = format!("export {}={}; ", agent.variable, quoted(&file));
+            return Ok(passed);
+        }
+        "home" => {
+            passed.before = export_home(agent, &file.with_extension("toml"))?;
             return Ok(passed);
         }
         "script" => {
@@ -85,8 +86,8 @@ fn export_plugin(
     servers: &Map<String, Value>,
     file: &Utf8PathBuf,
 ) -> io::Result<String> {
-    let folder = json!(folder_of_this_program().unwrap_or_default());
-    state::replace(file, format!("const FOLDER = {folder}\n{PLUGIN}").as_bytes())?;
+    let folder = folder_of_this_program().unwrap_or_default();
+    state::replace(file, plugin_script(&format!("{folder}/")).as_bytes())?;
     let local = |server: &Value| {
         let words = server.get("args").and_then(Value::as_array).cloned().unwrap_or_default();
         let command = server.get("command").into_iter().cloned().chain(words);
@@ -100,6 +101,24 @@ fn export_plugin(
     all.insert("plugin".to_owned(), json!([format!("file://{file}")]));
     all.insert("mcp".to_owned(), json!(servers));
     Ok(format!("export {}={}; ", agent.variable, quoted_text(&json!(all).to_string())))
+}
+
+/// A copy of the user's settings with the hooks, and a home folder of the agent's in which it takes the place of
+/// theirs. The sandbox may have made that folder already.
+fn export_home(agent: &'static Dialect, file: &Utf8Path) -> io::Result<String> {
+    let place = Place::of_agent(agent, None, &Env::process()).ok_or(io::ErrorKind::NotFound)?;
+    let users = state::read_if_there(&place.settings)?.unwrap_or_default();
+    let folder = folder_of_this_program().unwrap_or_default();
+    let hooks = Registrations::of_agent(agent, &folder);
+    let text = merge_toml(&String::from_utf8_lossy(&users), &hooks).map_err(io::Error::other)?;
+    write_private(file, &text)?;
+    let (variable, name, file) = (agent.home, agent.name, quoted(file));
+    let users = quoted(place.settings.parent().unwrap_or(&place.settings));
+    let settings = place.settings.file_name().unwrap_or_default();
+    Ok(format!(
+        "r=$RALPH_STATE_DIR/{name}; [ \"${variable}\" = \"$r\" ] || {{ mkdir -p \"$r\"; ln -sf {users}/* \"$r\"; }}; \
+         rm -f \"$r/{settings}\"; cp {file} \"$r/{settings}\"; export {variable}=\"$r\"; "
+    ))
 }
 
 /// A value in one line of TOML.

@@ -14,7 +14,7 @@ macro_rules! row {
         $name:ident { texts: $($text:ident)*; lists: $($list:ident)*; flags: $($flag:ident)*; $($lines:ident)? }
     ) => {
         $(#[$about])*
-        #[derive(Debug, PartialEq)]
+        #[derive(Debug, PartialEq, Eq)]
         #[expect(missing_docs, reason = "the table says what each is")]
         pub struct $name {
             $(pub $text: &'static str,)*
@@ -33,9 +33,9 @@ macro_rules! row {
 row! {
     /// One agent; the fields are explained in the table.
     Dialect {
-        texts: name start behind resume model pass variable servers exit code;
+        texts: name start behind resume model pass variable servers user project home fresh exit code context;
         lists: measured lacks events shells reads edits writes patches path output told;
-        flags: millis exit_unknown deny_flat context_flat stop_by_exit;
+        flags: millis exit_unknown deny_flat stop_by_exit;
         lines
     }
 }
@@ -103,8 +103,8 @@ impl Dialect {
             Decision::Block(reason) if self.stop_by_exit => {
                 Reply { stdout: None, stderr: Some(reason), exit_code: 2 }
             }
-            Decision::Context(text) if self.context_flat => {
-                json(json!({"additionalContext": text}))
+            Decision::Context(text) if !self.context.is_empty() => {
+                json(json!({self.context: text}))
             }
             other => other.reply_to(own),
         }

@@ -3,12 +3,13 @@
 use ralph_project::config::{Config, keys};
 
 use super::detect::{Detected, FoundCommand};
+use crate::install::CLAUDE;
 
 /// Editors that know schemas for TOML (taplo, Even Better TOML) read the first line.
 const HEAD: &str = "#:schema ./config.schema.json\n# All settings are optional; a key behind a `#` is shown with its default.\n";
 
 /// Writes it.
-pub(super) fn config_text(found: &Detected) -> String {
+pub(super) fn config_text(found: &Detected, agent: &str) -> String {
     let default_of = Config::default().values();
     let (mut text, mut last) = (HEAD.to_owned(), "");
     for key in keys() {
@@ -23,6 +24,7 @@ pub(super) fn config_text(found: &Detected) -> String {
             "verify.commands" if !found.checks.is_empty() => {
                 list(name, &found.checks, &found.proposed)
             }
+            "agent.name" if agent != CLAUDE => format!("{name} = \"{agent}\"\n"),
             "workspace.setup" if !found.setup.is_empty() => list(name, &found.setup, &[]),
             _ => default.map(|value| format!("#{name} = {value}\n")).unwrap_or_default(),
         });
@@ -71,14 +73,15 @@ mod tests {
 
     #[test]
     fn what_was_found_can_be_read_back() {
-        let config = read(&config_text(&found()));
+        let config = read(&config_text(&found(), "codex"));
         assert_eq!(config.verify.commands, ["cargo test", "echo \"hi\" \\ x", "a 'b'"]);
         assert_eq!(config.workspace.setup, ["npm ci"]);
+        assert!(config.agent.command.starts_with("codex exec "), "{}", config.agent.command);
     }
 
     #[test]
     fn every_key_is_there_with_its_default() {
-        let text = config_text(&Detected::default());
+        let text = config_text(&Detected::default(), CLAUDE);
         assert_eq!(read(&text), Config::default());
         let all = uncommented(&text);
         assert_eq!(read(&all), Config::default());

@@ -115,7 +115,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The names that scenarios use, as variables of scripts and in braces elsewhere.
-    fn names(&self) -> [(&'static str, String); 12] {
+    fn names(&self) -> [(&'static str, String); 13] {
         let scratch = self.repo.scratch();
         let xtask = std::env::current_exe().unwrap_or_default();
         [
@@ -131,6 +131,7 @@ impl<'a> Stage<'a> {
             ("SESSION", SESSION.to_owned()),
             ("VERSION", self.client.version.clone()),
             ("AGENT", self.client.name.clone()),
+            ("SETTINGS", self.client.row.settings.keys().cloned().collect::<Vec<_>>().join(" ")),
         ]
     }
 

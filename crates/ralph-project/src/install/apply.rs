@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::part::{is_json, merge_script, merge_toml, without_part};
 use super::place::Place;
 use super::registration::{HOOK_NAMES, LeftOut, Registrations};
 use super::settings::{SettingsProblem, hooks_are_off, is_registered, merge, registered, remove};
@@ -59,8 +60,7 @@ pub fn plan_install(
     binaries: &Utf8Path,
     client: ClientVersion,
 ) -> Result<Change, InstallError> {
-    let registrations = Registrations::of(client, &place.in_shell);
-    let mut change = registering(place, &registrations)?;
+    let mut change = registering(place, client, false)?;
     for name in HOOK_NAMES {
         let (from, to) = (binaries.join(name), place.hooks.join(name));
         if !from.is_file() {
@@ -75,19 +75,35 @@ pub fn plan_install(
 
 /// What settings for a team would change, whose people have the hooks in PATH.
 pub fn plan_team(place: &Place, client: ClientVersion) -> Result<Change, InstallError> {
-    let mut change = registering(place, &Registrations::in_path(client))?;
+    let mut change = registering(place, client, true)?;
     change.removals = unused_binaries(place)?;
     Ok(change)
 }
 
-fn registering(place: &Place, registrations: &Registrations) -> Result<Change, InstallError> {
+fn registering(
+    place: &Place,
+    client: ClientVersion,
+    in_path: bool,
+) -> Result<Change, InstallError> {
     // Asked first, because nothing is copied for settings that cannot be written.
     if place.settings.is_symlink() && !place.settings.exists() {
         return Err(InstallError::LeadsNowhere(place.settings.clone()));
     }
     let before = load(&place.settings)?;
-    let after = merge(before.as_deref().unwrap_or_default(), registrations)
-        .map_err(|problem| InstallError::Settings { path: place.settings.clone(), problem })?;
+    let folder = |text: &str| if in_path { String::new() } else { format!("{text}/") };
+    let registrations = match place.agent {
+        Some(agent) => Registrations::own(agent, &folder(&place.in_shell)),
+        None if in_path => Registrations::in_path(client),
+        None => Registrations::of(client, &place.in_shell),
+    };
+    let text = before.as_deref().unwrap_or(place.agent.map_or("", |agent| agent.fresh));
+    let after = match place.settings.extension() {
+        Some("toml") => merge_toml(text, &registrations),
+        Some("js") => merge_script(text, &folder(place.hooks.as_str())),
+        _ => merge(text, &registrations),
+    };
+    let refused = |problem| InstallError::Settings { path: place.settings.clone(), problem };
+    let after = after.map_err(refused)?;
     Ok(Change {
         place: place.clone(),
         keeps_old: true,
@@ -119,14 +135,19 @@ pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
     let before = load(&place.settings)?;
     let backup = load(&place.backup())?;
     let mut removals: Vec<Utf8PathBuf> = Vec::new();
+    let remove = |text| if is_json(&place.settings) { remove(text) } else { Ok(without_part(text)) };
     let without = before.as_deref().map(remove).transpose().map_err(refused)?;
+    let is_empty = |text: &str| {
+        let fresh = place.agent.map_or("", |agent| agent.fresh).trim();
+        ["", "{}", fresh].contains(&text.trim())
+    };
     let after = match (without, backup) {
-        (Some(without), Some(old)) if is_all_that_changed(&without, &old) => {
+        (Some(without), Some(old)) if without == old || is_all_that_changed(&without, &old) => {
             removals.push(place.backup());
             Some(old)
         }
         // Without an older file there was none: an empty one is of our making.
-        (without, None) if without != before => without.filter(|text| text.trim() != "{}"),
+        (without, None) if without != before => without.filter(|text| !is_empty(text)),
         (without, _) => without,
     };
     removals.extend(unused_binaries(place)?);

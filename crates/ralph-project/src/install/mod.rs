@@ -19,6 +19,7 @@
 //! ```
 
 mod apply;
+mod part;
 mod place;
 mod plugin;
 mod registration;
@@ -31,6 +32,7 @@ mod apply_tests;
 mod settings_tests;
 
 pub use apply::{Change, InstallError, plan_install, plan_team, plan_uninstall};
+pub use part::{merge_toml, plugin_script};
 pub use place::{Place, quoted};
 pub use plugin::{plugin_hooks, sources};
 pub use registration::{HOOK_NAMES, LeftOut, NOT_IN_PATH, Registrations, STOP_TIMEOUT};

@@ -1,9 +1,10 @@
 //! Where the settings and the binaries go.
 
 use camino::{Utf8Path, Utf8PathBuf};
-
 use ralph_base::env::Env;
 use ralph_base::state::CLIENT_FOLDER;
+
+use crate::dialect::Dialect;
 
 const SHARED: &str = "settings.json";
 const LOCAL: &str = "settings.local.json";
@@ -20,6 +21,8 @@ pub struct Place {
     pub(super) in_shell: String,
     /// The settings file that may register the same binaries.
     pub(super) sibling: Option<Utf8PathBuf>,
+    /// Whose they are, if they are not Claude Code's.
+    pub agent: Option<&'static Dialect>,
 }
 
 impl Place {
@@ -47,7 +50,7 @@ impl Place {
             }
         };
         let (settings, hooks) = (folder.join(SHARED), folder.join(HOOKS));
-        Some(Self { settings, hooks, in_shell, sibling: None })
+        Some(Self { settings, hooks, in_shell, sibling: None, agent: None })
     }
 
     /// All places where the client would look while it works in a project.
@@ -68,7 +71,28 @@ impl Place {
             hooks: folder.join(HOOKS),
             in_shell: format!(r#""$CLAUDE_PROJECT_DIR"/{CLIENT_FOLDER}/{HOOKS}"#),
             sibling: Some(folder.join(other)),
+            agent: None,
         }
+    }
+
+    /// Where another agent finds hooks: those of a project, or a person's for all projects; none if it has no such
+    /// place.
+    pub fn of_agent(
+        agent: &'static Dialect,
+        root: Option<&Utf8Path>,
+        env: &Env,
+    ) -> Option<Self> {
+        let file = if root.is_some() { agent.project } else { agent.user };
+        let own = env.get(agent.home).filter(|own| !own.is_empty());
+        let settings = match (root, own, file.split_once('/')?) {
+            (Some(root), ..) => root.join(file),
+            (None, Some(own), (_, below)) => Utf8PathBuf::from(own).join(below),
+            (None, None, _) => env.home()?.join(file),
+        };
+        let folder = settings.parent()?;
+        let hooks = if folder.ends_with(HOOKS) { folder.into() } else { folder.join(HOOKS) };
+        let in_shell = quoted(&hooks);
+        Some(Self { settings, hooks, in_shell, sibling: None, agent: Some(agent) })
     }
 }
 

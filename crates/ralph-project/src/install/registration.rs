@@ -122,16 +122,41 @@ impl Registrations {
         Self::of(client, &quoted(folder))
     }
 
-    /// For an agent that is not Claude Code: the events that it has, under its own names.
+    /// For a run of an agent that is not Claude Code, with the hooks in this folder.
     pub fn of_agent(agent: &'static Dialect, folder: &Utf8Path) -> Self {
+        let folder = quoted(folder);
+        Self::of_events(agent, |hook| format!("{folder}/{hook} --agent {}", agent.name))
+    }
+
+    /// For a person's own sessions with such an agent; `folder` is as a shell would write it, with a `/` behind it,
+    /// or empty for hooks in PATH. Some agents refuse every call whose hook is missing. A run of ours brings hooks of
+    /// its own.
+    pub(super) fn own(agent: &'static Dialect, folder: &str) -> Self {
+        Self::of_events(agent, |hook| {
+            let (found, name) = (format!("{SOUGHT}{folder}{hook}{FOUND}"), agent.name);
+            format!(r#"{found} && [ -z "$RALPH_RUN" ] && exec {folder}{hook} --agent {name}; exit 0"#)
+        })
+    }
+
+    /// The events that the agent has, under its own names.
+    fn of_events(agent: &'static Dialect, command: impl Fn(&str) -> String) -> Self {
         let group = |(event, _, hook, matcher, timeout): Row| {
-            let command = format!("{}/{hook} --agent {}", quoted(folder), agent.name);
             let timeout = if agent.millis { timeout * 1000 } else { timeout };
-            let entry = Entry { kind: "command", command, timeout };
+            let entry = Entry { kind: "command", command: command(hook), timeout };
             let group = Group { matcher: matcher.map(|_| "*"), hooks: [entry] };
             Some((agent.own_event(event)?, group))
         };
         Self { groups: TABLE.into_iter().filter_map(group).collect(), left_out: Vec::new() }
+    }
+
+    /// As tables of TOML. A time that is too long makes the only agent that reads them refuse its settings.
+    pub fn in_toml(&self) -> String {
+        let table = |(event, group): &(&str, Group)| {
+            let [Entry { command, timeout, .. }] = &group.hooks;
+            let (command, timeout) = (toml::Value::from(&**command), (*timeout).min(600));
+            format!("[[hooks]]\nevent = \"{event}\"\ncommand = {command}\ntimeout = {timeout}\n")
+        };
+        self.groups.iter().map(table).collect()
     }
 
     /// The same, but only where `wanted` says so of an event and its hook.
@@ -155,9 +180,13 @@ impl Registrations {
     }
 }
 
+/// What stands before and behind a hook that is looked for.
+pub(super) const SOUGHT: &str = "command -v ";
+pub(super) const FOUND: &str = " >/dev/null";
+
 /// How a command begins whose hook is looked up in PATH; what follows is done where it is missing.
 pub(super) fn unless_found(hook: &str) -> String {
-    format!("command -v {hook} >/dev/null || ")
+    format!("{SOUGHT}{hook}{FOUND} || ")
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::ser::PrettyFormatter;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::registration::{Group, HOOK_NAMES, Registrations, unless_found};
+use super::registration::{FOUND, Group, HOOK_NAMES, Registrations, SOUGHT, unless_found};
 use ralph_base::json_members::members;
 
 /// Why a settings file cannot be changed: it is not JSON, or not what the client expects there.
@@ -21,6 +21,15 @@ pub struct SettingsProblem {
     line: usize,
     column: usize,
     reason: String,
+}
+
+impl SettingsProblem {
+    /// At this byte of a text.
+    pub(super) fn at(text: &str, at: usize, reason: &str) -> Self {
+        let before = text.get(..at).unwrap_or_default();
+        let column = before.rsplit('\n').next().unwrap_or_default().len() + 1;
+        Self { line: before.matches('\n').count() + 1, column, reason: reason.to_owned() }
+    }
 }
 
 impl From<serde_json::Error> for SettingsProblem {
@@ -261,14 +270,15 @@ fn is_ours(entry: &RawValue) -> bool {
     our_command(entry).is_some()
 }
 
-/// An entry is ours if its command runs one of our binaries, wherever it lies, or looks for one in
-/// PATH as we write it; its command, and which binary.
+/// An entry is ours if its command runs one of our binaries, wherever it lies, or looks for one as we write it;
+/// its command, and which binary.
 fn our_command(entry: &RawValue) -> Option<(String, &'static str)> {
     let entry: Value = serde_json::from_str(entry.get()).ok()?;
     let command = entry.get("command")?.as_str()?;
-    let name = command.rsplit('/').next()?.trim_matches(['"', '\'', ' ']);
-    let is_it = |hook: &&str| *hook == name || command.starts_with(&unless_found(hook));
-    Some((command.to_owned(), HOOK_NAMES.into_iter().find(is_it)?))
+    let sought = command.strip_prefix(SOUGHT).and_then(|rest| rest.split_once(FOUND));
+    let program = sought.map_or(command, |(program, _)| program);
+    let name = program.rsplit('/').next()?.trim_matches(['"', '\'', ' ']);
+    Some((command.to_owned(), HOOK_NAMES.into_iter().find(|hook| *hook == name)?))
 }
 
 /// A byte order mark stays where it is; JSON itself does not allow it.
