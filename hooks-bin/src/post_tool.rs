@@ -7,7 +7,7 @@ mod failed;
 mod output;
 
 use camino::Utf8Path;
-use ralph_base::state::{self, Event, LastVerdict};
+use ralph_base::state::{self, LastVerdict};
 use ralph_core::hook::{BashResult, Decision};
 use ralph_core::verdict::{Kind, Run, Verdict, judge, test_folders};
 use shell_reader::{Script, Word};
@@ -91,33 +91,17 @@ fn runs_elsewhere(call: &Call<'_>, script: &Script) -> bool {
 
 /// For the journal, the gates and the loop.
 fn remember(call: &Call<'_>, command: &str, output: &str, verdict: &Verdict) {
-    let tests = verdict.failing.clone();
-    let known = verdict.counts != Default::default();
-    call.journal(&Event::Verdict {
-        verdict: verdict.kind.name().to_owned(),
-        runner: verdict.runner.map(str::to_owned),
-        passed: known.then_some(verdict.counts.passed),
-        failed: known.then_some(verdict.counts.bad()),
-        tests: tests.clone(),
-    });
+    call.journal(&verdict.event());
     let Some(session) = call.session() else { return };
-    let has_failed = verdict.kind == Kind::Failed;
-    let what = if has_failed { verdict.what_failed(output) } else { None };
     let before = LastVerdict::load(&session).map_or(0, |last| last.failures_in_a_row);
     let last = LastVerdict {
-        verdict: verdict.kind.name().to_owned(),
-        command: command.chars().take(500).collect(),
-        runner: verdict.runner.map(str::to_owned),
-        tests,
-        what: what.unwrap_or_default(),
-        run: call.env.run().unwrap_or_default(),
         failures_in_a_row: match verdict.kind {
             Kind::Failed => before + 1,
             Kind::Passed => 0,
             _ => before,
         },
         agent: call.input.agent_id.clone(),
-        ..LastVerdict::default()
+        ..verdict.as_last(command, output, &call.env.run().unwrap_or_default())
     };
     // Best effort, like the journal: the decision does not depend on it.
     let _ = last.save(&session);

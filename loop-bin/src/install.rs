@@ -64,7 +64,8 @@ pub(crate) struct Uninstall {
 impl Install {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let place = self.target.place(env)?;
-        let client = if place.agent.is_some() { ClientVersion::new(0, 0, 0) } else { self.client()? };
+        let client =
+            if place.agent.is_some() { ClientVersion::new(0, 0, 0) } else { self.client()? };
         let nowhere = "cannot determine where this program is installed; start it by its full path";
         let binaries = folder_of_this_program().ok_or_else(|| Failure::because(nowhere))?;
         let change = if self.team {
@@ -143,14 +144,16 @@ impl Target {
         let project = if self.user { None } else { Some(self.project()?) };
         let agent = Dialect::find(&self.agent).filter(|_| !self.local);
         agent.and_then(|agent| Place::of_agent(agent, project.as_deref(), env)).ok_or_else(|| {
-            let (name, where_) = (&self.agent, if self.user { "for all projects" } else { "of a project" });
+            let (name, where_) =
+                (&self.agent, if self.user { "for all projects" } else { "of a project" });
             Failure::usage(format!("{name} has no place for hooks {where_}; see docs/agents.md"))
         })
     }
 
     fn project(&self) -> Result<Utf8PathBuf, Failure> {
         let path = self.root();
-        let refused = |error| Failure::because(format!("cannot open the project at {path}: {error}"));
+        let refused =
+            |error| Failure::because(format!("cannot open the project at {path}: {error}"));
         path.canonicalize_utf8().map_err(refused)
     }
 }

@@ -19,17 +19,19 @@ pub struct Calls {
     pub count: usize,
     /// Those that a hook or the user's settings refused.
     pub refused: Vec<RefusedCall>,
-    /// The commands among them.
+    /// The commands among them, and those of which the exit code is known, in the order of their ends.
     pub ran: Vec<Ran>,
+    pub ended: Vec<Ran>,
 }
 
 /// A command that an agent ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ran {
-    id: String,
+    /// The call's id.
+    pub id: String,
     /// The command line.
     pub command: String,
-    /// How it ended, once that is known.
+    /// How it ended.
     pub exit_code: Option<i32>,
     /// The end of what it printed.
     pub output: String,
@@ -75,9 +77,10 @@ impl Calls {
         for part in parts.into_iter().flatten() {
             let Some(id) = text_of(part, "tool_use_id") else { continue };
             let code = event.get("exit_code").and_then(Value::as_i64);
-            if let (Some(ran), Some(code)) = (self.ran.iter_mut().rfind(|ran| ran.id == id), code) {
-                ran.exit_code = i32::try_from(code).ok();
-                keep_end(&mut ran.output, text_of(part, "content").unwrap_or_default());
+            if let (Some(ran), Some(code)) = (self.ran.iter().rfind(|ran| ran.id == id), code) {
+                let mut ended = Ran { exit_code: i32::try_from(code).ok(), ..ran.clone() };
+                keep_end(&mut ended.output, text_of(part, "content").unwrap_or_default());
+                self.ended.push(ended);
             }
             let Some(at) = self.open.iter().position(|(call, _)| call == id) else { continue };
             let (_, call) = self.open.remove(at);

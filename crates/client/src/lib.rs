@@ -18,6 +18,7 @@ mod stream;
 mod translate;
 mod version;
 
+pub use calls::Ran;
 pub use child::{AgentRun, RunEnd, Session, Supervision, Turn};
 pub use command::{
     flaw_in, folder_of_this_program, is_executable, is_found, path_of_agent, program_of, script_of,

@@ -22,7 +22,7 @@ const LIMITS: &str = "\
 const OPENINGS: &str = "\
     api error|exceeded retry limit|unexpected status|quota exceeded.|rate limit exceeded:|rate limit reached for|\
     ran into this error: |you have exhausted your|invalid api key|incorrect api key|authentication failed|\
-    not logged in|failed to get response from the ai model|codex ran out of room|prompt is too long|401 |403 |\
+    not logged in|failed to get response from the ai model|failed to run prompt: |codex ran out of room|prompt is too long|401 |403 |\
     429 |500 |502 |503 |529 ";
 
 /// What may stand before `limit reached`: a length of time, or what is limited.
@@ -39,8 +39,8 @@ const OUT_OF_ORDER: &str = "\
     overloaded|500|502|503|504|529|connection|fetch failed|timed out|server error|stream disconnected";
 
 /// Advice that agents print in a line below their message.
-const HINTS: [&str; 4] =
-    ["/upgrade", "/extra-usage", "Please retry if you think", "Please wait and try again"];
+const HINTS: &str =
+    "/upgrade|/extra-usage|Please retry if you think|Please wait and try again|See log: ";
 
 /// Longer than this no message is.
 const LONGEST_MESSAGE: usize = 240;
@@ -104,8 +104,7 @@ impl Refusal {
 
 /// The lines that say anything, their blanks cut off.
 fn said(text: &str) -> impl DoubleEndedIterator<Item = &str> {
-    let is_hint = |line: &str| HINTS.iter().any(|hint| line.starts_with(hint));
-    text.lines().map(str::trim).filter(move |line| !line.is_empty() && !is_hint(line))
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !begins(line, HINTS))
 }
 
 /// In lower case, with plain apostrophes and without a bullet, a warning sign or `error:` before it.

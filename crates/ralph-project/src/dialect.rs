@@ -45,7 +45,7 @@ row! {
     Line {
         texts: session model text call tool input command file done output code step cost error;
         lists: when tokens;
-        flags: failed end whole;
+        flags: failed zero end whole;
     }
 }
 

@@ -1,6 +1,7 @@
 //! How programs are started for an attempt: in the sandbox, if there is one. And the folders that they may
 //! write besides the copy.
 
+use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -10,7 +11,6 @@ use ralph_base::linux::own_program;
 use ralph_base::state::{self, PROJECT_MARKER, RunDir, fingerprint};
 use ralph_base::supervised::Door;
 use ralph_project::config::{Config, SandboxMode};
-use ralph_project::dialect::AGENTS;
 use ralph_project::failure::Failure;
 use ralph_project::project::Project;
 use ralph_project::review::command_line;
@@ -34,9 +34,21 @@ pub struct Doors {
     pub state: Utf8PathBuf,
     /// The temporary folder of the attempt.
     tmp: Utf8PathBuf,
+    /// What policies are made of; none without a sandbox.
+    basis: Option<Basis>,
     policies: Vec<Policy>,
-    /// What agents may touch that are not the run's own.
-    others: Vec<(&'static str, Policy)>,
+}
+
+/// What all policies of an attempt have in common.
+#[derive(Debug, Clone)]
+struct Basis {
+    home: Utf8PathBuf,
+    copy: Utf8PathBuf,
+    tmp: Utf8PathBuf,
+    state: Utf8PathBuf,
+    read_only: Vec<Utf8PathBuf>,
+    settings: Settings,
+    env: BTreeMap<String, String>,
 }
 
 /// For whom doors are made.
@@ -87,6 +99,13 @@ fn agent_of(line: &str) -> Option<String> {
     names.find(|name| sandbox::is_agent(name)).map(str::to_owned)
 }
 
+impl Basis {
+    fn policy(&self, agent: Option<&str>, is_setup: bool) -> Policy {
+        let Self { home, copy, tmp, state, read_only, settings, env } = self;
+        Policy::new(&Request { home, copy, tmp, state, read_only, agent, is_setup, settings, env })
+    }
+}
+
 impl Doors {
     /// Those of an attempt. Nothing is created yet.
     pub(crate) fn of(attempt: &Attempt<'_>) -> Result<Self, Failure> {
@@ -99,22 +118,19 @@ impl Doors {
         let made: Vec<Door> =
             doors.policies.iter().map(|policy| sandbox::door(&own, policy)).collect();
         if let Ok([agent, checks, setup, reviewer]) = <[Door; 4]>::try_from(made) {
-            let names: Vec<(Option<&str>, bool)> =
-                AGENTS.iter().map(|agent| (Some(agent.name), false)).collect();
-            let others = Self::for_whom(attempt, &names)?.policies;
-            let others = AGENTS.iter().map(|agent| agent.name).zip(others).collect();
-            doors = Self { agent, checks, setup, reviewer, others, ..doors };
+            doors = Self { agent, checks, setup, reviewer, ..doors };
         }
         Ok(doors)
     }
 
     /// The door of an agent by its name; that of the run's own agent for an empty one.
     pub fn for_agent(&self, name: &str) -> Result<Door, Failure> {
-        let Some((_, policy)) = self.others.iter().find(|(other, _)| *other == name) else {
+        let Some(basis) = self.basis.as_ref().filter(|_| !name.is_empty()) else {
             return Ok(self.agent.clone());
         };
-        sandbox::create_folders(std::slice::from_ref(policy));
-        Ok(sandbox::door(&own_program()?, policy))
+        let policy = basis.policy(Some(name), false);
+        sandbox::create_folders(std::slice::from_ref(&policy));
+        Ok(sandbox::door(&own_program()?, &policy))
     }
 
     /// The policies of an attempt for what each agent starts, or none, and for the setup.
@@ -127,7 +143,6 @@ impl Doors {
         }
         // A short name: that of a socket may have 108 bytes.
         let name = format!("ralph-{:08x}-{worker}", fingerprint(cache.as_str().as_bytes()) as u32);
-        let tmp = env.temp_dir().join(name);
         let sandbox = &config.sandbox;
         let settings = Settings {
             write: sandbox.write.clone(),
@@ -135,30 +150,25 @@ impl Doors {
             show: sandbox.show.clone(),
             env: sandbox.env.clone(),
         };
-        let (mut settings, mut read_only) = (settings, vec![cache.to_owned()]);
+        let mut basis = Basis {
+            home: env.home().unwrap_or_default(),
+            copy: top.to_owned(),
+            tmp: env.temp_dir().join(name),
+            state: state.clone(),
+            read_only: vec![cache.to_owned()],
+            settings,
+            env: env.all(),
+        };
         let shared = source.shared.to_string_lossy().into_owned();
         if top == source.top {
             // A linked work tree has its git folder elsewhere.
-            settings.write.push(shared);
+            basis.settings.write.push(shared);
         } else {
-            read_only.extend([shared.into(), source.top.clone()]);
+            basis.read_only.extend([shared.into(), source.top.clone()]);
         }
-        let (home, vars) = (env.home().unwrap_or_default(), env.all());
-        let policies = whom.iter().map(|&(agent, is_setup)| {
-            Policy::new(&Request {
-                home: &home,
-                copy: top,
-                tmp: &tmp,
-                state: &state,
-                read_only: &read_only,
-                agent,
-                is_setup,
-                settings: &settings,
-                env: &vars,
-            })
-        });
-        let policies = policies.collect();
-        Ok(Self { state, tmp, policies, ..Self::default() })
+        let policies =
+            whom.iter().map(|&(agent, is_setup)| basis.policy(agent, is_setup)).collect();
+        Ok(Self { state, tmp: basis.tmp.clone(), policies, basis: Some(basis), ..Self::default() })
     }
 
     /// What a command may touch that a person tries, found without starting git; none without a sandbox. Its

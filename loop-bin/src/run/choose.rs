@@ -8,7 +8,6 @@ use ralph_project::config::RollbackOn;
 use ralph_project::under_way::Attempt;
 use run_history::StoryTally;
 
-use super::agents::{choose_agent, free_agents};
 use super::attempt::{Assignment, Budget, Task, log_of};
 use super::decide::{Allowance, Finish, Outcome, Picked, limit_reached, pick, pick_only};
 use super::record::update_loop_progress;
@@ -259,7 +258,7 @@ pub(super) fn begin(
     let number = saved::number_after(&attempts);
     let newest = saved::newest(attempts);
     let mut attempt = new_attempt(run, slot, &key, (&found.title, number), start)?;
-    (attempt.agent, attempt.model) = choose_agent(run, &plan, &found);
+    (attempt.agent, attempt.model) = wait::choose_agent(run, &plan, &found);
     attempt.save(&run.desk(slot)?.dir)?;
     let agent = run.context.agent_name(&attempt).unwrap_or_default();
     let under_way = format!("{}\n", key.story);
@@ -324,7 +323,8 @@ pub(super) fn budget(run: &Conductor, key: &StoryKey, agent: &str) -> Budget {
     let spent = (tally.run.spent.cost_usd, run.slots.len() as u64);
     let allowance = Allowance::of(&config.agent, &config.limits, run.context.elapsed(), spent);
     let may_hand_over = tally.may_hand_over(key, config.limits.attempts_per_story);
-    let may_switch = !config.agent.fallback.is_empty() && free_agents(run).any(|a| a != agent);
+    let may_switch =
+        !config.agent.fallback.is_empty() && wait::free_agents(run).any(|a| a != agent);
     Budget { allowance, quota_streak: tally.run.quota_streak, may_switch, may_hand_over }
 }
 

@@ -9,12 +9,11 @@
 //! | landing, and attempts that do not land | `land.rs`, `discard.rs` |
 //! | the attempt itself, in its copy | `attempt/` |
 //! | what never changes, and what is on disk | `record.rs` |
-//! | lifecycle scripts, waits, messages to the user, the end | `scripts.rs`, `wait.rs`, `notify.rs`, `finish.rs` |
+//! | lifecycle scripts, which agent or a wait, messages to the user, the end | `scripts.rs`, `wait.rs`, `notify.rs`, `finish.rs` |
 //! | what hooks of an attempt wrote | `take_over.rs` |
 //! | commits without a story | `records.rs` |
 //! | writing the plan instead of working through it | `planning.rs` |
 
-mod agents;
 mod attempt;
 mod choose;
 mod conductor;

@@ -4,7 +4,6 @@ use ralph_base::state::{self, Event};
 use ralph_project::gate::ContextWindows;
 use ralph_project::strikes::record_failure;
 
-use super::agents::take_over;
 use super::attempt::{Course, Done, Ended, Left, Task, ToCheck, Used, from_user};
 use super::choose::{budget, messages};
 use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Then, WorkEnd, after};
@@ -167,7 +166,7 @@ fn follow(run: &mut Conductor, mut work: UnderWay, end: WorkEnd) -> Result<(), F
     let quota = if let WorkEnd::Quota(reset) = end { Some(reset) } else { None };
     let mut next = after(&mut run.record.tally, end, &work.key, session, limits);
     if let (Some(reset), Next::Discard(_, then)) = (quota, &mut next)
-        && take_over(run, &work, reset)
+        && wait::take_over(run, &work, reset)
     {
         *then = Then::GoOn;
     }

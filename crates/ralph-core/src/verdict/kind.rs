@@ -1,5 +1,6 @@
 //! What a judgement says: its kind, the counts and the tests that failed. No judging here.
 
+use ralph_base::state::{Event, LastVerdict};
 use serde::Serialize;
 
 /// What a finished command says about the tests.
@@ -19,6 +20,32 @@ impl Verdict {
     /// The verdict on a command that ran no test runner, or of which nothing can be said.
     pub fn not_a_test() -> Self {
         Self { kind: Kind::NotATest, runner: None, counts: Counts::default(), failing: Vec::new() }
+    }
+
+    /// For the journal.
+    pub fn event(&self) -> Event {
+        let known = self.counts != Counts::default();
+        Event::Verdict {
+            verdict: self.kind.name().to_owned(),
+            runner: self.runner.map(str::to_owned),
+            passed: known.then_some(self.counts.passed),
+            failed: known.then_some(self.counts.bad()),
+            tests: self.failing.clone(),
+        }
+    }
+
+    /// For the gates and the loop, whose run this is.
+    pub fn as_last(&self, command: &str, output: &str, run: &str) -> LastVerdict {
+        let what = if self.kind == Kind::Failed { self.what_failed(output) } else { None };
+        LastVerdict {
+            verdict: self.kind.name().to_owned(),
+            command: command.chars().take(500).collect(),
+            runner: self.runner.map(str::to_owned),
+            tests: self.failing.clone(),
+            what: what.unwrap_or_default(),
+            run: run.to_owned(),
+            ..LastVerdict::default()
+        }
     }
 }
 

@@ -135,7 +135,8 @@ pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
     let before = load(&place.settings)?;
     let backup = load(&place.backup())?;
     let mut removals: Vec<Utf8PathBuf> = Vec::new();
-    let remove = |text| if is_json(&place.settings) { remove(text) } else { Ok(without_part(text)) };
+    let remove =
+        |text| if is_json(&place.settings) { remove(text) } else { Ok(without_part(text)) };
     let without = before.as_deref().map(remove).transpose().map_err(refused)?;
     let is_empty = |text: &str| {
         let fresh = place.agent.map_or("", |agent| agent.fresh).trim();

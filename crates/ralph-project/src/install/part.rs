@@ -26,7 +26,8 @@ pub fn plugin_script(folder: &str) -> String {
 
 /// The plugin for a person's own sessions. A run of ours brings one of its own.
 pub(super) fn merge_script(text: &str, folder: &str) -> Result<String, SettingsProblem> {
-    let script = plugin_script(folder).replacen("= ", "= process.env.RALPH_RUN ? \"/dev/null/\" : ", 1);
+    let script =
+        plugin_script(folder).replacen("= ", "= process.env.RALPH_RUN ? \"/dev/null/\" : ", 1);
     with_part(text, "//", &script)
 }
 

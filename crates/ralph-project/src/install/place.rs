@@ -77,11 +77,7 @@ impl Place {
 
     /// Where another agent finds hooks: those of a project, or a person's for all projects; none if it has no such
     /// place.
-    pub fn of_agent(
-        agent: &'static Dialect,
-        root: Option<&Utf8Path>,
-        env: &Env,
-    ) -> Option<Self> {
+    pub fn of_agent(agent: &'static Dialect, root: Option<&Utf8Path>, env: &Env) -> Option<Self> {
         let file = if root.is_some() { agent.project } else { agent.user };
         let own = env.get(agent.home).filter(|own| !own.is_empty());
         let settings = match (root, own, file.split_once('/')?) {

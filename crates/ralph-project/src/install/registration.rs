@@ -134,7 +134,9 @@ impl Registrations {
     pub(super) fn own(agent: &'static Dialect, folder: &str) -> Self {
         Self::of_events(agent, |hook| {
             let (found, name) = (format!("{SOUGHT}{folder}{hook}{FOUND}"), agent.name);
-            format!(r#"{found} && [ -z "$RALPH_RUN" ] && exec {folder}{hook} --agent {name}; exit 0"#)
+            format!(
+                r#"{found} && [ -z "$RALPH_RUN" ] && exec {folder}{hook} --agent {name}; exit 0"#
+            )
         })
     }
 

@@ -9,12 +9,11 @@
 //! | `moved.rs` | lays work over a target that moved, and checks it again |
 
 mod check;
-mod hold;
 mod moved;
-mod oversee;
 mod prepare;
 mod prove;
 mod review;
+mod unhooked;
 mod watch;
 mod work;
 

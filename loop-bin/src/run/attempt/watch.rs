@@ -11,8 +11,8 @@ use ralph_project::mailbox::{Answer, Mailbox, Question};
 use ralph_project::strikes::{HookRollback, Memory, checkpoint};
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::oversee::Oversight;
 use super::prepare::agent_variables;
+use super::unhooked::Unhooked;
 use super::{Course, Desk, Job, Report, StoryTokens, Used};
 use crate::exit::Failure;
 use crate::run::decide::Allowance;
@@ -145,7 +145,7 @@ fn watch(
             announce_grace(job);
         }
     };
-    let (state, oversight) = (desk.state().clone(), Oversight::new(job, desk, &course.attempt));
+    let (state, unhooked) = (desk.state().clone(), Unhooked::new(job, desk, &course.attempt));
     let facts = &mut course.facts;
     let watch = Supervision {
         deadline,
@@ -154,7 +154,7 @@ fn watch(
         awaits_work: &|seen| {
             last_stop(&state, seen.session.as_deref()) == Some(StopStatus::Working)
         },
-        forbids: &|seen| oversight.forbidden(seen),
+        forbids: &|seen| unhooked.forbidden(seen),
         ..supervision(context)
     };
     let mailbox = Mailbox::at(desk.state().mailbox());
@@ -162,6 +162,7 @@ fn watch(
     let rollbacks = &mut facts.rollbacks;
     let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
         show(job, seen, &mut shown);
+        unhooked.note_tests(seen);
         if looked.is_none_or(|looked| looked.elapsed() >= LOOKS_EVERY) {
             looked = Some(Instant::now());
             show_rollbacks(job, &state, rollbacks);
@@ -171,6 +172,7 @@ fn watch(
     live.shown = shown;
     fault::point("loop.agent-ended");
     let (seen, took) = (live.session.seen(), begun.elapsed());
+    unhooked.note_tests(&seen);
     let tokens = seen.tokens.saturating_sub(live.tokens());
     live.book(&job.key, tokens);
     *facts.duration.get_or_insert_default() += took;

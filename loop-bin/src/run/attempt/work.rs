@@ -8,8 +8,8 @@ use ralph_project::gate::StopStatus;
 use ralph_project::progress::agents_lines;
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::hold::unmet;
 use super::prepare::{next_story, prepare_copy, prompt};
+use super::unhooked::unmet;
 use super::watch::{self, Watched, last_stop, set_phase};
 use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};
 use crate::exit::Failure;
@@ -183,7 +183,7 @@ fn last_verdict(state: &StateDir, run: &str, began: &str) -> Option<LastVerdict>
 }
 
 /// An agent that prints plain text does not name its session, but its hook notes it.
-fn working_session(state: &StateDir) -> Option<String> {
+pub(super) fn working_session(state: &StateDir) -> Option<String> {
     let text = state::read_text(state.working_session()).ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }

@@ -14,4 +14,4 @@ pub(crate) use pause::pause;
 pub(crate) use pick::{Allowance, Picked, limit_reached, pick, pick_only};
 pub(crate) use recovery::{Found, FoundAttempt, Recovery, recovery, recovery_of};
 pub(crate) use step::{Discarding, Next, SessionEnd, Then, after, fail};
-pub(crate) use stream_verdict::last_test_run;
+pub(crate) use stream_verdict::{last_test_run, test_run};

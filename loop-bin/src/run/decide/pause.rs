@@ -8,14 +8,17 @@ use super::judge::LONGEST_WAIT;
 const FIRST_PAUSE: u64 = 60;
 const LONGEST_PAUSE: u64 = 1800;
 
-/// Up to the stated reset and a second more; where none is stated, or it came and went without
+/// How many resets in a row are believed.
+const BELIEVED: u32 = 3;
+
+/// Up to the stated reset and a second more; where none is stated, or stated ones came and went without
 /// effect, a pause that grows. A reset that is too far away to be waited for says that a clock was set
 /// back just now.
 pub(crate) fn pause(reset: Option<i64>, now: i64, streak: u32) -> Duration {
     let stated = reset.map(|reset| reset.saturating_sub(now).max(0).unsigned_abs() + 1);
     let stated = stated.map(Duration::from_secs).filter(|stated| *stated <= LONGEST_WAIT);
     match stated {
-        Some(stated) if streak <= 1 => stated,
+        Some(stated) if streak <= 1 || streak <= BELIEVED && reset > Some(now) => stated,
         stated => {
             let grown = FIRST_PAUSE << streak.saturating_sub(1).min(5);
             stated.unwrap_or_default().max(Duration::from_secs(grown.min(LONGEST_PAUSE)))
@@ -31,8 +34,9 @@ mod tests {
     fn a_wait_ends_at_the_reset_or_grows() {
         for (reset, streak, seconds) in [
             (Some(1_090), 1, 91),
-            (Some(1_090), 2, 120),
-            (Some(1_001), 3, 240),
+            (Some(1_090), 2, 91),
+            (Some(1_001), 3, 2),
+            (Some(1_001), 4, 480),
             (Some(9_000), 5, 8_001),
             (Some(900), 1, 1),
             (Some(900), 2, 120),

@@ -1,8 +1,15 @@
-//! The last test run, where the agent's output says more about it than its hooks are told.
+//! Test runs of which the agent's output says more than its hooks are told.
 
-use client::Seen;
+use client::{Ran, Seen};
 use ralph_base::state::LastVerdict;
-use ralph_core::verdict::{Kind, Run, judge};
+use ralph_core::verdict::{Kind, Run, Verdict, judge};
+
+/// What a command in the agent's output says about the tests; none if it runs none.
+pub(crate) fn test_run(ran: &Ran, test_commands: &[String]) -> Option<Verdict> {
+    let Ran { command, exit_code, output, .. } = ran;
+    let run = Run { command, exit_code: *exit_code, output, test_commands, ..Run::default() };
+    Some(judge(&run)).filter(|verdict| verdict.kind != Kind::NotATest)
+}
 
 /// The last test run by the exit codes in the agent's output; what the hooks saw counts where it has none.
 pub(crate) fn last_test_run(
@@ -10,26 +17,16 @@ pub(crate) fn last_test_run(
     test_commands: &[String],
     by_hooks: Option<LastVerdict>,
 ) -> Option<LastVerdict> {
-    let mut judged = seen.calls.ran.iter().rev().filter(|ran| ran.exit_code.is_some()).map(|ran| {
-        let (command, exit_code, output) =
-            (ran.command.as_str(), ran.exit_code, ran.output.as_str());
-        (ran, judge(&Run { command, exit_code, output, test_commands, ..Run::default() }))
-    });
-    let Some((ran, verdict)) = judged.find(|(_, verdict)| verdict.kind != Kind::NotATest) else {
+    let mut runs = seen.calls.ended.iter().rev();
+    let Some((ran, verdict)) = runs.find_map(|ran| Some((ran, test_run(ran, test_commands)?)))
+    else {
         return by_hooks;
     };
     if verdict.kind != Kind::Failed {
         return None;
     }
     let same = by_hooks.filter(|last| last.verdict == Kind::Failed.name());
-    Some(same.unwrap_or_else(|| LastVerdict {
-        verdict: Kind::Failed.name().to_owned(),
-        command: ran.command.clone(),
-        runner: verdict.runner.map(str::to_owned),
-        what: verdict.what_failed(&ran.output).unwrap_or_default(),
-        tests: verdict.failing,
-        ..LastVerdict::default()
-    }))
+    Some(same.unwrap_or_else(|| verdict.as_last(&ran.command, &ran.output, "")))
 }
 
 #[cfg(test)]

@@ -1,0 +1,186 @@
+//! What its hooks do not do for an agent, the loop does: the output shows its commands and how they end, and a
+//! session that has stopped can be resumed.
+
+use std::cell::{Cell, OnceCell};
+
+use camino::Utf8PathBuf;
+use ralph_base::env::Env;
+use ralph_base::state::{self, Event, HookFailure, Id, StateDir};
+use ralph_core::guard;
+use ralph_core::verdict::Kind;
+use ralph_project::dialect::Dialect;
+use ralph_project::install::quoted;
+use ralph_project::project::Project;
+use ralph_project::surroundings::Surroundings;
+use ralph_project::under_way::Attempt;
+use serde_json::{Value, json};
+
+use super::prepare::agent_variables;
+use super::watch::{Watched, log_of, supervision};
+use super::work::working_session;
+use super::{Course, Desk, Job};
+use crate::exit::Failure;
+use crate::run::decide::test_run;
+use client::{
+    ClientOptions, Ran, Seen, Session, SessionSoFar, Totals, Turn, folder_of_this_program,
+};
+
+/// An agent as its output shows it.
+pub(super) struct Unhooked<'a> {
+    job: &'a Job,
+    options: ClientOptions,
+    agent: Option<&'static Dialect>,
+    run: String,
+    root: Utf8PathBuf,
+    state: StateDir,
+    vars: Vec<(String, String)>,
+    /// What commands are judged by, unless hooks guard the agent; known once it has called a tool.
+    guard: OnceCell<Option<(Env, Project)>>,
+    /// How many of its commands were judged, and how many of those that have ended.
+    judged: (Cell<usize>, Cell<usize>),
+}
+
+impl<'a> Unhooked<'a> {
+    pub(super) fn new(job: &'a Job, desk: &Desk, attempt: &Attempt) -> Self {
+        Self {
+            job,
+            options: job.context.agent_of(attempt).1,
+            agent: job.context.agent_name(attempt).and_then(Dialect::find),
+            run: desk.run.clone(),
+            root: desk.copy.root().to_owned(),
+            state: desk.state().clone(),
+            vars: agent_variables(job, desk),
+            guard: OnceCell::new(),
+            judged: Default::default(),
+        }
+    }
+
+    /// Why the agent has to be ended: it runs a command that a hook would have refused.
+    pub(super) fn forbidden(&self, seen: &Seen) -> Option<String> {
+        let (env, project) = self.guard(seen)?;
+        let new = seen.calls.ran.get(self.judged.0.replace(seen.calls.ran.len())..)?;
+        let config = &self.job.context.config;
+        let around = Surroundings { project, env, config, session: None };
+        new.iter().find_map(|ran| {
+            let facts = around.of_command(project.work_root(), &ran.command);
+            Some(guard::check(&ran.command, &facts, &config.guard)?.to_string())
+        })
+    }
+
+    /// Records the test runs of which no hook is told how they ended.
+    pub(super) fn note_tests(&self, seen: &Seen) {
+        let new = seen.calls.ended.get(self.judged.1.replace(seen.calls.ended.len())..);
+        let tests = &self.job.context.config.tests.commands;
+        for ran in new.into_iter().flatten() {
+            let Some(verdict) = test_run(ran, tests) else { continue };
+            if self.guard(seen).is_none() && self.is_told_of(ran) {
+                continue;
+            }
+            self.job.reporter.note(&self.job.key, verdict.event());
+            let session = seen.session.clone().or_else(|| working_session(&self.state));
+            if let Some(id) = session.and_then(|id| Id::parse(&id).ok()) {
+                // For the gates at its stop; the loop itself judges by the output.
+                let last = verdict.as_last(&ran.command, &ran.output, &self.run);
+                let _ = last.save(&self.state.session(&id));
+            }
+        }
+    }
+
+    /// Whether a hook of the agent's recorded a test run: those of an agent that keeps exit codes to itself record
+    /// failures that the output shows.
+    fn is_told_of(&self, ran: &Ran) -> bool {
+        let Some(agent) = self.agent else { return false };
+        let untold = Ran { exit_code: None, ..ran.clone() };
+        let shown = || test_run(&untold, &self.job.context.config.tests.commands);
+        agent.own_event("PostToolUse").is_some()
+            && !(agent.exit_unknown && shown().is_none_or(|verdict| verdict.kind == Kind::Passed))
+    }
+
+    /// What its commands are judged by; none if its hooks guard it, or as long as that is not known.
+    fn guard(&self, seen: &Seen) -> Option<&(Env, Project)> {
+        if seen.calls.count == 0 {
+            return None;
+        }
+        let unguarded = || {
+            let vars = Env::process().all().into_iter().chain(self.vars.clone());
+            let env = Env::of(vars);
+            let project = Project::locate(&env, &self.root);
+            (!self.is_heard()).then_some((env, project))
+        };
+        self.guard.get_or_init(unguarded).as_ref()
+    }
+
+    /// Whether hooks guard it: they were passed to it, and one has spoken. A command that is no agent we know may
+    /// have hooks of its own.
+    fn is_heard(&self) -> bool {
+        let Some(name) = self.options.hooked else {
+            return self.options.unguarded.is_none() || self.agent.is_none();
+        };
+        if self.state.working_session().exists() {
+            return true;
+        }
+        let error = format!(
+            "{name} does not run the hooks that were passed to it, so nothing guards it; its commands \
+             are judged by what it prints (docs/agents.md says why this happens)"
+        );
+        self.job.reporter.warn(error.clone());
+        let phase = "registering".to_owned();
+        let failure = HookFailure { hook_event: None, phase, error };
+        self.job.reporter.note(&self.job.key, Event::HookError { failure });
+        false
+    }
+}
+
+/// Why an agent that has stopped may not, where its stop fires no hook: what the stop hook would say. The session
+/// is the one to continue.
+pub(super) fn unmet(
+    job: &Job,
+    desk: &Desk,
+    course: &Course,
+    watched: &Watched,
+) -> Result<Option<(SessionSoFar, String)>, Failure> {
+    let (_, options) = job.context.agent_of(&course.attempt);
+    let (Some(agent), Some(run)) = (options.resumed_at_stop, &watched.ended) else {
+        return Ok(None);
+    };
+    let is_error = run.seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error);
+    let (Some(0), false, None, Some(id)) =
+        (run.exit_code(), is_error, run.refusal(), &watched.session)
+    else {
+        return Ok(None);
+    };
+    let event = json!({
+        "hook_event_name": "Stop", "session_id": id, "cwd": desk.copy.root(),
+        "last_assistant_message": watched.said,
+    });
+    let reason = ask_stop_hook(job, desk, &course.attempt, agent, &event)?;
+    let session = SessionSoFar { id: id.clone(), totals: watched.totals, agent: agent.to_owned() };
+    Ok(reason.map(|reason| (session, reason)))
+}
+
+/// Runs the stop hook where the agent ran; returns why it blocks, if it does.
+fn ask_stop_hook(
+    job: &Job,
+    desk: &Desk,
+    attempt: &Attempt,
+    agent: &str,
+    event: &Value,
+) -> Result<Option<String>, Failure> {
+    let folder = folder_of_this_program().unwrap_or_default();
+    let line = format!("{}/ralph-on-stop --agent {agent}", quoted(&folder));
+    let path = log_of(job.context.state(), attempt).with_extension("stop.log");
+    let door = desk.copy.doors.for_agent(&attempt.agent)?;
+    state::remove_if_there(&path)?;
+    let (log, vars) = (state::open_log(&path)?, agent_variables(job, desk));
+    let prompt = (&*event.to_string(), Totals::default());
+    let mut hook = Session::start(&line, desk.copy.root(), (&vars, &door), prompt, &log)?;
+    let run = loop {
+        if let Turn::Ended(run) = hook.watch(&supervision(&job.context), None, &mut |_| ())? {
+            break run;
+        }
+    };
+    let printed = state::read_text(&path)?;
+    let answer: Value = serde_json::from_str(printed.trim()).unwrap_or_default();
+    let reason = answer.get("reason").and_then(Value::as_str).map(str::to_owned);
+    Ok(reason.or_else(|| (run.exit_code() == Some(2)).then_some(printed)))
+}
