@@ -30,6 +30,6 @@ pub use options::{ClientOptions, Start};
 pub use output::{each_line_of_log, seen_in_log};
 pub use processes::{Descendants, end_left_by, left_by};
 pub use readable::Readable;
-pub use refusal::Refusal;
+pub use refusal::{Refusal, said};
 pub use stream::{Said, Seen};
 pub use version::version_text;

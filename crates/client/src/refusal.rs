@@ -103,7 +103,7 @@ impl Refusal {
 }
 
 /// The lines that say anything, their blanks cut off.
-fn said(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+pub fn said(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !begins(line, HINTS))
 }
 

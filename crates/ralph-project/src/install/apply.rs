@@ -96,10 +96,11 @@ fn registering(
         None if in_path => Registrations::in_path(client),
         None => Registrations::of(client, &place.in_shell),
     };
-    let text = before.as_deref().unwrap_or(place.agent.map_or("", |agent| agent.fresh));
+    let (name, fresh) = place.agent.map_or(("", ""), |agent| (agent.name, agent.fresh));
+    let text = before.as_deref().unwrap_or(fresh);
     let after = match place.settings.extension() {
         Some("toml") => merge_toml(text, &registrations),
-        Some("js") => merge_script(text, &folder(place.hooks.as_str())),
+        Some("js") => merge_script(text, name, &folder(place.hooks.as_str())),
         _ => merge(text, &registrations),
     };
     let refused = |problem| InstallError::Settings { path: place.settings.clone(), problem };

@@ -1,10 +1,10 @@
-// Ralph's hooks as a plugin of opencode. The first line, FOLDER, is written by ralph-loop.
+// Ralph's hooks as a plugin of opencode and its kin. The first line, AGENT and FOLDER, is written by ralph-loop.
 import { spawnSync } from "node:child_process"
 
 export const Ralph = async ({ directory }) => {
   const ask = (hook, event) => {
     const input = JSON.stringify({ cwd: directory, ...event })
-    const { stdout } = spawnSync(`${FOLDER}${hook}`, ["--agent", "opencode"], { input, encoding: "utf8" })
+    const { stdout } = spawnSync(`${FOLDER}${hook}`, ["--agent", AGENT], { input, encoding: "utf8" })
     try {
       return JSON.parse(stdout).hookSpecificOutput ?? {}
     } catch {

@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use super::registration::{HOOK_NAMES, Registrations};
 use super::settings::SettingsProblem;
 
-/// The plugin for opencode.
+/// The plugin for opencode and its kin.
 const PLUGIN: &str = include_str!("opencode.js");
 
 /// The settings of an agent with these hooks, as tables of TOML, in the place of those that they have.
@@ -19,16 +19,19 @@ pub fn merge_toml(text: &str, registrations: &Registrations) -> Result<String, S
     Ok(after)
 }
 
-/// The plugin with hooks in this folder; `/` stands behind it, and none is PATH.
-pub fn plugin_script(folder: &str) -> String {
-    format!("const FOLDER = {}\n{PLUGIN}", serde_json::Value::from(folder))
+/// The plugin of an agent with hooks in this folder; `/` stands behind it, and none is PATH.
+pub fn plugin_script(agent: &str, folder: &str) -> String {
+    format!("const AGENT = \"{agent}\", FOLDER = {}\n{PLUGIN}", serde_json::Value::from(folder))
 }
 
 /// The plugin for a person's own sessions. A run of ours brings one of its own.
-pub(super) fn merge_script(text: &str, folder: &str) -> Result<String, SettingsProblem> {
-    let script =
-        plugin_script(folder).replacen("= ", "= process.env.RALPH_RUN ? \"/dev/null/\" : ", 1);
-    with_part(text, "//", &script)
+pub(super) fn merge_script(
+    text: &str,
+    agent: &str,
+    folder: &str,
+) -> Result<String, SettingsProblem> {
+    let own = "FOLDER = process.env.RALPH_RUN ? \"/dev/null/\" : ";
+    with_part(text, "//", &plugin_script(agent, folder).replacen("FOLDER = ", own, 1))
 }
 
 fn with_part(text: &str, sign: &str, part: &str) -> Result<String, SettingsProblem> {
@@ -79,7 +82,7 @@ mod tests {
             assert_eq!(merge_toml(&after, &hooks).unwrap(), after, "twice changes nothing");
             let later = format!("{after}[later]\n");
             assert_eq!(without_part(&later), format!("{text}[later]\n"));
-            let script = merge_script(text, "/x/").unwrap();
+            let script = merge_script(text, "kilo", "/x/").unwrap();
             assert_eq!(without_part(&script), text);
         }
     }

@@ -14,7 +14,7 @@ use super::pick::{Allowance, Owner};
 use crate::saved::RETRY;
 use crate::terminal::seconds;
 use client::signals::Signal;
-use client::{AgentRun, Refusal, RunEnd, Said, Seen};
+use client::{AgentRun, Refusal, RunEnd, Said, Seen, said};
 
 /// How often in a row a usage limit is waited for before the run ends: with pauses that grow to half
 /// an hour, this is longer than the five hours of the usual limit.
@@ -287,8 +287,7 @@ fn own_failure(run: &AgentRun) -> String {
 /// The last line that it said.
 fn last_words(run: &AgentRun) -> Option<&str> {
     let verdict = run.seen.verdict.as_ref().map(|verdict| verdict.text.as_str());
-    let mut said = verdict.into_iter().chain(words(run));
-    said.find_map(|text| text.lines().map(str::trim).rfind(|line| !line.is_empty()))
+    verdict.into_iter().chain(words(run)).find_map(|text| said(text).next_back())
 }
 
 /// What it said, complaints first.
