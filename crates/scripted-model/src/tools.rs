@@ -76,7 +76,7 @@ mod tests {
         let input = json!({"path": "/a", "old_str": "old", "new_str": "new"});
         assert_eq!(called("copilot", edit()), Answer::tool("edit", input).blocks);
         assert_eq!(called("claude", edit()), edit().blocks);
-        assert_eq!(shells().count(), 7);
+        assert_eq!(shells().count(), 8);
     }
 
     #[test]
