@@ -164,3 +164,69 @@ fn what_cannot_be_installed_is_explained_and_changes_nothing() {
     machine.run(&["install"]).ended(1).says("ralph-on-stop does not exist");
     assert!(!machine.project.join(".claude").exists());
 }
+
+#[test]
+fn every_agent_gets_hooks_for_ones_own_sessions_and_loses_them_again() {
+    let codex = "a project/.codex/hooks.json";
+    let machine = Machine::new("exit 1");
+    for (agent, file, own) in [
+        ("codex", codex, "{\n  \"hooks\": {\"Stop\": []}\n}\n"),
+        ("gemini", "a project/.gemini/settings.json", "{\"model\": {}}\n"),
+        ("copilot", "a project/.github/hooks/ralph.json", ""),
+        ("opencode", "a project/.opencode/plugin/ralph.js", ""),
+        ("kimi", "home/.kimi-code/config.toml", "default_model = \"k\"\n[models.k]\n"),
+    ] {
+        if !own.is_empty() {
+            machine.scratch.file(file, own);
+        }
+        let place: &[&str] = if file.starts_with("home") { &["--user"] } else { &[] };
+        let run = |what| machine.run(&[&[what, "--agent", agent], place].concat());
+        run("install").ended(0).says("write ").says("may ask you to trust these hooks");
+        let text = machine.scratch.read(file);
+        assert!(text.contains("ralph-pre-tool") && text.contains(agent), "{agent}: {text}");
+        run("install").ended(0).says("nothing to change");
+        run("uninstall").ended(0).says("remove ");
+        let left = machine.scratch.path(file);
+        assert_eq!(fs_err::read_to_string(&left).unwrap_or_default(), own, "{agent}");
+    }
+    machine
+        .run(&["install", "--agent", "kimi"])
+        .ended(2)
+        .says("kimi has no place for hooks of a project");
+    machine.run(&["install", "--agent", "codex", "--local"]).ended(2);
+    machine.run(&["install", "--agent", "cobol"]).ended(2).says("possible values: claude, codex");
+}
+
+/// A missing program must not stop an agent that refuses every call whose hook fails, and a run of the loop has hooks
+/// of its own.
+#[test]
+fn hooks_of_another_agent_speak_in_ones_own_sessions_only() {
+    let machine = Machine::new("exit 1");
+    let says = "#!/bin/sh\necho \"$0 $*\"\n";
+    for hook in HOOKS {
+        machine.scratch.script(&format!("unpacked/{hook}"), says);
+    }
+    for team in [false, true] {
+        let team = if team { ["--team"].as_slice() } else { &[] };
+        machine.run(&[&["install", "--agent", "codex"], team].concat()).ended(0);
+        let settings = machine.settings("a project/.codex/hooks.json");
+        let command = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
+        let ask = |vars: &[(&str, &str)]| {
+            let mut shell = program("/bin/sh", &machine.scratch.path("home"));
+            let path = format!("{}:/usr/bin:/bin", machine.scratch.path("unpacked"));
+            let output =
+                shell.args(["-c", command]).env("PATH", path).envs(vars.iter().copied()).output();
+            let output = output.unwrap();
+            assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        assert!(ask(&[]).ends_with("/ralph-pre-tool --agent codex\n"), "{}", ask(&[]));
+        assert_eq!(ask(&[("RALPH_RUN", "r")]), "");
+        let hooks = machine.project.join(".codex/hooks");
+        assert_eq!(hooks.exists(), team.is_empty());
+        if hooks.exists() {
+            fs_err::remove_dir_all(hooks).unwrap();
+        }
+        assert_eq!(ask(&[("PATH", "/usr/bin:/bin")]), "");
+    }
+}
