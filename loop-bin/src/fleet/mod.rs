@@ -43,10 +43,10 @@ pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
         git.run(&["add", "--update"])?;
         commit_plainly(git, &git.line(&["write-tree"])?, Some("HEAD"), "chore: reopen stories")?;
     }
-    server.publish()?;
-    let is_pushed = server.push(&git.line(&["symbolic-ref", "--short", "HEAD"])?)?;
+    let branch = git.line(&["symbolic-ref", "--short", "HEAD"])?;
+    server.publish(&branch)?;
     let moved = || Failure::because("the branch has just moved on the server; run it again");
-    is_pushed.then_some(()).ok_or_else(moved)
+    server.push(&branch)?.then_some(()).ok_or_else(moved)
 }
 
 /// Print a job that works on every open story, for an engine that you have
@@ -100,10 +100,8 @@ impl Fleet {
         let none = |_| Failure::usage("the project has no origin; name the server with --fleet");
         let (remote, options) = (address(&origin.map_err(none)?)?, &self.options);
         let command = format!("ralph-loop --fleet {remote} {options} --story").replace("  ", " ");
-        let tasks = tasks(&plan);
-        if tasks.is_empty() {
-            return Err(Failure::because("no story of the plan is open"));
-        }
+        let none = || Failure::because("no story of the plan is open");
+        let tasks = Some(tasks(&plan)).filter(|tasks| !tasks.is_empty()).ok_or_else(none)?;
         say_as_it_is(&Job { fleet: self, tasks, command }.render()?);
         Ok(ExitCode::SUCCESS)
     }

@@ -42,6 +42,7 @@ pub(crate) struct Server {
     pub(super) folder: Utf8PathBuf,
     pub(super) git: Git,
     pub(super) env: Env,
+    pub(super) state: StateDir,
     _lock: Lock,
 }
 
@@ -86,7 +87,8 @@ impl Server {
         }
         std::env::set_current_dir(&folder)?;
         let env = env.those(|name| !MISLEADING.contains(&name));
-        Ok(Self { git: Git::at(&folder), folder, env, _lock: lock })
+        let (git, state) = (Git::at(&folder), StateDir::of_project(&folder));
+        Ok(Self { folder, git, env, state, _lock: lock })
     }
 
     /// Fetches branches, attempts and journals; ours have been published by now.
@@ -104,10 +106,6 @@ impl Server {
     fn listed(&self) -> Result<String, GitError> {
         let [attempts, tasks] = SHARED.map(|what| format!("refs/ralph/{what}"));
         self.git.line(&["for-each-ref", "--format=%(objectname) %(refname)", &attempts, &tasks])
-    }
-
-    fn journal(&self) -> Utf8PathBuf {
-        StateDir::of_project(&self.folder).journal()
     }
 
     /// The journals of all tasks, one after the other.
@@ -141,7 +139,7 @@ impl Server {
                 text.push_str(&format!("{}\n", serde_json::to_string(&record)?));
             }
         }
-        Ok(state::replace_unsynced(&self.journal(), text.as_bytes())?)
+        Ok(state::replace_unsynced(&self.state.journal(), text.as_bytes())?)
     }
 
     /// The branch that is meant: the one that clones of the server begin with, if none is named.
@@ -184,12 +182,11 @@ impl Server {
 
     /// Makes one commit of a story that is yet to be pushed and of what the loop recorded after it, with the name of
     /// the run, so that the history of the server says who landed what.
-    pub(super) fn seal(&self, branch: &str) -> Result<(), Failure> {
+    fn seal(&self, branch: &str) -> Result<(), Failure> {
         let unpushed = self.unpushed(branch)?;
-        let stories: Vec<_> = unpushed.iter().filter(|(_, story)| !story.is_empty()).collect();
-        let ([commit], Some((first, _))) = (&stories[..], unpushed.first()) else { return Ok(()) };
-        let commit = &commit.0;
-        let (journal, mark) = (text_of(&self.journal())?, format!("\"commit\":\"{commit}\""));
+        let stories: Vec<_> = unpushed.iter().filter(|(_, of)| !of.is_empty()).cloned().collect();
+        let ([(first, _), ..], [(commit, _)]) = (&*unpushed, &*stories) else { return Ok(()) };
+        let (journal, mark) = (text_of(&self.state.journal())?, format!("\"commit\":\"{commit}\""));
         let landed = journal.lines().rfind(|line| line.contains(&mark));
         let run = landed.and_then(|line| serde_json::from_str::<Record>(line).ok()?.run);
         let message = self.git.line(&["log", "-1", "--format=%B", commit])?;
@@ -217,7 +214,7 @@ impl Server {
 
     /// Keeps the lines of the journal that no task has kept yet.
     fn keep_journal(&self) -> Result<(), Failure> {
-        let text = text_of(&self.journal())?.replace(self.folder.as_str(), CLONE);
+        let text = text_of(&self.state.journal())?.replace(self.folder.as_str(), CLONE);
         let kept = self.journals()?;
         let kept: BTreeSet<&str> = kept.lines().collect();
         let mut lines: Vec<&str> = text.lines().filter(|line| !kept.contains(line)).collect();
@@ -230,9 +227,10 @@ impl Server {
         Ok(())
     }
 
-    /// Pushes attempts and the journal, where the server lacks them. An attempt whose number another task has taken
+    /// Pushes attempts and the journal, where the server lacks them; a branch follows later. An attempt whose number another task has taken
     /// gets the next free one, here as well with the next fetch.
-    pub(super) fn publish(&self) -> Result<(), Failure> {
+    pub(super) fn publish(&self, branch: &str) -> Result<(), Failure> {
+        self.seal(branch)?;
         self.keep_journal()?;
         let (known, listed) = (text_of(&self.folder.join(KNOWN))?, self.listed()?);
         let new = listed.lines().filter(|line| !known.lines().any(|known| known == *line));

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use ralph_base::env::Env;
 use ralph_base::linux::own_program;
-use ralph_base::state::StateDir;
 use ralph_base::supervised;
 use ralph_project::config::{Config, Flag};
 use run_history::RunHistory;
@@ -25,8 +24,6 @@ const TRY_LATER: u8 = 75;
 
 /// Nothing is left that can be done without a person.
 const BLOCKED: u8 = 8;
-
-const BUDGET: u8 = 6;
 
 const TERMINATED: u8 = 143;
 
@@ -47,9 +44,6 @@ struct Task<'a> {
     flags: &'a [Flag],
     patience: &'a Patience,
 }
-
-/// The exit code, and what there is to say about it.
-type End = (u8, String);
 
 /// Works on the story and returns the exit code for the engine.
 pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCode, Failure> {
@@ -74,9 +68,10 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
 }
 
 impl Task<'_> {
-    fn work(&self) -> Result<End, Failure> {
+    /// Works on the story; returns the exit code, and what there is to say about it.
+    fn work(&self) -> Result<(u8, String), Failure> {
         // What a killed task left.
-        self.publish()?;
+        self.tried(|server| server.publish(&self.branch))?;
         for _ in 0..MOST_STARTS {
             if !self.bring_up_to_date()? {
                 continue;
@@ -85,7 +80,7 @@ impl Task<'_> {
                 return Ok(end);
             }
             let code = self.run_loop()?;
-            self.publish()?;
+            self.tried(|server| server.publish(&self.branch))?;
             if !matches!(code, 0 | BLOCKED) {
                 self.bring_up_to_date()?;
                 return Ok((code, format!("{}: the loop ended with exit code {code}", self.story)));
@@ -96,12 +91,6 @@ impl Task<'_> {
 
     fn tried<T>(&self, act: impl Fn(&Server) -> Result<T, Failure>) -> Result<T, Failure> {
         self.patience.tried(|| act(&self.server))
-    }
-
-    /// Attempts and journal go to the server before what landed.
-    fn publish(&self) -> Result<(), Failure> {
-        self.server.seal(&self.branch)?;
-        self.tried(Server::publish)
     }
 
     /// Fetches, and pushes what the loop landed, or lays it aside to be rebased where the server has moved; false if the server is
@@ -131,40 +120,37 @@ impl Task<'_> {
     }
 
     /// Waits until the story can be worked on; returns how the task ends, if it cannot, or need not be.
-    fn wait_for_turn(&self) -> Result<Option<End>, Failure> {
+    fn wait_for_turn(&self) -> Result<Option<(u8, String)>, Failure> {
         let begun = Instant::now();
         loop {
             let env = &self.server.env;
             let project = here::project(env)?;
             let config = here::config(&project, env, self.flags)?;
-            let plan = here::plan(&project, env, &config).map_err(|error| {
-                Failure::usage(format!("{} on the server: {error}; push the plan", self.branch))
-            })?;
-            match pick_only(&plan, self.story, &BTreeSet::new()) {
-                Picked::Complete => return Ok(Some((0, format!("{} is done", self.story)))),
-                Picked::Stuck(why) => return Ok(Some((BLOCKED, why))),
-                Picked::Depends(why) if self.patience.is_over(begun) => {
-                    return Ok(Some((TRY_LATER, why)));
+            let none = |why| Failure::usage(format!("{} on the server: {why}", self.branch));
+            let plan = here::plan(&project, env, &config).map_err(none)?;
+            return Ok(Some(match pick_only(&plan, self.story, &BTreeSet::new()) {
+                Picked::Complete => (0, format!("{} is done", self.story)),
+                Picked::Stuck(why) => (BLOCKED, why),
+                Picked::Depends(why) if self.patience.is_over(begun) => (TRY_LATER, why),
+                Picked::Depends(_) => {
+                    self.bring_up_to_date()?;
+                    continue;
                 }
-                Picked::Depends(_) => drop(self.bring_up_to_date()?),
-                Picked::Story(_) | Picked::Wait => {
-                    return self.over_budget(config.limits.max_cost_usd);
-                }
-            }
+                _ => return self.over_budget(config.limits.max_cost_usd),
+            }));
         }
     }
 
     /// How the task ends if all tasks together have spent as much as they may.
-    fn over_budget(&self, most: f64) -> Result<Option<End>, Failure> {
+    fn over_budget(&self, most: f64) -> Result<Option<(u8, String)>, Failure> {
         if most <= 0.0 {
             return Ok(None);
         }
         self.server.write_journal()?;
-        let root = &self.server.folder;
-        let history = RunHistory::open(root, &StateDir::of_project(root))?;
+        let history = RunHistory::open(&self.server.folder, &self.server.state)?;
         let spent: f64 = history.runs().iter().filter_map(|run| history.cost(run).cost_usd).sum();
         let why = format!("budget exceeded: all tasks spent ${spent:.2} of ${most:.2}");
-        Ok(if spent < most { None } else { Some((BUDGET, why)) })
+        Ok(if spent < most { None } else { Some((6, why)) })
     }
 
     /// Runs the loop in the clone; returns its exit code.
@@ -198,10 +184,10 @@ impl Patience {
         let begun = Instant::now();
         loop {
             match act() {
-                Err(Failure::Error(error)) if self.is_over(begun) => {
-                    return Err(Failure::Locked(error));
+                Err(Failure::Error(why)) if self.is_over(begun) => {
+                    return Err(Failure::Locked(why));
                 }
-                Err(Failure::Error(error)) => say(format!("{error}; trying again")),
+                Err(Failure::Error(why)) => say(format!("{why}; trying again")),
                 done => return done,
             }
         }
