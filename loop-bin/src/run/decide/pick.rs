@@ -157,6 +157,7 @@ pub(crate) fn limit_reached(
 
 #[cfg(test)]
 mod tests {
+    use ralph_core::plan::Options;
     use ralph_project::config::Seconds;
 
     use super::*;
@@ -168,6 +169,28 @@ mod tests {
         let found = Allowance::of(&agent, &limits, Duration::from_secs(elapsed), (0.0, 1));
         assert_eq!(found.time.map(|(time, owner)| (time.as_secs(), owner)), expected);
         assert_eq!(found.cost_usd, None);
+    }
+
+    #[test]
+    fn one_story_waits_for_open_ones_and_is_stuck_behind_blocked_ones() {
+        let text = "- [x] A-1: a\n- [!] A-2: b\n- [ ] A-3: c (depends: A-1)\n\
+                    - [ ] A-4: d (depends: A-3)\n- [ ] A-5: e (depends: A-2)\n\
+                    - [ ] A-6: f (depends: A-3, A-5)\n";
+        let plan = Plan::parse("plan.md".into(), text.into(), &Options::default()).unwrap();
+        let stuck = |why: &str| Picked::Stuck(why.to_owned());
+        for (id, expected) in [
+            ("A-1", Picked::Complete),
+            ("A-2", stuck("A-2 is blocked")),
+            ("a-3", Picked::Story("A-3".to_owned())),
+            ("A-4", Picked::Depends("A-4 depends on A-3, which is not done".to_owned())),
+            ("A-5", stuck("A-5 depends on A-2, which is blocked")),
+            ("A-6", stuck("A-6 depends on A-5, which is blocked")),
+            ("A-7", stuck("there is no story A-7 in plan.md")),
+        ] {
+            assert_eq!(pick_only(&plan, id, &BTreeSet::new()), expected);
+        }
+        let given_up = BTreeSet::from(["A-3".to_owned()]);
+        assert_eq!(pick_only(&plan, "A-3", &given_up), stuck("A-3 is blocked"));
     }
 
     #[test]
