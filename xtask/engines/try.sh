@@ -87,7 +87,7 @@ serve parallel 24 3
 ralph-loop fleet parallel >"$work/job.sh" && cd "$work" && sh job.sh >parallel.out 2>&1 & job=$!
 while kill -0 $job 2>/dev/null; do
     sleep $((RANDOM % 4 + 2))
-    pkill -"$(shuf -n 1 -e KILL TERM)" -n -f "ralph-loop --fleet $server" || true
+    pkill -"$(shuf -n 1 -e KILL TERM)" -n -f "^[^ ]*ralph-loop --fleet $server" || true
 done
 check 24 1
 
@@ -126,7 +126,7 @@ while kill -0 $job 2>/dev/null; do
     case $((RANDOM % 3)) in
         0) scancel --signal=TERM "$id" ;;
         1) scontrol requeue "$id" ;;
-        2) pkill -KILL -n -f "ralph-loop --fleet $server" ;;
+        2) pkill -KILL -n -f "^[^ ]*ralph-loop --fleet $server" ;;
     esac 2>/dev/null || true
 done
 check 24 1
