@@ -8,9 +8,9 @@ use ralph_core::plan::{Plan, State, Story};
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
-use crate::here;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::terminal::say;
+use crate::{fleet, here};
 
 /// List the stories of the plan as they were read
 #[derive(Debug, Args)]
@@ -24,6 +24,7 @@ pub(crate) struct Stories {
 
 impl Stories {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let (env, _server) = &fleet::enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;
         let plan = plan_with_work(env, &project, &self.choice.config(env, &project)?)?;
         if self.json {

@@ -27,8 +27,8 @@ const BLOCKED: u8 = 8;
 
 const TERMINATED: u8 = 143;
 
-/// How often the server is looked at while a task waits.
-const PULSE: Duration = Duration::from_secs(5);
+/// The shortest and the longest pause before a task that waits looks at the server again.
+const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
 /// How often the loop is started for one task: each time others landed first.
 const MOST_STARTS: usize = 20;
@@ -195,6 +195,8 @@ impl Patience {
 
     /// Waits a moment, unless that was done for long enough since then; whether it was, or we are to end.
     fn is_over(&self, since: Instant) -> bool {
-        since.elapsed() >= self.wait || self.interrupts.wait(PULSE).is_some()
+        let (waited, [shortest, longest]) = (since.elapsed(), PAUSE);
+        let pause = (waited / 4).clamp(shortest, longest);
+        waited >= self.wait || self.interrupts.wait(pause).is_some()
     }
 }

@@ -77,6 +77,7 @@ fn a_task_waits_for_what_it_depends_on_lands_by_push_and_is_done_once() {
     reported(&stage, &server);
     let look = ["status", "--fleet", server.as_str()];
     stage.run(&look).ended(0).says("2 done, 1 open");
+    stage.run(&["stories", "--fleet", server.as_str()]).ended(0).says("US-003");
     let look = ["report", "--markdown", "--fleet", server.as_str()];
     stage.run(&look).ended(0).says("US-001: First").says("US-002: Second");
     assert_eq!(
