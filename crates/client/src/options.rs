@@ -110,11 +110,7 @@ impl ClientOptions {
             }
             Err(why) => {
                 options.unguarded = Some(why.to_owned());
-                if config.agent.unguarded {
-                    Finding::Note(why.to_owned())
-                } else {
-                    Finding::Problem(format!("{why}; `--unguarded` starts it anyway"))
-                }
+                Self::without_hooks(why, config)
             }
         }];
         if is_twice(&installed) {
@@ -127,6 +123,14 @@ impl ClientOptions {
             options.offer_tools(env, project);
         }
         (options, findings)
+    }
+
+    /// What is said of an agent that no hooks guard.
+    pub(super) fn without_hooks(why: &str, config: &Config) -> Finding {
+        if config.agent.unguarded {
+            return Finding::Note(why.to_owned());
+        }
+        Finding::Problem(format!("{why}; `--unguarded` starts it anyway"))
     }
 
     /// Our own tools, unless the user has added a server of that name for the project.
@@ -267,7 +271,7 @@ fn hooks_to_pass(
     let version = version.ok_or("`--version` of the agent does not answer, so it gets no hooks")?;
     let folder = folder_of_this_program().unwrap_or_default();
     let is_beside = |hook: &str| is_executable(&folder.join(hook));
-    let passed = Registrations::of_folder(version, &folder).only(|event, hook| {
+    let passed = Registrations::of(version, &quoted(&folder)).only(|event, hook| {
         let is_installed = installed.iter().any(|own| own.event == event && own.hook == hook);
         is_beside(hook) && !is_installed
     });

@@ -25,24 +25,18 @@ impl ClientOptions {
         options.servers.extend(our_server());
         let name = agent.name;
         let mut findings = Vec::new();
-        if agent.pass.is_empty() {
-            options.unguarded =
-                Some(format!("{name} takes no hooks for one run, so none guard it"));
-        } else if !are_here {
-            options.unguarded =
-                Some(format!("no hooks lie next to ralph-loop, so none guard {name}"));
-        } else {
+        if are_here {
             let text = merge("", &Registrations::of_agent(agent, &folder)).unwrap_or_default();
             options.settings = serde_json::from_str(&text).unwrap_or_default();
             options.hooked = Some(name);
+            options.resumed_at_stop = agent.own_event("Stop").is_none().then_some(name);
+            let passed = format!("the hooks next to ralph-loop are passed to {name}");
+            findings.push(Finding::Good(passed));
+        } else {
+            let why = format!("no hooks lie next to ralph-loop, so none guard {name}");
+            findings.push(Self::without_hooks(&why, config));
+            options.unguarded = Some(why);
         }
-        let has_stop = !agent.pass.is_empty() && agent.own_event("Stop").is_some();
-        options.resumed_at_stop = (are_here && !has_stop).then_some(name);
-        findings.push(match options.unguarded.clone() {
-            Some(why) if config.agent.unguarded || are_here => Finding::Note(why),
-            Some(why) => Finding::Problem(format!("{why}; `--unguarded` starts it anyway")),
-            None => Finding::Good(format!("the hooks next to ralph-loop are passed to {name}")),
-        });
         let version = version.unwrap_or_else(|| "of an unknown version".to_owned());
         let measured = agent.measured.join(" and ");
         findings.push(Finding::Good(format!("{name} {version}, tried with {measured}")));

@@ -23,10 +23,7 @@ impl Readable {
             return printable_lines(&text);
         }
         let Ok(event) = serde_json::from_str::<Value>(&text) else { return Vec::new() };
-        match translated(&event) {
-            Some(events) => events.iter().flat_map(|event| self.event(event)).collect(),
-            None => self.event(&event),
-        }
+        translated(event).iter().flat_map(|event| self.event(event)).collect()
     }
 
     fn event(&mut self, event: &Value) -> Vec<String> {

@@ -127,10 +127,7 @@ impl Seen {
         match serde_json::from_str::<Value>(&text) {
             Ok(event) => {
                 self.take_error(&event);
-                match translated(&event) {
-                    Some(events) => events.iter().for_each(|event| self.event(event)),
-                    None => self.event(&event),
-                }
+                translated(event).iter().for_each(|event| self.event(event));
             }
             // An agent that prints half a result has not told us that it ended well.
             Err(error) if error.is_eof() && self.session.is_some() && self.verdict.is_none() => {

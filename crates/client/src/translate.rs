@@ -3,11 +3,11 @@
 use ralph_project::dialect::{AGENTS, Dialect, Line};
 use serde_json::{Value, json};
 
-/// The events; none if no row of the table knows the line.
-pub(super) fn translated(event: &Value) -> Option<Vec<Value>> {
+/// The events; the line itself if no row of the table knows it.
+pub(super) fn translated(event: Value) -> Vec<Value> {
     let mut rules =
         AGENTS.iter().flat_map(|agent| agent.lines.iter().map(move |line| (agent, line)));
-    let (agent, line) = rules.find(|(_, line)| line.fits(event))?;
+    let Some((agent, line)) = rules.find(|(_, line)| line.fits(&event)) else { return vec![event] };
     let at = |path: &str| if path.is_empty() { None } else { event.pointer(path) };
     let mut events: Vec<Value> =
         [call(line, &at), done(agent, line, &at)].into_iter().flatten().collect();
@@ -28,7 +28,7 @@ pub(super) fn translated(event: &Value) -> Option<Vec<Value>> {
     if let Some(session) = at(line.session) {
         events.iter_mut().for_each(|event| set(event, "session_id", session.clone()));
     }
-    Some(events)
+    events
 }
 
 fn set(event: &mut Value, name: &str, value: Value) {

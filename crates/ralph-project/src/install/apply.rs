@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::part::{is_json, merge_script, merge_toml, without_part};
+use super::part::{merge_toml, own_script, remove_toml};
 use super::place::Place;
 use super::registration::{HOOK_NAMES, LeftOut, Registrations};
 use super::settings::{SettingsProblem, hooks_are_off, is_registered, merge, registered, remove};
@@ -100,7 +100,7 @@ fn registering(
     let text = before.as_deref().unwrap_or(fresh);
     let after = match place.settings.extension() {
         Some("toml") => merge_toml(text, &registrations),
-        Some("js") => merge_script(text, name, &folder(place.hooks.as_str())),
+        Some("js") => Ok(own_script(name, &folder(place.hooks.as_str()))),
         _ => merge(text, &registrations),
     };
     let refused = |problem| InstallError::Settings { path: place.settings.clone(), problem };
@@ -136,8 +136,11 @@ pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
     let before = load(&place.settings)?;
     let backup = load(&place.backup())?;
     let mut removals: Vec<Utf8PathBuf> = Vec::new();
-    let remove =
-        |text| if is_json(&place.settings) { remove(text) } else { Ok(without_part(text)) };
+    let remove = |text: &str| match place.settings.extension() {
+        Some("toml") => Ok(remove_toml(text)),
+        Some("js") => Ok(String::new()),
+        _ => remove(text),
+    };
     let without = before.as_deref().map(remove).transpose().map_err(refused)?;
     let is_empty = |text: &str| {
         let fresh = place.agent.map_or("", |agent| agent.fresh).trim();

@@ -117,11 +117,6 @@ impl Registrations {
         }
     }
 
-    /// For hooks that lie in this folder and are not copied anywhere.
-    pub fn of_folder(client: ClientVersion, folder: &Utf8Path) -> Self {
-        Self::of(client, &quoted(folder))
-    }
-
     /// For a run of an agent that is not Claude Code, with the hooks in this folder.
     pub fn of_agent(agent: &'static Dialect, folder: &Utf8Path) -> Self {
         let folder = quoted(folder);

@@ -24,11 +24,10 @@ pub struct SettingsProblem {
 }
 
 impl SettingsProblem {
-    /// At this byte of a text.
-    pub(super) fn at(text: &str, at: usize, reason: &str) -> Self {
-        let before = text.get(..at).unwrap_or_default();
-        let column = before.rsplit('\n').next().unwrap_or_default().len() + 1;
-        Self { line: before.matches('\n').count() + 1, column, reason: reason.to_owned() }
+    pub(super) fn in_toml(text: &str, error: &toml::de::Error) -> Self {
+        let at = error.span().map_or(0, |span| span.start);
+        let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+        Self { line, column: 1, reason: error.message().to_owned() }
     }
 }
 
