@@ -6,14 +6,13 @@ use std::cell::OnceCell;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use globset::Glob;
 use ralph_base::env::Env;
 use ralph_base::state::{
     self, Event, HookFailure, Id, Journal, Lock, Marks, RunDir, SessionDir, StateDir, StoryKey,
     plan_name,
 };
 use ralph_core::git::{Repo, RepoError};
-use ralph_core::guard::{self, Edit, Facts};
+use ralph_core::guard::{self, Edit, Facts, Glob};
 use ralph_core::hook::Input;
 use ralph_project::config::Config;
 use ralph_project::dialect::Dialect;
@@ -249,9 +248,8 @@ fn fitting(path: &Utf8Path) -> Vec<Utf8PathBuf> {
     let (true, Ok(glob)) = (name.contains(['*', '?', '[']), Glob::new(name)) else {
         return Vec::new();
     };
-    let fits = glob.compile_matcher();
     let files = folder.read_dir_utf8().into_iter().flatten().flatten();
-    let files = files.filter(|entry| fits.is_match(entry.file_name())).map(|e| e.into_path());
+    let files = files.filter(|entry| glob.is_match(entry.file_name())).map(|e| e.into_path());
     files.filter(|file| file.is_file()).take(MOST_FITTING).collect()
 }
 

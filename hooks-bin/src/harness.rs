@@ -1,29 +1,21 @@
 //! The failure policy of every hook, in one place: a hook never crashes the client and never
 //! blocks by accident.
 //!
-//! The input is bounded, the decision is made inside a panic boundary, the answer is one write,
-//! and whatever goes wrong leaves no opinion, exit code 0 and a record for the loop and the user.
+//! The input is bounded, the answer is one write, and whatever goes wrong, a panic included, leaves no
+//! opinion, exit code 0 and a record for the loop and the user.
 
-use std::cell::{Cell, RefCell};
 use std::error::Error;
-use std::io::{self, IsTerminal, Read, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Once;
 
+use camino::Utf8PathBuf;
 use ralph_base::env::Env;
-use ralph_core::hook::{Decision, Input, Reply};
+use ralph_core::hook::{Decision, Input, Reply, exchange};
 use ralph_project::dialect::{Dialect, inputs};
 use ralph_project::failure::with_causes;
 use serde_json::Value;
 
 use crate::call::Call;
-
-/// The most that a hook reads.
-pub const INPUT_LIMIT: u64 = 16 * 1024 * 1024;
-
-/// Room for what a pipe holds: a buffer that grows is copied, and every page of each copy costs.
-const USUAL_INPUT: usize = 64 * 1024;
 
 /// Why a decision could not be made.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -41,17 +33,8 @@ pub struct Hook {
     pub decide: fn(&Call<'_>) -> Result<Decision, Failure>,
 }
 
-thread_local! {
-    /// What the last panic said; the boundary itself only learns that there was one.
-    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
-    /// Whether this thread is inside the boundary.
-    static DECIDING: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Runs a hook as a program.
-pub fn run(hook: &Hook) -> ExitCode {
-    let mut stdout = io::stdout().lock();
-    let mut stderr = io::stderr().lock();
+pub fn run(hook: &'static Hook) -> ExitCode {
     let env = Env::process();
     let mut words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let agent = match (words.next().as_deref(), words.next()) {
@@ -62,127 +45,88 @@ pub fn run(hook: &Hook) -> ExitCode {
     };
     let (Ok(agent), false) = (agent, io::stdin().is_terminal()) else {
         // Somebody tries it by hand.
-        let _ = writeln!(stderr, "{}", about(hook));
+        let _ = writeln!(io::stderr(), "{}", about(hook));
         return ExitCode::SUCCESS;
     };
-    let reply = match agent {
-        None => serve(hook, &env, io::stdin().lock()),
-        Some(agent) => serve_agent(hook, &env, agent, io::stdin().lock()),
-    };
-    if let Some(text) = &reply.stdout {
-        // A client that closed the pipe does not want the answer any more.
-        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    }
-    if let Some(text) = &reply.stderr {
-        let _ = stderr.write_all(text.as_bytes());
-    }
-    ExitCode::from(reply.exit_code)
+    speak(hook, agent)
 }
 
-/// Reads one input and decides. Never fails.
-pub fn serve(hook: &Hook, env: &Env, reader: impl Read) -> Reply {
-    let Some(bytes) = read(hook, env, reader) else { return Reply::default() };
-    let (decision, event) = decide(hook, env, None, &bytes);
-    decision.reply_to(&event)
+/// Answers on behalf of a hook what stands on standard input.
+pub fn speak(hook: &'static Hook, agent: Option<&'static Dialect>) -> ExitCode {
+    let panicked = |said: &str, bytes: &[u8]| {
+        let input = Input::parse(bytes).unwrap_or_default();
+        Call::new(hook.name, &input, &Env::process()).record("deciding", said);
+    };
+    exchange(|bytes| serve(hook, &Env::process(), agent, bytes), panicked)
 }
 
-/// The same for an agent that is not Claude Code. What it sends may be several of Claude's inputs; the first that
-/// something is decided about counts.
-pub fn serve_agent(hook: &Hook, env: &Env, agent: &'static Dialect, reader: impl Read) -> Reply {
-    let Some(bytes) = read(hook, env, reader) else { return Reply::default() };
-    let Ok(payload) = serde_json::from_slice::<Value>(&bytes) else {
-        decide(hook, env, Some(agent), &bytes);
-        return Reply::default();
-    };
-    let own = payload.get("hook_event_name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    for input in inputs(agent, payload) {
-        let (decision, event) = decide(hook, env, Some(agent), input.to_string().as_bytes());
-        if decision != Decision::NoOpinion {
-            return agent.reply(decision, &own, &event);
+/// Decides about one input and words the answer. Never fails.
+pub fn serve(
+    hook: &Hook,
+    env: &Env,
+    agent: Option<&'static Dialect>,
+    bytes: io::Result<&[u8]>,
+) -> Reply {
+    let bytes = match bytes {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            Call::new(hook.name, &Input::default(), env).record("reading", &with_causes(&error));
+            return Reply::default();
         }
-    }
-    Reply::default()
-}
-
-fn read(hook: &Hook, env: &Env, reader: impl Read) -> Option<Vec<u8>> {
-    let error = match read_bounded(reader) {
-        Ok(bytes) => return Some(bytes),
-        Err(error) => error,
     };
-    fail(&Call::new(hook.name, &Input::default(), env), "reading", &with_causes(&error));
-    None
+    let own = |agent| serde_json::from_slice::<Value>(bytes).ok().map(|payload| (agent, payload));
+    let Some((agent, payload)) = agent.and_then(own) else {
+        return decide(hook, env, agent, bytes, |decision, event| Ok(decision.reply_to(event)?));
+    };
+    // What another agent sends may be several of Claude's inputs; the first that something is
+    // decided about counts.
+    let name =
+        payload.get("hook_event_name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let replies = inputs(agent, payload).into_iter().map(|input| {
+        let worded = |decision: Decision, event: &str| Ok(agent.reply(decision, &name, event));
+        decide(hook, env, Some(agent), input.to_string().as_bytes(), worded)
+    });
+    replies.into_iter().find(|reply| *reply != Reply::default()).unwrap_or_default()
 }
 
-/// Decides about one input of Claude's; returns its event as well.
+/// Decides about one input of Claude's.
 fn decide(
     hook: &Hook,
     env: &Env,
     agent: Option<&'static Dialect>,
     bytes: &[u8],
-) -> (Decision, String) {
-    static SILENCED: Once = Once::new();
-    SILENCED.call_once(silence_panics);
+    worded: impl Fn(Decision, &str) -> Result<Reply, Failure>,
+) -> Reply {
     let mut input = match Input::parse(bytes) {
         Ok(input) => input,
         Err(error) => {
-            let nothing = Input::default();
-            let call = Call::new(hook.name, &nothing, env);
-            return (fail(&call, "parsing", &with_causes(&error)), String::new());
+            Call::new(hook.name, &Input::default(), env).record("parsing", &with_causes(&error));
+            return Reply::default();
         }
     };
     if input.event.is_empty() {
         input.event = input.event_among(hook.events).unwrap_or_default().to_owned();
     }
+    let below_home = |path: &Utf8PathBuf| Some(env.home()?.join(path.strip_prefix("~").ok()?));
+    input.transcript_path = input.transcript_path.map(|path| below_home(&path).unwrap_or(path));
     let mut call = Call::new(hook.name, &input, env);
     call.agent = agent;
     if !hook.events.contains(&input.event.as_str()) {
         let error = format!("{} does not handle the event `{}`", hook.name, input.event);
-        return (fail(&call, "parsing", &error), String::new());
+        call.record("parsing", &error);
+        return Reply::default();
     }
-    DECIDING.set(true);
-    let decided = catch_unwind(AssertUnwindSafe(|| {
-        if agent.is_some() && input.agent_id.is_none() {
-            call.claim_work();
-        }
-        (hook.decide)(&call)
-    }));
-    DECIDING.set(false);
-    let decision = match decided {
-        Ok(Ok(decision)) => decision,
-        Ok(Err(error)) => fail(&call, "deciding", &with_causes(error.as_ref())),
-        Err(_) => {
-            let said = PANIC.with_borrow_mut(Option::take).unwrap_or_default();
-            fail(&call, "deciding", &said)
-        }
-    };
-    (decision, input.event.clone())
-}
-
-/// A panic inside the boundary is kept for the record instead of being printed at the client.
-fn silence_panics() {
-    let ordinary = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if DECIDING.get() {
-            PANIC.with_borrow_mut(|said| *said = Some(panic.to_string().replace('\n', " ")));
-        } else {
-            ordinary(panic);
-        }
-    }));
-}
-
-/// No opinion, and a record. Recording touches the disk and could itself run into trouble.
-fn fail(call: &Call<'_>, phase: &str, error: &str) -> Decision {
-    let _ = catch_unwind(AssertUnwindSafe(|| call.record(phase, error)));
-    Decision::NoOpinion
-}
-
-fn read_bounded(reader: impl Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(USUAL_INPUT);
-    reader.take(INPUT_LIMIT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > INPUT_LIMIT {
-        return Err(io::Error::other("the hook input is larger than 16 MiB"));
+    if agent.is_some() && input.agent_id.is_none() {
+        call.claim_work();
     }
-    Ok(bytes)
+    let reply = (hook.decide)(&call).and_then(|decision| worded(decision, &input.event));
+    let reply = reply.unwrap_or_else(|error| {
+        call.record("deciding", &with_causes(error.as_ref()));
+        Reply::default()
+    });
+    // The process ends now; giving back piece by piece what goes with it would only take time.
+    std::mem::forget(call);
+    reply
 }
 
 fn about(hook: &Hook) -> String {

@@ -17,7 +17,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 
 use self::hooks::Case;
-use self::program::{Contender, EMPTY, measure};
+use self::program::{Contender, EMPTY, faults, measure};
 use self::report::Report;
 use self::stage::Stage;
 use crate::{dist, run};
@@ -40,8 +40,7 @@ pub(crate) struct Bench {
     /// Write the figures into docs/performance.md.
     #[arg(long)]
     record: bool,
-    /// Only count instructions, and fail where they grew by more than 10 % over
-    /// docs/performance.md.
+    /// Only count instructions, page faults and bytes, and fail where a hook uses too many.
     #[arg(long, conflicts_with = "record")]
     check: bool,
 }
@@ -95,13 +94,12 @@ fn counted(stage: &Stage, cases: &[Case]) -> Result<Vec<(String, u64)>> {
 
 fn check(binaries: &Utf8Path) -> Result<()> {
     let (stage, cases) = staged(binaries)?;
-    let counts = counted(&stage, &cases)?;
-    counts.iter().for_each(|(name, count)| println!("{count:>12}  {name}"));
-    let regressions = report::regressions(&counts)?;
-    ensure!(
-        regressions.is_empty(),
-        "slower than recorded in docs/performance.md:\n{}",
-        regressions.join("\n")
-    );
+    let empty = faults(&Contender::new(EMPTY, stage.program(vec![EMPTY.into()], Vec::new())))?;
+    println!("{empty} faults  {EMPTY}");
+    let mut excess = Vec::new();
+    for case in &cases {
+        excess.extend(case.excess(&stage, empty)?);
+    }
+    ensure!(excess.is_empty(), "the hooks became too large or too slow:\n{}", excess.join("\n"));
     Ok(())
 }

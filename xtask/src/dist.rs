@@ -15,7 +15,21 @@ pub(crate) const FOLDER: &str = "target/dist";
 
 /// No dynamic loader, and addresses that are fixed when linking: a program that can be loaded
 /// anywhere first has to correct thousands of pointers in its tables, page by page.
-const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
+const STATIC: &str = "-C target-feature=+crt-static -C relocation-model=static";
+
+/// What makes the hooks small, where the linker is rustc's own: equal functions once, one segment for
+/// code and constants, no tables for unwinding.
+const SMALL: &str = "-C force-unwind-tables=no -C link-arg=-Wl,-O2,--icf=all \
+    -C link-arg=-Wl,--no-rosegment -C link-arg=-Wl,-z,norelro -C link-arg=-Wl,--no-eh-frame-hdr";
+
+/// At its start std asks where the stack of the main thread ends, for its message about overflows, and
+/// glibc reads the list of everything that is mapped to answer that: a third of what a hook executes. Here the
+/// question is answered by a function that returns an error and does nothing, as its second argument is
+/// none of the two that it knows; std then goes without the answer.
+const UNASKED: &str = "-C link-arg=-Wl,--defsym=pthread_getattr_np=pthread_attr_setdetachstate";
+
+/// The target whose linker that is.
+const OWN_LINKER: &str = "x86_64-unknown-linux-gnu";
 
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "bash-completion/completions/ralph-loop"),
@@ -26,25 +40,49 @@ const COMPLETIONS: [(&str, &str); 3] = [
 /// Builds them and returns the folder that holds them.
 pub(crate) fn run() -> Result<Utf8PathBuf> {
     let target = target()?;
-    let mut build = run::command("cargo");
-    // The target is named although it is the host: otherwise the flag would also hold for derive
-    // macros, which are dynamic libraries and cannot be linked that way.
-    build.args(["build", "--release", "--target", &target, "--bins"]);
-    build.args(["--package", "ralph-hooks", "--package", "ralph-loop"]);
-    build.env("RUSTFLAGS", if target.contains("linux") { FLAGS } else { "" });
-    run::run(&mut build)?;
-    let built = run::root().join("target").join(target).join("release");
+    let mut flags = if target.contains("linux") { STATIC.to_owned() } else { String::new() };
+    build(&target, "release", &flags)?;
+    if target == OWN_LINKER {
+        let script = run::root().join("xtask/packaging/hooks.ld");
+        flags = format!("{flags} {SMALL} {UNASKED} -C link-arg=-Wl,-T,{script}");
+    }
+    build(&target, "hooks", &flags)?;
+    build(&target, "large-hooks", &flags)?;
+    let built = run::root().join("target").join(target);
     let dist = run::root().join(FOLDER);
     fs_err::create_dir_all(&dist)?;
     for name in BINARIES {
         // A running binary cannot be overwritten, but it can be replaced.
         let fresh = dist.join(format!("{name}.new"));
-        fs_err::copy(built.join(name), &fresh)?;
+        // Written in one piece, as an archive would be unpacked: the kernel then maps large parts at once.
+        let program = built.join(profile(name)).join(name);
+        fs_err::write(&fresh, fs_err::read(&program)?)?;
+        fs_err::set_permissions(&fresh, fs_err::metadata(&program)?.permissions())?;
         fs_err::rename(&fresh, dist.join(name))?;
         println!("{}", dist.join(name));
     }
     write_share(&dist)?;
     Ok(dist)
+}
+
+/// How a program is built.
+fn profile(name: &str) -> &'static str {
+    match name {
+        "ralph-loop" => "release",
+        "ralph-post-tool" | "ralph-on-stop" => "large-hooks",
+        _ => "hooks",
+    }
+}
+
+fn build(target: &str, profile_name: &str, flags: &str) -> Result<()> {
+    let mut build = run::command("cargo");
+    // The target is named although it is the host: otherwise the flags would also hold for derive
+    // macros, which are dynamic libraries and cannot be linked that way.
+    build.args(["build", "--profile", profile_name, "--target", target]);
+    for name in BINARIES.iter().filter(|name| profile(name) == profile_name) {
+        build.args(["--bin", name]);
+    }
+    run::run(build.env("RUSTFLAGS", flags))
 }
 
 /// Completions, from the program itself.

@@ -26,8 +26,18 @@ const BEGINNINGS: &str = "\
 const SHORTEST_KEY: usize = 20;
 
 /// Parts of names that hold secrets, without the signs between their words.
-const TELLING: &str = "\
-    password passwd secret token apikey accesskey privatekey credential passphrase accountkey";
+const TELLING: [&str; 10] = [
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "credential",
+    "passphrase",
+    "accountkey",
+];
 
 /// Shorter values of telling names are words of a sentence.
 const SHORTEST_VALUE: usize = 6;
@@ -121,13 +131,19 @@ impl Before {
             Self::Address
         } else if lower == "bearer" || lower == "basic" {
             Self::Bearer
-        } else if TELLING.split(' ').any(|name| lower.contains(name)) || word.ends_with("_KEY") {
+        } else if is_telling(&lower) || word.ends_with("_KEY") {
             // An option takes the word after it, with or without a sign between.
             if word.starts_with("--") { Self::Assignment } else { Self::Name }
         } else {
             Self::Nothing
         }
     }
+}
+
+/// Whether a name, without the signs between its words, holds one of the telling parts.
+fn is_telling(name: &str) -> bool {
+    let begins = |at: usize| name.as_bytes().get(at..).unwrap_or_default();
+    (0..name.len()).any(|at| TELLING.iter().any(|part| begins(at).starts_with(part.as_bytes())))
 }
 
 fn is_key_char(c: char) -> bool {

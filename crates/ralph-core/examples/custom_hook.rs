@@ -9,10 +9,9 @@
 //!     cargo run --quiet -p ralph-loop-core --example custom_hook
 //! ```
 
-use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use ralph_core::hook::{Decision, Input};
+use ralph_core::hook::{self, Decision, Input};
 
 /// A migration that exists must not be changed; a new one may be written.
 fn decide(input: &Input, exists: impl Fn(&str) -> bool) -> Decision {
@@ -25,19 +24,8 @@ fn decide(input: &Input, exists: impl Fn(&str) -> bool) -> Decision {
     Decision::NoOpinion
 }
 
-/// Whatever goes wrong is no opinion: a hook never stops the client by accident.
 fn main() -> ExitCode {
-    let mut bytes = Vec::new();
-    if io::stdin().read_to_end(&mut bytes).is_err() {
-        return ExitCode::SUCCESS;
-    }
-    let Ok(input) = Input::parse(&bytes) else { return ExitCode::SUCCESS };
-    let exists = |path: &str| std::path::Path::new(path).exists();
-    let reply = decide(&input, exists).reply_to(&input.event);
-    if let Some(answer) = reply.stdout {
-        let _ = writeln!(io::stdout(), "{answer}");
-    }
-    ExitCode::from(reply.exit_code)
+    hook::run(|input| decide(input, |path| std::path::Path::new(path).exists()))
 }
 
 #[cfg(test)]

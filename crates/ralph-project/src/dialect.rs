@@ -106,7 +106,7 @@ impl Dialect {
             Decision::Context(text) if !self.context.is_empty() => {
                 json(json!({self.context: text}))
             }
-            other => other.reply_to(own),
+            other => other.worded(own),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::Word;
 use super::call::Call;
 use super::context::Context;
 use super::options::values;
-use super::script::{FETCHED, base_name};
+use super::script::{FETCHED, base_name, names};
 use super::walk::Walker;
 use super::wrappers::skip_options;
 
@@ -30,7 +30,7 @@ const INTERPRETERS: [(&str, &str, &str); 7] = [
 /// The row of an interpreter: the options with text, and those with another value.
 fn options(name: &str) -> Option<(&'static str, &'static str)> {
     let base = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
-    let row = INTERPRETERS.iter().find(|row| row.0.split(' ').any(|one| one == base))?;
+    let row = INTERPRETERS.iter().find(|row| names(row.0, base))?;
     Some((row.1, row.2))
 }
 

@@ -1,11 +1,11 @@
 //! Options with values, found as getopt finds them, and words as a shell takes them.
 
 use super::Word;
+use super::script::names;
 
 /// The values of the options `wanted`: the next word, what stands behind `=`, or what is attached
 /// to a cluster such as `-sSLoFILE`. Of the other options, `takers` have a value as well.
 pub fn values(args: &[Word], wanted: &str, takers: &str) -> Vec<Word> {
-    let is_one = |options: &str, name: &str| options.split(' ').any(|option| option == name);
     let takes = |letter: char| {
         let mut options = wanted.split(' ').chain(takers.split(' '));
         options.any(|option| option.len() == 2 && option.ends_with(letter))
@@ -26,10 +26,10 @@ pub fn values(args: &[Word], wanted: &str, takers: &str) -> Vec<Word> {
                 (format!("-{letter}"), value)
             }
         };
-        let is_wanted = is_one(wanted, &name);
+        let is_wanted = names(wanted, &name);
         if is_wanted && !value.is_empty() {
             found.push(Word::from(value));
-        } else if value.is_empty() && (is_wanted || is_one(takers, &name)) {
+        } else if value.is_empty() && (is_wanted || names(takers, &name)) {
             found.extend(rest.next().filter(|_| is_wanted).cloned());
         }
     }

@@ -114,6 +114,12 @@ pub(super) fn base_name(text: &str) -> Option<&str> {
     Some(name.strip_suffix(".exe").unwrap_or(name))
 }
 
+/// Whether a list with a blank between its words has this one. Asked many times for each command, so
+/// bytes are compared.
+pub(super) fn names(list: &str, word: &str) -> bool {
+    list.as_bytes().split(|byte| *byte == b' ').any(|one| one == word.as_bytes())
+}
+
 /// Nearly all text is ASCII, and that is the cheaper question.
 fn holds_unknown(text: &str) -> bool {
     !text.is_ascii() && text.contains(UNKNOWN)

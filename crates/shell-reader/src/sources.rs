@@ -3,7 +3,7 @@
 use super::Word;
 use super::expand::Expander;
 use super::options::values;
-use super::script::{FETCHED, base_name};
+use super::script::{FETCHED, base_name, names};
 use super::tree::{Body, List, Stage};
 
 const SOURCES: &str =
@@ -13,7 +13,7 @@ const SOURCES: &str =
 pub(super) fn is_source(program: &Word, args: &[Word]) -> bool {
     let Some(name) = program.base_name() else { return false };
     let swaps = |set: &Word| set.text() != name && set.text().starts_with(char::is_alphabetic);
-    SOURCES.split(' ').any(|source| source == name) && (name != "tr" || args.iter().any(swaps))
+    names(SOURCES, name) && (name != "tr" || args.iter().any(swaps))
 }
 
 /// What a list prints whose output nobody can tell.

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::context::Context;
 use super::options::quoted;
+use super::script::names;
 use super::walk::Walker;
 use super::{Fate, Reach, Word};
 
@@ -91,7 +92,7 @@ fn run_wrapped(walker: &mut Walker, style: &str, name: &str, call: Call, context
 fn wrapped<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
     let mut rest = args;
     if !wrapper.subcommands.is_empty() {
-        let is_one = |word: &&Word| wrapper.subcommands.split(' ').any(|name| name == word.text());
+        let is_one = |word: &&Word| names(wrapper.subcommands, word.text());
         if !rest.first().is_some_and(|word| is_one(&word)) {
             rest = rest.get(skip_options(rest, wrapper.values)..)?;
         }

@@ -4,14 +4,23 @@ use anyhow::{Context, Result, ensure};
 use camino::Utf8PathBuf;
 use serde_json::{Value, json};
 
-use super::program::{Contender, Program};
+use super::program::{Contender, Program, faults};
 use super::stage::{Stage, with, write};
 
 /// How much slower than an empty program a hook may be, as a ratio of medians; none where git has to
 /// be asked.
-const USUAL: Option<f64> = Some(1.15);
+const USUAL: Option<f64> = Some(1.0);
 const WITH_WORK: Option<f64> = Some(1.5);
 const LONG_TRANSCRIPT: Option<f64> = Some(2.0);
+
+/// How many instructions a hook may execute on its usual path, with some work, and where a program or a
+/// long text is part of it.
+const USUAL_INSTRUCTIONS: u64 = 150_000;
+const SOME_INSTRUCTIONS: u64 = 300_000;
+const MANY_INSTRUCTIONS: u64 = 1_200_000;
+
+/// How large each hook may be.
+const LARGEST: u64 = 2_500_000;
 
 /// One situation of a hook.
 pub(crate) struct Case {
@@ -45,6 +54,32 @@ impl Case {
         };
         let answer = Some(self.answer);
         Contender { before: Box::new(before), answer, ..Contender::new(self.name, program) }
+    }
+
+    /// What it uses too much of, each in a line; prints what it uses.
+    pub(crate) fn excess(&self, stage: &Stage, empty: u64) -> Result<Vec<String>> {
+        let size = fs_err::metadata(stage.ours(self.hook))?.len();
+        let (_, instructions) = self.instructions(stage)?;
+        let faults = faults(&self.contender(stage))?;
+        println!(
+            "{instructions:>9} instructions {faults:>4} faults {size:>9} bytes  {}",
+            self.name
+        );
+        let (most, most_faults) = match self.bar {
+            USUAL => (USUAL_INSTRUCTIONS, empty),
+            Some(_) => (SOME_INSTRUCTIONS, u64::MAX),
+            None => (MANY_INSTRUCTIONS, u64::MAX),
+        };
+        let found = [
+            ("instructions", instructions, most),
+            ("page faults", faults, most_faults),
+            ("bytes", size, LARGEST),
+        ];
+        let over = found.into_iter().filter(|(_, found, most)| found > most);
+        let name = self.name;
+        Ok(over
+            .map(|(what, found, most)| format!("{name}: {found} {what}, at most {most}"))
+            .collect())
     }
 
     /// The instructions that it executes, counted by valgrind: the same on a busy machine as on an

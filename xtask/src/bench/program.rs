@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use camino::Utf8PathBuf;
+use nix::sys::resource::{UsageWho, getrusage};
 
 /// An empty program, which everything is measured by.
 pub(crate) const EMPTY: &str = "/bin/true";
@@ -103,6 +104,18 @@ impl Contender {
         ensure!(fits && ended.status.success(), "{}: unexpected end: {ended:?}", self.name);
         Ok(())
     }
+}
+
+/// The page faults of a run, the fewest of several: the kernel maps more or less at once, as it has memory.
+pub(crate) fn faults(contender: &Contender) -> Result<u64> {
+    let count = || {
+        let usage = || getrusage(UsageWho::RUSAGE_CHILDREN);
+        let before = usage()?.minor_page_faults();
+        contender.run()?;
+        Ok(u64::try_from(usage()?.minor_page_faults() - before)?)
+    };
+    let counts: Vec<u64> = (0..10).map(|_| count()).collect::<Result<_>>()?;
+    counts.into_iter().min().context("nothing was run")
 }
 
 /// What a series of times comes to, in microseconds.

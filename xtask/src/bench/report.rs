@@ -1,5 +1,4 @@
-//! What was measured, as tables for people; docs/performance.md keeps them, and a later run is compared
-//! with it.
+//! What was measured, as tables for people; docs/performance.md keeps them.
 
 use anyhow::{Context, Result};
 
@@ -11,9 +10,6 @@ use crate::run;
 /// The part of the page that the benchmark writes stands between these lines.
 const BEGIN: &str = "<!-- measured: begin -->";
 const END: &str = "<!-- measured: end -->";
-
-/// How many per cent more instructions than recorded are let pass.
-const TOLERANCE: u64 = 10;
 
 /// Everything that one run of the benchmark found out; parts that were not asked for are empty.
 #[derive(Default)]
@@ -125,44 +121,4 @@ pub(crate) fn record(report: &Report) -> Result<()> {
     let tables = report.markdown();
     let text = format!("{before}{BEGIN}\n{head}\n\n{}\n{END}{after}", tables.trim_end());
     Ok(fs_err::write(page(), text)?)
-}
-
-/// What grew beyond the tolerance, or was never recorded; each in one line.
-pub(crate) fn regressions(counts: &[(String, u64)]) -> Result<Vec<String>> {
-    Ok(grown(&fs_err::read_to_string(page())?, counts))
-}
-
-fn grown(page: &str, counts: &[(String, u64)]) -> Vec<String> {
-    let table = page.split("### Instructions").nth(1).unwrap_or_default();
-    let recorded = |name: &str| -> Option<u64> {
-        let start = format!("| {name} | ");
-        table
-            .lines()
-            .find_map(|line| line.strip_prefix(&start)?.trim_end_matches(" |").parse().ok())
-    };
-    let line = |(name, count): &(String, u64)| match recorded(name) {
-        None => Some(format!("{name}: {count} instructions, none recorded")),
-        Some(old) if *count > old + old * TOLERANCE / 100 => {
-            Some(format!("{name}: {count} instructions, recorded {old}"))
-        }
-        Some(_) => None,
-    };
-    counts.iter().filter_map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tenth_more_is_let_pass_and_what_was_never_recorded_is_named() {
-        let page = "### Start\n\n| d | 9 |\n\n### Instructions\n\n| a, b | 1000 |\n| c | 2000 |\n";
-        let check = |name: &str, count: u64, expected: &[&str]| {
-            assert_eq!(grown(page, &[(name.to_owned(), count)]), expected);
-        };
-        check("a, b", 1100, &[]);
-        check("c", 10, &[]);
-        check("a, b", 1101, &["a, b: 1101 instructions, recorded 1000"]);
-        check("d", 5, &["d: 5 instructions, none recorded"]);
-    }
 }

@@ -126,7 +126,13 @@ pub fn run_and_worker(name: &str) -> (&str, Option<&str>) {
 
 /// This instant as RFC 3339 in UTC, always in milliseconds, so that texts sort by time.
 pub fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
+    format!("{:.3}", jiff::Timestamp::now())
+}
+
+/// The same as part of a name: `20261116-101500-123`.
+pub fn stamp() -> String {
+    let digits = now().replace(['-', ':', 'Z'], "");
+    digits.replace(['T', '.'], "-")
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub use dir::{
 };
 pub use event::{Event, HookFailure, Record, StopFacts};
 pub use id::{BadId, Id};
-pub use journal::{Journal, Marks, name_of_worker, now, run_and_worker};
+pub use journal::{Journal, Marks, name_of_worker, now, run_and_worker, stamp};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
 pub use read::{open_regular, read, read_at_most, read_if_there, read_record, read_text};

@@ -14,6 +14,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 
 use super::dir::PROJECT_MARKER;
+use super::journal::stamp;
 use super::read::read_if_there;
 use crate::{fault, linux};
 
@@ -261,7 +262,7 @@ pub fn keep_content_as_found(
     content: &[u8],
     folder: &Utf8Path,
 ) -> io::Result<Utf8PathBuf> {
-    let time = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
+    let time = stamp();
     let name = path.file_name().unwrap_or("state");
     let kept = folder.join(format!("as-found-{time}-{name}"));
     replace(&kept, content)?;

@@ -2,13 +2,13 @@
 
 use std::io;
 
-use super::refs::{CHECKPOINTS, OWN, stamp};
+use super::refs::{CHECKPOINTS, OWN};
 use super::repo::Repo;
 use super::snapshot::{Record, Snapshot};
 use super::snapshot_error::SnapshotError;
 use super::status::Status;
 use ralph_base::fault;
-use ralph_base::state::{self, StateDir};
+use ralph_base::state::{self, StateDir, stamp};
 
 /// Stands for "no commit" in a repository that has none.
 const NO_COMMIT: &str = "0000000000000000000000000000000000000000";

@@ -1,7 +1,5 @@
 //! The names of our refs, all below `refs/ralph/`.
 
-use jiff::Timestamp;
-
 /// Where everything is kept that is ours.
 pub(super) const OWN: &str = "refs/ralph/";
 
@@ -14,9 +12,4 @@ pub(super) const DISCARDED: &str = "refs/ralph/discarded/";
 /// What a person types to get back what a ref keeps: the last part of its name.
 pub fn saved_id(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
-}
-
-/// This instant, for the name of a new ref: sorts by time, and tells a person when it was.
-pub(super) fn stamp() -> String {
-    Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f").to_string()
 }

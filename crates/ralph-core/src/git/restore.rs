@@ -14,13 +14,13 @@ use super::diff::{self, Change};
 use super::error::GitError;
 use super::files::{Inventory, Worktree, in_the_way, set_modes};
 use super::paths::{shown, split};
-use super::refs::{DISCARDED, stamp};
+use super::refs::DISCARDED;
 use super::repo::Repo;
 use super::snapshot::{Record, Snapshot};
 use super::snapshot_error::SnapshotError;
 use super::status::Status;
 use ralph_base::fault;
-use ralph_base::state::{self, RESTORE_NOTE};
+use ralph_base::state::{self, RESTORE_NOTE, stamp};
 
 /// What the reflog says, so that a person can see who moved HEAD.
 const REASON: &str = "ralph: return to a saved state";

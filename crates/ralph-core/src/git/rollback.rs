@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::changed::changed_since;
 use super::checkpoint::Checkpoint;
 use super::error::GitError;
-use super::refs::{DISCARDED, stamp};
+use super::refs::DISCARDED;
 use super::repo::Repo;
 use super::restore::{Restored, is_interrupted, restore};
 use super::snapshot::Snapshot;
 use super::snapshot_error::SnapshotError;
 use ralph_base::secrets::mask;
-use ralph_base::state::{Id, Lock, StateDir};
+use ralph_base::state::{Id, Lock, StateDir, stamp};
 
 /// How long one rollback waits for another.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);

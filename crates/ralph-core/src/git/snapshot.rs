@@ -19,10 +19,11 @@ use super::error::GitError;
 use super::files::{Entry, Inventory, inventory};
 use super::garbage;
 use super::import::Import;
-use super::refs::{OWN, stamp};
+use super::refs::OWN;
 use super::repo::Repo;
 use super::snapshot_error::SnapshotError;
 use super::status::Status;
+use ralph_base::state::stamp;
 
 /// A snapshot must outlast a power cut, because the tree is changed right after it was taken: all of
 /// it is written through, whatever the user has set, and as one pack, which takes three waits for the

@@ -69,11 +69,10 @@ pub fn out_of_scope(
     if scope.is_empty() {
         return Vec::new();
     }
-    let globs = protected::globs(scope);
     let is_within = |path: &Utf8Path| match facts.inside(path) {
         _ if protected::is_own(path, facts) => true,
         // The plan is part of every story.
-        Some(inside) => inside.starts_with(PROJECT_MARKER) || globs.is_match(inside),
+        Some(inside) => inside.starts_with(PROJECT_MARKER) || protected::fits_any(scope, inside),
         None => path.starts_with(&facts.temp) && facts.temp != "",
     };
     paths.retain(|path| !is_within(path));

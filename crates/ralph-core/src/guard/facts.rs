@@ -1,6 +1,7 @@
 //! What the guard is told, and what it answers.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde::Serialize;
 
 use shell_reader::Script;
 
@@ -104,7 +105,7 @@ fn joined(folder: &Utf8Path, below: &Utf8Path) -> Utf8PathBuf {
 }
 
 /// Why a command or an edit is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Denial {
     /// The name of the rule.
     pub rule: String,

@@ -1,6 +1,7 @@
 //! What is wrong with the settings of the user.
 
 use super::edit::EDIT_RULES;
+use super::glob::Glob;
 use super::rules::RULES;
 use super::settings::Settings;
 
@@ -40,13 +41,13 @@ impl Settings {
                 let message = format!("guard.rules: rule `{name}` needs {message}");
                 return wrong(&["guard.rules"], name, message);
             };
-            if let Err(why) = regex::Regex::new(pattern) {
+            if let Err(why) = regex_lite::Regex::new(pattern) {
                 let message = format!("guard: `{pattern}` of rule `{name}` is no pattern: {why}");
                 return wrong(&["guard.rules"], pattern, message);
             }
         }
         for pattern in &self.protect {
-            if let Err(why) = globset::Glob::new(pattern) {
+            if let Err(why) = Glob::new(pattern) {
                 let message = format!("guard.protect: `{pattern}` is no pattern: {why}");
                 return wrong(&["guard.protect"], pattern, message);
             }

@@ -21,7 +21,7 @@
 //! | `files.rs`, `protected.rs`, `copy.rs` | deleting and writing; whose file it is; the project and its copy |
 //! | `system.rs` | what endangers the machine |
 //! | `edit.rs` | edits instead of commands |
-//! | `words.rs`, `paths.rs`, `reads.rs`, `writes.rs` | options and operands; where a path lies; what a command shows and writes |
+//! | `words.rs`, `paths.rs`, `glob.rs`, `reads.rs`, `writes.rs` | options and operands; where a path lies; what a command shows and writes |
 //! | `inline.rs`, `plain.rs` | programs of other languages; lines that cannot be read to their end |
 
 mod act;
@@ -32,6 +32,7 @@ mod facts;
 mod files;
 mod git;
 mod git_acts;
+mod glob;
 mod inline;
 mod mistake;
 mod paths;
@@ -51,6 +52,7 @@ mod tests;
 pub use check::{check, check_script, commits};
 pub use edit::{Edit, check_edit, out_of_scope};
 pub use facts::{CopyOf, Denial, Facts};
+pub use glob::Glob;
 pub use mistake::Mistake;
 pub use reads::reads;
 pub use rules::RULES;

@@ -3,6 +3,7 @@
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 use super::facts::Facts;
+use super::glob::Glob;
 use shell_reader::{UNKNOWN, Word};
 
 /// Where a path lies.
@@ -78,8 +79,7 @@ pub(super) fn is_everything(pattern: &str) -> bool {
 /// Whether the first part of a pattern fits a name; a leading dot fits only itself.
 pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let first = pattern.split('/').next().unwrap_or_default();
-    (first.starts_with('.') || !name.starts_with('.'))
-        && globset::Glob::new(first).is_ok_and(|glob| glob.compile_matcher().is_match(name))
+    (first.starts_with('.') || !name.starts_with('.')) && Glob::fits(first, name)
 }
 
 /// Whether the project, its copy or the home folder lies there or below.

@@ -1,6 +1,6 @@
 //! Rules as data: those of `rules.toml`, and the user's own rules and exceptions.
 
-use regex::Regex;
+use regex_lite::Regex;
 
 use super::act::Act;
 use super::git_acts;

@@ -3,9 +3,9 @@
 //! One answer for edits and for commands; exceptions that only commands need are theirs.
 
 use camino::Utf8Path;
-use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use super::facts::{CopyOf, Facts};
+use super::glob::Glob;
 use super::settings::Settings;
 use ralph_base::state;
 
@@ -40,7 +40,7 @@ pub(super) fn owner(path: &Utf8Path, facts: &Facts, settings: &Settings) -> Owne
     if let Some(owner) = owners.find(|owner| *owner != Owner::Work) {
         return owner;
     }
-    if inside.is_some_and(|inside| globs(&settings.protect).is_match(inside)) {
+    if inside.is_some_and(|inside| fits_any(&settings.protect, inside)) {
         return Owner::User;
     }
     let at_home = path.strip_prefix(&facts.home).ok().filter(|_| facts.home != "");
@@ -76,14 +76,9 @@ fn is_settings(file: &str) -> bool {
     file.starts_with("settings") && file.ends_with(".json") && !file.contains('/')
 }
 
-/// The user's own globs. One that cannot be read is passed over here; the configuration's reader
-/// names it.
-pub(super) fn globs(patterns: &[String]) -> GlobSet {
-    let mut builder = GlobSetBuilder::new();
-    for glob in patterns.iter().filter_map(|pattern| Glob::new(pattern).ok()) {
-        builder.add(glob);
-    }
-    builder.build().unwrap_or_default()
+/// Whether one of the patterns describes the path; those that cannot be read describe none.
+pub(super) fn fits_any(patterns: &[String], path: &Utf8Path) -> bool {
+    patterns.iter().any(|pattern| Glob::fits(pattern, path.as_str()))
 }
 
 #[cfg(test)]

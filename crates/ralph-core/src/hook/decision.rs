@@ -1,15 +1,19 @@
 //! What a hook answers, in exactly the shapes that the client was seen to obey.
 
+use serde::Serialize;
 use serde_json::json;
 
 /// What a hook decided.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Nothing to say. There is no "allow": it would silence the user's own permission prompts.
     #[default]
     NoOpinion,
     /// The tool call must not happen (`PreToolUse`).
     Deny(String),
+    /// The person is asked whether the tool call may happen (`PreToolUse`).
+    Ask(String),
     /// The agent is told, next to a tool's result; or it may not stop yet.
     Block(String),
     /// Something for the agent to know.
@@ -29,23 +33,56 @@ pub struct Reply {
     pub exit_code: u8,
 }
 
+/// A decision that the client would ignore at this event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the client ignores `{decision:?}` as an answer to `{event}`")]
+pub struct Misfit {
+    /// What was decided.
+    pub decision: Decision,
+    /// About which event.
+    pub event: String,
+}
+
 impl Decision {
-    /// The reply to an event of this name.
-    pub fn reply_to(&self, event: &str) -> Reply {
+    /// The reply to an event of this name; an error where the client would ignore it.
+    pub fn reply_to(&self, event: &str) -> Result<Reply, Misfit> {
+        let is_tool_result = matches!(event, "PostToolUse" | "PostToolUseFailure");
+        let fits = match self {
+            Self::NoOpinion | Self::Notice(_) => true,
+            Self::Deny(_) | Self::Ask(_) => event == "PreToolUse",
+            Self::Block(_) => {
+                let held = ["Stop", "SubagentStop", "TaskCompleted", "TeammateIdle"];
+                is_tool_result || held.contains(&event) || event == "UserPromptSubmit"
+            }
+            Self::Context(_) => {
+                let told = ["UserPromptSubmit", "SessionStart", "SubagentStart", "PreCompact"];
+                is_tool_result || told.contains(&event)
+            }
+        };
+        let misfit = || Misfit { decision: self.clone(), event: event.to_owned() };
+        if fits { Ok(self.worded(event)) } else { Err(misfit()) }
+    }
+
+    /// The same without a check, for other agents: their events have other names.
+    pub fn worded(&self, event: &str) -> Reply {
+        let permission = |decision: &str, reason: &str| {
+            Reply::json(&json!({
+                "hookSpecificOutput": {
+                    // Without the event's name the client ignores the decision and runs the tool.
+                    "hookEventName": "PreToolUse",
+                    "permissionDecision": decision,
+                    "permissionDecisionReason": reason,
+                }
+            }))
+        };
         match self {
             Self::NoOpinion => Reply::default(),
             // `TeammateIdle` is only documented to obey exit code 2 with a reason on stderr.
             Self::Block(reason) if event == "TeammateIdle" => {
                 Reply { stdout: None, stderr: Some(reason.clone()), exit_code: 2 }
             }
-            Self::Deny(reason) => Reply::json(&json!({
-                "hookSpecificOutput": {
-                    // Without the event's name the client ignores the decision and runs the tool.
-                    "hookEventName": "PreToolUse",
-                    "permissionDecision": "deny",
-                    "permissionDecisionReason": reason,
-                }
-            })),
+            Self::Deny(reason) => permission("deny", reason),
+            Self::Ask(reason) => permission("ask", reason),
             Self::Block(reason) => Reply::json(&json!({"decision": "block", "reason": reason})),
             Self::Notice(text) => Reply::json(&json!({"systemMessage": text})),
             // What is printed here as it is becomes part of what the client asks its summary for.
@@ -71,7 +108,7 @@ mod tests {
 
     fn check(decision: Decision, event: &str, stdout: &str) {
         let expected = Reply { stdout: Some(stdout.to_owned()), ..Reply::default() };
-        assert_eq!(decision.reply_to(event), expected);
+        assert_eq!(decision.reply_to(event), Ok(expected));
     }
 
     #[test]
@@ -105,13 +142,26 @@ mod tests {
     #[test]
     fn no_opinion_prints_nothing_whatever_the_event() {
         for event in ["PreToolUse", "Stop", "TeammateIdle", ""] {
-            assert_eq!(Decision::NoOpinion.reply_to(event), Reply::default());
+            assert_eq!(Decision::NoOpinion.reply_to(event), Ok(Reply::default()));
         }
     }
 
     #[test]
     fn an_idle_teammate_is_held_back_by_the_exit_code() {
         let reply = Decision::Block("R".into()).reply_to("TeammateIdle");
-        assert_eq!(reply, Reply { stdout: None, stderr: Some("R".into()), exit_code: 2 });
+        assert_eq!(reply, Ok(Reply { stdout: None, stderr: Some("R".into()), exit_code: 2 }));
+    }
+
+    #[test]
+    fn what_the_client_would_ignore_is_an_error() {
+        for (decision, event) in [
+            (Decision::Deny("R".into()), "Stop"),
+            (Decision::Ask("R".into()), "PostToolUse"),
+            (Decision::Block("R".into()), "SessionEnd"),
+            (Decision::Context("R".into()), "Stop"),
+        ] {
+            let error = decision.reply_to(event).unwrap_err().to_string();
+            assert!(error.contains(event) && error.contains("ignores"), "{error}");
+        }
     }
 }

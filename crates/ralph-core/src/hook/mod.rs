@@ -9,7 +9,7 @@
 //! let input = Input::parse(sent)?;
 //! assert_eq!(input.bash().unwrap().command, "git push");
 //!
-//! let reply = Decision::Deny("pushing is the user's".into()).reply_to(&input.event);
+//! let reply = Decision::Deny("pushing is the user's".into()).reply_to(&input.event)?;
 //! assert!(reply.stdout.unwrap().contains(r#""permissionDecision":"deny""#));
 //! # Ok(())
 //! # }
@@ -19,6 +19,8 @@ mod decision;
 mod input;
 mod lenient;
 mod repair;
+mod run;
 
-pub use decision::{Decision, Reply};
+pub use decision::{Decision, Misfit, Reply};
 pub use input::{BackgroundTask, BashCall, BashResult, FileCall, Input};
+pub use run::{exchange, run};

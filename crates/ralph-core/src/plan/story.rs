@@ -51,7 +51,7 @@ impl Default for Options {
 }
 
 /// One piece of work in a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Story {
     /// Unique in its plan and safe as a path part.
     pub id: String,
@@ -69,7 +69,9 @@ pub struct Story {
     pub optional: bool,
     /// Where it begins, counted from one.
     pub line: usize,
+    #[serde(skip)]
     pub(super) span: Range<usize>,
+    #[serde(skip)]
     pub(super) marks: Marks,
 }
 

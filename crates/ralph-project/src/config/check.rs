@@ -5,7 +5,7 @@
 
 use super::tables::Config;
 use crate::dialect::{AGENTS, Dialect};
-use ralph_core::guard::Mistake;
+use ralph_core::guard::{Glob, Mistake};
 
 /// The first thing that is wrong.
 pub(super) fn mistake(config: &Config) -> Option<Mistake> {
@@ -50,7 +50,7 @@ fn broken_glob(config: &Config) -> Option<Mistake> {
     ];
     lists.into_iter().find_map(|(keys, globs)| {
         globs.iter().find_map(|glob| {
-            let why = globset::Glob::new(glob).err()?;
+            let why = Glob::new(glob).err()?;
             let message = format!("`{glob}` is not a valid pattern: {why}");
             Some(Mistake { keys, value: glob.clone(), message })
         })

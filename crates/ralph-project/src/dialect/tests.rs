@@ -154,7 +154,7 @@ fn decisions_are_worded_for_each_agent() {
             .unwrap_or_else(|| format!("{} {}", reply.exit_code, reply.stderr.unwrap_or_default()))
     };
     let (deny, block) = (Decision::Deny("R".to_owned()), Decision::Block("R".to_owned()));
-    let claudes = deny.reply_to("PreToolUse").stdout.unwrap();
+    let claudes = deny.worded("PreToolUse").stdout.unwrap();
     for agent in ["codex", "copilot", "qwen", "opencode", "droid", "kimi"] {
         assert_eq!(reply(agent, &deny, "PreToolUse"), claudes, "{agent}");
     }

@@ -1,12 +1,10 @@
 //! Which subagents are held back like a session.
 
-use globset::Glob;
+use ralph_core::guard::Glob;
 
 /// Whether an agent type matches one of the globs; a glob that cannot be read matches nothing.
 pub fn is_gated(agent_type: &str, globs: &[String]) -> bool {
-    globs
-        .iter()
-        .any(|glob| Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(agent_type)))
+    globs.iter().any(|glob| Glob::fits(glob, agent_type))
 }
 
 #[cfg(test)]

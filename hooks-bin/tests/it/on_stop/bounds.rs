@@ -141,7 +141,7 @@ impl World {
             "hook_event_name": "Stop", "session_id": "s1", "stop_hook_active": active,
             "transcript_path": self.scratch.path("transcript.jsonl").as_str(),
         });
-        let reply = serve(&HOOK, &self.env, input.to_string().as_bytes());
+        let reply = serve(&HOOK, &self.env, None, Ok(input.to_string().as_bytes()));
         assert_eq!(reply.exit_code, 0);
         reply.stdout.is_some_and(|text| text.contains("\"decision\""))
     }

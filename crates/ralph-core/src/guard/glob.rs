@@ -1,0 +1,127 @@
+//! Patterns for paths, as small as a hook needs them.
+
+use regex_lite::{Error, Regex, escape};
+
+/// A pattern for paths: `*` stands for any text, `?` for a character, `**/` for any folders, `[a-z]`
+/// and `[!a-z]` for one character of a set, `{a,b}` for one of several texts; `\` takes the next
+/// character literally.
+///
+/// ```
+/// use ralph_core::guard::Glob;
+///
+/// assert!(Glob::fits("src/**/*.{rs,toml}", "src/a/b.rs"));
+/// assert!(!Glob::fits("src/*.rs", "tests/a.rs"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Glob(Regex);
+
+impl Glob {
+    /// Reads a pattern.
+    pub fn new(pattern: &str) -> Result<Self, Error> {
+        Regex::new(&format!("(?s)^(?:{})$", as_regex(pattern))).map(Self)
+    }
+
+    /// Whether the pattern describes the whole text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    /// The same for a pattern that is used once; one that cannot be read fits nothing.
+    pub fn fits(pattern: &str, text: &str) -> bool {
+        Self::new(pattern).is_ok_and(|glob| glob.is_match(text))
+    }
+}
+
+/// What is wrong with a glob is wrong with the expression that it becomes, too.
+fn as_regex(pattern: &str) -> String {
+    let (mut regex, mut depth, mut rest) = (String::new(), 0_usize, pattern);
+    while let Some(c) = rest.chars().next() {
+        let begins_name = regex.is_empty() || regex.ends_with('/');
+        let mut after = rest.get(c.len_utf8()..).unwrap_or_default();
+        match c {
+            '*' if begins_name && after.starts_with("*/") => {
+                after = after.get(2..).unwrap_or_default();
+                regex.push_str("(?:.*/)?");
+                // Any number of them is no more than one.
+                while let Some(more) = after.strip_prefix("**/") {
+                    after = more;
+                }
+            }
+            '*' => regex.push_str(".*"),
+            '?' => regex.push('.'),
+            '[' => after = set(after, &mut regex),
+            '{' => {
+                depth += 1;
+                regex.push_str("(?:");
+            }
+            ',' if depth > 0 => regex.push('|'),
+            '}' => {
+                depth = depth.saturating_sub(1);
+                regex.push(')');
+            }
+            '\\' if !after.is_empty() => {
+                let mut literal = after.chars();
+                regex.extend(literal.next().map(|c| escape(c.encode_utf8(&mut [0; 4]))));
+                after = literal.as_str();
+            }
+            '\\' => regex.push('\\'),
+            c => regex.push_str(&escape(c.encode_utf8(&mut [0; 4]))),
+        }
+        rest = after;
+    }
+    regex
+}
+
+/// Adds a set of characters; returns what follows it.
+fn set<'a>(text: &'a str, regex: &mut String) -> &'a str {
+    let inner = text.strip_prefix(['!', '^']);
+    regex.push_str(if inner.is_some() { "[^" } else { "[" });
+    let inner = inner.unwrap_or(text);
+    // A bracket that comes first is one of the characters.
+    let end = inner.char_indices().skip(1).find(|(_, c)| *c == ']').map(|(at, _)| at);
+    let Some((inside, after)) = end.and_then(|at| inner.split_at_checked(at)) else { return inner };
+    for c in inside.chars() {
+        if matches!(c, '[' | ']' | '^' | '\\' | '&' | '~') {
+            regex.push('\\');
+        }
+        regex.push(c);
+    }
+    regex.push(']');
+    after.get(1..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn piece() -> impl Strategy<Value = &'static str> {
+        const PIECES: &[&str] = &[
+            "a", "b", ".", "/", "*", "?", "**/", "/**/", "[ab]", "[!a]", "[a-c]", "{a,b.}", "\\*",
+        ];
+        prop::sample::select(PIECES)
+    }
+
+    proptest! {
+        #[test]
+        fn globs_are_what_they_are_elsewhere(
+            pieces in prop::collection::vec(piece(), 1..7), texts in prop::collection::vec("[ab./*c]{0,8}", 12)
+        ) {
+            // A pattern that ends with a folder means other things elsewhere.
+            let pattern = format!("{}b", pieces.concat());
+            let theirs = globset::Glob::new(&pattern).unwrap().compile_matcher();
+            for text in texts {
+                prop_assert_eq!(Glob::fits(&pattern, &text), theirs.is_match(&text), "{} {}", pattern, text);
+            }
+        }
+    }
+
+    #[test]
+    fn broken_globs_are_refused() {
+        for pattern in ["[", "[]", "{a", "a}", "[z-a]", "a\\"] {
+            assert!(globset::Glob::new(pattern).is_err(), "{pattern}");
+            assert!(Glob::new(pattern).is_err(), "{pattern}");
+        }
+    }
+}
