@@ -8,8 +8,8 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::state::{
-    self, Event, HookFailure, Id, Journal, Lock, Marks, RunDir, SessionDir, StateDir, StoryKey,
-    plan_name,
+    self, Event, HookFailure, Id, Journal, Lock, LoopDir, Marks, RunDir, SessionDir, StateDir,
+    StoryKey, plan_name,
 };
 use ralph_core::git::{Repo, RepoError};
 use ralph_core::guard::{self, Edit, Facts, Glob};
@@ -18,6 +18,7 @@ use ralph_project::config::Config;
 use ralph_project::dialect::Dialect;
 use ralph_project::known_files::KnownFiles;
 use ralph_project::project::Project;
+use ralph_project::strikes::{Bound, is_old};
 use ralph_project::surroundings::{Surroundings, scope_of};
 use ralph_project::under_way::Attempt;
 use shell_reader::Script;
@@ -85,14 +86,13 @@ impl<'a> Call<'a> {
         Edit { scope: self.scope(), ..self.surroundings(session.as_ref()).of_edit(path) }
     }
 
-    /// The globs that the session is held to; none for a person's own session beside a run.
+    /// The globs that the session is held to; none for a session without a story.
     pub fn scope(&self) -> Vec<String> {
         let set = &self.config().scope;
         if set.paths.is_empty() && set.stories.is_empty() {
             return Vec::new();
         }
-        let scope = scope_of(self.story().as_ref(), self.config());
-        if scope.is_empty() || !self.is_beside_a_run() { scope } else { Vec::new() }
+        self.story().map(|story| scope_of(story.as_str(), self.config())).unwrap_or_default()
     }
 
     fn surroundings<'s>(&'s self, session: Option<&'s Id>) -> Surroundings<'s> {
@@ -112,6 +112,8 @@ impl<'a> Call<'a> {
     /// The files that the agent has seen in this session.
     pub fn known_files(&self) -> KnownFiles {
         let own = self.session().map(|session| session.reads());
+        // Older setups send no session; then all of them share a log.
+        let own = own.or_else(|| Some(self.project().state()?.shared_reads()));
         KnownFiles::new(own, vec![self.project().own_state().shared_reads()])
     }
 
@@ -134,6 +136,11 @@ impl<'a> Call<'a> {
         Some(self.project().state()?.session(&self.session_id()?))
     }
 
+    /// The session as far as checkpoints of other loops are concerned.
+    pub fn bound(&self) -> Bound {
+        Bound::of(self.input.transcript_path.as_deref(), self.session().as_ref())
+    }
+
     /// The session's id; none if it cannot be part of a path.
     pub fn session_id(&self) -> Option<Id> {
         Id::parse(&self.input.session_id).ok()
@@ -144,6 +151,18 @@ impl<'a> Call<'a> {
     pub fn is_of_our_loop(&self) -> bool {
         let working = || state::read_text(self.project().own_state().working_session()).ok();
         self.env.run().is_some() && working().is_none_or(|id| id.trim() == self.input.session_id)
+    }
+
+    /// Whether a person started the session, and no loop: there is somebody to ask.
+    pub fn is_a_persons(&self) -> bool {
+        let has_list = || self.env.loop_dir().is_some_and(|dir| self.loop_dir(dir).is_some());
+        self.agent.is_none() && self.env.run().is_none() && self.story().is_none() && !has_list()
+    }
+
+    /// The folder of another loop, if it holds a feature list.
+    pub fn loop_dir(&self, dir: Utf8PathBuf) -> Option<LoopDir> {
+        let dir = LoopDir::at(self.project().root().join(dir));
+        dir.feature_list().is_file().then_some(dir)
     }
 
     /// What our loop keeps of its run; none outside of a repository.
@@ -185,8 +204,10 @@ impl<'a> Call<'a> {
 
     /// The story under way, if it is one of this session's loop.
     pub fn story(&self) -> Option<Id> {
-        let text = state::read_text(self.project().own_state().current_story()).ok()?;
-        Id::parse(text.trim()).ok().filter(|_| !self.is_beside_a_run())
+        let path = self.project().own_state().current_story();
+        let text = state::read_text(&path).ok()?;
+        let is_left = self.env.run().is_none() && is_old(&path);
+        Id::parse(text.trim()).ok().filter(|_| !is_left && !self.is_beside_a_run())
     }
 
     /// The same with the name of its plan in front, where an attempt of our loop says which it is.

@@ -8,6 +8,7 @@ mod output;
 
 use camino::Utf8Path;
 use ralph_base::state::{self, LastVerdict};
+use ralph_core::guard;
 use ralph_core::hook::{BashResult, Decision};
 use ralph_core::verdict::{Kind, Run, Verdict, judge, test_folders};
 use shell_reader::{Script, Word};
@@ -38,6 +39,9 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<De
     let facts = call.facts("");
     let script = facts.read(command);
     call.record_command(&script, &facts)?;
+    if guard::commits(&script, &facts) && !call.is_of_our_loop() {
+        let _ = failed::note_commits(call);
+    }
     if result.still_running || result.interrupted {
         return Ok(Decision::NoOpinion);
     }

@@ -9,7 +9,7 @@ mod transcript;
 
 use camino::Utf8Path;
 use ralph_base::state::Event;
-use ralph_core::guard::{self, Denial};
+use ralph_core::guard::{self, Denial, OwnSessions};
 use ralph_core::hook::Decision;
 
 use crate::call::Call;
@@ -29,7 +29,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     }
     let Some(file) = call.input.file() else { return Ok(Decision::NoOpinion) };
     let path = call.absolute(&file.file_path);
-    if call.input.tool_name == "Read" {
+    if file.only_reads {
         // So that this binary alone is enough; a file that is not there teaches nothing.
         if path.exists() {
             call.known_files().record(&path)?;
@@ -44,23 +44,26 @@ fn command(call: &Call<'_>, command: &str) -> Decision {
     let script = facts.read(command);
     let denial = guard::check_script(command, &script, &facts, &call.config().guard)
         .or_else(|| commit::check(call, &facts, &script));
-    match denial {
+    let decision = match denial {
         Some(denial) => deny(call, &denial),
         None => {
             // Best effort: a read that is not recorded only means that the file is read again.
             let _ = call.record_command(&script, &facts);
             Decision::NoOpinion
         }
-    }
+    };
+    // As with the call itself: the process is about to end.
+    std::mem::forget((script, facts));
+    decision
 }
 
 fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
     let config = call.config();
     let mut edit = call.edit(path);
     let known = call.known_files();
-    // Without a usable session nothing can be recorded, and a denial could never be met.
+    // Where nothing can be recorded, a denial could never be met.
     edit.known = !(edit.exists && config.guard.in_force("read-before-edit"))
-        || call.session().is_none()
+        || call.project().state().is_none()
         || known.contains(&edit.path)
         || is_empty(path)
         || transcript::shows(call, path);
@@ -68,7 +71,7 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
         Some(denial) => deny(call, &denial),
         None => {
             // A file that the agent makes is known to it; an Edit may fail where there is none.
-            if !edit.exists && call.input.tool_name == "Write" {
+            if !edit.exists && call.input.tool_name != "Edit" {
                 let _ = known.record(path);
             }
             Decision::NoOpinion
@@ -81,11 +84,20 @@ fn is_empty(path: &Utf8Path) -> bool {
     path.metadata().is_ok_and(|file| file.len() == 0)
 }
 
+/// In a session of a person's own, the person decides.
 fn deny(call: &Call<'_>, denial: &Denial) -> Decision {
+    let own =
+        if call.is_a_persons() { call.config().guard.own_sessions } else { OwnSessions::Deny };
+    if own == OwnSessions::Off {
+        return Decision::NoOpinion;
+    }
+    let asked = own == OwnSessions::Ask;
     call.journal(&Event::Denied {
         rule: denial.rule.clone(),
         tool: call.input.tool_name.clone(),
         target: denial.found.clone(),
+        asked,
     });
-    Decision::Deny(denial.to_string())
+    let reason = denial.to_string();
+    if asked { Decision::Ask(reason) } else { Decision::Deny(reason) }
 }

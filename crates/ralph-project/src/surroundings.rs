@@ -60,7 +60,7 @@ impl Surroundings<'_> {
             exists: at.exists(),
             path: at,
             facts: Facts { home, ..facts },
-            scope: scope_of(None, self.config),
+            scope: self.config.scope.paths.clone(),
             known: false,
         }
     }
@@ -138,8 +138,8 @@ fn kept_files(session: &SessionDir) -> Vec<Utf8PathBuf> {
 }
 
 /// The globs in force: those of the story, else those of the project.
-pub fn scope_of(story: Option<&Id>, config: &Config) -> Vec<String> {
-    let own = story.and_then(|id| config.scope.stories.get(id.as_str()));
+pub fn scope_of(story: &str, config: &Config) -> Vec<String> {
+    let own = config.scope.stories.get(story);
     own.unwrap_or(&config.scope.paths).clone()
 }
 

@@ -34,8 +34,8 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision
 fn checkpoint(call: &Call<'_>, repo: &Repo) -> Option<Checkpoint> {
     let state = call.project().own_state();
     let found = strikes::checkpoint(state).ok()??;
-    let head = repo.head().ok()?;
-    let is_stale = strikes::stale(state, &found, head.as_deref()).is_some();
+    let is_stale =
+        !call.is_of_our_loop() && call.bound().stale(state, &found, repo).ok()?.is_some();
     Some(found).filter(|_| !is_stale && !call.is_beside_a_run())
 }
 

@@ -59,10 +59,10 @@ impl<'a> Session<'a> {
         };
         dirs.dedup();
         dirs.retain(|dir| dir.root().is_dir());
-        let loop_dir = call.env.loop_dir().map(|dir| LoopDir::at(project.root().join(dir)));
+        let loop_dir = call.env.loop_dir().and_then(|dir| call.loop_dir(dir));
         // A list that our own loop works on is no business of a person's session.
         let is_meant = || call.env.run().is_some() || !call.is_beside_a_run();
-        let loop_dir = loop_dir.filter(|dir| dir.feature_list().is_file() && is_meant());
+        let loop_dir = loop_dir.filter(|_| is_meant());
         let says_so = |dir: &SessionDir| dir.loop_state().exists() || dir.orchestrator().exists();
         let is_ours = call.is_of_our_loop();
         let is_bound = is_ours || loop_dir.is_some() || dirs.iter().any(says_so);

@@ -9,6 +9,7 @@ use ralph_core::hook::Decision;
 use ralph_core::plan::State;
 use ralph_project::gate::{Fill, LastStop, LetGo, StopStatus, Who, handoff_note, note_on_disk};
 use ralph_project::loop_progress::LoopProgress;
+use ralph_project::strikes;
 
 use super::session::Session;
 use crate::call::Call;
@@ -82,12 +83,33 @@ pub(super) fn conclude(session: &Session<'_>, stop: Stop) -> Decision {
             _ => blocks.allowed(&session.who),
         });
     }
+    if is_session
+        && !session.is_ours
+        && !matches!(stop.status, StopStatus::Waiting | StopStatus::Working)
+    {
+        remove_leftovers(session);
+    }
     match &session.loop_dir {
         Some(dir) if matches!(stop.status, StopStatus::Complete | StopStatus::ReachedLimit) => {
             announce(session, dir, stop.status)
         }
         _ if is_session && !is_repeated => notice(stop.status, stop.notes.first()),
         _ => Decision::NoOpinion,
+    }
+}
+
+/// Removes the checkpoint and the story of another loop, as that loop's own stop hook would: they
+/// would bind whatever session comes next. Those that were written while this session ran are left.
+fn remove_leftovers(session: &Session<'_>) {
+    let (call, state) = (session.call, session.call.project().own_state());
+    let Ok(Some(found)) = strikes::checkpoint(state) else { return };
+    let written = fs_err::metadata(state.checkpoint()).and_then(|file| file.modified()).ok();
+    let is_older = call.bound().began.is_none_or(|began| written.is_none_or(|at| at <= began));
+    if found.snapshot.is_none() && is_older && !call.is_beside_a_run() {
+        for path in [state.checkpoint(), state.current_story()] {
+            // Best effort: what stays is reported as stale.
+            let _ = state::remove_if_there(path);
+        }
     }
 }
 
@@ -242,7 +264,7 @@ fn clean_up(dir: &SessionDir, a_loop_waits: bool) {
     if state::leads_elsewhere(dir.root()) {
         return;
     }
-    let mut served = vec![dir.block_counters(), dir.block_lock(), dir.reads()];
+    let mut served = vec![dir.block_counters(), dir.block_lock(), dir.reads(), dir.commits()];
     if !a_loop_waits {
         served.extend([dir.last_verdict(), dir.last_stop()]);
     }

@@ -20,6 +20,9 @@ use crate::harness::Failure;
 /// How long one run waits until another is weighed, a rollback included.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How many seconds we may be started after the command ended that we are told of.
+const START: u64 = 10;
+
 /// Settles a failing run. Whatever goes wrong on the way, the agent is told which tests failed.
 pub(super) fn settle(
     call: &Call<'_>,
@@ -104,7 +107,7 @@ fn settle_attempt(
         }
         Some(_) => {}
         None => {
-            if let Some(why) = strikes::stale(state, &checkpoint, repo.head()?.as_deref()) {
+            if let Some(why) = call.bound().stale(state, &checkpoint, &repo)? {
                 call.journal(&Event::NotRolledBack {
                     why: format!("the checkpoint is stale: {why}"),
                 });
@@ -187,6 +190,13 @@ fn weigh(
         failed_before: memory.failed_before.covers(seen.verdict),
         rolled_back_meanwhile: is_between(seen.begun_at, memory.rolled_back_at, now_ms()),
     }))
+}
+
+/// Notes the commits that the command made: a checkpoint binds the session in spite of them.
+pub(super) fn note_commits(call: &Call<'_>) -> Result<(), Failure> {
+    let Some(session) = call.session() else { return Ok(()) };
+    let since = (begun_at(call) / 1000).saturating_sub(START);
+    Ok(strikes::note_commits(&call.repo()?, &session, since)?)
 }
 
 /// When the run began, in milliseconds since 1970.

@@ -60,7 +60,7 @@ impl Client {
         let answer = self.send(PRE_TOOL, fields)?;
         let output = &answer["hookSpecificOutput"];
         assert_eq!(output["hookEventName"], "PreToolUse");
-        assert_eq!(output["permissionDecision"], "deny");
+        assert!(output["permissionDecision"] == "deny" || output["permissionDecision"] == "ask");
         Some(output["permissionDecisionReason"].as_str().unwrap().to_owned())
     }
 

@@ -2,6 +2,8 @@
 
 mod runs;
 
+use std::process::Command;
+
 use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo, discarded, undo};
 use serde_json::json;
@@ -79,6 +81,7 @@ fn a_failing_run_is_taken_back_byte_for_byte_and_undo_brings_it_back() {
     let (test, client, before) = at_a_checkpoint(1);
     break_something(&test);
     test.git(["commit", "-qam", "agent"]);
+    test.write(&format!(".ralph/state/{}/commits.log", client.session), test.head());
     let attempt = without_state(&test);
     let told = client.bash_ended("pytest -q", 1, PYTEST_FAILED).unwrap();
     assert_eq!(without_state(&test), before);
@@ -265,13 +268,31 @@ fn a_stale_checkpoint_is_reported_and_never_rolled_back_to() {
     test.write("src/lib.rs", "broken");
     let work = without_state(&test);
     let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("commits were made after it, so nothing was rolled back"), "{told}");
+    assert!(told.contains("not this session's, so nothing was rolled back"), "{told}");
     assert_eq!(without_state(&test), work);
-    let why = "the checkpoint is stale: no story is in progress and commits were made after it";
+    let why = "the checkpoint is stale: commits were made after it that are not this session's";
     assert_eq!(client.events("not_rolled_back")[0]["why"], why);
-    // With a story under way the commits are the agent's.
+    // A story under way does not make them the agent's.
     test.write(".ralph/current-story", "US-001\n");
+    assert!(client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("nothing was rolled"));
+    assert_eq!(without_state(&test), work);
+}
+
+#[test]
+fn commits_of_the_session_itself_are_rolled_back_with_it() {
+    let test = TestRepo::new();
+    let begin = test.head();
+    test.write(".ralph/.checkpoint", format!("{begin}\n"));
+    test.write(".ralph/current-story", "US-001\n");
+    let client = Client::in_repo(&test);
+    test.write("src/lib.rs", "by the agent");
+    // The tests' own commits are of another year.
+    let commit = "git -c user.name=A -c user.email=a@localhost commit -qam 'by the agent'";
+    let status = Command::new("sh").args(["-c", commit]).current_dir(test.root()).status();
+    assert!(status.unwrap().success());
+    assert_eq!(client.bash_ended("git commit -am 'by the agent'", 0, ""), None);
     assert!(client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("was rolled back"));
+    assert_eq!(test.head(), begin);
 }
 
 #[test]

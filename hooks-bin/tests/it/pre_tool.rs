@@ -265,12 +265,11 @@ fn a_broken_configuration_does_not_disarm_the_guard() {
 #[test]
 fn a_scope_holds_edits_and_commits() {
     let test = TestRepo::new();
-    test.write(
-        ".ralph/config.toml",
-        "[scope]\npaths = [\"src/**\"]\n[scope.stories]\nUS-002 = [\"docs/**\"]\n",
-    );
+    let scope = "[scope]\npaths = [\"src/**\"]\n[scope.stories]\nUS-002 = [\"docs/**\"]\n";
+    test.write(".ralph/config.toml", scope);
     test.write("docs/x.md", "x");
     test.commit_all("scope");
+    test.write(".ralph/current-story", "US-001\n");
     let client = Client::in_repo(&test);
     client.tool_ended("Read", "a.txt");
     client.tool_ended("Read", "src/lib.rs");
@@ -294,6 +293,7 @@ fn a_work_tree_of_a_subagent_is_judged_as_the_project_is() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "[scope]\npaths = [\"src/**\"]\n");
     test.write(".ralph/.checkpoint", format!("{}\n", test.head()));
+    test.write(".ralph/current-story", "US-001\n");
     // Temporary files are free anyway.
     let other = test.scratch().path("other");
     let var = ("TMPDIR", test.scratch().dir("temp"));
@@ -359,7 +359,7 @@ fn a_full_disk_does_not_open_the_guard() {
     shell.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\"", crate::client::PRE_TOOL]);
     shell.env("CLAUDE_PROJECT_DIR", &client.project);
     let output = test_support::run_with_input(&mut shell, input.to_string().as_bytes());
-    assert!(String::from_utf8_lossy(&output.stdout).contains("deny"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("permissionDecision"));
 }
 
 #[test]

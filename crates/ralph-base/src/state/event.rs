@@ -65,6 +65,8 @@ pub enum Event {
         rule: String,
         tool: String,
         target: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        asked: bool,
     },
     Verdict {
         verdict: String,

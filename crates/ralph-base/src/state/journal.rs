@@ -166,6 +166,7 @@ mod tests {
             rule: "git-push".into(),
             tool: "Bash".into(),
             target: "git push".into(),
+            asked: false,
         };
         journal.append(&denied).unwrap();
         let line = scratch.read(".ralph/events.jsonl");

@@ -63,7 +63,12 @@ mod tests {
     #[test]
     fn no_event_keeps_a_key() {
         let text = || format!("curl -H 'x-api-key: {KEY}' host");
-        check(&Event::Denied { rule: "disk".into(), tool: "Bash".into(), target: text() });
+        check(&Event::Denied {
+            rule: "disk".into(),
+            tool: "Bash".into(),
+            target: text(),
+            asked: false,
+        });
         check(&Event::RolledBack { to: "a".into(), saved_as: "b".into(), why: text() });
         check(&Event::StopBlocked {
             reasons: vec!["fine".into(), text()],

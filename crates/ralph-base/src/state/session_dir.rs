@@ -52,6 +52,8 @@ impl SessionDir {
         tasks: root / "tasks";
         /// How the last test run ended.
         last_verdict: root / "verdict.json";
+        /// The commits that its commands made.
+        commits: root / "commits.log";
         /// How often this session was blocked, so that blocking ends.
         block_counters: root / "blocks.json";
         /// Held while a block is counted.

@@ -56,5 +56,5 @@ pub use glob::Glob;
 pub use mistake::Mistake;
 pub use reads::reads;
 pub use rules::RULES;
-pub use settings::{Settings, UserRule};
+pub use settings::{OwnSessions, Settings, UserRule};
 pub use writes::{moves, writes};

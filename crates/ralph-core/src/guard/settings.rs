@@ -19,8 +19,23 @@ pub struct Settings {
     /// Globs of files, relative to the project, that no command may write or remove.
     #[serde(deserialize_with = "texts")]
     pub protect: Vec<String>,
+    /// What the guard does in sessions that no loop started.
+    pub own_sessions: OwnSessions,
     /// Rules of the user's own.
     pub rules: Vec<UserRule>,
+}
+
+/// What the guard does where it would refuse a call in a session that no loop started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnSessions {
+    /// The person is asked; where nobody can be asked, the client refuses.
+    #[default]
+    Ask,
+    /// It refuses, as in a loop.
+    Deny,
+    /// It has no opinion.
+    Off,
 }
 
 /// A rule of the user's own: `commands`, or `regex`, or `program` with `args`.

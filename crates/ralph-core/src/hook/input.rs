@@ -143,13 +143,25 @@ pub struct BashResult<'a> {
 /// The tools that read or write one file.
 const FILE_TOOLS: [&str; 5] = ["Read", "Edit", "MultiEdit", "Write", "NotebookEdit"];
 
+/// What the names of the tools of MCP servers begin with, and which words in them say what becomes of the
+/// file that they are given.
+const SERVERS: &str = "mcp__";
+const WRITING: [&str; 12] = [
+    "write", "edit", "create", "delete", "remove", "move", "rename", "append", "replace", "insert",
+    "update", "patch",
+];
+const READING: [&str; 3] = ["read", "view", "open"];
+
 /// The input of the tools that read or write one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct FileCall {
     /// The file; absolute in everything the client was seen to send.
-    #[serde(alias = "notebook_path")]
+    #[serde(alias = "notebook_path", alias = "path", alias = "filePath", alias = "destination")]
     pub file_path: Utf8PathBuf,
+    /// Whether the file is only read.
+    #[serde(skip)]
+    pub only_reads: bool,
 }
 
 /// Why an input could not be read.
@@ -202,10 +214,18 @@ impl Input {
         call.filter(|call: &BashCall| !call.command.is_empty())
     }
 
-    /// The file that a file tool reads or writes, if this is such a call.
+    /// The file that a tool reads or writes, if this is such a call: one of the client's, or that of a
+    /// server whose name says so.
     pub fn file(&self) -> Option<FileCall> {
-        let call = if self.is_file_tool() { typed(self.tool_input.as_deref()) } else { None };
-        call.filter(|call: &FileCall| !call.file_path.as_str().is_empty())
+        let own = self.tool_name.strip_prefix(SERVERS).and_then(|name| name.split_once("__"));
+        let name = own.map_or(String::new(), |(_, name)| name.to_ascii_lowercase());
+        let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        let only_reads = self.tool_name == "Read" || !says(&WRITING) && says(&READING);
+        if !self.is_file_tool() && !only_reads && !says(&WRITING) {
+            return None;
+        }
+        let call: FileCall = typed(self.tool_input.as_deref())?;
+        (!call.file_path.as_str().is_empty()).then_some(FileCall { only_reads, ..call })
     }
 
     /// A file tool's input may be long, and holds no command.

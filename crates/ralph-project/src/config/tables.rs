@@ -330,6 +330,7 @@ const GUARD_KEYS: &[Key] = &[
     key("guard.enable", Kind::List, "RALPH_GUARD_ENABLE", "", "Names of guard rules to turn on that are off by default."),
     key("guard.allow", Kind::List, "RALPH_GUARD_ALLOW", "", "Commands that no guard rule denies; `*` matches anything."),
     key("guard.protect", Kind::List, "RALPH_GUARD_PROTECT", "", "Globs of files that the agent must not edit or overwrite."),
+    key("guard.own_sessions", Kind::Choice, "RALPH_GUARD_OWN_SESSIONS", "", "In sessions that no loop started: `ask` the person, `deny`, or `off`."),
     key("guard.rules", Kind::Table, "", "", "Your own rules: `name`, `commands`, `program` or `regex`, `unless`, `reason`, `instead`; see docs/guard.md."),
 ];
 

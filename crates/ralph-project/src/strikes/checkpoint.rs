@@ -1,11 +1,12 @@
-//! The checkpoint that an attempt would be rolled back to: read as state is read, and whether
-//! anything still refreshes it.
+//! The checkpoint that an attempt would be rolled back to: read as state is read, and whether it
+//! binds a session.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use ralph_base::state::{self, StateDir};
-use ralph_core::git::{Checkpoint, SnapshotError};
+use camino::Utf8Path;
+use ralph_base::state::{self, SessionDir, StateDir};
+use ralph_core::git::{Checkpoint, GitError, Repo, SnapshotError};
 
 /// A loop writes a checkpoint for each attempt; one that is older belongs to no attempt.
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -19,53 +20,105 @@ pub fn checkpoint(state: &StateDir) -> Result<Option<Checkpoint>, SnapshotError>
     }
 }
 
-/// Why a checkpoint is stale, if it is: no story is under way, and work went on since. Whoever
-/// returned to it would lose commits that were made by hand. `head` is what is checked out.
-pub fn stale(
-    state: &StateDir,
-    checkpoint: &Checkpoint,
-    head: Option<&str>,
-) -> Option<&'static str> {
-    if state.current_story().exists() {
-        return None;
+/// Whether what a loop writes for each attempt belongs to none any more. A time in the future says that
+/// the clock was set back, and nothing about the age.
+pub fn is_old(path: &Utf8Path) -> bool {
+    let written = fs_err::metadata(path).and_then(|found| found.modified());
+    written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > LONGEST_LIFE))
+}
+
+/// A session as far as checkpoints are concerned.
+#[derive(Debug, Clone, Default)]
+pub struct Bound {
+    /// When it began, where that is known.
+    pub began: Option<SystemTime>,
+    /// The commits that it made itself.
+    pub commits: Vec<String>,
+}
+
+impl Bound {
+    /// What the transcript, which the client begins with the session, and the session's folder say.
+    pub fn of(transcript: Option<&Utf8Path>, session: Option<&SessionDir>) -> Self {
+        let created = |path: &Utf8Path| fs_err::metadata(path).and_then(|file| file.created()).ok();
+        let began = transcript.and_then(created).or_else(|| created(session?.root()));
+        let commits = session.and_then(|session| state::read_text(session.commits()).ok());
+        let commits = commits.unwrap_or_default().lines().map(str::to_owned).collect();
+        Self { began, commits }
     }
-    if head != checkpoint.commit.as_deref() {
-        return Some("no story is in progress and commits were made after it");
+
+    /// Why a checkpoint does not bind the session, if it does not: whoever returned to it would lose
+    /// what a person did since.
+    pub fn stale(
+        &self,
+        state: &StateDir,
+        checkpoint: &Checkpoint,
+        repo: &Repo,
+    ) -> Result<Option<&'static str>, GitError> {
+        let written = fs_err::metadata(state.checkpoint()).and_then(|found| found.modified()).ok();
+        if written > self.began && self.began.is_some() {
+            return Ok(Some("it was written after this session began"));
+        }
+        if is_old(&state.checkpoint()) {
+            return Ok(Some("it is more than a day old"));
+        }
+        let between = match (&checkpoint.commit, repo.head()?) {
+            (Some(from), Some(_)) => {
+                repo.git().line(&["rev-list", "--left-right", &format!("{from}...HEAD")])?
+            }
+            (None, Some(head)) => format!(">{head}"),
+            _ => String::new(),
+        };
+        let is_own = |line: &str| {
+            let id = line.strip_prefix('>');
+            id.is_some_and(|id| self.commits.iter().any(|own| own == id))
+        };
+        let is_moved = !between.lines().all(is_own);
+        Ok(is_moved.then_some("commits were made after it that are not this session's"))
     }
-    // A time in the future says that the clock was set back, and nothing about the age.
-    let written = fs_err::metadata(state.checkpoint()).and_then(|found| found.modified()).ok()?;
-    let is_old = written.elapsed().is_ok_and(|age| age > LONGEST_LIFE);
-    is_old.then_some("no story is in progress and it is more than a day old")
+}
+
+/// Notes the commits that a command of the session has made since it began, in seconds since 1970.
+pub fn note_commits(repo: &Repo, session: &SessionDir, since: u64) -> Result<(), SnapshotError> {
+    let since = format!("--since={since}");
+    let made = repo.git().line(&["rev-list", "--max-count=100", &since, "HEAD"])?;
+    made.lines().try_for_each(|id| state::append_line(&session.commits(), id.as_bytes()))?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
-    use test_support::Scratch;
+    use test_support::{Scratch, TestRepo};
 
     use super::*;
 
     #[test]
-    fn a_checkpoint_is_stale_once_work_went_on_without_a_story() {
-        let scratch = Scratch::new();
-        let state = StateDir::of_project(scratch.root());
-        let commit = "a".repeat(40);
-        let path = scratch.file(".ralph/.checkpoint", &commit);
+    fn a_checkpoint_binds_later_sessions_until_others_commit() {
+        let test = TestRepo::new();
+        let (repo, state) = (Repo::open(test.root()).unwrap(), StateDir::of_project(test.root()));
+        test.write(".ralph/.checkpoint", test.head());
         let found = checkpoint(&state).unwrap().unwrap();
-        let stale = |head: &str| stale(&state, &found, Some(head)).unwrap_or_default();
-        assert_eq!(stale(&commit), "");
-        assert_eq!(stale("b"), "no story is in progress and commits were made after it");
-        let age = |hours: u64| SystemTime::now() - Duration::from_secs(hours * 60 * 60);
-        let file = fs_err::OpenOptions::new().write(true).open(path).unwrap();
-        file.file().set_modified(age(23)).unwrap();
-        assert_eq!(stale(&commit), "");
-        file.file().set_modified(age(25)).unwrap();
-        assert_eq!(stale(&commit), "no story is in progress and it is more than a day old");
-        file.file().set_modified(SystemTime::now() + Duration::from_secs(3600)).unwrap();
-        assert_eq!(stale(&commit), "");
-        scratch.file(".ralph/current-story", "US-001\n");
-        assert_eq!(stale("b"), "");
+        let hours = |hours: u64| Duration::from_secs(hours * 60 * 60);
+        let mut session = Bound { began: Some(SystemTime::now() + hours(1)), ..Bound::default() };
+        let stale =
+            |session: &Bound| session.stale(&state, &found, &repo).unwrap().unwrap_or_default();
+        assert_eq!(stale(&session), "");
+        assert_eq!(stale(&Bound::default()), "");
+        let earlier = Bound { began: Some(SystemTime::now() - hours(1)), ..Bound::default() };
+        assert_eq!(stale(&earlier), "it was written after this session began");
+        let file = fs_err::OpenOptions::new().write(true).open(state.checkpoint()).unwrap();
+        file.file().set_modified(SystemTime::now() - hours(23)).unwrap();
+        assert_eq!(stale(&session), "");
+        file.file().set_modified(SystemTime::now() - hours(25)).unwrap();
+        assert_eq!(stale(&session), "it is more than a day old");
+        file.file().set_modified(SystemTime::now()).unwrap();
+        // With or without a story: what a person commits is not the session's.
+        test.write(".ralph/current-story", "US-001\n");
+        test.write("a.txt", "mine");
+        test.commit_all("mine");
+        let others = "commits were made after it that are not this session's";
+        assert_eq!(stale(&session), others);
+        session.commits.push(test.head());
+        assert_eq!(stale(&session), "");
     }
 
     #[test]

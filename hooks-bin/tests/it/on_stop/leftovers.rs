@@ -61,6 +61,7 @@ fn with_a_checkpoint_only_what_came_after_it_counts() {
     assert_eq!(complete(&stage, "1"), None);
     stage.write("users.rs", "// TODO: the user's own\n// XXX: the agent's\n");
     stage.repo.commit_all("committed by the agent");
+    stage.write(".ralph/state/s1/commits.log", &stage.repo.head());
     let reason = complete(&stage, "1").unwrap();
     assert!(reason.contains("1 leftover.\n- users.rs:2: `XXX` (marker)"), "{reason}");
 }

@@ -1,6 +1,8 @@
 //! Whose session it is: a session that has no part in a loop is never held back by it, and what a
 //! session leaves behind is its own.
 
+use std::time::{Duration, SystemTime};
+
 use serde_json::json;
 
 use super::{Stage, payload};
@@ -184,4 +186,24 @@ fn cleaning_up_never_goes_through_a_link() {
     stage.repo.symlink(".ralph/state/s1", "other");
     stage.send(&json!({"hook_event_name": "SessionEnd", "session_id": "s1", "reason": "other"}));
     assert_eq!(stage.read(".ralph/state/other/session.log"), "Read: /a\n");
+}
+
+#[test]
+fn what_another_loop_left_is_removed_when_the_session_may_stop() {
+    let stage = Stage::new();
+    stage.write(".ralph/.checkpoint", &stage.repo.head()).write(".ralph/current-story", "US-001\n");
+    for name in [".ralph/.checkpoint", ".ralph/current-story"] {
+        let path = stage.repo.root().join(name);
+        let file = fs_err::OpenOptions::new().write(true).open(path).unwrap();
+        let five_days_ago = SystemTime::now() - Duration::from_secs(5 * 24 * 60 * 60);
+        file.file().set_modified(five_days_ago).unwrap();
+    }
+    assert_eq!(stage.stop("s1", false), None);
+    assert!(!stage.exists(".ralph/.checkpoint") && !stage.exists(".ralph/current-story"));
+    // A loop that began after the session is still at work.
+    stage.write(".ralph/state/s2/session.log", "");
+    std::thread::sleep(Duration::from_millis(20));
+    stage.write(".ralph/.checkpoint", &stage.repo.head());
+    assert_eq!(stage.stop("s2", false), None);
+    assert!(stage.exists(".ralph/.checkpoint"));
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use ralph_base::listing::{first_few, named_files};
-use ralph_base::state::{Event, Id};
+use ralph_base::state::Event;
 use ralph_core::git::GitError;
 use ralph_core::guard::{Facts as GuardFacts, out_of_scope};
 use ralph_project::checks::{Check, CheckContext, CheckEnd, CheckRules, one_line, run_checks};
@@ -191,7 +191,7 @@ fn outside_scope(
     files: &[PathBuf],
 ) -> Option<String> {
     let config = &job.context.config;
-    let scope = scope_of(Id::parse(&attempt.story).ok().as_ref(), config);
+    let scope = scope_of(&attempt.story, config);
     if scope.is_empty() || !config.guard.in_force(SCOPE) {
         return None;
     }
@@ -206,7 +206,7 @@ fn outside_scope(
     let short = outside.iter().map(|path| path.strip_prefix(&facts.root).unwrap_or(path));
     let target = first_few(short, 10);
     let (rule, tool) = (SCOPE.to_owned(), "commit".to_owned());
-    job.reporter.note(&job.key, Event::Denied { rule, tool, target: target.clone() });
+    job.reporter.note(&job.key, Event::Denied { rule, tool, target: target.clone(), asked: false });
     Some(format!(
         "the story may only touch {}, but the attempt also changed {target}; leave those files \
          unchanged, and describe what else is needed in your summary",

@@ -1,0 +1,75 @@
+//! Sessions that no loop started, and payloads of older setups and of other tools.
+
+use serde_json::json;
+use test_support::TestRepo;
+
+use crate::client::{Client, PRE_TOOL};
+
+#[test]
+fn a_person_is_asked_and_an_agent_of_a_loop_is_refused() {
+    let test = TestRepo::new();
+    test.write(".ralph/config.toml", "[scope]\npaths = [\"src/**\"]\n");
+    let decision = |client: &Client, command: &str| {
+        let input = json!({
+            "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": command},
+        });
+        let answer = client.send(PRE_TOOL, input)?;
+        Some(answer["hookSpecificOutput"]["permissionDecision"].as_str().unwrap().to_owned())
+    };
+    let person = Client::in_repo(&test);
+    assert_eq!(decision(&person, "git push").as_deref(), Some("ask"));
+    assert_eq!(person.events("denied")[0]["asked"], true);
+    // A scope binds stories, and the person has none.
+    assert_eq!(person.denied("Write", json!({"file_path": test.root().join("new.md")})), None);
+    let agent = Client::in_repo(&test).with("RALPH_RUN", "run-1");
+    assert_eq!(decision(&agent, "git push").as_deref(), Some("deny"));
+    test.write(".ralph/current-story", "US-001\n");
+    assert_eq!(decision(&person, "git push").as_deref(), Some("deny"));
+    assert!(person.denied("Write", json!({"file_path": test.root().join("new.md")})).is_some());
+    test.remove(".ralph/current-story");
+    for (own, expected) in [("deny", Some("deny")), ("off", None)] {
+        test.write(".ralph/config.toml", format!("[guard]\nown_sessions = \"{own}\"\n"));
+        assert_eq!(decision(&person, "git push").as_deref(), expected);
+    }
+}
+
+#[test]
+fn tools_of_servers_are_judged_by_what_they_are_given() {
+    let test = TestRepo::new();
+    test.write(".ralph/config.toml", "");
+    let client = Client::in_repo(&test);
+    let file = |name: &str| json!({"path": test.root().join(name), "content": "x"});
+    assert!(client.denied("mcp__sh__run", json!({"command": "git reset --hard"})).is_some());
+    assert!(client.denied("mcp__fs__write_file", file(".git/config")).is_some());
+    assert!(client.denied("mcp__fs__write_file", file("src/lib.rs")).is_some());
+    assert_eq!(client.denied("mcp__fs__read_file", file("src/lib.rs")), None);
+    assert_eq!(client.denied("mcp__fs__write_file", file("src/lib.rs")), None);
+    assert_eq!(client.denied("mcp__fs__list", file(".git")), None);
+}
+
+#[test]
+fn without_a_session_the_shared_log_knows_what_was_read() {
+    let test = TestRepo::new();
+    test.write(".ralph/config.toml", "");
+    let client = Client { session: String::new(), ..Client::in_repo(&test) };
+    assert!(client.edit_denied("Edit", "src/lib.rs").is_some());
+    assert_eq!(client.edit_denied("Read", "src/lib.rs"), None);
+    assert_eq!(client.edit_denied("Edit", "src/lib.rs"), None);
+    let log = fs_err::read_to_string(test.root().join(".ralph/session.log")).unwrap();
+    assert!(log.contains("Read: ") && log.contains("src/lib.rs"), "{log}");
+}
+
+#[test]
+fn a_transcript_below_the_home_folder_is_found() {
+    let test = TestRepo::new();
+    test.write(".ralph/config.toml", "");
+    let client = Client::in_repo(&test);
+    let read = json!({"type": "tool_use", "name": "Read", "input": {"file_path": test.root().join("src/lib.rs")}});
+    let line = json!({"type": "assistant", "message": {"content": [read]}});
+    client.home.file("t/session.jsonl", line.to_string());
+    let edit = json!({
+        "hook_event_name": "PreToolUse", "tool_name": "Edit", "transcript_path": "~/t/session.jsonl",
+        "tool_input": {"file_path": test.root().join("src/lib.rs")},
+    });
+    assert_eq!(client.send(PRE_TOOL, edit), None);
+}
