@@ -218,7 +218,11 @@ fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg
     };
     let variable = key.env.map(|env| format!(" [{env}]")).unwrap_or_default();
     let help = format!("{}{default}{variable}", key.help);
-    let flag = Arg::new(key.name).long(name).help(help).help_heading(heading(key));
+    let mut flag = Arg::new(key.name).long(name).help(help).help_heading(heading(key));
+    if name == "max-cost" {
+        // What other loops call it.
+        flag = flag.alias("budget");
+    }
     match key.kind {
         Kind::List => flag.action(ArgAction::Append).value_name("ITEM"),
         // `--flag` alone means yes; `--flag=false` switches off what the file switches on.

@@ -9,6 +9,7 @@ use ralph_base::state::StoryKey;
 use ralph_core::git::{Git, GitError, Repo};
 
 use run_history::saved::{retry_command, tried};
+use run_history::{Attempt, RunHistory};
 
 use crate::exit::Failure;
 use crate::saved::{self, SavedAttempt};
@@ -54,6 +55,7 @@ impl Attempts {
         let (env, _server) = &fleet::enter(env, self.fleet.as_deref())?;
         let project = here::project(env)?;
         let repo = Repo::open(project.root())?;
+        let history = RunHistory::open(project.root(), project.own_state())?;
         match (&self.take, &self.of) {
             (Some(Take::Take { id, branch: Some(branch) }), _) => {
                 take_branch(repo.git(), id, branch)
@@ -66,9 +68,9 @@ impl Attempts {
                     let path = here::shown(plan.path());
                     return Err(Failure::because(format!("{path} has no story {story}")));
                 }
-                list(repo.git(), Some(story))
+                list(repo.git(), Some(story), &history)
             }
-            (None, story) => list(repo.git(), story.as_deref()),
+            (None, story) => list(repo.git(), story.as_deref(), &history),
         }?;
         Ok(ExitCode::SUCCESS)
     }
@@ -80,17 +82,20 @@ fn is_attempt(git: &Git, id: &str) -> Result<bool, Failure> {
     Ok(id.contains('/') && !saved::called(git, id)?.iter().any(is_story))
 }
 
-fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
+fn list(git: &Git, story: Option<&str>, history: &RunHistory) -> Result<(), Failure> {
     let all = match story {
         Some(story) => saved::called(git, story)?,
         None => tried(git)?,
     };
     if all.is_empty() {
+        let tried: Vec<String> = history.attempts(story).map(Attempt::in_words).collect();
         let of = story.map(|story| format!(" at {story}")).unwrap_or_default();
-        say(format!(
-            "There are no saved attempts{of}: nothing has been tried yet, no attempt changed a \
-             file, or the attempts were cleaned up after the story was done."
-        ));
+        let why = if tried.is_empty() { "nothing has been tried yet" } else { "nothing was left" };
+        say(format!("There are no saved attempts{of}: {why}."));
+        tried.iter().rev().for_each(say);
+        if let (Some(story), false) = (story, tried.is_empty()) {
+            say(format!("\nShow what the agent did:  ralph-loop logs {story}"));
+        }
         return Ok(());
     }
     let width = all.iter().map(|attempt| attempt.id.len()).max().unwrap_or(0);
@@ -100,14 +105,18 @@ fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
         let SavedAttempt { id, at, .. } = attempt;
         say(format!("{id:width$}  {at}  {outcome:<11}{cost}  {}", attempt.why));
     }
-    let failed = all.iter().find(|attempt| attempt.outcome.is_some());
-    if let Some(SavedAttempt { id, key, .. }) = failed {
+    let has_landed =
+        |key: &StoryKey| all.iter().any(|one| one.key == *key && one.outcome.is_none());
+    let mut failed: Vec<&SavedAttempt> = all.iter().filter(|one| one.outcome.is_some()).collect();
+    failed.sort_by_key(|one| has_landed(&one.key));
+    if let Some(SavedAttempt { id, key, .. }) = failed.first() {
         say(format!(
-            "\nShow one:  ralph-loop attempts {id}\n\
-             Apply it:  ralph-loop attempts take {id}\n\
-             Retry it:  {} --from {id}",
-            retry_command(key, id.starts_with(&key.plan))
+            "\nShow one:  ralph-loop attempts {id}\nApply it:  ralph-loop attempts take {id}"
         ));
+        if !has_landed(key) {
+            let retry = retry_command(key, id.starts_with(&key.plan));
+            say(format!("Retry it:  {retry} --from {id}"));
+        }
     }
     Ok(())
 }

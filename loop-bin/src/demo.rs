@@ -86,7 +86,9 @@ fn show_results(root: &Utf8Path) -> Result<(), Failure> {
     }
     say(format!(
         "\nLook around:\n  cd '{root}'\n  cat .ralph/PRD-1/progress.md\n  ralph-loop attempts      \
-         # includes the failed one\n  ralph-loop status"
+         # includes the failed one\n  ralph-loop status\n  \
+         ralph-loop report        # the page of the run\n\nRemove it:\n  rm -r '{}'",
+        root.parent().unwrap_or(root)
     ));
     Ok(())
 }

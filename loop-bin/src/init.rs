@@ -73,9 +73,10 @@ fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
     if find()?.is_err() && state.prd_numbers().is_empty() {
         write_new(&state.plan(1), PLAN, false)?;
     }
-    let plan = match find()? {
-        Ok(plan) => plan.path().to_owned(),
-        Err(_) => state.plan(state.prd_numbers().first().copied().unwrap_or(1)),
+    let (plan, stories) = match find()? {
+        Ok(plan) if refuse_example(&plan).is_ok() => (plan.path().to_owned(), plan.counts().open),
+        Ok(plan) => (plan.path().to_owned(), 0),
+        Err(_) => (state.plan(state.prd_numbers().first().copied().unwrap_or(1)), 0),
     };
     // Scripts in the folder of another tool would be hidden by those in ours.
     let scripts = run::script_folder(state, root);
@@ -88,7 +89,11 @@ fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
     for (path, what) in table.neighbours.iter().filter(|(path, _)| root.join(path).exists()) {
         say(format!("found    {path}: {what}"));
     }
-    say(format!("\nNext:\n  write your stories into {}, and commit", here::shown(&plan)));
+    let plan = here::shown(&plan);
+    say(match stories {
+        0 => format!("\nNext:\n  write your stories into {plan}, and commit"),
+        _ => format!("\nNext, with the open stories of {plan} (commit it first):"),
+    });
     say("  ralph-loop doctor            # is everything in place?");
     say("  ralph-loop --dry-run         # what would be done?");
     say("  ralph-loop                   # go");
@@ -129,10 +134,15 @@ pub(crate) fn add_checks(
     };
     let is_planning = config.run.mode == Mode::Planning;
     let mut found = Detected::default();
-    if !is_planning && !is_given("verify.commands") {
+    let has_checks = is_given("verify.commands");
+    let is_unchecked = has_checks && config.verify.commands.is_empty();
+    if !is_planning && !is_unchecked {
         (_, found) = detect_in(project.root())?;
-        if found.checks.is_empty() || is_given("workspace.setup") {
+        if is_given("workspace.setup") || (found.checks.is_empty() && !has_checks) {
             found.setup.clear();
+        }
+        if has_checks {
+            found.checks.clear();
         }
     }
     for (key, list) in [("verify.commands", &found.checks), ("workspace.setup", &found.setup)] {
@@ -144,11 +154,15 @@ pub(crate) fn add_checks(
             "no checks are set, and none were found; set `commands` in the table [verify]",
         ));
     }
-    let told = found.checks.iter().map(|FoundCommand { command, why }| {
-        let why = format!("({why}); `ralph-loop init` writes it down");
-        Finding::Note(format!("no checks are set, so `{command}` is used {why}"))
-    });
-    Ok(told.collect())
+    let told = |what: &'static str, list: &[FoundCommand]| {
+        let one = move |FoundCommand { command, why }: &FoundCommand| {
+            let why = format!("({why}); `ralph-loop init` writes it down");
+            Finding::Note(format!("no {what} is set, so `{command}` is used {why}"))
+        };
+        list.iter().map(one).collect::<Vec<_>>()
+    };
+    let setup = if has_checks { told("setup", &found.setup) } else { Vec::new() };
+    Ok([told("check", &found.checks), setup].concat())
 }
 
 /// The example that `init` writes is no work: every story of it must be replaced.

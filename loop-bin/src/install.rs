@@ -169,7 +169,11 @@ fn carry_out(change: &Change, dry_run: bool) -> Result<(), Failure> {
         say("dry run: nothing was changed");
         return Ok(());
     }
-    Ok(change.apply()?)
+    change.apply()?;
+    if !change.is_empty() {
+        say(format!("done: {} is changed; sessions that begin now use it", change.settings()));
+    }
+    Ok(())
 }
 
 /// What would change, in lines: the difference of the settings, and the files that come and go.

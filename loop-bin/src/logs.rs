@@ -11,12 +11,12 @@ use crate::here;
 use crate::terminal::say;
 use client::{Readable, each_line_of_log};
 
-/// Show what the agent said and did in the last attempt, or in the last one at a story
+/// Show what the agent said and did in an attempt, and what became of it
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
-    /// The story's id; with its plan where several have it, such as PRD-1/US-001
-    #[arg(value_name = "STORY")]
-    story: Option<String>,
+    /// An attempt, such as US-001/2, or a story for the last one at it; without it, the last of all
+    #[arg(value_name = "STORY|ID")]
+    of: Option<String>,
 }
 
 impl Logs {
@@ -24,16 +24,19 @@ impl Logs {
         let project = here::project(env)?;
         let folder = project.own_state().logs();
         let history = RunHistory::open(project.root(), project.own_state())?;
-        let mut logs = history.logs(self.story.as_deref()).map(|name| folder.join(name));
-        let Some(log) = logs.find(|log| log.is_file()) else {
-            return Err(Failure::because(match &self.story {
-                Some(story) => format!("there is no log of an attempt at {story} in {folder}"),
+        let mut logs = history.attempts(self.of.as_deref()).map(|one| (one, folder.join(&one.log)));
+        let Some((attempt, log)) = logs.find(|(_, log)| log.is_file()) else {
+            return Err(Failure::because(match &self.of {
+                Some(id) => {
+                    format!("there is no log of {id} in {folder}; see `ralph-loop attempts`")
+                }
                 None => format!("there is no log in {folder}; no agent has run here"),
             }));
         };
         say(format!("{}", here::shown(&log)));
         let mut readable = Readable::default();
         each_line_of_log(&log, 0, |line| readable.lines(line).iter().for_each(say))?;
+        say(attempt.in_words());
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -89,12 +89,17 @@ struct LastRun {
     account: String,
     /// How it ended; none if it runs, or was killed.
     last_finish: Option<String>,
+    /// The same in words.
+    #[serde(skip)]
+    ending: String,
     /// What there is to say about that.
     last_reason: Option<String>,
     /// Its sandbox, in words.
     sandbox: Option<String>,
+    /// How many of those should be reviewed.
+    to_review: usize,
     /// What is worth a second look.
-    twice: Vec<String>,
+    review: Vec<String>,
 }
 
 impl Status {
@@ -139,7 +144,7 @@ impl Status {
         let run = history.find(if self.choice.fleet.is_some() { "all" } else { "last" });
         let needs = history.needs(run.as_ref(), &situation);
         let last = run.as_ref().map(|run| {
-            let cost = history.cost(run);
+            let (cost, review) = (history.cost(run), history.review(run));
             LastRun {
                 iteration: run.iterations,
                 commits: run.done(),
@@ -150,7 +155,9 @@ impl Status {
                 last_finish: run.finish.clone(),
                 last_reason: run.reason.clone(),
                 sandbox: run.sandbox.clone(),
-                twice: history.to_review(run),
+                to_review: review.stories.len(),
+                review: review.lines(),
+                ending: run.ending(false),
             }
         });
         let mut standing = Standing {

@@ -8,6 +8,12 @@ const ALIKE: f64 = 0.8;
 /// What is said about a word that is neither a subcommand nor a file.
 pub(crate) fn instead_of(word: &str, command: &Command) -> String {
     let typed = word.to_ascii_lowercase();
+    if word.parse::<u64>().is_ok() {
+        return format!("not a plan file; did you mean `ralph-loop --max-iterations {word}`?");
+    }
+    if typed == "take" {
+        return "not a subcommand; did you mean `ralph-loop attempts take`?".to_owned();
+    }
     let names = command.get_subcommands().map(Command::get_name);
     let likeness = |name: &str| strsim::jaro_winkler(&typed, name);
     let nearest = names.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));

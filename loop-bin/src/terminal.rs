@@ -1,5 +1,6 @@
 //! Everything that is printed.
 
+mod keys;
 mod lines;
 mod scene;
 mod screen;

@@ -43,7 +43,7 @@ pub use commit::{Made, Refusal, commit, commit_plainly, commit_tree, signed, ver
 pub use follow::{finish_interrupted, is_interrupted};
 pub use local::{Board, Tip};
 pub use loop_files::{LoopFile, Mark, PlanChanges};
-pub use message::{Story, UNCHECKED, message};
+pub use message::{Story, UNCHECKED, lints_commits, message};
 pub use plan_files::PlanFiles;
 pub use refs::{forget, is_ancestor, resolve};
 pub use waiting::Waiting;

@@ -1,5 +1,7 @@
-//! The message of a story's commit: a first line that conventional-commit linters accept, what the
-//! agent says that it did, and trailers for machines. Pure.
+//! The message of a story's commit: a first line with the title, what the agent says that it did, and
+//! trailers for machines.
+
+use camino::Utf8Path;
 
 /// The longest lines that the usual linters accept; one of the body may get a blank in front.
 const LONGEST_SUBJECT: usize = 100;
@@ -11,6 +13,9 @@ const LONGEST_BODY: usize = 4_000;
 /// Types that a story's title may begin with, as in `fix: the parser`.
 const TYPES: [&str; 11] =
     ["build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test"];
+
+/// How the names of linters' settings begin.
+const LINTERS: [&str; 5] = ["commitlint.config.", ".commitlintrc", ".gitlint", "cog.toml", ".cz"];
 
 /// What stands for the checks of a commit that none has seen.
 pub const UNCHECKED: &str = "unchecked";
@@ -36,11 +41,22 @@ pub struct Story<'a> {
     pub attempt: u64,
     /// What the story cost, where known.
     pub cost_usd: Option<f64>,
+    /// Whether a linter reads it.
+    pub is_linted: bool,
+}
+
+/// Whether a project has settings for a linter of commit messages.
+pub fn lints_commits(root: &Utf8Path) -> bool {
+    let names = root.read_dir_utf8().into_iter().flatten().flatten();
+    let is_settings = |name: &str| LINTERS.iter().any(|start| name.starts_with(start));
+    let mut names = names.map(|entry| entry.file_name().to_owned());
+    let package = fs_err::read_to_string(root.join("package.json")).unwrap_or_default();
+    names.any(|name| is_settings(&name)) || package.contains("commitlint")
 }
 
 /// The whole message.
 pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
-    let subject = subject(template, kind, story.id, story.title);
+    let subject = subject(template, kind, story);
     let summary = story.summary.map(str::trim).filter(|summary| !summary.is_empty());
     let body = summary.map(|summary| format!("\n\n{}", body(summary))).unwrap_or_default();
     let body = format!("{body}{}", closing(story.id).unwrap_or_default());
@@ -109,18 +125,21 @@ fn shortened(line: &str, longest: usize) -> String {
     format!("{}…", cut.get(..at).unwrap_or(&cut).trim_end())
 }
 
-/// The first line. A title that begins with a type of its own keeps it; the linters want a scope,
-/// words and no full stop.
-pub(crate) fn subject(template: &str, kind: &str, id: &str, title: &str) -> String {
-    // Linters would take all before it for the scope.
-    let title = one_line(title).replace("): ", ") ");
-    let (kind, title) = own_type(&title).unwrap_or((kind.to_owned(), title.clone()));
-    let title = title.trim_end_matches(['.', ' ']);
-    let title = if title.is_empty() { "complete the story" } else { title };
-    let line = template
-        .replace("{type}", &kind)
-        .replace("{id}", &one_line(id))
-        .replace("{title}", &uncapitalised(title));
+/// The first line. A title that begins with a type of its own keeps it, and is as written unless a
+/// linter reads it: those want a scope, words and no full stop.
+fn subject(template: &str, kind: &str, story: &Story<'_>) -> String {
+    let mut title = one_line(story.title);
+    if story.is_linted {
+        // Linters would take all before it for the scope.
+        title = title.replace("): ", ") ");
+    }
+    let (kind, mut title) = own_type(&title).unwrap_or((kind.to_owned(), title));
+    if story.is_linted {
+        title = uncapitalised(title.trim_end_matches(['.', ' ']));
+    }
+    let title = if title.is_empty() { "complete the story" } else { &title };
+    let id = one_line(story.id);
+    let line = template.replace("{type}", &kind).replace("{id}", &id).replace("{title}", title);
     shortened(&one_line(&line), LONGEST_SUBJECT)
 }
 
@@ -173,6 +192,14 @@ mod tests {
 
     const TEMPLATE: &str = "{type}({id}): {title}";
 
+    fn linted(template: &str, title: &str) -> String {
+        subject(
+            template,
+            "feat",
+            &Story { id: "US-001", title, is_linted: true, ..Story::default() },
+        )
+    }
+
     #[test]
     fn the_first_line_is_what_linters_accept() {
         for (title, expected) in [
@@ -187,11 +214,24 @@ mod tests {
             ("Fix(parser): Do it", "feat(US-001): fix(parser) Do it"),
             ("Two\nlines\u{0}", "feat(US-001): two lines"),
         ] {
-            assert_eq!(subject(TEMPLATE, "feat", "US-001", title), expected);
+            assert_eq!(linted(TEMPLATE, title), expected);
         }
-        let long = subject(TEMPLATE, "feat", "US-001", &"word ".repeat(60));
+        let long = linted(TEMPLATE, &"word ".repeat(60));
         assert!(long.chars().count() <= LONGEST_SUBJECT && long.ends_with("word…"), "{long}");
-        assert_eq!(subject("[{id}] {title}", "feat", "A-1", "Do it"), "[A-1] do it");
+        assert_eq!(linted("[{id}] {title}", "Do it"), "[US-001] do it");
+    }
+
+    #[test]
+    fn a_title_stays_as_written_unless_a_linter_reads_it() {
+        let story = Story { id: "US-001", title: "GitHub login: now.", ..Story::default() };
+        assert_eq!(subject(TEMPLATE, "feat", &story), "feat(US-001): GitHub login: now.");
+        assert_eq!(linted(TEMPLATE, story.title), "feat(US-001): `GitHub` login: now");
+        let own = Story { title: "fix: The parser", ..story };
+        assert_eq!(subject(TEMPLATE, "feat", &own), "fix(US-001): The parser");
+        let folder = test_support::Scratch::new();
+        assert!(!lints_commits(folder.root()));
+        fs_err::write(folder.path(".commitlintrc.json"), "{}").unwrap();
+        assert!(lints_commits(folder.root()));
     }
 
     #[test]
@@ -207,10 +247,11 @@ mod tests {
             agent: Some("codex".to_owned()),
             attempt: 2,
             cost_usd: Some(0.25),
+            is_linted: false,
         };
         assert_eq!(
             message(TEMPLATE, "feat", &story),
-            "feat(US-001): greet\n\nDid it.\n Ralph-Checks: all\n # not a heading\n\n\
+            "feat(US-001): Greet\n\nDid it.\n Ralph-Checks: all\n # not a heading\n\n\
              Ralph-Story: US-001\nRalph-Checks: cargo test\nRalph-Agent: codex\n\
              Ralph-Proof: its new test fails without the change\nRalph-Review: approved\n\
              Ralph-Attempt: 2\nRalph-Cost: $0.2500\n"

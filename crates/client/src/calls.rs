@@ -108,10 +108,22 @@ pub(super) fn text_of<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
+/// A refusal ends with what to do instead, which is never cut.
+const REFUSAL: usize = 500;
+
 /// The first line, cut to what fits into a line of the view.
 pub(super) fn short(text: &str) -> String {
+    cut(text, 120)
+}
+
+/// The first line with a mark where it was cut.
+fn cut(text: &str, longest: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
-    line.chars().filter(|c| !c.is_control()).take(120).collect()
+    let line: String = line.chars().filter(|c| !c.is_control()).take(longest + 1).collect();
+    match line.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default().trim_end()),
+        None => line,
+    }
 }
 
 /// Why a call was refused, if its result says that it was.
@@ -119,10 +131,10 @@ fn refusal(content: Option<&Value>) -> Option<String> {
     let content = content?;
     let text = content.as_str().or_else(|| text_of(content.as_array()?.first()?, "text"))?;
     if let Some((hook, why)) = text.split_once(" hook error: ") {
-        return if hook.starts_with("PreToolUse") { Some(short(why)) } else { None };
+        return if hook.starts_with("PreToolUse") { Some(cut(why, REFUSAL)) } else { None };
     }
     let is_refused = text.starts_with("Permission to use") || text.contains("is forbidden by rule");
-    if is_refused { Some(short(text)) } else { None }
+    if is_refused { Some(cut(text, REFUSAL)) } else { None }
 }
 
 /// The tool and what it is used on, seen from where the agent works.

@@ -8,7 +8,7 @@
 //! let env = Env::of([("RALPH_ROOT", "/srv/app")]);
 //! let project = Project::locate(&env, "/srv/app".into());
 //! let none = project_plan::find(&project, &env, &Config::default(), "/srv/app".into());
-//! assert!(none.unwrap_err().to_string().starts_with("no plan found ("));
+//! assert!(none.unwrap_err().to_string().starts_with("no plan found;"));
 //! ```
 
 use camino::{Utf8Path, Utf8PathBuf};

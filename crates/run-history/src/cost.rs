@@ -47,6 +47,15 @@ impl CostSum {
         }
     }
 
+    /// The cost in few letters; at least so much, if some of it is unknown.
+    pub(crate) fn short(&self) -> String {
+        match (self.cost_usd, self.unknown) {
+            (None, 1..) => "unknown".to_owned(),
+            (cost, 0) => dollars(cost.unwrap_or(0.0)),
+            (Some(cost), _) => format!("≥ {}", dollars(cost)),
+        }
+    }
+
     /// Time, tokens and cost.
     pub fn receipt(&self) -> String {
         format!("{} agent time, {}", time(self.seconds), self.with_tokens())
@@ -56,12 +65,12 @@ impl CostSum {
 impl fmt::Display for CostSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.cost_usd, self.unknown) {
-            (None, 1..) => write!(f, "cost unknown"),
-            (cost, 0) => write!(f, "{}", dollars(cost.unwrap_or(0.0))),
-            (Some(cost), unknown) => {
+            (Some(cost), unknown @ 1..) => {
                 let unknown = counted(unknown, "attempt", "attempts");
                 write!(f, "{} and {unknown} of unknown cost", dollars(cost))
             }
+            (None, 1..) => write!(f, "cost unknown"),
+            _ => write!(f, "{}", self.short()),
         }
     }
 }
@@ -73,11 +82,6 @@ pub(crate) fn price(runs: &[Run]) -> Option<f64> {
     let (cost, tokens) =
         priced.fold((0.0, 0), |(cost, tokens), (more, used)| (cost + more, tokens + used));
     if tokens > 0 { Some(cost / tokens as f64) } else { None }
-}
-
-/// What something cost, where that is known.
-pub(crate) fn money(cost: Option<f64>) -> String {
-    cost.map_or_else(|| "unknown".to_owned(), dollars)
 }
 
 #[cfg(test)]

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use ralph_base::state::StoryKey;
+use serde::Serialize;
 
 use crate::cost::CostSum;
 use crate::run::{Attempt, Run};
-use crate::words::{counted, time};
+use crate::words::{counted, dollars, time};
 
 /// How many of the newest stories are looked at: what was long ago says little.
 const NEWEST: usize = 30;
 
 /// What is expected of a run.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Forecast {
     /// Stories that can be worked on.
     pub stories: usize,
@@ -55,6 +56,16 @@ impl Forecast {
         let times = |value: f64| value * stories as f64;
         let (seconds, cost_usd) = (self.seconds.map(times), self.cost_usd.map(times));
         Self { stories, based_on: self.based_on, seconds, cost_usd }
+    }
+
+    /// The time in words.
+    pub(crate) fn time(&self) -> String {
+        self.seconds.map_or_else(|| "unknown".to_owned(), time)
+    }
+
+    /// The cost in words.
+    pub(crate) fn cost(&self) -> String {
+        self.cost_usd.map_or_else(|| "unknown".to_owned(), dollars)
     }
 
     /// In one line, with the limit of the run where there is one.

@@ -10,7 +10,7 @@ use ralph_core::plan::{Plan, State, StoryCounts};
 
 use crate::cost::{CostSum, price};
 use crate::forecast::Forecast;
-use crate::run::{Attempt, LOOP, NoteKind, Run};
+use crate::run::{Attempt, LOOP, NoteKind, Run, is_called};
 use crate::saved::{SavedAttempt, all};
 
 /// What the runs of a project did, and where its stories are now.
@@ -192,16 +192,20 @@ impl RunHistory {
         &self.runs
     }
 
-    /// The names of the logs of all attempts, or of those at a story, with or without its plan; newest
-    /// first.
-    pub fn logs<'a>(&'a self, story: Option<&'a str>) -> impl Iterator<Item = &'a str> {
-        let is_called = |key: &StoryKey, id: &str| {
-            let names = [&key.story, &key.to_string()];
-            names.iter().any(|name| name.eq_ignore_ascii_case(id))
-        };
+    /// All attempts, or those that the user means by the id of a story or of an attempt, with or without
+    /// the plan; newest first.
+    pub fn attempts<'a>(&'a self, id: Option<&'a str>) -> impl Iterator<Item = &'a Attempt> {
         let attempts = self.runs.iter().flat_map(|run| &run.attempts).rev();
-        let meant = attempts.filter(move |one| story.is_none_or(|id| is_called(&one.key, id)));
-        meant.map(|attempt| attempt.log.as_str())
+        attempts.filter(move |one| id.is_none_or(|id| is_called(&one.key, one.number, id)))
+    }
+
+    /// The number of the next attempt at a story after those that left nothing to save.
+    pub fn number_after(&self, key: &StoryKey) -> u64 {
+        let attempts = self.runs.iter().flat_map(|run| &run.attempts);
+        let empty = attempts.filter(|one| {
+            one.key == *key && ["no_changes", "blocked"].contains(&one.outcome.as_str())
+        });
+        empty.map(|attempt| attempt.number).max().unwrap_or(0) + 1
     }
 
     /// What one story is likely to take.

@@ -5,6 +5,7 @@
 //! appends to it. So `status`, the live view, the last lines of a run and its report count the same.
 
 mod cost;
+pub mod failing;
 mod forecast;
 mod history;
 mod lines;
@@ -19,7 +20,7 @@ pub mod words;
 pub use cost::CostSum;
 pub use forecast::Forecast;
 pub use history::RunHistory;
-pub use needs::{BlockedStory, Needs, Situation};
+pub use needs::{BlockedStory, Needs, Review, Situation};
 pub use report::Report;
 pub use run::{Attempt, Check, LOOP, Run};
 pub use saved::SavedAttempt;

@@ -4,7 +4,7 @@ use ralph_core::plan::StoryCounts;
 use serde_json::{Value, json};
 
 use crate::history::RunHistory;
-use crate::needs::Needs;
+use crate::needs::{Needs, Review};
 use crate::run::Run;
 use crate::words::{counted, line, local_time};
 
@@ -14,11 +14,9 @@ impl RunHistory {
         let one = |(number, run): (usize, &Run)| {
             let done = counted(run.done(), "story", "stories");
             let attempts = counted(run.attempts.len(), "attempt", "attempts");
-            let finish = run.finish.as_deref().unwrap_or("did not end");
-            let reason = run.reason.as_ref().map(|why| format!(": {}", line(why)));
-            let (reason, cost) = (reason.unwrap_or_default(), self.cost(run));
+            let (ending, cost) = (run.ending(false), self.cost(run));
             let started = local_time(&run.started_at);
-            format!("{number:>3}  {started}  {done} done in {attempts}, {cost}; {finish}{reason}")
+            format!("{number:>3}  {started}  {done} done in {attempts}, {cost}; {ending}")
         };
         (1..).zip(&self.runs).map(one).collect()
     }
@@ -36,7 +34,7 @@ impl RunHistory {
     }
 
     /// What the stories of a finished run's plans have come to, and what needs a person.
-    pub fn what_remains(&self, needs: &Needs) -> String {
+    pub fn what_remains(&self, needs: &Needs, review: &Review) -> String {
         let StoryCounts { open, done, blocked, .. } = self.counts();
         let all = counted(open + done + blocked, "story", "stories");
         let mut plans: Vec<&str> = self.stories.iter().map(|story| &*story.key.plan).collect();
@@ -45,9 +43,12 @@ impl RunHistory {
             0 | 1 => format!("{done} of {all} done"),
             many => format!("{done} of {all} in {many} plans done"),
         }];
-        if !needs.stories.is_empty() {
-            let names: Vec<&str> = needs.stories.iter().map(|story| &*story.name).collect();
-            parts.push(format!("{} blocked ({})", names.len(), names.join(", ")));
+        let to_review: Vec<&str> = review.stories.iter().map(|(_, name, _)| &**name).collect();
+        let blocked: Vec<&str> = needs.stories.iter().map(|story| &*story.name).collect();
+        for (names, what) in [(to_review, "to review"), (blocked, "blocked")] {
+            if !names.is_empty() {
+                parts.push(format!("{} {what} ({})", names.len(), names.join(", ")));
+            }
         }
         if open > 0 {
             parts.push(format!("{open} left"));
@@ -69,14 +70,20 @@ impl Run {
     }
 
     /// How it ended, in one line.
-    pub(crate) fn ending(&self, is_running: bool) -> String {
-        match (&self.finish, &self.reason) {
-            (Some(finish), Some(reason)) => {
-                line(&format!("{finish}: {}", reason.lines().next().unwrap_or_default()))
-            }
-            (Some(finish), None) => finish.clone(),
-            (None, _) if is_running => "it is still running".to_owned(),
-            (None, _) => "it was killed; `ralph-loop` goes on with it".to_owned(),
+    pub fn ending(&self, is_running: bool) -> String {
+        let reason = self.reason.as_deref().and_then(|reason| reason.lines().next());
+        let Some(finish) = self.finish.as_deref() else {
+            let killed = "it was killed; `ralph-loop` continues it";
+            return if is_running { "it is still running" } else { killed }.to_owned();
+        };
+        match (finish, reason) {
+            ("error", Some(reason)) => line(&format!("error: {reason}")),
+            (_, Some(reason)) => line(reason),
+            ("complete", None) => "complete".to_owned(),
+            ("max_iterations", None) => "the limit of iterations was reached".to_owned(),
+            ("no_changes", None) => "story after story changed nothing".to_owned(),
+            ("manual", None) => "it was interrupted".to_owned(),
+            (other, None) => other.replace('_', " "),
         }
     }
 }

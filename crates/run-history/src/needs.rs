@@ -1,5 +1,7 @@
 //! What needs a person, and what is worth a second look: each is one list, in one place.
 
+use std::collections::BTreeMap;
+
 use ralph_base::state::StoryKey;
 use ralph_core::plan::State;
 
@@ -47,6 +49,34 @@ pub struct BlockedStory {
     pub attempts: Vec<SavedAttempt>,
 }
 
+/// What is worth a second look.
+#[derive(Debug, Clone, Default)]
+pub struct Review {
+    /// Stories that landed, their names, and why each should be reviewed.
+    pub stories: Vec<(StoryKey, String, String)>,
+    /// Everything else, a line each.
+    pub others: Vec<String>,
+}
+
+impl Review {
+    /// Why a story should be reviewed.
+    pub(crate) fn of(&self, key: &StoryKey) -> &str {
+        self.stories.iter().find(|(story, ..)| story == key).map_or("", |(.., why)| why)
+    }
+
+    /// A line for each reason, with its stories.
+    pub fn story_lines(&self) -> Vec<String> {
+        let mut by_why: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        self.stories.iter().for_each(|(_, name, why)| by_why.entry(why).or_default().push(name));
+        by_why.into_iter().map(|(why, names)| format!("{}: {why}", names.join(", "))).collect()
+    }
+
+    /// The same, and everything else.
+    pub fn lines(&self) -> Vec<String> {
+        self.story_lines().into_iter().chain(self.others.iter().cloned()).collect()
+    }
+}
+
 impl Needs {
     /// How many things need a person.
     pub fn count(&self) -> usize {
@@ -81,8 +111,10 @@ impl BlockedStory {
             let verb = if waits.len() == 1 { "waits" } else { "wait" };
             text.push_str(&format!("; {} {verb} for it", waits.join(", ")));
         }
-        if !self.attempts.is_empty() {
-            text.push_str(&format!("; see what was tried with `ralph-loop attempts {name}`"));
+        // What changed nothing is not saved.
+        let look = if self.attempts.is_empty() { "logs" } else { "attempts" };
+        if !why.is_empty() {
+            text.push_str(&format!("; see what was tried with `ralph-loop {look} {name}`"));
         }
         format!("{text}; reopen it with `{}`", self.retry())
     }
@@ -143,24 +175,30 @@ impl RunHistory {
         found.into_iter().map(story).collect()
     }
 
-    /// What is worth a second look, a line each.
-    pub fn to_review(&self, run: &Run) -> Vec<String> {
-        let mut found = self.notes(run, NoteKind::Remark);
-        let unchecked = run.unchecked().into_iter();
-        found.extend(
-            unchecked.map(|one| line(&format!("no check has seen {}", self.name(run, &one.key)))),
-        );
+    /// What is worth a second look after a run, or while it goes on.
+    pub fn review(&self, run: &Run) -> Review {
+        let mut review = Review::default();
         for attempt in run.landed() {
+            let remarks = run
+                .notes
+                .iter()
+                .filter(|note| note.kind == NoteKind::Remark && note.key == attempt.key);
+            let mut why: Vec<String> =
+                remarks.map(|Note { rule, what, .. }| line(&format!("{rule}: {what}"))).collect();
+            if attempt.checks.is_empty() {
+                why.push("no check has seen it".to_owned());
+            }
             let red = attempt.checks.iter().filter(|check| check.ended == "failed as before");
-            found.extend(red.map(|check| {
-                let story = self.name(run, &attempt.key);
-                line(&format!("`{}` still fails as before, after {story}", check.check))
-            }));
+            why.extend(red.map(|check| line(&format!("`{}` still fails as before", check.check))));
+            if !why.is_empty() && review.of(&attempt.key).is_empty() {
+                let name = self.name(run, &attempt.key);
+                review.stories.push((attempt.key.clone(), name, why.join("; ")));
+            }
         }
         for kind in [NoteKind::Change, NoteKind::Rollback, NoteKind::Refusal, NoteKind::HookError] {
-            found.extend(self.notes(run, kind));
+            review.others.extend(self.notes(run, kind));
         }
-        found
+        review
     }
 
     /// What other processes did to plan and settings during a run, a line each.
@@ -173,9 +211,8 @@ impl RunHistory {
             let story = if key.story.is_empty() { String::new() } else { self.name(run, key) };
             let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
             line(&match kind {
-                NoteKind::Remark => format!("{rule}: {what} [{story}]"),
                 NoteKind::Change if story.is_empty() => what.clone(),
-                NoteKind::Change => format!("{story}: {what}"),
+                NoteKind::Change | NoteKind::Remark => format!("{story}: {what}"),
                 NoteKind::Rollback => format!("rolled back in a session{times}: {what} [{story}]"),
                 NoteKind::Refusal => format!("refused by {rule}{times}: {what} [{story}]"),
                 NoteKind::HookError => format!("a hook failed{times}: {what} [{story}]"),

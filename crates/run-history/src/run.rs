@@ -6,6 +6,7 @@ use ralph_base::state::{Event, Record, StoryKey};
 
 use crate::forecast::Forecast;
 use crate::stops::Stops;
+use crate::words::{counted, line};
 
 /// What the loop calls itself in the journal, into which hooks write as well.
 pub const LOOP: &str = "ralph-loop";
@@ -52,13 +53,15 @@ pub struct Attempt {
     /// As in the name of its ref.
     pub(crate) number: u64,
     /// The name of its log.
-    pub(crate) log: String,
+    pub log: String,
     /// Which of several workers made it.
     pub(crate) worker: Option<String>,
     pub(crate) began_at: String,
     pub(crate) ended_at: String,
     /// `success`, `failed`, …; empty while it goes on.
     pub(crate) outcome: String,
+    /// Why it did not land.
+    pub(crate) why: Option<String>,
     pub(crate) duration_s: f64,
     pub(crate) tokens: Option<u64>,
     pub(crate) cost_usd: Option<f64>,
@@ -69,9 +72,30 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// How it ended, in one line.
+    pub fn in_words(&self) -> String {
+        let (id, why) = (format!("{}/{}", self.key.story, self.number), self.why.as_ref());
+        match (&self.commit, why.unwrap_or(&self.outcome)) {
+            (Some(commit), _) => format!("{id} landed as {commit:.8}"),
+            (None, why) if why.is_empty() => format!("{id} is under way"),
+            (None, why) => line(&format!("{id} did not land: {why}")),
+        }
+    }
+
     pub(crate) fn is_failed(&self) -> bool {
         self.outcome != "success" && !self.outcome.is_empty()
     }
+}
+
+/// Whether the user means an attempt by `US-001`, `US-001/2`, or the same with the plan in front.
+pub(crate) fn is_called(StoryKey { plan, story }: &StoryKey, number: u64, id: &str) -> bool {
+    let names = [
+        story.clone(),
+        format!("{plan}/{story}"),
+        format!("{story}/{number}"),
+        format!("{plan}/{story}/{number}"),
+    ];
+    names.iter().any(|name| name.eq_ignore_ascii_case(id))
 }
 
 /// A check, as it ended last.
@@ -225,9 +249,9 @@ impl Run {
                 self.set_aside.remove(&key);
                 attempt.outcome = "success".to_owned();
             }
-            Event::IterationFinished { outcome, duration_s, tokens, cost_usd, .. } => {
+            Event::IterationFinished { outcome, duration_s, tokens, cost_usd, why, .. } => {
                 (attempt.ended_at, attempt.outcome) = (record.at.clone(), outcome.clone());
-                attempt.duration_s = *duration_s;
+                (attempt.duration_s, attempt.why) = (*duration_s, why.clone());
                 (attempt.tokens, attempt.cost_usd) = (*tokens, *cost_usd);
             }
             _ => {}
@@ -249,6 +273,18 @@ impl Run {
             None if has_room => self.notes.push(note),
             None => {}
         }
+    }
+
+    /// Which calls were refused at a story, as the end of a sentence; empty if none was.
+    pub fn refusals(&self, key: &StoryKey) -> String {
+        let notes = self.notes.iter().filter(|note| note.kind == NoteKind::Refusal);
+        let of_story: Vec<&Note> = notes.filter(|note| note.key == *key).collect();
+        let Some(first) = of_story.first() else { return String::new() };
+        let count = of_story.iter().map(|note| note.count).sum::<u64>() as usize;
+        let Note { rule, what, .. } = first;
+        let (calls, others) =
+            (counted(count, "call was", "calls were"), if count > 1 { ", first" } else { ":" });
+        line(&format!("; {calls} refused{others} `{what}` by the rule {rule}"))
     }
 
     fn stops_of(&mut self, record: &Record, change: impl FnOnce(&mut Stops)) {

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use ralph_base::state::StoryKey;
 use ralph_core::git::{Git, GitError};
 
+use crate::run::is_called;
+
 /// Where attempts are kept.
 pub const ATTEMPTS: &str = "refs/ralph/attempts/";
 
@@ -69,18 +71,6 @@ impl SavedAttempt {
     pub fn changes(&self, git: &Git, args: &[&str]) -> Result<Vec<u8>, GitError> {
         let base = base_of(git, self.base.as_deref())?;
         git.run(&[args, &[&base, &self.commit]].concat())
-    }
-
-    /// Whether the user means it by `US-001`, `US-001/2`, or the same with the plan in front.
-    fn is_called(&self, id: &str) -> bool {
-        let Self { key: StoryKey { plan, story }, number, .. } = self;
-        let names = [
-            story.clone(),
-            format!("{plan}/{story}"),
-            format!("{story}/{number}"),
-            format!("{plan}/{story}/{number}"),
-        ];
-        names.iter().any(|name| name.eq_ignore_ascii_case(id))
     }
 
     fn parse(fields: &[&str]) -> Option<Self> {
@@ -164,7 +154,9 @@ pub fn called(git: &Git, id: &str) -> Result<Vec<SavedAttempt>, GitError> {
     let mut found = tried(git)?;
     let whole = |attempt: &SavedAttempt| attempt.name.strip_prefix(ATTEMPTS) == Some(id);
     let is_whole = found.iter().any(whole);
-    found.retain(|attempt| if is_whole { whole(attempt) } else { attempt.is_called(id) });
+    found.retain(|attempt| {
+        if is_whole { whole(attempt) } else { is_called(&attempt.key, attempt.number, id) }
+    });
     Ok(found)
 }
 
@@ -203,7 +195,7 @@ mod tests {
             old.is_at(&StoryKey::new("PRD-2", "A.B")) && !new.is_at(&StoryKey::new("PRD-2", "a.b"))
         );
         for id in ["a.b", "prd-1/a.b", "A.B/2", "PRD-1/a.b/2"] {
-            assert!(new.is_called(id), "{id}");
+            assert!(is_called(&new.key, new.number, id), "{id}");
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 /// What the stop hook decided in one session.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Stops {
     pub(crate) session: String,
     /// Each gate that held it, how often, and what followed.
@@ -12,17 +14,28 @@ pub(crate) struct Stops {
     pub(crate) let_go: String,
     pub(crate) note: String,
     /// The gates of the last hold.
+    #[serde(skip)]
     pub(crate) last: Vec<String>,
 }
 
 /// How often a gate held a session, and what followed at the next stop.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Gate {
     pub(crate) held: u64,
     pub(crate) met: u64,
     pub(crate) held_again: u64,
     /// The session was let go although the gate was unmet.
     pub(crate) given_up: u64,
+}
+
+impl Gate {
+    /// What followed, in words.
+    pub(crate) fn followed(self) -> String {
+        let Self { met, held_again, given_up, .. } = self;
+        let parts = [(met, "met"), (held_again, "held again"), (given_up, "given up")];
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        parts.map(|(count, what)| format!("{what} {count}×")).collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl Stops {

@@ -126,9 +126,9 @@ pub fn thousands(count: u64) -> String {
     }
 }
 
-/// Money; of little, more digits.
+/// Money, always in cents.
 pub fn dollars(cost: f64) -> String {
-    if cost > 0.0 && cost < 0.1 { format!("${cost:.4}") } else { format!("${cost:.2}") }
+    if cost > 0.0 && cost < 0.005 { "<$0.01".to_owned() } else { format!("${cost:.2}") }
 }
 
 #[cfg(test)]
@@ -166,6 +166,6 @@ mod tests {
             assert_eq!(in_words(Duration::from_secs(seconds)), words);
         }
         assert_eq!([999, 330_499, 1_250_000].map(thousands), ["999", "330k", "1.2M"]);
-        assert_eq!([0.0, 0.0021, 2.125].map(dollars), ["$0.00", "$0.0021", "$2.12"]);
+        assert_eq!([0.0, 0.0021, 2.125].map(dollars), ["$0.00", "<$0.01", "$2.12"]);
     }
 }

@@ -80,23 +80,29 @@ fn every_rendering_has_the_same_numbers() {
     let night = Night::new();
     let (history, run) = (&night.history, night.run());
     let needs = history.needs(Some(&run), &night.situation);
+    let review = history.review(&run);
     let report = night.report();
     let json = serde_json::to_value(&report).unwrap();
     let lines = format!(
         "{}\n{}; {}\n{}\n{}\n{}",
         run.account(),
-        history.what_remains(&needs),
+        history.what_remains(&needs, &review),
         needs.in_words(),
         history.cost(&run).receipt(),
         needs.lines().join("\n"),
-        history.to_review(&run).join("\n"),
+        review.lines().join("\n"),
     );
     insta::assert_snapshot!("last_lines", lines);
     insta::assert_snapshot!("markdown", night.stable(&report.markdown().unwrap()));
     insta::assert_snapshot!("report_lines", night.stable(&report.lines().unwrap()));
     let list = |name: &str| json[name].as_array().unwrap().len();
-    assert_eq!(list("needs") + list("also_needed"), needs.count());
-    assert_eq!((list("done"), list("twice")), (run.done(), history.to_review(&run).len()));
+    let stories = json["stories"].as_array().unwrap();
+    let count = |state: &str| stories.iter().filter(|story| story["state"] == state).count();
+    assert_eq!(count("blocked") + list("also_needed"), needs.count());
+    let expected = (run.done(), review.others.len());
+    assert_eq!((count("done") + count("to review"), list("review")), expected);
+    let to_review = report.html().unwrap().matches("badge to-review\">to review").count();
+    assert_eq!(to_review, 2 * review.stories.len(), "in the first list, and in the details");
     let all = history.runs_json();
     assert_eq!(all.len(), 1, "a resumed run is one run");
     assert_eq!(all[0]["stories_done"], run.done());

@@ -30,6 +30,11 @@ const CLIENT_FILES: &str = "\
     .claude/settings.json .claude/settings.local.json .claude/skills .mcp.json CLAUDE.local.md \
     CLAUDE.md";
 
+/// What people keep out of git and tests read.
+const OFTEN_NEEDED: &str = "\
+    .env .env.local .env.test .env.development config/master.key config/credentials/test.key \
+    local.properties local.settings.json";
+
 /// What tells that a file was written since: its length and its time.
 pub(super) type Stamp = (u64, Option<SystemTime>);
 
@@ -127,6 +132,20 @@ fn included(source: &Source) -> Result<Vec<PathBuf>, Failure> {
     let ignored: BTreeSet<PathBuf> = ignored.into_iter().collect();
     named.retain(|path| ignored.contains(path));
     Ok(named)
+}
+
+/// Ignored files that checks often need and that a copy lacks.
+pub fn lacking(source: &Source) -> Result<Vec<String>, Failure> {
+    let names = OFTEN_NEEDED.split(' ').map(|name| source.inside.join(name));
+    let there: Vec<_> = names.filter(|name| source.top.join(name).is_file()).collect();
+    if there.is_empty() {
+        return Ok(Vec::new());
+    }
+    let list = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];
+    let args: Vec<&str> = list.into_iter().chain(there.iter().map(|name| name.as_str())).collect();
+    let (ignored, included) = (paths(&source.git().run(&args)?), included(source)?);
+    let lacking = ignored.into_iter().filter(|path| !included.contains(path));
+    Ok(lacking.map(|path| path.display().to_string()).collect())
 }
 
 /// Files for the client, and hooks, that git does not know: the agent has them as it has those that it

@@ -22,7 +22,7 @@
 
 mod aside;
 pub mod cache;
-mod carry;
+pub mod carry;
 pub mod doors;
 pub mod git_output;
 mod git_settings;

@@ -40,7 +40,7 @@ fn list(name: &str, items: &[FoundCommand], proposed: &[FoundCommand]) -> String
     };
     let mut text = format!("{name} = [\n");
     text.extend(items.iter().map(|item| line("", item, "")));
-    text.extend(proposed.iter().map(|item| line("# ", item, "; CI does not run it")));
+    text.extend(proposed.iter().map(|item| line("# ", item, "; not seen in CI")));
     text + "]\n"
 }
 

@@ -255,7 +255,8 @@ pub(super) fn begin(
     let books = [&run.books.plan, &run.books.progress];
     let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let attempts = saved::at_story(&run.source.git(), &key)?;
-    let number = saved::number_after(&attempts);
+    // An attempt that changed nothing is not saved, but it has a log.
+    let number = saved::number_after(&attempts).max(run.history.borrow().number_after(&key));
     let newest = saved::newest(attempts);
     let mut attempt = new_attempt(run, slot, &key, (&found.title, number), start)?;
     (attempt.agent, attempt.model) = wait::choose_agent(run, &plan, &found);

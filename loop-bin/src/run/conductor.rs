@@ -23,8 +23,9 @@ use crate::exit::Failure;
 /// How long the conductor listens before it looks at signals, requests and the plan again.
 const PULSE: Duration = Duration::from_millis(50);
 
-/// Works until nothing is left to do, or something ends the run.
-pub(super) fn conduct(run: &mut Conductor) -> Finish {
+/// Works until nothing is left to do, or something ends the run. After each story the report is written.
+pub(super) fn conduct(run: &mut Conductor, report: fn(&Conductor)) -> Finish {
+    let under_way = |run: &Conductor| run.slots.iter().filter(|slot| slot.work.is_some()).count();
     loop {
         if let Some(signal) = run.context.interrupts.signal() {
             run.end_with(Finish::Manual(signal));
@@ -37,8 +38,12 @@ pub(super) fn conduct(run: &mut Conductor) -> Finish {
         {
             return finish;
         }
+        let before = under_way(run);
         if let Err(failure) = listen(run) {
             run.fail(&failure);
+        }
+        if under_way(run) < before && !run.record.planning {
+            report(run);
         }
     }
 }

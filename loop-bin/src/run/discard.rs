@@ -6,6 +6,8 @@ use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::strikes::{add_lesson, record_failure};
 
+use run_history::failing::cause;
+
 use super::attempt::Left;
 use super::decide::{Discarding, Outcome};
 use super::land::{entry, keep, keep_rollbacks, report_saved};
@@ -17,16 +19,13 @@ use crate::terminal::Tone;
 use board::PlanChanges;
 use work_copy::Start;
 
-/// How much of a failing output the view shows.
-const SHOWN_LINES: usize = 5;
-
-/// Keeps an attempt that does not land. Returns what its iteration is called.
+/// Keeps an attempt that does not land. Returns what its iteration is called, and why.
 pub(super) fn discard(
     run: &mut Conductor,
     work: &mut UnderWay,
     left: &Left,
     kept: Discarding,
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, Option<String>), Failure> {
     let Discarding { outcome, why, set_aside: given_up } = kept;
     let key = work.key.clone();
     let has_rollbacks = keep_rollbacks(run, work)?;
@@ -36,7 +35,7 @@ pub(super) fn discard(
     fault::point("discard.kept");
     run.record.tally.story(&key).has_changes |= left.has_work() || has_rollbacks;
     if matches!(outcome, Outcome::Failed | Outcome::Timeout | Outcome::NoChanges) {
-        learn(run, work, &why)?;
+        learn(run, work, &why, outcome)?;
     }
     reset_in_place(run, work)?;
     if run.books.untick(&run.board, &key.story)? {
@@ -49,16 +48,16 @@ pub(super) fn discard(
     if let Some(why) = &given_up {
         set_aside(run, work.slot, &key, work.attempt.base.as_deref(), why)?;
     }
-    let reason = given_up.unwrap_or(why).lines().next().unwrap_or_default().to_owned();
+    let headline = |why: &str| why.lines().next().map(str::to_owned);
     let entry = ProgressEntry {
-        reason: Some(reason),
+        reason: headline(given_up.as_ref().unwrap_or(&why)),
         ..entry(&work.attempt, &work.facts, logged_as(outcome))
     };
     if !run.books.has_entry(work.attempt.base.as_deref(), &entry, &work.attempt.began) {
         run.books.log(&entry)?;
     }
     fault::point("discard.logged");
-    Ok(outcome)
+    Ok((outcome, headline(&why)))
 }
 
 /// In place the tree is the user's, and an attempt leaves nothing in it.
@@ -72,9 +71,8 @@ pub(super) fn show_failure(run: &Conductor, work: &UnderWay, why: &str) {
     let (slot, story) = (work.slot, &work.key.story);
     let headline = why.lines().next().unwrap_or_default();
     run.toned(slot, Tone::Warning, format!("{story}: {headline}"));
-    let is_new = |line: &&str| !line.trim().is_empty() && !headline.ends_with(line.trim());
-    let details: Vec<&str> = why.lines().skip(1).filter(is_new).collect();
-    for line in details.iter().skip(details.len().saturating_sub(SHOWN_LINES)) {
+    let output = why.split_once('\n').map(|(_, output)| cause(output)).unwrap_or_default();
+    for line in output.lines().filter(|line| !headline.ends_with(line.trim())) {
         run.toned(slot, Tone::Faint, format!("{story}:   {line}"));
     }
 }
@@ -112,12 +110,16 @@ pub(super) fn set_aside(
 }
 
 /// What failed, for the next attempt and for people.
-fn learn(run: &Conductor, work: &UnderWay, why: &str) -> Result<(), Failure> {
+fn learn(run: &Conductor, work: &UnderWay, why: &str, outcome: Outcome) -> Result<(), Failure> {
     // The next attempt should know the failing tests, whatever this one ended with.
     let rollbacks = work.facts.rollbacks.iter().map(|rollback| format!("{rollback}\n"));
     let text = format!("{}{why}", rollbacks.collect::<String>());
     let state = run.context.state();
     record_failure(state, Some(&work.key.to_string()), &text)?;
+    if outcome == Outcome::NoChanges {
+        // Nothing that other stories could learn from.
+        return Ok(());
+    }
     let lesson = format!("{}: {}", work.key, why.lines().next().unwrap_or_default());
     add_lesson(state, Some(&run.context.run_dir), &lesson)?;
     Ok(())

@@ -98,6 +98,18 @@ fn release_agents(run: &mut Conductor, goodbye: &str) -> Result<(), Failure> {
 
 /// The history with the end of this run in it, and what only files and git say.
 fn history_at_end(run: &Conductor, finish: &Finish) -> (RunHistory, Situation) {
+    let (mut history, situation) = history_now(run);
+    history.take(&run.context.journal(&run.context.run, None).record(&finish.event()));
+    (history, Situation { is_running: false, ..situation })
+}
+
+/// Writes the report on the run so far.
+pub(super) fn report_so_far(run: &Conductor) {
+    let (history, situation) = history_now(run);
+    write_report(run, &history, &situation);
+}
+
+fn history_now(run: &Conductor) -> (RunHistory, Situation) {
     let plan = if run.record.planning { None } else { run.books.load(&run.board).ok() };
     let mut history = run.history.borrow().clone();
     let _ = history.read_on();
@@ -106,8 +118,7 @@ fn history_at_end(run: &Conductor, finish: &Finish) -> (RunHistory, Situation) {
         run.view.warn(error.to_string());
         Situation::default()
     });
-    history.take(&run.context.journal(&run.context.run, None).record(&finish.event()));
-    (history, Situation { is_running: false, ..situation })
+    (history, situation)
 }
 
 /// Opens a pull request, if the user wants one and anything landed.
@@ -213,14 +224,15 @@ fn ending<'a>(
         Mode::Building => found.account(),
     };
     let red = run.record.failed_before.keys().map(|check| format!("`{}`", one_line(check)));
-    let needs = history.needs(Some(&found), situation);
+    let (needs, review) = (history.needs(Some(&found), situation), history.review(&found));
     let (took, spent) = (in_words(context.elapsed()), history.cost(&found).receipt());
     Ending {
         finish,
         account: format!("{done}, {took} total; {spent}"),
-        remains: history.has_plans().then(|| history.what_remains(&needs)),
+        remains: history.has_plans().then(|| history.what_remains(&needs, &review)),
         open: history.counts().open,
         needs,
+        review: review.story_lines(),
         still_red: red.collect(),
         changes: history.changes(&found),
         has_options: !context.flags.is_empty(),

@@ -296,7 +296,7 @@ pub(super) fn keep(
 pub(super) fn end_iteration(
     run: &mut Conductor,
     work: &UnderWay,
-    outcome: Outcome,
+    (outcome, why): (Outcome, Option<String>),
 ) -> Result<(), Failure> {
     let finished = Event::IterationFinished {
         outcome: outcome.word().to_owned(),
@@ -304,6 +304,7 @@ pub(super) fn end_iteration(
         duration_s: work.facts.duration.unwrap_or_default().as_secs_f64(),
         tokens: work.facts.tokens,
         cost_usd: work.facts.cost_usd,
+        why,
     };
     run.note_of(work, &finished);
     if outcome == Outcome::Success {
@@ -362,9 +363,9 @@ pub(super) fn entry(attempt: &Attempt, facts: &Facts, status: ProgressStatus) ->
 
 /// What the user should look at as well.
 fn remarks(facts: &Facts, passed: &Passed) -> Vec<(&'static str, String)> {
-    let weakened = passed.weakened.iter().map(|what| ("a test was weakened", what.clone()));
-    let weak = facts.second_look.proof.iter().filter(|proof| !proof.is_good());
-    let weak = weak.map(|proof| ("not proven", proof.in_words()));
+    let weakened = passed.weakened.iter().map(|what| ("tests weakened", what.clone()));
+    let weak = facts.second_look.proof.iter().filter(|proof| **proof == Proof::Hollow);
+    let weak = weak.map(|proof| ("not shown", proof.in_words()));
     let mut remarks: Vec<_> = weakened.chain(weak).collect();
     let found = facts.second_look.review.iter().flat_map(Reviewed::remarks);
     remarks.extend(found.map(|what| ("review", what)));

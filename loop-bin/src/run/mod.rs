@@ -61,7 +61,7 @@ pub(crate) fn run(env: &Env, preflight: Preflight) -> Result<ExitCode, Failure> 
     };
     let finish = match before {
         Ok(Some(finish)) => finish,
-        Ok(None) => conduct(&mut run),
+        Ok(None) => conduct(&mut run, finish::report_so_far),
         Err(failure) => {
             run.fail(&failure);
             run.ending.take().unwrap_or(Finish::Complete)

@@ -166,7 +166,7 @@ fn settle_left(run: &mut Conductor, mut work: UnderWay, step: Recovery) -> Resul
         Recovery::FinishDiscard { kept, .. } => keep(run, work, kept)?,
         Recovery::KeepAttempt { .. } if run.is_untouched(&work) => {
             // The agent had not begun, and the copy may hold something else.
-            land::end_iteration(run, &work, Outcome::Interrupted)?;
+            land::end_iteration(run, &work, (Outcome::Interrupted, None))?;
         }
         Recovery::KeepAttempt { counts, .. } => {
             let mut kept = Discarding::interrupted();
@@ -190,8 +190,8 @@ fn keep(run: &mut Conductor, mut work: UnderWay, kept: Discarding) -> Result<(),
     discard::show_failure(run, &work, &kept.why);
     let job = run.job(work.slot, &work.key)?;
     let left = left_in(&job, run.desk_mut(work.slot)?, &work.attempt)?;
-    let outcome = discard::discard(run, &mut work, &left, kept)?;
-    land::end_iteration(run, &work, outcome)
+    let ended = discard::discard(run, &mut work, &left, kept)?;
+    land::end_iteration(run, &work, ended)
 }
 
 /// The story is on the target; only the records are missing.
@@ -216,7 +216,7 @@ fn finish_landing(run: &mut Conductor, work: &UnderWay, commit: &str) -> Result<
     land::finish_landing(run, work, commit, (&entry, &changes))?;
     run.view.line(format!("{story} had landed as {short} before the run ended"));
     run.record.tally.landed(&work.key);
-    land::end_iteration(run, work, Outcome::Success)
+    land::end_iteration(run, work, (Outcome::Success, None))
 }
 
 /// Brings the loop's own files that nobody has changed since from one commit to the next.

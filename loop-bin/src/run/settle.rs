@@ -12,7 +12,7 @@ use super::state::{Conductor, Slot, UnderWay};
 use super::{discard, land, planning, scripts, wait};
 use crate::exit::Failure;
 use crate::saved;
-use crate::terminal::{Tone, Worker};
+use crate::terminal::{Tone, Worker, printable};
 use board::Tip;
 use client::{AgentRun, RunEnd};
 use run_history::Spent;
@@ -21,6 +21,9 @@ use work_copy::Start;
 /// How often work is checked again because the user moved the target; then it waits on a branch of ours,
 /// which nobody moves.
 const MOST_MOVES: usize = 10;
+
+/// So many letters of an agent's words explain why it changed nothing.
+const LONGEST_QUOTE: usize = 200;
 
 /// Settles a task that was done: gives the next one, lands the work, or ends the iteration.
 pub(super) fn settle(run: &mut Conductor, slot: usize, done: Done) -> Result<(), Failure> {
@@ -55,21 +58,21 @@ pub(super) fn settle(run: &mut Conductor, slot: usize, done: Done) -> Result<(),
                 return check_moved(run, work);
             }
             run.record.tally.landed(&work.key);
-            end_iteration(run, &work, Outcome::Success, Then::GoOn)
+            end_iteration(run, &work, (Outcome::Success, None), Then::GoOn)
         }
         Ok(Ended::Failed(end)) => follow(run, work, end),
         Ok(Ended::Planned { before, left, end }) => {
             let finish = planning::take(run, &mut work, (before, left), end)?;
             let is_taken = finish == Finish::Complete;
             let outcome = if is_taken { Outcome::Success } else { Outcome::Failed };
-            end_iteration(run, &work, outcome, Then::GoOn)?;
+            end_iteration(run, &work, (outcome, None), Then::GoOn)?;
             run.end_with(finish);
             Ok(())
         }
         Ok(Ended::Left(left)) => {
             let Some((kept, then)) = work.discarding.take() else { return Ok(()) };
-            let outcome = discard::discard(run, &mut work, &left, kept)?;
-            end_iteration(run, &work, outcome, then)
+            let ended = discard::discard(run, &mut work, &left, kept)?;
+            end_iteration(run, &work, ended, then)
         }
         Ok(Ended::Released) => Ok(()),
         Err(failure) => {
@@ -155,7 +158,10 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
 }
 
 /// Does what follows from an attempt that does not land, or not yet.
-fn follow(run: &mut Conductor, mut work: UnderWay, end: WorkEnd) -> Result<(), Failure> {
+fn follow(run: &mut Conductor, mut work: UnderWay, mut end: WorkEnd) -> Result<(), Failure> {
+    if let WorkEnd::Failed(Outcome::NoChanges, why) = &mut end {
+        why.push_str(&why_nothing_changed(run, &work));
+    }
     let session = match run.desk(work.slot)?.session {
         Some(_) => SessionEnd::Waits,
         None if work.facts.is_handed_over => SessionEnd::HandedOver,
@@ -189,6 +195,21 @@ fn follow(run: &mut Conductor, mut work: UnderWay, end: WorkEnd) -> Result<(), F
             Ok(())
         }
     }
+}
+
+/// What kept an agent from changing anything: refused calls, or its own words.
+fn why_nothing_changed(run: &mut Conductor, work: &UnderWay) -> String {
+    run.take_over(true);
+    let mut history = run.history.borrow_mut();
+    // Without the newest lines the rest is still right.
+    let _ = history.read_on();
+    let refused = history.find(&run.context.run).map(|found| found.refusals(&work.key));
+    let said = work.facts.summary.iter().map(|said| {
+        let said = printable(said);
+        let short: String = said.chars().take(LONGEST_QUOTE).collect();
+        format!("; it said: \"{short}{}\"", if short.len() < said.len() { "…" } else { "" })
+    });
+    refused.into_iter().chain(said).collect()
 }
 
 /// Agents that meet the same limit or outage at the same time count as one.
@@ -250,10 +271,10 @@ fn discard(
 fn end_iteration(
     run: &mut Conductor,
     work: &UnderWay,
-    outcome: Outcome,
+    (outcome, why): (Outcome, Option<String>),
     then: Then,
 ) -> Result<(), Failure> {
-    land::end_iteration(run, work, outcome)?;
+    land::end_iteration(run, work, (outcome, why))?;
     run.view.slot(work.slot, Worker::default());
     // Who interrupts does not want to wait for it.
     let is_stopped = !run.context.is_interrupted()

@@ -24,22 +24,24 @@ impl Standing {
             (None, _, None) => "not started",
         };
         let StoryCounts { open, done, .. } = &self.stories;
-        format!("{state}: {done} done, {open} open; {}", needed(self.waiting.len()))
+        let review = match self.last.to_review {
+            0 => String::new(),
+            count => format!(" {count} to review,"),
+        };
+        format!("{state}: {done} done,{review} {open} open; {}", needed(self.waiting.len()))
     }
 
     /// Whether it runs or how it ended; more about the end follows in lines of their own.
     pub(super) fn running(&self) -> String {
-        let finish = match (self.now.running, &self.last.last_finish) {
+        match (self.now.running, &self.last.last_finish) {
             (Some(pid), _) => return format!("Running   process {pid}"),
             (None, None) => return "Not running   no run has finished here yet".to_owned(),
-            (None, Some(finish)) => finish,
-        };
+            (None, Some(_)) => {}
+        }
         let reason = printable_lines(self.last.last_reason.as_deref().unwrap_or_default());
-        let [first, more @ ..] = reason.as_slice() else {
-            return format!("Not running   the last run ended: {finish}");
-        };
-        let more: String = more.iter().map(|line| format!("\n          {line}")).collect();
-        format!("Not running   the last run ended: {finish} ({first}){more}")
+        let more: String =
+            reason.iter().skip(1).map(|line| format!("\n          {line}")).collect();
+        format!("Not running   the last run ended: {}{more}", self.last.ending)
     }
 
     /// What the live view shows, a line for each worker and one for the run.

@@ -52,8 +52,8 @@ impl Standing {
             parts.extend(story.as_ref().map(|id| format!("{id} attempt {attempt} of {attempts}")));
             parts.push(doing.clone());
         }
-        if let (None, Some(finish)) = (self.now.running, &self.last.last_finish) {
-            parts.push(format!("the last run ended: {finish}"));
+        if self.now.running.is_none() && self.last.last_finish.is_some() {
+            parts.push(format!("the last run ended: {}", self.last.ending));
         }
         parts.retain(|part| !part.is_empty());
         crate::terminal::printable(&parts.join(" | "))

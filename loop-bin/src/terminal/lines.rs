@@ -1,6 +1,8 @@
 //! Lines that stay: their time, their colour, and how one is shown above what goes on.
 
 use console::Style;
+
+use super::width::wrapped;
 use jiff::Zoned;
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +31,14 @@ impl Tone {
         }
     }
 
-    /// A line with its time; without colour where the user or the terminal wants none.
-    pub(super) fn stamped(self, line: &str) -> String {
-        format!("{} {}", Zoned::now().strftime("%H:%M:%S"), self.style().apply_to(line))
+    /// A line with its time; without colour where the user or the terminal wants none. On a terminal it
+    /// is broken between words, and goes on below its beginning.
+    pub(super) fn stamped(self, line: &str, columns: Option<usize>) -> String {
+        let time = Zoned::now().strftime("%H:%M:%S ").to_string();
+        let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(time.len()));
+        let indent = " ".repeat(time.len());
+        let lines =
+            wrapped(line, room).into_iter().map(|part| self.style().apply_to(part).to_string());
+        time.clone() + &lines.collect::<Vec<_>>().join(&format!("\n{indent}"))
     }
 }

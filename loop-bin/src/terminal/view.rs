@@ -1,7 +1,7 @@
 //! How a run is shown while it goes on: lines that stay and, on a terminal, what goes on below them.
 
 use std::cell::{Cell, RefCell};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use ralph_base::state;
 use ralph_core::plan::StoryCounts;
 use ralph_project::config::LoopSettings;
 
+use super::keys::{HINT, KeyByKey, stops_now};
 use super::lines::Tone;
 use super::scene::{Glimpse, Scene, Worker};
 use super::screen::{Redrawn, columns};
@@ -49,6 +50,8 @@ pub(crate) struct View {
     /// Where `status` finds what goes on, and when it was written last.
     file: Option<Utf8PathBuf>,
     published: Cell<Option<Instant>>,
+    /// While keys are taken.
+    keys: RefCell<Option<KeyByKey>>,
 }
 
 /// What goes on, drawn again and again.
@@ -58,6 +61,8 @@ struct Live {
     scene: Arc<Mutex<Scene>>,
     spinner: std::iter::Cycle<std::str::Chars<'static>>,
     is_shown: bool,
+    /// Which keys there are.
+    hint: &'static str,
 }
 
 impl Live {
@@ -75,7 +80,9 @@ impl Live {
             let line = style(worker.line(now, columns));
             if worker.is_refused { line.yellow() } else { line }
         });
-        let lines = workers.chain([style(scene.totals_line(now, columns)).dim()]);
+        let lines = workers.chain(
+            [scene.totals_line(now, columns), self.hint.to_owned()].map(|line| style(line).dim()),
+        );
         let lines = lines.map(|line| line.to_string()).filter(|line| !line.is_empty());
         let spinner = style(self.spinner.next().unwrap_or(' ')).cyan().to_string();
         let marks = [spinner].into_iter().chain(std::iter::repeat(" ".to_owned()));
@@ -99,7 +106,8 @@ impl View {
         } else {
             let (screen, scene) = (Redrawn::new(), Arc::clone(&scene));
             let spinner = SPINNER.chars().cycle();
-            let live = Arc::new(Mutex::new(Live { screen, scene, spinner, is_shown: false }));
+            let live =
+                Arc::new(Mutex::new(Live { screen, scene, spinner, is_shown: false, hint: "" }));
             let weak = Arc::downgrade(&live);
             std::thread::spawn(move || {
                 while let Some(live) = weak.upgrade() {
@@ -112,7 +120,25 @@ impl View {
             });
             Place::Live(live)
         };
-        Self { place, scene, file: None, published: Cell::default() }
+        Self { place, scene, file: None, published: Cell::default(), keys: RefCell::default() }
+    }
+
+    /// The same with keys, where there is a terminal for them: `stop` stops the run now or after the
+    /// story, and says what follows.
+    pub(crate) fn with_keys(self, stop: impl Fn(bool) -> String + Send + 'static) -> Self {
+        let Place::Live(live) = &self.place else { return self };
+        let Some(key_by_key) = KeyByKey::begin() else { return self };
+        self.keys.replace(Some(key_by_key));
+        locked(live).hint = HINT;
+        let weak = Arc::downgrade(live);
+        std::thread::spawn(move || {
+            for now in io::stdin().lock().bytes().map_while(Result::ok).filter_map(stops_now) {
+                let Some(live) = weak.upgrade() else { return };
+                let line = Tone::Plain.stamped(&stop(now), Some(columns().into()));
+                locked(&live).draw(&[&line]);
+            }
+        });
+        self
     }
 
     /// The same, and `status` finds in a file what goes on.
@@ -132,10 +158,12 @@ impl View {
     }
 
     fn print(&self, tone: Tone, line: &str) {
-        let line = tone.stamped(line);
         match &self.place {
-            Place::Live(live) => locked(live).draw(&[&line]),
-            Place::Plain { .. } => say(line),
+            Place::Live(live) => {
+                let line = tone.stamped(line, Some(columns().into()));
+                locked(live).draw(&[&line]);
+            }
+            Place::Plain { .. } => say(tone.stamped(line, None)),
             Place::Json => {}
         }
     }
@@ -229,6 +257,7 @@ impl View {
         if let Some(file) = &self.file {
             let _ = state::remove_if_there(file);
         }
+        self.keys.take();
         if let Place::Live(live) = &self.place {
             locked(live).is_shown = false;
             locked(live).draw(&[]);

@@ -18,9 +18,36 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     cut.trim_end_matches(MARK).trim_end().to_owned() + MARK
 }
 
+/// A line in parts that fit, broken between words where that is possible.
+pub(super) fn wrapped(line: &str, columns: usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for word in line.split_inclusive(' ') {
+        let (part, width) = (parts.last_mut(), columns_of(word.trim_end()));
+        match part {
+            Some(part) if part.is_empty() || columns_of(part) + width <= columns => {
+                part.push_str(word)
+            }
+            _ => parts.push(word.to_owned()),
+        }
+    }
+    parts.into_iter().map(|part| part.trim_end().to_owned()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        for (line, expected) in [
+            ("one two three", &["one two", "three"][..]),
+            ("  indented text", &["  indented", "text"]),
+            ("averyverylongword x", &["averyverylongword", "x"]),
+            ("", &[""]),
+        ] {
+            assert_eq!(wrapped(line, 10), expected);
+        }
+    }
 
     #[test]
     fn a_cut_text_is_never_wider() {

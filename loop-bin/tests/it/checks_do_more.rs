@@ -46,7 +46,7 @@ fn what_they_do_to_the_repository_of_the_copy_does_not_reach_the_commit() {
         let story = checks.len() - n;
         assert_eq!(
             commit,
-            format!("Test feat(US-{story:03}): story\n\na.txt\nnew.txt\n"),
+            format!("Test feat(US-{story:03}): Story\n\na.txt\nnew.txt\n"),
             "{check}"
         );
     }

@@ -30,7 +30,7 @@ fn message(stage: &Stage) -> String {
 #[test]
 fn a_run_without_checks_uses_those_that_init_would_write() {
     let stage = tested("no such text");
-    let said = "no checks are set, so `./run_tests.sh` is used (.github/workflows/ci.yml runs it)";
+    let said = "no check is set, so `./run_tests.sh` is used (.github/workflows/ci.yml runs it)";
     stage.run(&["doctor"]).ended(0).says(said).says("check `./run_tests.sh`");
     stage.run(&["--dry-run"]).ended(0).says(said);
     stage.run(&["--agent", WORK]).ended(0).says(said).says("US-001 done");
@@ -221,4 +221,21 @@ fn lifecycle_templates_run_as_they_are() {
     for name in ["started", "next_iteration", "post_iteration", "finished"] {
         assert!(stage.read(&format!(".ralph/hooks/{name}")).contains("#   "), "{name}");
     }
+}
+
+#[test]
+fn a_check_without_a_setup_gets_the_one_that_init_would_write() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(
+        "package.json",
+        r#"{"scripts": {"test": "node t.js"}, "devDependencies": {"a": "1"}}"#,
+    );
+    stage.repo.write("package-lock.json", "{}\n");
+    stage.repo.commit_all("npm");
+    let told = "no setup is set, so `npm ci` is used";
+    stage.run(&["--dry-run", "--verify", "npm test"]).ended(0).says(told);
+    let own = ["--dry-run", "--verify", "npm test", "--setup", "true"];
+    assert!(!stage.run(&own).out.contains(told));
+    stage.repo.write(".ralph/config.toml", "[verify]\ncommands = []\n");
+    assert!(!stage.run(&["--dry-run"]).out.contains(told), "nothing is checked");
 }

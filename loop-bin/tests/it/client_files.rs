@@ -133,7 +133,7 @@ fn files_for_the_client_that_git_does_not_track_are_in_the_copy_and_in_no_commit
     );
     scratch.script("bin/claude", &text);
     run(&stage, CLIENT, &[]).ended(0);
-    assert_eq!(stage.subjects()[1], "feat(US-001): first");
+    assert_eq!(stage.subjects()[1], "feat(US-001): First");
     for file in [".claude/skills/a/SKILL.md", ".claude/agents/b.md", ".mcp.json", "CLAUDE.local.md"]
     {
         assert_eq!(stage.repo.git(["log", "--format=%s", "--", file]), "", "{file}");

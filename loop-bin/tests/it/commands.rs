@@ -49,7 +49,7 @@ fn a_story_that_was_done_already_counts_when_the_agent_says_so_and_the_checks_pa
     let stage = Stage::new("works", ONE);
     let agent = "\"$RALPH_LOOP\" complete US-001 --summary 'was there already'";
     stage.run(&["--agent", agent, "--verify", "true"]).ended(0);
-    assert_eq!(stage.subjects()[0], "feat(US-001): first");
+    assert_eq!(stage.subjects()[0], "feat(US-001): First");
     assert!(stage.progress().contains("was there already"));
 }
 
@@ -99,6 +99,7 @@ fn the_demo_shows_a_rollback_and_a_recovery() {
     let ran: crate::stage::Ran = command.env("TMPDIR", &temp).output().unwrap().into();
     ran.ended(0).says("not ok - greets by name").says("US-002: attempt saved").says("feat(US-003)");
     ran.says("[x] US-002").says("US-002: ").says(" s agent time");
+    ran.says("ralph-loop report").says(&format!("rm -r '{temp}/ralph-demo-"));
     assert_eq!(fs_err::read_dir(temp).unwrap().count(), 1, "the project stays");
 }
 
@@ -108,7 +109,7 @@ fn init_names_the_plan_that_will_be_used() {
     repo.write("IMPLEMENTATION_PLAN.md", ONE);
     let (code, out, err) = crate::ralph_loop(repo.root(), &["init"]);
     assert_eq!(code, 0, "{err}");
-    assert!(out.contains("write your stories into IMPLEMENTATION_PLAN.md, and commit"), "{out}");
+    assert!(out.contains("Next, with the open stories of IMPLEMENTATION_PLAN.md"), "{out}");
     assert!(!repo.root().join(".ralph/PRD-1").exists());
     let fresh = test_support::TestRepo::new();
     let (_, out, _) = crate::ralph_loop(fresh.root(), &["init"]);
@@ -138,7 +139,7 @@ fn a_newcomer_is_led_from_one_step_to_the_next() {
     // What is missing first is named first: without a plan nobody needs an agent.
     let ran: crate::stage::Ran =
         command.env("RALPH_AGENT", "no-such-agent").output().unwrap().into();
-    ran.ended(1).says("no plan found (looked for");
+    ran.ended(1).says("no plan found; create one with `ralph-loop init`");
     stage.repo.write("TODO.md", "- [ ] One\n");
     stage.repo.write("docs/plans/next.md", "- [ ] Two\n");
     let found = "found TODO.md, docs/plans/next.md: to work on it, run `ralph-loop TODO.md`";
@@ -158,7 +159,7 @@ fn a_newcomer_is_led_from_one_step_to_the_next() {
     stage.run(&["--dry-run"]).ended(0).says("ok       plan .ralph/PRD-1/plan.md: 2 open");
     let ran = stage.run(&["--max-iterations", "1"]);
     ran.ended(0).says("working on .ralph/PRD-1/plan.md, landing on main: 2 open stories");
-    stage.run(&["status"]).ended(0).says("the last run ended: max_iterations");
+    stage.run(&["status"]).ended(0).says("the last run ended: the limit of iterations was reached");
     let json = stage.run(&["status", "--json"]).out;
     let report: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&report["iteration"], &report["stories"]["done"]), (&1.into(), &1.into()));
@@ -197,7 +198,7 @@ fn a_merge_request_says_something_and_a_project_is_a_folder() {
     let ran: crate::stage::Ran = command.env("RALPH_ROOT", "/no/such").output().unwrap().into();
     ran.ended(1).says("RALPH_ROOT points to /no/such, which does not exist");
     let ran = stage.run(&["--dry-run", "--timeout", "60"]);
-    ran.ended(0).says("3 attempts per story, ").says("60 s per iteration");
+    ran.ended(0).says("3 attempts per story, ").says("1 m per iteration");
 }
 
 #[test]

@@ -32,8 +32,8 @@ fn a_cost_that_is_given_as_a_text_counts() {
 fn a_dry_run_shows_every_limit_that_is_set() {
     let stage = Stage::new("works", TWO);
     let args = ["--dry-run", "--max-cost", "5", "--max-duration", "8h"];
-    stage.run(&args).ended(0).says("3600 s per iteration, $5 per run, 28800 s per run\n");
-    stage.run(&["--dry-run"]).ended(0).says("3600 s per iteration\n");
+    stage.run(&args).ended(0).says("1 h per iteration, $5.00 per run, 8 h per run\n");
+    stage.run(&["--dry-run"]).ended(0).says("1 h per iteration\n");
 }
 
 #[test]

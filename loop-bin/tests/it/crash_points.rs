@@ -38,7 +38,7 @@ fn killed_at(stage: &Stage, fault: &str, args: &[&str]) -> bool {
 #[track_caller]
 fn is_whole(stage: &Stage, fault: &str) {
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{fault}");
-    for story in ["feat(US-001): first", "feat(US-002): second"] {
+    for story in ["feat(US-001): First", "feat(US-002): Second"] {
         let times = stage.subjects().iter().filter(|subject| *subject == story).count();
         assert_eq!(times, 1, "{fault}: {:?}", stage.subjects());
     }

@@ -82,7 +82,7 @@ fn all_problems_are_shown_at_once() {
     ran.says("\n  one\n  two\n").says("2 problems found").says("later    check `echo one");
     stage.repo.remove(PLAN);
     let ran = stage.run(&[&["doctor"], &red[..], &missing].concat());
-    ran.ended(1).says("no plan found (looked for").says("PRD-1/plan.md");
+    ran.ended(1).says("no plan found; create one").says("plan.md");
     ran.says("`no-such-agent` was not found").says("2 problems found");
     stage.repo.write(PLAN, ONE);
     let ran = stage.run(&["doctor", "--no-checks", "--verify", "no-such-check"]);
@@ -102,4 +102,27 @@ fn a_folder_in_which_no_copy_can_be_made() {
             .says("--workspace-folder");
     }
     assert!(!stage.exists(".ralph/events.jsonl"), "nothing was begun");
+}
+
+#[test]
+fn what_the_copy_lacks_and_what_hardly_is_meant_is_named() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".gitignore", ".env*\n.ralph\n");
+    stage.repo.write(".env", "KEY=1\n");
+    stage.repo.write(".env.local", "KEY=2\n");
+    stage.repo.write(".worktreeinclude", ".env.local\n");
+    stage.repo.commit_all("settings");
+    let ran = stage.run(&["--dry-run", "--max-duration", "8", "--workers", "3", "--model", "opus"]);
+    ran.ended(0).says("git ignores .env, so the agent's copy lacks it").says(", 3 workers");
+    ran.says("the run ends after 8 seconds; write 8m or 8h for more").says("model opus");
+    assert!(!ran.out.contains("ignores .env.local"), "{}", ran.out);
+}
+
+#[test]
+fn a_word_that_was_hardly_meant_as_a_plan_gets_the_command_that_was() {
+    let stage = Stage::new("works", ONE);
+    for (word, meant) in [("10", "--max-iterations 10"), ("take", "attempts take")] {
+        stage.run(&[word]).ended(2).says(&format!("did you mean `ralph-loop {meant}`?"));
+    }
+    stage.run(&["--budget", "5", "--dry-run"]).ended(0).says("$5.00 per run");
 }

@@ -110,7 +110,9 @@ fn logs_show_what_the_agent_did() {
     stage.run(&["--max-iterations", "2"]).ended(0);
     let last = stage.run(&["logs"]);
     last.ended(0).says("-US-002.log").says("> Bash: cargo test").says("= success ($0.25");
+    last.says("US-002/1 landed as ");
     assert!(!last.out.contains('{'), "{}", last.out);
     stage.run(&["logs", "us-001"]).ended(0).says("-US-001.log").says("session s-1");
-    stage.run(&["logs", "US-009"]).ended(1).says("no log of an attempt at US-009");
+    stage.run(&["logs", "US-001/1"]).ended(0).says("-US-001.log");
+    stage.run(&["logs", "US-001/2"]).ended(1).says("there is no log of US-001/2");
 }

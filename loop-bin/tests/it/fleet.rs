@@ -66,7 +66,7 @@ fn a_task_waits_for_what_it_depends_on_lands_by_push_and_is_done_once() {
     task(&stage, &server, "US-001", &[]).ended(0).says("US-001 is done");
     task(&stage, &server, "US-001", &[]).ended(0);
     task(&stage, &server, "US-002", &[]).ended(0);
-    assert_eq!(landed(&stage, &server), ["feat(US-001): first", "feat(US-002): second"]);
+    assert_eq!(landed(&stage, &server), ["feat(US-001): First", "feat(US-002): Second"]);
     let plan = git(&stage, &server, &["show", "main:.ralph/PRD-1/plan.md"]);
     assert_eq!(plan.matches("[x]").count(), 2, "{plan}");
     let progress = git(&stage, &server, &["show", "main:.ralph/PRD-1/progress.md"]);
@@ -101,7 +101,7 @@ fn of_two_tasks_at_the_same_story_one_lands_and_the_other_is_kept() {
     }
     let mut subjects = landed(&stage, &server);
     subjects.sort();
-    assert_eq!(subjects, ["feat(US-001): first", "feat(US-003): third"]);
+    assert_eq!(subjects, ["feat(US-001): First", "feat(US-003): Third"]);
     let kept = kept(&stage, &server);
     assert!(kept.matches("refs/ralph/attempts/PRD-1/US-001/").count() >= 1, "{kept}");
     assert!(kept.contains("refs/ralph/tasks/"), "{kept}");
@@ -210,7 +210,7 @@ fn a_blocked_story_is_named_on_the_server_and_can_be_reopened() {
         .says("gave up after 1");
     stage.run(&["retry", "US-001", "--fleet", server.as_str()]).ended(0);
     task(&stage, &server, "US-001", &[]).ended(0);
-    assert_eq!(landed(&stage, &server), ["feat(US-001): first"]);
+    assert_eq!(landed(&stage, &server), ["feat(US-001): First"]);
 }
 
 #[test]

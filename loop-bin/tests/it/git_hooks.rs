@@ -26,7 +26,7 @@ fn one_that_hangs_costs_an_attempt_and_is_ended() {
             .says("your git hooks rejected the commit")
             .says("they did not finish within 1 second");
         assert!(!is_alive(&stage.note("hook")), "{name}");
-        assert_eq!(stage.subjects(), ["feat(US-001): first", "first"], "{name}");
+        assert_eq!(stage.subjects(), ["feat(US-001): First", "first"], "{name}");
         assert_eq!((stage.discarded(), stage.plan()), (1, ONE.replace("[ ]", "[x]")), "{name}");
         stage.is_clean();
     }
@@ -38,7 +38,7 @@ fn one_that_hangs_after_the_commit_is_ended_and_the_story_lands() {
     hangs(&stage, "post-commit");
     stage.run(&["--verify-timeout", "1"]).ended(0);
     assert!(!is_alive(&stage.note("hook")));
-    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
     assert_eq!(stage.plan(), ONE.replace("[ ]", "[x]"));
     stage.is_clean();
 }
@@ -55,7 +55,7 @@ fn a_signal_ends_one_that_hangs() {
         assert!(!is_alive(&stage.note("hook")));
         assert_eq!((stage.plan().as_str(), stage.discarded()), (ONE, 1));
         stage.run(&[]).ended(0);
-        assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+        assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
     }
 }
 
@@ -67,7 +67,7 @@ fn one_that_outlived_its_loop_is_ended_by_the_next_start() {
     assert!(is_alive(&stage.note("hook")), "the hook outlives a loop that is killed");
     stage.run(&[]).ended(0);
     assert!(!is_alive(&stage.note("hook")));
-    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
     stage.is_clean();
 }
 
@@ -173,7 +173,7 @@ fn the_commit_of_the_progress_is_made_like_any_other() {
     stage.repo.commit_all("the plan");
     hook(&stage, "commit-msg", "head -1 \"$1\" >>\"$AGENT_NOTES/heard\"");
     stage.run(&[]).ended(0);
-    assert_eq!(stage.note("heard"), "feat(US-001): first\nchore(ralph): record progress\n");
+    assert_eq!(stage.note("heard"), "feat(US-001): First\nchore(ralph): record progress\n");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
 
@@ -215,5 +215,5 @@ fn what_they_add_to_the_record_of_progress_lands_only_if_it_was_checked() {
     let ran = stage.run(&["--verify", "cat US-001.txt"]);
     ran.ended(0).says("your git hooks add unchecked files to the commit");
     let commits = stage.subjects();
-    assert_eq!(commits.first().map(String::as_str), Some("feat(US-001): first"), "{commits:?}");
+    assert_eq!(commits.first().map(String::as_str), Some("feat(US-001): First"), "{commits:?}");
 }

@@ -23,7 +23,7 @@ fn complete(stage: &mut Stage) {
     let ran = stage.run(&[]);
     ran.ended(0);
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
-    assert_eq!(stories(stage)[..2], ["feat(US-002): second", "feat(US-001): first"]);
+    assert_eq!(stories(stage)[..2], ["feat(US-002): Second", "feat(US-001): First"]);
     assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 2, "{}", stage.progress());
     for left in [".ralph/.checkpoint", ".ralph/current-story", ".git/ralph/attempt.json"] {
         assert!(!stage.exists(left), "{left}");
@@ -271,7 +271,7 @@ fn what_an_agent_committed_before_the_kill_is_part_of_the_kept_attempt() {
     stage.killed_when(&[], "the agent has committed", || stage.in_copy("half.txt"));
     stage.agent("works");
     stage.run(&[]).ended(0).says("US-001: continuing from attempt US-001/1");
-    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
     let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
     assert_eq!(files, "US-001.txt\ndone.txt\nhalf.txt\n");
 }

@@ -197,7 +197,7 @@ fn a_git_hook_reaches_the_network() {
         String::from_utf8_lossy(&said).into_owned()
     });
     stage.run(&["--verify", "true"]).ended(0).says("US-001 done");
-    assert_eq!(served.join().unwrap(), "feat(US-001): first");
+    assert_eq!(served.join().unwrap(), "feat(US-001): First");
     let message = stage.repo.git(["log", "-1", "--format=%B"]);
     assert!(message.contains("Change-Id: I123"), "{message}");
 }

@@ -18,7 +18,7 @@ fn several_stories_are_done_without_a_copy() {
         stage.run(&["--in-place", "--verify", "ls *.txt"]).ended(0).says("2 stories landed");
         assert!(stage.copy().is_none() && stage.exists("US-002.txt"), "{agent}");
         let subjects = stage.subjects();
-        let landed = ["feat(US-002): second", "feat(US-001): first", "the plan", "first"];
+        let landed = ["feat(US-002): Second", "feat(US-001): First", "the plan", "first"];
         assert_eq!(subjects[subjects.len() - 4..], landed, "{agent}");
         assert_eq!(stage.repo.git(["symbolic-ref", "--short", "HEAD"]), "main\n");
         assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
@@ -143,7 +143,7 @@ fn an_interrupt_of_the_checks_gives_the_tree_back_and_the_next_start_lands() {
         ]);
         ran.ended(8).says("US-001 done").says("US-002 is blocked");
         assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
-        let files = stage.repo.git(["log", "--format=", "--name-only", "--grep=first", "-1"]);
+        let files = stage.repo.git(["log", "--format=", "--name-only", "--grep=First", "-1"]);
         assert!(files.contains("US-001.txt"), "{files}");
     }
 }

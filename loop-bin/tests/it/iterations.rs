@@ -57,7 +57,7 @@ fn everything_that_is_not_ignored_is_committed_with_the_tick() {
     let agent = "mkdir -p new/deep; echo x >new/deep/file; echo y >'odd name'; rm src/lib.rs; echo z >noise.log";
     stage.run(&["--agent", agent]).ended(0);
     let files = stage.repo.git(["show", "--format=%B", "--name-status", "HEAD~1"]);
-    let expected = "feat(US-001): first\n\nRalph-Story: US-001\nRalph-Checks: unchecked\n\
+    let expected = "feat(US-001): First\n\nRalph-Story: US-001\nRalph-Checks: unchecked\n\
                     Ralph-Attempt: 1\n\n\nM\t.ralph/PRD-1/plan.md\nA\tnew/deep/file\nA\todd name\nD\tsrc/lib.rs\n";
     assert_eq!(files, expected);
     assert_eq!(stage.repo.git(["show", "HEAD:.ralph/PRD-1/plan.md"]), "- [x] US-001: First\n");
@@ -159,7 +159,7 @@ fn history_that_the_agent_rewrites_is_its_own() {
         stage.repo.commit_all("second");
         let agent = format!("cat >/dev/null; {rewrite}; echo x >x.txt");
         stage.run(&["--agent", &agent, "--attempts", "1"]).ended(0);
-        assert_eq!(stage.subjects()[1..], ["feat(US-001): first", "second", "first"], "{rewrite}");
+        assert_eq!(stage.subjects()[1..], ["feat(US-001): First", "second", "first"], "{rewrite}");
         let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD~1"]);
         assert_eq!(files, format!("{PLAN}\nx.txt\n"), "{rewrite}");
         stage.is_clean();
@@ -229,7 +229,7 @@ fn control_characters_in_a_title_do_no_harm() {
     let plan = "- [ ] US-001: Nul\0 and \u{7}bell\n- [ ] no id \0 here\n";
     let stage = Stage::new("works", plan);
     stage.run(&[]).ended(0).says("2 stories landed in 2 iterations");
-    assert_eq!(stage.subjects()[1], "feat(US-001): nul and bell");
+    assert_eq!(stage.subjects()[1], "feat(US-001): Nul and bell");
     assert_eq!(stage.plan(), plan.replace("[ ]", "[x]"));
 }
 
@@ -250,7 +250,7 @@ fn the_limit_beside_a_feature_list_counts_where_nobody_set_another() {
         let mut command = stage.command(args);
         command.env("RALPH_LOOP_DIR", stage.repo.root().join("work")).output().unwrap().into()
     };
-    run(&[]).ended(0).says("finished (max_iterations): 2 stories landed");
+    run(&[]).ended(0).says("finished (iteration limit): 2 stories landed");
     let now = stage.read("work/progress.txt");
     assert!(now.contains("- Iteration: 2\n- Max Iterations: 2\n"), "{now}");
     run(&["--max-iterations", "1"]).ended(0).says("1 story landed");
@@ -267,9 +267,9 @@ fn a_person_who_switches_branches_between_two_stories_is_in_nobodys_way() {
         stage.repo.commit_all("the plan");
         stage.script(script, switch);
         stage.run(&[]).ended(0).says("3 stories landed");
-        assert_eq!(stage.subjects(), ["feat(US-001): a", "the plan", "first"], "{script}");
+        assert_eq!(stage.subjects(), ["feat(US-001): A", "the plan", "first"], "{script}");
         let landed = stage.repo.git(["log", "--format=%s", "main"]);
-        assert!(landed.contains("feat(US-003): c\nfeat(US-002): b\n"), "{landed}");
+        assert!(landed.contains("feat(US-003): C\nfeat(US-002): B\n"), "{landed}");
         assert!(!stage.exists("US-002.txt"), "{script}");
         assert_eq!(stage.repo.git(["status", "--porcelain"]), "?? .ralph/hooks/\n", "{script}");
     }

@@ -61,8 +61,11 @@ fn a_story_without_attempts_is_told_as_such() {
         .run(&["status"])
         .ended(0)
         .says("US-001 is blocked: First (gave up after 1 failed attempt; last failure: the agent")
-        .says("changed nothing); reopen it with `ralph-loop retry US-001`");
-    assert!(!ran.out.contains("ralph-loop attempts"), "{}", ran.out);
+        .says("changed nothing); see what was tried with `ralph-loop logs US-001`; reopen it");
+    stage
+        .run(&["attempts", "US-001"])
+        .ended(0)
+        .says("US-001/1 did not land: the agent changed nothing");
 }
 
 #[test]

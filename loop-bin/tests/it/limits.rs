@@ -10,7 +10,7 @@ const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 fn the_iteration_limit_is_decimal_and_ends_with_zero() {
     let plan: String = (1..=12).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect();
     let stage = Stage::new("works", &plan);
-    stage.run(&["--max-iterations", "08"]).ended(0).says("finished (max_iterations)");
+    stage.run(&["--max-iterations", "08"]).ended(0).says("finished (iteration limit)");
     assert_eq!(stage.plan().matches("[x]").count(), 8);
     stage.run(&["--max-iterations=1", "--fail-if-incomplete"]).ended(7);
     let mut command = stage.command(&["--fail-if-incomplete"]);
@@ -24,9 +24,9 @@ fn the_lowest_numbered_plan_with_open_stories_is_worked_on() {
     stage.repo.write(".ralph/PRD-2/plan.md", "- [ ] US-002: Second\n");
     stage.repo.write(".ralph/PRD-10/plan.md", "- [ ] US-010: Tenth\n");
     stage.run(&["--fail-if-incomplete"]).ended(0);
-    assert_eq!(stage.subjects(), ["feat(US-002): second", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-002): Second", "first"]);
     stage.run(&["--prd", "010"]).ended(0);
-    assert_eq!(stage.subjects()[0], "feat(US-010): tenth");
+    assert_eq!(stage.subjects()[0], "feat(US-010): Tenth");
 }
 
 #[test]

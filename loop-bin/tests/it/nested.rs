@@ -29,7 +29,7 @@ fn a_failed_attempt_in_a_submodule_is_out_of_the_way_of_the_next() {
     let agent =
         format!("cat >/dev/null; if mkdir \"$AGENT_NOTES/first\"; then {broken}; else {works}; fi");
     stage.run(&["--agent", &agent, "--verify", "! test -e broken"]).ended(0);
-    assert_eq!(stage.subjects()[1], "feat(US-001): first");
+    assert_eq!(stage.subjects()[1], "feat(US-001): First");
     assert_eq!(stage.read("lib/a.txt"), "a\n");
     assert_eq!(in_lib(&stage, &["status", "--porcelain", "--branch"]), "## main...origin/main\n");
     stage.is_clean();
@@ -54,7 +54,7 @@ fn work_that_no_commit_can_hold_is_not_done() {
                  mkdir \"$AGENT_NOTES/first\" && echo new >lib/a.txt; true";
     let ran = stage.run(&["--agent", agent]);
     ran.ended(0).says("uncommitted work in submodules, which a commit here cannot include: lib");
-    assert_eq!((stage.subjects()[1].as_str(), stage.discarded()), ("feat(US-001): first", 1));
+    assert_eq!((stage.subjects()[1].as_str(), stage.discarded()), ("feat(US-001): First", 1));
     stage.is_clean();
 
     let stage = Stage::new("works", ONE);
@@ -125,7 +125,7 @@ fn a_users_work_in_a_submodule_stays_where_it_is() {
     stage.repo.write("lib/a.txt", "mine\n");
     stage.run(&[]).ended(0);
     assert_eq!(stage.read("lib/a.txt"), "mine\n");
-    assert_eq!(stage.subjects()[1], "feat(US-001): first");
+    assert_eq!(stage.subjects()[1], "feat(US-001): First");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn so_it_does_after_a_kill() {
     stage.agent("works");
     stage.run(&[]).ended(0).says("continuing from attempt US-001/1").says("US-001 done");
     assert_eq!(stage.read("half.txt"), "half\n");
-    assert_eq!(stage.subjects()[1..3], ["feat(US-001): first", "amended"]);
+    assert_eq!(stage.subjects()[1..3], ["feat(US-001): First", "amended"]);
 }
 
 /// A run in place that was killed while its agent worked.
@@ -81,7 +81,7 @@ fn what_was_interrupted_in_a_copy_is_not_settled_in_the_users_tree() {
     stage.run(&["--in-place"]).ended(1).says("an attempt at US-001 was interrupted in");
     assert_eq!(stage.repo.head(), head);
     stage.run(&[]).ended(0).says("continuing from attempt US-001/1");
-    assert_eq!(stage.subjects()[1..3], ["feat(US-001): first", "mine"]);
+    assert_eq!(stage.subjects()[1..3], ["feat(US-001): First", "mine"]);
 }
 
 /// A copy of the project, with everything in its git folder.

@@ -118,7 +118,7 @@ fn a_story_chooses_its_agent_and_its_model() {
     run(&stage, &["--agent", "codex", "--model", "gpt-5"]).ended(0);
     assert!(stage.note("qwen").contains("--model q1"), "{}", stage.note("qwen"));
     assert_eq!(stage.note("codex"), "");
-    assert!(message(&stage).starts_with("feat(US-001): first\n"), "{}", message(&stage));
+    assert!(message(&stage).starts_with("feat(US-001): First\n"), "{}", message(&stage));
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn a_client_without_hooks_gets_those_beside_the_loop() {
         assert!(shell.success(), "{event}: {command}");
     }
     stage.is_clean();
-    assert_eq!(stage.subjects()[0], "feat(US-001): first");
+    assert_eq!(stage.subjects()[0], "feat(US-001): First");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn ticks_that_are_not_the_runs_own_are_named() {
         ran.ended(0).says(&format!("warning: {ticked}"));
         assert!(ran.out.contains("3 of 3 stories done; nothing needs you\n"), "{}", ran.out);
         assert_eq!(ran.out.matches(ticked).count(), 2, "{}", ran.out);
-        stage.run(&["status"]).ended(0).says(&format!("Look at   {ticked}"));
+        stage.run(&["status"]).ended(0).says(&format!("Review    {ticked}"));
         let report = stage.run(&["report", "--markdown"]);
         report
             .ended(0)
@@ -85,7 +85,7 @@ fn what_a_person_writes_while_the_agent_works_stays_and_is_worked_on() {
                         - [x] US-003: Third\n- [x] US-009: Mine\n";
         assert_eq!(stage.plan(), expected);
         let subjects = stage.repo.git(["log", "--format=%s"]);
-        assert!(subjects.contains("feat(US-002): second, but better\n"), "{subjects}");
+        assert!(subjects.contains("feat(US-002): Second, but better\n"), "{subjects}");
     }
 }
 

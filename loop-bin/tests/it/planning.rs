@@ -82,7 +82,7 @@ fn an_interrupted_planning_keeps_the_draft() {
     until("the agent works", || stage.note_path("wrote").exists());
     signal("INT", child.id());
     let ran = Ran::from(child.wait_with_output().unwrap());
-    ran.ended(130).says("ralph-loop attempts planning/1").says("finished (manual)");
+    ran.ended(130).says("ralph-loop attempts planning/1").says("finished (interrupted)");
     assert_eq!(stage.plan(), TWO);
 }
 
@@ -118,7 +118,7 @@ fn planning_is_counted_reported_and_shown_as_any_run_is() {
     assert_eq!(event(&stage, "iteration_finished")["cost_usd"], 3.0);
     assert_eq!(event(&stage, "loop_finished")["finish_type"], "complete");
     stage.run(&["status"]).says("the last run ended: complete");
-    planning(&stage, "true", &[]).ended(4).says("finished (no_changes)");
+    planning(&stage, "true", &[]).ended(4).says("finished (no changes)");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn no_branch_to_land_on() {
     check(&stage, &[], &[], 2, &["HEAD is detached", "--branch"]);
     check(&stage, &["--branch", "a..b"], &[], 2, &["is not a valid branch name"]);
     stage.run(&["--branch", "side"]).ended(0);
-    assert_eq!(stage.repo.git(["log", "-1", "--format=%s", "side"]), "feat(US-001): first\n");
+    assert_eq!(stage.repo.git(["log", "-1", "--format=%s", "side"]), "feat(US-001): First\n");
     assert!(!stage.exists("US-001.txt"), "what is checked out stays as it is");
 }
 
@@ -125,11 +125,11 @@ fn a_git_hook_that_lets_no_branch_move_ends_the_run_and_keeps_the_work() {
     stage.repo.chmod(hook, 0o755);
     let refused = "your git hook reference-transaction did not allow main to move: main is frozen";
     stage.run(&[]).ended(1).says(refused);
-    stage.run(&["status"]).ended(0).says(&format!("ended: error ({refused})\n          fatal: "));
+    stage.run(&["status"]).ended(0).says(&format!("ended: error: {refused}\n          fatal: "));
     assert_eq!((stage.subjects().len(), stage.discarded()), (1, 1));
     stage.repo.remove(hook);
     stage.run(&[]).ended(0);
-    assert_eq!(stage.subjects(), ["feat(US-002): second", "feat(US-001): first", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-002): Second", "feat(US-001): First", "first"]);
 }
 
 #[test]

@@ -31,8 +31,7 @@ fn the_end_of_a_run_names_its_page_and_tells_the_script() {
     let html = stage.run(&["report"]);
     let page = fs_err::read_to_string(html.out.trim()).unwrap();
     assert!(
-        page.contains("1 story done, 1 of them unchecked, nothing needs you")
-            && page.contains("complete"),
+        page.contains("1 story done, 1 to review; nothing needs you") && page.contains("complete"),
         "{page}"
     );
 }
@@ -43,19 +42,21 @@ fn what_needs_the_person_comes_first_with_the_commands() {
     ran.ended(8);
     let json = stage.run(&["report", "--json"]);
     let page: Value = serde_json::from_str(&json.out).unwrap();
-    assert_eq!(page["verdict"], "1 story done, 1 blocked, 1 still open, 1 thing needs you");
-    let need = &page["needs"][0];
+    assert_eq!(page["verdict"], "1 story done, 1 blocked, 1 open; 1 thing needs you");
+    let need = &page["stories"][1];
     assert_eq!((&need["story"], &need["keeps_waiting"]), (&"US-002".into(), &"US-003".into()));
-    assert_eq!(need["attempts"].as_array().unwrap().len(), 2, "side by side");
-    assert!(need["attempts"][0]["diff"].as_str().unwrap().contains("+x"));
+    assert_eq!(need["failed"].as_array().unwrap().len(), 2, "one below the other");
+    assert!(need["failed"][0]["diff"].as_str().unwrap().contains("+x"));
     let commands = ["ralph-loop attempts US-002/2", "ralph-loop attempts take US-002/2"];
+    let given = &need["failed"][1]["commands"];
+    assert_eq!((&given[0], &given[1]), (&commands[0].into(), &commands[1].into()));
+    let states: Vec<_> =
+        page["stories"].as_array().unwrap().iter().map(|row| &row["state"]).collect();
+    assert_eq!(states, ["done", "blocked", "open"]);
+    assert_eq!(page["stories"][2]["why"], "waits for US-002");
+    assert_eq!(page["stories"][0]["claim"], "All <b>done</b>.");
     assert_eq!(
-        (&need["commands"][0], &need["commands"][1]),
-        (&commands[0].into(), &commands[1].into())
-    );
-    assert_eq!(page["done"][0]["claim"], "All <b>done</b>.");
-    assert_eq!(
-        (&page["failed_cost"], &page["costs"][0]["all"]),
+        (&page["failed_cost"], &page["stories"][0]["cost"]),
         (&"$1.00".into(), &"$0.50".into())
     );
     for command in &commands[..1] {
@@ -104,7 +105,9 @@ fn history_survives_the_next_run() {
     stage.run(&["--max-iterations", "1"]).ended(8);
     let verdict = |which: &str| -> String {
         let json = stage.run(&["report", "--json", "--run", which]).out;
-        serde_json::from_str::<Value>(&json).unwrap()["done"].as_array().unwrap().len().to_string()
+        let page = serde_json::from_str::<Value>(&json).unwrap();
+        let stories = page["stories"].as_array().unwrap();
+        stories.iter().filter(|story| story["commit"] != "").count().to_string()
     };
     assert_eq!([verdict("last"), verdict("1"), verdict("all")], ["0", "1", "1"]);
     stage
@@ -139,5 +142,5 @@ fn each_run_is_undone_by_itself() {
         .lines()
         .map(|commit| stage.repo.git(["log", "-1", "--format=%s", commit]).trim().to_owned())
         .collect();
-    assert_eq!(subjects, ["chore(ralph): record progress", "feat(US-002): log out"]);
+    assert_eq!(subjects, ["chore(ralph): record progress", "feat(US-002): Log out"]);
 }

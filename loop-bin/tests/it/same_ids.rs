@@ -26,7 +26,7 @@ fn second_is_apart(stage: &Stage, words: &str) {
     assert!(!stage.note("prompt").contains(words), "{}", stage.note("prompt"));
     let commit = "--grep=^Ralph-Story: US-001";
     let files = stage.repo.git(["log", "-1", commit, "--format=%s", "--name-only"]);
-    assert!(files.contains("other") && files.contains("second.txt"), "{files}");
+    assert!(files.contains("Other") && files.contains("second.txt"), "{files}");
     assert!(!files.contains("first.txt"), "{files}");
     assert_eq!(stage.read(SECOND), "- [x] US-001: Other\n");
     assert!(!stage.plan().contains("[x]"), "{}", stage.plan());

@@ -180,7 +180,7 @@ fn a_check_that_ticks_stories_ticks_none() {
         format!("cat >/dev/null; echo x >x.txt; echo \"sed -i 's/\\[ \\]/[x]/' {PLAN}\" >test.sh");
     let args = ["--agent", &agent, "--verify", "sh test.sh", "--max-iterations", "1"];
     let ran = stage.run(&args);
-    ran.ended(0).says("US-001 done").says("finished (max_iterations): 1 story landed");
+    ran.ended(0).says("US-001 done").says("finished (iteration limit): 1 story landed");
     let ticked = THREE.replacen("[ ]", "[x]", 1);
     assert_eq!(stage.plan(), ticked);
     assert_eq!(stage.repo.git(["show", &format!("HEAD:{PLAN}")]), ticked);
@@ -201,7 +201,7 @@ fn nor_does_a_git_hook_that_runs_what_the_agent_wrote() {
 fn stories_in_a_row_that_give_nothing_end_the_run_before_all_are_given_up() {
     let stage = Stage::new("works", &format!("{THREE}- [ ] US-004: Fourth\n"));
     let ran = stage.run(&["--agent", "cat >/dev/null", "--attempts", "1"]);
-    ran.ended(4).says("finished (no_changes): 0 stories landed in 3 iterations");
+    ran.ended(4).says("finished (no changes): 0 stories landed in 3 iterations");
     assert_eq!((stage.plan().matches("[!]").count(), stage.plan().matches("[ ]").count()), (3, 1));
     // One that changes something and fails is bounded by its attempts.
     let busy = Stage::new("fails", ONE);

@@ -62,11 +62,11 @@ fn scripts_are_told_what_is_documented() {
 #[test]
 fn exit_codes_stop_skip_and_warn() {
     let rows = [
-        ("started", 2, 3, "finished (hook_abort): 0 stories"),
+        ("started", 2, 3, "finished (stopped by a script): 0 stories"),
         ("started", 1, 0, "started script reported a warning"),
-        ("next_iteration", 2, 3, "finished (hook_abort): 0 stories"),
+        ("next_iteration", 2, 3, "finished (stopped by a script): 0 stories"),
         ("next_iteration", 1, 6, "next_iteration skipped; waiting for 1 s"),
-        ("post_iteration", 2, 3, "finished (hook_abort): 1 story"),
+        ("post_iteration", 2, 3, "finished (stopped by a script): 1 story"),
         ("post_iteration", 7, 0, "post_iteration script failed (exit code 7)"),
     ];
     for (name, code, expected, words) in rows {
@@ -237,7 +237,7 @@ fn a_wait_for_a_script_is_shown_and_ended_at_once() {
             stage.run(end).ended(0);
         }
         let ran: Ran = child.wait_with_output().unwrap().into();
-        ran.ended(code).says("finished (manual)");
+        ran.ended(code).says("finished (interrupted)");
         assert!(asked(&stage) <= 5, "{end:?}: {}", ran.out);
         assert!(!stage.run(&["status"]).out.contains("Waiting"));
     }

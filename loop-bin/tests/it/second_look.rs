@@ -71,9 +71,9 @@ fn tests_that_fail_without_the_change_prove_it() {
 fn hollow_tests_are_told_and_refused_where_the_user_wants_that() {
     let stage = stage();
     let ran = run(&stage, HOLLOW, &[]);
-    ran.ended(0).says("US-001 not proven: its new tests also pass without the change");
+    ran.ended(0).says("US-001 not shown: its new tests also pass without the change");
     has_landed_whole(&stage);
-    stage.run(&["status"]).ended(0).says("not proven: its new tests also pass without the change");
+    stage.run(&["status"]).ended(0).says("not shown: its new tests also pass without the change");
     let other = self::stage();
     let ran = run(&other, HOLLOW, &["--prove", "refuse", "--attempts", "1"]);
     ran.ended(8)
@@ -219,7 +219,7 @@ fn files_that_hold_no_new_test_prove_nothing_and_are_not_asked_to() {
     let check = r#"[ "$(sh greet.sh)" = hi ] || sleep 60; echo '4 passed in 0.1s'"#;
     let limits = ["--verify-timeout", "2", "--prove", "refuse"];
     let ran = stage.run(&[&["--verify", check, "--agent", &agent(GOOD)], &limits[..]].concat());
-    ran.ended(0).says("US-001 proven: its new tests do not run without the change");
+    ran.ended(0).says("US-001 not shown: its new tests only fail to load without the change");
 }
 
 #[test]

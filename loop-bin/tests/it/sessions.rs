@@ -74,12 +74,14 @@ fn each_story_of_a_session_is_shown_by_itself() {
     // One session, in which the checks of one story failed once.
     let page: serde_json::Value =
         serde_json::from_str(&stage.run(&["report", "--json"]).out).unwrap();
-    let done = page["done"].as_array().unwrap().iter().map(|done| done["story"].as_str().unwrap());
+    let done =
+        page["stories"].as_array().unwrap().iter().map(|done| done["story"].as_str().unwrap());
     assert_eq!(done.collect::<Vec<_>>(), ["US-001", "US-002", "US-003"]);
     let [stops] = &page["stops"].as_array().unwrap()[..] else { panic!("{page:#}") };
-    assert_eq!(stops["held"], "CHECKS 1×, CONTINUATION 2×");
-    assert_eq!(stops["followed"], "CHECKS: met 1×; CONTINUATION: met 2×");
-    assert_eq!(stops["let_go"], "COMPLETE: all stories are done");
+    let gates = &stops["gates"];
+    assert_eq!((&gates["CHECKS"]["held"], &gates["CONTINUATION"]["held"]), (&1.into(), &2.into()));
+    assert_eq!((&gates["CHECKS"]["met"], &gates["CONTINUATION"]["met"]), (&1.into(), &2.into()));
+    assert_eq!(stops["note"], "COMPLETE: all stories are done");
     let told = "{\"systemMessage\":\"COMPLETE: all stories are done\"}";
     assert_eq!(stage.note("answers").lines().last(), Some(told));
     let markdown = stage.run(&["report", "--markdown"]).out;
@@ -97,7 +99,7 @@ fn stories_of_a_session_land_one_by_one_and_share_its_cost() {
         let ran = run(&stage, &args, 10, "");
         ran.ended(0).says("3 stories landed in 3 iterations").says("$0.10");
         for story in ["US-001", "US-002", "US-003"] {
-            ran.says(&format!("{story}: ")).says("agent time, $0.0333");
+            ran.says(&format!("{story}: ")).says("agent time, $0.03");
         }
         assert_eq!(
             stage.note("sessions"),
@@ -119,7 +121,7 @@ fn stories_of_a_session_land_one_by_one_and_share_its_cost() {
         for (back, story) in [(3, 1), (2, 2), (1, 3)] {
             let files =
                 stage.repo.git(["show", "--format=%s", "--name-only", &format!("HEAD~{back}")]);
-            assert!(files.starts_with(&format!("feat(US-00{story}): story {story}\n")), "{files}");
+            assert!(files.starts_with(&format!("feat(US-00{story}): Story {story}\n")), "{files}");
             assert!(files.contains(&format!("US-00{story}.txt\n")), "{files}");
         }
         assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
@@ -140,11 +142,11 @@ fn a_session_ends_after_as_many_stories_as_it_may_work_on() {
 fn limits_and_scripts_are_heeded_within_a_session() {
     let stage = Stage::new("obeys-stop-hook", &plan(4));
     let args = [&AUTO[..], &["--max-iterations", "2"]].concat();
-    run(&stage, &args, 10, "").ended(0).says("finished (max_iterations)");
+    run(&stage, &args, 10, "").ended(0).says("finished (iteration limit)");
     assert_eq!(stage.plan().matches("[x]").count(), 2);
     let stage = Stage::new("obeys-stop-hook", &plan(3));
     stage.script("post_iteration", "[ $RALPH_STORY != US-001 ] || exit 2");
-    run(&stage, &THREE, 10, "").ended(3).says("finished (hook_abort): 1 story");
+    run(&stage, &THREE, 10, "").ended(3).says("finished (stopped by a script): 1 story");
     assert_eq!(stage.plan().matches("[x]").count(), 1);
 }
 
@@ -233,9 +235,9 @@ fn what_is_done_after_the_last_story_landed_stays_in_the_copy() {
     let late = "echo late >late.txt; git add -A; git commit -qm late; \
                 sed -i 's/\\[ \\]/[x]/' .ralph/PRD-1/plan.md";
     let ran = sent_on_and(&stage, late, &["--max-iterations", "1"]);
-    ran.ended(0).says("finished (max_iterations)");
+    ran.ended(0).says("finished (iteration limit)");
     assert_eq!(stage.plan(), plan(3).replacen("[ ]", "[x]", 1));
-    assert_eq!(stage.subjects(), ["feat(US-001): story 1", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): Story 1", "first"]);
     stage.is_clean();
 }
 
@@ -250,7 +252,7 @@ fn a_session_whose_context_is_full_is_followed_by_a_fresh_one() {
         assert!(stage.note("sessions").starts_with("session-0 US-001\nsession-1 US-001\n"));
         assert_eq!(stage.read("US-001.half"), "half\n");
         let first = stage.repo.git(["log", "--format=%s", "--", "US-001.half"]);
-        assert_eq!(first.trim(), "feat(US-001): story 1");
+        assert_eq!(first.trim(), "feat(US-001): Story 1");
         // Nothing failed, so nobody is told that it did.
         assert!(!stage.exists(".ralph/failure-context.log"));
         stage.is_clean();

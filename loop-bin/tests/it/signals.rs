@@ -26,7 +26,7 @@ fn goes_on(stage: &mut Stage) {
     stage.is_clean();
     stage.agent("works");
     stage.run(&[]).ended(0);
-    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
     stage.is_clean();
 }
 
@@ -87,7 +87,7 @@ fn signals_that_mean_nothing_do_not_end_the_run() {
     }
     fs_err::write(stage.note_path("go"), "").unwrap();
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
-    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn is_landed_without_an_agent(stage: &Stage) {
     let ran = stage.run(&["--agent", "touch \"$AGENT_NOTES/paid\""]);
     ran.ended(0).says("US-001 done").says("1 story landed in 1 iteration");
     assert!(!stage.note_path("paid").exists());
-    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
     stage.is_clean();
 }
 
@@ -190,7 +190,7 @@ fn while_the_last_script_runs() {
         let ended = interrupt(&stage, &[], signal, || stage.note_path("begun").exists());
         assert_eq!(ended, Some(code));
         assert!(!is_alive(&stage.note("begun")));
-        assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+        assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
         stage.is_clean();
     }
 }

@@ -75,7 +75,7 @@ impl Stage {
     #[track_caller]
     pub(crate) fn has_landed(&self, acts: usize) {
         let ids: Vec<String> = (1..=acts + 1).map(|n| format!("US-{n:03}")).collect();
-        let stories = ids.iter().rev().map(|id| format!("feat({id}): story"));
+        let stories = ids.iter().rev().map(|id| format!("feat({id}): Story"));
         assert_eq!(self.subjects(), stories.chain(["first".to_owned()]).collect::<Vec<_>>());
         let files: String = ids.iter().map(|id| format!("{id}.txt\n")).collect();
         let expected = format!(".gitignore\n{files}a.txt\nsrc/lib.rs\n");

@@ -38,7 +38,7 @@ fn status_shows_the_story_the_attempt_and_what_the_agent_does() {
     go_on(&stage);
     ended(run).ended(0);
     let ran = stage.run(&["status"]);
-    ran.says("complete: 2 done, 0 open; nothing needs you");
+    ran.says("complete: 2 done, 2 to review, 0 open; nothing needs you");
     assert!(!ran.out.contains("Now  "), "{}", ran.out);
     assert!(!stage.exists(".git/ralph/live.json"));
 }
@@ -67,7 +67,8 @@ fn a_watcher_in_a_pipe_gets_a_line_for_each_change_and_ends_with_the_run() {
     let first =
         "running: 0 done, 2 open; nothing needs you | US-001 attempt 1 of 3 | Edit: src/a.rs";
     assert_eq!(lines.iter().filter(|line| **line == first).count(), 1, "{lines:#?}");
-    let last = "complete: 2 done, 0 open; nothing needs you | the last run ended: complete";
+    let last =
+        "complete: 2 done, 2 to review, 0 open; nothing needs you | the last run ended: complete";
     assert_eq!(lines.last(), Some(&last), "{lines:#?}");
     for line in ended(json).ended(0).out.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();

@@ -26,7 +26,7 @@ fn a_branch_that_is_named_is_made_and_the_checkout_stays_untouched() {
     assert_eq!((own(&after.files), &after.head), (own(&before.files), &before.head));
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
     let landed = subjects_of(&stage, "ralph/prd-1");
-    assert!(landed.ends_with("feat(US-002): second\nfeat(US-001): first\n"), "{landed}");
+    assert!(landed.ends_with("feat(US-002): Second\nfeat(US-001): First\n"), "{landed}");
     let plan = stage.repo.git(["show", &format!("ralph/prd-1:{PLAN}")]);
     assert_eq!((plan, stage.plan()), (TWO.replace("[ ]", "[x]"), TWO.to_owned()));
     stage.run(&["--branch", "ralph/{plan}"]).ended(0).says("finished (complete): 0 stories");
@@ -40,7 +40,7 @@ fn the_branch_that_a_plan_names_is_the_target() {
     stage.repo.write("prd.json", plan);
     stage.repo.commit_all("the plan");
     stage.run(&[]).ended(0).says("landing on feature/x");
-    assert!(subjects_of(&stage, "feature/x").contains("feat(US-001): first"));
+    assert!(subjects_of(&stage, "feature/x").contains("feat(US-001): First"));
     assert_eq!((stage.read("prd.json").as_str(), stage.exists("US-001.txt")), (plan, false));
 }
 
@@ -65,7 +65,7 @@ fn work_is_checked_again_on_a_target_that_moved() {
     let check = "ls >>\"$AGENT_NOTES/checked\"; echo -- >>\"$AGENT_NOTES/checked\"";
     let ran = stage.run(&["--agent", &agent, "--verify", check]);
     ran.ended(0).says("US-001: the target moved; checking the work again");
-    assert_eq!(stage.subjects()[1..], ["feat(US-001): first", "theirs", "the plan", "first"]);
+    assert_eq!(stage.subjects()[1..], ["feat(US-001): First", "theirs", "the plan", "first"]);
     assert!(
         stage.note("checked").ends_with("theirs.txt\nx.txt\n--\n"),
         "{}",
@@ -118,7 +118,7 @@ fn a_person_who_commits_all_the_time_loses_nothing_and_neither_does_the_loop() {
     // On a busy machine the person may be quicker than every check: then the work waits on a branch of its own.
     let subjects = stage.repo.git(["log", "--branches", "--format=%s"]);
     let subjects: Vec<&str> = subjects.lines().collect();
-    for story in ["feat(US-001): first", "feat(US-002): second"] {
+    for story in ["feat(US-001): First", "feat(US-002): Second"] {
         assert_eq!(subjects.iter().filter(|subject| **subject == story).count(), 1, "{subjects:?}");
     }
     // Each of the person's commits that git accepted is there, one line each.
@@ -142,7 +142,7 @@ fn work_that_would_overwrite_a_persons_waits_on_a_branch_and_returns_once_it_can
     assert_eq!(stage.read("a.txt"), "mine, uncommitted\n");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), " M a.txt\n");
     let waits = stage.repo.git(["log", "--format=%s", "main..ralph/main"]);
-    assert!(waits.ends_with("feat(US-002): b\nfeat(US-001): a\n"), "{waits}");
+    assert!(waits.ends_with("feat(US-002): B\nfeat(US-001): A\n"), "{waits}");
     // Their own change is gone, so everything can land.
     stage.repo.git(["checkout", "-q", "--", "a.txt"]);
     stage.run(&["--agent", agent]).ended(0).says("US-003 done");
@@ -188,7 +188,7 @@ fn a_repository_without_a_commit_gets_its_first_ones() {
     let stage = Stage::with(test_support::TestRepo::empty(), "works", TWO);
     stage.run(&["--verify", "true"]).ended(0).says("2 stories landed");
     let subjects = stage.subjects();
-    assert!(subjects.contains(&"feat(US-001): first".to_owned()), "{subjects:?}");
+    assert!(subjects.contains(&"feat(US-001): First".to_owned()), "{subjects:?}");
     assert!(stage.exists("US-001.txt") && stage.exists("US-002.txt"));
     stage.is_clean();
 }

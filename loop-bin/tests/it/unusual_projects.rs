@@ -58,7 +58,7 @@ fn a_shallow_clone_is_worked_on_as_it_is() {
     repo.git_in(home.as_std_path(), ["clone", "-q", "--depth", "1", &url, root.as_str()]);
     let stage = Stage::with(repo, "works", TWO);
     stage.run(&[]).ended(0).says("2 stories landed");
-    assert_eq!(stage.subjects(), ["feat(US-002): second", "feat(US-001): first", "second"]);
+    assert_eq!(stage.subjects(), ["feat(US-002): Second", "feat(US-001): First", "second"]);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn what_a_person_edits_stages_and_stashes_meanwhile_stays_as_it_is() {
     ] {
         let stage = Stage::new("works", TWO);
         with_person(&stage, acts, &[]).ended(0).says("2 stories landed");
-        let subjects = ["feat(US-002): second", "feat(US-001): first", "first"];
+        let subjects = ["feat(US-002): Second", "feat(US-001): First", "first"];
         assert_eq!(stage.subjects(), subjects, "{acts}");
         assert_eq!(stage.repo.git(STATUS), status, "{acts}");
         assert_eq!(stage.repo.git(["stash", "list"]).lines().count(), stashed, "{acts}");
@@ -88,7 +88,7 @@ fn a_person_may_switch_branches_and_the_work_still_lands_on_its_target() {
         let stage = Stage::new("works", TWO);
         with_person(&stage, acts, &[]).ended(0).says("2 stories landed");
         let landed = stage.repo.git(["log", "--format=%s", "main"]);
-        assert_eq!(landed, "feat(US-002): second\nfeat(US-001): first\nfirst\n", "{acts}");
+        assert_eq!(landed, "feat(US-002): Second\nfeat(US-001): First\nfirst\n", "{acts}");
         assert_eq!(stage.read("a.txt"), "mine\n", "{acts}");
         assert!(!stage.exists("US-001.txt"), "the files of another branch do not follow: {acts}");
         assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{acts}");
@@ -102,7 +102,7 @@ fn what_a_person_commits_meanwhile_stays_and_the_work_is_checked_on_top_of_it() 
     let check = "ls >>\"$AGENT_NOTES/checked\"";
     let ran = with_person(&stage, acts, &["--verify", check]);
     ran.ended(0).says("the target moved; checking the work again");
-    assert_eq!(stage.subjects(), ["feat(US-001): first", "mine", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "mine", "first"]);
     assert!(stage.note("checked").contains("mine.txt"), "{}", stage.note("checked"));
     stage.is_clean();
 }
@@ -113,7 +113,7 @@ fn a_commit_that_does_not_fit_is_the_attempts_failure_and_not_the_persons() {
     let acts = "echo mine >US-001.txt; git add US-001.txt; git commit -qm mine";
     let ran = with_person(&stage, acts, &[]);
     ran.ended(0).says("the work conflicts with what landed in the meantime").says("US-001 done");
-    assert_eq!(stage.subjects(), ["feat(US-001): first", "mine", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "mine", "first"]);
     assert_eq!(stage.discarded(), 1);
 }
 
@@ -125,7 +125,7 @@ fn work_that_would_overwrite_a_persons_file_waits_on_a_branch_of_ours() {
         ran.ended(0).says("your checkout is unchanged").says("the work waits on ralph/main");
         assert_eq!(stage.subjects(), ["first"], "{acts}");
         let waiting = stage.repo.git(["log", "--format=%s", "ralph/main"]);
-        assert_eq!(waiting, "feat(US-002): second\nfeat(US-001): first\nfirst\n", "{acts}");
+        assert_eq!(waiting, "feat(US-002): Second\nfeat(US-001): First\nfirst\n", "{acts}");
         let mine = if acts.starts_with("mkdir") { "US-001.txt/x" } else { "US-001.txt" };
         assert_eq!(stage.read(mine), "mine\n");
         stage.repo.remove("US-001.txt");

@@ -60,7 +60,7 @@ fn a_terminal_shows_progress_and_what_the_agent_does() {
     // Nothing moves any more at the end: the last line is text, and the cursor is below it.
     let screen = screen_of(&shown, 100);
     let (_, end) = screen.split_once("finished (complete)").unwrap();
-    assert!(!end.contains("done, ") && !end.contains("attempt"), "{end}");
+    assert!(!end.contains(" left") && !end.contains("attempt"), "{end}");
 }
 
 /// A line as it would be if nothing had taken any time.
@@ -145,7 +145,7 @@ fn after_ctrl_c_no_dead_line_stays() {
         let (code, shown) = interrupted_on_columns(columns, command, "thinking");
         assert_eq!(code, Some(130), "{shown}");
         let screen = screen_of(&shown, columns.into());
-        assert!(screen.contains("finished (manual)"), "{screen}");
+        assert!(screen.contains("finished (interrupted)"), "{screen}");
         for dead in ["thinking", "0 done", "^C"] {
             assert!(!screen.contains(dead), "{dead} in:\n{screen}");
         }

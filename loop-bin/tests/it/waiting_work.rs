@@ -60,7 +60,7 @@ fn whoever_asks_is_shown_the_plan_of_the_branch_with_the_work() {
         let stories = stage.run(&["stories"]);
         stories.ended(0).says("[x] US-002  Second").says("[ ] US-004  Fourth");
         let report = stage.run(&["report", "--markdown"]);
-        report.ended(0).says("2 of them unchecked, 2 still open").says("US-004 Fourth");
+        report.ended(0).says("2 to review, 2 open").says("US-004: Fourth");
         let told = stage.run(&[branch, &["--dry-run"]].concat());
         told.ended(0).says("2 open, 2 done, 0 blocked, 0 optional; next: US-003 Third");
         told.says(if branch.is_empty() { "lands on main\n" } else { "lands on feat\n" });
@@ -177,7 +177,7 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
         assert!(stage.note("checked").starts_with("US-001.txt a.txt mine.txt src "));
         let mut subjects = stage.subjects();
         subjects.retain(|subject| !subject.starts_with("chore"));
-        let expected = ["feat(US-002): second", "feat(US-001): first", "mine"];
+        let expected = ["feat(US-002): Second", "feat(US-001): First", "mine"];
         assert_eq!(subjects[..3], expected, "tracked: {is_tracked}");
         assert_eq!(stage.plan().matches("[x]").count(), 2, "{}", stage.plan());
         assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "");
@@ -239,7 +239,7 @@ fn a_target_that_is_deleted_or_renamed_ends_the_run_with_what_to_do() {
         ran.says(waits).says("fix the problem, ");
         assert!(!ran.out.contains("git switch main"), "{}", ran.out);
         let told = stage.run(&["status"]);
-        told.ended(0).says("ended: error (main no longer exists").says(waits);
+        told.ended(0).says("ended: error: main no longer exists").says(waits);
         stage.run(&["--dry-run"]).ended(0).says(waits);
         stage.repo.git(["merge", "-q", "ralph/main"]);
         assert_eq!(stage.repo.git(["branch", "--show-current"]), format!("{head}\n"));
@@ -318,5 +318,5 @@ fn a_commit_that_the_user_amended_is_not_taken_for_a_strangers() {
     stage.run(&[]).ended(0).says("the waiting work is now on main");
     let mut subjects = stage.subjects();
     subjects.retain(|subject| !subject.starts_with("chore"));
-    assert_eq!(subjects[..2], ["feat(US-001): first", "the plan, amended"]);
+    assert_eq!(subjects[..2], ["feat(US-001): First", "the plan, amended"]);
 }

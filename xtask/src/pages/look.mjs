@@ -1,5 +1,5 @@
 // Opens each page at two widths and in both colour schemes, and complains about what it finds.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import puppeteer from "puppeteer-core";
 
@@ -32,6 +32,17 @@ for (const path of pages) {
         document.documentElement.clientWidth,
       ]);
       if (wanted > given) complaints.push(`${where}: ${wanted} pixels wide`);
+      const shot = path.replace(".html", `-${width}-${scheme}`);
+      await page.screenshot({ path: `${shot}.png` });
+      await page.screenshot({ path: `${shot}-whole.png`, fullPage: true });
+      // The first screen, without what differs from run to run.
+      const lines = await page.evaluate(() => [
+        document.querySelector("h1").innerText,
+        ...[...document.querySelectorAll(".numbers li")].map((number) => number.lastChild.textContent),
+        ...[...document.querySelectorAll(".stories tr")].map((row) =>
+          [...row.querySelectorAll(".badge, thead th, tbody th")].map((it) => it.innerText.split("\n")[0]).join("  ")),
+      ]);
+      writeFileSync(`${shot}.txt`, lines.join("\n") + "\n");
       await page.evaluate(() => document.querySelectorAll("details").forEach((it) => (it.open = true)));
       await page.evaluate(axe);
       const found = await page.evaluate(() => window.axe.run());
@@ -40,7 +51,6 @@ for (const path of pages) {
           complaints.push(`${where}: ${id} (${impact}): ${nodes[0].html.slice(0, 200)}`);
         }
       }
-      await page.screenshot({ path: path.replace(".html", `-${width}-${scheme}.png`) });
       await page.close();
     }
   }

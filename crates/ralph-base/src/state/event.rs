@@ -141,6 +141,9 @@ pub enum Event {
         duration_s: f64,
         tokens: Option<u64>,
         cost_usd: Option<f64>,
+        /// Why it did not land, in one line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// What a story cost that had landed before its session reported that.
     CostReported {

@@ -14,8 +14,8 @@ use std::io;
 pub enum FindError {
     /// None of the files exists.
     #[error(
-        "no plan found (looked for {}); create one with `ralph-loop init` or pass one with --plan",
-        first_few(.0, usize::MAX)
+        "no plan found; create one with `ralph-loop init`, or pass one with --plan (looked for {})",
+        names(.0)
     )]
     NotFound(Vec<Utf8PathBuf>),
     /// Several plans of other tools have open stories.
@@ -27,6 +27,16 @@ pub enum FindError {
     /// The file is there and is not a plan.
     #[error(transparent)]
     Plan(#[from] Error),
+}
+
+/// A file as it is, several by their names.
+fn names(paths: &[Utf8PathBuf]) -> String {
+    let mut names: Vec<&str> = paths.iter().filter_map(|path| path.file_name()).collect();
+    names.dedup();
+    match paths {
+        [path] => path.to_string(),
+        _ => first_few(&names, usize::MAX),
+    }
 }
 
 /// Chooses among files, given as groups in order of preference: of the first group that has one, the
@@ -125,8 +135,8 @@ mod tests {
         check(
             &[&["a.md"], NUMBERED],
             &[],
-            "no plan found (looked for a.md, P-1, P-2, P-10); create one with `ralph-loop init` or \
-             pass one with --plan",
+            "no plan found; create one with `ralph-loop init`, or pass one with --plan (looked for \
+             a.md, P-1, P-2, P-10)",
         );
     }
 

@@ -31,9 +31,12 @@ impl ConfigError {
             Some((key, _)) if is_about_value => format!("`{}`: {message}", key.trim()),
             _ => message,
         };
+        let unknown = message.split(", expected").next().unwrap_or_default();
         let message = match nearest(&message) {
-            Some(meant) => format!("{message}; did you mean `{meant}`?"),
-            None => message,
+            Some(meant) => format!("{unknown}; did you mean `{meant}`?"),
+            None => message
+                .replace("expected f64", "expected a number")
+                .replace("u64", "a whole number"),
         };
         Self::Value { origin: format!("{path}:{line}"), message }
     }

@@ -1,12 +1,16 @@
 //! The report on a run, and how it looks.
 
 mod commits;
+mod html_text;
 mod markdown_text;
 mod page;
 mod proposals;
+mod stories;
 mod time_line;
 
 use askama::Template;
+
+use crate::words;
 
 pub use page::Report;
 
@@ -29,6 +33,11 @@ struct Lines<'a> {
 }
 
 impl Report {
+    /// How many stories are in a state.
+    fn count(&self, state: &str) -> usize {
+        self.stories.iter().filter(|story| story.state == state).count()
+    }
+
     /// Its most important parts, a line each.
     pub fn lines(&self) -> Result<String, askama::Error> {
         Lines { page: self }.render()

@@ -33,7 +33,7 @@ fn rules(run: &Run) -> Vec<Proposal> {
         .map(|(rule, count)| Proposal {
             why: format!("the rule {rule} refused {count} calls: tell the agent beforehand"),
             setting: format!(
-                "a line in .ralph/guardrails.md, or [guard] disable = [\"{rule}\"] if it is meant"
+                "a line in `.ralph/guardrails.md`, or `[guard] disable = [\"{rule}\"]` if it is meant"
             ),
         })
         .collect()
@@ -43,7 +43,7 @@ fn timeouts(run: &Run) -> Option<Proposal> {
     let count = run.attempts.iter().filter(|attempt| attempt.outcome == "timeout").count();
     (count as u64 >= OFTEN).then(|| Proposal {
         why: format!("{count} attempts ran out of time"),
-        setting: "smaller stories, or a larger [agent] timeout".to_owned(),
+        setting: "smaller stories, or a larger `[agent] timeout`".to_owned(),
     })
 }
 

@@ -6,21 +6,23 @@ use ralph_base::state::StoryKey;
 use serde::Serialize;
 
 use crate::run::Run;
-use crate::words::{epoch, hour, line, local_time};
+use crate::words::{epoch, hour, line};
 
-/// How wide the drawing is, in its own units.
-const WIDTH: f64 = 1000.0;
+/// Nothing is drawn narrower, in percent: it could not be seen.
+const NARROWEST: f64 = 0.5;
 
-/// Nothing is drawn narrower: it could not be seen.
-const NARROWEST: f64 = 2.0;
+/// The time between two hours of the axis, in seconds: the first of which there are not too many.
+const STEPS: [f64; 9] =
+    [60.0, 300.0, 600.0, 1_800.0, 3_600.0, 7_200.0, 14_400.0, 43_200.0, 86_400.0];
+const MOST_TICKS: f64 = 6.0;
 
 /// A drawing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct TimeLine {
+    /// Hours, and where they are in percent.
+    pub(crate) ticks: Vec<(String, String)>,
     /// One below the other: each of several workers has its own.
     pub(crate) lanes: Vec<Lane>,
-    pub(crate) from: String,
-    pub(crate) to: String,
 }
 
 /// What one worker did.
@@ -34,15 +36,15 @@ pub(crate) struct Lane {
 /// Something that took a while.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Bar {
+    /// Where it begins and how wide it is, in percent.
     pub(crate) x: String,
     pub(crate) width: String,
     /// `success`, `failed` or `wait`.
     pub(crate) kind: &'static str,
+    pub(crate) name: String,
     /// From when to when.
     pub(crate) when: String,
     pub(crate) title: String,
-    /// Where it landed, if it did.
-    pub(crate) landed: Option<String>,
 }
 
 /// Draws a run.
@@ -50,32 +52,38 @@ pub(super) fn of(run: &Run, name: impl Fn(&StoryKey) -> String) -> TimeLine {
     let (Some(start), Some(end)) = (epoch(&run.started_at), epoch(&run.ended_at)) else {
         return TimeLine::default();
     };
-    let scale = WIDTH / (end - start).max(1.0);
-    let place = |at: f64| ((at - start) * scale).clamp(0.0, WIDTH - NARROWEST);
-    let bar = |from: f64, to: f64, kind, title: String| Bar {
-        x: format!("{:.1}", place(from)),
-        width: format!("{:.1}", ((to - from) * scale).clamp(NARROWEST, WIDTH - place(from))),
+    let scale = 100.0 / (end - start).max(1.0);
+    let place = |at: f64| ((at - start) * scale).clamp(0.0, 100.0 - NARROWEST);
+    let bar = |from: f64, to: f64, kind, (name, title): (String, String)| Bar {
+        x: format!("{:.2}", place(from)),
+        width: format!("{:.2}", ((to - from) * scale).clamp(NARROWEST, 100.0 - place(from))),
         kind,
+        name: line(&name),
         when: format!("{} to {}", hour(from), hour(to)),
         title: line(&title),
-        landed: None,
     };
     // When each began, and by which worker.
-    let attempts = run.attempts.iter().filter_map(|attempt| {
-        let outcome = if attempt.outcome.is_empty() { "under way" } else { &attempt.outcome };
-        let (from, to) = (epoch(&attempt.began_at)?, epoch(&attempt.ended_at).unwrap_or(end));
-        let kind = if attempt.outcome == "success" { "success" } else { "failed" };
-        let title = format!("{} {}: {outcome}", name(&attempt.key), attempt.title);
-        let landed = attempt.commit.as_ref().map(|_| format!("{:.1}", place(to)));
-        let bar = Bar { landed, ..bar(from, to, kind, title) };
-        Some((from, attempt.worker.clone(), bar))
-    });
-    let waits = run.waits.iter().filter_map(|wait| {
-        let to = epoch(&wait.ended_at)?;
+    let mut all: Vec<_> = (run.attempts.iter())
+        .filter_map(|attempt| {
+            let outcome = if attempt.outcome.is_empty() { "under way" } else { &attempt.outcome };
+            let (from, to) = (epoch(&attempt.began_at)?, epoch(&attempt.ended_at).unwrap_or(end));
+            let kind = if attempt.outcome == "success" { "success" } else { "failed" };
+            let name = name(&attempt.key);
+            let title = format!("{name} {}: {}", attempt.title, outcome.replace('_', " "));
+            Some((from, attempt.worker.clone(), bar(from, to, kind, (name, title))))
+        })
+        .collect();
+    // Nobody works while the run waits for the agent's service.
+    let mut workers: Vec<_> = all.iter().map(|(_, worker, _)| worker.clone()).collect();
+    workers.sort();
+    workers.dedup();
+    for wait in &run.waits {
+        let Some(to) = epoch(&wait.ended_at) else { continue };
         let from = to - wait.seconds;
-        Some((from, wait.worker.clone(), bar(from, to, "wait", wait.why.clone())))
-    });
-    let mut all: Vec<_> = attempts.chain(waits).collect();
+        let one = || bar(from, to, "wait", ("wait".to_owned(), wait.why.clone()));
+        let workers = if workers.is_empty() { &[None][..] } else { &workers };
+        all.extend(workers.iter().map(|worker| (from, worker.clone(), one())));
+    }
     all.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
     // Workers by their numbers, others by their names.
     let mut lanes: BTreeMap<(Option<u64>, Option<String>), Lane> = BTreeMap::new();
@@ -85,11 +93,15 @@ pub(super) fn of(run: &Run, name: impl Fn(&StoryKey) -> String) -> TimeLine {
         lane.worker = worker;
         lane.bars.push(bar);
     }
-    TimeLine {
-        lanes: lanes.into_values().collect(),
-        from: local_time(&run.started_at),
-        to: local_time(&run.ended_at),
+    let too_many = |step: &&f64| (end - start) / **step > MOST_TICKS;
+    let step = STEPS.iter().find(|step| !too_many(step)).unwrap_or(&86_400.0);
+    let mut ticks = Vec::new();
+    let mut at = (start / step).ceil() * step;
+    while at < end {
+        ticks.push((hour(at), format!("{:.2}", place(at))));
+        at += step;
     }
+    TimeLine { ticks, lanes: lanes.into_values().collect() }
 }
 
 #[cfg(test)]
@@ -121,8 +133,9 @@ mod tests {
         let line = of(&run, |key| key.story.clone());
         let [lane] = line.lanes.as_slice() else { panic!("one lane") };
         let places: Vec<_> = lane.bars.iter().map(|bar| (&*bar.x, &*bar.width, bar.kind)).collect();
-        assert_eq!(places, [("500.0", "250.0", "success"), ("900.0", "100.0", "wait")]);
-        assert_eq!(lane.bars[0].landed.as_deref(), Some("750.0"));
+        assert_eq!(places, [("50.00", "25.00", "success"), ("90.00", "10.00", "wait")]);
+        let ticks: Vec<&str> = line.ticks.iter().map(|(_, place)| &**place).collect();
+        assert_eq!(ticks, ["0.00", "25.00", "50.00", "75.00"], "every five minutes");
     }
 
     #[test]

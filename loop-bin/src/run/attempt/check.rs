@@ -337,6 +337,7 @@ fn message(job: &Job, course: &Course, passed: &Passed) -> String {
     let commit = &job.context.config.commit;
     let checks: Vec<String> = passed.checks.iter().map(shown).collect();
     let story = Story {
+        is_linted: board::lints_commits(job.context.project.root()),
         id: &attempt.story,
         title: &attempt.title,
         summary: facts.summary.as_deref(),

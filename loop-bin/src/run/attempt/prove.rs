@@ -27,6 +27,8 @@ pub(in crate::run) enum Proof {
     Failed(Option<u64>),
     /// They did not even run, or not to their end: what they need is not there.
     Broken,
+    /// A check failed that does not say whether a test did.
+    Unclear,
     /// They passed.
     Hollow,
 }
@@ -42,21 +44,23 @@ impl Proof {
                 Self::Failed(if count > 0 { Some(count) } else { None })
             }
             Some(Verdict { kind: Kind::Errored | Kind::NoTests, .. }) => Self::Broken,
-            _ => Self::Failed(None),
+            _ => Self::Unclear,
         }
     }
 
+    /// Whether a new test ran and failed.
     pub(in crate::run) fn is_good(&self) -> bool {
-        matches!(self, Self::Failed(_) | Self::Broken)
+        matches!(self, Self::Failed(_))
     }
 
-    /// In a few words, behind `proven:` or `not proven:`.
+    /// In a few words, behind `proven:` or `not shown:`.
     pub(in crate::run) fn in_words(&self) -> String {
         match self {
             Self::Failed(Some(1)) => "its new test fails without the change".to_owned(),
             Self::Failed(Some(count)) => format!("its {count} new tests fail without the change"),
             Self::Failed(None) => "its new tests fail without the change".to_owned(),
-            Self::Broken => "its new tests do not run without the change".to_owned(),
+            Self::Broken => "its new tests only fail to load without the change".to_owned(),
+            Self::Unclear => "no test was seen to fail without the change".to_owned(),
             Self::Hollow => "its new tests also pass without the change".to_owned(),
         }
     }
@@ -104,7 +108,8 @@ pub(super) fn prove(
         ))
         .into());
     } else {
-        job.reporter.toned(Tone::Warning, format!("{story} not proven: {found}"));
+        let tone = if proof == Proof::Hollow { Tone::Warning } else { Tone::Plain };
+        job.reporter.toned(tone, format!("{story} not shown: {found}"));
     }
     Ok(Some(proof))
 }
@@ -217,7 +222,8 @@ mod tests {
         assert_eq!(told("pytest", red, out), "its 2 new tests fail without the change");
         let out = "E   ImportError: cannot import name 'b'\n1 error in 0.05s\n";
         assert_eq!(proof("pytest", CheckEnd::Exited(Some(2)), out), Proof::Broken);
-        assert_eq!(proof("./check.sh", red, "nope\n"), Proof::Failed(None));
+        let unclear = proof("./check.sh", red, "nope\n");
+        assert_eq!((unclear.is_good(), unclear), (false, Proof::Unclear));
         let hollow = proof("pytest", CheckEnd::Exited(Some(0)), "4 passed in 0.1s\n");
         assert_eq!((hollow.is_good(), hollow), (false, Proof::Hollow));
         assert_eq!(proof("pytest", CheckEnd::TimedOut, ""), Proof::Broken);

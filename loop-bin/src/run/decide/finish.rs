@@ -81,6 +81,18 @@ impl Finish {
         }
     }
 
+    /// The same for people.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::MaxIterations => "iteration limit",
+            Self::NoChanges => "no changes",
+            Self::Manual(_) => "interrupted",
+            Self::Stopped => "stopped",
+            Self::HookAbort(_) => "stopped by a script",
+            _ => self.word(),
+        }
+    }
+
     /// The documented finish type.
     pub(crate) fn word(&self) -> &'static str {
         match self {
@@ -107,6 +119,8 @@ pub(crate) struct Ending<'a> {
     /// How many stories are open.
     pub(crate) open: usize,
     pub(crate) needs: Needs,
+    /// Stories that landed and should be reviewed, a line each.
+    pub(crate) review: Vec<String>,
     /// Checks that failed before the first story, and still do.
     pub(crate) still_red: Vec<String>,
     /// What other processes did to plan and settings.
@@ -118,13 +132,14 @@ pub(crate) struct Ending<'a> {
 impl Ending<'_> {
     /// The lines, in this order.
     pub(crate) fn last_lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("finished ({}): {}", self.finish.word(), self.account)];
+        let mut lines = vec![format!("finished ({}): {}", self.finish.label(), self.account)];
         let needed = self.needs.in_words();
         lines.extend(self.remains.as_ref().map(|remains| format!("{remains}; {needed}")));
         if !self.still_red.is_empty() {
             lines.push(format!("still red (ignored): {}", self.still_red.join(", ")));
         }
         lines.extend(self.changes.clone());
+        lines.extend(self.review.iter().map(|story| format!("review: {story}")));
         lines.extend(self.needs.lines().iter().map(|need| format!("needs you: {need}")));
         lines.extend(self.what_goes_on());
         lines
@@ -189,6 +204,7 @@ mod tests {
             remains: Some("1 of 3 stories done".to_owned()),
             open,
             needs: needs(blocked),
+            review: Vec::new(),
             still_red: Vec::new(),
             changes: Vec::new(),
             has_options: false,
@@ -207,9 +223,9 @@ mod tests {
     #[test]
     fn a_limit_of_iterations_names_what_is_left() {
         insta::assert_snapshot!(told(Finish::MaxIterations, 2, &["US-003"]), @r"
-        finished (max_iterations): 1 story landed in 2 iterations
+        finished (iteration limit): 1 story landed in 2 iterations
         1 of 3 stories done; 1 thing needs you
-        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); reopen it with `ralph-loop retry US-003`
+        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; reopen it with `ralph-loop retry US-003`
         to continue, run `ralph-loop`
         ");
     }
@@ -217,7 +233,7 @@ mod tests {
     #[test]
     fn an_interrupted_run_goes_on() {
         insta::assert_snapshot!(told(Finish::Manual(Signal::Interrupt), 2, &[]), @r"
-        finished (manual): 1 story landed in 2 iterations
+        finished (interrupted): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
         to continue where it was interrupted, run `ralph-loop`
         ");
@@ -226,10 +242,10 @@ mod tests {
     #[test]
     fn stories_that_gave_nothing_are_reopened_by_a_person() {
         insta::assert_snapshot!(told(Finish::NoChanges, 1, &["US-002", "US-003"]), @r#"
-        finished (no_changes): 1 story landed in 2 iterations
+        finished (no changes): 1 story landed in 2 iterations
         1 of 3 stories done; 2 things need you
-        needs you: US-002 is blocked: Log in (gave up after 3 failed attempts); reopen it with `ralph-loop retry US-002`
-        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); reopen it with `ralph-loop retry US-003`
+        needs you: US-002 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-002`; reopen it with `ralph-loop retry US-002`
+        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; reopen it with `ralph-loop retry US-003`
         reopen it with `ralph-loop retry US-002 --hint "…"`, then run `ralph-loop`
         "#);
     }
@@ -237,7 +253,7 @@ mod tests {
     #[test]
     fn stories_that_gave_nothing_can_be_tried_again() {
         insta::assert_snapshot!(told(Finish::NoChanges, 1, &[]), @r"
-        finished (no_changes): 1 story landed in 2 iterations
+        finished (no changes): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
         no story made any changes; edit the plan or the prompt, then run `ralph-loop`
         ");
@@ -248,7 +264,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::Blocked("x".into()), 1, &["US-003"]), @r#"
         finished (blocked): 1 story landed in 2 iterations
         1 of 3 stories done; 1 thing needs you
-        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); reopen it with `ralph-loop retry US-003`
+        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; reopen it with `ralph-loop retry US-003`
         reopen it with `ralph-loop retry US-003 --hint "…"`, then run `ralph-loop`
         "#);
     }
@@ -265,7 +281,7 @@ mod tests {
     #[test]
     fn a_script_that_ended_the_run_is_named() {
         insta::assert_snapshot!(told(Finish::stopped_by("started"), 1, &[]), @r"
-        finished (hook_abort): 1 story landed in 2 iterations
+        finished (stopped by a script): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
         the started script stopped the loop; to continue, run `ralph-loop`
         ");
@@ -299,17 +315,19 @@ mod tests {
             remains: Some("1 of 2 stories in 3 plans done, 1 left".to_owned()),
             open: 1,
             needs,
+            review: vec!["US-001: tests weakened: 1 test skipped (a.py)".into()],
             still_red: vec!["`npm test`".into(), "`tsc`".into()],
             changes: vec!["US-003: ticked by somebody else during the run; not checked".into()],
             has_options: true,
         };
         insta::assert_snapshot!(ending.last_lines().join("\n"), @r"
-        finished (max_iterations): 1 story landed in 1 iteration
+        finished (iteration limit): 1 story landed in 1 iteration
         1 of 2 stories in 3 plans done, 1 left; 2 things need you
         still red (ignored): `npm test`, `tsc`
         US-003: ticked by somebody else during the run; not checked
+        review: US-001: tests weakened: 1 test skipped (a.py)
         needs you: 1 commit waits on feature/x: …
-        needs you: US-007 is blocked: Log in (gave up after 3 failed attempts); reopen it with `ralph-loop retry US-007`
+        needs you: US-007 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-007`; reopen it with `ralph-loop retry US-007`
         to continue, run `ralph-loop` with the same options
         ");
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, mpsc};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
+use nix::sys::signal::{Signal, raise};
 use ralph_base::env::Env;
 use ralph_base::state::{self, Held, Id, Lock, LockError, name_of_worker};
 use ralph_core::git::Repo;
@@ -208,7 +209,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     let slots = vec![Slot::new(0, desk(env, &context, None)?, String::new(), &reports)];
     Ok(Conductor {
         // Not before the lock is ours: what another loop shows is its own.
-        view: view.published_in(context.run_dir.live()),
+        view: view.published_in(context.run_dir.live()).with_keys(stop(&context)),
         context: Arc::new(context),
         record,
         history: RefCell::new(history),
@@ -221,6 +222,20 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         waiting: None,
         ending: None,
     })
+}
+
+/// How keys stop this run.
+fn stop(context: &Context) -> impl Fn(bool) -> String + Send + 'static {
+    let (request, run) = (context.run_dir.stop_request(), context.run.clone());
+    move |now| {
+        let done = if now {
+            raise(Signal::SIGINT).map_err(io::Error::from)
+        } else {
+            state::replace(&request, run.as_bytes())
+        };
+        let follows = "the run stops; `ralph-loop` continues it".to_owned();
+        done.map_or_else(|error| error.to_string(), |()| follows)
+    }
 }
 
 /// The desk of a slot: with a name of its own where there are several.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use camino::Utf8Path;
+use nix::unistd::{AccessFlags, access};
 use ralph_base::env::Env;
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, Lock, RunDir, StateDir};
@@ -26,6 +27,7 @@ use crate::{here, init};
 use board::{Board, Books, progress_path, resolve};
 use client::ClientOptions;
 use ralph_project::finding::Finding;
+use work_copy::carry::lacking;
 use work_copy::in_place::ProtectedFiles;
 use work_copy::{Source, Workspace, cache, in_place, linked_by_environment};
 
@@ -184,6 +186,7 @@ impl Preflight {
         self.outline()?;
         let uncommitted = self.look_at_tree(repo)?;
         look_for_programs(self, env, repo, &uncommitted);
+        self.look_at_files()?;
         if let Some(plan) = &self.plan
             && template(plan.path())?.lacks_details()
         {
@@ -198,6 +201,29 @@ impl Preflight {
         let commands = [&workspace.setup[..], &verify.commands].concat();
         let linked = linked_by_environment(&self.workspace, env, &commands);
         self.findings.extend(of_client.into_iter().chain(linked));
+        Ok(())
+    }
+
+    /// Files that the copy lacks, a project that cannot be written, a limit that is hardly meant.
+    fn look_at_files(&mut self) -> Result<(), Failure> {
+        if !self.workspace.is_in_place {
+            for file in lacking(&self.workspace.source)? {
+                self.note(format!(
+                    "git ignores {file}, so the agent's copy lacks it; if your checks need it, add \
+                     the line `{file}` to .worktreeinclude"
+                ));
+            }
+        }
+        let state = self.project.own_state().root();
+        let folder = if state.is_dir() { state } else { self.project.root() }.to_owned();
+        if access(folder.as_std_path(), AccessFlags::W_OK).is_err() {
+            self.problem(format!("{folder} cannot be written to; check its permissions and owner"));
+        }
+        if let seconds @ 1..60 = self.config.limits.max_duration.0 {
+            self.note(format!(
+                "the run ends after {seconds} seconds; write {seconds}m or {seconds}h for more"
+            ));
+        }
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use crate::exit::Failure;
 use crate::here;
 use crate::run::RunRecord;
 use crate::stories::lines as story_lines;
-use crate::terminal::{counted, in_words};
+use crate::terminal::{counted, dollars, in_words};
 use board::Waiting;
 use ralph_project::finding::Finding;
 use work_copy::doors;
@@ -30,11 +30,19 @@ impl Preflight {
             findings.push(good("planning: the agent only writes the plan".to_owned()));
         }
         if let Some(plan) = &self.plan {
-            findings.push(good(stories(plan)));
-            findings.extend(story_lines(plan).into_iter().map(good));
+            let lines = story_lines(plan).into_iter().map(|line| format!("\n         {line}"));
+            findings.push(good(stories(plan) + &lines.collect::<String>()));
             findings.extend(here::warnings(plan).into_iter().map(Finding::Note));
         }
-        findings.push(good(format!("agent `{}`", agent.command)));
+        let model = match agent.model.as_str() {
+            "" => String::new(),
+            model => format!(", model {model}"),
+        };
+        let workers = match self.most_workers() {
+            1 => String::new(),
+            count => format!(", {count} workers"),
+        };
+        findings.push(good(format!("agent `{}`{model}{workers}", agent.command)));
         let past = RunHistory::open(self.project.root(), self.project.own_state());
         let past = past.unwrap_or_default();
         let one = past.forecast();
@@ -121,13 +129,15 @@ fn limited(max_iterations: u64, timeout_s: u64, limits: &Limits) -> String {
     if max_iterations > 0 {
         parts.push(counted(max_iterations as usize, "iteration", "iterations"));
     }
-    for (before, limit, unit) in [
-        ("", timeout_s as f64, " s per iteration"),
-        ("$", limits.max_cost_usd, " per run"),
-        ("", limits.max_duration.0 as f64, " s per run"),
+    let time = |seconds: u64| in_words(Duration::from_secs(seconds));
+    let cost = limits.max_cost_usd;
+    for (is_set, limit, of) in [
+        (timeout_s > 0, time(timeout_s), "iteration"),
+        (cost > 0.0, dollars(cost), "run"),
+        (limits.max_duration.0 > 0, time(limits.max_duration.0), "run"),
     ] {
-        if limit > 0.0 {
-            parts.push(format!("{before}{limit}{unit}"));
+        if is_set {
+            parts.push(format!("{limit} per {of}"));
         }
     }
     format!("limits: {}", parts.join(", "))

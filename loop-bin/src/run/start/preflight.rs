@@ -47,6 +47,9 @@ impl Preflight {
 
     pub(super) fn agent_problem(&mut self, text: String) {
         self.agent_problems += 1;
+        let is_praise =
+            |it: &Finding| matches!(it, Finding::Good(text) if text.starts_with("agent `"));
+        self.findings.retain(|finding| !is_praise(finding));
         self.problem(text);
     }
 

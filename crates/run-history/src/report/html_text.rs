@@ -1,0 +1,28 @@
+//! Texts of agents, plans and tests on the page, where they may draw nothing of their own.
+
+use askama::filters::{Html, escape};
+
+/// A text with what stands between two backquotes as code.
+pub(super) fn rich(text: &str) -> String {
+    let mut safe = escape(text, Html).map(|safe| safe.to_string()).unwrap_or_default();
+    for _ in 0..safe.matches('`').count() / 2 {
+        safe = safe.replacen('`', "<code>", 1).replacen('`', "</code>", 1);
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_backquotes_draw() {
+        for (text, expected) in [
+            ("`npm test` failed: <b>", "<code>npm test</code> failed: &#60;b&#62;"),
+            ("a ` b", "a ` b"),
+            ("`</code><script>`", "<code>&#60;/code&#62;&#60;script&#62;</code>"),
+        ] {
+            assert_eq!(rich(text), expected);
+        }
+    }
+}
