@@ -47,6 +47,11 @@ check() { # stories, blocked
     echo "$(basename "$server"): $landed of $1 stories landed once, all in the report"
 }
 
+# Sends a signal to any process of a task.
+hit() { # signal
+    pgrep -f "^[^ ]*ralph-loop --fleet $server" | shuf -n 1 | xargs --no-run-if-empty kill -s "$1" 2>/dev/null || true
+}
+
 echo "the same story started twice"
 serve twice 50 0
 sed -i 's/ (depends.*//' .ralph/PRD-1/plan.md && git commit --quiet --all --message plan && git push --quiet
@@ -87,7 +92,7 @@ serve parallel 24 3
 ralph-loop fleet parallel >"$work/job.sh" && cd "$work" && sh job.sh >parallel.out 2>&1 & job=$!
 while kill -0 $job 2>/dev/null; do
     sleep $((RANDOM % 4 + 2))
-    pkill -"$(shuf -n 1 -e KILL TERM)" -n -f "^[^ ]*ralph-loop --fleet $server" || true
+    hit "$(shuf -n 1 -e KILL TERM)"
 done
 check 24 1
 
@@ -126,7 +131,7 @@ while kill -0 $job 2>/dev/null; do
     case $((RANDOM % 3)) in
         0) scancel --signal=TERM "$id" ;;
         1) scontrol requeue "$id" ;;
-        2) pkill -KILL -n -f "^[^ ]*ralph-loop --fleet $server" ;;
+        2) hit KILL ;;
     esac 2>/dev/null || true
 done
 check 24 1
