@@ -120,7 +120,7 @@ fn a_landing_is_reported_though_its_task_was_killed_as_soon_as_it_was_pushed() {
     reported(&stage, &server);
     stage.run(&["status", "--fleet", server.as_str()]).ended(0).says("1 story landed");
     task(&stage, &server, "US-001", &[]).ended(0).says("US-001 is done");
-    assert_eq!(landed(&stage, &server), ["feat(US-001): first"]);
+    assert_eq!(landed(&stage, &server), ["feat(US-001): First"]);
 }
 
 /// A server that speaks HTTP, and its address.
@@ -155,7 +155,7 @@ fn the_push_has_credentials_that_the_attempt_has_not() {
     ran.ended(0);
     let heard = stage.note("heard");
     assert!(heard.contains("Permission denied") && !heard.contains("secret"), "{heard}");
-    assert_eq!(landed(&stage, &server), ["feat(US-001): first"]);
+    assert_eq!(landed(&stage, &server), ["feat(US-001): First"]);
     assert!(!kept(&stage, &server).contains("stolen"), "{heard}");
     let told = Utf8PathBuf::from(format!("http://me:secret@{address}"));
     task(&stage, &told, "US-002", &[]).ended(2).says("contains a password");
@@ -172,7 +172,7 @@ fn work_that_a_server_refuses_is_pushed_by_the_next_task_of_the_machine() {
     fs_err::remove_file(server.join("hooks/pre-receive")).unwrap();
     let fails = ["--agent", "cat >/dev/null; exit 3"];
     task(&stage, &server, "US-001", &fails).ended(0).says("US-001 is done");
-    assert_eq!(landed(&stage, &server), ["feat(US-001): first"]);
+    assert_eq!(landed(&stage, &server), ["feat(US-001): First"]);
     reported(&stage, &server);
 }
 

@@ -237,7 +237,8 @@ fn a_wait_for_a_script_is_shown_and_ended_at_once() {
             stage.run(end).ended(0);
         }
         let ran: Ran = child.wait_with_output().unwrap().into();
-        ran.ended(code).says("finished (interrupted)");
+        let how = if code == 0 { "stopped" } else { "interrupted" };
+        ran.ended(code).says(&format!("finished ({how})"));
         assert!(asked(&stage) <= 5, "{end:?}: {}", ran.out);
         assert!(!stage.run(&["status"]).out.contains("Waiting"));
     }

@@ -205,7 +205,7 @@ fn status_and_report_name_the_workers() {
     assert!(undo.contains(&format!("{}^..", &first[..12])), "{undo}");
     stage
         .run(&["report", "--markdown"])
-        .says(&format!(", worker {}: US-001 Story 1: success", workers[3]));
+        .says(&format!(", worker {}: US-001 Story 1: success", workers[0]));
     stage.run(&["status", "--run", "last"]).says(&format!(", worker {})", workers[0]));
 }
 
