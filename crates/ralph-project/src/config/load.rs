@@ -134,20 +134,26 @@ fn variable(env: &Env, key: &Key) -> Option<(String, String)> {
     if let Some(text) = env.get(name) {
         return Some((name.to_owned(), text));
     }
-    let fronts = FRONTS.iter().filter(|_| key.name.starts_with("hooks."));
-    let mut names = fronts.map(|front| [*front, name].concat());
+    let bare = name.strip_prefix(FRONTS[0]).unwrap_or(name);
+    let fronts = FRONTS.iter().filter(|_| is_others(bare));
+    let mut names = fronts.map(|front| [*front, bare].concat());
     names.find_map(|name| env.get(&name).map(|text| (name, text)))
 }
 
-/// What stands in front of variables for lifecycle scripts in other loops.
+/// What stands in front of variables in other loops.
 const FRONTS: [&str; 2] = ["RALPH_", "FRESHER_"];
+
+/// Whether other loops have a variable of this name, without what stands in front.
+fn is_others(bare: &str) -> bool {
+    bare.starts_with("HOOK") || matches!(bare, "MAX_ITERATIONS" | "MODE")
+}
 
 /// Whether a variable may set a key. The first letter settles most of the others.
 fn is_ours(name: &str) -> bool {
     let may_be = matches!(name.as_bytes().first(), Some(b'F' | b'H' | b'M' | b'P' | b'R' | b'T'));
     let is_key = |name: &str| keys().any(|key| key.env == Some(name));
     let mut bare = FRONTS.iter().filter_map(|front| name.strip_prefix(front));
-    may_be && (is_key(name) || bare.any(|name| name.starts_with("HOOK") && is_key(name)))
+    may_be && (is_key(name) || bare.any(is_others))
 }
 
 fn overrides(env: &Env, flags: &[Flag]) -> Result<Vec<Override>, ConfigError> {

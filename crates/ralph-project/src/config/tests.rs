@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::tables::keys;
+use super::super::values::Mode;
 use super::*;
 
 fn load(file: &str, vars: &[(&str, &str)], flags: &[Flag]) -> Result<Config, String> {
@@ -221,6 +222,16 @@ fn no_variable_is_overlooked() {
 fn variables_for_lifecycle_scripts_may_have_a_word_in_front() {
     for name in ["HOOK_TIMEOUT", "RALPH_HOOK_TIMEOUT", "FRESHER_HOOK_TIMEOUT"] {
         assert_eq!(load("", &[(name, "7")], &[]).unwrap().hooks.timeout, Seconds(7), "{name}");
+    }
+    for name in ["MAX_ITERATIONS", "RALPH_MAX_ITERATIONS", "FRESHER_MAX_ITERATIONS"] {
+        assert_eq!(load("", &[(name, "3")], &[]).unwrap().run.max_iterations, 3, "{name}");
+    }
+    for name in ["RALPH_MODE", "FRESHER_MODE"] {
+        assert_eq!(
+            load("", &[(name, "planning")], &[]).unwrap().run.mode,
+            Mode::Planning,
+            "{name}"
+        );
     }
     let off = load("", &[("FRESHER_HOOK_NEXT_ITERATION_ENABLED", "false")], &[]).unwrap();
     assert!(!off.hooks.next_iteration && off.hooks.started);
