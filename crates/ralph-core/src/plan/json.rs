@@ -122,6 +122,7 @@ fn draft(object: &str, start: usize, line: usize, format: Format) -> Result<Draf
     let flag = |key, value: &Value| match value {
         Value::Bool(is_set) => Ok(*is_set),
         Value::Null => Ok(false),
+        Value::String(text) if text == "true" || text == "false" => Ok(text == "true"),
         _ => Err(wrong(key, "true or false", value)),
     };
     let (is_done, is_blocked) = (flag("passes", &item.passes)?, flag("blocked", &item.blocked)?);
