@@ -27,7 +27,10 @@ pub(super) fn decide(session: &Session<'_>, status: StopStatus) -> Stop {
     }
     let (unmet, advice) = judge(session);
     if unmet.is_empty() {
-        return Stop::allow(status, None);
+        return Stop::allow(
+            status,
+            load::<LoopState>(session).and_then(|(state, _)| state.spent()),
+        );
     }
     let gates = unmet.iter().map(|unmet| unmet.gate).collect();
     let reasons = unmet.iter().map(ToString::to_string).collect();

@@ -91,9 +91,9 @@ pub(super) fn conclude(session: &Session<'_>, stop: Stop) -> Decision {
     }
     match &session.loop_dir {
         Some(dir) if matches!(stop.status, StopStatus::Complete | StopStatus::ReachedLimit) => {
-            announce(session, dir, stop.status)
+            announce(session, dir, &stop)
         }
-        _ if is_session && !is_repeated => notice(stop.status, stop.notes.first()),
+        _ if is_session && !is_repeated => notice(session, stop.status, stop.notes.first()),
         _ => Decision::NoOpinion,
     }
 }
@@ -130,12 +130,13 @@ pub(super) fn journal(call: &Call<'_>, stop: &Stop) {
 }
 
 /// What the person in front of the session sees of a stop that is no ordinary one.
-fn notice(status: StopStatus, note: Option<&String>) -> Decision {
+fn notice(session: &Session<'_>, status: StopStatus, note: Option<&String>) -> Decision {
     use StopStatus::{Complete, Handoff, LetGo, ReachedLimit};
     let what = match status {
         Complete => "every story is done",
         ReachedLimit => "no iterations are left, and stories are still open",
-        Handoff => "the context is nearly full; a new session continues",
+        Handoff if session.is_ours => "the context is nearly full; a new session continues",
+        Handoff => "the context is nearly full; start a new session to go on",
         LetGo => "the session may stop although something is unmet",
         _ => return Decision::NoOpinion,
     };
@@ -148,17 +149,20 @@ fn notice(status: StopStatus, note: Option<&String>) -> Decision {
 }
 
 /// Another tool's list came to its end: `progress.txt` and a notice say so, once.
-fn announce(session: &Session<'_>, dir: &LoopDir, status: StopStatus) -> Decision {
-    let word = status.word();
+fn announce(session: &Session<'_>, dir: &LoopDir, stop: &Stop) -> Decision {
+    let word = stop.status.word();
     let before = fs_err::read(dir.progress()).unwrap_or_default();
     if LoopProgress::parse(&before).status.as_deref() == Some(word) {
         return Decision::NoOpinion;
     }
     replace_progress(session, dir, &LoopProgress::set(&before, "Status", word));
     let list = dir.feature_list();
-    Decision::Notice(match status {
-        StopStatus::Complete => format!("{word}: every story of {list} is done"),
-        _ => format!("{word}: no iterations are left, and stories of {list} are still open"),
+    Decision::Notice(match (stop.status, stop.note()) {
+        (StopStatus::Complete, _) => format!("{word}: every story of {list} is done"),
+        (_, note) => {
+            let left = note.unwrap_or_else(|| "stories are still open".to_owned());
+            format!("{word}: no iterations are left for {list}; {left}")
+        }
     })
 }
 

@@ -125,7 +125,7 @@ pub fn instruction(
     let path = plan.path();
     text.push_str(&match ticking {
         Ticking::Agent { progress } => format!(
-            "\nWhen it works, set `passes` to true for {} in {path}, describe what you did in \
+            "\nRead in {progress} how far the work has come. When it works, set `passes` to true for {} in {path}, describe what you did in \
              {progress}, and stop; the next story follows. Do not change the other stories.",
             story.id
         ),
@@ -138,12 +138,12 @@ pub fn instruction(
 }
 
 /// `progress.txt` with the next iteration counted, every other byte as it was. A loop that had come
-/// to its end and goes on is in progress again.
+/// to its limit and goes on is in progress again; who says that it is complete is not contradicted.
 pub fn counted_up(progress: &[u8], standing: Standing) -> Vec<u8> {
     let next = standing.iteration.saturating_add(1).to_string();
     let counted = LoopProgress::set(progress, "Iteration", &next);
     match LoopProgress::parse(progress).status.as_deref() {
-        Some("COMPLETE" | "REACHED_LIMIT") => LoopProgress::set(&counted, "Status", "IN_PROGRESS"),
+        Some("REACHED_LIMIT") => LoopProgress::set(&counted, "Status", "IN_PROGRESS"),
         _ => counted,
     }
 }
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(
             text,
             "CONTINUATION: iteration 2/5. 1 of 3 stories done.\nNext story: 2: Log out\nSteps:\n1. \
-             press the button\nWhen it works, set `passes` to true for 2 in /p/feature_list.json, \
+             press the button\nRead in /p/progress.txt how far the work has come. When it works, set `passes` to true for 2 in /p/feature_list.json, \
              describe what you did in /p/progress.txt, and stop; the next story follows. Do not \
              change the other stories."
         );
@@ -234,6 +234,14 @@ mod tests {
         assert_eq!(standing, Standing { iteration: 1, limit: 5 });
         let after = counted_up(before.as_bytes(), standing);
         assert_eq!(String::from_utf8(after).unwrap(), before.replace("1/5", "2/5"));
+        let after = |status: &str| {
+            let before = format!("- Iteration: 1\n- Status: {status}\n");
+            LoopProgress::parse(&counted_up(before.as_bytes(), standing)).status.unwrap()
+        };
+        assert_eq!(
+            (after("REACHED_LIMIT").as_str(), after("COMPLETE").as_str()),
+            ("IN_PROGRESS", "COMPLETE")
+        );
         assert_eq!(
             Standing::of(&LoopProgress::default(), 50),
             Standing { iteration: 0, limit: 50 }

@@ -5,7 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
 use super::state_file::{StateFile, count, flag, text};
-use super::unmet::{Unmet, quoted};
+use super::unmet::{Unmet, on_task, quoted};
 use ralph_base::state::SessionDir;
 
 /// How often such a loop goes round where the file does not say; what tools in the field assume.
@@ -24,6 +24,9 @@ pub struct LoopState {
     /// `pending`, `passed` or `failed`.
     #[serde(deserialize_with = "text")]
     pub validation_result: String,
+    /// What it works on.
+    #[serde(deserialize_with = "text")]
+    pub task: String,
     /// What went wrong last.
     #[serde(deserialize_with = "text")]
     pub last_error: String,
@@ -39,6 +42,13 @@ impl StateFile for LoopState {
 }
 
 impl LoopState {
+    /// What is said of a loop that may go on no more although nothing was verified.
+    pub fn spent(&self) -> Option<String> {
+        let (iteration, limit) = (self.iteration?, self.max_iterations.unwrap_or(USUAL_LIMIT));
+        let is_spent = !self.verified_done && iteration >= limit;
+        is_spent.then(|| format!("the loop reached its limit of {limit} iterations unverified"))
+    }
+
     /// The gate: holds until `verified_done`, while iterations are left. `file` is where this
     /// stands.
     pub fn gate(&self, file: &Utf8Path) -> Option<Unmet> {
@@ -55,7 +65,9 @@ impl LoopState {
             let result = quoted(&self.validation_result);
             (format!("its validation result is `{result}`"), "validate the result".to_owned())
         };
-        let what = format!("the loop is at iteration {iteration}/{limit} and is not done; {what}");
+        let task = on_task(&self.task);
+        let what =
+            format!("the loop{task} is at iteration {iteration}/{limit} and is not done; {what}");
         let next = format!(
             "{next}, then increase the iteration in {file} and set `verified_done` to true once \
              the result is verified (`ralph-loop verified` does both)"
@@ -83,6 +95,22 @@ mod tests {
         check(r#"{"iteration":25}"#, None);
         check(r#"{"iteration":"5","max_iterations":"5","last_error":"x"}"#, None);
         check(r#"{"max_iterations":0}"#, None);
+    }
+
+    #[test]
+    fn a_spent_loop_says_so_and_a_verified_one_does_not() {
+        let spent = |text: &str| serde_json::from_str::<LoopState>(text).unwrap().spent();
+        let said = "the loop reached its limit of 25 iterations unverified";
+        assert_eq!(spent(r#"{"iteration":25}"#).as_deref(), Some(said));
+        assert_eq!(spent(r#"{"iteration":25,"verified_done":true}"#), None);
+        assert_eq!(spent(r#"{"iteration":24}"#), None);
+    }
+
+    #[test]
+    fn the_task_is_named() {
+        let state: LoopState = serde_json::from_str(r#"{"task":"Fix the login"}"#).unwrap();
+        let unmet = state.gate("l.json".into()).unwrap().to_string();
+        assert!(unmet.contains("the loop on `Fix the login` is at iteration 0/25"), "{unmet}");
     }
 
     #[test]

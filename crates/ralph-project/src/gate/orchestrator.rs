@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::state_file::{StateFile, flag, shown, text, truth};
-use super::unmet::{Unmet, quoted};
+use super::unmet::{Unmet, on_task, quoted};
 use ralph_base::state::SessionDir;
 
 /// An orchestrated session.
@@ -83,7 +83,9 @@ impl Orchestrator {
         }
         let phase = if self.phase.is_empty() { "unknown" } else { &self.phase };
         let unmet = self.unmet();
-        let mut what = format!("the orchestrator is in phase `{}` and not verified", quoted(phase));
+        let task = on_task(&self.other.get("task").map(shown).unwrap_or_default());
+        let phase = quoted(phase);
+        let mut what = format!("the orchestrator{task} is in phase `{phase}` and not verified");
         if !unmet.is_empty() {
             let names: Vec<&str> = unmet.iter().take(12).map(|(shown, _)| shown.as_str()).collect();
             what.push_str(&format!("; unmet: {}", names.join(", ")));

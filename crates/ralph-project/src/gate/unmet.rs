@@ -70,6 +70,11 @@ pub(super) fn counted(count: usize, noun: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { noun } else { plural })
 }
 
+/// The task of a gate, where it has one.
+pub(super) fn on_task(task: &str) -> String {
+    if task.trim().is_empty() { String::new() } else { format!(" on `{}`", quoted(task)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

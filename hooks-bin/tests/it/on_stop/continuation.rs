@@ -39,7 +39,7 @@ fn three_features_are_worked_through_and_then_it_ends() {
         reason,
         format!(
             "CONTINUATION: iteration 1/9. 1 of 3 stories done.\nNext story: 2: Log out\nSteps:\n1. \
-             press the button\nWhen it works, set `passes` to true for 2 in \
+             press the button\nRead in {dir}/progress.txt how far the work has come. When it works, set `passes` to true for 2 in \
              {dir}/feature_list.json, describe what you did in {dir}/progress.txt, and stop; the \
              next story follows. Do not change the other stories."
         )
@@ -68,7 +68,7 @@ fn the_person_is_told_the_end_once_and_a_list_that_grows_goes_on() {
     assert_eq!(stage.send(&stop_of("s1")).notice, None);
     stage.repo.scratch().file("loop/feature_list.json", FEATURES);
     assert!(stage.stop("s1", false).is_some());
-    assert!(progress(&stage).contains("- Status: IN_PROGRESS\r\n"), "{}", progress(&stage));
+    assert!(progress(&stage).contains("- Status: COMPLETE\r\n"), "{}", progress(&stage));
 }
 
 fn stop_of(session: &str) -> serde_json::Value {
