@@ -1,5 +1,4 @@
-//! What its hooks do not do for an agent, the loop does: the output shows its commands and how they end, and a
-//! session that has stopped can be resumed.
+//! What its hooks do not do for an agent, the loop does: the output shows its commands and how they end.
 
 use std::cell::{Cell, OnceCell};
 
@@ -9,21 +8,14 @@ use ralph_base::state::{self, Event, HookFailure, Id, StateDir};
 use ralph_core::guard;
 use ralph_core::verdict::Kind;
 use ralph_project::dialect::Dialect;
-use ralph_project::install::quoted;
 use ralph_project::project::Project;
 use ralph_project::surroundings::Surroundings;
 use ralph_project::under_way::Attempt;
-use serde_json::{Value, json};
 
 use super::prepare::agent_variables;
-use super::watch::{Watched, log_of, supervision};
-use super::work::working_session;
-use super::{Course, Desk, Job};
-use crate::exit::Failure;
+use super::{Desk, Job};
 use crate::run::decide::test_run;
-use client::{
-    ClientOptions, Ran, Seen, Session, SessionSoFar, Totals, Turn, folder_of_this_program,
-};
+use client::{ClientOptions, Ran, Seen};
 
 /// An agent as its output shows it.
 pub(super) struct Unhooked<'a> {
@@ -131,56 +123,8 @@ impl<'a> Unhooked<'a> {
     }
 }
 
-/// Why an agent that has stopped may not, where its stop fires no hook: what the stop hook would say. The session
-/// is the one to continue.
-pub(super) fn unmet(
-    job: &Job,
-    desk: &Desk,
-    course: &Course,
-    watched: &Watched,
-) -> Result<Option<(SessionSoFar, String)>, Failure> {
-    let (_, options) = job.context.agent_of(&course.attempt);
-    let (Some(agent), Some(run)) = (options.resumed_at_stop, &watched.ended) else {
-        return Ok(None);
-    };
-    let is_error = run.seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error);
-    let (Some(0), false, None, Some(id)) =
-        (run.exit_code(), is_error, run.refusal(), &watched.session)
-    else {
-        return Ok(None);
-    };
-    let event = json!({
-        "hook_event_name": "Stop", "session_id": id, "cwd": desk.copy.root(),
-        "last_assistant_message": watched.said,
-    });
-    let reason = ask_stop_hook(job, desk, &course.attempt, agent, &event)?;
-    let session = SessionSoFar { id: id.clone(), totals: watched.totals, agent: agent.to_owned() };
-    Ok(reason.map(|reason| (session, reason)))
-}
-
-/// Runs the stop hook where the agent ran; returns why it blocks, if it does.
-fn ask_stop_hook(
-    job: &Job,
-    desk: &Desk,
-    attempt: &Attempt,
-    agent: &str,
-    event: &Value,
-) -> Result<Option<String>, Failure> {
-    let folder = folder_of_this_program().unwrap_or_default();
-    let line = format!("{}/ralph-on-stop --agent {agent}", quoted(&folder));
-    let path = log_of(job.context.state(), attempt).with_extension("stop.log");
-    let door = desk.copy.doors.for_agent(&attempt.agent)?;
-    state::remove_if_there(&path)?;
-    let (log, vars) = (state::open_log(&path)?, agent_variables(job, desk));
-    let prompt = (&*event.to_string(), Totals::default());
-    let mut hook = Session::start(&line, desk.copy.root(), (&vars, &door), prompt, &log)?;
-    let run = loop {
-        if let Turn::Ended(run) = hook.watch(&supervision(&job.context), None, &mut |_| ())? {
-            break run;
-        }
-    };
-    let printed = state::read_text(&path)?;
-    let answer: Value = serde_json::from_str(printed.trim()).unwrap_or_default();
-    let reason = answer.get("reason").and_then(Value::as_str).map(str::to_owned);
-    Ok(reason.or_else(|| (run.exit_code() == Some(2)).then_some(printed)))
+/// An agent that prints plain text does not name its session, but its hook notes it.
+pub(super) fn working_session(state: &StateDir) -> Option<String> {
+    let text = state::read_text(state.working_session()).ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }

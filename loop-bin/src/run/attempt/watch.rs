@@ -7,9 +7,11 @@ use camino::Utf8PathBuf;
 use ralph_base::fault;
 use ralph_base::state::{self, Event, Id, StateDir, StoryKey};
 use ralph_project::gate::{LastStop, StopStatus};
+use ralph_project::install::quoted;
 use ralph_project::mailbox::{Answer, Mailbox, Question};
 use ralph_project::strikes::{HookRollback, Memory, checkpoint};
 use ralph_project::under_way::{Attempt, Phase};
+use serde_json::{Value, json};
 
 use super::prepare::agent_variables;
 use super::unhooked::Unhooked;
@@ -19,7 +21,8 @@ use crate::run::decide::Allowance;
 use crate::run::record::Context;
 use crate::terminal::{Glimpse, Tone, seconds as seconds_of};
 use client::{
-    AgentRun, Seen, Session, SessionSoFar, Start, Supervision, Totals, Turn, with_files_of,
+    AgentRun, Seen, Session, SessionSoFar, Start, Supervision, Totals, Turn,
+    folder_of_this_program, with_files_of,
 };
 
 /// How long an agent that was released has to end by itself.
@@ -179,10 +182,7 @@ fn watch(
     if tokens > 0 {
         *facts.tokens.get_or_insert_default() += tokens;
     }
-    let said = match &seen.verdict {
-        Some(verdict) => verdict.text.clone(),
-        None => seen.said.text.lines().last().unwrap_or_default().to_owned(),
-    };
+    let said = last_words(&seen);
     let (seconds, session_tokens) = (took.as_secs_f64(), live.tokens());
     let used = Used { seconds, tokens, session_tokens, ..Used::default() };
     Ok(match turn {
@@ -198,6 +198,14 @@ fn watch(
             Watched { session, totals: seen.totals(), said, ended: None, used }
         }
     })
+}
+
+/// The last thing that an agent said.
+fn last_words(seen: &Seen) -> String {
+    match &seen.verdict {
+        Some(verdict) => verdict.text.clone(),
+        None => seen.said.text.lines().last().unwrap_or_default().to_owned(),
+    }
 }
 
 /// Reports what the agent does now, its new calls, and those that were refused.
@@ -302,4 +310,58 @@ pub(super) fn supervision(context: &Context) -> Supervision<'_> {
 pub(super) fn last_stop(state: &StateDir, session: Option<&str>) -> Option<StopStatus> {
     let session = state.session(&Id::parse(session?).ok()?);
     Some(LastStop::load(&session)?.status)
+}
+
+/// Why an agent that has stopped may not, where its stop fires no hook: what the stop hook would say. The session
+/// is the one to continue.
+pub(super) fn unmet(
+    job: &Job,
+    desk: &Desk,
+    course: &Course,
+    watched: &Watched,
+) -> Result<Option<(SessionSoFar, String)>, Failure> {
+    let (_, options) = job.context.agent_of(&course.attempt);
+    let (Some(agent), Some(run)) = (options.resumed_at_stop, &watched.ended) else {
+        return Ok(None);
+    };
+    let is_error = run.seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error);
+    let (Some(0), false, None, Some(id)) =
+        (run.exit_code(), is_error, run.refusal(), &watched.session)
+    else {
+        return Ok(None);
+    };
+    let event = json!({
+        "hook_event_name": "Stop", "session_id": id, "cwd": desk.copy.root(),
+        "last_assistant_message": watched.said,
+    });
+    let reason = ask_stop_hook(job, desk, &course.attempt, agent, &event)?;
+    let session = SessionSoFar { id: id.clone(), totals: watched.totals, agent: agent.to_owned() };
+    Ok(reason.map(|reason| (session, reason)))
+}
+
+/// Runs the stop hook where the agent ran; returns why it blocks, if it does.
+fn ask_stop_hook(
+    job: &Job,
+    desk: &Desk,
+    attempt: &Attempt,
+    agent: &str,
+    event: &Value,
+) -> Result<Option<String>, Failure> {
+    let folder = folder_of_this_program().unwrap_or_default();
+    let line = format!("{}/ralph-on-stop --agent {agent}", quoted(&folder));
+    let path = log_of(job.context.state(), attempt).with_extension("stop.log");
+    let door = desk.copy.doors.for_agent(&attempt.agent)?;
+    state::remove_if_there(&path)?;
+    let (log, vars) = (state::open_log(&path)?, agent_variables(job, desk));
+    let prompt = (&*event.to_string(), Totals::default());
+    let mut hook = Session::start(&line, desk.copy.root(), (&vars, &door), prompt, &log)?;
+    let run = loop {
+        if let Turn::Ended(run) = hook.watch(&supervision(&job.context), None, &mut |_| ())? {
+            break run;
+        }
+    };
+    let printed = state::read_text(&path)?;
+    let answer: Value = serde_json::from_str(printed.trim()).unwrap_or_default();
+    let reason = answer.get("reason").and_then(Value::as_str).map(str::to_owned);
+    Ok(reason.or_else(|| (run.exit_code() == Some(2)).then_some(printed)))
 }

@@ -9,8 +9,8 @@ use ralph_project::progress::agents_lines;
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::prepare::{next_story, prepare_copy, prompt};
-use super::unhooked::unmet;
-use super::watch::{self, Watched, last_stop, set_phase};
+use super::unhooked::working_session;
+use super::watch::{self, Watched, last_stop, set_phase, unmet};
 use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};
 use crate::exit::Failure;
 use crate::run::decide::{
@@ -180,12 +180,6 @@ fn last_verdict(state: &StateDir, run: &str, began: &str) -> Option<LastVerdict>
     let found = ids.filter_map(|id| LastVerdict::load(&state.session(&id)));
     let ours = found.filter(|last| last.run == run && last.at.as_str() >= began);
     ours.max_by(|one, other| one.at.cmp(&other.at))
-}
-
-/// An agent that prints plain text does not name its session, but its hook notes it.
-pub(super) fn working_session(state: &StateDir) -> Option<String> {
-    let text = state::read_text(state.working_session()).ok()?;
-    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 /// A hook that failed guards nothing, so the user should know.
