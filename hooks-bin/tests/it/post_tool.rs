@@ -2,12 +2,10 @@
 
 mod runs;
 
-use std::process::Command;
-
 use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo, discarded, undo};
 use serde_json::json;
-use test_support::{Fingerprint, TestRepo};
+use test_support::{Fingerprint, TestRepo, program};
 
 use crate::client::{Client, POST_TOOL};
 
@@ -81,7 +79,7 @@ fn a_failing_run_is_taken_back_byte_for_byte_and_undo_brings_it_back() {
     let (test, client, before) = at_a_checkpoint(1);
     break_something(&test);
     test.git(["commit", "-qam", "agent"]);
-    test.write(&format!(".ralph/state/{}/commits.log", client.session), test.head());
+    test.write(format!(".ralph/state/{}/commits.log", client.session), test.head());
     let attempt = without_state(&test);
     let told = client.bash_ended("pytest -q", 1, PYTEST_FAILED).unwrap();
     assert_eq!(without_state(&test), before);
@@ -288,7 +286,8 @@ fn commits_of_the_session_itself_are_rolled_back_with_it() {
     test.write("src/lib.rs", "by the agent");
     // The tests' own commits are of another year.
     let commit = "git -c user.name=A -c user.email=a@localhost commit -qam 'by the agent'";
-    let status = Command::new("sh").args(["-c", commit]).current_dir(test.root()).status();
+    let status =
+        program("sh", client.home.root()).args(["-c", commit]).current_dir(test.root()).status();
     assert!(status.unwrap().success());
     assert_eq!(client.bash_ended("git commit -am 'by the agent'", 0, ""), None);
     assert!(client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("was rolled back"));
