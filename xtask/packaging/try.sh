@@ -1,6 +1,6 @@
 #!/bin/sh
 # Unpacks an archive of the programs in the current folder, on a machine without cargo, and uses them:
-# the demo runs, the hooks go into a project, and the guard refuses a push.
+# the demo runs, the hooks go into a project, and the guard asks about a push.
 #
 #   try.sh ARCHIVE
 set -eu
@@ -30,6 +30,6 @@ call='{"hook_event_name":"PreToolUse","session_id":"s","cwd":"%s","tool_name":"B
 # shellcheck disable=SC2059  # the text above is a format
 answer=$(printf "$call" "$PWD" | .claude/hooks/ralph-pre-tool)
 case $answer in
-*'"deny"'*) ;;
+*'"ask"'*) ;;
 *) fail "the guard allowed a push: $answer" ;;
 esac
