@@ -11,7 +11,7 @@
 //!            failed -> send the agent back, or keep the attempt; then `post_iteration`
 //! ```
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::attempt::Report;
 use super::choose::{Choice, begin, choose};
@@ -23,9 +23,13 @@ use crate::exit::Failure;
 /// How long the conductor listens before it looks at signals, requests and the plan again.
 const PULSE: Duration = Duration::from_millis(50);
 
-/// Works until nothing is left to do, or something ends the run. After each story the report is written.
+/// The report on the run so far is written after each story, but takes at most one part of so many of a run.
+const REPORT_SHARE: u32 = 10;
+
+/// Works until nothing is left to do, or something ends the run.
 pub(super) fn conduct(run: &mut Conductor, report: fn(&Conductor)) -> Finish {
     let under_way = |run: &Conductor| run.slots.iter().filter(|slot| slot.work.is_some()).count();
+    let (mut is_due, mut next_report) = (false, Instant::now());
     loop {
         if let Some(signal) = run.context.interrupts.signal() {
             run.end_with(Finish::Manual(signal));
@@ -42,8 +46,11 @@ pub(super) fn conduct(run: &mut Conductor, report: fn(&Conductor)) -> Finish {
         if let Err(failure) = listen(run) {
             run.fail(&failure);
         }
-        if under_way(run) < before && !run.record.planning {
+        is_due |= under_way(run) < before && !run.record.planning;
+        let now = Instant::now();
+        if is_due && now >= next_report {
             report(run);
+            (is_due, next_report) = (false, Instant::now() + now.elapsed() * REPORT_SHARE);
         }
     }
 }
