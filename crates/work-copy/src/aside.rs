@@ -61,7 +61,11 @@ pub(super) fn set_aside(
             staged.aside.push(commit);
             continue;
         }
-        remove_all(&copy.top.as_std_path().join(folder))?;
+        // An agent names its work trees, and may name any folder.
+        let place = copy.top.as_std_path().join(folder).canonicalize();
+        if place.is_ok_and(|place| is_inside(&place, folder, copy)) {
+            remove_all(&copy.top.as_std_path().join(folder))?;
+        }
         if !files.is_empty() {
             found.push((folder.clone(), files));
             staged.aside.push(commit);
@@ -77,6 +81,12 @@ pub(super) fn set_aside(
         _ => staged.refused.extend(names),
     }
     Ok(())
+}
+
+/// Whether a folder is one below the copy, and not reached through links.
+fn is_inside(place: &Path, folder: &Path, copy: &Workspace) -> bool {
+    let top = copy.top.canonicalize().unwrap_or_default();
+    folder.file_name().is_some() && place == top.join(folder) && place.starts_with(&top)
 }
 
 /// What is in a repository or a work tree that the agent made: in the place of the project's files,

@@ -198,3 +198,16 @@ fn a_branch_beside_a_story_that_landed_is_kept_unless_it_was_merged() {
     stage.run(&["attempts"]).ended(0).says("other branches and stashes of the agent");
     assert_eq!(stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/2:a.txt"]), "side\n");
 }
+
+#[test]
+fn a_work_tree_outside_of_the_copy_is_never_removed() {
+    let stage = Stage::new("works", ONE);
+    std::fs::create_dir_all(stage.note_path("mine")).unwrap();
+    std::fs::write(stage.note_path("mine/file"), "mine").unwrap();
+    let agent = "cat >/dev/null; echo done >done.txt; git worktree add -q -b side \"$AGENT_NOTES/side\"; \
+                 git worktree add -q -b other inner; \
+                 echo \"$AGENT_NOTES/mine/.git\" >.git/worktrees/inner/gitdir";
+    stage.run(&["--agent", agent]).ended(0).says("US-001 done");
+    assert!(stage.note_path("side").is_dir());
+    assert_eq!(stage.note("mine/file"), "mine");
+}

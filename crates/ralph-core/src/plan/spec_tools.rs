@@ -8,7 +8,7 @@ use super::text::Text;
 use camino::Utf8Path;
 use std::collections::HashMap;
 
-/// The tool that wrote a Markdown plan, told by where the plan lies.
+/// The tool that wrote a Markdown plan, recognised by the plan's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tool {
     Kiro,
