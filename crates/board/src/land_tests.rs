@@ -114,6 +114,20 @@ fn a_user_who_looks_at_the_work_that_waits_has_its_files() {
     assert_eq!(case.repo.git(["status", "--porcelain"]), "");
 }
 
+#[test]
+fn a_commit_of_the_users_branch_is_not_taken_for_one_on_ours_once_git_forgot_when_it_was_made() {
+    let mut case = Case::new(&[]);
+    case.repo.git(["commit", "-q", "--allow-empty", "-m", "mine"]);
+    case.old = case.repo.head();
+    let new = case.story(STORY);
+    case.repo.write("new.txt", "mine\n");
+    assert!(matches!(case.land(&new), Advance::Waits(_)));
+    case.repo.git(["commit", "-q", "--allow-empty", "-m", "later"]);
+    case.repo.git(["reflog", "delete", "main@{1}"]);
+    let found = Board::find(&case.source, "main").map(|board| board.branch);
+    assert_eq!(found.map_err(|failure| failure.to_string()), Ok("main".to_owned()));
+}
+
 /// As many rounds as this variable says, or few.
 const ROUNDS: &str = "RALPH_TEST_RACES";
 

@@ -193,22 +193,17 @@ impl Board {
         })
     }
 
-    /// The subject of a commit on our branch that is not the loop's own.
+    /// The subject of a commit on our branch that is neither the loop's own nor part of the user's branch, as that
+    /// is or was: a user may have amended a commit, and git forgets after a while what was there before.
     fn users_commit(&self, theirs: &Branch) -> Result<Option<String>, Failure> {
-        let not = self.fork_point(theirs)?.map(|base| format!("^{base}"));
-        let ours = full(&self.ours);
+        let (git, ours) = (self.source.git(), full(&self.ours));
+        let fork = git.line(&["merge-base", "--fork-point", &full(&self.branch), &ours]).ok();
+        let known = theirs.commit.iter().cloned().chain(fork.filter(|id| !id.is_empty()));
+        let not: Vec<String> = known.map(|id| format!("^{id}")).collect();
         let others = ["log", "-1", "--format=%h %s", "--invert-grep", "--grep=^Ralph-", &ours];
-        let args: Vec<&str> = others.into_iter().chain(not.as_deref()).collect();
-        let subject = self.source.git().line(&args)?;
+        let args: Vec<&str> = others.into_iter().chain(not.iter().map(String::as_str)).collect();
+        let subject = git.line(&args)?;
         Ok(if subject.is_empty() { None } else { Some(subject) })
-    }
-
-    /// The last commit of the user's branch, as it is or was, that our branch has: an amended commit is none of the
-    /// loop's work.
-    fn fork_point(&self, theirs: &Branch) -> Result<Option<String>, Failure> {
-        let (theirs_name, ours) = (full(&self.branch), full(&self.ours));
-        let found = self.source.git().line(&["merge-base", "--fork-point", &theirs_name, &ours]);
-        Ok(found.ok().filter(|found| !found.is_empty()).or_else(|| theirs.commit.clone()))
     }
 
     /// Moves our branch to the work. A person may have checked it out.
