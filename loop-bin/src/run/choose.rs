@@ -9,7 +9,9 @@ use ralph_project::under_way::Attempt;
 use run_history::StoryTally;
 
 use super::attempt::{Assignment, Budget, Task, log_of};
-use super::decide::{Allowance, Finish, Outcome, Picked, limit_reached, pick, pick_only};
+use super::decide::{
+    Allowance, Finish, Outcome, Picked, agent_for, free_agents, limit_reached, pick, pick_only,
+};
 use super::record::update_loop_progress;
 use super::scripts::{self, NEXT_ITERATION, ScriptRequest};
 use super::state::{Conductor, Slot, UnderWay};
@@ -259,7 +261,14 @@ pub(super) fn begin(
     let number = saved::number_after(&attempts).max(run.history.borrow().number_after(&key));
     let newest = saved::newest(attempts);
     let mut attempt = new_attempt(run, slot, &key, (&found.title, number), start)?;
-    (attempt.agent, attempt.model) = wait::choose_agent(run, &plan, &found);
+    attempt.model = plan.setting(&found, "model").unwrap_or_default();
+    let (named, fallback) = (plan.setting(&found, "agent"), &run.context.config.agent.fallback);
+    let now = jiff::Timestamp::now().as_second();
+    let (agent, known) = agent_for(named.as_deref(), fallback, &run.record.tally, now);
+    agent.clone_into(&mut attempt.agent);
+    if let Err(name) = known {
+        run.view.warn(format!("{}: `{name}` is not a known agent", found.id));
+    }
     attempt.save(&run.desk(slot)?.dir)?;
     let agent = run.context.agent_name(&attempt).unwrap_or_default();
     let under_way = format!("{}\n", key.story);
@@ -324,8 +333,9 @@ pub(super) fn budget(run: &Conductor, key: &StoryKey, agent: &str) -> Budget {
     let spent = (tally.run.spent.cost_usd, run.slots.len() as u64);
     let allowance = Allowance::of(&config.agent, &config.limits, run.context.elapsed(), spent);
     let may_hand_over = tally.may_hand_over(key, config.limits.attempts_per_story);
+    let (fallback, now) = (&config.agent.fallback, jiff::Timestamp::now().as_second());
     let may_switch =
-        !config.agent.fallback.is_empty() && wait::free_agents(run).any(|a| a != agent);
+        !fallback.is_empty() && free_agents(fallback, tally, now).any(|name| name != agent);
     Budget { allowance, quota_streak: tally.run.quota_streak, may_switch, may_hand_over }
 }
 

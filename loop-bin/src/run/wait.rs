@@ -1,60 +1,33 @@
-//! Which agent works on a story. At a usage limit another one takes over, or the run waits for the service; and for a
-//! lifecycle script that has the loop try again later.
+//! At a usage limit another agent takes over, or the run waits for the service; and for a lifecycle script that has the
+//! loop try again later.
 
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_base::state::Event;
-use ralph_core::plan::{Plan, Story};
-use ralph_project::dialect::Dialect;
 use ralph_project::under_way::Attempt;
 
-use super::decide::{Finish, pause};
+use super::decide::{Finish, free_agents, pause};
 use super::notify::{Notice, notify};
 use super::record::Pause;
 use super::scripts::NEXT_ITERATION;
 use super::state::{Conductor, UnderWay, Waiting};
 use crate::terminal::{Tone, in_words};
 
-/// The agent and the model for a story: those that it names, or the run's own; while that has reached its usage
-/// limit, the first other one that has not. The run's own agent has no name here.
-pub(super) fn choose_agent(run: &Conductor, plan: &Plan, story: &Story) -> (String, String) {
-    let model = plan.setting(story, "model").unwrap_or_default();
-    if let Some(name) = plan.setting(story, "agent") {
-        let is_limited = !is_free(run, &name) && !run.context.config.agent.fallback.is_empty();
-        match Dialect::find(&name) {
-            Some(_) if !is_limited => return (name, model),
-            Some(_) => {}
-            None => run.view.warn(format!("{}: `{name}` is not a known agent", story.id)),
-        }
-    }
-    (free_agents(run).next().unwrap_or_default().to_owned(), model)
-}
-
-/// The run's own agent and those that take over, as far as their usage limits are not reached.
-pub(super) fn free_agents(run: &Conductor) -> impl Iterator<Item = &str> {
-    let others = run.context.config.agent.fallback.iter().map(String::as_str);
-    [""].into_iter().chain(others).filter(|name| is_free(run, name))
-}
-
-fn is_free(run: &Conductor, agent: &str) -> bool {
-    let limited = run.record.tally.run.limited.get(agent);
-    limited.is_none_or(|until| *until <= Timestamp::now().as_second())
-}
-
 /// Whether another agent continues while the limit of this one lasts.
 pub(super) fn take_over(run: &mut Conductor, work: &UnderWay, reset: Option<i64>) -> bool {
-    if run.context.config.agent.fallback.is_empty() {
+    let fallback = &run.context.config.agent.fallback;
+    if fallback.is_empty() {
         return false;
     }
     let agent = &work.attempt.agent;
     let now = Timestamp::now().as_second();
     let until = now + i64::try_from(pause(reset, now, 1).as_secs()).unwrap_or(0);
     run.record.tally.run.limited.insert(agent.clone(), until);
-    let Some(next) = free_agents(run).next().map(str::to_owned) else { return false };
+    let Some(next) = free_agents(fallback, &run.record.tally, now).next() else { return false };
     let named = |name: String| run.context.agent_name(&Attempt { agent: name, ..Attempt::now() });
-    let [limited, next] = [named(agent.clone()), named(next)];
+    let [limited, next] = [named(agent.clone()), named(next.to_owned())];
     let (limited, next) = (limited.unwrap_or("the agent"), next.unwrap_or("the agent"));
     run.view.warn(format!("{limited}: usage limit reached; {next} takes over while it lasts"));
     true

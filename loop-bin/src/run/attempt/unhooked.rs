@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell};
 
 use camino::Utf8PathBuf;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Event, HookFailure, Id, StateDir};
+use ralph_base::state::{Event, HookFailure, Id, StateDir};
 use ralph_core::guard;
 use ralph_core::verdict::Kind;
 use ralph_project::dialect::Dialect;
@@ -13,11 +13,12 @@ use ralph_project::surroundings::Surroundings;
 use ralph_project::under_way::Attempt;
 
 use super::prepare::agent_variables;
+use super::work::working_session;
 use super::{Desk, Job};
 use crate::run::decide::test_run;
 use client::{ClientOptions, Ran, Seen};
 
-/// An agent as its output shows it.
+/// An agent that has called a tool, as its output shows it.
 pub(super) struct Unhooked<'a> {
     job: &'a Job,
     options: ClientOptions,
@@ -26,7 +27,7 @@ pub(super) struct Unhooked<'a> {
     root: Utf8PathBuf,
     state: StateDir,
     vars: Vec<(String, String)>,
-    /// What commands are judged by, unless hooks guard the agent; known once it has called a tool.
+    /// What commands are judged by, unless hooks guard the agent.
     guard: OnceCell<Option<(Env, Project)>>,
     /// How many of its commands were judged, and how many of those that have ended.
     judged: (Cell<usize>, Cell<usize>),
@@ -49,7 +50,7 @@ impl<'a> Unhooked<'a> {
 
     /// Why the agent has to be ended: it runs a command that a hook would have refused.
     pub(super) fn forbidden(&self, seen: &Seen) -> Option<String> {
-        let (env, project) = self.guard(seen)?;
+        let (env, project) = self.guard()?;
         let new = seen.calls.ran.get(self.judged.0.replace(seen.calls.ran.len())..)?;
         let config = &self.job.context.config;
         let around = Surroundings { project, env, config, session: None };
@@ -65,7 +66,7 @@ impl<'a> Unhooked<'a> {
         let tests = &self.job.context.config.tests.commands;
         for ran in new.into_iter().flatten() {
             let Some(verdict) = test_run(ran, tests) else { continue };
-            if self.guard(seen).is_none() && self.is_told_of(ran) {
+            if self.guard().is_none() && self.is_told_of(ran) {
                 continue;
             }
             self.job.reporter.note(&self.job.key, verdict.event());
@@ -88,11 +89,8 @@ impl<'a> Unhooked<'a> {
             && !(agent.exit_unknown && shown().is_none_or(|verdict| verdict.kind == Kind::Passed))
     }
 
-    /// What its commands are judged by; none if its hooks guard it, or as long as that is not known.
-    fn guard(&self, seen: &Seen) -> Option<&(Env, Project)> {
-        if seen.calls.count == 0 {
-            return None;
-        }
+    /// What its commands are judged by; none if its hooks guard it.
+    fn guard(&self) -> Option<&(Env, Project)> {
         let unguarded = || {
             let vars = Env::process().all().into_iter().chain(self.vars.clone());
             let env = Env::of(vars);
@@ -121,10 +119,4 @@ impl<'a> Unhooked<'a> {
         self.job.reporter.note(&self.job.key, Event::HookError { failure });
         false
     }
-}
-
-/// An agent that prints plain text does not name its session, but its hook notes it.
-pub(super) fn working_session(state: &StateDir) -> Option<String> {
-    let text = state::read_text(state.working_session()).ok()?;
-    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }

@@ -1,6 +1,6 @@
 //! An agent at work, and one that is paused in its stop hook.
 
-use std::cell::Cell;
+use std::cell::{Cell, LazyCell};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
@@ -148,8 +148,9 @@ fn watch(
             announce_grace(job);
         }
     };
-    let (state, unhooked) = (desk.state().clone(), Unhooked::new(job, desk, &course.attempt));
-    let facts = &mut course.facts;
+    let (state, attempt) = (desk.state().clone(), &course.attempt);
+    let shown_by_output = LazyCell::new(|| Unhooked::new(job, desk, attempt));
+    let unhooked = |seen: &Seen| (seen.calls.count > 0).then(|| &*shown_by_output);
     let watch = Supervision {
         deadline,
         silence: context.config.agent.silence.limit(),
@@ -157,25 +158,25 @@ fn watch(
         awaits_work: &|seen| {
             last_stop(&state, seen.session.as_deref()) == Some(StopStatus::Working)
         },
-        forbids: &|seen| unhooked.forbidden(seen),
+        forbids: &|seen| unhooked(seen)?.forbidden(seen),
         ..supervision(context)
     };
     let mailbox = Mailbox::at(desk.state().mailbox());
     let (mut shown, mut looked) = (live.shown, None::<Instant>);
-    let rollbacks = &mut facts.rollbacks;
+    let facts = &mut course.facts;
     let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
         show(job, seen, &mut shown);
-        unhooked.note_tests(seen);
+        unhooked(seen).inspect(|agent| agent.note_tests(seen));
         if looked.is_none_or(|looked| looked.elapsed() >= LOOKS_EVERY) {
             looked = Some(Instant::now());
-            show_rollbacks(job, &state, rollbacks);
+            show_rollbacks(job, &state, &mut facts.rollbacks);
         }
     })?;
-    show_rollbacks(job, &state, rollbacks);
+    show_rollbacks(job, &state, &mut facts.rollbacks);
     live.shown = shown;
     fault::point("loop.agent-ended");
     let (seen, took) = (live.session.seen(), begun.elapsed());
-    unhooked.note_tests(&seen);
+    unhooked(&seen).inspect(|agent| agent.note_tests(&seen));
     let tokens = seen.tokens.saturating_sub(live.tokens());
     live.book(&job.key, tokens);
     *facts.duration.get_or_insert_default() += took;

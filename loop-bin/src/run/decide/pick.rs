@@ -1,10 +1,11 @@
-//! Which story is next, what its agent may take at most, and which limit ends the run before it. Pure.
+//! Which story is next, which agent works on it, what that may take at most, and which limit ends the run before it. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ralph_core::plan::{Next, Plan, State, Story};
 use ralph_project::config::{Agent, Limits};
+use ralph_project::dialect::Dialect;
 use run_history::{Spent, Tally};
 
 use super::finish::Finish;
@@ -83,6 +84,34 @@ fn stuck(waiting: &[&Story], blocked: &[&Story]) -> String {
         why.push_str(&format!("; dependent on them: {}", ids(waiting)));
     }
     why
+}
+
+/// The agent for a story: the one that it names, or the run's own, which has no name here; while that has reached its
+/// usage limit, the first other one that has not. An error is a name that is not known.
+pub(crate) fn agent_for<'a>(
+    named: Option<&'a str>,
+    fallback: &'a [String],
+    tally: &'a Tally,
+    now: i64,
+) -> (&'a str, Result<(), &'a str>) {
+    let known = named.filter(|name| Dialect::find(name).is_some());
+    let is_available = |name: &&str| fallback.is_empty() || is_free(tally, name, now);
+    let agent = known.filter(is_available).or_else(|| free_agents(fallback, tally, now).next());
+    (agent.unwrap_or_default(), named.filter(|_| known.is_none()).map_or(Ok(()), Err))
+}
+
+/// The run's own agent and those that take over, as far as their usage limits are not reached.
+pub(crate) fn free_agents<'a>(
+    fallback: &'a [String],
+    tally: &'a Tally,
+    now: i64,
+) -> impl Iterator<Item = &'a str> {
+    let all = [""].into_iter().chain(fallback.iter().map(String::as_str));
+    all.filter(move |name| is_free(tally, name, now))
+}
+
+fn is_free(tally: &Tally, agent: &str, now: i64) -> bool {
+    tally.run.limited.get(agent).is_none_or(|until| *until <= now)
 }
 
 /// Whose limit it is.

@@ -2,7 +2,7 @@
 
 use ralph_project::config::Seconds;
 
-use super::super::pick::limit_reached;
+use super::super::pick::{agent_for, limit_reached};
 use super::*;
 use run_history::Spent;
 
@@ -230,4 +230,23 @@ fn a_full_context_is_handed_over_without_the_loss_of_an_attempt_but_not_for_ever
     let path = vec![handed_over(), handed_over(), last];
     let tally = check(&limits, SessionEnd::HandedOver, path);
     assert_eq!(tally.attempts_at(&story()), 1);
+}
+
+#[test]
+fn a_story_gets_the_agent_that_it_names_or_the_first_without_a_limit() {
+    let fallback = ["codex".to_owned(), "gemini".to_owned()];
+    let mut tally = Tally::default();
+    let agent = |named, fallback: &[String], tally: &Tally| {
+        let (agent, known) = agent_for(named, fallback, tally, 100);
+        (agent.to_owned(), known.is_ok())
+    };
+    assert_eq!(agent(None, &fallback, &tally), (String::new(), true));
+    assert_eq!(agent(Some("gemini"), &fallback, &tally), ("gemini".to_owned(), true));
+    assert_eq!(agent(Some("nobody"), &[], &tally), (String::new(), false));
+    tally.run.limited = [(String::new(), 200), ("gemini".to_owned(), 200)].into();
+    assert_eq!(agent(None, &fallback, &tally), ("codex".to_owned(), true));
+    assert_eq!(agent(Some("gemini"), &fallback, &tally), ("codex".to_owned(), true));
+    assert_eq!(agent(Some("gemini"), &[], &tally), ("gemini".to_owned(), true));
+    tally.run.limited.insert("codex".to_owned(), 100);
+    assert_eq!(agent(None, &fallback, &tally), ("codex".to_owned(), true));
 }
