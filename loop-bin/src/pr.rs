@@ -84,7 +84,7 @@ pub(crate) fn open(
 }
 
 /// The branch that pull requests are merged into, as far as it is known here.
-fn default_branch(git: &Git, remote: &str) -> String {
+pub(crate) fn default_branch(git: &Git, remote: &str) -> String {
     let name = git.line(&["symbolic-ref", "--short", &format!("refs/remotes/{remote}/HEAD")]);
     let name =
         name.ok().and_then(|name| Some(name.strip_prefix(&format!("{remote}/"))?.to_owned()));

@@ -31,7 +31,7 @@ pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<(Env, Option<Serv
     let Some(remote) = remote else { return Ok((env.clone(), None)) };
     let server = Server::open(env, remote, "look")?;
     server.fetch()?;
-    server.check_out(&server.branch(&env.get("RALPH_BRANCH").unwrap_or_default())?)?;
+    server.check_out(&server.branch(&env.get("RALPH_BRANCH").unwrap_or_default()))?;
     server.write_journal()?;
     Ok((server.env.clone(), Some(server)))
 }

@@ -10,6 +10,7 @@ use ralph_core::git::{Git, GitError, Repo};
 use ralph_project::config::Config;
 
 use crate::exit::Failure;
+use crate::pr::default_branch;
 use crate::run::start::run_dir;
 use board::{commit_tree, resolve, signed};
 use work_copy::{cache, remove_all};
@@ -143,12 +144,8 @@ impl Server {
     }
 
     /// The branch that is meant: the one that clones of the server begin with, if none is named.
-    pub(super) fn branch(&self, named: &str) -> Result<String, Failure> {
-        if !named.is_empty() {
-            return Ok(named.to_owned());
-        }
-        let name = self.git.line(&["symbolic-ref", "--short", ORIGIN_HEAD])?;
-        Ok(name.trim_start_matches("origin/").to_owned())
+    pub(super) fn branch(&self, named: &str) -> String {
+        if named.is_empty() { default_branch(&self.git, "origin") } else { named.to_owned() }
     }
 
     /// Brings a branch to where the server's is.
@@ -227,8 +224,8 @@ impl Server {
         Ok(())
     }
 
-    /// Pushes attempts and the journal, where the server lacks them; a branch follows later. An attempt whose number another task has taken
-    /// gets the next free one, here as well with the next fetch.
+    /// Pushes attempts and the journal, where the server lacks them; a branch follows later. An attempt whose number
+    /// another task has taken gets the next free one, here as well with the next fetch.
     pub(super) fn publish(&self, branch: &str) -> Result<(), Failure> {
         self.seal(branch)?;
         self.keep_journal()?;

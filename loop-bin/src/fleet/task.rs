@@ -54,7 +54,7 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
     let patience = Patience { interrupts: Interrupts::listen()?, wait };
     let server = patience.tried(|| Server::open(env, &config.run.fleet, "task"));
     let worked = server.and_then(|server| {
-        let (story, branch) = (&config.run.story, server.branch(&config.run.branch)?);
+        let (story, branch) = (&config.run.story, server.branch(&config.run.branch));
         Task { story, branch, server, flags, patience: &patience }.work()
     });
     let (code, why) = match worked {
@@ -93,8 +93,8 @@ impl Task<'_> {
         self.patience.tried(|| act(&self.server))
     }
 
-    /// Fetches, and pushes what the loop landed, or lays it aside to be rebased where the server has moved; false if the server is
-    /// to be looked at again.
+    /// Fetches, and pushes what the loop landed, or lays it aside to be rebased where the server has moved; false if
+    /// the server is to be looked at again.
     fn bring_up_to_date(&self) -> Result<bool, Failure> {
         let Self { server, branch, story, .. } = self;
         let waiting = format!("refs/heads/ralph/{branch}");
