@@ -26,7 +26,8 @@ pub fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf,
         folder => top.join(folder),
     };
     let folder = base.join(name_of(top));
-    let real = base.canonicalize_utf8().unwrap_or_else(|_| base.clone());
+    let existing = existing(&base);
+    let real = existing.canonicalize_utf8().unwrap_or_else(|_| existing.to_owned());
     if real.starts_with(top) {
         return Err(Failure::because(format!(
             "{base} is inside the project, so the copy would contain itself; specify another \
@@ -109,5 +110,16 @@ mod tests {
         assert!(found.as_str().starts_with("/home/dev/.cache/ralph/app-"), "{found}");
         let none = Env::of([("", "")]);
         assert!(folder(&none, &Config::default(), "/srv/app".into()).is_err());
+    }
+
+    #[test]
+    fn a_folder_is_inside_the_project_where_it_is_and_not_by_its_name() {
+        let scratch = test_support::Scratch::new();
+        scratch.file("app/plan.md", "");
+        let top = scratch.path("app").canonicalize_utf8().unwrap();
+        for (home, is_refused) in [("app/../home", false), ("app/..", false), ("app", true)] {
+            let env = Env::of([("HOME", scratch.path(home).as_str())]);
+            assert_eq!(folder(&env, &Config::default(), &top).is_err(), is_refused, "{home}");
+        }
     }
 }
