@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand, ValueHint};
 use ralph_base::env::Env;
-use ralph_project::config::{self, Config, Flag, Key, Kind};
+use ralph_project::config::{self, Config, Flag, Key, Kind, PullRequests};
 use toml::Value;
 
 use crate::exit::Failure;
@@ -86,7 +86,8 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let project = here::project(env)?;
         run::start::restore_settings(&project)?;
         let config = here::config(&project, env, &flags)?;
-        if !config.run.fleet.is_empty() && env.get(fleet::IN_TASK).is_none() {
+        let is_task = !config.run.fleet.is_empty() || config.finish.pr == PullRequests::Story;
+        if is_task && env.get(fleet::IN_TASK).is_none() {
             return fleet::task(env, &config, &flags);
         }
         let preflight = run::start::preflight(env, &flags)?;

@@ -34,6 +34,8 @@ pub(crate) struct PullRequest<'a> {
     pub(crate) title: &'a str,
     pub(crate) body: &'a str,
     pub(crate) is_draft: bool,
+    /// Whether the text of one that is there is replaced.
+    pub(crate) replaces: bool,
 }
 
 impl Forge {
@@ -58,13 +60,13 @@ impl Forge {
         }
     }
 
-    /// Opens a pull request, or brings the one of the branch up to date; returns its address.
+    /// Opens a pull request, unless the branch has one; returns its address.
     pub(crate) fn open(
         self,
         root: &Utf8Path,
         request: &PullRequest<'_>,
     ) -> Result<String, Failure> {
-        let PullRequest { branch, title, body, is_draft } = *request;
+        let PullRequest { branch, title, body, is_draft, replaces } = *request;
         let [open, update]: [Vec<&str>; 2] = match self {
             Self::GitHub => [
                 vec!["pr", "create", "--head", branch, "--title", title, "--body-file", "-"],
@@ -79,12 +81,25 @@ impl Forge {
         let draft = if is_draft { &["--draft"][..] } else { &[] };
         let said = match self.run(root, &[&open, draft].concat(), body) {
             Err(failure) if failure.to_string().contains("already exists") => {
-                self.run(root, &update, body)
+                if replaces {
+                    self.run(root, &update, body)
+                } else {
+                    Ok(failure.to_string())
+                }
             }
             said => said,
         }?;
         let address = said.split_whitespace().rev().find(|word| word.starts_with("http"));
         Ok(address.unwrap_or(said.trim()).to_owned())
+    }
+
+    /// Has a pull request merged as soon as the forge's own rules allow.
+    pub(crate) fn merge_later(self, root: &Utf8Path, branch: &str) -> Result<(), Failure> {
+        let args: &[&str] = match self {
+            Self::GitHub => &["pr", "merge", branch, "--auto", "--merge"],
+            Self::GitLab => &["mr", "merge", branch, "--auto-merge", "--yes"],
+        };
+        self.run(root, args, "").map(drop)
     }
 
     /// The open issues with a label.
@@ -131,5 +146,6 @@ pub(crate) fn remote_of(git: &Git, branch: &str) -> Result<(String, String), Fai
     let name = found.or(remotes.first().copied()).ok_or_else(|| {
         Failure::because("this repository has no remote; add one with `git remote add origin URL`")
     })?;
-    Ok((name.to_owned(), git.line(&["remote", "get-url", name])?))
+    // As it is written: the tools of a forge know it by that.
+    Ok((name.to_owned(), git.line(&["config", &format!("remote.{name}.url")])?))
 }

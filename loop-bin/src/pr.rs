@@ -80,7 +80,7 @@ pub(crate) fn open(
     };
     git.run(&["push", "--set-upstream", &remote, branch])?;
     let is_draft = draft || plan.counts().blocked > 0;
-    forge.open(root, &PullRequest { branch, title: &title, body: &body, is_draft })
+    forge.open(root, &PullRequest { branch, title: &title, body: &body, is_draft, replaces: true })
 }
 
 /// The branch that pull requests are merged into, as far as it is known here.

@@ -46,7 +46,7 @@ pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
     let branch = git.line(&["symbolic-ref", "--short", "HEAD"])?;
     server.publish(&branch)?;
     let moved = || Failure::because("the branch has just moved on the server; run it again");
-    server.push(&branch)?.then_some(()).ok_or_else(moved)
+    server.push(&branch, &branch)?.then_some(()).ok_or_else(moved)
 }
 
 /// Print a job that works on every open story, for an engine that you have

@@ -155,9 +155,9 @@ impl Server {
         self.git.run(&args).map(drop)
     }
 
-    /// Pushes a branch; false if the server's has moved since it was fetched.
-    pub(super) fn push(&self, branch: &str) -> Result<bool, Failure> {
-        let spec = format!("refs/heads/{branch}:refs/heads/{branch}");
+    /// Pushes a branch to one of the server's; false if that has moved since it was fetched.
+    pub(super) fn push(&self, branch: &str, to: &str) -> Result<bool, Failure> {
+        let spec = format!("refs/heads/{branch}:refs/heads/{to}");
         match self.git.run(&["push", "--quiet", "origin", &spec]) {
             Err(GitError::Failed { stderr, .. }) if has_moved(&stderr) => Ok(false),
             pushed => Ok(pushed.map(|_| true)?),

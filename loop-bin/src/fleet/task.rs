@@ -6,12 +6,16 @@ use std::time::{Duration, Instant};
 
 use ralph_base::env::Env;
 use ralph_base::linux::own_program;
+use ralph_base::state::plan_name;
 use ralph_base::supervised;
-use ralph_project::config::{Config, Flag};
+use ralph_core::git::Git;
+use ralph_core::plan::Plan;
+use ralph_project::config::{Config, Flag, LoopSettings, PullRequests};
 use run_history::RunHistory;
 
 use super::server::{MISLEADING, Server};
 use crate::exit::Failure;
+use crate::forge::{Forge, PullRequest, remote_of};
 use crate::here;
 use crate::run::decide::{Picked, pick_only};
 use crate::terminal::say;
@@ -39,23 +43,31 @@ pub(crate) const IN_TASK: &str = "RALPH_INTERNAL__IN_TASK";
 /// One story of a plan on a server.
 struct Task<'a> {
     story: &'a str,
-    branch: String,
-    server: Server,
+    branch: &'a str,
+    server: &'a Server,
     flags: &'a [Flag],
     patience: &'a Patience,
+    /// Where it gets a pull request, in the place of landing.
+    forge: Option<Forge>,
 }
 
-/// Works on the story and returns the exit code for the engine.
+/// Works on the story, or on each open one if they get pull requests; returns the exit code for the engine.
 pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCode, Failure> {
-    if config.run.story.is_empty() {
+    let LoopSettings { story, fleet, branch, wait, .. } = &config.run;
+    let gets_request = config.finish.pr == PullRequests::Story;
+    if story.is_empty() && !gets_request {
         return Err(Failure::usage("--fleet works on one story; name it with --story"));
     }
-    let wait = config.run.wait.limit().unwrap_or(Duration::MAX);
-    let patience = Patience { interrupts: Interrupts::listen()?, wait };
-    let server = patience.tried(|| Server::open(env, &config.run.fleet, "task"));
+    let here = here::project(env)?.root().to_owned();
+    let url = if fleet.is_empty() { remote_of(&Git::at(&here), branch)?.1 } else { fleet.clone() };
+    let forge = if gets_request { Some(Forge::of(&url, &here)?) } else { None };
+    let wait = wait.limit().unwrap_or(Duration::MAX);
+    let patience = &Patience { interrupts: Interrupts::listen()?, wait };
+    let server = patience.tried(|| Server::open(env, &url, "task"));
     let worked = server.and_then(|server| {
-        let (story, branch) = (&config.run.story, server.branch(&config.run.branch));
-        Task { story, branch, server, flags, patience: &patience }.work()
+        let branch = server.branch(branch);
+        let task = Task { story, branch: &branch, server: &server, flags, patience, forge };
+        if story.is_empty() { task.work_on_all() } else { task.work() }
     });
     let (code, why) = match worked {
         Ok(end) => end,
@@ -68,10 +80,27 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
 }
 
 impl Task<'_> {
+    /// Works on each open story; ends with the first that a person or another time is needed for, unless the next
+    /// ones can be worked on.
+    fn work_on_all(&self) -> Result<(u8, String), Failure> {
+        self.tried(|server| server.publish(self.branch))?;
+        self.bring_up_to_date()?;
+        let mut end = (0, "no story of the plan is open".to_owned());
+        for (story, ..) in super::tasks(&self.read()?.1) {
+            let (code, why) = Task { story: &story, ..*self }.work()?;
+            if !matches!(code, 0 | BLOCKED) {
+                return Ok((code, why));
+            }
+            say(why);
+            end = (end.0.max(code), "every open story was worked on".to_owned());
+        }
+        Ok(end)
+    }
+
     /// Works on the story; returns the exit code, and what there is to say about it.
     fn work(&self) -> Result<(u8, String), Failure> {
         // What a killed task left.
-        self.tried(|server| server.publish(&self.branch))?;
+        self.tried(|server| server.publish(self.branch))?;
         for _ in 0..MOST_STARTS {
             if !self.bring_up_to_date()? {
                 continue;
@@ -80,8 +109,9 @@ impl Task<'_> {
                 return Ok(end);
             }
             let code = self.run_loop()?;
-            self.tried(|server| server.publish(&self.branch))?;
-            if !matches!(code, 0 | BLOCKED) {
+            self.tried(|server| server.publish(self.branch))?;
+            // Without a pull request, the plan on the server says that the story is blocked.
+            if !matches!(code, 0 | BLOCKED) || (code == BLOCKED && self.forge.is_some()) {
                 self.bring_up_to_date()?;
                 return Ok((code, format!("{}: the loop ended with exit code {code}", self.story)));
             }
@@ -90,7 +120,7 @@ impl Task<'_> {
     }
 
     fn tried<T>(&self, act: impl Fn(&Server) -> Result<T, Failure>) -> Result<T, Failure> {
-        self.patience.tried(|| act(&self.server))
+        self.patience.tried(|| act(self.server))
     }
 
     /// Fetches, and pushes what the loop landed, or lays it aside to be rebased where the server has moved; false if
@@ -103,7 +133,13 @@ impl Task<'_> {
         if unpushed.is_empty() {
             // What could not be rebased is kept as an attempt, and the story begins again.
             forget(&server.git, &waiting)?;
-        } else if self.tried(|server| server.push(branch))? {
+        } else if self.forge.is_some() {
+            // It may be the work of a killed task. Where another one was faster, it is kept as an attempt.
+            if let Some((_, landed)) = unpushed.iter().rfind(|(_, of)| !of.is_empty()) {
+                let to = self.request(&self.read()?.1, landed);
+                self.tried(|server| server.push(branch, &to))?;
+            }
+        } else if self.tried(|server| server.push(branch, branch))? {
             return Ok(false);
         } else {
             self.tried(Server::fetch)?;
@@ -123,13 +159,11 @@ impl Task<'_> {
     fn wait_for_turn(&self) -> Result<Option<(u8, String)>, Failure> {
         let begun = Instant::now();
         loop {
-            let env = &self.server.env;
-            let project = here::project(env)?;
-            let config = here::config(&project, env, self.flags)?;
-            let none = |why| Failure::usage(format!("{} on the server: {why}", self.branch));
-            let plan = here::plan(&project, env, &config).map_err(none)?;
+            let (config, plan) = self.read()?;
+            let request = self.request(&plan, self.story);
             return Ok(Some(match pick_only(&plan, self.story, &BTreeSet::new()) {
                 Picked::Complete => (0, format!("{} is done", self.story)),
+                _ if self.has(&request)? => self.open(&request)?,
                 Picked::Stuck(why) => (BLOCKED, why),
                 Picked::Depends(why) if self.patience.is_over(begun) => (TRY_LATER, why),
                 Picked::Depends(_) => {
@@ -139,6 +173,49 @@ impl Task<'_> {
                 _ => return self.over_budget(config.limits.max_cost_usd),
             }));
         }
+    }
+
+    /// The settings and the plan on the server.
+    fn read(&self) -> Result<(Config, Plan), Failure> {
+        let env = &self.server.env;
+        let project = here::project(env)?;
+        let config = here::config(&project, env, self.flags)?;
+        let none = |why| Failure::usage(format!("{} on the server: {why}", self.branch));
+        let plan = here::plan(&project, env, &config).map_err(none)?;
+        Ok((config, plan))
+    }
+
+    /// The name of the branch that the pull request of a story has.
+    fn request(&self, plan: &Plan, story: &str) -> String {
+        super::named(&format!("{}-{story}", plan_name(&self.server.folder, plan.path())))
+    }
+
+    /// Whether the story has the branch of a pull request on the server.
+    fn has(&self, request: &str) -> Result<bool, Failure> {
+        let list = ["ls-remote", "origin", &format!("refs/heads/{request}")];
+        Ok(self.forge.is_some() && !self.tried(|server| Ok(server.git.line(&list)?))?.is_empty())
+    }
+
+    /// Opens the pull request of a branch, unless a killed task did, with the commit's message as its text.
+    fn open(&self, request: &str) -> Result<(u8, String), Failure> {
+        let (folder, git) = (&self.server.folder, &self.server.git);
+        let Some(forge) = self.forge else { return Ok((0, String::new())) };
+        let message =
+            |part| git.line(&["log", "-1", part, &format!("refs/remotes/origin/{request}")]);
+        let (title, body) = (message("--format=%s")?, message("--format=%b")?);
+        let text = PullRequest {
+            branch: request,
+            title: &title,
+            body: &body,
+            is_draft: false,
+            replaces: false,
+        };
+        let address = forge.open(folder, &text)?;
+        let then = match forge.merge_later(folder, request) {
+            Ok(()) => "it is merged as soon as the forge allows".to_owned(),
+            Err(why) => format!("merge it by hand: {why}"),
+        };
+        Ok((0, format!("{}: {address}; {then}", self.story)))
     }
 
     /// How the task ends if all tasks together have spent as much as they may.
@@ -158,7 +235,7 @@ impl Task<'_> {
     fn run_loop(&self) -> Result<u8, Failure> {
         let mut command = Command::new(own_program()?);
         command.args(std::env::args_os().skip(1)).env(IN_TASK, "1");
-        command.env("RALPH_BRANCH", &self.branch);
+        command.env("RALPH_BRANCH", self.branch).env("RALPH_FLEET_STORY", self.story);
         let [root, other_root] = MISLEADING;
         command.env_remove(root).env_remove(other_root);
         let mut child = command.spawn()?;

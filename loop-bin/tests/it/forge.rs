@@ -6,17 +6,22 @@ const ONE: &str = "- [ ] US-001: First\n";
 const GH: &str = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$AGENT_NOTES/gh\"; echo >>\"$AGENT_NOTES/gh\"\n\
                   case \"$1 $2\" in\n\
                   'pr create') cat >\"$AGENT_NOTES/body\"; [ -e \"$AGENT_NOTES/exists\" ] && \
-                  { echo 'a pull request already exists'; exit 1; }; echo https://forge.test/pull/7;;\n\
+                  { echo 'a pull request already exists: https://forge.test/pull/8'; exit 1; }; echo https://forge.test/pull/7;;\n\
                   'pr edit') cat >\"$AGENT_NOTES/body\"; echo https://forge.test/pull/7;;\n\
+                  'pr merge') [ ! -e \"$AGENT_NOTES/unmerged\" ] || { echo 'not allowed'; exit 1; };;\n\
                   'issue list') cat \"$AGENT_NOTES/issues\";;\nesac\n";
 
 /// A project with a server, on a branch of its own, and the stand-in on the PATH.
 fn with_forge() -> Stage {
-    let stage = Stage::new("works", ONE);
+    with_forge_for(ONE)
+}
+
+fn with_forge_for(plan: &str) -> Stage {
+    let stage = Stage::new("works", plan);
     let scratch = stage.repo.scratch();
     scratch.script("bin/gh", GH);
     let server = scratch.path("server.git");
-    stage.repo.git(["init", "-q", "--bare", server.as_str()]);
+    stage.repo.git(["init", "-q", "--bare", "-b", "main", server.as_str()]);
     stage.repo.git(["remote", "add", "origin", server.as_str()]);
     stage.repo.git(["push", "-q", "origin", "main"]);
     stage.repo.git(["switch", "-q", "-c", "ralph/work"]);
@@ -36,7 +41,7 @@ fn on_server(stage: &Stage, branch: &str) -> String {
 #[test]
 fn a_pull_request_has_the_report_as_its_text() {
     let stage = with_forge();
-    run(&stage, &["--pull-request"]).ended(0).says("pull request: https://forge.test/pull/7");
+    run(&stage, &["--pr", "run"]).ended(0).says("pull request: https://forge.test/pull/7");
     assert!(on_server(&stage, "ralph/work").contains(stage.repo.git(["rev-parse", "HEAD"]).trim()));
     let called = stage.note("gh");
     assert!(
@@ -48,6 +53,49 @@ fn a_pull_request_has_the_report_as_its_text() {
     std::fs::write(stage.note_path("exists"), "").unwrap();
     run(&stage, &["pr", "--draft"]).ended(0).says("https://forge.test/pull/7");
     assert!(stage.note("gh").contains("--draft|\npr|edit|ralph/work|"), "{}", stage.note("gh"));
+}
+
+#[test]
+fn each_story_gets_a_pull_request_that_the_forge_merges() {
+    let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third (depends: US-001)\n";
+    let stage = with_forge_for(plan);
+    stage.repo.git(["switch", "-q", "main"]);
+    stage.repo.commit_all("plan");
+    stage.repo.git(["push", "-q", "origin", "main"]);
+    let before = stage.repo.head();
+    let args = ["--pr", "story", "--wait", "1s", "--prove", "off"];
+    run(&stage, &args)
+        .ended(75)
+        .says("US-001: https://forge.test/pull/7; it is merged as soon as the forge allows")
+        .says("US-003 depends on US-001, which is not done");
+    let called = stage.note("gh");
+    for (story, title) in [("us-001", "First"), ("us-002", "Second")] {
+        let branch = format!("ralph-prd-1-{story}");
+        for call in [format!("pr|create|--head|{branch}|"), format!("pr|merge|{branch}|--auto|")] {
+            assert!(called.contains(&call), "{called}");
+        }
+        assert!(called.contains(&format!(": {title}|--body-file|-|")), "{called}");
+        assert!(!on_server(&stage, &branch).is_empty());
+    }
+    // Neither the project nor its branch on the server has moved.
+    assert!(on_server(&stage, "main").starts_with(before.trim()));
+    assert_eq!((stage.repo.head(), attempts_on_server(&stage)), (before, 2));
+    // The forge merges the first one, and may refuse to merge others by itself. Nothing is done twice.
+    let server = stage.repo.scratch().path("server.git");
+    let merged = on_server(&stage, "ralph-prd-1-us-001");
+    let update = ["update-ref", "refs/heads/main", merged.split('\t').next().unwrap()];
+    stage.repo.git_in(server.as_std_path(), update);
+    std::fs::write(stage.note_path("unmerged"), "").unwrap();
+    std::fs::write(stage.note_path("exists"), "").unwrap();
+    run(&stage, &args)
+        .ended(0)
+        .says("US-003: https://forge.test/pull/8; merge it by hand: `gh pr` failed: not allowed");
+    assert_eq!(attempts_on_server(&stage), 3);
+}
+
+fn attempts_on_server(stage: &Stage) -> usize {
+    let server = stage.repo.scratch().path("server.git");
+    stage.repo.git(["ls-remote", server.as_str(), "refs/ralph/attempts/*"]).lines().count()
 }
 
 #[test]

@@ -38,4 +38,6 @@ pub use tables::{
     Agent, CommitSettings, Config, Hooks, Limits, LoopSettings, Notify, Review, Rollback,
     SandboxSettings, Scope, Session, Stop, Tests, Verify, WorkspaceSettings, keys,
 };
-pub use values::{Baseline, FailBehavior, Mode, Prove, RollbackOn, SandboxMode, Weakened};
+pub use values::{
+    Baseline, FailBehavior, Mode, Prove, PullRequests, RollbackOn, SandboxMode, Weakened,
+};

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::keys::{Key, Kind, key};
 use super::seconds::Seconds;
 use super::values::{
-    Baseline, FailBehavior, Mode, Prove, RollbackOn, SandboxMode, Weakened, amount, at_least_one,
-    part,
+    Baseline, FailBehavior, Mode, Prove, PullRequests, RollbackOn, SandboxMode, Weakened, amount,
+    at_least_one, part,
 };
 use crate::dialect::{AGENTS, Dialect};
 use ralph_base::texts::{texts, texts_by_name};
@@ -255,8 +255,12 @@ tables! {
 
     /// The table `[finish]`: what follows a run.
     Finish "finish" {
-        /// Push the branch and open a pull request when a run ends that landed stories.
-        pull_request: bool, Switch, "RALPH_PULL_REQUEST", "pull-request";
+        /// Push the branch and open a pull request when a run ends that landed stories; the same as
+        /// pr = "run".
+        pull_request: bool, Switch, "RALPH_PULL_REQUEST", "";
+        /// Pull requests that are opened: `none`, one for the `run`, or one for each `story`, which is merged as
+        /// soon as the forge allows.
+        pr: PullRequests, Choice, "RALPH_PR", "pr";
     }
 
     /// The table `[review]`: another agent reads the work before it lands.

@@ -90,6 +90,19 @@ pub enum Weakened {
     Ignore,
 }
 
+/// The pull requests that are opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PullRequests {
+    /// No pull request.
+    #[default]
+    None,
+    /// One for what a run landed.
+    Run,
+    /// One for each story, in the place of landing it.
+    Story,
+}
+
 /// A part of the whole. `80` for 80 % would never be reached, and nobody would notice.
 pub(super) fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let number = f64::deserialize(deserializer)?;
