@@ -149,3 +149,16 @@ pub(crate) fn remote_of(git: &Git, branch: &str) -> Result<(String, String), Fai
     // As it is written: the tools of a forge know it by that.
     Ok((name.to_owned(), git.line(&["config", &format!("remote.{name}.url")])?))
 }
+
+/// The branch that pull requests are merged into, as far as it is known here.
+pub(crate) fn default_branch(git: &Git, remote: &str) -> String {
+    let name = git.line(&["symbolic-ref", "--short", &format!("refs/remotes/{remote}/HEAD")]);
+    let name =
+        name.ok().and_then(|name| Some(name.strip_prefix(&format!("{remote}/"))?.to_owned()));
+    let is_there = |name: &&str| {
+        git.run(&["rev-parse", "--quiet", "--verify", &format!("refs/remotes/{remote}/{name}")])
+            .is_ok()
+    };
+    name.or_else(|| ["main", "master"].iter().copied().find(is_there).map(str::to_owned))
+        .unwrap_or_default()
+}

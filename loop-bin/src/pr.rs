@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::plan_name;
-use ralph_core::git::{Git, Repo, Status};
+use ralph_core::git::{Repo, Status};
 use ralph_core::plan::{Plan, State, Story};
 use run_history::Report;
 use work_copy::text_path;
 
 use crate::exit::Failure;
-use crate::forge::{Forge, PullRequest, remote_of};
+use crate::forge::{Forge, PullRequest, default_branch, remote_of};
 use crate::here;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::report::report_on;
@@ -81,17 +81,4 @@ pub(crate) fn open(
     git.run(&["push", "--set-upstream", &remote, branch])?;
     let is_draft = draft || plan.counts().blocked > 0;
     forge.open(root, &PullRequest { branch, title: &title, body: &body, is_draft, replaces: true })
-}
-
-/// The branch that pull requests are merged into, as far as it is known here.
-pub(crate) fn default_branch(git: &Git, remote: &str) -> String {
-    let name = git.line(&["symbolic-ref", "--short", &format!("refs/remotes/{remote}/HEAD")]);
-    let name =
-        name.ok().and_then(|name| Some(name.strip_prefix(&format!("{remote}/"))?.to_owned()));
-    let is_there = |name: &&str| {
-        git.run(&["rev-parse", "--quiet", "--verify", &format!("refs/remotes/{remote}/{name}")])
-            .is_ok()
-    };
-    name.or_else(|| ["main", "master"].iter().copied().find(is_there).map(str::to_owned))
-        .unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use ralph_core::git::{Git, GitError, Repo};
 use ralph_project::config::Config;
 
 use crate::exit::Failure;
-use crate::pr::default_branch;
+use crate::forge::default_branch;
 use crate::run::start::run_dir;
 use board::{commit_tree, resolve, signed};
 use work_copy::{cache, remove_all};

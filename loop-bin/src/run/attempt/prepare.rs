@@ -336,3 +336,9 @@ fn end_of(text: &str) -> &str {
     let start = text.ceil_char_boundary(text.len().saturating_sub(LONGEST_PART));
     text.get(start..).unwrap_or_default()
 }
+
+/// An agent that prints plain text does not name its session, but its hook notes it.
+pub(super) fn working_session(state: &StateDir) -> Option<String> {
+    let text = state::read_text(state.working_session()).ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+}

@@ -12,8 +12,7 @@ use ralph_project::project::Project;
 use ralph_project::surroundings::Surroundings;
 use ralph_project::under_way::Attempt;
 
-use super::prepare::agent_variables;
-use super::work::working_session;
+use super::prepare::{agent_variables, working_session};
 use super::{Desk, Job};
 use crate::run::decide::test_run;
 use client::{ClientOptions, Ran, Seen};

@@ -8,7 +8,7 @@ use ralph_project::gate::StopStatus;
 use ralph_project::progress::agents_lines;
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::prepare::{next_story, prepare_copy, prompt};
+use super::prepare::{next_story, prepare_copy, prompt, working_session};
 use super::watch::{self, Watched, last_stop, set_phase, unmet};
 use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};
 use crate::exit::Failure;
@@ -315,10 +315,4 @@ pub(super) fn plan(
         signal: context.interrupts.signal(),
     });
     Ok(Ended::Planned { before, left, end })
-}
-
-/// An agent that prints plain text does not name its session, but its hook notes it.
-pub(super) fn working_session(state: &StateDir) -> Option<String> {
-    let text = state::read_text(state.working_session()).ok()?;
-    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
