@@ -99,11 +99,16 @@ pub(super) fn renew(
     Ok(remove_all(new.as_std_path())?)
 }
 
-/// Adopts a copy that was made while the project was in another folder; `root` is the project's folder
-/// in it.
+/// Adopts the copy of an attempt that was made while the project was in another folder; `root` is the project's folder
+/// in it. What is in its place is no work of that attempt, and nothing of it is left to keep.
 pub fn adopt(copy: &Workspace, root: &Utf8Path) -> io::Result<()> {
     let top = root.ancestors().nth(copy.source.inside.components().count()).unwrap_or(root);
-    if copy.is_in_place || copy.exists() || !top.join(".git").exists() {
+    let place = |top: &Utf8Path| top.canonicalize_utf8().unwrap_or_else(|_| top.to_owned());
+    if copy.is_in_place || top.as_str().is_empty() || place(top) == place(&copy.top) {
+        return Ok(());
+    }
+    remove_all(copy.top.as_std_path())?;
+    if !top.join(".git").exists() {
         return Ok(());
     }
     copy.top.parent().map_or(Ok(()), fs_err::create_dir_all)?;

@@ -175,6 +175,24 @@ fn a_project_that_is_moved_after_a_kill_goes_on_with_its_attempt() {
 }
 
 #[test]
+fn a_project_that_comes_back_goes_on_with_the_copy_of_its_attempt() {
+    let mut stage = Stage::new("works", TWO);
+    stage.repo.commit_all("the plan");
+    stage.run(&["--max-iterations", "1"]).says("US-001 done");
+    stage.repo.git(["commit", "-q", "--allow-empty", "-m", "by hand"]);
+    stage.repo.move_to("moved");
+    let agent = "cat >/dev/null; echo half >half.txt; touch \"$AGENT_NOTES/begun\"; sleep 600";
+    stage.killed_when(&["--agent", agent], "it works", || stage.note_path("begun").exists());
+    // The copy in which the first story was made is still there.
+    stage.repo.move_to("repo");
+    assert!(stage.in_copy("US-001.txt") && !stage.in_copy("half.txt"));
+    stage.run(&[]).ended(0).says("US-002: continuing from attempt US-002/1");
+    assert!(["US-001.txt", "US-002.txt", "half.txt"].iter().all(|name| stage.exists(name)));
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+    stage.is_clean();
+}
+
+#[test]
 fn a_lock_that_a_killed_git_left_on_a_ref_of_ours_is_freed() {
     let stage = Stage::new("works", ONE);
     for name in ["attempts/PRD-1/US-001/1", "begun/1"] {
