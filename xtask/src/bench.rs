@@ -37,7 +37,7 @@ pub(crate) struct Bench {
     /// Only the times of the hooks beside an empty program.
     #[arg(long)]
     quick: bool,
-    /// Write the figures into docs/performance.md.
+    /// Write the figures into docs/dev/performance.md.
     #[arg(long)]
     record: bool,
     /// Only count instructions, page faults and bytes, and fail where a hook uses too many.

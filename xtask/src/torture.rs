@@ -1,5 +1,5 @@
 //! `cargo xtask torture`: campaigns that break our own programs on purpose. An oracle says what must
-//! be true afterwards; docs/reliability.md lists the promises and how each one is tested.
+//! be true afterwards; docs/dev/reliability.md lists the promises and how each one is tested.
 
 mod campaign;
 mod dice;

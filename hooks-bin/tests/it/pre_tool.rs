@@ -365,7 +365,7 @@ fn a_full_disk_does_not_open_the_guard() {
 #[test]
 fn what_the_documentation_tells_tools_to_write_for_the_gates_is_allowed() {
     let (_scratch, client) = project();
-    let page = fs_err::read_to_string(fixtures().join("../docs/gates.md")).unwrap();
+    let page = fs_err::read_to_string(fixtures().join("../docs/hooks.md")).unwrap();
     let example = |nth| page.split("```sh\n").nth(nth).unwrap().split("```").next().unwrap();
     assert!(example(1).contains("verified --done") && example(2).contains("quality-gate.json"));
     assert_eq!([client.bash_denied(example(1)), client.bash_denied(example(2))], [None, None]);

@@ -1,4 +1,4 @@
-//! What was measured, as tables for people; docs/performance.md keeps them.
+//! What was measured, as tables for people; docs/dev/performance.md keeps them.
 
 use anyhow::{Context, Result};
 
@@ -106,7 +106,7 @@ fn table(title: &str, head: &str, rows: Vec<String>) -> String {
 }
 
 fn page() -> camino::Utf8PathBuf {
-    run::root().join("docs/performance.md")
+    run::root().join("docs/dev/performance.md")
 }
 
 /// Writes what was measured into the page, under today's date and the commit.

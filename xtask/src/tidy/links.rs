@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::run;
 
-const DOCUMENT: &str = "docs/dependencies.md";
+const DOCUMENT: &str = "docs/dev/dependencies.md";
 
 /// Compares with the list in the document, where each direct dependency has its reason.
 #[test]

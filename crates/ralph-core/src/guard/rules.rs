@@ -1,6 +1,6 @@
 //! The rules, one row each.
 //!
-//! To add one, put a row here and a line into `docs/guard.md` (a test asks for both), and write what
+//! To add one, put a row here and a section into `docs/guard.md` (a test asks for both), and write what
 //! it forbids into `rules.toml` or, where that cannot say it, a function that looks at an [`Act`] and
 //! says what to do instead if it is forbidden.
 

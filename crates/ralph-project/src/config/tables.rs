@@ -265,7 +265,7 @@ tables! {
 
     /// The table `[review]`: another agent reads the work before it lands.
     Review "review" {
-        /// Have another agent review each story before it lands; see docs/review.md.
+        /// Have another agent review each story before it lands; see docs/loop.md.
         enabled: bool, Switch, "RALPH_REVIEW", "review";
         /// Name of the agent that reviews, if `command` does not say.
         agent: String, Text, "", "";

@@ -3,7 +3,7 @@
 //! Each gate takes what was read from a state file and says nothing, or what is unmet and the next
 //! step. A missing file is no gate; a broken one is reported and holds nobody back. Whatever asks
 //! for a block passes through [`Blocks`], which ends it. What users and other tools need to know
-//! is in `docs/gates.md`.
+//! is in `docs/hooks.md`.
 //!
 //! ```
 //! use ralph_project::gate::{QualityGate, Stage, reason};
