@@ -157,7 +157,7 @@ fn played(
     scenario.session.iter().try_for_each(|session| stage.play(session))
 }
 
-/// The results as a table in Markdown, for docs/dev/compatibility.md.
+/// The results as a table in Markdown.
 fn print_table(scenarios: &[Scenario], played: &[(String, Vec<End>)]) {
     let names: Vec<&str> = played.iter().map(|(name, _)| name.as_str()).collect();
     println!("| scenario | {} |", names.join(" | "));
