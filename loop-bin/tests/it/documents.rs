@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use regex::Regex;
 use test_support::{fixtures, program};
 
 use crate::stage::{LOOP, Stage};
@@ -41,9 +42,18 @@ fn help(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The help of a subcommand without the options that all of them have.
+fn own_help(text: &str) -> String {
+    let common = Regex::new(r"(?m)^  -(v, --verbose|h, --help).*\n( {8,}.*\n)*").unwrap();
+    let own = common.replace_all(text, "");
+    let gaps = Regex::new(r"Options:\n(\n|$)|\n(\n\n)").unwrap();
+    gaps.replace_all(&own, "$2").into_owned()
+}
+
 fn page() -> String {
-    let mut page = "# Command line\n\nThis page is made from the program's own help; \
-                    `RALPH_INTERNAL__UPDATE_DOCS=1 cargo test -p ralph-loop` writes it anew.\n"
+    let mut page = "# Command line\n\nWhich commands and flags are there?\nThis page is generated \
+                    from the program's help; `RALPH_INTERNAL__UPDATE_DOCS=1 cargo test -p ralph-loop` \
+                    updates it.\nEvery command also takes `-h` and `-v`.\n"
         .to_owned();
     let mut section = |title: &str, text: &str| {
         let text: Vec<&str> = text.lines().map(str::trim_end).collect();
@@ -51,7 +61,7 @@ fn page() -> String {
     };
     section("ralph-loop", &help(&["--help"]));
     for name in COMMANDS {
-        section(&format!("ralph-loop {name}"), &help(&[name, "--help"]));
+        section(&format!("ralph-loop {name}"), &own_help(&help(&[name, "--help"])));
     }
     page
 }
