@@ -1,4 +1,4 @@
-//! Documents: the paths they name exist, and so do the commands.
+//! Documents: the paths they name exist, and so do the commands; and they stay short.
 
 use camino::Utf8Path;
 use clap::CommandFactory;
@@ -62,4 +62,24 @@ fn subcommands() -> Vec<String> {
     let page = fs_err::read_to_string(run::root().join("docs/cli.md")).unwrap();
     let names = page.lines().filter_map(|line| line.strip_prefix("## ralph-loop "));
     names.map(str::to_owned).collect()
+}
+
+/// What a person can read: as many pages, and as many words as `wc -w` counts.
+const MOST_PAGES: usize = 24;
+const MOST_WORDS: usize = 32_000;
+const MOST_WORDS_OF_README: usize = 900;
+
+#[test]
+fn the_documentation_stays_short() {
+    let pages: Vec<(String, usize)> = files(&[".md"])
+        .into_iter()
+        .filter(|file| file.path == "README.md" || file.path.starts_with("docs"))
+        .filter(|file| file.path != "docs/SUMMARY.md")
+        .map(|file| (file.path.to_string(), file.text.split_whitespace().count()))
+        .collect();
+    let readme = pages.iter().find(|(path, _)| path == "README.md").map(|(_, words)| *words);
+    let words: usize = pages.iter().map(|(_, words)| words).sum();
+    assert!(pages.len() <= MOST_PAGES, "{} pages: {pages:#?}", pages.len());
+    assert!(readme.is_some_and(|words| words <= MOST_WORDS_OF_README), "README: {readme:?} words");
+    assert!(words <= MOST_WORDS, "{words} words: {pages:#?}");
 }

@@ -123,8 +123,8 @@ tables! {
 
     /// The table `[agent]`.
     Agent "agent" {
-        /// The agent, if `command` does not say: claude, codex, copilot, gemini, qwen, opencode, droid or
-        /// kimi; see docs/agents.md.
+        /// The agent, if `command` does not say: claude, codex, copilot, gemini, qwen, opencode, kilo, droid
+        /// or kimi; see docs/agents.md.
         name: String, Text, "", "";
         /// Name of an agent, or a command that runs one; it receives the prompt on standard input.
         command: String = claude().to_owned(), Text, "RALPH_AGENT", "agent";
