@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::supervised::Door;
 use ralph_core::git::{Git, GitError};
 
 use super::{Source, text_path};
@@ -52,6 +53,32 @@ impl GitSettings {
             let is_promised = key.starts_with("remote.") && key.ends_with(".promisor");
             (is_promised || key == "extensions.partialclone") && value != "false"
         })
+    }
+
+    /// The programs that git runs on files, each to be started through a door: an agent may have changed what they
+    /// run. But git-lfs is none of the project's, and keeps files in the project's own store.
+    pub(super) fn through(&self, door: &Door) -> Vec<(String, String)> {
+        let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+        let by: Vec<String> = door.by.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+        // In a program that git starts, our own one would be another.
+        let by = by.join(" ").replace("/proc/self/", &format!("/proc/{}/", std::process::id()));
+        let inside = |(_, key, command): (&str, &str, &str)| {
+            let places: &[&str] = match key.rsplit('.').next()? {
+                "clean" | "smudge" | "process" if key.starts_with("filter.") => &["%f"],
+                "driver" if key.starts_with("merge.") => &["%O", "%A", "%B", "%L", "%P"],
+                _ => return None,
+            };
+            let is_large_files = ["git-lfs ", "git lfs "].iter().any(|it| command.starts_with(it));
+            let (mut command, mut names) = (command.to_owned(), String::new());
+            for (n, place) in (1..).zip(places) {
+                // Git quotes names itself, but not within quotes.
+                command = command.replace(place, &format!("\"${n}\""));
+                names.push_str(&format!(" {place}"));
+            }
+            let line = format!("{by} sh -c {} sh{names}", quoted(&command));
+            (!is_large_files && !command.is_empty()).then(|| (key.to_owned(), line))
+        };
+        if by.is_empty() { Vec::new() } else { self.all().filter_map(inside).collect() }
     }
 
     /// Whether the user's commits are signed.

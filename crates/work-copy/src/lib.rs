@@ -210,12 +210,19 @@ impl Workspace {
         git.through(&self.doors.checks)
     }
 
+    /// What git runs on files is started inside. Settings that an agent may have changed are only read inside, where
+    /// nothing can be written.
     fn over(&self, folder: &Path) -> Git {
-        let git = Git::at(folder);
+        let door = &self.doors.checks;
+        let mut git = Git::at(folder).with_settings(&self.settings.through(door));
+        for (name, value) in &door.vars {
+            git = git.with_var(name, value);
+        }
         if self.is_in_place {
             return git;
         }
-        git.with_var("GIT_OBJECT_DIRECTORY", self.source.shared.join("objects"))
+        let git = git.with_var("GIT_OBJECT_DIRECTORY", self.source.shared.join("objects"));
+        if self.is_fresh { git } else { git.through(door) }
     }
 
     /// The repository around the files of the workspace, which must be there.
@@ -223,7 +230,8 @@ impl Workspace {
         if self.is_in_place {
             return Repo::open(&self.root);
         }
-        Ok(Repo::made_in(self.top.as_std_path(), self.source.inside.as_std_path()))
+        let git = self.over(self.top.as_std_path());
+        Ok(Repo::made_in(git, self.top.as_std_path(), self.source.inside.as_std_path()))
     }
 
     /// Whether there is a copy yet. Its repository may be missing, if a crash came while that was made
@@ -261,7 +269,7 @@ impl Workspace {
         self.files = Files::Clean;
         // Git looks for submodules in the index of the copy.
         self.lend_index()?;
-        repository::update_submodules(&self.source, &self.top)
+        repository::update_submodules(&self.source, &self.git_inside())
     }
 
     /// Makes index and files what the commit says, at which HEAD is already.
@@ -270,12 +278,12 @@ impl Workspace {
             return Ok(());
         }
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
-        // As the agent's own git looks at it, so that damage is noticed.
-        let theirs = Git::at(self.top.as_std_path()).on_index(self.own.index.clone());
-        if self.own.index.exists() && theirs.run(&look)?.is_empty() {
+        let git = self.git();
+        // Submodules have repositories that are not made anew.
+        let inside = git.through(&self.doors.checks);
+        if self.own.index.exists() && inside.run(&look)?.is_empty() {
             return Ok(());
         }
-        let git = self.git();
         // Nothing but its repository is in a new copy.
         let is_new = fs_err::read_dir(&self.top)?.count() <= 1;
         match tip {
@@ -303,7 +311,7 @@ impl Workspace {
         self.lend_index()?;
         // Plan and progress, which the loop's own index leaves as they are committed. What git cannot add is
         // shown as changed.
-        let git = Git::at(self.top.as_std_path());
+        let git = self.git_inside();
         let shown = git.run(&naming(&["diff-files", "-z", "--name-only"], &self.held_back));
         let shown = shown.and_then(|held_back| {
             git.feed(&["update-index", "--remove", "-z", "--stdin"], &held_back)

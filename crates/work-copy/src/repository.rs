@@ -174,12 +174,11 @@ pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), Failure>
 }
 
 /// Fills the submodules that the project has, from what the project has of them: no network.
-pub(super) fn update_submodules(source: &Source, top: &Utf8Path) -> Result<(), Failure> {
-    let folder = source.shared.join(MODULES);
+pub(super) fn update_submodules(source: &Source, git: &Git) -> Result<(), Failure> {
+    let (top, folder) = (git.dir(), source.shared.join(MODULES));
     if !top.join(".gitmodules").is_file() || !folder.is_dir() {
         return Ok(());
     }
-    let git = Git::at(top.as_std_path());
     let listed = git.run(&["config", "--file", ".gitmodules", "--list", "-z", "--name-only"])?;
     let mut wanted = Vec::new();
     for key in listed.split(|byte| *byte == 0) {
@@ -209,7 +208,7 @@ pub(super) fn update_submodules(source: &Source, top: &Utf8Path) -> Result<(), F
     let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
     git.run(&[&update[..], &["--"], &wanted].concat())?;
     for path in wanted {
-        let git = Git::at(top.join(path).as_std_path());
+        let git = git.within(path);
         git.run(&["clean", "-ffdq"])?;
         git.run(&["config", "remote.origin.pushurl", NOWHERE])?;
     }

@@ -139,7 +139,8 @@ impl Workspace {
         }
         if self.top.join(MODULES).exists() {
             git.run(&["config", "--file", MODULES, "--list"])?;
-            staged.dirty_submodules = dirty_submodules(git)?;
+            // Their repositories are not made anew.
+            staged.dirty_submodules = dirty_submodules(&git.through(&self.doors.checks))?;
             let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
             let is_stuck =
                 |one: &&Difference| self.bring_submodule(&one.path, &one.new.id).is_err();

@@ -327,7 +327,7 @@ fn an_agent_that_is_not_there_is_named_with_the_place_where_it_was_looked_for() 
     let ran = from_sub(&["--agent", "no-such-agent"]);
     ran.ended(1).says("was not found in PATH");
     let ran = from_sub(&["--plan", "no.md"]);
-    ran.ended(1).says("no plan found; create one").says("(looked for no.md)");
+    ran.ended(1).says("no plan found; create one").says("(looked for sub/no.md, no.md)");
 }
 
 #[test]

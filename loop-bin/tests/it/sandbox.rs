@@ -154,6 +154,36 @@ fn without_a_sandbox_the_same_acts_reach_their_targets() {
 }
 
 #[test]
+fn what_git_runs_on_the_files_of_an_agent_stays_inside() {
+    if is_missing() {
+        return;
+    }
+    let stage = Stage::new("works", ONE);
+    executable(&stage.repo.root().join("clean.sh"), "#!/bin/sh\ncat\n");
+    stage.repo.write(".gitattributes", "*.txt filter=own\n");
+    stage.repo.git(["config", "filter.own.clean", "./clean.sh %f"]);
+    stage.repo.commit_all("a filter");
+    let out = stage.repo.scratch().path("out");
+    let act = format!("echo out >>{out}; cat");
+    let agent = format!(
+        "cat >/dev/null; printf '#!/bin/sh\\n{act}\\n' >clean.sh; git config filter.new.clean '{act}'; \
+         echo '*.c filter=new' >.git/info/attributes; echo 1 >>a.txt; echo 2 >'b c.txt'; \
+         echo 3 >d.c; exit 1"
+    );
+    run(&stage, &["--agent", &agent, "--attempts", "1"]).says("attempt saved");
+    assert!(!out.exists(), "{}", fs_err::read_to_string(&out).unwrap_or_default());
+    let kept = stage.repo.git(["ls-tree", "--name-only", "refs/ralph/attempts/PRD-1/US-001/1"]);
+    for name in ["a.txt", "b c.txt", "d.c"] {
+        assert!(kept.lines().any(|line| line == name), "{kept}");
+    }
+    // Without a sandbox they get out.
+    let off = ["--agent", &agent, "--attempts", "1", "--sandbox", "off"];
+    stage.run(&["retry", "US-001"]).ended(0);
+    run(&stage, &off).says("attempt saved");
+    assert!(out.exists());
+}
+
+#[test]
 fn credentials_and_their_variables_are_out_of_reach() {
     if is_missing() {
         return;

@@ -51,6 +51,7 @@ impl Default for Patience {
 pub struct Git {
     dir: PathBuf,
     vars: BTreeMap<String, OsString>,
+    settings: Vec<(String, String)>,
     door: Door,
     pub(super) user_hooks: bool,
     pub(super) patience: Patience,
@@ -76,6 +77,12 @@ impl Git {
         git
     }
 
+    /// The same with these settings, whatever the repository's are.
+    #[must_use]
+    pub fn with_settings(&self, settings: &[(String, String)]) -> Self {
+        Self { settings: settings.to_vec(), ..self.clone() }
+    }
+
     /// The same, started through a door.
     #[must_use]
     pub fn through(&self, door: &Door) -> Self {
@@ -86,6 +93,12 @@ impl Git {
     #[must_use]
     pub fn with_patience(&self, patience: Patience) -> Self {
         Self { patience, ..self.clone() }
+    }
+
+    /// The same in a folder below.
+    #[must_use]
+    pub fn within(&self, folder: &str) -> Self {
+        Self { dir: self.dir.join(folder), ..self.clone() }
     }
 
     /// The folder in which it runs.
@@ -119,6 +132,9 @@ impl Git {
             // Hooks of the user's are for the user's commits, not for our bookkeeping. A file may be
             // called `*` or `:!x`.
             command.env("GIT_LITERAL_PATHSPECS", "1").args(["-c", "core.hooksPath=/dev/null"]);
+        }
+        for (key, value) in &self.settings {
+            command.arg("-c").arg(format!("{key}={value}"));
         }
         command.envs(&self.vars).args(SETTINGS.split(' ')).args(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

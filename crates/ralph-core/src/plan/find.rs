@@ -29,14 +29,12 @@ pub enum FindError {
     Plan(#[from] Error),
 }
 
-/// A file as it is, several by their names.
+/// A file as it is, several from the folder that holds them all.
 fn names(paths: &[Utf8PathBuf]) -> String {
-    let mut names: Vec<&str> = paths.iter().filter_map(|path| path.file_name()).collect();
-    names.dedup();
-    match paths {
-        [path] => path.to_string(),
-        _ => first_few(&names, usize::MAX),
-    }
+    let [first, _, ..] = paths else { return first_few(paths, usize::MAX) };
+    let holds_all = |top: &&Utf8Path| paths.iter().all(|path| path.starts_with(top));
+    let top = first.ancestors().find(holds_all).unwrap_or(first);
+    first_few(paths.iter().map(|path| path.strip_prefix(top).unwrap_or(path)), usize::MAX)
 }
 
 /// Chooses among files, given as groups in order of preference: of the first group that has one, the
