@@ -25,7 +25,7 @@ pub struct Imported {
     pub is_sparse: bool,
     /// Files that it added although git ignores them.
     pub forced: Vec<PathBuf>,
-    /// Other branches and stashes that it left.
+    /// Other branches, stashes and tags that it left.
     pub others: Vec<String>,
     /// Other work trees of its repository, from the top.
     pub work_trees: Vec<PathBuf>,
@@ -58,7 +58,7 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Result<Imported, GitError> 
     }
     imported.is_sparse = copy.top.join(".git/info/sparse-checkout").exists();
     imported.work_trees = work_trees(&theirs, &copy.top);
-    let others = [named("refs/heads/"), named("refs/stash")].concat();
+    let others = ["refs/heads/", "refs/stash", "refs/tags/"].map(named).concat();
     let discarded = named(DISCARDED);
     let found = head.iter().map(String::as_str).chain(others.iter().map(|(id, _)| *id));
     let found: Vec<&str> = found.chain(discarded.iter().map(|(id, _)| *id)).collect();

@@ -35,7 +35,7 @@ mod setup;
 mod source;
 mod stage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -90,6 +90,8 @@ pub struct Workspace {
     pub settings: GitSettings,
     /// Files that are not the agent's to change, and so not staged.
     held_back: Vec<PathBuf>,
+    /// Commits on other branches, tags and stashes that the agent left, by now in the project.
+    others: BTreeSet<String>,
     /// How programs are started in it.
     pub doors: Doors,
 }
@@ -180,6 +182,7 @@ impl Workspace {
             carried: BTreeMap::new(),
             settings,
             held_back: Vec::new(),
+            others: BTreeSet::new(),
         })
     }
 
@@ -339,6 +342,7 @@ impl Workspace {
         remove_pipes(self.top.as_std_path(), false);
         self.is_fresh = false;
         self.files = Files::Any;
+        self.others.clear();
     }
 
     /// What is staged was committed, with these files of the loop's. Where the checks left all else as

@@ -88,7 +88,9 @@ impl Workspace {
             inner.extend(imported.work_trees.iter().cloned());
             set_aside(self, &mut staged, start.tip, &inner)?;
         }
-        staged.aside.extend(imported.others.iter().cloned());
+        // Where they were has been made anew.
+        self.others.extend(imported.others.iter().cloned());
+        staged.aside.extend(self.others.iter().cloned());
         Ok(staged)
     }
 

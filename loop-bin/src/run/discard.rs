@@ -29,11 +29,12 @@ pub(super) fn discard(
     let Discarding { outcome, why, set_aside: given_up } = kept;
     let key = work.key.clone();
     let has_rollbacks = keep_rollbacks(run, work)?;
-    if left.has_work() {
+    let has_work = left.has_work(work.saved.is_some());
+    if has_work {
         keep_and_report(run, work, left, (outcome.word(), &why))?;
     }
     fault::point("discard.kept");
-    run.record.tally.story(&key).has_changes |= left.has_work() || has_rollbacks;
+    run.record.tally.story(&key).has_changes |= has_work || has_rollbacks;
     if matches!(outcome, Outcome::Failed | Outcome::Timeout | Outcome::NoChanges) {
         learn(run, work, &why, outcome)?;
     }

@@ -253,7 +253,7 @@ fn find_work(run: &mut Conductor, work: &mut UnderWay) -> Result<bool, Failure> 
     if work.saved.is_none() || is_changed_in_place(run, work.slot)? {
         let left = left_in(&job, run.desk_mut(work.slot)?, &work.attempt)?;
         land::keep_rollbacks(run, work)?;
-        if left.has_work() {
+        if left.has_work(work.saved.is_some()) {
             let why = (Outcome::Interrupted.word(), "the checks were interrupted");
             discard::keep_and_report(run, work, &left, why)?;
         }

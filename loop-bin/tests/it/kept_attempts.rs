@@ -354,3 +354,34 @@ fn retry_reaches_a_run_that_goes_on() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(stage.note("US-001").lines().count(), 2);
 }
+
+#[test]
+fn work_that_is_only_on_other_branches_tags_or_stashes_is_kept() {
+    let commit = "git add -A; git -c user.name=A -c user.email=a@localhost";
+    for act in [
+        format!(
+            "git checkout -q -b side; echo w >work.txt; {commit} commit -qm w; git checkout -q -"
+        ),
+        format!("echo w >work.txt; {commit} stash -q -u"),
+        format!("echo w >work.txt; {commit} commit -qm w; git tag mine; git reset -q --hard HEAD~"),
+    ] {
+        let stage = Stage::new("works", "- [ ] US-001: First\n");
+        stage.repo.commit_all("the plan");
+        let agent = format!("cat >/dev/null; {act}");
+        let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
+        ran.ended(8).says("the agent left all of its work on other branches, tags or stashes");
+        let attempt = "refs/ralph/attempts/PRD-1/US-001/1";
+        let kept = stage.repo.git(["log", "--format=%H", attempt, "--not", "main"]);
+        let has_work = |id: &str| {
+            let trees = ["", "^3"].map(|parent| format!("{id}{parent}:work.txt"));
+            trees.iter().any(|name| {
+                stage
+                    .repo
+                    .try_git(stage.repo.root().as_std_path(), ["cat-file", "-e", name])
+                    .status
+                    .success()
+            })
+        };
+        assert!(kept.lines().any(has_work), "{act}: {kept}");
+    }
+}

@@ -177,9 +177,11 @@ pub(super) struct Left {
 }
 
 impl Left {
-    /// Whether there is anything worth keeping.
-    pub(super) fn has_work(&self) -> bool {
-        let has_files = self.staged.as_ref().is_some_and(|staged| !staged.files.is_empty());
+    /// Whether there is anything worth keeping; work beside the files is kept once.
+    pub(super) fn has_work(&self, is_saved: bool) -> bool {
+        let has_files =
+            |staged: &Staged| !staged.files.is_empty() || (!is_saved && !staged.aside.is_empty());
+        let has_files = self.staged.as_ref().is_some_and(has_files);
         has_files || self.imported.head.is_some() || !self.imported.others.is_empty()
     }
 }

@@ -213,6 +213,10 @@ pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result
     if let Some(why) = left_history(desk, attempt, &imported) {
         return Err(WorkEnd::failed(why).into());
     }
+    if staged.files.is_empty() && !staged.aside.is_empty() {
+        let why = "the agent left all of its work on other branches, tags or stashes";
+        return Err(WorkEnd::failed(why).into());
+    }
     if staged.files.is_empty() {
         let is_checked = !job.context.config.verify.commands.is_empty();
         let is_claimed = course.facts.claimed && is_checked;
