@@ -129,7 +129,8 @@ impl Policy {
         policy.hide = request.secrets();
         policy.hide.retain(|hidden| !policy.show.iter().any(|shown| hidden.starts_with(shown)));
         // What the user hides is hidden in a shown folder as well.
-        let hidden: Vec<_> = settings.hide.iter().filter_map(|path| request.expand(path)).collect();
+        let hidden: Vec<_> =
+            settings.hide.iter().flat_map(|path| request.everywhere(path)).collect();
         policy.show.retain(|shown| !hidden.iter().any(|hidden| hidden.starts_with(shown)));
         policy.hide.extend(hidden);
         policy.remove = request.leading_to_secrets(&provider);
@@ -185,6 +186,13 @@ impl Request<'_> {
             None => return Some(self.copy.join(text)),
         };
         start.is_absolute().then(|| below(&start, rest))
+    }
+
+    /// The same, but `x` is a path below the project as well.
+    fn everywhere<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Utf8PathBuf> + 'a {
+        let is_below = !text.starts_with(['~', '$', '/']);
+        let folders = self.read_only.iter().filter(move |_| is_below);
+        self.expand(text).into_iter().chain(folders.map(move |folder| folder.join(text)))
     }
 
     /// The alternatives of a place that exist with these variables.

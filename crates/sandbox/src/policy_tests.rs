@@ -150,3 +150,14 @@ fn what_the_user_hides_stays_hidden_in_a_shown_folder() {
     assert!(has(&policy.hide, "/home/dev/.aws/credentials"));
     assert!(!has(&policy.hide, "/home/dev/.aws") && !has(&policy.show, "/home/dev/.aws"));
 }
+
+#[test]
+fn a_name_that_is_hidden_is_hidden_in_the_copy_and_in_the_project() {
+    let hide = ["prod.key", "~/notes", "/srv/key"].map(str::to_owned).into();
+    let policy = policy_with(&Settings { hide, ..Settings::default() }, &[], |_| {});
+    let in_copy = format!("{COPY}/prod.key");
+    for path in [&in_copy, "/home/dev/app/prod.key", "/home/dev/notes", "/srv/key"] {
+        assert!(has(&policy.hide, path), "{path}");
+    }
+    assert!(!has(&policy.hide, "/home/dev/app/srv/key"));
+}
