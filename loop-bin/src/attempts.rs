@@ -90,8 +90,13 @@ fn list(git: &Git, story: Option<&str>, history: &RunHistory) -> Result<(), Fail
     if all.is_empty() {
         let tried: Vec<String> = history.attempts(story).map(Attempt::in_words).collect();
         let of = story.map(|story| format!(" at {story}")).unwrap_or_default();
-        let why = if tried.is_empty() { "nothing has been tried yet" } else { "nothing was left" };
-        say(format!("There are no saved attempts{of}: {why}."));
+        let why = if tried.is_empty() {
+            "nothing has been tried yet"
+        } else {
+            "none of these left anything"
+        };
+        let end = if tried.is_empty() { "." } else { ":" };
+        say(format!("There are no saved attempts{of}; {why}{end}"));
         tried.iter().rev().for_each(say);
         if let (Some(story), false) = (story, tried.is_empty()) {
             say(format!("\nShow what the agent did:  ralph-loop logs {story}"));

@@ -97,7 +97,7 @@ impl RunHistory {
                 run.note(NoteKind::Change, "", &format!("unguarded: {why}"), StoryKey::default());
             }
             if let Some(why) = sandbox.as_ref().filter(|sandbox| !sandbox.starts_with("on")) {
-                let text = format!("without a sandbox: {why}");
+                let text = format!("sandbox {why}");
                 run.note(NoteKind::Change, "", &text, StoryKey::default());
             }
         }

@@ -182,7 +182,7 @@ fn several_stories_are_reopened_at_once_and_a_wish_is_no_attempt() {
         let ran = stage.run(&["retry", "us-001", "US-002", "--hint", "look twice"]);
         ran.ended(0).says("US-001 is open again").says("US-002 is open again");
         assert!(!stage.plan().contains("[!] US-001") && !stage.plan().contains("[!] US-002"));
-        stage.run(&["attempts"]).ended(0).says("There are no saved attempts:");
+        stage.run(&["attempts"]).ended(0).says("There are no saved attempts;");
         let agent = "cat >>\"$AGENT_NOTES/prompts\"; date +%N >>x.txt; sleep 0.01";
         stage.run(&[branch, &["--agent", agent]].concat()).ended(8).says("2 of 3 stories done");
         assert_eq!(stage.note("prompts").matches("look twice").count(), 2);
