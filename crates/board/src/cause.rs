@@ -30,6 +30,10 @@ pub enum Cause {
     Diverged,
     /// The branch is not there any more.
     Gone,
+    /// The system does not let this be written, for this reason.
+    Refused(PathBuf, &'static str),
+    /// A landing was interrupted, and has not been undone yet.
+    Interrupted,
     /// Git could not write the files or move the branch, with these words.
     Failed(String),
     /// Another work tree has the branch.
@@ -56,6 +60,8 @@ impl Cause {
             Self::Busy(what) => format!("{what} is in progress on {target}"),
             Self::Diverged => format!("{target} has moved on"),
             Self::Gone => format!("{target} no longer exists (deleted or renamed)"),
+            Self::Refused(path, why) => format!("{} cannot be written ({why})", path.display()),
+            Self::Interrupted => "a landing was interrupted".to_owned(),
             Self::Failed(said) => format!("{target} cannot be updated ({})", printable(said)),
             Self::Elsewhere(path) => format!("{target} is checked out in {path}"),
             Self::NotCheckedOut => format!("{target} is not checked out"),
@@ -82,6 +88,8 @@ impl Cause {
                 "run `git branch {target} {branch}` to create it again, or `git merge {branch}` on \
                  the branch that replaced it"
             ),
+            Self::Refused(..) => format!("make it writable, then run {merge} or `ralph-loop`"),
+            Self::Interrupted => "run `ralph-loop` to finish it".to_owned(),
             Self::Failed(_) => format!("fix this, then run {merge}"),
             Self::Elsewhere(_) => format!("run {merge} in that folder"),
             Self::NotCheckedOut => format!("run `git switch {target}`, then {merge}"),

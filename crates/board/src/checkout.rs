@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -43,8 +44,6 @@ pub(super) struct Note {
     pub(super) branch: String,
     pub(super) old: Option<String>,
     pub(super) new: String,
-    /// The loop's own files in which the user has other text: git does not write those.
-    pub(super) kept: Vec<PathBuf>,
 }
 
 /// The project's checkout.
@@ -76,8 +75,13 @@ impl Checkout {
     }
 
     /// Where a file is kept that a step replaces, by its place among the changed ones.
-    pub(super) fn kept_as(&self, name: &str) -> PathBuf {
-        self.scratch("undo").join(name)
+    pub(super) fn kept_as(&self, name: impl ToString) -> PathBuf {
+        self.scratch("undo").join(name.to_string())
+    }
+
+    /// Where the text is that a step writes in the place of the user's own.
+    pub(super) fn text_for(&self, at: usize) -> PathBuf {
+        self.kept_as(format!("{at}.text"))
     }
 
     pub(super) fn note_path(&self) -> PathBuf {
@@ -132,43 +136,63 @@ impl Checkout {
     }
 
     /// Puts files back as they were before a step, and the index if nobody has changed it since. What
-    /// is neither as before nor as the step leaves it is the user's by now, and stays.
+    /// is neither as before nor as the step leaves it is the user's by now, and stays. A file that cannot
+    /// be restored keeps no other from it.
     pub(super) fn undo(&self, note: &Note, with_index: bool) -> Result<(), Failure> {
         let changed = self.changed(note.old.as_deref(), &note.new)?;
-        let is_ours = |one: &Difference| {
-            !note.kept.contains(&one.path) && !one.old.is_link() && !one.new.is_link()
-        };
-        let changed: Vec<_> = changed.iter().enumerate().filter(|(_, one)| is_ours(one)).collect();
-        for (_, one) in &changed {
-            if !one.new.is_absent() && self.is_written(one, &note.new) {
-                state::remove_if_there(self.top.join(&one.path))?;
-                self.remove_empty_folders(&one.path);
-            }
+        let all = || changed.iter().enumerate();
+        let removed = all().map(|(at, one)| self.remove_written(at, one, &note.new));
+        let removed = removed.fold(Ok(()), Result::and);
+        let restored = all().map(|(at, one)| self.restore(at, one)).fold(Ok(()), Result::and);
+        let index = if with_index { self.restore_index() } else { Ok(()) };
+        Ok(removed.and(restored).and(index)?)
+    }
+
+    /// Removes what a step has written. What is as it was may be where nothing can be removed.
+    fn remove_written(&self, at: usize, one: &Difference, commit: &str) -> io::Result<()> {
+        let path = self.top.join(&one.path);
+        if content(&path) != content(&self.kept_as(at)) && self.is_written(at, one, commit) {
+            state::remove_if_there(path)?;
+            self.remove_empty_folders(&one.path);
         }
-        for (at, one) in changed {
-            let (kept, path) = (self.kept_as(&at.to_string()), self.top.join(&one.path));
-            if is_there(&kept) && !is_there(&path) {
-                fs_err::create_dir_all(path.parent().unwrap_or(&self.top))?;
-                duplicate(&kept, &path)?;
-            }
+        Ok(())
+    }
+
+    fn restore(&self, at: usize, one: &Difference) -> io::Result<()> {
+        let (kept, path) = (self.kept_as(at), self.top.join(&one.path));
+        if !one.old.is_link() {
+            // The empty folder of a submodule.
+            let _ = fs_err::remove_dir(&path);
         }
-        if !with_index {
+        if is_there(&path) {
             return Ok(());
         }
+        if one.old.is_link() {
+            return fs_err::create_dir_all(path);
+        }
+        if is_there(&kept) {
+            fs_err::create_dir_all(path.parent().unwrap_or(&self.top))?;
+            duplicate(&kept, &path)?;
+        }
+        Ok(())
+    }
+
+    fn restore_index(&self) -> io::Result<()> {
         let (kept, next) = (self.kept_as("index"), self.next());
         state::remove_if_there(&next)?;
         if !is_there(&kept) {
-            return Ok(state::remove_if_there(self.index())?);
+            return state::remove_if_there(self.index());
         }
         duplicate(&kept, &next)?;
-        Ok(fs_err::rename(next, self.index())?)
+        fs_err::rename(next, self.index())
     }
 
-    /// Whether a file is what a commit has there, or the beginning of it.
-    fn is_written(&self, one: &Difference, commit: &str) -> bool {
-        let path = self.top.join(&one.path);
-        let link = fs_err::read_link(&path).map(|to| to.into_os_string().into_vec());
-        let Ok(found) = link.or_else(|_| fs_err::read(&path)) else { return false };
+    /// Whether a file is what a step writes there, or the beginning of it.
+    fn is_written(&self, at: usize, one: &Difference, commit: &str) -> bool {
+        let Some((_, found)) = content(&self.top.join(&one.path)) else { return false };
+        if let Ok(text) = fs_err::read(self.text_for(at)) {
+            return text == found;
+        }
         let name = [commit.as_bytes(), b":", one.path.as_os_str().as_bytes()].concat();
         let args = ["cat-file".into(), "--filters".into(), OsString::from_vec(name)];
         self.git.run(&args).is_ok_and(|text| text.starts_with(&found))
@@ -195,6 +219,13 @@ impl Checkout {
 /// Whether anything is there, be it a link that leads nowhere.
 pub(super) fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
+}
+
+/// The kind, mode and content of a file or link.
+fn content(path: &Path) -> Option<(u32, Vec<u8>)> {
+    let mode = path.symlink_metadata().ok()?.mode();
+    let link = fs_err::read_link(path).map(|to| to.into_os_string().into_vec());
+    Some((mode, link.or_else(|_| fs_err::read(path)).ok()?))
 }
 
 /// Gives a file another name; copies it where that cannot be, as on another file system.

@@ -20,14 +20,25 @@ use super::cause::{Advance, Cause};
 use super::checkout::{Checkout, Note};
 use super::index_lock::{self, IndexLock};
 use super::loop_files::LoopFile;
-use super::refs::{Branch, full, look_at, resolve};
+use super::refs::{Branch, full, is_ancestor, look_at, resolve};
 use super::step::Step;
 use ralph_project::failure::Failure;
 use work_copy::Source;
 
 /// Moves a branch; where it is checked out in the project, index and files go along. Where they cannot,
-/// nothing is moved.
+/// nothing is moved: the work is safe on our branch, whatever keeps it from the files.
 pub(super) fn follow(
+    source: &Source,
+    branch: &str,
+    old: Option<&str>,
+    new: &str,
+    files: &[LoopFile],
+) -> Result<Advance, Failure> {
+    let followed = try_to_follow(source, branch, old, new, files);
+    followed.or_else(|failure| Ok(Advance::Waits(Cause::Failed(failure.to_string()))))
+}
+
+fn try_to_follow(
     source: &Source,
     branch: &str,
     old: Option<&str>,
@@ -63,12 +74,11 @@ pub(super) fn follow(
         Some(cause) => Ok(Advance::Waits(cause)),
         None => step.prepare().and_then(|()| {
             let (old, new) = (old.map(str::to_owned), new.to_owned());
-            bring(&place, &step, &Note { branch: branch.to_owned(), old, new, kept: step.kept() })
+            bring(&place, &step, &Note { branch: branch.to_owned(), old, new })
         }),
     };
-    settle(&place, true)?;
-    // The work is safe on our branch, whatever kept it from the files.
-    result.or_else(|failure| Ok(Advance::Waits(Cause::Failed(failure.to_string()))))
+    let settled = settle(&place, true);
+    result.and_then(|advance| settled.map(|()| advance))
 }
 
 fn bring(place: &Checkout, step: &Step<'_>, note: &Note) -> Result<Advance, Failure> {
@@ -115,6 +125,9 @@ pub(super) fn why_not_here(
     }
     if lock.exists() && !index_lock::is_left(&place.git_dir) {
         return Ok(Cause::Locked(lock));
+    }
+    if is_interrupted(source) {
+        return Ok(Cause::Interrupted);
     }
     let copy = place.scratch(&format!("index-look-{}", std::process::id()));
     let cause = Step::of(&place, (old, new), &[], copy.clone())?.obstacle;
@@ -164,13 +177,14 @@ pub fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     }
 }
 
-/// Ends a step, which may have been interrupted at any point: unless the branch has moved, all goes back
-/// to what it was.
+/// Ends a step, which may have been interrupted at any point: unless the branch has the work, all goes
+/// back to what it was.
 fn settle(place: &Checkout, with_index: bool) -> Result<(), Failure> {
-    if let Some(note) = place.note()
-        && resolve(&place.git, &full(&note.branch))?.as_ref() != Some(&note.new)
-    {
-        place.undo(&note, with_index)?;
+    if let Some(note) = place.note() {
+        let tip = resolve(&place.git, &full(&note.branch))?;
+        if !tip.map_or(Ok(false), |tip| is_ancestor(&place.git, &note.new, &tip))? {
+            place.undo(&note, with_index)?;
+        }
     }
     Ok(place.clean()?)
 }

@@ -27,6 +27,13 @@ fn a_landing_that_fails_halfway_is_undone() {
     let case = Case::new(&[]);
     let user = format!("{filter}; echo mine >>progress.md; echo >>plan.md; git add plan.md");
     case.check(story, &user, ("main cannot be updated", "", "true"));
+    // A file becomes a submodule.
+    let story = "echo z >filtered.bin; git rm -q tool.sh; mkdir tool.sh; \
+                 git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),tool.sh";
+    Case::new(&[]).check(story, filter, ("main cannot be updated", "", "true"));
+    // The plan has its tick when the progress turns out to be a folder.
+    let user = "echo mine >>plan.md; rm progress.md; mkdir progress.md; echo x >progress.md/x";
+    Case::new(&[]).check("true", user, ("main cannot be updated", "", "! grep '\\[x\\]' plan.md"));
 }
 
 #[test]

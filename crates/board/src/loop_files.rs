@@ -144,7 +144,7 @@ impl LoopFile {
     }
 
     /// What becomes of the user's own text of the file.
-    fn in_users_text(&self, text: &[u8]) -> Vec<u8> {
+    pub(crate) fn in_users_text(&self, text: &[u8]) -> Vec<u8> {
         if self.before.as_deref() == Some(text) {
             return self.after.clone();
         }

@@ -7,6 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use camino::Utf8PathBuf;
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
 use ralph_base::state;
 use ralph_core::git::Git;
 
@@ -74,6 +76,9 @@ impl<'a> Step<'a> {
             index = step.index()?;
         }
         step.find_users(index, &step.edited()?);
+        if let Some(refused) = step.changed.iter().find_map(|one| step.refused(one)) {
+            step.obstacle.get_or_insert(refused);
+        }
         if step.users.is_empty() {
             return Ok(step);
         }
@@ -139,11 +144,6 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The loop's own files in which the user has other text than the old commit.
-    pub(super) fn kept(&self) -> Vec<PathBuf> {
-        self.users.keys().filter(|path| self.loop_file(path).is_some()).cloned().collect()
-    }
-
     fn loop_file(&self, path: &Path) -> Option<&LoopFile> {
         self.files.iter().find(|file| file.path == path)
     }
@@ -179,13 +179,34 @@ impl<'a> Step<'a> {
         })
     }
 
+    /// What the system says against a change, as far as it can be asked: git removes a file and writes
+    /// another one, so it is the folder that has to be writable.
+    fn refused(&self, one: &Difference) -> Option<Cause> {
+        if one.new.is_link() || self.users.contains_key(&one.path) {
+            return None;
+        }
+        let path = self.place.top.join(&one.path);
+        let folder = path.ancestors().skip(1).find(|folder| folder.is_dir())?;
+        let refused = |path: &Path, how| Some((path.to_owned(), access(path, how).err()?));
+        // A file that is read-only can be replaced, but not one that is immutable.
+        let immutable =
+            || refused(&path, AccessFlags::W_OK).filter(|(_, why)| *why == Errno::EPERM);
+        let found = refused(folder, AccessFlags::W_OK | AccessFlags::X_OK).or_else(immutable);
+        found.map(|(path, why)| Cause::Refused(path, why.desc()))
+    }
+
     /// Keeps every file that changes.
     pub(super) fn prepare(&self) -> Result<(), Failure> {
         fs_err::create_dir_all(self.place.kept_as(""))?;
         for (at, one) in self.changed.iter().enumerate() {
             let path = self.place.top.join(&one.path);
             if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
-                duplicate(&path, &self.place.kept_as(&at.to_string()))?;
+                duplicate(&path, &self.place.kept_as(at))?;
+                if self.users.contains_key(&one.path)
+                    && let (Some(file), Ok(text)) = (self.loop_file(&one.path), fs_err::read(&path))
+                {
+                    fs_err::write(self.place.text_for(at), file.in_users_text(&text))?;
+                }
             }
         }
         if is_there(&self.place.index()) {

@@ -115,6 +115,8 @@ mod tests {
             Cause::Busy("a rebase"),
             Cause::Diverged,
             Cause::Gone,
+            Cause::Refused("/project/vendor".into(), "Permission denied"),
+            Cause::Interrupted,
             Cause::Failed("disk full\n".to_owned()),
             Cause::Elsewhere("/other".to_owned()),
             Cause::NotCheckedOut,
@@ -127,6 +129,8 @@ mod tests {
         2 commits wait on ralph/main: a rebase is in progress on main; finish or abort it, then run `git merge --ff-only ralph/main`
         2 commits wait on ralph/main: main has moved on; run `ralph-loop` to rebase the work and check it again, or `git merge ralph/main` to merge it unchecked
         2 commits wait on ralph/main: main no longer exists (deleted or renamed); run `git branch main ralph/main` to create it again, or `git merge ralph/main` on the branch that replaced it
+        2 commits wait on ralph/main: /project/vendor cannot be written (Permission denied); make it writable, then run `git merge --ff-only ralph/main` or `ralph-loop`
+        2 commits wait on ralph/main: a landing was interrupted; run `ralph-loop` to finish it
         2 commits wait on ralph/main: main cannot be updated (disk full); fix this, then run `git merge --ff-only ralph/main`
         2 commits wait on ralph/main: main is checked out in /other; run `git merge --ff-only ralph/main` in that folder
         2 commits wait on ralph/main: main is not checked out; run `git switch main`, then `git merge --ff-only ralph/main`

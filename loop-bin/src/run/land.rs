@@ -115,11 +115,15 @@ fn report_advance(run: &mut Conductor, work: &UnderWay, advance: &Advance) -> Re
         run.end_with(Finish::Error(why));
         return Ok(());
     }
-    let way_on = cause.way_on(branch, &waiting);
+    let (files, way_on) = if board::is_interrupted(&run.source) {
+        let way_on = "fix this, then run `ralph-loop` to restore them".to_owned();
+        ("not all of your files could be restored", way_on)
+    } else {
+        ("your checkout is unchanged", cause.way_on(branch, &waiting))
+    };
     let (prefix, story) = (run.slot(work.slot)?.reporter.prefix.clone(), &work.key.story);
-    run.view.warn(format!(
-        "{prefix}{story}: the work waits on {waiting} and your checkout is unchanged: {why}; {way_on}"
-    ));
+    run.view
+        .warn(format!("{prefix}{story}: the work waits on {waiting} and {files}: {why}; {way_on}"));
     Ok(())
 }
 

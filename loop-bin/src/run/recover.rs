@@ -91,10 +91,6 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
                 let ended = counted(ended, "process", "processes");
                 run.view.line(format!("ended {ended} left over from the last run"));
             }
-            Recovery::BringFiles => {
-                board::finish_interrupted(&run.source)?;
-                run.view.line("updated your files to match their branch");
-            }
             Recovery::CountOn { iterations } => count_on(run, found.record.as_ref(), iterations),
             _ => {}
         }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use nix::unistd::geteuid;
 
-use crate::stage::{Ran, Stage};
+use crate::stage::{PLAN, Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
@@ -26,7 +26,20 @@ impl Owned {
         Self(stage)
     }
 
+    /// One with a file in a folder, and an agent that changes, removes and adds files.
+    fn with_vendor() -> Self {
+        let owned = Self::new();
+        owned.0.repo.write("vendor/v.txt", "v\n");
+        owned.0.repo.write("b.txt", "b\n");
+        owned.0.repo.commit_all("vendor");
+        owned
+    }
+
     fn run(&self, args: &[&str]) -> Ran {
+        self.run_with(args, "")
+    }
+
+    fn run_with(&self, args: &[&str], fault: &str) -> Ran {
         let mut command = self.0.command(args);
         if geteuid().is_root() {
             let (id, all) = (format!("{NOBODY}:{NOBODY}"), self.0.repo.scratch().root());
@@ -34,7 +47,7 @@ impl Owned {
             assert!(given.expect("chown runs").success());
             command.uid(NOBODY).gid(NOBODY);
         }
-        command.output().expect("the loop runs").into()
+        command.env("RALPH_INTERNAL__FAULT", fault).output().expect("the loop runs").into()
     }
 
     fn mode(&self, name: &str) -> u32 {
@@ -83,4 +96,93 @@ fn a_cache_folder_that_may_not_be_written_is_named_with_a_remedy() {
     let ran = owned.run(&[]);
     ran.ended(1).says("cannot create the copy in").says("--workspace-folder");
     assert_eq!(owned.0.plan(), ONE);
+}
+
+const VENDOR: [&str; 2] =
+    ["--agent", "echo more >>a.txt; echo more >>vendor/v.txt; rm b.txt; mkdir d; echo d >d/d"];
+
+/// What the story leaves, and nothing else.
+#[track_caller]
+fn has_followed(owned: &Owned, what: &str) {
+    let stage = &owned.0;
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "", "{what}");
+    assert_eq!(
+        (stage.read("a.txt"), stage.read("vendor/v.txt")),
+        ("a\nmore\n".into(), "v\nmore\n".into())
+    );
+    assert!(!stage.exists("b.txt") && stage.exists("d/d"), "{what}");
+    assert_eq!(stage.plan(), ONE.replace("[ ]", "[x]"), "{what}");
+    assert_eq!(stage.repo.git(["branch", "--format=%(refname:short)"]), "main\n", "{what}");
+    assert!(!stage.exists(".git/ralph-following.json"), "{what}");
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_keeps_the_work_waiting_and_every_file_as_it_was() {
+    let owned = Owned::with_vendor();
+    owned.0.repo.chmod("vendor", 0o555);
+    let head = owned.0.repo.head();
+    let folder = owned.0.repo.root().join("vendor");
+    let why = format!("your checkout is unchanged: {folder} cannot be written (Permission denied)");
+    owned.run(&VENDOR).ended(0).says(&why).says("make it writable");
+    let status = owned.0.repo.git(["status", "--porcelain"]);
+    assert_eq!((owned.0.repo.head(), status), (head, String::new()));
+    owned.run(&["status"]).ended(0).says("vendor cannot be written");
+    owned.0.repo.chmod("vendor", 0o755);
+    owned.run(&VENDOR).ended(0).says("the waiting work is now on main");
+    has_followed(&owned, "waited");
+}
+
+#[test]
+fn a_landing_that_can_neither_be_finished_nor_undone_is_finished_once_it_can_be() {
+    // Git removes the old files first, and then runs the filter.
+    let owned = Owned::with_vendor();
+    let filter = format!("chmod 555 {}/vendor; false", owned.0.repo.root());
+    owned.0.repo.git(["config", "filter.f.smudge", &filter]);
+    owned.0.repo.git(["config", "filter.f.clean", "cat"]);
+    owned.0.repo.git(["config", "filter.f.required", "true"]);
+    owned.0.repo.write(".git/info/attributes", "a.txt filter=f\n");
+    let ran = owned.run(&VENDOR);
+    ran.ended(0).says("not all of your files could be restored: main cannot be updated");
+    let said = format!("{}{}", ran.out, ran.err);
+    assert!(!said.contains("another process"), "{said}");
+    assert_eq!(owned.0.repo.git(["status", "--porcelain"]), " D vendor/v.txt\n");
+    owned.run(&["status"]).ended(0).says("a landing was interrupted");
+    // The plan is looked for once it is back.
+    owned.0.repo.remove(PLAN);
+    owned.run(&VENDOR).ended(1).says("your files cannot be restored").says("vendor/v.txt");
+    assert_eq!(owned.0.plan(), ONE);
+    owned.0.repo.git(["config", "--remove-section", "filter.f"]);
+    owned.0.repo.chmod("vendor", 0o755);
+    owned.run(&VENDOR).ended(0).says("the waiting work is now on main");
+    has_followed(&owned, "filter");
+}
+
+#[test]
+fn a_folder_that_is_closed_after_a_kill_keeps_no_other_file_from_being_restored() {
+    for (point, is_torn) in [
+        ("follow.locked", false),
+        ("follow.noted", false),
+        ("follow.prepared", false),
+        ("follow.files", true),
+        ("follow.texts", true),
+        ("follow.index", true),
+        ("follow.moved", false),
+    ] {
+        let owned = Owned::with_vendor();
+        owned.run_with(&VENDOR, point);
+        assert!(owned.0.exists(".git/index.lock"), "{point}");
+        owned.0.repo.chmod("vendor", 0o555);
+        let ran = owned.run(&VENDOR);
+        if is_torn {
+            ran.ended(1).says("your files cannot be restored").says("vendor/v.txt");
+            assert_eq!(owned.0.repo.git(["status", "--porcelain"]), " M vendor/v.txt\n", "{point}");
+            assert_eq!(owned.0.plan(), ONE, "{point}");
+        } else {
+            ran.ended(0);
+            assert_eq!(owned.0.repo.git(["status", "--porcelain"]), "", "{point}");
+        }
+        owned.0.repo.chmod("vendor", 0o755);
+        owned.run(&VENDOR).ended(0);
+        has_followed(&owned, point);
+    }
 }

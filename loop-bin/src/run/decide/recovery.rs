@@ -36,8 +36,8 @@ pub(crate) struct FoundAttempt {
 pub(crate) enum Recovery {
     /// End the processes that outlived the run.
     EndProcesses { run: String, count: usize },
-    /// Bring the project's files to where their branch is.
-    BringFiles,
+    /// Restore the project's files, which are between two commits.
+    RestoreFiles,
     /// The story is on the target; tick it and say so.
     FinishLanding { story: String, commit: String },
     /// The agent had ended well: check and land its work.
@@ -58,7 +58,7 @@ pub(crate) fn recovery(found: &Found) -> Vec<Recovery> {
         steps.push(Recovery::EndProcesses { run: record.process.run.clone(), count });
     }
     if found.is_behind {
-        steps.push(Recovery::BringFiles);
+        steps.push(Recovery::RestoreFiles);
     }
     if let Some(record) = unfinished.filter(|record| !record.planning) {
         // An iteration that was interrupted is made again, and is counted once.
@@ -103,8 +103,9 @@ impl Recovery {
                 let processes = counted(*count, "process", "processes");
                 format!("{processes} survived the last run; the next start ends them")
             }
-            Self::BringFiles => {
-                "your files are behind their branch; the next start updates them".to_owned()
+            Self::RestoreFiles => {
+                "a landing was interrupted; the next start restores your files and finishes it"
+                    .to_owned()
             }
             Self::FinishLanding { story, .. }
             | Self::LandAgain { story }

@@ -14,8 +14,9 @@ use ralph_project::loop_progress::LoopProgress;
 use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
-use run_history::RunHistory;
+use run_history::{LOOP, RunHistory};
 
+use super::begin::take_lock;
 use super::plan_file::{find_plan, plan_of_attempt};
 use super::preflight::{Preflight, run_dir};
 use super::programs::{flaw_in_command, look_for_programs};
@@ -37,7 +38,7 @@ const PLAN_NAME: &str = "{plan}";
 /// Finds everything and checks what can be checked without writing.
 pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
-    restore_settings(&project)?;
+    restore_files(&project)?;
     let mut config = here::config(&project, env, given)?;
     if let Some(flaw) = flaw_in_command(&config) {
         return Err(Failure::usage(flaw));
@@ -95,8 +96,21 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     Ok(preflight)
 }
 
-/// Settings that the agent of a killed run in place may have changed are restored before they are read.
-pub(crate) fn restore_settings(project: &Project) -> Result<(), Failure> {
+/// Files that a killed run left are restored before they are read: those between two commits, and settings
+/// that the agent may have changed in place.
+pub(crate) fn restore_files(project: &Project) -> Result<(), Failure> {
+    if let Ok(repo) = Repo::open(project.root())
+        && let Ok(source) = Source::of(project, &repo)
+        && board::is_interrupted(&source)
+    {
+        let _lock = take_lock(&run_dir(&repo)?, LOOP)?;
+        board::finish_interrupted(&source).map_err(|failure| {
+            Failure::because(format!(
+                "a landing was interrupted, and your files cannot be restored: {failure}; fix \
+                 this, then run `ralph-loop` again"
+            ))
+        })?;
+    }
     let Some(run_dir) = RunDir::of_project(project.root()) else { return Ok(()) };
     if let Some(left) = ProtectedFiles::left(&run_dir)
         && Lock::holder(&run_dir.lock()).is_none()
