@@ -116,6 +116,11 @@ pub fn own_program() -> io::Result<PathBuf> {
     if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
 
+/// The same for a command line that another program runs.
+pub fn own_program_for_others(name: &str) -> String {
+    name.replace("/proc/self/", &format!("/proc/{}/", std::process::id()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::linux::own_program_for_others;
 use ralph_base::supervised::Door;
 use ralph_core::git::{Git, GitError};
 
@@ -60,8 +61,7 @@ impl GitSettings {
     pub(super) fn through(&self, door: &Door) -> Vec<(String, String)> {
         let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
         let by: Vec<String> = door.by.iter().map(|word| quoted(&word.to_string_lossy())).collect();
-        // In a program that git starts, our own one would be another.
-        let by = by.join(" ").replace("/proc/self/", &format!("/proc/{}/", std::process::id()));
+        let by = own_program_for_others(&by.join(" "));
         let inside = |(_, key, command): (&str, &str, &str)| {
             let places: &[&str] = match key.rsplit('.').next()? {
                 "clean" | "smudge" | "process" if key.starts_with("filter.") => &["%f"],

@@ -49,7 +49,7 @@ use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
 use doors::Doors;
-use git_output::{base_of, naming};
+use git_output::base_of;
 use git_settings::GitSettings;
 pub use import::{Imported, bring, import};
 pub use linked_back::{linked_by_environment, linked_by_files};
@@ -88,10 +88,9 @@ pub struct Workspace {
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
     /// The project's git settings.
     pub settings: GitSettings,
-    /// Files that are not the agent's to change, and so not staged.
-    held_back: Vec<PathBuf>,
-    /// Commits on other branches, tags and stashes that the agent left, by now in the project.
-    others: BTreeSet<String>,
+    /// What the agent left that is not staged: files that are not its to change, and commits on other branches, tags
+    /// and stashes, which are in the project by now.
+    left_out: (Vec<PathBuf>, BTreeSet<String>),
     /// How programs are started in it.
     pub doors: Doors,
 }
@@ -181,8 +180,7 @@ impl Workspace {
             files: Files::Any,
             carried: BTreeMap::new(),
             settings,
-            held_back: Vec::new(),
-            others: BTreeSet::new(),
+            left_out: Default::default(),
         })
     }
 
@@ -306,25 +304,6 @@ impl Workspace {
         Ok(copy_index(&self.own.index, &own)?)
     }
 
-    /// The checks find the work staged, so that `git diff` shows them what they change themselves.
-    pub fn show_staged(&self) -> Result<(), Failure> {
-        if self.is_in_place {
-            return Ok(());
-        }
-        self.lend_index()?;
-        // Plan and progress, which the loop's own index leaves as they are committed. What git cannot add is
-        // shown as changed.
-        let git = self.git_inside();
-        let shown = git.run(&naming(&["diff-files", "-z", "--name-only"], &self.held_back));
-        let shown = shown.and_then(|held_back| {
-            git.feed(&["update-index", "--remove", "-z", "--stdin"], &held_back)
-        });
-        if let Err(error) = shown {
-            log::info!("not shown as staged: {error}");
-        }
-        Ok(())
-    }
-
     /// The index of the project is that of the commit just made.
     pub fn settle_index(&self) -> Result<(), Failure> {
         if self.is_in_place { self.lend_index() } else { Ok(()) }
@@ -342,7 +321,7 @@ impl Workspace {
         remove_pipes(self.top.as_std_path(), false);
         self.is_fresh = false;
         self.files = Files::Any;
-        self.others.clear();
+        self.left_out.1.clear();
     }
 
     /// What is staged was committed, with these files of the loop's. Where the checks left all else as

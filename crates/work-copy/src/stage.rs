@@ -16,7 +16,7 @@ use super::carry::replace;
 use super::remove::{make_readable, remove_all};
 use super::{Files, Imported, Start, Workspace};
 use crate::git_output::{
-    Difference, LIST_CHANGED, RAW, base_of, differences, file_of, listed, paths,
+    Difference, LIST_CHANGED, RAW, base_of, differences, file_of, listed, naming, paths,
 };
 use ralph_project::failure::Failure;
 
@@ -83,14 +83,14 @@ impl Workspace {
             Ok(tried) => tried,
         };
         let held_back = ours.iter().chain(self.carried.keys()).chain(&staged.refused);
-        self.held_back = held_back.cloned().collect();
+        self.left_out.0 = held_back.cloned().collect();
         if !self.is_in_place {
             inner.extend(imported.work_trees.iter().cloned());
             set_aside(self, &mut staged, start.tip, &inner)?;
         }
         // Where they were has been made anew.
-        self.others.extend(imported.others.iter().cloned());
-        staged.aside.extend(self.others.iter().cloned());
+        self.left_out.1.extend(imported.others.iter().cloned());
+        staged.aside.extend(self.left_out.1.iter().cloned());
         Ok(staged)
     }
 
@@ -267,6 +267,25 @@ impl Workspace {
             git.feed(&[&UPDATE[..], &["-z", "--index-info"]].concat(), &entries)?;
         }
         Ok(git.line(&["write-tree"])?)
+    }
+
+    /// The checks find the work staged, so that `git diff` shows them what they change themselves.
+    pub fn show_staged(&self) -> Result<(), Failure> {
+        if self.is_in_place {
+            return Ok(());
+        }
+        self.lend_index()?;
+        // Plan and progress, which the loop's own index leaves as they are committed. What git cannot add is
+        // shown as changed.
+        let git = self.git_inside();
+        let shown = git.run(&naming(&["diff-files", "-z", "--name-only"], &self.left_out.0));
+        let shown = shown.and_then(|held_back| {
+            git.feed(&["update-index", "--remove", "-z", "--stdin"], &held_back)
+        });
+        if let Err(error) = shown {
+            log::info!("not shown as staged: {error}");
+        }
+        Ok(())
     }
 
     /// What is staged as plain files in a folder of their own, without a repository: whoever works there

@@ -147,12 +147,8 @@ fn without_a_sandbox_the_same_acts_reach_their_targets() {
     let agent = format!("cat >/dev/null; echo x >x.txt; sh {file}; true");
     let before = protected(&stage);
     let ran = run(&stage, &["--agent", &agent, "--sandbox", "off", "--max-iterations", "1"]);
-    assert_eq!(
-        ran.err.matches("sandbox off").count(),
-        2,
-        "at the start and at the end: {}",
-        ran.err
-    );
+    let said = format!("{}{}", ran.out, ran.err);
+    assert!(said.matches("sandbox off").count() > 1, "at the start and at the end: {said}");
     // Some of them undo what others need; in the crate each has a world of its own.
     assert!(stage.note("escaped").lines().count() > 20, "{}", stage.note("escaped"));
     assert_ne!(protected(&stage), before);
