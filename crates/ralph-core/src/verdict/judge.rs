@@ -43,8 +43,14 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     let before = run.command.get(..invocation.start).unwrap_or_default().trim_end();
     let one_summary = one_summary || before.ends_with("until") || before.ends_with("while !");
     let evidence = Evidence::gather(&text, runner.map_or("", |runner| runner.row.says));
-    let case =
-        Case { runner, one_summary, evidence: &evidence, cut: run.cut, piped: invocation.piped };
+    let case = Case {
+        runner,
+        one_summary,
+        evidence: &evidence,
+        cut: run.cut,
+        piped: invocation.piped,
+        own_code: invocation.runner().is_some_and(|runner| !runner.row.ends_with_zero),
+    };
     let ended = match invocation.ended(run.exit_code) {
         // Behind a pipe, `$?` is the code of the last command in it.
         Ended::Unknown if !invocation.piped => case.echoed_exit_code(run.command, &text),
@@ -89,6 +95,9 @@ struct Case<'e, 'a> {
     evidence: &'e Evidence<'a>,
     cut: bool,
     piped: bool,
+    /// The runner was started by name and is not known to end with 0 after failures; a script or
+    /// task may swallow the code (`jest || true`, `grunt --force`).
+    own_code: bool,
 }
 
 impl Case<'_, '_> {
@@ -104,12 +113,11 @@ impl Case<'_, '_> {
         }
     }
 
-    /// Exit code 0 of the tests: none failed, unless the runner is known to end so.
+    /// Exit code 0 of the tests: none failed, unless the code may be that of somebody else.
     fn ended_well(&self) -> Kind {
-        let doubtful = self.runner.is_some_and(|runner| runner.row.ends_with_zero);
         let evidence = self.evidence;
         let failed = || evidence.ends_badly().or_else(|| evidence.signs().failed).is_some();
-        if doubtful && failed() {
+        if !self.own_code && failed() {
             Kind::Failed
         } else if evidence.nothing_ran(true).is_some() {
             Kind::NoTests

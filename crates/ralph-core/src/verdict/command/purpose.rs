@@ -95,7 +95,11 @@ fn is_session_runner(runner: Runner) -> bool {
 fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
     let Purpose::Runs(row) = purpose else { return purpose };
     let go_build = row.is_some_and(|row| row.name == "go test") && args.contains(&"-c");
-    let listed = args.iter().take_while(|arg| **arg != "-k").any(|arg| LISTING.contains(arg));
+    let lists = |arg: &str| {
+        let list = arg.starts_with("--list") && !arg.starts_with("--listen");
+        list || arg.starts_with("--dry") || LISTING.contains(&arg)
+    };
+    let listed = args.iter().take_while(|arg| **arg != "-k").any(|arg| lists(arg));
     // `cargo nextest list`, `vitest list`, but not `mocha -R list`
     let sub = row.is_some() && matches!(args, ["list", ..] | ["nextest", "list", ..])
         || row.is_some_and(is_session_runner) && args.contains(&"-l");

@@ -25,7 +25,7 @@ pub(super) fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
             Some(if tests { Purpose::Runs(None) } else { Purpose::May })
         }
         "npm" | "pnpm" | "yarn" | "bun" | "cnpm" | "ied" => Some(of_package_script(name, args)),
-        "rake" | "mspec" if words.next().is_none() => Some(Purpose::Runs(None)),
+        "rake" | "mspec" | "mamba" if words.next().is_none() => Some(Purpose::Runs(None)),
         name if TARGETED.contains(&name) => Some(of_target(args)),
         "cargo" => {
             let mut words = positionals(args);

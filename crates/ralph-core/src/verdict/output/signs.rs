@@ -34,8 +34,10 @@ pub(crate) struct Signs<'a> {
     pub(crate) success: Option<&'a str>,
     /// A line that is printed only when tests failed.
     pub(crate) failed: Option<&'a str>,
-    /// A test task of gradle had something to do.
+    /// A test task of gradle had something to do, or had done it before.
     pub(crate) tested: bool,
+    /// A message of make, which is the only line where it finds nothing to do.
+    make: Option<&'a str>,
     begun: bool,
     lines: usize,
 }
@@ -49,6 +51,9 @@ impl<'a> Signs<'a> {
         lines.for_each(|line| signs.push(line));
         if signs.begun || signs.lines > SHORT {
             signs.error = None;
+        }
+        if signs.lines == 1 {
+            signs.nothing = signs.nothing.or(signs.make);
         }
         signs
     }
@@ -72,12 +77,13 @@ impl<'a> Signs<'a> {
         let again = holds(text, "No plan found") || text.ends_with("... ERROR");
         self.loader_failures += u64::from(loader && !again);
         note(&mut self.loader, loader);
-        note(&mut self.not_loaded, not_loaded);
+        note(&mut self.not_loaded, not_loaded || make_gave_up(text));
         // XCTest says so as well where all tests are those of another framework.
         let nothing = nothing && !holds(text, ", with 0 failures");
         note(&mut self.nothing, nothing || (none && is_none(text)));
-        note(&mut self.idle, idle);
-        self.tested |= text.starts_with("> Task :") && text.ends_with("est");
+        note(&mut self.make, text.starts_with("make: "));
+        note(&mut self.idle, idle && (!text.ends_with("NO-SOURCE") || is_test_task(text)));
+        self.tested |= is_test_task(text) && !idle;
         note(&mut self.policy, policy && is_policy(&text.to_ascii_lowercase()));
         note(&mut self.error, is_error(text, error, no_error));
         note(&mut self.success, begins(text, SUCCESS));
@@ -91,11 +97,28 @@ fn begins(text: &str, starts: &[&str]) -> bool {
 }
 
 /// `FAILED tests/test_cart.py::test_discount - assert …`, `rspec ./spec/calc_spec.rb:9 # adds`,
-/// `[junit] Test CalcTest FAILED`
+/// `[junit] Test CalcTest FAILED`, `Warning: 1/2 assertions failed (3ms) Used --force, continuing.`
 fn is_named(text: &str) -> bool {
     text.strip_prefix("FAILED ").is_some_and(|rest| holds(rest, "::"))
         || (text.starts_with("rspec ./") && holds(text, " # "))
         || (text.starts_with("[junit] Test ") && text.ends_with(" FAILED"))
+        || text.ends_with(" Used --force, continuing.")
+}
+
+/// `:app:test`, `> Task :integrationTest UP-TO-DATE`, `:testWARNING: …`
+fn is_test_task(text: &str) -> bool {
+    let Some(task) = text.trim_start_matches("> Task ").strip_prefix(':') else { return false };
+    let name = task.split(' ').next().unwrap_or_default().trim_end_matches(':');
+    name.trim_end_matches(|c: char| c.is_ascii_uppercase()).ends_with("est")
+}
+
+/// In whatever language: `make: *** No rule to make target 'test'.  Stop.`, and
+/// `make: *** [Makefile:2: test] Error 127` where the shell could not start a command.
+fn make_gave_up(text: &str) -> bool {
+    let Some((make, message)) = text.split_once(": *** ") else { return false };
+    let not_started = message.ends_with(" 127") || message.ends_with(" 126");
+    let stopped = message.ends_with(['.', '。']) && !message.ends_with("...");
+    make.starts_with("make") && if message.starts_with('[') { not_started } else { stopped }
 }
 
 /// Any other message of an error; assertions are failures, not errors.

@@ -23,11 +23,11 @@ pub(crate) struct Point<'a> {
 }
 
 impl<'a> Tap<'a> {
-    /// Looks at the next line.
-    pub(crate) fn push(&mut self, line: &'a str) {
+    /// Looks at the next line, and says whether it is a point.
+    pub(crate) fn push(&mut self, line: &'a str) -> bool {
         let text = line.trim_start();
         if !text.starts_with(['1', 'T', 'B', 'o', 'n']) {
-            return;
+            return false;
         }
         if let Some(last) = plan(text) {
             self.plans += 1;
@@ -46,7 +46,9 @@ impl<'a> Tap<'a> {
                     self.failure = Some(text);
                 }
             }
+            return true;
         }
+        false
     }
 
     /// Whether the output is TAP at all, rather than a log that happens to hold such a line.
