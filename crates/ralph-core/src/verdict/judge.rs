@@ -116,7 +116,9 @@ impl Case<'_, '_> {
     /// Exit code 0 of the tests: none failed, unless the code may be that of somebody else.
     fn ended_well(&self) -> Kind {
         let evidence = self.evidence;
-        let failed = || evidence.ends_badly().or_else(|| evidence.signs().failed).is_some();
+        let parts = self.runner.is_some_and(|runner| runner.row.one_summary_per_part);
+        let counted = if parts { evidence.failed() } else { evidence.ends_badly() };
+        let failed = || counted.or_else(|| evidence.signs().failed).is_some();
         if !self.own_code && failed() {
             Kind::Failed
         } else if evidence.nothing_ran(true).is_some() {
@@ -134,7 +136,7 @@ impl Case<'_, '_> {
             Some(kind) => return kind,
             None => {}
         }
-        let failed = evidence.failed().or(signs.failed).is_some();
+        let failed = evidence.failed().or(signs.failed).is_some() && !evidence.gave_up();
         let passed = evidence.passed().is_some();
         // The shell found no such program, or could not start it.
         let not_started = matches!(code, 126 | 127) && !failed && !passed;

@@ -100,8 +100,8 @@ fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
         list || arg.starts_with("--dry") || LISTING.contains(&arg)
     };
     let listed = args.iter().take_while(|arg| **arg != "-k").any(|arg| lists(arg));
-    // `cargo nextest list`, `vitest list`, but not `mocha -R list`
-    let sub = row.is_some() && matches!(args, ["list", ..] | ["nextest", "list", ..])
+    // `cargo nextest list`, `vitest list`, `codeceptjs dry-run`, but not `mocha -R list`
+    let sub = row.is_some() && matches!(args, ["list" | "dry-run", ..] | ["nextest", "list", ..])
         || row.is_some_and(is_session_runner) && args.contains(&"-l");
     if listed || go_build || sub { Purpose::Lists(row) } else { purpose }
 }

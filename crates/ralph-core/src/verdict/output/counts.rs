@@ -69,8 +69,8 @@ impl Phrase {
         let (mut outcome, mut unit, mut expected, mut negated) = (None, None, false, false);
         for token in words {
             let Token::Word { meaning, text, .. } = token else { break };
-            // `Total time: 2 s` counts seconds.
-            if matches!(*text, "time" | "duration" | "elapsed" | "took") {
+            // `Total time: 2 s` counts seconds, and `Error code 1` nothing.
+            if matches!(*text, "time" | "duration" | "elapsed" | "took" | "code") {
                 return Self::default();
             }
             match meaning {

@@ -143,9 +143,15 @@ impl<'a> Evidence<'a> {
             .or(files)
     }
 
+    /// The run ended before its first test, and says why.
+    pub(crate) fn gave_up(&self) -> bool {
+        let reason = self.signs().not_loaded.or(self.signs().nothing);
+        self.tap.gave_up && self.tap.passed == 0 && reason.is_some()
+    }
+
     /// No test passed, and none is named but the test files themselves.
     fn only_files_failed(&self) -> bool {
-        let passed = |block: &Block<'_>| block.tally.tests.passed > Some(0);
+        let passed = |block: &Block<'_>| block.tally.tests.good() > Some(0);
         self.failed().is_some()
             && self.passed().is_none()
             && !self.blocks.iter().any(passed)

@@ -73,11 +73,12 @@ impl<'a> Signs<'a> {
         };
         let [not_loaded, loader, error, no_error, crashed, nothing, none, idle, policy] =
             LISTS.catches(text);
+        let is_assertion = holds(text, "ssert") || holds(text, "error: Failure ");
         // Some say it twice, once while they run.
         let again = holds(text, "No plan found") || text.ends_with("... ERROR");
         self.loader_failures += u64::from(loader && !again);
         note(&mut self.loader, loader);
-        note(&mut self.not_loaded, not_loaded || make_gave_up(text));
+        note(&mut self.not_loaded, not_loaded && !is_assertion || make_gave_up(text));
         // XCTest says so as well where all tests are those of another framework.
         let nothing = nothing && !holds(text, ", with 0 failures");
         note(&mut self.nothing, nothing || (none && is_none(text)));

@@ -41,7 +41,9 @@ impl<'a> Blocks<'a> {
         }
         let rewritten = rewrite(line);
         let text = rewritten.as_deref().unwrap_or(line);
-        let read = counts::read(text).or_else(|| counts::read(behind_task(text)?));
+        let read = counts::read(text)
+            .or_else(|| counts::read(behind_task(text)?))
+            .or_else(|| counts::read(before_names(text)?));
         match read {
             Some(tally) => self.push_tally(line, text, tally),
             None => self.skip(),
@@ -108,6 +110,13 @@ fn behind_task(line: &str) -> Option<&str> {
     let lower = label.to_lowercase();
     let summary = ["summary", "result", "total"].iter().any(|word| lower.contains(word));
     (summary || label.ends_with("test")).then_some(rest)
+}
+
+/// `1 out of 2 tests failed: adds`
+fn before_names(line: &str) -> Option<&str> {
+    let (counted, _) = line.split_once(": ")?;
+    let tests = counts::read(counted)?.tests;
+    (tests.bad() > 0 && tests.total.is_some()).then_some(counted)
 }
 
 /// Counts of three kinds or more are a summary even behind a name or a time:

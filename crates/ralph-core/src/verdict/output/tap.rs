@@ -11,6 +11,7 @@ pub(crate) struct Tap<'a> {
     /// The last point, the last one that failed, and the end of a run that gave up.
     point: &'a str,
     failure: Option<&'a str>,
+    pub(crate) gave_up: bool,
 }
 
 /// One result line.
@@ -33,7 +34,7 @@ impl<'a> Tap<'a> {
             self.plans += 1;
             self.empty_plans += usize::from(last == 0);
         } else if text.starts_with("Bail out!") {
-            self.failure = Some(text);
+            (self.failure, self.gave_up) = (Some(text), true);
         } else if let Some(point) = point(text) {
             // Nested points are summed up by the point of the outer level.
             let count = u64::from(text.len() == line.len());
