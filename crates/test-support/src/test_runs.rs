@@ -41,6 +41,11 @@ pub fn recorded_later() -> Utf8PathBuf {
     fixtures().join("test-runs-later")
 }
 
+/// The folder with the runs recorded last: more runners, swallowed exit codes, listings.
+pub fn recorded_last() -> Utf8PathBuf {
+    fixtures().join("test-runs-last")
+}
+
 /// The folder with runs written by hand.
 pub fn written() -> Utf8PathBuf {
     fixtures().join("test-runs-written")

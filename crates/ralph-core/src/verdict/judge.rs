@@ -248,6 +248,44 @@ mod tests {
     }
 
     #[test]
+    fn a_script_may_swallow_the_code_of_its_tests() {
+        let counted = "Tests:       1 failed, 1 passed, 2 total\n";
+        check("npm test", Some(0), counted, Kind::Failed);
+        check("npm test", Some(0), &format!("> jest || true\n\n{counted}"), Kind::Failed);
+        check("./run_tests.sh", Some(0), "1 failed (of the sample)\n2 passed\n", Kind::Passed);
+        check("npx grunt test --force", Some(0), "  1 passing\n  1 failing\n", Kind::Failed);
+        let parts =
+            "test result: FAILED. 1 passed; 1 failed\n\ntest result: ok. 3 passed; 0 failed\n";
+        check("make test", Some(0), &format!("cargo test\n{parts}"), Kind::Failed);
+        check("node test.js", Some(0), "ok 1 fails\n1..1\n", Kind::Passed);
+    }
+
+    #[test]
+    fn build_tools_are_read_in_any_language() {
+        check(
+            "make test",
+            Some(2),
+            "make: *** Keine Regel, um „test“ zu erstellen.  Schluss.\n",
+            Kind::Errored,
+        );
+        check(
+            "make test",
+            Some(2),
+            "diff a b\nmake: *** [Makefile:2: test] Fehler 1\n",
+            Kind::Failed,
+        );
+        check("make test", Some(2), "make: *** [Makefile:2: test] Fehler 127\n", Kind::Errored);
+        check(
+            "make test",
+            Some(0),
+            "make: Für das Ziel „test“ ist nichts zu tun.\n",
+            Kind::NoTests,
+        );
+        check("gradle test", Some(0), ":compileJava NO-SOURCE\n:test\n", Kind::Passed);
+        check("gradle test", Some(0), ":compileJava\n:test NO-SOURCE\n", Kind::NoTests);
+    }
+
+    #[test]
     fn a_masked_exit_code_leaves_it_to_the_summary() {
         check("pytest -q | tail -1", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Failed);
         check("pytest -q || true", Some(0), "3 passed in 0.1s\n", Kind::Passed);

@@ -95,14 +95,18 @@ fn is_session_runner(runner: Runner) -> bool {
 fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
     let Purpose::Runs(row) = purpose else { return purpose };
     let go_build = row.is_some_and(|row| row.name == "go test") && args.contains(&"-c");
+    // `--list-tests`, `-check.list`, `--dry-run`
     let lists = |arg: &str| {
-        let list = arg.starts_with("--list") && !arg.starts_with("--listen");
-        list || arg.starts_with("--dry") || LISTING.contains(&arg)
+        let option = arg.split('=').next().filter(|option| option.starts_with('-'));
+        let name = option.and_then(|option| option.trim_start_matches('-').rsplit('.').next());
+        let list = |name: &str| name.starts_with("list") && !name.starts_with("listen");
+        name.is_some_and(|name| list(name) || name.starts_with("dry")) || LISTING.contains(&arg)
     };
     let listed = args.iter().take_while(|arg| **arg != "-k").any(|arg| lists(arg));
     // `cargo nextest list`, `vitest list`, `codeceptjs dry-run`, but not `mocha -R list`
     let sub = row.is_some() && matches!(args, ["list" | "dry-run", ..] | ["nextest", "list", ..])
-        || row.is_some_and(is_session_runner) && args.contains(&"-l");
+        || row.is_some_and(is_session_runner) && args.contains(&"-l")
+        || row.is_none() && args == ["-l"];
     if listed || go_build || sub { Purpose::Lists(row) } else { purpose }
 }
 

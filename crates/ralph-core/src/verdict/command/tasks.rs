@@ -12,7 +12,8 @@ include!(concat!(env!("OUT_DIR"), "/tasks.rs"));
 pub(super) fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
     let mut words = positionals(args).filter(|word| !word.contains('='));
     match name {
-        "make" | "ninja" | "samu" | "scons" | "waf" | "mage" | "doit" | "grunt" | "gulp" | "b2" => {
+        "make" | "ninja" | "samu" | "scons" | "waf" | "mage" | "doit" | "grunt" | "gulp"
+        | "jake" | "b2" => {
             if args
                 .iter()
                 .any(|arg| matches!(*arg, "-n" | "--just-print" | "--dry-run" | "--version"))

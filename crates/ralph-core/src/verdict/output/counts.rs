@@ -19,7 +19,8 @@ pub(crate) fn read(line: &str) -> Option<Tally> {
     if line.len() > LONGEST_LINE || holds_an_identifier(line) {
         return None;
     }
-    let lower = line.to_lowercase();
+    // `Test run had 1 failure:`
+    let lower = line.trim_end_matches(':').to_lowercase();
     let tokens = tokens(&lower)?;
     let announced =
         |token: &Token<'_>| matches!(token, Token::Word { meaning: Meaning::Announcement, .. });

@@ -113,13 +113,15 @@ fn is_test_task(text: &str) -> bool {
     name.trim_end_matches(|c: char| c.is_ascii_uppercase()).ends_with("est")
 }
 
-/// In whatever language: `make: *** No rule to make target 'test'.  Stop.`, and
+/// In whatever language: `make: *** No rule to make target 'test'.  Stop.`,
+/// `Makefile:2: *** missing separator.  Stop.`, and
 /// `make: *** [Makefile:2: test] Error 127` where the shell could not start a command.
 fn make_gave_up(text: &str) -> bool {
-    let Some((make, message)) = text.split_once(": *** ") else { return false };
+    let Some((origin, message)) = text.split_once(": *** ") else { return false };
     let not_started = message.ends_with(" 127") || message.ends_with(" 126");
     let stopped = message.ends_with(['.', '。']) && !message.ends_with("...");
-    make.starts_with("make") && if message.starts_with('[') { not_started } else { stopped }
+    let of_make = origin.starts_with("make") || origin.ends_with(|c: char| c.is_ascii_digit());
+    of_make && if message.starts_with('[') { not_started } else { stopped }
 }
 
 /// Any other message of an error; assertions are failures, not errors.

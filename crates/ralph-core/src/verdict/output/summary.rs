@@ -13,6 +13,8 @@ const GAP: usize = 1;
 #[derive(Debug, Default)]
 pub(crate) struct Blocks<'a> {
     blocks: Vec<Block<'a>>,
+    /// The outcomes that the heading of a table names.
+    columns: Vec<&'a str>,
     lines_since: usize,
 }
 
@@ -41,13 +43,32 @@ impl<'a> Blocks<'a> {
         }
         let rewritten = rewrite(line);
         let text = rewritten.as_deref().unwrap_or(line);
-        let read = counts::read(text)
+        if let Some(columns) = columns(line) {
+            self.columns = columns;
+            return self.skip();
+        }
+        let read = self
+            .read_row(line)
+            .or_else(|| counts::read(text))
             .or_else(|| counts::read(behind_task(text)?))
             .or_else(|| counts::read(before_names(text)?));
         match read {
             Some(tally) => self.push_tally(line, text, tally),
             None => self.skip(),
         }
+    }
+
+    /// Reads a row of a table: `tests  2  2  1  1  0`.
+    fn read_row(&self, line: &str) -> Option<Tally> {
+        if self.columns.is_empty() || cells(line).count() != self.columns.len() + 1 {
+            return None;
+        }
+        let mut row = cells(line).next()?.to_owned();
+        let counted = cells(line).skip(1).zip(&self.columns);
+        for (number, outcome) in counted.filter(|(number, _)| number.parse::<u64>().is_ok()) {
+            row.extend([", ", number, " ", outcome]);
+        }
+        counts::read(&row)
     }
 
     /// The blocks that say something; bare outcome words alone do not.
@@ -94,6 +115,22 @@ impl<'a> Blocks<'a> {
         }
         block.tally.merge(&tally);
     }
+}
+
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    line.split([' ', '\t', '│', '|']).filter(|cell| !cell.is_empty())
+}
+
+/// The outcomes in the heading of a table: `Type  Total  Ran  Passed  Failed  Inactive`.
+fn columns(line: &str) -> Option<Vec<&str>> {
+    if !holds(line, "ailed") || line.contains([',', '.', '!']) || !holds(line, "  ") {
+        return None;
+    }
+    let is_outcome =
+        |cell: &str| matches!(meaning(&cell.to_lowercase()), Some(Meaning::Outcome(_)));
+    let heading: Vec<&str> = cells(line).collect();
+    let columns = heading.rsplit(|cell| !is_outcome(cell)).next().unwrap_or_default();
+    (columns.len() > 1).then(|| columns.to_vec())
 }
 
 /// What stands behind the name of a task or file: `web:test: Tests  1 failed`, `all.tcl:\tTotal 2`,
