@@ -118,10 +118,10 @@ impl Case<'_, '_> {
         let evidence = self.evidence;
         let parts = self.runner.is_some_and(|runner| runner.row.one_summary_per_part);
         let counted = if parts { evidence.failed() } else { evidence.ends_badly() };
-        let failed = || counted.or_else(|| evidence.signs().failed).is_some();
+        let failed = || counted || evidence.signs().failed;
         if !self.own_code && failed() {
             Kind::Failed
-        } else if evidence.nothing_ran(true).is_some() {
+        } else if evidence.nothing_ran(true) {
             Kind::NoTests
         } else {
             Kind::Passed
@@ -136,25 +136,25 @@ impl Case<'_, '_> {
             Some(kind) => return kind,
             None => {}
         }
-        let failed = evidence.failed().or(signs.failed).is_some() && !evidence.gave_up();
-        let passed = evidence.passed().is_some();
+        let failed = (evidence.failed() || signs.failed) && !evidence.gave_up();
+        let passed = evidence.passed();
         // The shell found no such program, or could not start it.
         let not_started = matches!(code, 126 | 127) && !failed && !passed;
-        if not_started || evidence.not_loaded(self.cut).is_some() {
+        if not_started || evidence.not_loaded(self.cut) {
             return Kind::Errored;
         }
         // Killed by a signal or by a time limit, the tests were running.
         let killed = code == 124 || (code > 128 && code <= 192);
         // Phrases never undo a count: where tests passed, another rule of the run was broken.
-        if failed || killed || passed || signs.policy.is_some() {
+        if failed || killed || passed || signs.policy {
             return Kind::Failed;
         }
         // A cut output may have lost the very lines that would say otherwise.
-        if signs.not_loaded.is_some() {
+        if signs.not_loaded {
             Kind::Errored
-        } else if !self.cut && evidence.nothing_ran(false).is_some() {
+        } else if !self.cut && evidence.nothing_ran(false) {
             Kind::NoTests
-        } else if !self.cut && signs.error.is_some() {
+        } else if !self.cut && signs.error {
             Kind::Errored
         } else {
             Kind::Failed
@@ -166,18 +166,18 @@ impl Case<'_, '_> {
         let (evidence, signs) = (self.evidence, self.evidence.signs());
         let failed =
             if self.one_summary { evidence.failed_in_the_end() } else { evidence.failed() };
-        let passed = evidence.passed().is_some();
-        let failed = failed.is_some() || !passed && signs.failed.is_some();
-        if evidence.not_loaded(self.piped).is_some() {
+        let passed = evidence.passed();
+        let failed = failed || !passed && signs.failed;
+        if evidence.not_loaded(self.piped) {
             Some(Kind::Errored)
-        } else if failed || passed && signs.policy.is_some() {
+        } else if failed || passed && signs.policy {
             Some(Kind::Failed)
         } else if passed {
             Some(Kind::Passed)
-        } else if signs.not_loaded.is_some() {
+        } else if signs.not_loaded {
             Some(Kind::Errored)
         } else {
-            evidence.nothing_ran(true).map(|_| Kind::NoTests)
+            evidence.nothing_ran(true).then_some(Kind::NoTests)
         }
     }
 
@@ -185,8 +185,8 @@ impl Case<'_, '_> {
     fn by_phrase(&self) -> Kind {
         let signs = self.evidence.signs();
         match (signs.success, signs.error) {
-            (Some(_), None) => Kind::Passed,
-            (None, Some(_)) => Kind::Errored,
+            (true, false) => Kind::Passed,
+            (false, true) => Kind::Errored,
             _ => Kind::NotATest,
         }
     }
@@ -194,7 +194,7 @@ impl Case<'_, '_> {
     /// For commands that list or build tests.
     fn decide_listing(&self, ended: Ended) -> Kind {
         let failed = matches!(ended, Ended::Badly(_) | Ended::Unclear { .. });
-        let not_loaded = failed && self.evidence.signs().not_loaded.is_some();
+        let not_loaded = failed && self.evidence.signs().not_loaded;
         if not_loaded { Kind::Errored } else { Kind::NoTests }
     }
 
@@ -202,13 +202,13 @@ impl Case<'_, '_> {
     fn decide_perhaps(&self, ended: Ended) -> Kind {
         let evidence = self.evidence;
         let well = matches!(ended, Ended::Well | Ended::Unknown);
-        let passed = evidence.passed().is_some() && evidence.ends_badly().is_none();
+        let passed = evidence.passed() && !evidence.ends_badly();
         if ended != Ended::Well && evidence.failed_plainly() {
             return self.by_output().unwrap_or(Kind::NotATest);
         }
         if passed && well {
             Kind::Passed
-        } else if passed && evidence.signs().policy.is_some() {
+        } else if passed && evidence.signs().policy {
             Kind::Failed
         } else {
             Kind::NotATest
@@ -221,7 +221,7 @@ impl Case<'_, '_> {
         let last = last.filter(|last| command.contains("$?") && last.len() < 60);
         let number = last.and_then(|last| last.rsplit(|c: char| !c.is_ascii_digit()).next());
         match number.and_then(|number| number.parse().ok()) {
-            Some(0) if self.evidence.failed().is_none() => Ended::Well,
+            Some(0) if !self.evidence.failed() => Ended::Well,
             Some(code) if code != 0 => Ended::Badly(code),
             _ => Ended::Unknown,
         }

@@ -1,4 +1,4 @@
-//! All that an output says about tests, each with the line that says it.
+//! All that an output says about tests, as far as the verdict depends on it.
 //!
 //! Summaries are gathered in one pass over the lines. Names of tests and single phrases are looked
 //! for only once they are asked about: a run that passed needs neither.
@@ -22,13 +22,13 @@ use super::tap::Tap;
 #[derive(Debug)]
 pub(crate) struct Evidence<'a> {
     text: &'a Text<'a>,
-    blocks: Vec<Block<'a>>,
-    tap: Tap<'a>,
-    packages: Packages<'a>,
+    blocks: Vec<Block>,
+    tap: Tap,
+    packages: Packages,
     report: Report,
     /// Tests that `ctest` skipped, which it counts as passed.
     skipped: u64,
-    signs: OnceCell<Signs<'a>>,
+    signs: OnceCell<Signs>,
     failing: OnceCell<Vec<String>>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// What single lines give away.
-    pub(crate) fn signs(&self) -> &Signs<'a> {
+    pub(crate) fn signs(&self) -> &Signs {
         self.signs.get_or_init(|| Signs::of(self.text.lines()))
     }
 
@@ -85,19 +85,18 @@ impl<'a> Evidence<'a> {
     }
 
     /// Some summary says that tests failed.
-    pub(crate) fn failed(&self) -> Option<&'a str> {
-        let block = self.blocks.iter().rfind(|block| block.tally.is_bad());
-        block.map(|block| block.line).or_else(|| self.failed_by_line())
+    pub(crate) fn failed(&self) -> bool {
+        self.blocks.iter().any(|block| block.tally.is_bad()) || self.failed_by_line()
     }
 
     /// The same, where only the last summary counts.
-    pub(crate) fn failed_in_the_end(&self) -> Option<&'a str> {
-        let tells = |block: &&Block<'_>| {
+    pub(crate) fn failed_in_the_end(&self) -> bool {
+        let tells = |block: &&Block| {
             let Tally { tests, word, .. } = block.tally;
             (block.tally.is_good() || block.tally.is_bad()) && (!tests.is_empty() || word.is_some())
         };
         match self.blocks.iter().rfind(tells) {
-            Some(last) if last.tally.is_good() => self.packages.failed(),
+            Some(last) if last.tally.is_good() => self.packages.any_failed(),
             _ => self.failed(),
         }
     }
@@ -109,61 +108,54 @@ impl<'a> Evidence<'a> {
         let plain = |Tally { tests, suites, assertions, .. }: &Tally| {
             [tests, suites, assertions].into_iter().any(counted)
         };
-        self.blocks.iter().any(|block| plain(&block.tally)) || self.failed_by_line().is_some()
+        self.blocks.iter().any(|block| plain(&block.tally)) || self.failed_by_line()
     }
 
-    fn failed_by_line(&self) -> Option<&'a str> {
-        let report = || self.report.is_bad().then_some("");
-        self.tap.failed().or_else(|| self.packages.failed()).or_else(report)
+    fn failed_by_line(&self) -> bool {
+        self.tap.failed() || self.packages.any_failed() || self.report.is_bad()
     }
 
-    /// The last summary says that tests failed: for runners that end with 0 all the same.
-    pub(crate) fn ends_badly(&self) -> Option<&'a str> {
+    /// The last summary says that tests failed: where exit code 0 may follow all the same.
+    pub(crate) fn ends_badly(&self) -> bool {
         match self.blocks.last() {
-            Some(last) => last.tally.is_bad().then_some(last.line),
+            Some(last) => last.tally.is_bad(),
             None => self.failed_by_line(),
         }
     }
 
     /// What looks like failures are files that could not be loaded or tests that could not start;
     /// `cut` if a part of the output may be missing.
-    pub(crate) fn not_loaded(&self, cut: bool) -> Option<&'a str> {
+    pub(crate) fn not_loaded(&self, cut: bool) -> bool {
         let signs = self.signs();
         let bad: u64 = self.blocks.iter().map(|block| block.tally.tests.bad()).sum();
-        let loader = signs.loader.filter(|_| bad == 0 || signs.loader_failures >= bad);
-        let suites = |block: &&Block<'_>| only_suites_failed(&block.tally);
-        let suites =
-            self.blocks.iter().find(suites).filter(|_| bad == 0 && self.tap.failed().is_none());
-        let package = self.packages.not_loaded(cut).filter(|_| bad == 0);
-        let files = signs.not_loaded.filter(|_| self.only_files_failed());
-        loader
-            .or_else(|| suites.map(|block| block.line))
-            .or(package)
-            .or_else(|| self.only_errors())
-            .or(files)
+        let suites = || self.blocks.iter().any(|block| only_suites_failed(&block.tally));
+        signs.loader && (bad == 0 || signs.loader_failures >= bad)
+            || bad == 0 && (suites() && !self.tap.failed() || self.packages.not_loaded(cut))
+            || self.only_errors()
+            || signs.not_loaded && self.only_files_failed()
     }
 
     /// The run ended before its first test, and says why.
     pub(crate) fn gave_up(&self) -> bool {
-        let reason = self.signs().not_loaded.or(self.signs().nothing);
-        self.tap.gave_up && self.tap.passed == 0 && reason.is_some()
+        let reason = self.signs().not_loaded || self.signs().nothing;
+        self.tap.gave_up && self.tap.passed == 0 && reason
     }
 
     /// No test passed, and none is named but the test files themselves.
     fn only_files_failed(&self) -> bool {
-        let passed = |block: &Block<'_>| block.tally.tests.good() > Some(0);
-        self.failed().is_some()
-            && self.passed().is_none()
+        let passed = |block: &Block| block.tally.tests.good() > Some(0);
+        self.failed()
+            && !self.passed()
             && !self.blocks.iter().any(passed)
             && self.failing().iter().all(|test| is_path(test))
     }
 
     /// Errors were counted, and nothing else: `1 error in 2.01s`.
-    fn only_errors(&self) -> Option<&'a str> {
-        let last = self.blocks.iter().rfind(|block| block.tally.has_numbers())?;
-        let Numbers { passed, failed, errored, total, .. } = last.tally.tests;
-        let others = [passed, failed, total].iter().flatten().sum::<u64>();
-        (errored > Some(0) && others == 0).then_some(last.line)
+    fn only_errors(&self) -> bool {
+        self.blocks.iter().rfind(|block| block.tally.has_numbers()).is_some_and(|last| {
+            let Numbers { passed, failed, errored, total, .. } = last.tally.tests;
+            errored > Some(0) && [passed, failed, total].iter().flatten().sum::<u64>() == 0
+        })
     }
 
     /// Whether any summary counts failed tests.
@@ -172,38 +164,33 @@ impl<'a> Evidence<'a> {
     }
 
     /// Some summary says that tests passed.
-    pub(crate) fn passed(&self) -> Option<&'a str> {
+    pub(crate) fn passed(&self) -> bool {
         let all_skipped =
             |tally: &Tally| self.skipped > 0 && tally.tests.total == Some(self.skipped);
-        let good = |tally: &Tally| tally.is_good() && !all_skipped(tally);
-        let good = self.blocks.iter().rfind(|block| good(&block.tally));
-        good.map(|block| block.line)
-            .or_else(|| self.tap.passed())
-            .or_else(|| self.packages.passed())
-            .or_else(|| self.report.is_good().then_some(""))
+        let good = |block: &Block| block.tally.is_good() && !all_skipped(&block.tally);
+        self.blocks.iter().any(good)
+            || self.tap.passed()
+            || self.packages.passed()
+            || self.report.is_good()
     }
 
     /// Some summary says that no test ran, or a phrase does; `idle` phrases are about single steps.
-    pub(crate) fn nothing_ran(&self, idle: bool) -> Option<&'a str> {
-        if self.passed().is_some() {
-            return None;
-        }
-        let block = self.blocks.iter().find(|block| block.tally.is_none());
-        let none = self.tap.is_none()
-            || self.packages.is_none()
-            || self.report.is_none()
-            || self.skipped > 0;
-        block
-            .map(|block| block.line)
-            .or_else(|| self.signs().nothing)
-            .or_else(|| none.then_some(""))
-            .or_else(|| self.signs().idle.filter(|_| idle && !self.signs().tested))
+    pub(crate) fn nothing_ran(&self, idle: bool) -> bool {
+        let signs = self.signs();
+        !self.passed()
+            && (self.blocks.iter().any(|block| block.tally.is_none())
+                || signs.nothing
+                || self.tap.is_none()
+                || self.packages.is_none()
+                || self.report.is_none()
+                || self.skipped > 0
+                || idle && signs.idle && !signs.tested)
     }
 
     /// The counts of the last summary, or with `sum` those of all summaries of the same form, for
     /// runs that print one for every part.
     pub(crate) fn counts(&self, sum: bool) -> Counts {
-        let numbers = |block: &Block<'_>| {
+        let numbers = |block: &Block| {
             let Tally { tests, suites, assertions, .. } = block.tally;
             let units = [tests, suites, assertions];
             units.into_iter().find(|numbers| !numbers.is_empty()).unwrap_or_default()

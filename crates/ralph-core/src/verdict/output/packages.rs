@@ -5,7 +5,7 @@ use super::super::kind::Counts;
 
 /// What the package lines of an output say.
 #[derive(Debug, Default)]
-pub(crate) struct Packages<'a> {
+pub(crate) struct Packages {
     ok: u64,
     failed: u64,
     broken: u64,
@@ -15,27 +15,22 @@ pub(crate) struct Packages<'a> {
     tests_skipped: u64,
     /// A bare `FAIL` or a panic since the last package line: its tests did run.
     ran: bool,
-    /// The last line of a good package, and of a bad one.
-    good: &'a str,
-    bad: &'a str,
 }
 
-impl<'a> Packages<'a> {
+impl Packages {
     /// Looks at the next line.
-    pub(crate) fn push(&mut self, line: &'a str) {
+    pub(crate) fn push(&mut self, line: &str) {
         if !line.contains('\t') {
             return self.push_test(line);
         }
         let mut fields = line.split('\t').map(str::trim);
         match (fields.next(), fields.next(), fields.next()) {
             (Some("ok"), _, Some(_)) if line.contains("[no tests to run]") => self.empty += 1,
-            (Some("ok"), _, Some(_)) => (self.ok, self.good) = (self.ok + 1, line),
+            (Some("ok"), _, Some(_)) => self.ok += 1,
             (Some("?"), _, Some(_)) => self.empty += 1,
-            (Some("FAIL"), Some(package), _) if package.ends_with(" failed]") => {
-                (self.broken, self.bad) = (self.broken + 1, line);
-            }
+            (Some("FAIL"), Some(package), _) if package.ends_with(" failed]") => self.broken += 1,
             (Some("FAIL"), Some(_), _) => {
-                (self.failed, self.bad) = (self.failed + 1, line);
+                self.failed += 1;
                 let ran = std::mem::take(&mut self.ran);
                 self.tests_failed += u64::from(ran && self.tests_failed == 0);
             }
@@ -44,12 +39,12 @@ impl<'a> Packages<'a> {
     }
 
     /// Looks at the next line, trimmed, which has no columns.
-    pub(crate) fn push_test(&mut self, line: &'a str) {
+    pub(crate) fn push_test(&mut self, line: &str) {
         let text = line.trim();
         self.ran |= text == "FAIL" || text.starts_with("panic: ");
         let Some(result) = text.strip_prefix("--- ") else { return };
         match result.split_once(": ").map(|(outcome, _)| outcome) {
-            Some("FAIL") => (self.tests_failed, self.bad) = (self.tests_failed + 1, line),
+            Some("FAIL") => self.tests_failed += 1,
             Some("PASS") => self.tests_passed += 1,
             Some("SKIP") => self.tests_skipped += 1,
             _ => {}
@@ -61,26 +56,20 @@ impl<'a> Packages<'a> {
         self.ok + self.failed + self.broken + self.empty > 0
     }
 
-    /// The line that says that a test failed.
-    pub(crate) fn failed(&self) -> Option<&'a str> {
-        let failed = self.tests_failed > 0 || self.failed > 0;
-        failed.then_some(self.bad)
+    pub(crate) fn any_failed(&self) -> bool {
+        self.tests_failed > 0 || self.failed > 0
     }
 
-    /// The line of a package that could not be built or stopped before its first test. Of a `cut`
-    /// output, the lines of the tests may be missing.
-    pub(crate) fn not_loaded(&self, cut: bool) -> Option<&'a str> {
-        (self.is_broken() && (self.broken > 0 || !cut)).then_some(self.bad)
+    /// Whether a package could not be built or stopped before its first test. Of a `cut` output,
+    /// the lines of the tests may be missing.
+    pub(crate) fn not_loaded(&self, cut: bool) -> bool {
+        let stopped = self.failed > 0 && self.tests_passed == 0 && !cut;
+        self.tests_failed == 0 && (self.broken > 0 || stopped)
     }
 
-    fn is_broken(&self) -> bool {
-        self.tests_failed == 0 && (self.broken > 0 || (self.failed > 0 && self.tests_passed == 0))
-    }
-
-    /// The line of a package whose tests passed, where none failed.
-    pub(crate) fn passed(&self) -> Option<&'a str> {
-        let failed = self.failed + self.broken + self.tests_failed;
-        (self.ok > 0 && !self.is_none() && failed == 0).then_some(self.good)
+    /// Whether tests of a package passed, and none failed.
+    pub(crate) fn passed(&self) -> bool {
+        self.ok > 0 && !self.is_none() && self.failed + self.broken + self.tests_failed == 0
     }
 
     pub(crate) fn is_none(&self) -> bool {

@@ -15,29 +15,29 @@ static LISTS: LazyLock<Sieve<9>> = LazyLock::new(|| {
     Sieve::new([NOT_LOADED, LOADER, ERROR, NO_ERROR, CRASHED, NOTHING, NONE, IDLE, POLICY])
 });
 
-/// The first line of each kind.
+/// Which kinds of lines there are.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Signs<'a> {
+pub(crate) struct Signs {
     /// A compile, import or start-up error.
-    pub(crate) not_loaded: Option<&'a str>,
+    pub(crate) not_loaded: bool,
     /// Files that could not be loaded, in the form of failed tests.
-    pub(crate) loader: Option<&'a str>,
+    pub(crate) loader: bool,
     pub(crate) loader_failures: u64,
     /// Some error is spoken of, and nothing that shows that tests had begun.
-    pub(crate) error: Option<&'a str>,
+    pub(crate) error: bool,
     /// The runner says that it found or ran no test.
-    pub(crate) nothing: Option<&'a str>,
-    pub(crate) idle: Option<&'a str>,
+    pub(crate) nothing: bool,
+    pub(crate) idle: bool,
     /// A threshold was missed although the tests passed.
-    pub(crate) policy: Option<&'a str>,
+    pub(crate) policy: bool,
     /// A build that includes the tests succeeded.
-    pub(crate) success: Option<&'a str>,
+    pub(crate) success: bool,
     /// A line that is printed only when tests failed.
-    pub(crate) failed: Option<&'a str>,
+    pub(crate) failed: bool,
     /// A test task of gradle had something to do, or had done it before.
     pub(crate) tested: bool,
     /// A message of make, which is the only line where it finds nothing to do.
-    make: Option<&'a str>,
+    make: bool,
     begun: bool,
     lines: usize,
 }
@@ -45,20 +45,16 @@ pub(crate) struct Signs<'a> {
 /// A message that stops a run before its first test is soon said.
 const SHORT: usize = 40;
 
-impl<'a> Signs<'a> {
-    pub(crate) fn of(lines: impl Iterator<Item = &'a str>) -> Self {
+impl Signs {
+    pub(crate) fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
         let mut signs = Self::default();
         lines.for_each(|line| signs.push(line));
-        if signs.begun || signs.lines > SHORT {
-            signs.error = None;
-        }
-        if signs.lines == 1 {
-            signs.nothing = signs.nothing.or(signs.make);
-        }
+        signs.error &= !signs.begun && signs.lines <= SHORT;
+        signs.nothing |= signs.make && signs.lines == 1;
         signs
     }
 
-    fn push(&mut self, line: &'a str) {
+    fn push(&mut self, line: &str) {
         let text = line.trim();
         // Longer lines are data, not messages.
         let text = text.get(..text.floor_char_boundary(400)).unwrap_or_default();
@@ -66,29 +62,24 @@ impl<'a> Signs<'a> {
             return;
         }
         self.lines += 1;
-        let note = |sign: &mut Option<&'a str>, is: bool| {
-            if is && sign.is_none() {
-                *sign = Some(text);
-            }
-        };
         let [not_loaded, loader, error, no_error, crashed, nothing, none, idle, policy] =
             LISTS.catches(text);
         let is_assertion = holds(text, "ssert") || holds(text, "error: Failure ");
         // Some say it twice, once while they run.
         let again = holds(text, "No plan found") || text.ends_with("... ERROR");
         self.loader_failures += u64::from(loader && !again);
-        note(&mut self.loader, loader);
-        note(&mut self.not_loaded, not_loaded && !is_assertion || make_gave_up(text));
+        self.loader |= loader;
+        self.not_loaded |= not_loaded && !is_assertion || make_gave_up(text);
         // XCTest says so as well where all tests are those of another framework.
         let nothing = nothing && !holds(text, ", with 0 failures");
-        note(&mut self.nothing, nothing || (none && is_none(text)));
-        note(&mut self.make, text.starts_with("make: "));
-        note(&mut self.idle, idle && (!text.ends_with("NO-SOURCE") || is_test_task(text)));
+        self.nothing |= nothing || (none && is_none(text));
+        self.make |= text.starts_with("make: ");
+        self.idle |= idle && (!text.ends_with("NO-SOURCE") || is_test_task(text));
         self.tested |= is_test_task(text) && !idle;
-        note(&mut self.policy, policy && is_policy(&text.to_ascii_lowercase()));
-        note(&mut self.error, is_error(text, error, no_error));
-        note(&mut self.success, begins(text, SUCCESS));
-        note(&mut self.failed, begins(text, FAILED) || is_named(text));
+        self.policy |= policy && is_policy(&text.to_ascii_lowercase());
+        self.error |= is_error(text, error, no_error);
+        self.success |= begins(text, SUCCESS);
+        self.failed |= begins(text, FAILED) || is_named(text);
         self.begun |= crashed || begins(text, BEGUN);
     }
 }

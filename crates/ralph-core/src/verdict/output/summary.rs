@@ -12,7 +12,7 @@ const GAP: usize = 1;
 /// Collects the blocks of an output, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks<'a> {
-    blocks: Vec<Block<'a>>,
+    blocks: Vec<Block>,
     /// The outcomes that the heading of a table names.
     columns: Vec<&'a str>,
     lines_since: usize,
@@ -20,10 +20,8 @@ pub(crate) struct Blocks<'a> {
 
 /// The lines of one summary.
 #[derive(Debug, Default)]
-pub(crate) struct Block<'a> {
+pub(crate) struct Block {
     pub(crate) tally: Tally,
-    /// The line that says most: the last one with bad news, or else the last.
-    pub(crate) line: &'a str,
     /// The shape of unittest: `Ran 3 tests`, then one line `OK` or `FAILED (…)`.
     ran: bool,
     judged: bool,
@@ -53,7 +51,7 @@ impl<'a> Blocks<'a> {
             .or_else(|| counts::read(behind_task(text)?))
             .or_else(|| counts::read(before_names(text)?));
         match read {
-            Some(tally) => self.push_tally(line, text, tally),
+            Some(tally) => self.push_tally(text, tally),
             None => self.skip(),
         }
     }
@@ -72,13 +70,13 @@ impl<'a> Blocks<'a> {
     }
 
     /// The blocks that say something; bare outcome words alone do not.
-    pub(crate) fn finish(mut self) -> Vec<Block<'a>> {
+    pub(crate) fn finish(mut self) -> Vec<Block> {
         let tells = |tally: &Tally| tally.has_numbers() || (tally.named && tally.word.is_some());
         self.blocks.retain(|block| tells(&block.tally));
         self.blocks
     }
 
-    fn push_tally(&mut self, line: &'a str, text: &str, tally: Tally) {
+    fn push_tally(&mut self, text: &str, tally: Tally) {
         let judges = starts_with_outcome(text);
         let ran = text.to_ascii_lowercase().starts_with("ran") && tally.tests.total.is_some();
         // Good news apart from bad news is another summary: a test may have printed the first.
@@ -110,9 +108,6 @@ impl<'a> Blocks<'a> {
         }
         block.ran |= ran;
         block.judged |= judges;
-        if tally.is_bad() || !block.tally.is_bad() {
-            block.line = line;
-        }
         block.tally.merge(&tally);
     }
 }
