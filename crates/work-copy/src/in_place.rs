@@ -80,16 +80,16 @@ pub struct ProtectedFiles {
 }
 
 impl ProtectedFiles {
-    /// Remembers them, in a file of the run as well: settings, template, lessons, lifecycle scripts, the client's
-    /// settings, and git's settings, hooks and attributes, which our own git obeys.
+    /// Remembers them, in a file of the run as well: settings, template, progress, lessons, lifecycle scripts, the
+    /// client's settings, and git's settings, hooks and attributes, which our own git obeys.
     pub fn remember(
         source: &Source,
         run_dir: &RunDir,
         project: &Project,
-        plan: &Utf8Path,
+        [plan, progress]: [&Utf8PathBuf; 2],
     ) -> io::Result<Self> {
         let (root, state) = (project.root(), project.own_state());
-        let mut paths = vec![state.config(), state.guardrails()];
+        let mut paths = vec![state.config(), state.guardrails(), progress.clone()];
         paths.extend([StateDir::prompt_beside(plan), StateDir::review_prompt_beside(plan)]);
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));

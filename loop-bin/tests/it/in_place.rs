@@ -238,3 +238,31 @@ fn a_hook_that_formats_the_progress_does_not_report_a_story_twice() {
         assert_eq!(times, 1, "{}", stage.progress());
     }
 }
+
+#[test]
+fn the_users_uncommitted_progress_survives_whatever_the_agent_does() {
+    const PROGRESS: &str = ".ralph/PRD-1/progress.md";
+    for act in ["git reset -q --hard", "git checkout -q .", "git stash -q", "rm -rf .ralph"] {
+        for end in ["", "; exit 1", "; touch \"$AGENT_NOTES/begun\"; sleep 600"] {
+            let stage = committed();
+            stage.repo.write(PROGRESS, "# Progress Log\n");
+            stage.repo.git(["add", "--all", "--force"]);
+            stage.repo.commit_all("progress");
+            stage.repo.write(PROGRESS, "# Progress Log\n\nmine\n");
+            let write = format!("mkdir -p .ralph/PRD-1; echo theirs >>{PROGRESS}");
+            let agent = format!("cat >/dev/null; {act}; echo x >x.txt; {write}{end}");
+            let limits = ["--attempts", "1", "--max-iterations", "1"];
+            let args = [&["--in-place", "--agent", &agent][..], &limits].concat();
+            if end.contains("sleep") {
+                stage.killed_when(&args, "the agent works", || stage.note_path("begun").exists());
+                stage.run(&["--in-place"]).ended(0).says("2 stories landed");
+            } else {
+                stage.run(&args).ended(0);
+            }
+            let now = stage.read(PROGRESS);
+            assert!(now.starts_with("# Progress Log\n\nmine\n"), "{act}{end}: {now}");
+            let theirs = if end.is_empty() { 1 } else { 0 };
+            assert_eq!(now.matches("theirs").count(), theirs, "{act}{end}: {now}");
+        }
+    }
+}

@@ -71,7 +71,7 @@ pub(super) fn begin(
     }
     if copy.is_in_place {
         let project = &job.context.project;
-        desk.protected = ProtectedFiles::remember(&copy.source, &desk.dir, project, &books.plan)?;
+        desk.protected = ProtectedFiles::remember(&copy.source, &desk.dir, project, start.books)?;
     }
     take_checkpoint(job, desk, attempt)?;
     state::remove_if_there(desk.state().claim())?;

@@ -139,6 +139,7 @@ pub(in crate::run) fn read_agents_plan(
     attempt: &Attempt,
 ) -> Result<AgentsPlan, Failure> {
     let (books, copy) = (&job.books, &desk.copy);
+    keep_agents_progress(job, desk)?;
     let given = state::read(desk.dir.plan_given())?;
     // A plan outside of the repository is not the agent's to edit: it has no file of it.
     let has_file = copy.counterpart(&books.plan).is_some();
@@ -202,7 +203,6 @@ fn summary(claim: Option<&Claim>, said: &str) -> Option<String> {
 /// The work of an agent that ended well. Commits of its own are part of it.
 pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result<Left, Stopped> {
     let attempt = &course.attempt;
-    keep_agents_progress(job, desk)?;
     let start = Start::of(attempt);
     let imported = import(&desk.copy, start)?;
     let staged = desk.copy.stage(start, &job.books.ours, &imported)?;
@@ -258,11 +258,11 @@ pub(in crate::run) fn left_in(
 /// anything is laid over another commit, whose progress has the lines of others.
 fn keep_agents_progress(job: &Job, desk: &Desk) -> Result<(), Failure> {
     let Some(left) = desk.copy.left(&job.books.progress) else { return Ok(()) };
-    let (given, added) = (desk.dir.progress_given(), desk.dir.progress_added());
-    let new = agents_lines(&state::read_if_there(&given)?.unwrap_or_default(), &left);
-    let all = [state::read_if_there(&added)?.unwrap_or_default(), new].concat();
-    state::replace_unsynced(&added, &all)?;
-    Ok(state::replace_unsynced(&given, &left)?)
+    let added = desk.dir.progress_added();
+    let given = state::read_if_there(desk.dir.progress_given())?.unwrap_or_default();
+    let known = state::read_if_there(&added)?.unwrap_or_default();
+    let new = agents_lines(&[&given, b"\n".as_slice(), &known].concat(), &left);
+    Ok(state::replace_unsynced(&added, &[known, new].concat())?)
 }
 
 /// An agent that went back in history, or made its checkout sparse, would land a commit that removes the
