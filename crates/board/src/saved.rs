@@ -112,7 +112,7 @@ pub fn shown(name: &str) -> &str {
 }
 
 /// Keeps a tree as an attempt, reads it back, and gives the name of its ref. `git` has the tree, in the
-/// project at `top` or in a copy that shares its objects.
+/// project at `top` or in a copy that shares its objects. What the run kept of it before becomes a parent.
 pub fn keep(
     git: &Git,
     top: &Utf8Path,
@@ -120,38 +120,49 @@ pub fn keep(
     parents: &[&str],
     account: &Account<'_>,
 ) -> Result<String, GitError> {
-    let commit = commit_tree(git, tree, parents, &account.message())?;
+    let (ours, Account { key, number, run, .. }) = (Git::at(top.as_std_path()), account);
+    let (_, old) = place(&ours, key, *number, run, "")?;
+    let old = old.as_deref().filter(|old| !parents.contains(old));
+    let all: Vec<&str> = parents.iter().copied().chain(old).collect();
+    let commit = commit_tree(git, tree, &all, &account.message())?;
     verify(top, &commit, parents.first().copied())?;
     fault::point("discard.saved");
-    put(&Git::at(top.as_std_path()), &account.key, account.number, account.run, &commit)
+    put(&ours, key, *number, run, &commit)
 }
 
-/// Points the ref of an attempt that a run made to a commit. A ref that another run made is never
-/// overwritten: the next free number is taken instead.
+/// Points the ref of an attempt that a run made to a commit.
 pub fn put(
     git: &Git,
     key: &StoryKey,
-    mut number: u64,
+    number: u64,
     run: &str,
     commit: &str,
 ) -> Result<String, GitError> {
     loop {
-        let name = name_of(key, number);
-        let old = resolve(git, &name)?;
-        let is_free = match old.as_deref() {
-            Some(old) if old == commit => return Ok(name),
-            Some(old) => is_made_by(git, old, run)?,
-            None => true,
-        };
-        if !is_free {
-            number += 1;
-            continue;
-        }
+        let (name, old) = place(git, key, number, run, commit)?;
         match git.run(&["update-ref", &name, commit, old.as_deref().unwrap_or_default()]) {
             Ok(_) => return Ok(name),
             // Another process was faster.
             Err(_) if resolve(git, &name)? != old => {}
             Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The ref for a commit of an attempt, and what it points to. One that another run made is never
+/// overwritten: the next free number is taken instead.
+fn place(
+    git: &Git,
+    key: &StoryKey,
+    mut number: u64,
+    run: &str,
+    commit: &str,
+) -> Result<(String, Option<String>), GitError> {
+    loop {
+        let name = name_of(key, number);
+        match resolve(git, &name)? {
+            Some(old) if old != commit && !is_made_by(git, &old, run)? => number += 1,
+            old => return Ok((name, old)),
         }
     }
 }
@@ -243,6 +254,8 @@ mod tests {
         let mut found: Vec<_> = all.iter().map(|one| (&*one.id, &*one.why)).collect();
         found.sort_unstable();
         assert_eq!(found, [("US-001/1", "still red"), ("US-001/2", "x")]);
+        let kept = repo.git(["log", "--format=%s", &name_of(&key, 1)]);
+        assert_eq!(kept, "still red\nred\n");
     }
 
     #[test]

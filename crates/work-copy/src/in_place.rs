@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::listing::first_few;
 use ralph_base::state::{self, RunDir, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
 
@@ -48,6 +49,9 @@ pub(super) fn reset(source: &Source, start: Start<'_>) -> Result<(), Failure> {
     let Some(restored) = repo.return_to(start.branch, start.tip, "uncommitted, in place")? else {
         return Ok(());
     };
+    if !restored.left_alone.is_empty() {
+        log::warn!("could not reset {}", first_few(restored.left_alone, 5));
+    }
     let kept = source.git().line(&["for-each-ref", "--format=%(tree)", "refs/ralph/attempts"])?;
     let name = restored.saved.name;
     let tree = source.git().line(&["rev-parse", &format!("{name}^{{tree}}")])?;

@@ -73,7 +73,7 @@ impl Workspace {
         let base = base_of(&git, start.tip)?;
         let tried = || self.add(&git, &base, ours, &imported.forced);
         let tried = match tried() {
-            Err(_) if !self.is_in_place && make_readable(self.top.as_std_path()) => tried(),
+            Err(_) if self.make_readable(&git) => tried(),
             tried => tried,
         };
         let (mut staged, mut inner) = match tried {
@@ -152,6 +152,17 @@ impl Workspace {
         staged.files = found.into_iter().map(|one| one.path).collect();
         staged.tree = git.line(&["write-tree"])?;
         Ok((staged, inner))
+    }
+
+    /// Makes readable what an agent closed; whether there was any. In place only what it changed is its own.
+    fn make_readable(&self, git: &Git) -> bool {
+        let top = self.top.as_std_path();
+        if !self.is_in_place {
+            return make_readable(top);
+        }
+        let changed = paths(&git.run(&LIST_CHANGED).unwrap_or_default());
+        let files = changed.iter().map(|path| top.join(path)).filter(|path| !path.is_dir());
+        files.filter(|file| make_readable(file)).count() > 0
     }
 
     /// What git cannot add is no commit, but it is kept as it is, as far as it can be read.

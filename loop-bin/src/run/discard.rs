@@ -9,7 +9,7 @@ use ralph_project::strikes::{add_lesson, record_failure};
 use run_history::failing::cause;
 
 use super::attempt::Left;
-use super::decide::{Discarding, Outcome};
+use super::decide::{Discarding, Outcome, Then};
 use super::land::{entry, keep, keep_rollbacks, report_saved};
 use super::notify::{Notice, notify};
 use super::state::{Conductor, UnderWay};
@@ -19,8 +19,25 @@ use crate::terminal::Tone;
 use board::PlanChanges;
 use work_copy::Start;
 
-/// Keeps an attempt that does not land. Returns what its iteration is called, and why.
+/// Keeps an attempt that does not land. Returns what its iteration is called, and why. If that fails, the
+/// next start does it.
 pub(super) fn discard(
+    run: &mut Conductor,
+    mut work: UnderWay,
+    left: &Left,
+    kept: Discarding,
+) -> Result<(UnderWay, (Outcome, Option<String>)), Failure> {
+    match try_discard(run, &mut work, left, kept.clone()) {
+        Ok(ended) => Ok((work, ended)),
+        Err(failure) => {
+            work.discarding = Some((kept, Then::GoOn));
+            run.park(work);
+            Err(failure)
+        }
+    }
+}
+
+fn try_discard(
     run: &mut Conductor,
     work: &mut UnderWay,
     left: &Left,

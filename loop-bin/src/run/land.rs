@@ -230,8 +230,7 @@ pub(super) fn keep_rollbacks(run: &Conductor, work: &mut UnderWay) -> Result<boo
         let (number, why) = (work.attempt.number, rollback.to_string());
         work.attempt.number += 1;
         work.attempt.save(&desk.dir)?;
-        let kept: Vec<String> = [commit].into_iter().chain(work.saved.clone()).collect();
-        let name = keep_beside(run, work, number, &kept, (Outcome::Failed.word(), &why))?;
+        let name = keep_beside(run, work, number, &[commit], (Outcome::Failed.word(), &why))?;
         git.run(&["update-ref", "-d", &rollback.saved_as])?;
         report_saved(run, work, name, &why);
     }
@@ -287,8 +286,7 @@ pub(super) fn keep(
     let mut parents: Vec<&str> = base.into_iter().collect();
     parents.extend(left.imported.head.as_deref().filter(|head| Some(*head) != base));
     let others = left.staged.as_ref().map_or(&left.imported.others, |staged| &staged.aside);
-    // What was kept of it before may hold what is not in the copy any more.
-    parents.extend(others.iter().chain(&work.saved).map(String::as_str));
+    parents.extend(others.iter().map(String::as_str));
     let tree = left.staged.as_ref().map(|staged| staged.tree.as_str()).unwrap_or_default();
     let git = run.desk(work.slot)?.copy.git();
     let name = saved::keep(&git, &run.source.top, tree, &parents, &account)?;

@@ -51,14 +51,15 @@ use start::Preflight;
 /// Runs the loop in a project that was examined.
 pub(crate) fn run(env: &Env, preflight: Preflight) -> Result<ExitCode, Failure> {
     let mut run = start::start(env, preflight)?;
-    recover::recover(env, &mut run)?;
-    fault::point("loop.taken-over");
-    // The run's name is on disk before anything is started that could outlive us.
-    run.save();
-    let before = match run.context.config.run.mode {
-        Mode::Planning => planning::before_planning(&mut run),
-        Mode::Building => first::before_first_story(env, &mut run),
-    };
+    let before = recover::recover(env, &mut run).and_then(|()| {
+        fault::point("loop.taken-over");
+        // The run's name is on disk before anything is started that could outlive us.
+        run.save();
+        match run.context.config.run.mode {
+            Mode::Planning => planning::before_planning(&mut run),
+            Mode::Building => first::before_first_story(env, &mut run),
+        }
+    });
     let finish = match before {
         Ok(Some(finish)) => finish,
         Ok(None) => conduct(&mut run, finish::report_so_far),

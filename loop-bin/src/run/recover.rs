@@ -10,7 +10,7 @@ use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::project::Project;
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::attempt::{Facts, Task, ToCheck, left_in, log_of, read_agents_plan};
+use super::attempt::{Facts, Left, Task, ToCheck, left_in, log_of, read_agents_plan};
 use super::conductor::listen;
 use super::decide::{
     Discarding, Finish, Found, FoundAttempt, Outcome, Recovery, fail, recovery, recovery_of,
@@ -20,7 +20,7 @@ use super::start::{desk, run_dir};
 use super::state::{Conductor, Slot, UnderWay};
 use super::{discard, land, settle};
 use crate::exit::Failure;
-use crate::saved;
+use crate::saved::{self, SavedAttempt};
 use crate::terminal::counted;
 use board::{Books, PlanChanges, Tip};
 use client::{SessionSoFar, seen_in_log};
@@ -182,12 +182,26 @@ fn settle_left(run: &mut Conductor, mut work: UnderWay, step: Recovery) -> Resul
 }
 
 /// Keeps what an attempt left, and ends its iteration.
-fn keep(run: &mut Conductor, mut work: UnderWay, kept: Discarding) -> Result<(), Failure> {
+fn keep(run: &mut Conductor, work: UnderWay, kept: Discarding) -> Result<(), Failure> {
     discard::show_failure(run, &work, &kept.why);
     let job = run.job(work.slot, &work.key)?;
-    let left = left_in(&job, run.desk_mut(work.slot)?, &work.attempt)?;
-    let ended = discard::discard(run, &mut work, &left, kept)?;
+    let mut left = left_in(&job, run.desk_mut(work.slot)?, &work.attempt)?;
+    let earlier = saved::at_story(&run.source.git(), &work.key)?;
+    if earlier.iter().any(|earlier| is_kept(earlier, &work.attempt, &kept)) {
+        // The tree may have been reset in part since.
+        left = Left::default();
+    }
+    let (work, ended) = discard::discard(run, work, &left, kept)?;
     land::end_iteration(run, &work, ended)
+}
+
+/// Whether an attempt is kept as it ended. What was interrupted may have gone on since.
+fn is_kept(earlier: &SavedAttempt, attempt: &Attempt, kept: &Discarding) -> bool {
+    let outcome = kept.outcome.word();
+    earlier.number >= attempt.number
+        && earlier.run.as_ref() == Some(&attempt.run)
+        && earlier.outcome.as_deref() == Some(outcome)
+        && kept.outcome != Outcome::Interrupted
 }
 
 /// The story is on the target; only the records are missing.

@@ -71,7 +71,7 @@ pub(super) fn settle(run: &mut Conductor, slot: usize, done: Done) -> Result<(),
         }
         Ok(Ended::Left(left)) => {
             let Some((kept, then)) = work.discarding.take() else { return Ok(()) };
-            let ended = discard::discard(run, &mut work, &left, kept)?;
+            let (work, ended) = discard::discard(run, work, &left, kept)?;
             end_iteration(run, &work, ended, then)
         }
         Ok(Ended::Released) => Ok(()),

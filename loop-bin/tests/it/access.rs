@@ -76,6 +76,25 @@ fn files_that_an_agent_closes_in_its_copy_cost_at_most_that_attempt() {
 }
 
 #[test]
+fn files_that_an_agent_closes_in_place_are_saved_and_rolled_back() {
+    for act in [
+        "mkdir aa dro; echo w >aa/work.txt; echo x >dro/f; chmod 555 dro",
+        "echo w >closed; chmod 000 closed",
+        "echo w >src/lib.rs; chmod 555 src",
+        "mkdir -p d/e; echo w >d/e/f; chmod 000 d/e d",
+    ] {
+        let owned = Owned::new();
+        owned.0.repo.commit_all("the plan");
+        let agent = format!("cat >/dev/null; {act}; exit 1");
+        owned.run(&["--in-place", "--agent", &agent, "--attempts", "1"]).ended(8);
+        assert_eq!(owned.0.repo.git(["status", "--porcelain", "-uall"]), "", "{act}");
+        owned.run(&["attempts", "US-001/1"]).ended(0).says("+w");
+        owned.run(&["retry", "US-001"]).ended(0);
+        owned.run(&["--in-place", "--agent", "echo y >y.txt"]).ended(0).says("US-001 done");
+    }
+}
+
+#[test]
 fn files_of_the_users_that_nobody_may_read_are_in_nobodys_way() {
     let owned = Owned::new();
     owned.0.repo.write("secret.txt", "mine\n");

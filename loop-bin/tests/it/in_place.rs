@@ -266,3 +266,17 @@ fn the_users_uncommitted_progress_survives_whatever_the_agent_does() {
         }
     }
 }
+
+#[test]
+fn a_rollback_that_breaks_off_does_not_replace_the_attempt_by_what_is_left_of_it() {
+    let stage = committed();
+    let agent = "cat >/dev/null; echo tried >>a.txt; echo new >new.txt; exit 1";
+    let args = ["--in-place", "--agent", agent, "--attempts", "2", "--max-iterations", "1"];
+    let mut command = stage.command(&args);
+    command.env("RALPH_INTERNAL__FAULT", "restore.checked-out").output().unwrap();
+    let kept = || stage.repo.git(["rev-parse", "refs/ralph/attempts/PRD-1/US-001/1^{tree}"]);
+    let (before, is_half) = (kept(), stage.exists("new.txt") && stage.read("a.txt") == "a\n");
+    assert!(is_half, "the files were checked out, and none was removed");
+    stage.run(&["--in-place"]).ended(0).says("2 stories landed");
+    assert_eq!(kept(), before);
+}

@@ -125,7 +125,14 @@ impl Worktree<'_> {
             return Ok(());
         }
         if look(top, path)?.is_some() {
-            fs_err::remove_file(top.join(path))?;
+            match fs_err::remove_file(top.join(path)) {
+                // It is in a folder of another user's.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    self.stay.insert(path.to_owned());
+                    return Ok(());
+                }
+                removed => removed?,
+            }
         }
         for folder in folders(path) {
             if top.join(folder).is_symlink() || fs_err::remove_dir(top.join(folder)).is_err() {
@@ -141,8 +148,24 @@ impl Worktree<'_> {
         let is_saved = now.is_none() || self.saved.get(path) == Some(&now);
         if !is_saved {
             self.stay.insert(path.to_owned());
+            return Ok(false);
         }
-        Ok(is_saved)
+        open_folders(self.repo.top(), path);
+        Ok(true)
+    }
+}
+
+/// Makes the folders around a path writable where an attempt closed them: something changes in them.
+fn open_folders(top: &Path, path: &Path) {
+    for folder in folders(path).map(|folder| top.join(folder)) {
+        if let Ok(found) = fs_err::symlink_metadata(&folder)
+            && found.is_dir()
+            && found.mode() & 0o300 != 0o300
+        {
+            // What cannot be changed is found by whoever goes on.
+            let open = std::fs::Permissions::from_mode(found.mode() | 0o700);
+            let _ = fs_err::set_permissions(&folder, open);
+        }
     }
 }
 

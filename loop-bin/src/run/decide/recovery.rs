@@ -83,7 +83,7 @@ pub(crate) fn recovery_of(record: Option<&RunRecord>, left: &FoundAttempt) -> Re
     let was_killed =
         own.is_some_and(|record| record.finish.is_none() && !record.process.interrupted);
     let slot = left.worker.as_ref().map_or(ONLY_WORKER, Id::as_str);
-    let kept = own.and_then(|record| record.slots.get(slot)?.discarding.clone());
+    let kept = record.and_then(|record| record.slots.get(slot)?.discarding.clone());
     match (&left.attempt.phase, kept) {
         (Phase::Working | Phase::Checking, Some(kept)) => Recovery::FinishDiscard { story, kept },
         (Phase::Begun, _) => Recovery::KeepAttempt { story, counts: false },
