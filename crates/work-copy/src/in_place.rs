@@ -114,6 +114,17 @@ impl ProtectedFiles {
         serde_json::from_slice(&state::read(run_dir.protected()).ok()?).ok()
     }
 
+    /// The project's folder was moved since.
+    pub fn move_with_project(&mut self, from: &Utf8Path, to: &Utf8Path) {
+        let moved = |path: Utf8PathBuf| match path.strip_prefix(from) {
+            Ok(rest) => to.join(rest),
+            Err(_) => path,
+        };
+        let files = std::mem::take(&mut self.files).into_iter();
+        self.files = files.map(|(path, before)| (moved(path), before)).collect();
+        self.folders = std::mem::take(&mut self.folders).into_iter().map(moved).collect();
+    }
+
     /// Restores them, and says so for each. What is replaced is kept in a file of the run: a person may have
     /// written it.
     pub fn restore(&self, run_dir: &RunDir) -> io::Result<Vec<String>> {

@@ -123,9 +123,10 @@ impl RunRecord {
     }
 
     /// The project's folder when the record was written, and now.
-    fn folders(&self, run_dir: &RunDir) -> Option<(Utf8PathBuf, Utf8PathBuf)> {
+    pub(crate) fn folders(run_dir: &RunDir) -> io::Result<Option<(Utf8PathBuf, Utf8PathBuf)>> {
         let project = |folder: &Utf8Path| folder.ancestors().nth(2).map(Utf8Path::to_owned);
-        Some((project(&self.process.folder)?, project(run_dir.in_git())?))
+        let then = Self::read(&run_dir.of_run())?.and_then(|it| project(&it.process.folder));
+        Ok(then.zip(project(run_dir.in_git())))
     }
 
     /// Writes it down. How long the run took is the only thing that a power cut may take.
@@ -159,12 +160,11 @@ pub(crate) fn attempts_left(run_dir: &RunDir) -> io::Result<Vec<(RunDir, Attempt
     if RunRecord::is_of_another(run_dir)? {
         return Ok(Vec::new());
     }
-    let record = RunRecord::read(&run_dir.of_run())?;
-    let folders = record.and_then(|record| record.folders(run_dir));
+    let folders = RunRecord::folders(run_dir)?;
     let mut left = Vec::new();
     for folder in slot_dirs(run_dir) {
         let Some(mut attempt) = Attempt::load(&folder)? else { continue };
-        for path in [&mut attempt.plan, &mut attempt.progress] {
+        for path in [&mut attempt.plan, &mut attempt.progress, &mut attempt.work] {
             if let Some((from, to)) = &folders
                 && let Ok(rest) = path.strip_prefix(from)
             {

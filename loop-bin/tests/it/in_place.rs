@@ -280,3 +280,30 @@ fn a_rollback_that_breaks_off_does_not_replace_the_attempt_by_what_is_left_of_it
     stage.run(&["--in-place"]).ended(0).says("2 stories landed");
     assert_eq!(kept(), before);
 }
+
+#[test]
+fn a_project_that_was_moved_after_a_kill_goes_on_with_its_attempt() {
+    let stage = committed();
+    stage.repo.write(".ralph/config.toml", "[limits]\nattempts_per_story = 2\n");
+    stage.repo.commit_all("settings");
+    let agent = format!(
+        "cat >/dev/null; echo half >half.txt; git add half.txt; git commit -qm theirs; rm {PLAN}; \
+         echo more >more.txt; rm .ralph/config.toml; touch \"$AGENT_NOTES/begun\"; sleep 600"
+    );
+    let (args, tip) = (["--in-place", "--agent", &agent], stage.repo.head());
+    stage.killed_when(&args, "the agent works", || stage.note_path("begun").exists());
+    let there = stage.repo.scratch().path("elsewhere");
+    fs_err::rename(stage.repo.root(), &there).unwrap();
+    let mut command = stage.command(&["--in-place"]);
+    let ran: crate::stage::Ran = command.current_dir(&there).output().unwrap().into();
+    ran.ended(0).says("continuing from attempt").says("2 stories landed");
+    assert!(!stage.repo.root().exists(), "nothing is written where the project was");
+    let git = |args: &[&str]| {
+        let git = std::process::Command::new("git").args(args).current_dir(&there).output();
+        String::from_utf8(git.unwrap().stdout).unwrap()
+    };
+    assert_eq!(git(&["status", "--porcelain"]), "");
+    let subjects = git(&["log", "--format=%s", &format!("{tip}..")]);
+    assert!(!subjects.contains("theirs") && subjects.contains("feat(US-001)"), "{subjects}");
+    assert!(there.join("more.txt").exists() && there.join(".ralph/config.toml").exists());
+}

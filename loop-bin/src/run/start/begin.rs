@@ -57,13 +57,18 @@ pub(crate) fn held_by(held: &Held) -> String {
 
 /// In place an agent may write the git folder, so what is kept of the run moves out of it, and a link takes its
 /// place. On another file system it stays.
-fn move_out(folder: &Utf8Path, outside: &Utf8Path) -> io::Result<()> {
+fn move_out(run_dir: &state::RunDir, outside: &Utf8Path) -> io::Result<()> {
+    let folder = run_dir.in_git();
     if folder.read_link_utf8().is_ok_and(|target| target == outside) {
         return fs_err::create_dir_all(outside);
     }
     outside.parent().map_or(Ok(()), fs_err::create_dir_all)?;
     if folder.is_symlink() {
-        // That of the project that this one was copied from.
+        // That of the project that this one was copied from, or its own before it was moved.
+        if run_dir.root() != outside && run_dir.root().is_dir() {
+            work_copy::remove_all(outside.as_std_path())?;
+            fs_err::rename(run_dir.root(), outside)?;
+        }
         fs_err::remove_file(folder)?;
     } else if folder.exists() {
         work_copy::remove_all(outside.as_std_path())?;
@@ -163,7 +168,7 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failure> {
     let view = View::new(env, &preflight.config.run, preflight.most_workers());
     tell(&preflight.findings, &view)?;
-    let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
+    let Preflight { project, config, mut run_dir, plan, flags, workspace, target, .. } = preflight;
     let Preflight { options, mut history, .. } = preflight;
     let interrupts = Interrupts::listen()?;
     let path = match &plan {
@@ -176,7 +181,10 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         && Lock::holder(&run_dir.lock()).is_none()
         && let Some(outside) = cache::state_folder(env, &workspace.source.top)
     {
-        move_out(run_dir.in_git(), &outside)?;
+        move_out(&run_dir, &outside)?;
+        if run_dir.root() != run_dir.in_git() {
+            run_dir = run_dir.outside(outside);
+        }
     }
     let lock = take_lock(&run_dir, LOOP)?;
     client::linux::adopt_orphans();

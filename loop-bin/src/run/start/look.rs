@@ -62,7 +62,11 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         && (run_dir.root().is_symlink() || !run_dir.root().exists())
         && let Some(outside) = cache::state_folder(env, &Source::of(&project, &repo)?.top)
     {
-        run_dir = run_dir.outside(outside);
+        // Where it was before the project's folder was moved.
+        let before = run_dir.root().read_link_utf8().ok();
+        let before = before.filter(|before| before.parent() == outside.parent());
+        let is_ours = !RunRecord::is_of_another(&run_dir)?;
+        run_dir = run_dir.outside(before.filter(|_| is_ours).unwrap_or(outside));
     }
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     let branch = branch_name(&config, plan.as_ref(), &project)?;
@@ -112,9 +116,13 @@ pub(crate) fn restore_files(project: &Project) -> Result<(), Failure> {
         })?;
     }
     let Some(run_dir) = RunDir::of_project(project.root()) else { return Ok(()) };
-    if let Some(left) = ProtectedFiles::left(&run_dir)
+    if let Some(mut left) = ProtectedFiles::left(&run_dir)
         && Lock::holder(&run_dir.lock()).is_none()
+        && !RunRecord::is_of_another(&run_dir)?
     {
+        if let Some((from, to)) = RunRecord::folders(&run_dir)? {
+            left.move_with_project(&from, &to);
+        }
         left.restore(&run_dir)?.iter().for_each(|said| log::warn!("{said}"));
     }
     Ok(())
