@@ -84,13 +84,14 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let plan = matches.get_one::<String>(PLAN_FILE);
         flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
         let project = here::project(env)?;
-        run::start::restore_files(&project)?;
+        let restored = run::start::restore_files(&project)?;
         let config = here::config(&project, env, &flags)?;
         let is_task = !config.run.fleet.is_empty() || config.finish.pr == PullRequests::Story;
         if is_task && env.get(fleet::IN_TASK).is_none() {
             return fleet::task(env, &config, &flags);
         }
-        let preflight = run::start::preflight(env, &flags)?;
+        let mut preflight = run::start::preflight(env, &flags)?;
+        preflight.findings.extend(restored);
         if preflight.config.run.dry_run {
             return doctor::dry_run(&preflight);
         }

@@ -12,7 +12,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::listing::first_few;
 use ralph_base::state::{self, RunDir, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
 
@@ -49,9 +48,6 @@ pub(super) fn reset(source: &Source, start: Start<'_>) -> Result<(), Failure> {
     let Some(restored) = repo.return_to(start.branch, start.tip, "uncommitted, in place")? else {
         return Ok(());
     };
-    if !restored.left_alone.is_empty() {
-        log::warn!("could not reset {}", first_few(restored.left_alone, 5));
-    }
     let kept = source.git().line(&["for-each-ref", "--format=%(tree)", "refs/ralph/attempts"])?;
     let name = restored.saved.name;
     let tree = source.git().line(&["rev-parse", &format!("{name}^{{tree}}")])?;
@@ -81,6 +77,12 @@ pub struct ProtectedFiles {
     files: BTreeMap<Utf8PathBuf, Option<(u32, Vec<u8>)>>,
     /// In these, new files are removed.
     folders: Vec<Utf8PathBuf>,
+    /// Names and commits of branches and tags, but for the branch that is checked out.
+    #[serde(default)]
+    refs: BTreeMap<String, String>,
+    /// Commits and messages of stashes, the newest first.
+    #[serde(default)]
+    stashes: Vec<(String, String)>,
 }
 
 impl ProtectedFiles {
@@ -104,7 +106,10 @@ impl ProtectedFiles {
         }
         paths.extend(folders.iter().flat_map(|folder| files_below(folder)));
         let files = paths.into_iter().map(|path| (path.clone(), content(&path)));
-        let protected = Self { files: files.collect(), folders };
+        let git = source.git();
+        let (mut refs, stashes) = refs(&git).map_err(io::Error::other)?;
+        refs.remove(&git.line(&["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default());
+        let protected = Self { files: files.collect(), folders, refs, stashes };
         state::replace_unsynced(&run_dir.protected(), &serde_json::to_vec(&protected)?)?;
         Ok(protected)
     }
@@ -127,8 +132,8 @@ impl ProtectedFiles {
 
     /// Restores them, and says so for each. What is replaced is kept in a file of the run: a person may have
     /// written it.
-    pub fn restore(&self, run_dir: &RunDir) -> io::Result<Vec<String>> {
-        let mut restored = Vec::new();
+    pub fn restore(&self, git: &Git, run_dir: &RunDir) -> io::Result<Vec<String>> {
+        let mut restored = self.restore_refs(git);
         let added = self.folders.iter().flat_map(|folder| files_below(folder));
         let added = added.filter(|path| !self.files.contains_key(path)).map(|path| (path, &None));
         let known = self.files.iter().map(|(path, before)| (path.clone(), before));
@@ -160,6 +165,48 @@ impl ProtectedFiles {
         state::remove_if_there(run_dir.protected())?;
         Ok(restored)
     }
+
+    /// Restores branches, tags and stashes that are gone, and says so. Others may have moved a branch as well,
+    /// so where it was is only said.
+    fn restore_refs(&self, git: &Git) -> Vec<String> {
+        let Ok((refs, stashes)) = refs(git) else { return Vec::new() };
+        let mut said = Vec::new();
+        let mut restore = |name: &str, id: &str, args: &[&str]| {
+            said.push(match git.run(args) {
+                Ok(_) => {
+                    format!("restored {name} at {id}, which was deleted while the agent worked")
+                }
+                Err(error) => format!("could not restore {name}, which was at {id}: {error}"),
+            });
+        };
+        for (name, id) in self.refs.iter().filter(|(name, _)| !refs.contains_key(*name)) {
+            restore(name, id, &["update-ref", name, id, ""]);
+        }
+        for stash @ (id, message) in self.stashes.iter().rev() {
+            if !stashes.contains(stash) {
+                let what = format!("the stash \"{message}\"");
+                restore(&what, id, &["stash", "store", "--quiet", "-m", message, id]);
+            }
+        }
+        for (name, id) in &self.refs {
+            if let Some(now) = refs.get(name).filter(|now| *now != id) {
+                said.push(format!("{name} moved from {id} to {now} while the agent worked"));
+            }
+        }
+        said
+    }
+}
+
+/// Branches and tags, and the stashes, the newest first.
+#[expect(clippy::type_complexity, reason = "as they are remembered")]
+fn refs(git: &Git) -> Result<(BTreeMap<String, String>, Vec<(String, String)>), GitError> {
+    let list = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"];
+    let refs = git.line(&list)?;
+    let refs = refs.lines().filter_map(|line| line.split_once(' '));
+    let stashes = git.line(&["stash", "list", "--format=%H %gs"])?;
+    let stashes = stashes.lines().filter_map(|line| line.split_once(' '));
+    let stashes = stashes.map(|(id, message)| (id.to_owned(), message.to_owned())).collect();
+    Ok((refs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect(), stashes))
 }
 
 /// Mode and content of a file; none if there is no such file.

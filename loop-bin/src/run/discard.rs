@@ -1,6 +1,7 @@
 //! An attempt that does not land is kept, and plan, progress and journal say so.
 
 use ralph_base::fault;
+use ralph_base::listing::named_files;
 use ralph_base::state::{Event, StoryKey};
 use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
@@ -17,7 +18,7 @@ use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::Tone;
 use board::PlanChanges;
-use work_copy::Start;
+use work_copy::{Start, in_place};
 
 /// Keeps an attempt that does not land. Returns what its iteration is called, and why. If that fails, the
 /// next start does it.
@@ -80,8 +81,17 @@ fn try_discard(
 
 /// In place the tree is the user's, and an attempt leaves nothing in it.
 pub(super) fn reset_in_place(run: &mut Conductor, work: &UnderWay) -> Result<(), Failure> {
-    let desk = run.desk_mut(work.slot)?;
-    if desk.copy.is_in_place { desk.copy.reset(Start::of(&work.attempt)) } else { Ok(()) }
+    let copy = &mut run.desk_mut(work.slot)?.copy;
+    if !copy.is_in_place {
+        return Ok(());
+    }
+    copy.reset(Start::of(&work.attempt))?;
+    let repo = copy.repo()?;
+    let left = in_place::uncommitted(&repo, &run.books.ours())?;
+    if !left.is_empty() {
+        run.view.warn(format!("the rollback could not remove {}", named_files(&left)));
+    }
+    Ok(())
 }
 
 /// Shows why an attempt failed.

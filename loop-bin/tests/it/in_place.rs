@@ -307,3 +307,35 @@ fn a_project_that_was_moved_after_a_kill_goes_on_with_its_attempt() {
     assert!(!subjects.contains("theirs") && subjects.contains("feat(US-001)"), "{subjects}");
     assert!(there.join("more.txt").exists() && there.join(".ralph/config.toml").exists());
 }
+
+#[test]
+fn branches_tags_and_stashes_that_the_agent_deletes_are_restored() {
+    for end in ["", "exit 1", "touch \"$AGENT_NOTES/begun\"; sleep 600"] {
+        let stage = committed();
+        let git = |command: &str| stage.repo.git(command.split(' '));
+        git("branch topic");
+        git("branch other");
+        git("tag -a -m release v1");
+        for text in ["one", "two"] {
+            stage.repo.write("a.txt", text);
+            git(&format!("stash push -q -m {text}"));
+        }
+        let list = "for-each-ref refs/heads/topic refs/tags refs/stash";
+        let before = [git(list), git("stash list")];
+        let agent = format!(
+            "cat >/dev/null; git branch -qD topic; git tag -d v1; git stash clear; echo x >x.txt; \
+             git checkout -q other; git commit -q --allow-empty -m mine; {end}"
+        );
+        let limits = ["--attempts", "1", "--max-iterations", "1"];
+        let args = [&["--in-place", "--agent", &agent][..], &limits].concat();
+        let ran = if end.contains("sleep") {
+            stage.killed_when(&args, "the agent works", || stage.note_path("begun").exists());
+            stage.run(&["--in-place"])
+        } else {
+            stage.run(&args)
+        };
+        ran.ended(0).says("restored refs/heads/topic at ").says("refs/heads/other moved from ");
+        assert_eq!([git(list), git("stash list")], before, "{end}");
+        assert_eq!(git("symbolic-ref --short HEAD"), "main\n");
+    }
+}

@@ -158,7 +158,8 @@ pub(in crate::run) fn read_agents_plan(
     if copy.is_in_place {
         // Without its list of files, git would show the state as the user's.
         job.context.state().prepare()?;
-        desk.protected.restore(&desk.dir)?.into_iter().for_each(|said| job.reporter.warn(said));
+        let restored = desk.protected.restore(&copy.source.git(), &desk.dir)?;
+        restored.into_iter().for_each(|said| job.reporter.warn(said));
     }
     Ok(agents)
 }

@@ -7,7 +7,7 @@ use nix::unistd::{AccessFlags, access};
 use ralph_base::env::Env;
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, Lock, RunDir, StateDir};
-use ralph_core::git::Repo;
+use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Format, Plan};
 use ralph_project::config::{Config, Flag, Key, Mode};
 use ralph_project::loop_progress::LoopProgress;
@@ -38,13 +38,14 @@ const PLAN_NAME: &str = "{plan}";
 /// Finds everything and checks what can be checked without writing.
 pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
-    restore_files(&project)?;
+    let restored = restore_files(&project)?;
     let mut config = here::config(&project, env, given)?;
     if let Some(flaw) = flaw_in_command(&config) {
         return Err(Failure::usage(flaw));
     }
     let mut flags = given.to_vec();
-    let findings = init::add_checks(&project, env, &mut config, &mut flags)?;
+    let mut findings = init::add_checks(&project, env, &mut config, &mut flags)?;
+    findings.extend(restored);
     let plan = find_plan(&project, env, &plan_of_attempt(&project, &config)?)?;
     if let Some(plan) = &plan
         && let Some(flag) = iterations_of(plan, &project, env, &flags)?
@@ -101,8 +102,8 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
 }
 
 /// Files that a killed run left are restored before they are read: those between two commits, and settings
-/// that the agent may have changed in place.
-pub(crate) fn restore_files(project: &Project) -> Result<(), Failure> {
+/// that the agent may have changed in place. Says what was restored of these.
+pub(crate) fn restore_files(project: &Project) -> Result<Vec<Finding>, Failure> {
     if let Ok(repo) = Repo::open(project.root())
         && let Ok(source) = Source::of(project, &repo)
         && board::is_interrupted(&source)
@@ -115,7 +116,7 @@ pub(crate) fn restore_files(project: &Project) -> Result<(), Failure> {
             ))
         })?;
     }
-    let Some(run_dir) = RunDir::of_project(project.root()) else { return Ok(()) };
+    let Some(run_dir) = RunDir::of_project(project.root()) else { return Ok(Vec::new()) };
     if let Some(mut left) = ProtectedFiles::left(&run_dir)
         && Lock::holder(&run_dir.lock()).is_none()
         && !RunRecord::is_of_another(&run_dir)?
@@ -123,9 +124,10 @@ pub(crate) fn restore_files(project: &Project) -> Result<(), Failure> {
         if let Some((from, to)) = RunRecord::folders(&run_dir)? {
             left.move_with_project(&from, &to);
         }
-        left.restore(&run_dir)?.iter().for_each(|said| log::warn!("{said}"));
+        let restored = left.restore(&Git::at(project.root().as_std_path()), &run_dir)?;
+        return Ok(restored.into_iter().map(Finding::Note).collect());
     }
-    Ok(())
+    Ok(Vec::new())
 }
 
 /// The limit that the counter beside a feature list names, where nobody set one elsewhere. As a
