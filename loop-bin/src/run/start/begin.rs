@@ -164,11 +164,29 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
     Ok(())
 }
 
+/// In place, the record of the run is kept where the agent cannot reach it.
+fn in_place_outside(
+    env: &Env,
+    workspace: &Workspace,
+    run_dir: state::RunDir,
+) -> Result<state::RunDir, Failure> {
+    if workspace.is_in_place
+        && Lock::holder(&run_dir.lock()).is_none()
+        && let Some(outside) = cache::state_folder(env, &workspace.source.top)
+    {
+        move_out(&run_dir, &outside)?;
+        if run_dir.root() != run_dir.in_git() {
+            return Ok(run_dir.outside(outside));
+        }
+    }
+    Ok(run_dir)
+}
+
 /// Makes a run of what was found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failure> {
     let view = View::new(env, &preflight.config.run, preflight.most_workers());
     tell(&preflight.findings, &view)?;
-    let Preflight { project, config, mut run_dir, plan, flags, workspace, target, .. } = preflight;
+    let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
     let Preflight { options, mut history, .. } = preflight;
     let interrupts = Interrupts::listen()?;
     let path = match &plan {
@@ -177,15 +195,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     };
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
-    if workspace.is_in_place
-        && Lock::holder(&run_dir.lock()).is_none()
-        && let Some(outside) = cache::state_folder(env, &workspace.source.top)
-    {
-        move_out(&run_dir, &outside)?;
-        if run_dir.root() != run_dir.in_git() {
-            run_dir = run_dir.outside(outside);
-        }
-    }
+    let run_dir = in_place_outside(env, &workspace, run_dir)?;
     let lock = take_lock(&run_dir, LOOP)?;
     client::linux::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
