@@ -34,7 +34,7 @@ pub struct Imported {
 /// Fetches it. A repository that the agent damaged has nothing to give; one whose git was interrupted is
 /// asked again by the next start.
 pub fn import(copy: &Workspace, start: Start<'_>) -> Result<Imported, GitError> {
-    remove_pipes(copy.top.as_std_path(), false);
+    remove_pipes(copy.top.as_std_path(), false, false);
     let theirs = copy.git_inside();
     if !copy.top.join(".git").is_dir() {
         return Ok(Imported::default());

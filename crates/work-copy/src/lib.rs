@@ -316,9 +316,10 @@ impl Workspace {
         self.top.join(".git/index").into_std_path_buf()
     }
 
-    /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.
-    pub fn distrust(&mut self) {
-        remove_pipes(self.top.as_std_path(), false);
+    /// An agent begins or goes on, so nothing that git keeps in the workspace is to be believed any more. One that
+    /// begins finds nothing of an earlier one in a copy, not even what git does not see.
+    pub fn distrust(&mut self, begins: bool) {
+        remove_pipes(self.top.as_std_path(), false, begins && !self.is_in_place);
         self.is_fresh = false;
         self.files = Files::Any;
         self.left_out.1.clear();
@@ -347,7 +348,7 @@ impl Workspace {
     /// Checks were at work, which may have changed files; if they changed the repository as well, that
     /// is not to be believed any more.
     pub fn doubt(&mut self, before: Option<Stamps>) {
-        remove_pipes(self.top.as_std_path(), false);
+        remove_pipes(self.top.as_std_path(), false, false);
         self.is_fresh &= before.is_some() && before == self.stamps();
         self.files = Files::Any;
     }
@@ -367,7 +368,7 @@ impl Workspace {
             return in_place::return_head(&self.source, start);
         }
         if !self.is_fresh || !self.top.join(".git/objects").is_dir() {
-            remove_pipes(self.top.as_std_path(), false);
+            remove_pipes(self.top.as_std_path(), false, false);
             repository::renew(&self.source, &self.top, &self.settings)?;
             setup::ignore_leftovers(self)?;
             self.is_fresh = true;
@@ -382,7 +383,7 @@ impl Workspace {
 
     /// Removes the copy and everything that is remembered of it.
     pub fn throw_away(&mut self) -> Result<(), Failure> {
-        self.distrust();
+        self.distrust(true);
         remove_all(self.top.as_std_path())?;
         remove_all(&self.own.index)?;
         remove_all(self.own.setup_leftovers.as_std_path())?;

@@ -33,21 +33,22 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Removes pipes that git would open and wait at: among its own files, and among those that rule a
-/// work tree. Folders that cannot be read are made readable.
-pub(super) fn remove_pipes(folder: &Path, is_git: bool) {
+/// work tree; or `all` pipes and sockets, which git does not see. Folders that cannot be read are made readable.
+pub(super) fn remove_pipes(folder: &Path, is_git: bool, all: bool) {
     let entries = fs::read_dir(folder).or_else(|_| {
         make_readable(folder);
         fs::read_dir(folder)
     });
     for entry in entries.into_iter().flatten().flatten() {
         let Ok(kind) = entry.file_type() else { continue };
-        if !is_git && !kind.is_dir() && !kind.is_fifo() {
+        let is_special = kind.is_fifo() || all && kind.is_socket();
+        if !is_git && !kind.is_dir() && !is_special {
             continue;
         }
         let (path, name) = (entry.path(), entry.file_name());
         if kind.is_dir() {
-            remove_pipes(&path, is_git || name == ".git");
-        } else if kind.is_fifo() && (is_git || name.as_bytes().starts_with(b".git"))
+            remove_pipes(&path, is_git || name == ".git", all);
+        } else if is_special && (all || is_git || name.as_bytes().starts_with(b".git"))
             || is_git && path.metadata().is_ok_and(|found| found.file_type().is_fifo())
         {
             let _ = fs::remove_file(path);

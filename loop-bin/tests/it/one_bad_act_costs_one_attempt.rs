@@ -176,3 +176,14 @@ fn ignore_rules_of_a_failed_attempt_hide_nothing_later() {
         "echo '*.txt' >../rules; git config core.excludesFile \"$PWD/../rules\"; exit 1",
     ]);
 }
+
+#[test]
+fn a_pipe_or_a_socket_of_one_attempt_is_not_in_the_next() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let agent = "cat >/dev/null; mkfifo pipe || exit 3; perl -MSocket -e 'socket(S, PF_UNIX, \
+                 SOCK_STREAM, 0) && bind(S, sockaddr_un(\"own.sock\")) or exit 1' || exit 4; echo x >>x.txt; \
+                 [ -e \"$AGENT_NOTES/again\" ] || { touch \"$AGENT_NOTES/again\"; exit 1; }";
+    stage.run(&["--agent", agent]).ended(0).says("US-001 done");
+    assert_eq!(stage.read("x.txt"), "x\n");
+    stage.is_clean();
+}

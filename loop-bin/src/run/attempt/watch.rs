@@ -93,7 +93,7 @@ pub(super) fn start(
     let log = state::open_log(&log_of(context.state(), &course.attempt))?;
     Mailbox::at(desk.state().mailbox()).empty()?;
     state::remove_if_there(desk.state().working_session())?;
-    desk.copy.distrust();
+    desk.copy.distrust(true);
     // Before it starts: an agent may take the loop down with it at once.
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     let root = desk.copy.root().to_owned();
@@ -116,7 +116,7 @@ pub(super) fn go_on(
     let Some(live) = desk.session.take() else {
         return Err(Failure::because("no agent is waiting for an answer"));
     };
-    desk.copy.distrust();
+    desk.copy.distrust(false);
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     Mailbox::at(desk.state().mailbox()).reply(&live.question, Answer::GoOn(text))?;
     watch(job, desk, live, course, allowance)
