@@ -42,9 +42,9 @@ pub fn overlooked(git: &Git) -> Result<Vec<PathBuf>, GitError> {
 
 /// Returns the project's tree to the commit that an attempt began at. Whatever is there beside the
 /// loop's own files is saved first; what an attempt holds already is not saved twice.
-pub(super) fn reset(source: &Source, start: Start<'_>) -> Result<(), Failure> {
+pub(super) fn reset(source: &Source, git: Git, start: Start<'_>) -> Result<(), Failure> {
     let ours = start.books.iter().filter_map(|path| source.below_top(path)).map(Into::into);
-    let repo = Repo::open(&source.top)?.sparing(ours.collect());
+    let repo = Repo::open(&source.top)?.using(git).sparing(ours.collect());
     let Some(restored) = repo.return_to(start.branch, start.tip, "uncommitted, in place")? else {
         return Ok(());
     };

@@ -228,11 +228,10 @@ impl Workspace {
 
     /// The repository around the files of the workspace, which must be there.
     pub fn repo(&self) -> Result<Repo, RepoError> {
-        if self.is_in_place {
-            return Repo::open(&self.root);
-        }
-        let git = self.over(self.top.as_std_path());
-        Ok(Repo::made_in(git, self.top.as_std_path(), self.source.inside.as_std_path()))
+        let (top, inside) = (self.top.as_std_path(), self.source.inside.as_std_path());
+        let repo =
+            if self.is_in_place { Repo::open(&self.root)? } else { Repo::made_in(top, inside) };
+        Ok(repo.using(self.over(top)))
     }
 
     /// Whether there is a copy yet. Its repository may be missing, if a crash came while that was made
@@ -245,7 +244,7 @@ impl Workspace {
     /// is damaged beyond that is thrown away and made anew.
     pub fn reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         if self.is_in_place {
-            in_place::reset(&self.source, start)?;
+            in_place::reset(&self.source, self.over(self.top.as_std_path()), start)?;
             copy_index(&self.source_index(), &self.own.index)?;
             let git = self.git();
             git.run(&["read-tree", "-m", &base_of(&git, start.tip)?])?;

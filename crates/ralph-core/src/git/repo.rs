@@ -70,12 +70,18 @@ impl Repo {
         Ok(Self { git, top, git_dir, shared_git_dir, project: inside, spared })
     }
 
-    /// A repository that was just made in a folder, for git there; `project` is the project's folder in it.
-    pub fn made_in(git: Git, top: &Path, project: &Path) -> Self {
+    /// A repository that was just made in a folder; `project` is the project's folder in it.
+    pub fn made_in(top: &Path, project: &Path) -> Self {
         let git_dir = top.join(".git");
-        let shared_git_dir = git_dir.clone();
+        let (git, shared_git_dir) = (Git::at(top), git_dir.clone());
         let (top, project) = (top.to_owned(), project.to_owned());
         Self { git, top, git_dir, shared_git_dir, project, spared: Vec::new() }
+    }
+
+    /// The same with this git at the top of its work tree.
+    #[must_use]
+    pub fn using(self, git: Git) -> Self {
+        Self { git, ..self }
     }
 
     /// The same, where these files are never touched either.
