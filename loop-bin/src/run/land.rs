@@ -288,9 +288,9 @@ pub(super) fn keep(
     let others = left.staged.as_ref().map_or(&left.imported.others, |staged| &staged.aside);
     parents.extend(others.iter().map(String::as_str));
     let tree = left.staged.as_ref().map(|staged| staged.tree.as_str()).unwrap_or_default();
-    let git = run.desk(work.slot)?.copy.git();
+    let git = run.source.git();
     let name = saved::keep(&git, &run.source.top, tree, &parents, &account)?;
-    work.saved = board::resolve(&run.source.git(), &name)?;
+    work.saved = board::resolve(&git, &name)?;
     Ok(name)
 }
 

@@ -324,6 +324,9 @@ fn check_hooks_work(
 ) -> Result<(Made, Passed), Stopped> {
     let story = &attempt.story;
     job.reporter.line(format!("{story}: git hooks changed the commit; checking it again"));
+    // The hooks may have changed the repository's settings.
+    copy.doubt(None);
+    copy.renew(Start::of(attempt))?;
     copy.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
     let checks = run(job, copy, attempt)?;
     if let Some(check) = checks.last().filter(|check| !check.passed()) {

@@ -104,7 +104,7 @@ fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stoppe
 /// themselves, whatever a person did to them in the meantime.
 fn without_loop_files(copy: &Workspace, job: &Job, commit: &str) -> Result<String, Failure> {
     let index = job.context.run_dir.root().join("index-rebase");
-    let git = copy.git().on_index(index.clone().into());
+    let git = copy.source.git().on_index(index.clone().into());
     let parent = git.line(&["rev-parse", &format!("{commit}^1")])?;
     let changed = [&["diff-tree", "-r"], &RAW[..], &[&parent, commit]].concat();
     let changed = differences(&git.run(&changed)?);
