@@ -84,7 +84,9 @@ fn copy_settings(policy: &Policy) -> io::Result<()> {
         absolute(&String::from_utf8_lossy(&text), file.parent().unwrap_or(file))
     };
     let copied: String = policy.git_settings.iter().map(read).collect();
-    if fs_err::read_to_string(&policy.git_copy).is_ok_and(|text| text == copied) {
+    // An attempt may have put a pipe there.
+    let is_file = policy.git_copy.symlink_metadata().is_ok_and(|found| found.is_file());
+    if is_file && fs_err::read_to_string(&policy.git_copy).is_ok_and(|text| text == copied) {
         return Ok(());
     }
     let fresh = policy.git_copy.with_extension(std::process::id().to_string());

@@ -39,7 +39,11 @@ pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io:
     {
         state::replace_unsynced(&project.hook_error(), &error)?;
     }
-    for entry in own.merge_requests().read_dir_utf8().into_iter().flatten().flatten() {
+    // An attempt may have made it a link.
+    let requests = own.merge_requests();
+    let is_folder = requests.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let entries = if is_folder { requests.read_dir_utf8().ok() } else { None };
+    for entry in entries.into_iter().flatten().flatten() {
         let request = state::read(entry.path())?;
         state::replace(&project.merge_requests().join(entry.file_name()), &request)?;
         state::remove_if_there(entry.path())?;
@@ -87,5 +91,12 @@ mod tests {
         assert_eq!(last_failure(&project, "PRD-1/US-001").unwrap(), "1 failed");
         assert!(scratch.read(".ralph/.hook-error.json").contains("a bug"));
         assert_eq!(scratch.read(".ralph/merge-requests/a.md"), "please");
+        // A link is not followed.
+        let (secret, requests) = (scratch.file("keys/key", "secret"), own.merge_requests());
+        fs_err::remove_dir_all(&requests).unwrap();
+        fs_err::os::unix::fs::symlink(secret.parent().unwrap(), &requests).unwrap();
+        take_over(&own, &run, &project).unwrap();
+        assert_eq!(scratch.read("keys/key"), "secret");
+        assert!(!scratch.path(".ralph/merge-requests/key").exists());
     }
 }
