@@ -10,6 +10,7 @@ use ralph_core::git::{Git, GitError};
 
 use super::{Source, text_path};
 use ralph_project::failure::Failure;
+use ralph_project::install::quoted;
 
 /// How settings begin that describe one repository, and are another one's own.
 const OWN: &str = "\
@@ -59,7 +60,7 @@ impl GitSettings {
     /// The programs that git runs on files, each to be started through a door: an agent may have changed what they
     /// run. But git-lfs is none of the project's, and keeps files in the project's own store.
     pub(super) fn through(&self, door: &Door) -> Vec<(String, String)> {
-        let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+        let quoted = |word: &str| quoted(word.into());
         let by: Vec<String> = door.by.iter().map(|word| quoted(&word.to_string_lossy())).collect();
         let by = own_program_for_others(&by.join(" "));
         let inside = |(_, key, command): (&str, &str, &str)| {
