@@ -1,9 +1,7 @@
 //! The forge, by the user's own program for it: `gh` or `glab`. Nothing here knows a token.
 
-use std::process::Command;
-
 use camino::Utf8Path;
-use ralph_base::supervised::{self, CheckEnd};
+use ralph_base::supervised::{self, CheckEnd, Door};
 use ralph_core::git::Git;
 use serde::Deserialize;
 
@@ -124,9 +122,8 @@ impl Forge {
     }
 
     /// Runs the program in the project; an error has what it said.
-    #[expect(clippy::disallowed_methods, reason = "this is the door for the programs of forges")]
     fn run(self, root: &Utf8Path, args: &[&str], input: &str) -> Result<String, Failure> {
-        let mut command = Command::new(self.program());
+        let mut command = Door::default().command(self.program());
         command.current_dir(root).args(args).env("GH_PROMPT_DISABLED", "1");
         let (end, said) = supervised::run(command, input.as_bytes(), None, &|| false, false)?;
         if end == CheckEnd::Exited(Some(0)) {

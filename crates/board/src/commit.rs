@@ -79,6 +79,8 @@ pub fn commit(
     if is_by_nobody {
         made = commit(&NOBODY);
     }
+    // What the hooks wrote in their place is kept in the records of the run.
+    copy.restore_protected()?;
     match made {
         Ok(()) => {}
         Err(GitError::Failed { stderr, .. }) => {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::{Pid, getppid};
+use nix::unistd::{Pid, getppid, setsid};
 use ralph_base::linux::own_program;
 use ralph_base::supervised::Door;
 use ralph_project::client::MISLEADING;
@@ -38,8 +38,8 @@ const REAPED_EVERY: Duration = Duration::from_secs(5);
 /// How long the processes that an agent leaves behind have to end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Starts an agent below a keeper, in a process group of its own: Ctrl-C in a terminal reaches the loop
-/// alone, and the loop decides.
+/// Starts an agent below a keeper, in a session of its own without a terminal: Ctrl-C there reaches the loop
+/// alone, and the loop decides; nor can the agent type into it.
 #[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
 pub(super) fn spawn(
     line: &str,
@@ -52,11 +52,7 @@ pub(super) fn spawn(
         command.env_remove(name);
     }
     command.arg0("ralph-loop").args([KEEP, line]).args(&door.by);
-    command
-        .envs(door.vars.iter().cloned())
-        .current_dir(root)
-        .envs(vars.iter().cloned())
-        .process_group(0);
+    command.envs(door.vars.iter().cloned()).current_dir(root).envs(vars.iter().cloned());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
@@ -76,6 +72,7 @@ pub fn keep() -> Option<ExitCode> {
 }
 
 fn run(line: &OsStr, door: &Door) -> io::Result<ExitStatus> {
+    setsid()?;
     linux::adopt_orphans();
     let loop_pid = getppid();
     // Heard and not obeyed: the agent hears them too, and its end is ours.

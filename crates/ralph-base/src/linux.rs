@@ -2,6 +2,7 @@
 //! to be found, and one that somebody names counts as living, so that nothing is taken from it.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Where the system tells it.
@@ -108,6 +109,12 @@ fn file(pid: i32, name: &str) -> PathBuf {
 fn texts(path: &Path) -> Vec<Vec<u8>> {
     let all = fs_err::read(path).unwrap_or_default();
     all.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// An open folder as a path that leads to it and nowhere else. Elsewhere it is the path by which it was opened.
+pub fn opened(folder: &impl AsRawFd, path: &Path) -> PathBuf {
+    let open = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string());
+    if cfg!(target_os = "linux") { open } else { path.to_owned() }
 }
 
 /// This very program, also after its file was replaced by a newer one. Elsewhere it is the newer one.

@@ -40,10 +40,15 @@ pub struct Door {
 }
 
 impl Door {
-    /// A command that starts a program.
+    /// A command that starts a program, in a process group of its own: Ctrl-C in a terminal goes to our whole group.
+    /// The other program sees to that itself, by a session of its own.
     #[expect(clippy::disallowed_methods, reason = "this is the door for programs of an attempt")]
     pub fn command(&self, program: &str) -> Command {
-        let Some((own, arguments)) = self.by.split_first() else { return Command::new(program) };
+        let Some((own, arguments)) = self.by.split_first() else {
+            let mut command = Command::new(program);
+            command.process_group(0);
+            return command;
+        };
         let mut command = Command::new(own);
         command.arg0("ralph-loop").args(arguments).arg(program);
         command.envs(self.vars.iter().map(|(name, value)| (name, value)));
@@ -73,8 +78,7 @@ pub fn run(
 ) -> io::Result<(CheckEnd, String)> {
     let (reader, writer) = io::pipe()?;
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
-    let mut child =
-        command.process_group(0).stdin(stdin).stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    let mut child = command.stdin(stdin).stdout(writer.try_clone()?).stderr(writer).spawn()?;
     // It holds the other end of the pipe, which must be closed for the output to end.
     drop(command);
     if let Some(mut stdin) = child.stdin.take() {
@@ -106,7 +110,10 @@ fn wait(
     let begun = Instant::now();
     loop {
         if let Some(status) = child.wait_timeout(PULSE)? {
-            return Ok(CheckEnd::Exited(ExitStatus::code(&status)));
+            let code = ExitStatus::code(&status);
+            // Ctrl-C may come before it is in a group of its own.
+            let is_stopped = code.is_none() && stop();
+            return Ok(if is_stopped { CheckEnd::Stopped } else { CheckEnd::Exited(code) });
         }
         let end = match limit {
             _ if stop() => CheckEnd::Stopped,

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use nix::unistd::setsid;
 use ralph_base::supervised::Door;
 
 use crate::{Error, Policy, restrict};
@@ -33,6 +34,8 @@ pub fn run_if_asked() -> Option<ExitCode> {
     if args.next()? != ENTER {
         return None;
     }
+    // Without a terminal: nothing inside types into the user's. It fails for whoever has a group already.
+    let _ = setsid();
     let mut command = Command::new(args.next().unwrap_or_default());
     command.args(args).env_remove(POLICY);
     let error = match serde_json::from_str(&std::env::var(POLICY).unwrap_or_default()) {

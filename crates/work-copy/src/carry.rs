@@ -13,6 +13,8 @@ use std::time::SystemTime;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{self, PROJECT_MARKER};
 
+use super::beneath::beneath;
+use super::remove::remove_all;
 use super::{Files, Source, Workspace};
 use crate::git_output::paths;
 use ralph_project::failure::Failure;
@@ -50,12 +52,11 @@ impl Workspace {
         if self.is_in_place {
             return Ok(());
         }
-        let target = self.top.join(&below);
-        if target.is_symlink() || state::read(&target).ok().as_deref() != Some(content) {
+        if self.left(path).as_deref() != Some(content) {
             if !below.starts_with(self.source.inside.join(PROJECT_MARKER)) {
                 self.files = Files::Any;
             }
-            replace(target.as_std_path(), content)?;
+            replace(&self.top, below.as_std_path(), content)?;
         }
         self.note_carried(below.into());
         Ok(())
@@ -84,7 +85,7 @@ impl Workspace {
             let from = self.source.top.as_std_path().join(&below);
             if from.symlink_metadata().is_ok() {
                 self.files = Files::Any;
-                copy(&from, &self.top.as_std_path().join(&below))?;
+                beneath(self.top.as_std_path(), &below, true, |to| copy(&from, to))?;
                 self.note_carried(below);
             }
         }
@@ -104,10 +105,11 @@ impl Workspace {
 }
 
 /// Writes a file anew: what is in its place may be a link into the project, or a pipe.
-pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    super::remove::remove_all(path)?;
-    path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-    fs_err::write(path, content)
+pub(super) fn replace(top: &Utf8Path, below: &Path, content: &[u8]) -> io::Result<()> {
+    beneath(top.as_std_path(), below, true, |path| {
+        remove_all(path)?;
+        fs_err::write(path, content)
+    })
 }
 
 fn size_of(source: &Source, files: &[PathBuf]) -> u64 {
@@ -175,20 +177,19 @@ fn uncommitted_below(source: &Source, folder: &Utf8Path) -> Result<Vec<PathBuf>,
 /// Copies a file or a link, unless it is there already; the time goes with it, so that a later look
 /// is enough to know that.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    to.parent().map_or(Ok(()), fs_err::create_dir_all)?;
     let metadata = fs_err::symlink_metadata(from)?;
     if metadata.is_symlink() {
         let target = fs_err::read_link(from)?;
         if fs_err::read_link(to).ok().as_ref() == Some(&target) {
             return Ok(());
         }
-        super::remove::remove_all(to)?;
+        remove_all(to)?;
         return symlink(target, to);
     }
     if !metadata.is_file() || stamp(from) == stamp(to) {
         return Ok(());
     }
-    super::remove::remove_all(to)?;
+    remove_all(to)?;
     fs_err::copy(from, to)?;
     let file = fs_err::OpenOptions::new().write(true).open(to)?;
     match metadata.modified() {
@@ -200,9 +201,10 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 impl Workspace {
     /// What the agent left in the place of a file of the project; none if it is gone or no file.
     pub fn left(&self, path: &Utf8Path) -> Option<Vec<u8>> {
-        // Not through a link, which may lead anywhere.
-        let path = self.counterpart(path).filter(|path| !path.is_symlink())?;
-        state::read(path).ok()
+        let below = self.source.below_top(path)?;
+        let read =
+            |path: &Path| if path.is_symlink() { Ok(None) } else { state::read(path).map(Some) };
+        beneath(self.top.as_std_path(), below.as_std_path(), false, read).ok()?
     }
 
     /// The path at which the agent finds a file of the project.

@@ -72,11 +72,15 @@ pub(super) fn return_head(source: &Source, start: Start<'_>) -> Result<(), Failu
 }
 
 /// Files that steer the run or git, as they were before an agent that works in place: mode and content of each.
+/// They are in a file of the run, and restored whenever something of the attempt has run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ProtectedFiles {
     files: BTreeMap<Utf8PathBuf, Option<(u32, Vec<u8>)>>,
     /// In these, new files are removed.
     folders: Vec<Utf8PathBuf>,
+    /// Where links led among files, folders and those above them; none for what was no link.
+    #[serde(default)]
+    links: BTreeMap<Utf8PathBuf, Option<PathBuf>>,
     /// Names and commits of branches and tags, but for the branch that is checked out.
     #[serde(default)]
     refs: BTreeMap<String, String>,
@@ -86,16 +90,17 @@ pub struct ProtectedFiles {
 }
 
 impl ProtectedFiles {
-    /// Remembers them, in a file of the run as well: settings, template, progress, lessons, lifecycle scripts, the
-    /// client's settings, and git's settings, hooks and attributes, which our own git obeys.
+    /// Remembers them: settings, templates beside the plan, progress, lessons, lifecycle scripts, the client's
+    /// settings, and git's settings, hooks and attributes, which our own git obeys.
     pub fn remember(
         source: &Source,
         run_dir: &RunDir,
         project: &Project,
-        [plan, progress]: [&Utf8PathBuf; 2],
-    ) -> io::Result<Self> {
+        (plan, progress): (&Utf8Path, Option<&Utf8PathBuf>),
+    ) -> io::Result<()> {
         let (root, state) = (project.root(), project.own_state());
-        let mut paths = vec![state.config(), state.guardrails(), progress.clone()];
+        let mut paths = vec![state.config(), state.guardrails()];
+        paths.extend(progress.cloned());
         paths.extend([StateDir::prompt_beside(plan), StateDir::review_prompt_beside(plan)]);
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
@@ -105,18 +110,25 @@ impl ProtectedFiles {
             folders.extend(["hooks", "info"].map(|name| git.join(name)));
         }
         paths.extend(folders.iter().flat_map(|folder| files_below(folder)));
-        let files = paths.into_iter().map(|path| (path.clone(), content(&path)));
+        let above = paths.iter().chain(&folders).flat_map(|path| path.ancestors());
+        let above = above.filter(|path| !root.starts_with(path));
+        let links = above.map(|path| (path.to_owned(), fs_err::read_link(path).ok())).collect();
+        let files = paths.iter().map(|path| (path.clone(), content(path))).collect();
         let git = source.git();
         let (mut refs, stashes) = refs(&git).map_err(io::Error::other)?;
         refs.remove(&git.line(&["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default());
-        let protected = Self { files: files.collect(), folders, refs, stashes };
-        state::replace_unsynced(&run_dir.protected(), &serde_json::to_vec(&protected)?)?;
-        Ok(protected)
+        let protected = Self { files, folders, links, refs, stashes };
+        state::replace_unsynced(&run_dir.protected(), &serde_json::to_vec(&protected)?)
     }
 
-    /// Those that a killed run left.
-    pub fn left(run_dir: &RunDir) -> Option<Self> {
+    /// Those that are remembered, if some are.
+    pub fn remembered(run_dir: &RunDir) -> Option<Self> {
         serde_json::from_slice(&state::read(run_dir.protected()).ok()?).ok()
+    }
+
+    /// From here on the loop writes them itself.
+    pub fn forget(run_dir: &RunDir) -> io::Result<()> {
+        state::remove_if_there(run_dir.protected())
     }
 
     /// The project's folder was moved since.
@@ -128,18 +140,28 @@ impl ProtectedFiles {
         let files = std::mem::take(&mut self.files).into_iter();
         self.files = files.map(|(path, before)| (moved(path), before)).collect();
         self.folders = std::mem::take(&mut self.folders).into_iter().map(moved).collect();
+        let links = std::mem::take(&mut self.links).into_iter();
+        self.links = links.map(|(path, before)| (moved(path), before)).collect();
+    }
+
+    /// Restores those that are remembered, and says so for each.
+    pub fn restore_all(source: &Source, run_dir: &RunDir) -> io::Result<Vec<String>> {
+        let remembered = Self::remembered(run_dir);
+        remembered.map_or(Ok(Vec::new()), |files| files.restore(&source.git(), run_dir))
     }
 
     /// Restores them, and says so for each. What is replaced is kept in a file of the run: a person may have
     /// written it.
     pub fn restore(&self, git: &Git, run_dir: &RunDir) -> io::Result<Vec<String>> {
-        let mut restored = self.restore_refs(git);
+        self.restore_links()?;
+        let mut restored = Vec::new();
         let added = self.folders.iter().flat_map(|folder| files_below(folder));
         let added = added.filter(|path| !self.files.contains_key(path)).map(|path| (path, &None));
         let known = self.files.iter().map(|(path, before)| (path.clone(), before));
         for (path, before) in known.chain(added.collect::<Vec<_>>()) {
             let now = content(&path);
-            if now == *before {
+            let is_new_link = before.is_none() && path.is_symlink();
+            if now == *before && !is_new_link {
                 continue;
             }
             let mut said = format!("restored {path}, which changed while the agent worked");
@@ -155,6 +177,8 @@ impl ProtectedFiles {
             }
             match before {
                 Some((mode, bytes)) => {
+                    // Whatever is a link by now is one of the user's.
+                    let path = path.canonicalize_utf8().unwrap_or(path);
                     state::replace_users(&path, bytes)?;
                     fs_err::set_permissions(&path, Permissions::from_mode(*mode))?;
                 }
@@ -162,8 +186,28 @@ impl ProtectedFiles {
             }
             restored.push(said);
         }
-        state::remove_if_there(run_dir.protected())?;
+        restored.extend(self.restore_refs(git));
         Ok(restored)
+    }
+
+    /// Removes links that are new, so that nothing is read or written by way of them; those that are gone lead where
+    /// they led.
+    fn restore_links(&self) -> io::Result<()> {
+        for (path, before) in &self.links {
+            let now = fs_err::read_link(path).ok();
+            if now == *before {
+                continue;
+            }
+            if now.is_some() {
+                fs_err::remove_file(path)?;
+            } else if path.exists() {
+                fs_err::rename(path, format!("{path}.replaced-{}", state::now()))?;
+            }
+            if let Some(before) = before {
+                fs_err::os::unix::fs::symlink(before, path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Restores branches, tags and stashes that are gone, and says so. Others may have moved a branch as well,
@@ -211,12 +255,12 @@ fn refs(git: &Git) -> Result<(BTreeMap<String, String>, Vec<(String, String)>), 
 
 /// Mode and content of a file; none if there is no such file.
 fn content(path: &Utf8Path) -> Option<(u32, Vec<u8>)> {
-    let mode = fs_err::symlink_metadata(path).ok()?.permissions().mode();
+    let mode = fs_err::metadata(path).ok()?.permissions().mode();
     Some((mode, state::read(path).ok()?))
 }
 
 fn files_below(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
-    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
     files.map(|entry| entry.into_path()).collect()
 }

@@ -8,6 +8,7 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `cache.rs` | where copies are, what they take, and how they are removed |
+//! | `beneath.rs` | files in a folder that an agent writes, reached without following links |
 //! | `repository.rs` | a repository made anew around the files of the copy |
 //! | `source.rs` | the project |
 //! | `git_settings.rs` | which settings of the project's git hold in the copy |
@@ -21,6 +22,7 @@
 //! | `in_place.rs` | what is asked of a project that is worked on in place |
 
 mod aside;
+mod beneath;
 pub mod cache;
 pub mod carry;
 pub mod doors;
@@ -48,10 +50,12 @@ use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
+pub use beneath::beneath;
 use doors::Doors;
 use git_output::base_of;
 use git_settings::GitSettings;
 pub use import::{Imported, bring, import};
+use in_place::ProtectedFiles;
 pub use linked_back::{linked_by_environment, linked_by_files};
 use ralph_project::failure::Failure;
 pub use remove::remove_all;
@@ -119,6 +123,8 @@ struct OwnFiles {
     setup_leftovers: Utf8PathBuf,
     /// Where a reviewer reads.
     reading_room: Utf8PathBuf,
+    /// The records of the attempt.
+    records: RunDir,
 }
 
 /// Where a workspace is to stand when an agent begins.
@@ -173,6 +179,7 @@ impl Workspace {
                 setup_stamp: shared.join(format!("setup-{worker}")),
                 setup_leftovers: shared.join(format!("setup-{worker}-left")),
                 reading_room: cache.join(format!("review-{worker}")),
+                records: run_dir.clone(),
             },
             doors,
             source,
@@ -346,10 +353,20 @@ impl Workspace {
 
     /// Checks were at work, which may have changed files; if they changed the repository as well, that
     /// is not to be believed any more.
-    pub fn doubt(&mut self, before: Option<Stamps>) {
+    pub fn doubt(&mut self, before: Option<Stamps>) -> Result<Vec<String>, Failure> {
         remove_pipes(self.top.as_std_path(), false, false);
         self.is_fresh &= before.is_some() && before == self.stamps();
         self.files = Files::Any;
+        self.restore_protected()
+    }
+
+    /// In place, restores what steers the run and git, before our own git reads it: something of the attempt has run.
+    /// Says what was restored.
+    pub fn restore_protected(&self) -> Result<Vec<String>, Failure> {
+        if !self.is_in_place {
+            return Ok(Vec::new());
+        }
+        Ok(ProtectedFiles::restore_all(&self.source, &self.own.records)?)
     }
 
     /// The status of the workspace, which need not be looked at if all is as it was made.

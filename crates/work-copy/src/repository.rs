@@ -219,9 +219,13 @@ pub(super) fn update_submodules(source: &Source, git: &Git) -> Result<(), Failur
 /// same second as they were looked at; in a copy that seems newer it would take them for unchanged.
 pub fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     let mut index = state::open_regular(from)?;
-    let mut copy = fs_err::File::create(to)?;
+    let new = to.with_extension("new");
+    remove_all(&new)?;
+    let mut copy = fs_err::File::create_new(&new)?;
     io::copy(&mut index, &mut copy)?;
-    copy.file().set_modified(index.metadata()?.modified()?)
+    copy.file().set_modified(index.metadata()?.modified()?)?;
+    // What is in its place may be a link.
+    fs_err::rename(new, to)
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_base::state;
 use ralph_project::checks::{CheckContext, CheckEnd, run_checks};
 
+use super::carry::replace;
 use super::{Files, Workspace};
 use crate::git_output::paths;
 use ralph_base::state::fingerprint;
@@ -92,13 +93,12 @@ fn exclude_leftovers(copy: &Workspace) -> Result<(), Failure> {
 /// Makes git in the copy ignore what the setup left.
 pub(super) fn ignore_leftovers(copy: &Workspace) -> Result<(), Failure> {
     let lines = state::read(&copy.own.setup_leftovers).unwrap_or_default();
-    let path = copy.top.join(".git/info/exclude");
-    let known = state::read(&path).unwrap_or_default();
+    let (git, path) = (copy.top.join(".git"), Path::new("info/exclude"));
+    let known = state::read(git.as_std_path().join(path)).unwrap_or_default();
     if lines.is_empty() || known.ends_with(&lines) {
         return Ok(());
     }
-    path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-    Ok(fs_err::write(path, [&known[..], b"\n", &lines].concat())?)
+    Ok(replace(&git, path, &[&known[..], b"\n", &lines].concat())?)
 }
 
 /// Files that git tracks and that are not as they were committed.

@@ -271,7 +271,7 @@ impl Workspace {
         for (path, content) in files {
             entries.extend(file_of(&git, content)?.line(path));
             if !self.is_in_place {
-                replace(&self.top.as_std_path().join(path), content)?;
+                replace(&self.top, path, content)?;
             }
         }
         if !entries.is_empty() {

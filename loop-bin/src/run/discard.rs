@@ -18,7 +18,8 @@ use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::Tone;
 use board::PlanChanges;
-use work_copy::{Start, in_place};
+use work_copy::Start;
+use work_copy::in_place::{self, ProtectedFiles};
 
 /// Keeps an attempt that does not land. Returns what its iteration is called, and why. If that fails, the
 /// next start does it.
@@ -46,6 +47,7 @@ fn try_discard(
 ) -> Result<(Outcome, Option<String>), Failure> {
     let Discarding { outcome, why, set_aside: given_up } = kept;
     let key = work.key.clone();
+    ProtectedFiles::forget(&run.desk(work.slot)?.dir)?;
     let has_rollbacks = keep_rollbacks(run, work)?;
     let has_work = left.has_work(work.saved.is_some());
     if has_work {

@@ -22,6 +22,7 @@ use crate::saved::{self, Account};
 use crate::terminal::{Tone, counted};
 use board::{Advance, LoopFile, Made, Mark, PlanChanges};
 use work_copy::Staged;
+use work_copy::in_place::ProtectedFiles;
 
 /// What landing a story changes in the plan: its box, those given up before, and what the agent added. An
 /// id that was taken since is not used twice.
@@ -98,6 +99,7 @@ pub(super) fn advance(
         return run.board.land((base, waits), commit, files);
     }
     // The commit itself moved the branch.
+    ProtectedFiles::forget(&run.desk(slot)?.dir)?;
     run.books.bring_users_texts(files)?;
     run.desk(slot)?.copy.settle_index()?;
     Ok(Advance::Landed)

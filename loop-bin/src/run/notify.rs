@@ -1,9 +1,9 @@
 //! Runs the user's own command when a person is needed, or when the run is over.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use camino::Utf8Path;
+use ralph_base::supervised::Door;
 use ralph_project::checks::CheckEnd;
 use serde_json::json;
 
@@ -74,15 +74,10 @@ pub(super) fn notify(run: &Conductor, notice: &Notice<'_>) {
     let input = vars.iter().map(|(name, value)| (name.to_lowercase(), value.clone()));
     let input: BTreeMap<_, _> = input.chain([("text".to_owned(), message)]).collect();
     let input = json!(input).to_string();
-    let end = supervise(run, (usize::MAX, NAME), shell(line), &vars, input.as_bytes());
+    let mut shell = Door::default().command("sh");
+    shell.args(["-c", line]);
+    let end = supervise(run, (usize::MAX, NAME), shell, &vars, input.as_bytes());
     if !matches!(end, CheckEnd::Exited(Some(0)) | CheckEnd::Stopped) {
         view.warn(format!("the notify command {}", how_it_failed(end)));
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "this is the door for the notify command")]
-fn shell(line: &str) -> Command {
-    let mut command = Command::new("sh");
-    command.args(["-c", line]);
-    command
 }

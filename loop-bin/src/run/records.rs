@@ -13,6 +13,7 @@ use crate::exit::Failure;
 use board::{Advance, LoopFile, Made, PlanChanges, Tip};
 use work_copy::Start;
 use work_copy::git_output::paths;
+use work_copy::in_place::ProtectedFiles;
 
 /// The message of the commit with the last entries of the progress.
 const RECORDS: &str = "chore(ralph): record progress";
@@ -93,8 +94,16 @@ fn commit_records(
     let is_hurried = run.context.is_interrupted();
     let limit = if is_hurried { Some(LEAST_TIME) } else { run.context.check_limit() };
     let message = format!("{RECORDS}\n\nRalph-Run: {name}\n");
-    let (copy, stop) = (&run.desk(slot)?.copy, || interrupts.count() > 1);
-    match board::commit(copy, (tree, Some(base)), &message, (name, limit), &stop)? {
+    let (desk, stop) = (run.desk(slot)?, || interrupts.count() > 1);
+    let copy = &desk.copy;
+    if copy.is_in_place {
+        // A hook may format the progress.
+        let books = (&*run.books.plan, None);
+        ProtectedFiles::remember(&copy.source, &desk.dir, &run.context.project, books)?;
+    }
+    let made = board::commit(copy, (tree, Some(base)), &message, (name, limit), &stop);
+    ProtectedFiles::forget(&desk.dir)?;
+    match made? {
         Ok(made) => Ok(made),
         Err(refusal) => Err(Failure::because(format!("progress was not committed: {refusal}"))),
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{Event, FOREIGN_LIFECYCLE_DIR, StateDir, StoryKey};
-use ralph_base::supervised;
+use ralph_base::supervised::{self, Door};
 use ralph_project::checks::{CheckEnd, RUN_MARK};
 use ralph_project::client::Client;
 use ralph_project::config::{FailBehavior, Hooks, Mode};
@@ -77,7 +77,7 @@ pub(super) fn script(
         ("PLAN_FILE", run.books.plan.to_string()),
     ];
     vars.extend(more);
-    let end = supervise(run, (slot, name), program(&path), &vars, &[]);
+    let end = supervise(run, (slot, name), Door::default().command(path.as_str()), &vars, &[]);
     let (request, advice) = request(settings, name, end);
     if !advice.is_empty() {
         view.warn(format!("the {name} script {advice}"));
@@ -125,11 +125,6 @@ pub(super) fn post_iteration(
         ("OUTCOME", outcome.word().to_owned()),
     ];
     script(run, slot, POST_ITERATION, vars)
-}
-
-#[expect(clippy::disallowed_methods, reason = "this is the door for lifecycle scripts")]
-fn program(path: &Utf8Path) -> Command {
-    Command::new(path)
 }
 
 /// Runs a program of the user's in the project, shows what it prints, and writes its end down. Each

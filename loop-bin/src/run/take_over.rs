@@ -1,11 +1,13 @@
 //! What the hooks and commands of an attempt wrote into its state folder goes to the project, as it grows.
 
 use std::io;
+use std::path::Path;
 
 use camino::Utf8Path;
 use ralph_base::state::{self, Record, RunDir, StateDir};
 use ralph_project::strikes::append_failures;
 use run_history::LOOP;
+use work_copy::beneath;
 
 /// Takes over what has come since the last call.
 pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io::Result<()> {
@@ -39,16 +41,29 @@ pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io:
     {
         state::replace_unsynced(&project.hook_error(), &error)?;
     }
-    // An attempt may have made it a link.
     let requests = own.merge_requests();
-    let is_folder = requests.symlink_metadata().is_ok_and(|found| found.is_dir());
-    let entries = if is_folder { requests.read_dir_utf8().ok() } else { None };
-    for entry in entries.into_iter().flatten().flatten() {
-        let request = state::read(entry.path())?;
-        state::replace(&project.merge_requests().join(entry.file_name()), &request)?;
-        state::remove_if_there(entry.path())?;
+    let folder = requests.parent().unwrap_or(&requests).as_std_path();
+    let any = Path::new(requests.file_name().unwrap_or_default()).join("any");
+    let take = |path: &Path| {
+        for entry in fs_err::read_dir(path.parent().unwrap_or(path))? {
+            let entry = entry?;
+            if let (true, Ok(name)) =
+                (entry.file_type()?.is_file(), entry.file_name().into_string())
+            {
+                let request = state::read(entry.path())?;
+                state::replace(&project.merge_requests().join(name), &request)?;
+                state::remove_if_there(entry.path())?;
+            }
+        }
+        Ok(())
+    };
+    match beneath(folder, &any, false, take) {
+        Err(error) if !requests.is_dir() || requests.is_symlink() => {
+            log::debug!("no merge requests: {error}");
+            Ok(())
+        }
+        other => other,
     }
-    Ok(())
 }
 
 fn append(to: &Utf8Path, lines: &[u8]) -> io::Result<()> {

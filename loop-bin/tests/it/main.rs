@@ -33,6 +33,7 @@ mod install;
 mod iterations;
 mod kept_attempts;
 mod limits;
+mod links;
 mod locks;
 mod mcp;
 mod neighbours;

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::linux::O_NONBLOCK;
 
 /// No file of ours is larger; what is larger is not read.
-const LARGEST: u64 = 64 * 1024 * 1024;
+pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// Opens a regular file to read it.
 pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {

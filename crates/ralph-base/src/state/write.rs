@@ -15,7 +15,7 @@ use fs_err as fs;
 
 use super::dir::PROJECT_MARKER;
 use super::journal::stamp;
-use super::read::read_if_there;
+use super::read::{LARGEST, read_if_there};
 use crate::{fault, linux};
 
 /// How long an append waits for another process's append, which takes microseconds.
@@ -189,9 +189,10 @@ pub fn drain(path: &Utf8Path, take: impl FnOnce(&[u8]) -> io::Result<()>) -> io:
     if fs::metadata(path).map_or(0, |found| found.len()) == 0 {
         return Ok(());
     }
-    let mut file = open_locked(path)?;
+    let file = open_locked(path)?;
     let mut all = Vec::new();
-    file.read_to_end(&mut all)?;
+    // Whoever writes more than this writes no lines of ours.
+    (&file).take(LARGEST).read_to_end(&mut all)?;
     take(&all)?;
     file.set_len(0)
 }
@@ -207,8 +208,13 @@ fn open_locked(path: &Utf8Path) -> io::Result<File> {
         let same = fs::symlink_metadata(path).is_ok_and(|now| {
             file.metadata().is_ok_and(|ours| (now.dev(), now.ino()) == (ours.dev(), ours.ino()))
         });
-        if same || Instant::now() >= deadline {
+        if same {
             return Ok(file);
+        }
+        // A link that is put there by now is not followed either.
+        refuse_others(path)?;
+        if Instant::now() >= deadline {
+            return Err(naming(path, "open", &io::ErrorKind::ResourceBusy.into()));
         }
     }
 }

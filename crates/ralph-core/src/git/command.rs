@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -116,8 +115,6 @@ impl Git {
             // have to make a copy of itself for that.
             .arg("-C")
             .arg(&self.dir)
-            // Ctrl-C in a terminal goes to our whole group; git is to finish what it began.
-            .process_group(0)
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             // A status must not take the index lock only to refresh its cache: the user or the

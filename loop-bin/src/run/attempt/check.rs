@@ -165,7 +165,7 @@ pub(super) fn run_commands(
     let settings = CheckContext { dir: copy.root(), run, left, rules, door: &copy.doors.checks };
     let (limit, stop) = (context.config.verify.timeout.limit(), || context.is_interrupted());
     let checks = run_checks(settings, commands, limit, &stop);
-    copy.doubt(before);
+    copy.doubt(before)?.into_iter().for_each(|said| job.reporter.warn(said));
     Ok(checks?)
 }
 
@@ -325,7 +325,7 @@ fn check_hooks_work(
     let story = &attempt.story;
     job.reporter.line(format!("{story}: git hooks changed the commit; checking it again"));
     // The hooks may have changed the repository's settings.
-    copy.doubt(None);
+    copy.doubt(None)?;
     copy.renew(Start::of(attempt))?;
     copy.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
     let checks = run(job, copy, attempt)?;

@@ -45,7 +45,6 @@ pub(super) use prove::Proof;
 pub(super) use review::Reviewed;
 pub(super) use watch::{LiveAgent, log_of, release, rollbacks, set_phase};
 pub(super) use work::{left_in, read_agents_plan, report_findings};
-use work_copy::in_place::ProtectedFiles;
 use work_copy::{Imported, Staged, Workspace};
 
 /// Where an attempt works: a copy, the folder of its records, and perhaps an agent that is paused in its
@@ -60,8 +59,6 @@ pub(super) struct Desk {
     pub(super) dir: RunDir,
     pub(super) copy: Workspace,
     pub(super) session: Option<LiveAgent>,
-    /// Files that steer the run, while an agent works in place.
-    pub(super) protected: ProtectedFiles,
 }
 
 impl Desk {

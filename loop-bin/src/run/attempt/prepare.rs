@@ -70,8 +70,8 @@ pub(super) fn begin(
         }
     }
     if copy.is_in_place {
-        let project = &job.context.project;
-        desk.protected = ProtectedFiles::remember(&copy.source, &desk.dir, project, start.books)?;
+        let (project, [plan, progress]) = (&job.context.project, start.books);
+        ProtectedFiles::remember(&copy.source, &desk.dir, project, (plan, Some(progress)))?;
     }
     take_checkpoint(job, desk, attempt)?;
     state::remove_if_there(desk.state().claim())?;

@@ -158,8 +158,7 @@ pub(in crate::run) fn read_agents_plan(
     if copy.is_in_place {
         // Without its list of files, git would show the state as the user's.
         job.context.state().prepare()?;
-        let restored = desk.protected.restore(&copy.source.git(), &desk.dir)?;
-        restored.into_iter().for_each(|said| job.reporter.warn(said));
+        copy.restore_protected()?.into_iter().for_each(|said| job.reporter.warn(said));
     }
     Ok(agents)
 }

@@ -61,7 +61,7 @@ pub(crate) fn run_baseline(
         }
         checks.extend(found);
     }
-    copy.doubt(before);
+    copy.doubt(before)?;
     Ok(checks)
 }
 

@@ -29,7 +29,6 @@ use crate::terminal::View;
 use board::Books;
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
-use work_copy::in_place::ProtectedFiles;
 use work_copy::{ONLY_WORKER, Workspace, cache};
 
 /// Sorts by time, and is different for every run of a machine.
@@ -274,6 +273,5 @@ pub(in crate::run) fn desk(
     copy.doors.create_folders()?;
     let project = project.for_attempt(copy.doors.state.clone());
     let name = worker.map_or(ONLY_WORKER, Id::as_str).to_owned();
-    let protected = ProtectedFiles::default();
-    Ok(Desk { name, run, project, dir, copy, session: None, protected })
+    Ok(Desk { name, run, project, dir, copy, session: None })
 }

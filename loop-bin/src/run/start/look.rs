@@ -117,7 +117,7 @@ pub(crate) fn restore_files(project: &Project) -> Result<Vec<Finding>, Failure> 
         })?;
     }
     let Some(run_dir) = RunDir::of_project(project.root()) else { return Ok(Vec::new()) };
-    if let Some(mut left) = ProtectedFiles::left(&run_dir)
+    if let Some(mut left) = ProtectedFiles::remembered(&run_dir)
         && Lock::holder(&run_dir.lock()).is_none()
         && !RunRecord::is_of_another(&run_dir)?
     {
@@ -125,6 +125,7 @@ pub(crate) fn restore_files(project: &Project) -> Result<Vec<Finding>, Failure> 
             left.move_with_project(&from, &to);
         }
         let restored = left.restore(&Git::at(project.root().as_std_path()), &run_dir)?;
+        ProtectedFiles::forget(&run_dir)?;
         return Ok(restored.into_iter().map(Finding::Note).collect());
     }
     Ok(Vec::new())

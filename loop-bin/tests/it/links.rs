@@ -1,0 +1,122 @@
+//! Links that an agent leaves lead nowhere: neither the loop nor its git reads or writes by way of them.
+
+use crate::stage::Stage;
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// Files of the user's, to which the links lead.
+fn precious(stage: &Stage) -> camino::Utf8PathBuf {
+    for name in ["a.key", "settings.json", "plan.md", "exclude", "pre-commit", "config.toml"] {
+        stage.repo.scratch().file(&format!("home/precious/{name}"), "precious\n");
+    }
+    stage.repo.scratch().path("home/precious")
+}
+
+fn is_untouched(folder: &camino::Utf8Path) {
+    let entries: Vec<_> = folder.read_dir_utf8().unwrap().flatten().collect();
+    assert_eq!(entries.len(), 6, "{entries:?}");
+    for entry in entries {
+        let text = fs_err::read_to_string(entry.path()).unwrap();
+        assert_eq!(text, "precious\n", "{}", entry.path());
+    }
+}
+
+#[test]
+fn folders_of_the_copy_that_became_links_are_not_followed() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".gitignore", ".env\n*.key\n.claude/\n.ralph/\n");
+    stage.repo.write(".worktreeinclude", "*.key\n");
+    stage.repo.git(["rm", "-qr", "--cached", "--ignore-unmatch", ".ralph"]);
+    stage.repo.commit_all("rules");
+    stage.repo.write("conf/a.key", "key\n");
+    stage.repo.write(".claude/settings.json", "{}\n");
+    let precious = precious(&stage);
+    let agent = format!(
+        "cat >/dev/null; cat conf/a.key >>\"$AGENT_NOTES/keys\"; rm -rf conf .claude .ralph/PRD-1 .git/index; \
+         ln -s {precious} conf; ln -s {precious} .claude; ln -s {precious} .ralph/PRD-1; \
+         ln -s {precious}/a.key .git/index; echo x >>x.txt"
+    );
+    let check = format!("rm -f .git/index; ln -s {precious}/a.key .git/index");
+    stage.repo.scratch().script("repo/.git/hooks/pre-commit", "#!/bin/sh\ntrue\n");
+    let ran = stage.run(&["--agent", &agent, "--verify", &check, "--prove", "off"]);
+    ran.ended(0).says("2 stories landed");
+    assert_eq!(stage.note("keys"), "key\nkey\n");
+    is_untouched(&precious);
+}
+
+#[test]
+fn in_place_protected_files_and_folders_that_became_links_are_restored() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".ralph/config.toml", "[limits]\nattempts_per_story = 2\n");
+    stage.repo.scratch().script("repo/.git/hooks/pre-push", "#!/bin/sh\ntrue\n");
+    stage.repo.commit_all("settings");
+    let precious = precious(&stage);
+    let agent = format!(
+        "cat >/dev/null; rm -rf .git/hooks .git/info .ralph/config.toml; ln -s {precious} .git/hooks; \
+         ln -s {precious} .git/info; ln -s {precious}/config.toml .ralph/config.toml; echo x >>x.txt"
+    );
+    let ran = stage.run(&["--in-place", "--agent", &agent]);
+    ran.ended(0).says("2 stories landed");
+    is_untouched(&precious);
+    assert_eq!(stage.read(".git/hooks/pre-push"), "#!/bin/sh\ntrue\n");
+    assert!(!stage.repo.root().join(".git/info").is_symlink());
+    assert_eq!(stage.read(".ralph/config.toml"), "[limits]\nattempts_per_story = 2\n");
+}
+
+/// The user's own link stays, and what is behind it is restored.
+#[test]
+fn in_place_links_of_the_users_lead_where_they_led() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".gitignore", ".claude\n.ralph/config.toml\n");
+    stage.repo.commit_all("rules");
+    let home = stage.repo.scratch().file("home/dots/settings.json", "{}\n");
+    let settings =
+        stage.repo.scratch().file("home/ralph.toml", "[limits]\nattempts_per_story = 2\n");
+    let dots = home.parent().unwrap();
+    fs_err::os::unix::fs::symlink(dots, stage.repo.root().join(".claude")).unwrap();
+    let link = stage.repo.root().join(".ralph/config.toml");
+    fs_err::os::unix::fs::symlink(&settings, &link).unwrap();
+    let agent = "cat >/dev/null; rm .claude; mkdir .claude; echo theirs >.claude/settings.json; \
+                 echo '[verify]' >.ralph/config.toml; echo x >>x.txt";
+    stage.run(&["--in-place", "--agent", agent]).ended(0).says("2 stories landed");
+    assert_eq!(stage.repo.root().join(".claude").read_link_utf8().unwrap(), dots);
+    assert_eq!(fs_err::read_to_string(home).unwrap(), "{}\n");
+    assert_eq!(link.read_link_utf8().unwrap(), settings);
+    assert_eq!(stage.read(".ralph/config.toml"), "[limits]\nattempts_per_story = 2\n");
+}
+
+#[test]
+fn in_place_what_a_check_or_a_git_hook_changes_is_restored_as_well() {
+    let stage = Stage::new("works", TWO);
+    stage.script("post_iteration", "echo mine");
+    stage.repo.commit_all("a script");
+    let change = "echo 'echo theirs' >.ralph/hooks/post_iteration; git config alias.x y; \
+                  git config core.fsmonitor \"touch $AGENT_NOTES/ran; false\"";
+    let hook = format!("#!/bin/sh\n{change}\n");
+    stage.repo.scratch().script("repo/.git/hooks/pre-commit", &hook);
+    let before = fs_err::read(stage.repo.root().join(".git/config")).unwrap();
+    for check in [change, "true"] {
+        let ran = stage.run(&["--in-place", "--verify", check, "--max-iterations", "1"]);
+        ran.ended(0).says("[post_iteration] mine");
+        assert!(!format!("{}{}", ran.out, ran.err).contains("[post_iteration] theirs"));
+        assert_eq!(fs_err::read(stage.repo.root().join(".git/config")).unwrap(), before);
+        assert!(!stage.note_path("ran").exists());
+        assert_eq!(format!("{}{}", ran.out, ran.err).contains("restored "), check == change);
+    }
+}
+
+/// Nothing of an attempt has the user's terminal: it could type there.
+#[test]
+fn whatever_an_attempt_starts_is_in_another_session() {
+    let stage = Stage::new("works", TWO);
+    let look = "cut -d' ' -f6 /proc/$$/stat >>\"$AGENT_NOTES/sessions\"";
+    stage.repo.scratch().script("repo/.git/hooks/pre-commit", &format!("#!/bin/sh\n{look}\n"));
+    let agent = format!("cat >/dev/null; echo x >x.txt; {look}");
+    let args = ["--agent", &agent, "--verify", look, "--setup", look, "--max-iterations", "1"];
+    stage.run(&args).ended(0).says("US-001 done");
+    let own = fs_err::read_to_string("/proc/self/stat").unwrap();
+    let own = own.split(' ').nth(5).unwrap();
+    let sessions = stage.note("sessions");
+    assert_eq!(sessions.lines().count(), 4, "{sessions}");
+    assert!(sessions.lines().all(|session| session != own), "{own}: {sessions}");
+}
