@@ -30,6 +30,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// then.
 pub static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 
+/// The variable that has the program of a door begin a session of its own.
+pub const OWN_SESSION: &str = "RALPH_INTERNAL__SESSION";
+
 /// How programs are started: directly or, where it names another program, by way of that one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Door {
@@ -50,7 +53,7 @@ impl Door {
             return command;
         };
         let mut command = Command::new(own);
-        command.arg0("ralph-loop").args(arguments).arg(program);
+        command.arg0("ralph-loop").args(arguments).arg(program).env(OWN_SESSION, "1");
         command.envs(self.vars.iter().map(|(name, value)| (name, value)));
         command
     }

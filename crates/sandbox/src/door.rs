@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use nix::unistd::setsid;
-use ralph_base::supervised::Door;
+use ralph_base::supervised::{Door, OWN_SESSION};
 
 use crate::{Error, Policy, restrict};
 
@@ -34,10 +34,12 @@ pub fn run_if_asked() -> Option<ExitCode> {
     if args.next()? != ENTER {
         return None;
     }
-    // Without a terminal: nothing inside types into the user's. It fails for whoever has a group already.
-    let _ = setsid();
+    if std::env::var_os(OWN_SESSION).is_some() {
+        // Without a terminal: nothing inside types into the user's.
+        let _ = setsid();
+    }
     let mut command = Command::new(args.next().unwrap_or_default());
-    command.args(args).env_remove(POLICY);
+    command.args(args).env_remove(POLICY).env_remove(OWN_SESSION);
     let error = match serde_json::from_str(&std::env::var(POLICY).unwrap_or_default()) {
         Ok(policy) => exec(&policy, command),
         Err(error) => Error::Rules(error.to_string()),

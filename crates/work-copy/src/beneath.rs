@@ -3,9 +3,11 @@
 use std::io;
 use std::path::{Component, Path};
 
+use camino::Utf8Path;
 use fs_err::os::unix::fs::OpenOptionsExt;
 use nix::fcntl::OFlag;
 use ralph_base::linux::opened;
+use ralph_base::state;
 
 /// Does something to a file, named from a folder. The folders on the way are opened one in the other. With `make`,
 /// those that are missing are created, and those in the place of which something else is replace that.
@@ -34,6 +36,13 @@ pub fn beneath<T>(
     let path = opened(&folder, &real).join(name);
     real.push(name);
     act(&path).map_err(|error| naming(&error, &path, &real))
+}
+
+/// The bytes of a regular file, named from a folder; nor is it a link itself.
+pub(super) fn read_beneath(top: &Utf8Path, below: &Path) -> io::Result<Vec<u8>> {
+    beneath(top.as_std_path(), below, false, |path| {
+        if path.is_symlink() { Err(io::ErrorKind::InvalidInput.into()) } else { state::read(path) }
+    })
 }
 
 fn open_folder(path: &Path, more: OFlag) -> io::Result<fs_err::File> {

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{self, PROJECT_MARKER};
 
-use super::beneath::beneath;
+use super::beneath::{beneath, read_beneath};
 use super::remove::remove_all;
 use super::{Files, Source, Workspace};
 use crate::git_output::paths;
@@ -201,10 +201,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 impl Workspace {
     /// What the agent left in the place of a file of the project; none if it is gone or no file.
     pub fn left(&self, path: &Utf8Path) -> Option<Vec<u8>> {
-        let below = self.source.below_top(path)?;
-        let read =
-            |path: &Path| if path.is_symlink() { Ok(None) } else { state::read(path).map(Some) };
-        beneath(self.top.as_std_path(), below.as_std_path(), false, read).ok()?
+        read_beneath(&self.top, self.source.below_top(path)?.as_std_path()).ok()
     }
 
     /// The path at which the agent finds a file of the project.

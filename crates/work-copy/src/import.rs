@@ -9,6 +9,7 @@ use camino::Utf8Path;
 use ralph_base::state;
 use ralph_core::git::{Git, GitError};
 
+use super::beneath::read_beneath;
 use super::{Start, Workspace};
 use crate::git_output::{base_of, paths};
 use crate::remove::remove_pipes;
@@ -25,7 +26,7 @@ pub struct Imported {
     pub is_sparse: bool,
     /// Files that it added although git ignores them.
     pub forced: Vec<PathBuf>,
-    /// Other branches, stashes and tags that it left.
+    /// Other branches, stashes, tags and commits without a branch that it left.
     pub others: Vec<String>,
     /// Other work trees of its repository, from the top.
     pub work_trees: Vec<PathBuf>,
@@ -58,7 +59,10 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Result<Imported, GitError> 
     }
     imported.is_sparse = copy.top.join(".git/info/sparse-checkout").exists();
     imported.work_trees = work_trees(&theirs, &copy.top);
-    let others = ["refs/heads/", "refs/stash", "refs/tags/"].map(named).concat();
+    let mut others = ["refs/heads/", "refs/stash", "refs/tags/"].map(named).concat();
+    let log = read_beneath(&copy.top, Path::new(".git/logs/HEAD")).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    others.extend(log.lines().filter_map(left_without_branch).map(|id| (id, "")));
     let discarded = named(DISCARDED);
     let found = head.iter().map(String::as_str).chain(others.iter().map(|(id, _)| *id));
     let found: Vec<&str> = found.chain(discarded.iter().map(|(id, _)| *id)).collect();
@@ -85,6 +89,12 @@ pub fn import(copy: &Workspace, start: Start<'_>) -> Result<Imported, GitError> 
     };
     imported.others = others.iter().map(|(id, _)| *id).filter(is_new).map(str::to_owned).collect();
     Ok(Imported { head, ..imported })
+}
+
+/// The commit that the agent made without a branch and left again, if a line of git's log says so.
+fn left_without_branch(line: &str) -> Option<&str> {
+    let (id, _) = line.split_once("\tcheckout: moving from ")?.1.split_once(' ')?;
+    (id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
 }
 
 /// Brings commits that were made in the copy into the project, as a pack: no git of the project's reads the

@@ -362,6 +362,9 @@ fn work_that_is_only_on_other_branches_tags_or_stashes_is_kept() {
         format!(
             "git checkout -q -b side; echo w >work.txt; {commit} commit -qm w; git checkout -q -"
         ),
+        format!(
+            "git checkout -q --detach; echo w >work.txt; {commit} commit -qm w; git checkout -q -"
+        ),
         format!("echo w >work.txt; {commit} stash -q -u"),
         format!("echo w >work.txt; {commit} commit -qm w; git tag mine; git reset -q --hard HEAD~"),
     ] {
