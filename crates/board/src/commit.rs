@@ -80,7 +80,7 @@ pub fn commit(
         made = commit(&NOBODY);
     }
     // What the hooks wrote in their place is kept in the records of the run.
-    copy.restore_protected()?;
+    work_copy::in_place::restore_protected(copy)?;
     match made {
         Ok(()) => {}
         Err(GitError::Failed { stderr, .. }) => {

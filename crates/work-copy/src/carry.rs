@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{self, PROJECT_MARKER};
+use ralph_base::state::PROJECT_MARKER;
 
 use super::beneath::{beneath, read_beneath};
 use super::remove::remove_all;

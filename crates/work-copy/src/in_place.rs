@@ -16,7 +16,7 @@ use ralph_base::state::{self, RunDir, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
 
 use super::remove::remove_all;
-use super::{Source, Start};
+use super::{Source, Start, Workspace};
 use ralph_project::failure::Failure;
 use ralph_project::project::Project;
 use serde::{Deserialize, Serialize};
@@ -144,12 +144,6 @@ impl ProtectedFiles {
         self.links = links.map(|(path, before)| (moved(path), before)).collect();
     }
 
-    /// Restores those that are remembered, and says so for each.
-    pub fn restore_all(source: &Source, run_dir: &RunDir) -> io::Result<Vec<String>> {
-        let remembered = Self::remembered(run_dir);
-        remembered.map_or(Ok(Vec::new()), |files| files.restore(&source.git(), run_dir))
-    }
-
     /// Restores them, and says so for each. What is replaced is kept in a file of the run: a person may have
     /// written it.
     pub fn restore(&self, git: &Git, run_dir: &RunDir) -> io::Result<Vec<String>> {
@@ -239,6 +233,14 @@ impl ProtectedFiles {
         }
         said
     }
+}
+
+/// In place, restores what steers the run and git, before our own git reads it: something of the attempt has run.
+/// Says what was restored.
+pub fn restore_protected(copy: &Workspace) -> Result<Vec<String>, Failure> {
+    let records = &copy.own.records;
+    let files = ProtectedFiles::remembered(records).filter(|_| copy.is_in_place);
+    Ok(files.map_or(Ok(Vec::new()), |files| files.restore(&copy.source.git(), records))?)
 }
 
 /// Branches and tags, and the stashes, the newest first.

@@ -55,7 +55,6 @@ use doors::Doors;
 use git_output::base_of;
 use git_settings::GitSettings;
 pub use import::{Imported, bring, import};
-use in_place::ProtectedFiles;
 pub use linked_back::{linked_by_environment, linked_by_files};
 use ralph_project::failure::Failure;
 pub use remove::remove_all;
@@ -357,16 +356,7 @@ impl Workspace {
         remove_pipes(self.top.as_std_path(), false, false);
         self.is_fresh &= before.is_some() && before == self.stamps();
         self.files = Files::Any;
-        self.restore_protected()
-    }
-
-    /// In place, restores what steers the run and git, before our own git reads it: something of the attempt has run.
-    /// Says what was restored.
-    pub fn restore_protected(&self) -> Result<Vec<String>, Failure> {
-        if !self.is_in_place {
-            return Ok(Vec::new());
-        }
-        Ok(ProtectedFiles::restore_all(&self.source, &self.own.records)?)
+        in_place::restore_protected(self)
     }
 
     /// The status of the workspace, which need not be looked at if all is as it was made.

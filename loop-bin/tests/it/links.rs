@@ -109,14 +109,15 @@ fn in_place_what_a_check_or_a_git_hook_changes_is_restored_as_well() {
 #[test]
 fn whatever_an_attempt_starts_is_in_another_session() {
     let stage = Stage::new("works", TWO);
-    let look = "cut -d' ' -f6 /proc/$$/stat >>\"$AGENT_NOTES/sessions\"";
+    let look = "ps -o sid= -p $$ >>\"$AGENT_NOTES/sessions\"";
     stage.repo.scratch().script("repo/.git/hooks/pre-commit", &format!("#!/bin/sh\n{look}\n"));
     let agent = format!("cat >/dev/null; echo x >x.txt; {look}");
     let args = ["--agent", &agent, "--verify", look, "--setup", look, "--max-iterations", "1"];
     stage.run(&args).ended(0).says("US-001 done");
-    let own = fs_err::read_to_string("/proc/self/stat").unwrap();
-    let own = own.split(' ').nth(5).unwrap();
+    let own = std::process::id().to_string();
+    let own = std::process::Command::new("ps").args(["-o", "sid=", "-p", &own]).output().unwrap();
+    let own = String::from_utf8(own.stdout).unwrap();
     let sessions = stage.note("sessions");
     assert_eq!(sessions.lines().count(), 4, "{sessions}");
-    assert!(sessions.lines().all(|session| session != own), "{own}: {sessions}");
+    assert!(sessions.lines().all(|session| session.trim() != own.trim()), "{own}: {sessions}");
 }

@@ -16,6 +16,7 @@ use crate::run::decide::{
     Allowance, Judged, Outcome, WorkEnd, judge, last_test_run, without_changes,
 };
 use client::{AgentRun, SessionSoFar};
+use work_copy::in_place::restore_protected;
 use work_copy::{Imported, Start, import};
 
 /// Why a fresh session continues a story.
@@ -158,7 +159,7 @@ pub(in crate::run) fn read_agents_plan(
     if copy.is_in_place {
         // Without its list of files, git would show the state as the user's.
         job.context.state().prepare()?;
-        copy.restore_protected()?.into_iter().for_each(|said| job.reporter.warn(said));
+        restore_protected(copy)?.into_iter().for_each(|said| job.reporter.warn(said));
     }
     Ok(agents)
 }
