@@ -9,7 +9,11 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// The words that make a story wait for the ids behind them.
-const LABELS: [&str; 5] = ["depends on", "depends", "dependencies", "blocked by", "requires"];
+const LABELS: [&str; 7] =
+    ["depends on", "depends", "dependencies", "blocked by", "requires", "prerequisites", AFTER];
+
+/// Counts only in brackets and before an id: people use it for more than stories.
+const AFTER: &str = "after";
 
 /// What stands before a new thought.
 const BREAKS: [&str; 10] = [". ", "; ", ", ", ": ", " - ", " – ", " — ", " | ", "(", "["];
@@ -17,7 +21,7 @@ const BREAKS: [&str; 10] = [". ", "; ", ", ", ": ", " - ", " – ", " — ", " |
 /// Whether a line is worth reading for dependencies.
 pub(super) fn is_mentioned(line: &[u8]) -> bool {
     let lower = line.to_ascii_lowercase();
-    [&b"depend"[..], b"blocked by", b"requires"]
+    [&b"depend"[..], b"blocked by", b"requires", b"prerequisites", b"(after ", b"[after "]
         .iter()
         .any(|word| syntax::find(&lower, word).is_some())
 }
@@ -80,18 +84,21 @@ fn note_at(text: &str, at: usize, is_first: bool) -> Option<Note<'_>> {
     let list = behind.trim_start_matches(['*', '_', ':', ' ']);
     let mark = behind.get(..behind.len() - list.len()).filter(|mark| !mark.is_empty())?;
     let is_strict = label.starts_with("depends");
-    let closing = match text.get(..at)?.chars().next_back() {
-        Some('(') if is_strict => list.find(')'),
-        Some('[') if is_strict => list.find(']'),
-        _ => None,
-    };
-    if let Some(end) = closing {
-        let whole = at - 1..text.len() - list.len() + end + 1;
-        return Some(Note { list: list.get(..end)?, strict: true, bracketed: Some(whole) });
-    }
     // A number among words is seldom an id: `Python 3`.
     let is_id = |id: ids::Leading<'_>| id.rank > Rank::Number;
     let names_id = || split(list).next().and_then(ids::leading).is_some_and(is_id);
+    let closing = match text.get(..at)?.chars().next_back() {
+        Some('(') => list.find(')'),
+        Some('[') => list.find(']'),
+        _ => None,
+    };
+    if let Some(end) = closing.filter(|_| is_strict || label == AFTER && names_id()) {
+        let whole = at - 1..text.len() - list.len() + end + 1;
+        return Some(Note { list: list.get(..end)?, strict: is_strict, bracketed: Some(whole) });
+    }
+    if label == AFTER {
+        return None;
+    }
     let is_labelled = is_first && mark.contains(':');
     let strict = is_strict && is_labelled;
     (is_labelled || names_id()).then_some(Note { list, strict, bracketed: None })
@@ -210,6 +217,10 @@ mod tests {
         check("- [ ] US-003: Add - blocked by US-001, US-002", &["US-001", "US-002"]);
         check("US-004 depends on US-003", &[]);
         check("Requires care, as US-001 showed", &[]);
+        check("- [ ] US-003: Add (after US-001, US-002) soon", &["US-001", "US-002"]);
+        check("- [ ] US-003: Add (after lunch)", &[]);
+        check("After US-001 this is easy, but after US-002 it is not", &[]);
+        check("- **Prerequisites:** US-001", &["US-001"]);
         check("(depends: US-001", &["US-001"]);
         check("- [ ] (depends: US-001) like - [x] ", &["US-001"]);
         check("- [x] (depends: US-001) like - [x] ", &["US-001"]);
@@ -218,6 +229,7 @@ mod tests {
     #[test]
     fn the_note_is_no_part_of_the_title() {
         assert_eq!(strip("Add login (depends: US-001) now"), "Add login now");
-        assert_eq!(strip("Add login"), "Add login");
+        assert_eq!(strip("Add login (after US-001)"), "Add login");
+        assert_eq!(strip("Add login (after lunch)"), "Add login (after lunch)");
     }
 }

@@ -59,8 +59,11 @@ impl Outline {
     }
 }
 
-/// The name of a section: numbers, emphasis and remarks do not matter.
+/// The name of a section: numbers, phases, emphasis and remarks do not matter.
 fn section_name(title: &str) -> String {
+    let number = |first: &str| normal(first).strip_prefix("phase ")?.parse::<u32>().ok();
+    let phase = title.split_once(':').filter(|(first, _)| number(first).is_some());
+    let title = phase.map_or(title, |(_, rest)| rest);
     let title = ids::leading(title).map_or(title, |id| id.rest);
     normal(title.split(['(', '[']).next().unwrap_or_default())
 }
@@ -79,7 +82,13 @@ mod tests {
 
     #[test]
     fn section_names_are_read_as_people_write_them() {
-        for title in ["Nice to Have", "Nice-to-Have", "4. **nice to have**:", "NICE TO HAVE (v2)"] {
+        for title in [
+            "Nice to Have",
+            "Nice-to-Have",
+            "4. **nice to have**:",
+            "NICE TO HAVE (v2)",
+            "Phase 3: Nice to have",
+        ] {
             assert_eq!(section_name(title), "nice to have", "{title}");
         }
     }

@@ -45,7 +45,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let names = "Optional|Optional Tasks|Future|Future Work|Future Enhancements|Nice to Have|\
-                     Backlog|Out of Scope|Deferred";
+                     Backlog|Out of Scope|Deferred|Stretch Goals|Open Questions|Future Improvements";
         Self { optional_sections: names.split('|').map(str::to_owned).collect() }
     }
 }
