@@ -10,7 +10,7 @@ use client::{folder_of_this_program, version_text};
 use ralph_base::env::Env;
 use ralph_project::dialect::{AGENTS, Dialect};
 use ralph_project::install::{
-    Change, ClientVersion, NotAVersion, Place, plan_install, plan_team, plan_uninstall, sources,
+    Change, ClientVersion, NotAVersion, Place, plan_install, plan_uninstall, sources,
 };
 use similar::TextDiff;
 
@@ -45,10 +45,6 @@ struct Target {
 pub(crate) struct Install {
     #[command(flatten)]
     target: Target,
-    /// Write settings to commit for everybody: they find the hooks in PATH, nothing is copied, and
-    /// whoever lacks the hooks is told so once a session.
-    #[arg(long, conflicts_with_all = ["user", "local"])]
-    team: bool,
     /// The client's version, if `claude` is not available here.
     #[arg(long, value_name = "VERSION")]
     client_version: Option<ClientVersion>,
@@ -68,11 +64,7 @@ impl Install {
             if place.agent.is_some() { ClientVersion::new(0, 0, 0) } else { self.client()? };
         let nowhere = "cannot determine where this program is installed; start it by its full path";
         let binaries = folder_of_this_program().ok_or_else(|| Failure::because(nowhere))?;
-        let change = if self.team {
-            plan_team(&place, client)?
-        } else {
-            plan_install(&place, &binaries, client)?
-        };
+        let change = plan_install(&place, &binaries, client)?;
         carry_out(&change, self.target.dry_run)?;
         for left_out in &change.left_out {
             let (event, since) = (left_out.event, left_out.since);

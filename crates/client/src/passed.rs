@@ -87,7 +87,7 @@ fn export_plugin(
     file: &Utf8PathBuf,
 ) -> io::Result<String> {
     let folder = folder_of_this_program().unwrap_or_default();
-    state::replace(file, plugin_script(agent.name, &format!("{folder}/")).as_bytes())?;
+    state::replace(file, plugin_script(agent.name, &folder).as_bytes())?;
     let local = |server: &Value| {
         let words = server.get("args").and_then(Value::as_array).cloned().unwrap_or_default();
         let command = server.get("command").into_iter().cloned().chain(words);

@@ -85,41 +85,6 @@ fn local_settings_are_a_file_of_their_own() {
 }
 
 #[test]
-fn settings_of_a_team_find_the_hooks_in_path_or_say_how_to_get_them() {
-    let machine = Machine::new("echo 2.1.325");
-    machine.run(&["install", "--team", "--user"]).ended(2);
-    let answers = |event: &str| {
-        let settings = machine.settings(SHARED);
-        let command =
-            settings["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap().to_owned();
-        let found = format!("{}:/usr/bin:/bin", machine.scratch.path("unpacked"));
-        ["/usr/bin:/bin", &found].map(|path| {
-            let mut shell = program("/bin/sh", &machine.scratch.path("home"));
-            let output = shell.args(["-c", &command]).env("PATH", path).output().unwrap();
-            assert!(output.status.success() && output.stderr.is_empty(), "{event}: {output:?}");
-            String::from_utf8(output.stdout).unwrap()
-        })
-    };
-    for hook in HOOKS {
-        let says = format!("#!/bin/sh\necho from {hook}\n");
-        machine.scratch.script(&format!("unpacked/{hook}"), &says);
-    }
-    let how = "run `cargo xtask dist` in its sources";
-    machine.run(&["install", "--team"]).ended(0);
-    assert!(!machine.project.join(".claude/hooks").exists());
-    let shared = machine.scratch.read(SHARED);
-    assert!(!shared.contains(machine.scratch.root().as_str()), "{shared}");
-    for (event, hook) in [("PreToolUse", "ralph-pre-tool"), ("Stop", "ralph-on-stop")] {
-        assert_eq!(answers(event), [String::new(), format!("from {hook}\n")]);
-    }
-    let [missing, there] = answers("SessionStart");
-    assert!(missing.starts_with(r#"{"systemMessage":""#) && missing.contains(how), "{missing}");
-    assert_eq!(there, "");
-    machine.run(&["uninstall"]).ended(0);
-    assert!(!machine.project.join(".claude").exists());
-}
-
-#[test]
 fn ones_own_settings_are_where_the_client_has_them() {
     let machine = Machine::new("echo 2.1.325");
     machine.run(&["install", "--user"]).ended(0);
@@ -206,27 +171,20 @@ fn hooks_of_another_agent_speak_in_ones_own_sessions_only() {
     for hook in HOOKS {
         machine.scratch.script(&format!("unpacked/{hook}"), says);
     }
-    for team in [false, true] {
-        let team = if team { ["--team"].as_slice() } else { &[] };
-        machine.run(&[&["install", "--agent", "codex"], team].concat()).ended(0);
-        let settings = machine.settings("a project/.codex/hooks.json");
-        let command = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
-        let ask = |vars: &[(&str, &str)]| {
-            let mut shell = program("/bin/sh", &machine.scratch.path("home"));
-            let path = format!("{}:/usr/bin:/bin", machine.scratch.path("unpacked"));
-            let output =
-                shell.args(["-c", command]).env("PATH", path).envs(vars.iter().copied()).output();
-            let output = output.unwrap();
-            assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-            String::from_utf8(output.stdout).unwrap()
-        };
-        assert!(ask(&[]).ends_with("/ralph-pre-tool --agent codex\n"), "{}", ask(&[]));
-        assert_eq!(ask(&[("RALPH_RUN", "r")]), "");
-        let hooks = machine.project.join(".codex/hooks");
-        assert_eq!(hooks.exists(), team.is_empty());
-        if hooks.exists() {
-            fs_err::remove_dir_all(hooks).unwrap();
-        }
-        assert_eq!(ask(&[("PATH", "/usr/bin:/bin")]), "");
-    }
+    machine.run(&["install", "--agent", "codex"]).ended(0);
+    let settings = machine.settings("a project/.codex/hooks.json");
+    let command = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
+    let ask = |vars: &[(&str, &str)]| {
+        let mut shell = program("/bin/sh", &machine.scratch.path("home"));
+        let path = format!("{}:/usr/bin:/bin", machine.scratch.path("unpacked"));
+        let output =
+            shell.args(["-c", command]).env("PATH", path).envs(vars.iter().copied()).output();
+        let output = output.unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(ask(&[]).ends_with("/ralph-pre-tool --agent codex\n"), "{}", ask(&[]));
+    assert_eq!(ask(&[("RALPH_RUN", "r")]), "");
+    fs_err::remove_dir_all(machine.project.join(".codex/hooks")).unwrap();
+    assert_eq!(ask(&[("PATH", "/usr/bin:/bin")]), "");
 }

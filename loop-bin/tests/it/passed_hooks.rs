@@ -109,9 +109,11 @@ fn what_is_installed_already_is_not_passed_again() {
 }
 
 #[test]
-fn hooks_of_a_team_count_where_the_agent_finds_them() {
+fn hooks_in_path_count_where_the_agent_finds_them() {
     let stage = stage_with(&HOOKS);
-    run(&stage, "x", &["install", "--team", "--client-version", "2.1.325"], "2.1.325").ended(0);
+    let hooks = test_support::fixtures().join("../plugin/hooks/hooks.json");
+    let hooks = fs_err::read_to_string(hooks).unwrap();
+    stage.repo.write(".claude/settings.json", &hooks);
     stage.repo.commit_all("for everybody");
     run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
     // Another `ralph-loop` comes first, so our folder is not searched, and it has no hooks.

@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::part::{merge_toml, own_script, remove_toml};
 use super::place::Place;
 use super::registration::{HOOK_NAMES, LeftOut, Registrations};
-use super::settings::{SettingsProblem, hooks_are_off, is_registered, merge, registered, remove};
+use super::settings::{SettingsProblem, hooks_are_off, is_registered, merge, remove};
 use super::version::ClientVersion;
 use ralph_base::state;
 
@@ -38,8 +38,6 @@ pub enum InstallError {
 #[derive(Debug, Clone)]
 pub struct Change {
     place: Place,
-    /// Whether the settings as they are must be kept beside the new ones.
-    keeps_old: bool,
     /// The settings as they are; none if there is no file.
     pub before: Option<String>,
     /// The settings as they will be; none if there will be no file.
@@ -60,7 +58,7 @@ pub fn plan_install(
     binaries: &Utf8Path,
     client: ClientVersion,
 ) -> Result<Change, InstallError> {
-    let mut change = registering(place, client, false)?;
+    let mut change = registering(place, client)?;
     for name in HOOK_NAMES {
         let (from, to) = (binaries.join(name), place.hooks.join(name));
         if !from.is_file() {
@@ -73,41 +71,27 @@ pub fn plan_install(
     Ok(change)
 }
 
-/// What settings for a team would change, whose people have the hooks in PATH.
-pub fn plan_team(place: &Place, client: ClientVersion) -> Result<Change, InstallError> {
-    let mut change = registering(place, client, true)?;
-    change.removals = unused_binaries(place)?;
-    Ok(change)
-}
-
-fn registering(
-    place: &Place,
-    client: ClientVersion,
-    in_path: bool,
-) -> Result<Change, InstallError> {
+fn registering(place: &Place, client: ClientVersion) -> Result<Change, InstallError> {
     // Asked first, because nothing is copied for settings that cannot be written.
     if place.settings.is_symlink() && !place.settings.exists() {
         return Err(InstallError::LeadsNowhere(place.settings.clone()));
     }
     let before = load(&place.settings)?;
-    let folder = |text: &str| if in_path { String::new() } else { format!("{text}/") };
     let registrations = match place.agent {
-        Some(agent) => Registrations::own(agent, &folder(&place.in_shell)),
-        None if in_path => Registrations::in_path(client),
+        Some(agent) => Registrations::own(agent, &place.in_shell),
         None => Registrations::of(client, &place.in_shell),
     };
     let (name, fresh) = place.agent.map_or(("", ""), |agent| (agent.name, agent.fresh));
     let text = before.as_deref().unwrap_or(fresh);
     let after = match place.settings.extension() {
         Some("toml") => merge_toml(text, &registrations),
-        Some("js") => Ok(own_script(name, &folder(place.hooks.as_str()))),
+        Some("js") => Ok(own_script(name, &place.hooks)),
         _ => merge(text, &registrations),
     };
     let refused = |problem| InstallError::Settings { path: place.settings.clone(), problem };
     let after = after.map_err(refused)?;
     Ok(Change {
         place: place.clone(),
-        keeps_old: true,
         hooks_are_off: hooks_are_off(&after) == Some(true),
         before,
         after: Some(after),
@@ -120,10 +104,7 @@ fn registering(
 /// The copied binaries, unless the other settings file of the folder registers them.
 fn unused_binaries(place: &Place) -> io::Result<Vec<Utf8PathBuf>> {
     let sibling = place.sibling.as_deref().map(load).transpose()?.flatten();
-    let uses_copies = |text: String| {
-        registered(&text).map_or(true, |hooks| hooks.iter().any(|hook| !hook.is_in_path))
-    };
-    if sibling.is_some_and(uses_copies) {
+    if sibling.is_some_and(|text| is_registered(&text).unwrap_or(true)) {
         return Ok(Vec::new());
     }
     let binaries = HOOK_NAMES.map(|name| place.hooks.join(name));
@@ -134,8 +115,6 @@ fn unused_binaries(place: &Place) -> io::Result<Vec<Utf8PathBuf>> {
 pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
     let refused = |problem| InstallError::Settings { path: place.settings.clone(), problem };
     let before = load(&place.settings)?;
-    let backup = load(&place.backup())?;
-    let mut removals: Vec<Utf8PathBuf> = Vec::new();
     let remove = |text: &str| match place.settings.extension() {
         Some("toml") => Ok(remove_toml(text)),
         Some("js") => Ok(String::new()),
@@ -146,34 +125,16 @@ pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
         let fresh = place.agent.map_or("", |agent| agent.fresh).trim();
         ["", "{}", fresh].contains(&text.trim())
     };
-    let after = match (without, backup) {
-        (Some(without), Some(old)) if without == old || is_all_that_changed(&without, &old) => {
-            removals.push(place.backup());
-            Some(old)
-        }
-        // Without an older file there was none: an empty one is of our making.
-        (without, None) if without != before => without.filter(|text| !is_empty(text)),
-        (without, _) => without,
-    };
-    removals.extend(unused_binaries(place)?);
+    let is_changed = without != before;
     Ok(Change {
         place: place.clone(),
-        keeps_old: false,
         before,
-        after,
+        after: without.filter(|text| !is_changed || !is_empty(text)),
         copies: Vec::new(),
-        removals,
+        removals: unused_binaries(place)?,
         left_out: Vec::new(),
         hooks_are_off: false,
     })
-}
-
-/// Whether our registrations are the only difference to the older file: then that file is what
-/// was there before, to the byte.
-fn is_all_that_changed(without: &str, old: &str) -> bool {
-    let newest = Registrations::of(ClientVersion::new(u32::MAX, 0, 0), "hooks");
-    let there_and_back = merge(old, &newest).and_then(|text| remove(&text));
-    there_and_back.as_deref() == Ok(without) && is_registered(old) == Ok(false)
 }
 
 impl Change {
@@ -193,9 +154,6 @@ impl Change {
             copy(from, to)?;
         }
         if self.before != self.after {
-            if self.keeps_old {
-                self.keep_old()?;
-            }
             match &self.after {
                 Some(text) => state::replace_users(&self.place.settings, text.as_bytes())?,
                 None => fs_err::remove_file(&self.place.settings)?,
@@ -212,19 +170,6 @@ impl Change {
             }
         }
         Ok(())
-    }
-
-    /// Keeps the settings beside the new ones. A file from before the installation is worth more
-    /// than one from before an update.
-    fn keep_old(&self) -> io::Result<()> {
-        let Some(text) = &self.before else { return Ok(()) };
-        let backup = self.place.backup();
-        let is_update = is_registered(text).unwrap_or(true);
-        let is_of_our_making = is_update && remove(text).is_ok_and(|rest| rest.trim() == "{}");
-        if is_of_our_making || backup.exists() && is_update {
-            return Ok(());
-        }
-        fs_err::copy(&self.place.settings, &backup).map(drop)
     }
 }
 

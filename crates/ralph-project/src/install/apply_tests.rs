@@ -5,9 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use camino::Utf8PathBuf;
 use test_support::Scratch;
 
-use super::{
-    Change, ClientVersion, HOOK_NAMES, InstallError, Place, plan_install, plan_team, plan_uninstall,
-};
+use super::{Change, ClientVersion, HOOK_NAMES, InstallError, Place, plan_install, plan_uninstall};
 
 const NEWEST: ClientVersion = ClientVersion::new(2, 1, 325);
 
@@ -61,7 +59,6 @@ fn installing_twice_changes_nothing() {
         let mode = fs_err::metadata(machine.place.hooks.join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o755);
     }
-    assert!(!machine.place.backup().exists(), "there was nothing to keep");
 }
 
 #[test]
@@ -81,18 +78,6 @@ fn without_settings_of_their_own_nothing_remains_after_an_update_either() {
     machine.install();
     machine.uninstall();
     assert!(!machine.scratch.path("a project/.claude").exists());
-}
-
-#[test]
-fn uninstalling_brings_back_even_what_was_empty() {
-    for text in ["{\n  \"hooks\": {\n  }\n}\n", "{\"hooks\":{\"Stop\":[]}}", "{ }", "{}\n", " \n"] {
-        let machine = Machine::with_settings(text);
-        machine.install();
-        assert_eq!(fs_err::read_to_string(machine.place.backup()).unwrap(), text);
-        machine.uninstall();
-        assert_eq!(machine.settings(), text);
-        assert!(!machine.place.backup().exists());
-    }
 }
 
 #[test]
@@ -159,31 +144,4 @@ fn a_missing_binary_is_named() {
     fs_err::remove_file(machine.binaries.join("ralph-on-stop")).unwrap();
     let error = plan_install(&machine.place, &machine.binaries, NEWEST).unwrap_err();
     assert!(matches!(error, InstallError::NoBinary(path) if path.ends_with("ralph-on-stop")));
-}
-
-#[test]
-fn settings_of_a_team_name_no_folder_and_go_without_a_trace() {
-    let machine = Machine::new();
-    machine.install();
-    let team = || plan_team(&machine.place, NEWEST).unwrap();
-    team().apply().unwrap();
-    assert!(!machine.place.hooks.exists(), "the copies are of no use any more");
-    let settings = machine.settings();
-    assert!(!settings.contains("CLAUDE_PROJECT_DIR"), "{settings}");
-    assert!(settings.contains("exec ralph-on-stop"), "{settings}");
-    assert!(team().is_empty(), "twice changes nothing");
-    machine.uninstall();
-    assert!(!machine.scratch.path("a project/.claude").exists());
-}
-
-#[test]
-fn binaries_of_ones_own_settings_stay_beside_those_of_a_team() {
-    let machine = Machine::new();
-    let local = Place::project_local(&machine.scratch.path("a project"));
-    plan_install(&local, &machine.binaries, NEWEST).unwrap().apply().unwrap();
-    plan_team(&machine.place, NEWEST).unwrap().apply().unwrap();
-    assert!(machine.place.hooks.join("ralph-pre-tool").exists());
-    plan_uninstall(&local).unwrap().apply().unwrap();
-    assert!(!machine.place.hooks.exists());
-    assert!(machine.settings().contains("exec ralph-pre-tool"));
 }

@@ -31,11 +31,11 @@ mod apply_tests;
 #[cfg(test)]
 mod settings_tests;
 
-pub use apply::{Change, InstallError, plan_install, plan_team, plan_uninstall};
+pub use apply::{Change, InstallError, plan_install, plan_uninstall};
 pub use part::{merge_toml, plugin_script};
 pub use place::{Place, quoted};
 pub use plugin::{plugin_hooks, sources};
-pub use registration::{HOOK_NAMES, LeftOut, NOT_IN_PATH, Registrations, STOP_TIMEOUT};
+pub use registration::{HOOK_NAMES, LeftOut, Registrations, STOP_TIMEOUT};
 pub use settings::{
     Registered, SettingsProblem, hooks_are_off, is_registered, merge, registered, remove,
 };

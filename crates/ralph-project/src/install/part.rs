@@ -1,18 +1,21 @@
 //! Hooks in settings that are not JSON: tables of TOML, and a plugin that is a file of its own.
 
+use camino::Utf8Path;
+
 use super::registration::{HOOK_NAMES, Registrations};
 use super::settings::SettingsProblem;
 
 /// The plugin for opencode and its kin.
 const PLUGIN: &str = include_str!("opencode.js");
 
-/// The plugin of an agent with hooks in this folder; `/` stands behind it, and none is PATH.
-pub fn plugin_script(agent: &str, folder: &str) -> String {
-    format!("const AGENT = \"{agent}\", FOLDER = {}\n{PLUGIN}", serde_json::Value::from(folder))
+/// The plugin of an agent with hooks in this folder.
+pub fn plugin_script(agent: &str, folder: &Utf8Path) -> String {
+    let folder = serde_json::Value::from(format!("{folder}/"));
+    format!("const AGENT = \"{agent}\", FOLDER = {folder}\n{PLUGIN}")
 }
 
 /// The plugin for a person's own sessions. A run of ours brings one of its own.
-pub(super) fn own_script(agent: &str, folder: &str) -> String {
+pub(super) fn own_script(agent: &str, folder: &Utf8Path) -> String {
     let own = "FOLDER = process.env.RALPH_RUN ? \"/dev/null/\" : ";
     plugin_script(agent, folder).replacen("FOLDER = ", own, 1)
 }
@@ -65,7 +68,7 @@ mod tests {
             assert_eq!(merge_toml(&after, &hooks).unwrap(), after, "twice changes nothing");
             assert_eq!(remove_toml(&(after + "[later]\n")), format!("{text}[later]\n"));
         }
-        let script = own_script("kilo", "/x/");
+        let script = own_script("kilo", "/x".into());
         assert!(script.contains("RALPH_RUN ? \"/dev/null/\" : \"/x/\"\n"), "{script}");
     }
 

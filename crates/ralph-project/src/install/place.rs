@@ -59,11 +59,6 @@ impl Place {
         [Self::project(root), Self::project_local(root)].into_iter().chain(user).collect()
     }
 
-    /// Where the settings as they were before the installation are kept.
-    pub fn backup(&self) -> Utf8PathBuf {
-        Utf8PathBuf::from(format!("{}.before-ralph", self.settings))
-    }
-
     fn in_project(root: &Utf8Path, own: &str, other: &str) -> Self {
         let folder = root.join(CLIENT_FOLDER);
         Self {

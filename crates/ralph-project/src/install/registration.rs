@@ -46,14 +46,6 @@ const TABLE: [Row; 13] = [
     ("TeammateIdle", ClientVersion::new(2, 1, 33), "ralph-on-stop", None, 60),
 ];
 
-/// What somebody is told who has none of the hooks that settings or a plugin name. It stands in a
-/// command between single quotes.
-pub const NOT_IN_PATH: &str = "The hooks of Ralph are not in PATH: run `cargo xtask dist` in its \
-     sources and add the folder target/dist to PATH.";
-
-/// The event at which that is said, by clients that know it: once a session.
-const TOLD_AT: &str = "SessionStart";
-
 /// An event that the client does not know, so that its hook is not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
@@ -90,30 +82,10 @@ pub(super) struct Entry {
 impl Registrations {
     /// For this client, with the hooks in `folder` as a shell would write it.
     pub fn of(client: ClientVersion, folder: &str) -> Self {
-        Self::with(client, |hook| format!("{folder}/{hook}"))
-    }
-
-    /// For this client, with the hooks wherever they are in PATH. Where they are missing, that is
-    /// said once a session.
-    pub fn in_path(client: ClientVersion) -> Self {
-        let run = |hook: &str| format!("{}exit 0; exec {hook}", unless_found(hook));
-        let mut registrations = Self::with(client, run);
-        if registrations.events().contains(&TOLD_AT) {
-            let [hook, ..] = HOOK_NAMES;
-            let told =
-                format!(r#"{}echo '{{"systemMessage":"{NOT_IN_PATH}"}}'"#, unless_found(hook));
-            let entry = Entry { kind: "command", command: told, timeout: 10 };
-            let group = Group { matcher: Some("startup"), hooks: [entry] };
-            registrations.groups.insert(0, (TOLD_AT, group));
-        }
-        registrations
-    }
-
-    fn with(client: ClientVersion, command: impl Fn(&str) -> String) -> Self {
         let (known, unknown): (Vec<Row>, Vec<Row>) =
             TABLE.into_iter().partition(|(_, since, ..)| *since <= client);
         let group = |(event, _, hook, matcher, timeout): Row| {
-            let entry = Entry { kind: "command", command: command(hook), timeout };
+            let entry = Entry { kind: "command", command: format!("{folder}/{hook}"), timeout };
             (event, Group { matcher, hooks: [entry] })
         };
         let left_out = |(event, since, ..): Row| LeftOut { event, since };
@@ -129,15 +101,13 @@ impl Registrations {
         Self::of_events(agent, |hook| format!("{folder}/{hook} --agent {}", agent.name))
     }
 
-    /// For a person's own sessions with such an agent; `folder` is as a shell would write it, with a `/` behind it,
-    /// or empty for hooks in PATH. Some agents refuse every call whose hook is missing. A run of ours brings hooks of
-    /// its own.
+    /// For a person's own sessions with such an agent; `folder` is as a shell would write it. Some agents refuse every
+    /// call whose hook is missing. A run of ours brings hooks of its own.
     pub(super) fn own(agent: &'static Dialect, folder: &str) -> Self {
         Self::of_events(agent, |hook| {
-            let (found, name) = (format!("{SOUGHT}{folder}{hook}{FOUND}"), agent.name);
-            format!(
-                r#"{found} && [ -z "$RALPH_RUN" ] && exec {folder}{hook} --agent {name}; exit 0"#
-            )
+            let (hook, name) = (format!("{folder}/{hook}"), agent.name);
+            let found = format!("{SOUGHT}{hook}{FOUND}");
+            format!(r#"{found} && [ -z "$RALPH_RUN" ] && exec {hook} --agent {name}; exit 0"#)
         })
     }
 
@@ -186,11 +156,6 @@ impl Registrations {
 /// What stands before and behind a hook that is looked for.
 pub(super) const SOUGHT: &str = "command -v ";
 pub(super) const FOUND: &str = " >/dev/null";
-
-/// How a command begins whose hook is looked up in PATH; what follows is done where it is missing.
-pub(super) fn unless_found(hook: &str) -> String {
-    format!("{SOUGHT}{hook}{FOUND} || ")
-}
 
 #[cfg(test)]
 mod tests {
@@ -249,23 +214,5 @@ mod tests {
             })
             .collect();
         assert_eq!(documented, expected);
-    }
-
-    #[test]
-    fn what_is_looked_up_in_path_says_once_that_it_is_missing() {
-        let registrations = Registrations::in_path(ClientVersion::new(2, 1, 325));
-        let of = |event| {
-            let group = registrations.groups.iter().find(|(name, _)| *name == event);
-            let (_, group) = group.expect("the event is registered");
-            group.hooks[0].command.clone()
-        };
-        let quiet = "command -v ralph-pre-tool >/dev/null || exit 0; exec ralph-pre-tool";
-        assert_eq!(of("PreToolUse"), quiet);
-        assert!(!of("UserPromptSubmit").contains(NOT_IN_PATH));
-        assert!(of("SessionStart").contains(NOT_IN_PATH));
-        assert!(
-            !NOT_IN_PATH.contains(['\'', '"', '\\']),
-            "it stands in a shell's and in JSON's quotes"
-        );
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::ser::PrettyFormatter;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::registration::{FOUND, Group, HOOK_NAMES, Registrations, SOUGHT, unless_found};
+use super::registration::{FOUND, Group, HOOK_NAMES, Registrations, SOUGHT};
 use ralph_base::json_members::members;
 
 /// Why a settings file cannot be changed: it is not JSON, or not what the client expects there.
@@ -93,7 +93,7 @@ pub fn registered(text: &str) -> Result<Vec<Registered>, SettingsProblem> {
     let mut found = Vec::new();
     for (event, groups) in File::read(text)?.events() {
         for (command, hook) in groups.into_iter().flat_map(entries_of).filter_map(our_command) {
-            let is_in_path = command.starts_with(&unless_found(hook));
+            let is_in_path = command.starts_with(&format!("{SOUGHT}{hook}{FOUND} || "));
             // A command that only says what is missing runs nothing.
             if !is_in_path || command.ends_with(hook) {
                 found.push(Registered { event: event.clone(), hook, is_in_path });
