@@ -1,19 +1,23 @@
-//! Turns the rows of agents into constants, so that no hook has to read them.
+//! Turns the rows of agents and languages into constants, so that no hook has to read them.
 #![expect(clippy::disallowed_methods, reason = "a build script has files and variables only")]
 
 use std::error::Error;
 
 use toml::{Table, Value};
 
-const AGENTS: &str = "src/dialect/agents.toml";
-
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo:rerun-if-changed={AGENTS}");
-    let tables: Table = std::fs::read_to_string(AGENTS)?.parse()?;
-    let agents = tables.get("agents").map(|rows| literal("Dialect", rows)).unwrap_or_default();
-    let code =
-        format!("/// All agents, Claude Code first.\npub const AGENTS: &[Dialect] = {agents};\n");
-    Ok(std::fs::write(format!("{}/agents.rs", std::env::var("OUT_DIR")?), code)?)
+    let agents = "/// All agents, Claude Code first.\npub const AGENTS: &[Dialect]";
+    generate("src/dialect", "agents", "Dialect", agents)?;
+    generate("src/leftovers", "languages", "Language", "const LANGUAGES: &[Language]")
+}
+
+fn generate(folder: &str, name: &str, kind: &str, head: &str) -> Result<(), Box<dyn Error>> {
+    let path = format!("{folder}/{name}.toml");
+    println!("cargo:rerun-if-changed={path}");
+    let tables: Table = std::fs::read_to_string(path)?.parse()?;
+    let rows = tables.get(name).map(|rows| literal(kind, rows)).unwrap_or_default();
+    let code = format!("{head} = {rows};\n");
+    Ok(std::fs::write(format!("{}/{name}.rs", std::env::var("OUT_DIR")?), code)?)
 }
 
 fn literal(kind: &str, value: &Value) -> String {

@@ -7,32 +7,9 @@ use serde_json::{Value, json};
 
 pub use payload::inputs;
 
-/// Makes a row of texts, lists and switches, and an empty one.
-macro_rules! row {
-    (
-        $(#[$about:meta])*
-        $name:ident { texts: $($text:ident)*; lists: $($list:ident)*; flags: $($flag:ident)*; $($lines:ident)? }
-    ) => {
-        $(#[$about])*
-        #[derive(Debug, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "the table says what each is")]
-        pub struct $name {
-            $(pub $text: &'static str,)*
-            $(pub $list: &'static [&'static str],)*
-            $(pub $flag: bool,)*
-            $(pub $lines: &'static [Line],)?
-        }
-
-        impl $name {
-            const EMPTY: Self =
-                Self { $($text: "",)* $($list: &[],)* $($flag: false,)* $($lines: &[],)? };
-        }
-    };
-}
-
 row! {
     /// One agent; the fields are explained in the table.
-    Dialect {
+    pub Dialect {
         texts: name start behind resume model pass variable servers user project home fresh exit code context;
         lists: measured lacks events shells reads edits writes patches path output told;
         flags: millis exit_unknown deny_flat stop_by_exit;
@@ -42,7 +19,7 @@ row! {
 
 row! {
     /// What a line of an agent's output means; the fields are explained in the table.
-    Line {
+    pub Line {
         texts: session model text call tool input command file done output code step cost error;
         lists: when tokens;
         flags: failed zero end whole;

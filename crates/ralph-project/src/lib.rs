@@ -28,6 +28,29 @@
 //! | [`under_way`] | which attempt is under way? |
 //! | [`weakening`] | did an attempt remove, skip or empty tests? |
 
+/// Makes a row of texts, lists and switches, and an empty one.
+macro_rules! row {
+    (
+        $(#[$about:meta])*
+        $vis:vis $name:ident { texts: $($text:ident)*; lists: $($list:ident)*; flags: $($flag:ident)*; $($lines:ident)? }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the table says what each is")]
+        $vis struct $name {
+            $($vis $text: &'static str,)*
+            $($vis $list: &'static [&'static str],)*
+            $($vis $flag: bool,)*
+            $($vis $lines: &'static [Line],)?
+        }
+
+        impl $name {
+            const EMPTY: Self =
+                Self { $($text: "",)* $($list: &[],)* $($flag: false,)* $($lines: &[],)? };
+        }
+    };
+}
+
 pub mod checks;
 pub mod claim;
 pub mod client;

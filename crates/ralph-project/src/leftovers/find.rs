@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::added::Added;
+use super::language::{Language, is_foreign, is_program};
 use super::line::{Parts, parts};
-use super::table::{LeftoverKind, Place, ROWS, Row, UNDONE, comments, is_foreign, is_program};
 
 /// The word that says that a line is meant as it is.
 const ESCAPE: &str = "ralph: allow";
@@ -14,6 +14,38 @@ const LONGEST_LINE: usize = 2000;
 
 /// How many leftovers are named.
 const NAMED: usize = 10;
+
+/// What marks something that is to be done.
+const MARKERS: &[&str] = &["TODO", "FIXME", "XXX"];
+
+/// What a body calls that does nothing yet, in a line that says so in one of these ways.
+#[rustfmt::skip]
+const GIVING_UP: &[&str] = &[
+    "throw new Error(", "throw Error(", "Exception(", "UnsupportedOperationException(", "panic(",
+    "fatalError(", "raise ", "assert(false",
+];
+const UNDONE: [&str; 5] = ["not implemented", "unimplemented", "not yet", "implement me", "todo"];
+
+/// What a leftover is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftoverKind {
+    /// A note that something is to be done.
+    Marker,
+    /// A body that does nothing yet.
+    Placeholder,
+    /// Output that only served to find a mistake.
+    Debugging,
+    /// A stop in the debugger.
+    Breakpoint,
+}
+
+impl LeftoverKind {
+    /// All kinds: what a completed task must not leave behind.
+    pub const ALL: [Self; 4] = [Self::Marker, Self::Placeholder, Self::Debugging, Self::Breakpoint];
+
+    /// What somebody who only pauses must not leave behind.
+    pub const DEBUGGING: [Self; 2] = [Self::Debugging, Self::Breakpoint];
+}
 
 /// Something left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +62,8 @@ pub struct Leftover {
 
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: `{}` ({})", self.path, self.line, self.what.trim(), self.kind.word())
+        let kind = format!("{:?}", self.kind).to_lowercase();
+        write!(f, "{}:{}: `{}` ({kind})", self.path, self.line, self.what.trim())
     }
 }
 
@@ -38,27 +71,12 @@ impl fmt::Display for Leftover {
 pub fn find(added: &[Added], kinds: &[LeftoverKind]) -> Vec<Leftover> {
     let mut found = Vec::new();
     for file in added.iter().filter(|file| !is_foreign(&file.path)) {
-        let name = file.path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-        // Files without an extension, such as a Makefile, are known by their whole name.
-        let extension = name.rsplit('.').next().unwrap_or_default();
-        if comments(extension).is_none() {
-            continue;
-        }
-        let of_file = |(kind, extensions, place, _): &&Row| {
-            kinds.contains(kind)
-                && (extensions.is_empty() || extensions.contains(&extension))
-                && (*place != Place::Output || !is_program(&file.path))
-        };
-        let rows: Vec<&Row> = ROWS.iter().filter(of_file).collect();
+        let Some(language) = Language::of(&file.path) else { continue };
         for (number, line) in &file.lines {
             if line.len() > LONGEST_LINE || line.contains(ESCAPE) {
                 continue;
             }
-            let parts = parts(line, extension);
-            let first = rows.iter().find_map(|row| Some((row.0, found_in(line, &parts, row)?)));
-            let first = first.or_else(|| empty_body(file, *number, &parts, extension));
-            let first = first.filter(|(kind, _)| kinds.contains(kind));
-            if let Some((kind, what)) = first {
+            if let Some((kind, what)) = first(file, (*number, line), language, kinds) {
                 found.push(Leftover { path: file.path.clone(), line: *number, kind, what });
             }
         }
@@ -66,22 +84,39 @@ pub fn find(added: &[Added], kinds: &[LeftoverKind]) -> Vec<Leftover> {
     found
 }
 
-/// Which of the row's words the line holds.
-fn found_in(line: &str, parts: &Parts<'_>, (_, _, place, words): &Row) -> Option<&'static str> {
-    let text = if *place == Place::Comment { parts.comment } else { &parts.code };
-    let word = words.iter().copied().find(|word| has_word(text, word))?;
-    let says_so = || UNDONE.iter().any(|words| line.to_ascii_lowercase().contains(words));
-    Some(word).filter(|_| *place != Place::Undone || says_so())
+/// The first leftover of these kinds in a line.
+fn first(
+    file: &Added,
+    (number, line): (usize, &str),
+    language: &Language,
+    kinds: &[LeftoverKind],
+) -> Option<(LeftoverKind, &'static str)> {
+    use LeftoverKind::{Breakpoint, Debugging, Marker, Placeholder};
+    let parts = parts(line, language);
+    let lower = line.to_ascii_lowercase();
+    let is_undone = UNDONE.iter().any(|words| lower.contains(words));
+    let output = if is_program(&file.path) { &[] } else { language.output };
+    let rows = [
+        (Marker, parts.comment, MARKERS),
+        (Placeholder, &parts.code, if is_undone { GIVING_UP } else { &[] }),
+        (Placeholder, &parts.code, language.placeholders),
+        (Debugging, &parts.code, output),
+        (Debugging, &parts.code, language.debugging),
+        (Breakpoint, &parts.code, language.breakpoints),
+    ];
+    let wanted = rows.into_iter().filter(|(kind, ..)| kinds.contains(kind));
+    let word = |(kind, text, words): (LeftoverKind, &str, &[&'static str])| {
+        words.iter().find(|word| has_word(text, word)).map(|word| (kind, *word))
+    };
+    wanted.filter_map(word).next().or_else(|| {
+        let is_placed = kinds.contains(&Placeholder) && file.path.ends_with(".py");
+        empty_body(file, number, &parts).filter(|_| is_placed).map(|what| (Placeholder, what))
+    })
 }
 
 /// A function in Python whose body is only `pass` or `...`, a text that describes it aside. What is
 /// declared for others to fill in is meant so.
-fn empty_body(
-    file: &Added,
-    number: usize,
-    parts: &Parts<'_>,
-    extension: &str,
-) -> Option<(LeftoverKind, &'static str)> {
+fn empty_body(file: &Added, number: usize, parts: &Parts<'_>) -> Option<&'static str> {
     let code = parts.code.trim();
     let what = ["pass", "..."].into_iter().find(|body| code.ends_with(body))?;
     let is_head = |line: &str| line.starts_with("def ") || line.starts_with("async def ");
@@ -100,7 +135,7 @@ fn empty_body(
         ["abstractmethod", "overload", "Protocol"].iter().any(|word| line.contains(word))
     };
     let declared = file.lines.iter().any(|(_, line)| is_declared(line));
-    (extension == "py" && head.is_some() && !declared).then_some((LeftoverKind::Placeholder, what))
+    (head.is_some() && !declared).then_some(what)
 }
 
 fn is_word(c: char) -> bool {

@@ -3,7 +3,7 @@
 //! One line is looked at alone: where a text or a comment goes over several lines, only a leading
 //! star tells. That is enough for what is looked for here.
 
-use super::table::{comments, quotes};
+use super::language::Language;
 
 /// A line, taken apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub(super) struct Parts<'a> {
 }
 
 /// Takes a line apart.
-pub(super) fn parts<'a>(line: &'a str, extension: &str) -> Parts<'a> {
-    let starts = comments(extension).unwrap_or_default();
+pub(super) fn parts<'a>(line: &'a str, language: &Language) -> Parts<'a> {
+    let starts = language.comments;
     if starts.contains(&"/*") && line.trim_start().starts_with('*') {
         return Parts { code: String::new(), comment: line.trim_start() };
     }
@@ -39,7 +39,7 @@ pub(super) fn parts<'a>(line: &'a str, extension: &str) -> Parts<'a> {
         {
             return Parts { code, comment: rest.get(start.len()..).unwrap_or_default() };
         }
-        if quotes(extension).contains(&c) {
+        if language.quotes().contains(&c) {
             open = Some(c);
         }
         code.push(c);
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn check(extension: &str, line: &str, code: &str, comment: &str) {
-        let parts = parts(line, extension);
+        let parts = parts(line, Language::of(extension).unwrap());
         assert_eq!((parts.code.as_str(), parts.comment), (code, comment), "{line}");
     }
 

@@ -21,16 +21,15 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
-//! | `table.rs` | languages, and what counts as a leftover in each: one row each |
+//! | `languages.toml` | languages, and what counts as a leftover in each: one row each |
 //! | `line.rs` | which part of a line is code and which is a comment |
 //! | `find.rs` | the rows that apply to a line |
 //! | `added.rs` | which lines were added, by git |
 
 mod added;
 mod find;
+mod language;
 mod line;
-mod table;
 
 pub use added::{Added, added_lines};
-pub use find::{Leftover, find, told};
-pub use table::LeftoverKind;
+pub use find::{Leftover, LeftoverKind, find, told};
