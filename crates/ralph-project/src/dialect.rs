@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 pub use payload::inputs;
 
 row! {
-    /// One agent; the fields are explained in the table.
+    /// One agent.
+    #[expect(missing_docs, reason = "the table says what each field is")]
     pub Dialect {
         texts: name start behind resume model pass variable servers user project home fresh exit code context;
         lists: measured lacks events shells reads edits writes patches path output told;
@@ -18,7 +19,8 @@ row! {
 }
 
 row! {
-    /// What a line of an agent's output means; the fields are explained in the table.
+    /// What a line of an agent's output means.
+    #[expect(missing_docs, reason = "the table says what each field is")]
     pub Line {
         texts: session model text call tool input command file done output code step cost error;
         lists: when tokens;

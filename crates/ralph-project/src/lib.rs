@@ -36,7 +36,6 @@ macro_rules! row {
     ) => {
         $(#[$about])*
         #[derive(Debug, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "the table says what each is")]
         $vis struct $name {
             $($vis $text: &'static str,)*
             $($vis $list: &'static [&'static str],)*
