@@ -11,6 +11,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     generate("src/guard/rules.toml", "guard_rules.rs", guard_rules)?;
+    generate("src/guard/rules.toml", "rules.rs", rules)?;
     generate("src/verdict/runners.toml", "runners.rs", runners)?;
     generate("src/verdict/words.toml", "words.rs", words)?;
     lists("src/guard/lists.toml")?;
@@ -52,6 +53,24 @@ fn read(path: &str) -> Outcome<Table> {
 
 fn write(name: &str, code: String) -> Outcome<()> {
     Ok(std::fs::write(format!("{}/{name}", std::env::var("OUT_DIR")?), code)?)
+}
+
+fn rules(file: &Table) -> Outcome<String> {
+    let rows = file.get("rule").and_then(Value::as_array).ok_or("no rules")?;
+    let row = |rule: &Value| {
+        let by_code = text(rule, "by_code").map(|path| format!("Some({path})"));
+        format!(
+            "Rule {{ name: {:?}, reason: {:?}, applies: Applies::{}, by_code: {}, is_local: {} }},\n",
+            text(rule, "name").unwrap_or_default(),
+            text(rule, "reason").unwrap_or_default(),
+            text(rule, "applies").unwrap_or("Always"),
+            by_code.as_deref().unwrap_or("None"),
+            rule.get("local").is_some(),
+        )
+    };
+    let rows: String = rows.iter().map(row).collect();
+    let about = "/// The rules that come with the product.";
+    Ok(format!("{about}\npub const RULES: &[Rule] = &[\n{rows}];\n"))
 }
 
 fn guard_rules(file: &Table) -> Outcome<String> {

@@ -1,10 +1,10 @@
 //! Which client is there? Its version decides about the events that may be registered.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use camino::Utf8Path;
-use wait_timeout::ChildExt;
+use ralph_base::supervised::{self, CheckEnd};
 
 /// How long a client may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -15,21 +15,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub fn version_text(program: &str, folder: &Utf8Path) -> Option<String> {
     let is_path = program.contains('/');
     let program = if is_path { folder.join(program).into_string() } else { program.to_owned() };
-    let mut child = Command::new(program)
-        .arg("--version")
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    if child.wait_timeout(PATIENCE).ok()?.is_none() {
-        // Gone by itself in the meantime is as good.
-        let _ = child.kill();
-    }
-    let output = child.wait_with_output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned();
-    (output.status.success() && !text.is_empty()).then_some(text)
+    let mut command = Command::new(program);
+    command.arg("--version").current_dir(folder);
+    let (end, said) = supervised::run(command, &[], Some(PATIENCE), &|| false, false).ok()?;
+    let text = said.lines().next()?.trim().to_owned();
+    (end == CheckEnd::Exited(Some(0)) && !text.is_empty()).then_some(text)
 }
 
 #[cfg(test)]

@@ -24,14 +24,8 @@ pub enum ProgressStatus {
 
 impl ProgressStatus {
     /// The word that stands in the file.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Success => "SUCCESS",
-            Self::Failed => "FAILED",
-            Self::Timeout => "TIMEOUT",
-            Self::Interrupted => "INTERRUPTED",
-            Self::Blocked => "BLOCKED",
-        }
+    fn word(self) -> String {
+        format!("{self:?}").to_uppercase()
     }
 }
 
@@ -92,7 +86,7 @@ impl ProgressEntry {
             ("Verify", Some(format!("`{}` {verdict}", one_line(command))))
         };
         let mut lines = vec![
-            ("Status", Some(self.status.word().to_owned())),
+            ("Status", Some(self.status.word())),
             ("Commit", Some(one_line(commit))),
             ("Time", Some(format!("{:.0}", self.time))),
             ("Reason", self.reason.as_deref().map(one_line)),

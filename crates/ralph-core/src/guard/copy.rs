@@ -14,9 +14,6 @@ use shell_reader::Word;
 /// The name of the rule, which edits share with commands.
 pub(super) const NAME: &str = "outside-copy";
 
-/// Why it exists; goes into the answer.
-pub(super) const REASON: &str = "you work in a copy of the project; the project is the user's";
-
 /// What to do instead of an edit outside of the copy; none if the edit is fine.
 pub(super) fn instead_of_edit(path: &Utf8Path, facts: &Facts) -> Option<String> {
     let copy = facts.copy.as_ref().filter(|_| !protected::is_own(path, facts))?;

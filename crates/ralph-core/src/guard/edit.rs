@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::copy;
 use super::facts::{Denial, Facts};
 use super::protected::{self, Owner};
+use super::rules::RULES;
 use super::settings::Settings;
 use ralph_base::state::PROJECT_MARKER;
 
@@ -47,7 +48,8 @@ pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
     if settings.in_force(copy::NAME)
         && let Some(instead) = copy::instead_of_edit(path, facts)
     {
-        return Some(denial(copy::NAME, copy::REASON, &instead));
+        let rule = RULES.iter().find(|rule| rule.name == copy::NAME);
+        return Some(denial(copy::NAME, rule.map_or("", |rule| rule.reason), &instead));
     }
     if settings.in_force("scope") && !out_of_scope(vec![path.clone()], scope, facts).is_empty() {
         let reason = format!("this story may only touch {}", scope.join(", "));

@@ -1,8 +1,8 @@
-//! The rules, one row each.
+//! When a rule applies, and what it says about a command.
 //!
-//! To add one, put a row here and a section into `docs/guard.md` (a test asks for both), and write what
-//! it forbids into `rules.toml` or, where that cannot say it, a function that looks at an [`Act`] and
-//! says what to do instead if it is forbidden.
+//! To add one, put a row into `rules.toml` and a section into `docs/guard.md` (a test asks for both), and
+//! write what it forbids there or, where data cannot say it, a function that looks at an [`Act`] and says
+//! what to do instead if it is forbidden.
 
 use super::act::Act;
 use super::facts::Facts;
@@ -18,7 +18,7 @@ pub struct Rule {
     /// When it applies, if the settings say nothing.
     pub(super) applies: Applies,
     /// What to do instead of this command, where `rules.toml` cannot say it; none if it is fine.
-    by_code: fn(&Act) -> Option<String>,
+    by_code: Option<fn(&Act) -> Option<String>>,
     /// Whether commands that run on other machines and in containers are none of its business.
     is_local: bool,
 }
@@ -58,61 +58,11 @@ impl Rule {
         if self.is_local && act.is_elsewhere() {
             return None;
         }
-        patterns::instead_of(self.name, act).or_else(|| (self.by_code)(act))
-    }
-
-    const fn new(name: &'static str, reason: &'static str) -> Self {
-        Self { name, reason, applies: Applies::Always, by_code: |_| None, is_local: false }
-    }
-
-    const fn when(self, applies: Applies) -> Self {
-        Self { applies, ..self }
-    }
-
-    const fn by_code(self, by_code: fn(&Act) -> Option<String>) -> Self {
-        Self { by_code, ..self }
-    }
-
-    const fn local(self) -> Self {
-        Self { is_local: true, ..self }
+        patterns::instead_of(self.name, act).or_else(|| self.by_code?(act))
     }
 }
 
-const DOWNLOADED: &str = "what others can download cannot be taken back";
-
-/// The rules that come with the product.
-pub const RULES: &[Rule] = &[
-    Rule::new("git-push", "what is pushed is out of the user's hands"),
-    Rule::new("git-merge", "merging is the user's decision"),
-    Rule::new("git-discard", "it throws away work that was never committed").local(),
-    Rule::new("git-history", "it rewrites or removes commits that the loop returns to").local(),
-    Rule::new("rm-outside", "it deletes the project itself, its history or files outside of it")
-        .by_code(files::instead_of_deleting)
-        .local(),
-    Rule::new(
-        "ralph-state",
-        "these files steer the loop and its guard and are not the agent's to change",
-    )
-    .by_code(files::instead_of_touching)
-    .local(),
-    Rule::new(copy::NAME, copy::REASON).by_code(copy::instead_of_command).local(),
-    Rule::new("disk", "it changes a device or a file of the system")
-        .by_code(system::instead_of_wrecking)
-        .local(),
-    Rule::new(
-        "fork-bomb",
-        "a function that starts itself in the background fills the machine with processes",
-    )
-    .by_code(system::instead_of_forking),
-    Rule::new("opaque-script", "it runs text from elsewhere that nobody has read")
-        .by_code(system::instead_of_running_unread),
-    Rule::new("publish", DOWNLOADED),
-    // Somebody at the keyboard who builds images also pushes them, many times a day.
-    Rule::new("publish-image", DOWNLOADED).when(Applies::InLoop),
-    Rule::new("deploy", "it changes running systems, which no rollback restores")
-        .when(Applies::InLoop),
-    Rule::new("database", "it deletes data that no commit holds").when(Applies::WhenEnabled),
-];
+include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 
 #[cfg(test)]
 mod tests {

@@ -14,67 +14,67 @@ use shell_reader::quoted;
 
 use super::{lenient, repair};
 
-/// One call of a hook.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Input {
-    /// The event, such as `PreToolUse`.
-    #[serde(rename = "hook_event_name", deserialize_with = "lenient::value")]
-    pub event: String,
-    /// The client session.
-    #[serde(deserialize_with = "lenient::value")]
-    pub session_id: String,
-    /// The session's transcript.
-    #[serde(deserialize_with = "lenient::value")]
-    pub transcript_path: Option<Utf8PathBuf>,
-    /// Where the client works.
-    #[serde(deserialize_with = "lenient::value")]
-    pub cwd: Option<Utf8PathBuf>,
-    /// The subagent, inside one.
-    #[serde(deserialize_with = "lenient::value")]
-    pub agent_id: Option<String>,
-    /// The kind of subagent, inside one.
-    #[serde(deserialize_with = "lenient::value")]
-    pub agent_type: Option<String>,
-    /// The tool, for the events around tool calls.
-    #[serde(deserialize_with = "lenient::value")]
-    pub tool_name: String,
-    /// What a tool that failed reported: `Exit code N`, a newline and the output.
-    #[serde(deserialize_with = "lenient::value")]
-    pub error: Option<String>,
-    /// Whether a tool failed because the user interrupted it.
-    #[serde(deserialize_with = "lenient::value")]
-    pub is_interrupt: bool,
-    /// How long the tool took.
-    #[serde(deserialize_with = "lenient::value")]
-    pub duration_ms: Option<u64>,
-    /// Whether a stop was held back before in this turn.
-    #[serde(deserialize_with = "lenient::value")]
-    pub stop_hook_active: bool,
-    /// The agent's last words.
-    #[serde(deserialize_with = "lenient::value")]
-    pub last_assistant_message: Option<String>,
-    /// Commands that still run in the background.
-    #[serde(deserialize_with = "lenient::value")]
-    pub background_tasks: Vec<BackgroundTask>,
-    /// The prompt, for `UserPromptSubmit`.
-    #[serde(deserialize_with = "lenient::value")]
-    pub prompt: Option<String>,
-    /// The task, for `TaskCompleted`.
-    #[serde(deserialize_with = "lenient::value")]
-    pub task_id: Option<String>,
-    /// What the task is about.
-    #[serde(deserialize_with = "lenient::value")]
-    pub task_subject: Option<String>,
-    /// The teammate, for `TeammateIdle`.
-    #[serde(deserialize_with = "lenient::value")]
-    pub teammate_name: Option<String>,
-    /// Why the session ended, for `SessionEnd`.
-    #[serde(deserialize_with = "lenient::value")]
-    pub reason: Option<String>,
-    tool_input: Option<Box<RawValue>>,
-    #[serde(deserialize_with = "lenient::value")]
-    tool_response: Option<Response>,
+/// A struct whose fields count as missing where they have an unexpected type; one may be kept as it is
+/// written.
+macro_rules! lenient {
+    (
+        $(#[$about:meta])*
+        $vis:vis struct $name:ident { $($(#[$doc:meta])* $seen:vis $field:ident: $type:ty,)* }
+        $(raw $raw:ident)?
+    ) => {
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(default)]
+        $(#[$about])*
+        $vis struct $name {
+            $($(#[$doc])* #[serde(deserialize_with = "lenient::value")] $seen $field: $type,)*
+            $($raw: Option<Box<RawValue>>,)?
+        }
+    };
+}
+
+lenient! {
+    /// One call of a hook.
+    pub struct Input {
+        /// The event, such as `PreToolUse`.
+        #[serde(rename = "hook_event_name")]
+        pub event: String,
+        /// The client session.
+        pub session_id: String,
+        /// The session's transcript.
+        pub transcript_path: Option<Utf8PathBuf>,
+        /// Where the client works.
+        pub cwd: Option<Utf8PathBuf>,
+        /// The subagent, inside one.
+        pub agent_id: Option<String>,
+        /// The kind of subagent, inside one.
+        pub agent_type: Option<String>,
+        /// The tool, for the events around tool calls.
+        pub tool_name: String,
+        /// What a tool that failed reported: `Exit code N`, a newline and the output.
+        pub error: Option<String>,
+        /// Whether a tool failed because the user interrupted it.
+        pub is_interrupt: bool,
+        /// How long the tool took.
+        pub duration_ms: Option<u64>,
+        /// Whether a stop was held back before in this turn.
+        pub stop_hook_active: bool,
+        /// The agent's last words.
+        pub last_assistant_message: Option<String>,
+        /// Commands that still run in the background.
+        pub background_tasks: Vec<BackgroundTask>,
+        /// The prompt, for `UserPromptSubmit`.
+        pub prompt: Option<String>,
+        /// The task, for `TaskCompleted`.
+        pub task_id: Option<String>,
+        /// What the task is about.
+        pub task_subject: Option<String>,
+        /// The teammate, for `TeammateIdle`.
+        pub teammate_name: Option<String>,
+        /// Why the session ended, for `SessionEnd`.
+        pub reason: Option<String>,
+        tool_response: Option<Response>,
+    }
+    raw tool_input
 }
 
 /// A command that still runs in the background.
@@ -244,20 +244,16 @@ impl Input {
     }
 }
 
-/// What the client reports of a command that succeeded. Of other tools nothing of it is looked at.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Response {
-    #[serde(deserialize_with = "lenient::value")]
-    stdout: Option<String>,
-    #[serde(deserialize_with = "lenient::value")]
-    stderr: String,
-    #[serde(deserialize_with = "lenient::value")]
-    interrupted: bool,
-    #[serde(deserialize_with = "lenient::value")]
-    background_task_id: Option<String>,
-    #[serde(deserialize_with = "lenient::value")]
-    persisted_output_path: Option<Utf8PathBuf>,
+lenient! {
+    /// What the client reports of a command that succeeded. Of other tools nothing of it is looked at.
+    #[serde(rename_all = "camelCase")]
+    struct Response {
+        stdout: Option<String>,
+        stderr: String,
+        interrupted: bool,
+        background_task_id: Option<String>,
+        persisted_output_path: Option<Utf8PathBuf>,
+    }
 }
 
 impl Response {

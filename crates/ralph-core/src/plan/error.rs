@@ -1,13 +1,13 @@
 //! Why a plan cannot be read, and where.
 
 use camino::Utf8PathBuf;
-use std::fmt;
 
 /// Larger files are refused; a plan is written by people.
 pub const MAX_PLAN_BYTES: usize = 16 * 1024 * 1024;
 
 /// Why a plan could not be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}:{} {message}", line.map(|line| format!("{line}:")).unwrap_or_default())]
 pub struct Error {
     /// The file.
     pub path: Utf8PathBuf,
@@ -35,15 +35,5 @@ impl Error {
     pub(super) fn no_story(line: Option<usize>, hint: &str) -> Self {
         let error = Self::of_file(format!("no stories found; {hint}"));
         Self { line, is_without_stories: true, ..error }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.path)?;
-        if let Some(line) = self.line {
-            write!(f, "{line}:")?;
-        }
-        write!(f, " {}", self.message)
     }
 }

@@ -3,11 +3,11 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A whole number of seconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "Repr", into = "u64")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Seconds(pub u64);
 
 #[derive(Deserialize)]
@@ -44,20 +44,12 @@ impl FromStr for Seconds {
     }
 }
 
-impl TryFrom<Repr> for Seconds {
-    type Error = &'static str;
-
-    fn try_from(value: Repr) -> Result<Self, Self::Error> {
-        match value {
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Repr::deserialize(deserializer)? {
             Repr::Number(number) => Ok(Self(number)),
-            Repr::Text(text) => text.parse(),
+            Repr::Text(text) => text.parse().map_err(Error::custom),
         }
-    }
-}
-
-impl From<Seconds> for u64 {
-    fn from(value: Seconds) -> Self {
-        value.0
     }
 }
 
