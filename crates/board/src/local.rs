@@ -8,9 +8,8 @@ use ralph_base::fault;
 
 use super::cause::{Advance, Cause};
 use super::follow::{follow, unmoved};
-use super::loop_files::LoopFile;
 use super::refs::{Branch, checked_out, full, is_ancestor, look_at, ours_for, resolve, swap};
-use super::waiting::Waiting;
+use super::{LoopFile, Waiting};
 use ralph_project::failure::Failure;
 use work_copy::Source;
 use work_copy::git_output::text_at;

@@ -14,12 +14,10 @@ use ralph_base::supervised::Door;
 use ralph_project::mailbox::{Mailbox, Question};
 use wait_timeout::ChildExt;
 
-use super::count::Totals;
 use super::keeper;
 use super::output;
-use super::processes::Descendants;
-use super::refusal::Refusal;
 use super::stream::{Said, Seen, Verdict};
+use super::{Descendants, Refusal, Totals};
 use crate::signals::{Interrupts, Signal};
 
 /// How often deadline, silence and signals are looked at.

@@ -18,10 +18,9 @@ use ralph_project::install::{
 use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
 
-use super::command::is_found;
-use super::count::SessionSoFar;
 use super::other::{OUR_SERVER, our_server};
 use super::passed::pass;
+use super::{SessionSoFar, is_found};
 use crate::command::is_executable;
 use crate::command::{folder_of_this_program, path_of_agent};
 use ralph_project::finding::Finding;

@@ -10,8 +10,7 @@ use std::time::Instant;
 use camino::Utf8Path;
 use ralph_base::state;
 
-use super::count::Totals;
-use super::stream::Seen;
+use super::{Seen, Totals};
 
 /// Longer lines are logged, but not looked into.
 const LONGEST_LINE: usize = 2 * 1024 * 1024;

@@ -4,13 +4,12 @@ use std::rc::Rc;
 
 use super::call::Call;
 use super::context::Context;
-use super::script::{FETCHED, UNKNOWN};
 use super::state::Value;
 use super::tree::{AssignedValue, Assignment, RawWord, Stage};
 use super::walk::{MAX_DEPTH, Walker, is_text};
 use super::{
-    Command, Fate, Reach, RedirectKind, Word, builtins, interpreters, output, shells, sources,
-    templates, wrappers,
+    Command, FETCHED, Fate, Reach, RedirectKind, UNKNOWN, Word, builtins, interpreters, output,
+    shells, sources, templates, wrappers,
 };
 
 /// A function that calls itself is followed this often; its body does not change.

@@ -2,11 +2,9 @@
 
 use super::call::Call;
 use super::context::Context;
-use super::options::values;
-use super::script::UNKNOWN;
 use super::walk::Walker;
 use super::wrappers::skip_options;
-use super::{Fate, Reach, Word};
+use super::{Fate, Reach, UNKNOWN, Word, values};
 
 /// Lines of input for which a template is filled in.
 const MAX_FILLED: usize = 8;

@@ -2,10 +2,9 @@
 
 use super::call::Call;
 use super::context::Context;
-use super::options::quoted;
 use super::script::names;
 use super::walk::Walker;
-use super::{Fate, Reach, Word};
+use super::{Fate, Reach, Word, quoted};
 
 /// How a program runs the command behind it; the file explains it.
 struct Wrapper {

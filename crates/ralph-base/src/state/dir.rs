@@ -3,9 +3,8 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::id::Id;
-use super::session_dir::SessionDir;
 use super::write;
+use super::{Id, SessionDir};
 
 /// The folder whose presence makes a folder a project of ours.
 pub const PROJECT_MARKER: &str = ".ralph";

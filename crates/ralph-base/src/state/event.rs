@@ -5,9 +5,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::dir::StateDir;
-use super::journal::now;
 use super::write;
+use super::{StateDir, now};
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

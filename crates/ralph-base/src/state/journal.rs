@@ -4,11 +4,8 @@ use std::io;
 
 use camino::Utf8PathBuf;
 
-use super::dir::StateDir;
-use super::event::{Event, Record};
-use super::id::Id;
-use super::tail::tail;
 use super::write;
+use super::{Event, Id, Record, StateDir, tail};
 
 /// The version of the line format.
 const VERSION: u32 = 1;

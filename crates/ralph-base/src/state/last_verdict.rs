@@ -5,8 +5,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::session_dir::SessionDir;
-use super::{journal, read, write};
+use super::{SessionDir, journal, read, write};
 
 /// The last test run of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,9 +13,8 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 
-use super::dir::PROJECT_MARKER;
-use super::journal::stamp;
-use super::read::{LARGEST, read_if_there};
+use super::read::LARGEST;
+use super::{PROJECT_MARKER, read_if_there, stamp};
 use crate::{fault, linux};
 
 /// How long an append waits for another process's append, which takes microseconds.

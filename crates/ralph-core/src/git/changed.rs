@@ -7,10 +7,7 @@ use std::path::PathBuf;
 use super::diff::{self, Change};
 use super::files::look;
 use super::paths::split;
-use super::repo::Repo;
-use super::snapshot::Snapshot;
-use super::snapshot_error::SnapshotError;
-use super::status::Status;
+use super::{Repo, Snapshot, SnapshotError, Status};
 use ralph_base::state;
 
 /// The files that are not as they were in the target; our own folders aside, and whatever is in

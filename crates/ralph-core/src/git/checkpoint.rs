@@ -3,10 +3,8 @@
 use std::io;
 
 use super::refs::{CHECKPOINTS, OWN};
-use super::repo::Repo;
 use super::snapshot::{Record, Snapshot};
-use super::snapshot_error::SnapshotError;
-use super::status::Status;
+use super::{Repo, SnapshotError, Status};
 use ralph_base::fault;
 use ralph_base::state::{self, StateDir, stamp};
 

@@ -4,8 +4,7 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use super::command::Git;
-use super::error::GitError;
+use super::{Git, GitError};
 use ralph_base::supervised::{self, CheckEnd};
 
 impl Git {

@@ -5,9 +5,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::command::Git;
-use super::error::GitError;
 use super::paths::as_path;
+use super::{Git, GitError};
 
 /// The mode of what is not there.
 const ABSENT: &str = "000000";

@@ -16,8 +16,7 @@ use fs_err::os::unix::fs::OpenOptionsExt;
 use super::diff::Change;
 use super::objects;
 use super::paths::folders;
-use super::repo::Repo;
-use super::snapshot_error::SnapshotError;
+use super::{Repo, SnapshotError};
 use ralph_base::state::open_regular;
 
 /// What paths, relative to the top of the work tree, are on disk; none for nothing, or for something

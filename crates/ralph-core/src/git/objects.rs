@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use super::command::Git;
-use super::error::GitError;
-use super::repo::Repo;
+use super::{Git, GitError, Repo};
 use ralph_base::state::read_at_most;
 
 /// Larger files were made by a program.

@@ -3,8 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
 
-use super::command::Git;
-use super::error::GitError;
+use super::{Git, GitError};
 
 /// A ref that is locked and about to move. Dropped, it stays where it was; so it does if our process is
 /// killed, because git then reads the end of its input.

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
 
-use super::command::{Git, Patience};
-use super::error::GitError;
 use super::paths::as_path;
+use super::{Git, GitError, Patience};
 use ralph_base::state::{PROJECT_MARKER, UNTOUCHED, is_in_use};
 
 /// A work tree and its git folder; in a linked worktree the git folder is that worktree's own.

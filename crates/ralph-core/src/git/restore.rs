@@ -11,14 +11,11 @@ use std::io;
 use std::path::PathBuf;
 
 use super::diff::{self, Change};
-use super::error::GitError;
 use super::files::{Inventory, Worktree, in_the_way, set_modes};
 use super::paths::{shown, split};
 use super::refs::DISCARDED;
-use super::repo::Repo;
 use super::snapshot::{Record, Snapshot};
-use super::snapshot_error::SnapshotError;
-use super::status::Status;
+use super::{GitError, Repo, SnapshotError, Status};
 use ralph_base::fault;
 use ralph_base::state::{self, RESTORE_NOTE, stamp};
 

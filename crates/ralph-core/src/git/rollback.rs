@@ -2,14 +2,9 @@
 
 use std::time::Duration;
 
-use super::changed::changed_since;
-use super::checkpoint::Checkpoint;
-use super::error::GitError;
 use super::refs::DISCARDED;
-use super::repo::Repo;
 use super::restore::{Restored, is_interrupted, restore};
-use super::snapshot::Snapshot;
-use super::snapshot_error::SnapshotError;
+use super::{Checkpoint, GitError, Repo, Snapshot, SnapshotError, changed_since};
 use ralph_base::secrets::mask;
 use ralph_base::state::{Id, Lock, StateDir, stamp};
 

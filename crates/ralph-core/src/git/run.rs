@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use wait_timeout::ChildExt;
 
-use super::command::Git;
-use super::error::GitError;
+use super::{Git, GitError};
 use ralph_base::{linux, supervised};
 
 /// What is kept of git's own messages.

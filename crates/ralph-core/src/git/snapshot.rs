@@ -13,16 +13,12 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::Git;
 use super::diff::{self, Change};
-use super::error::GitError;
 use super::files::{Entry, Inventory, inventory};
 use super::garbage;
 use super::import::Import;
 use super::refs::OWN;
-use super::repo::Repo;
-use super::snapshot_error::SnapshotError;
-use super::status::Status;
+use super::{Git, GitError, Repo, SnapshotError, Status};
 use ralph_base::state::stamp;
 
 /// A snapshot must outlast a power cut, because the tree is changed right after it was taken: all of

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::error::GitError;
-use super::repo::RepoError;
+use super::{GitError, RepoError};
 use ralph_base::state::LockError;
 
 /// Why a tree could not be saved, or a saved state not be brought back. Nothing was changed, unless

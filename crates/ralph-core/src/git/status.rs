@@ -5,9 +5,8 @@
 use std::path::PathBuf;
 
 use super::diff::Change;
-use super::error::GitError;
 use super::paths::as_path;
-use super::repo::Repo;
+use super::{GitError, Repo};
 
 /// The state of a work tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -11,10 +11,8 @@ use super::changed::not_on_disk;
 use super::diff::{self, Change};
 use super::files::{Inventory, Worktree, in_the_way, look, set_modes};
 use super::paths::shown;
-use super::repo::Repo;
 use super::rollback::{PATIENCE, find};
-use super::snapshot::Snapshot;
-use super::snapshot_error::SnapshotError;
+use super::{Repo, Snapshot, SnapshotError};
 use ralph_base::state::{Lock, StateDir};
 
 /// Brings back a discarded attempt, all of it or nothing; names the files that this changed.

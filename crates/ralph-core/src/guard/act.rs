@@ -2,12 +2,11 @@
 
 use std::cell::OnceCell;
 
-use super::facts::Facts;
 use super::git::GitCall;
 use super::paths::{self, Place};
 use super::patterns::Row;
-use super::settings::Settings;
 use super::words::{has_option, operands};
+use super::{Facts, Settings};
 use crate::sorted;
 use shell_reader::{Command, Reach, Word};
 

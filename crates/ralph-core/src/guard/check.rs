@@ -3,12 +3,9 @@
 use std::cell::OnceCell;
 
 use super::act::Act;
-use super::facts::{Denial, Facts};
 use super::git::{self, GitCall};
 use super::paths::{self, Place};
-use super::rules::RULES;
-use super::settings::Settings;
-use super::{files, inline, patterns, plain, system, writes};
+use super::{Denial, Facts, RULES, Settings, files, inline, patterns, plain, system, writes};
 use shell_reader::{Command, Script};
 
 /// The longest piece of a command that an answer repeats.

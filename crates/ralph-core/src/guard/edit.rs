@@ -4,10 +4,8 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::copy;
-use super::facts::{Denial, Facts};
 use super::protected::{self, Owner};
-use super::rules::RULES;
-use super::settings::Settings;
+use super::{Denial, Facts, RULES, Settings};
 use ralph_base::state::PROJECT_MARKER;
 
 /// The rules for edits alone; switched off by name like the others.

@@ -1,9 +1,7 @@
 //! What is wrong with the settings of the user.
 
 use super::edit::EDIT_RULES;
-use super::glob::Glob;
-use super::rules::RULES;
-use super::settings::Settings;
+use super::{Glob, RULES, Settings};
 
 /// What is wrong with the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
-use super::facts::Facts;
-use super::glob::Glob;
+use super::{Facts, Glob};
 use shell_reader::{UNKNOWN, Word};
 
 /// Where a path lies.

@@ -4,9 +4,7 @@
 
 use camino::Utf8Path;
 
-use super::facts::{CopyOf, Facts};
-use super::glob::Glob;
-use super::settings::Settings;
+use super::{CopyOf, Facts, Glob, Settings};
 use ralph_base::state;
 
 /// What a path belongs to.

@@ -5,9 +5,7 @@
 //! what to do instead if it is forbidden.
 
 use super::act::Act;
-use super::facts::Facts;
-use super::settings::Settings;
-use super::{copy, files, patterns, system};
+use super::{Facts, Settings, copy, files, patterns, system};
 
 /// One named prohibition.
 pub struct Rule {

@@ -1,10 +1,9 @@
 //! Which stories a story waits for: reading the notes, resolving the ids, refusing rings.
 
 use super::draft::{Draft, Wanted};
-use super::error::Error;
 use super::ids::{self, Rank};
-use super::story::{Plan, Story, Warning};
 use super::syntax;
+use super::{Error, Plan, Story, Warning};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 

@@ -2,8 +2,7 @@
 //!
 //! Which places are looked at is the caller's knowledge.
 
-use super::error::Error;
-use super::story::{Options, Plan};
+use super::{Error, Options, Plan};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::listing::first_few;
 use ralph_base::state;

@@ -6,14 +6,13 @@
 use super::blocks::{self, Block};
 use super::depends;
 use super::draft::{Draft, Reading};
-use super::error::Error;
 use super::heading::{Section, Task};
 use super::ids::Rank;
 use super::list;
 use super::outline::Outline;
 use super::spec_tools::{self, Tool};
-use super::story::{Format, Options, Warning};
 use super::text::Text;
+use super::{Error, Format, Options, Warning};
 
 /// Reads a Markdown plan.
 pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Reading, Error> {

@@ -5,11 +5,9 @@
 
 use super::depends;
 use super::draft::{Draft, Reading};
-use super::error::{Error, MAX_PLAN_BYTES};
 use super::ids;
 use super::spec_tools::Tool;
-use super::story::{Options, Plan};
-use super::{json, markdown};
+use super::{Error, MAX_PLAN_BYTES, Options, Plan, json, markdown};
 use camino::Utf8Path;
 use ralph_base::lines::BOM;
 use std::collections::HashMap;

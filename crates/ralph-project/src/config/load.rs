@@ -4,11 +4,8 @@ use camino::Utf8Path;
 use toml::{Table, Value};
 
 use super::check;
-use super::error::ConfigError;
 use super::items::items;
-use super::keys::{Key, Kind};
-use super::seconds::Seconds;
-use super::tables::{Config, keys};
+use super::{Config, ConfigError, Key, Kind, Seconds, keys};
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::guard::Mistake;

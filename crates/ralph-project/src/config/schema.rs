@@ -3,8 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{Key, Kind};
-use super::tables::{Config, keys};
+use super::{Config, Key, Kind, keys};
 
 /// The schema.
 pub fn schema() -> Value {

@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::part::{merge_toml, own_script, remove_toml};
-use super::place::Place;
-use super::registration::{HOOK_NAMES, LeftOut, Registrations};
-use super::settings::{SettingsProblem, hooks_are_off, is_registered, merge, remove};
-use super::version::ClientVersion;
+use super::{
+    ClientVersion, HOOK_NAMES, LeftOut, Place, Registrations, SettingsProblem, hooks_are_off,
+    is_registered, merge, remove,
+};
 use ralph_base::state;
 
 /// Why an installation is not possible.

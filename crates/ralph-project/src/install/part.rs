@@ -2,8 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::registration::{HOOK_NAMES, Registrations};
-use super::settings::SettingsProblem;
+use super::{HOOK_NAMES, Registrations, SettingsProblem};
 
 /// The plugin for opencode and its kin.
 const PLUGIN: &str = include_str!("opencode.js");

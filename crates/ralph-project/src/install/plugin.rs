@@ -4,8 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use serde_json::Value;
 
-use super::place::Place;
-use super::settings::registered;
+use super::{Place, registered};
 
 /// How the plugin is called, up to the name of its marketplace.
 const NAME: &str = "ralph-loop@";

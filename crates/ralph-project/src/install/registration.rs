@@ -3,8 +3,7 @@
 use camino::Utf8Path;
 use serde::Serialize;
 
-use super::place::quoted;
-use super::version::ClientVersion;
+use super::{ClientVersion, quoted};
 use crate::dialect::Dialect;
 
 /// The hook binaries.
