@@ -1,7 +1,10 @@
 //! `ralph-loop logs`: what the agent of an attempt said and did, as people read it.
 
+use std::collections::VecDeque;
+use std::io;
 use std::process::ExitCode;
 
+use camino::Utf8Path;
 use clap::Args;
 use ralph_base::env::Env;
 use run_history::RunHistory;
@@ -10,6 +13,9 @@ use crate::exit::Failure;
 use crate::here;
 use crate::terminal::say;
 use client::{Readable, each_line_of_log};
+
+/// How many lines the end of a log has.
+const LAST_LINES: usize = 12;
 
 /// Show what the agent said and did in an attempt, and what became of it
 #[derive(Debug, Args)]
@@ -34,9 +40,23 @@ impl Logs {
             }));
         };
         say(format!("{}", here::shown(&log)));
-        let mut readable = Readable::default();
-        each_line_of_log(&log, 0, |line| readable.lines(line).iter().for_each(say))?;
+        each_readable_line(&log, say)?;
         say(attempt.in_words());
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn each_readable_line(log: &Utf8Path, mut take: impl FnMut(String)) -> io::Result<()> {
+    let mut readable = Readable::default();
+    each_line_of_log(log, 0, |line| readable.lines(line).into_iter().for_each(&mut take))
+}
+
+/// The end of a log, below its name.
+pub(crate) fn last_lines(log: &Utf8Path) -> io::Result<String> {
+    let mut lines = VecDeque::new();
+    each_readable_line(log, |line| {
+        lines.truncate(LAST_LINES - 1);
+        lines.push_front(format!("\n  {line}"));
+    })?;
+    Ok(here::shown(log).into_string() + &lines.into_iter().rev().collect::<String>())
 }

@@ -1,10 +1,11 @@
-//! `ralph-loop tell`: a word to the agent, while it works or before.
+//! `ralph-loop tell`: a message to the agent, while it works or before.
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state;
+use ralph_base::state::{self, RunDir};
 
 use crate::exit::Failure;
 use crate::here;
@@ -12,10 +13,10 @@ use crate::terminal::say;
 
 /// Tell the agent something in its next prompt
 ///
-/// It is repeated in each prompt until a story has landed that was told so.
+/// It is repeated in every prompt until a story that saw it has landed.
 #[derive(Debug, Args)]
 pub(crate) struct Tell {
-    /// What to tell it
+    /// The message
     #[arg(required = true)]
     text: Vec<String>,
 }
@@ -27,11 +28,16 @@ impl Tell {
         let run_dir = project.run_dir().ok_or_else(none)?;
         let text = self.text.join(" ");
         if text.trim().is_empty() {
-            return Err(Failure::usage("there is nothing to tell: the text is empty"));
+            return Err(Failure::usage("the message is empty; write it after `ralph-loop tell`"));
         }
-        fs_err::create_dir_all(run_dir.root())?;
-        state::append_line(&run_dir.told(), format!("- {}", text.trim()).as_bytes())?;
-        say("the agent is told in its next prompt");
+        say(leave(&run_dir, &text)?);
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Leaves a message for the next prompts; returns what to say about it.
+pub(crate) fn leave(run_dir: &RunDir, text: &str) -> io::Result<&'static str> {
+    fs_err::create_dir_all(run_dir.root())?;
+    state::append_line(&run_dir.told(), format!("- {}", text.trim()).as_bytes())?;
+    Ok("the agent gets the message in its next prompt")
 }

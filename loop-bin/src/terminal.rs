@@ -9,6 +9,7 @@ mod width;
 
 use std::io::{self, Write};
 
+pub(crate) use keys::Asked;
 pub(crate) use lines::Tone;
 pub(crate) use run_history::words::{
     clock, counted, dollars, in_words, local_time, printable, printable_lines, seconds,

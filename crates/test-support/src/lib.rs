@@ -31,4 +31,4 @@ pub use program::{own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};
 pub use scratch::{Scratch, fixtures};
 pub use screen::{coloured_screen_with, screen_of, screen_with};
-pub use terminal::{interrupted_on_columns, run_on_columns, run_on_terminal};
+pub use terminal::{interrupted_on_columns, run_on_columns, run_on_terminal, typed_on_columns};

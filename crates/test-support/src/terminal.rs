@@ -37,6 +37,31 @@ pub fn interrupted_on_columns(
     })
 }
 
+/// The same on a terminal that is the program's own: a person types each text of `keys` as soon as the
+/// one before it is shown.
+pub fn typed_on_columns(
+    columns: u16,
+    command: &Command,
+    keys: &[(&str, &str)],
+) -> (Option<i32>, String) {
+    let mut own = Command::new("setsid");
+    own.env_clear().arg("--ctty").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        own.env(name, value.unwrap_or_default());
+    }
+    command.get_current_dir().map(|folder| own.current_dir(folder));
+    let (mut keys, mut from) = (keys.iter(), 0);
+    let mut next = keys.next();
+    run(columns, &mut own, |shown, terminal, _| {
+        let Some((text, typed)) = next else { return };
+        if String::from_utf8_lossy(&shown[from..]).contains(text) {
+            from = shown.len();
+            terminal.write_all(typed.as_bytes()).expect("keys are pressed");
+            next = keys.next();
+        }
+    })
+}
+
 fn run(
     columns: u16,
     command: &mut Command,
@@ -46,13 +71,13 @@ fn run(
     let terminal = openpty(Some(&size), None).expect("a terminal");
     let mut child = command
         .env("TERM", "xterm-256color")
-        .stdin(Stdio::null())
+        .stdin(terminal.slave.try_clone().expect("a terminal"))
         .stdout(terminal.slave)
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
     // Our own copy of the other end goes with the command, or reading would never end.
-    command.stdout(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut master = File::from(terminal.master);
     let (mut shown, mut part) = (Vec::new(), [0; 4096]);
     // A terminal that nobody has open any more is an error, not an end.

@@ -288,7 +288,9 @@ pub(super) fn begin(
         messages: messages(run),
         budget: budget(run, &key, &attempt.agent),
     };
-    let log = log_of(run.context.state(), &attempt).metadata();
+    let path = log_of(run.context.state(), &attempt);
+    let log = path.metadata();
+    run.view.log(slot, path);
     let name = run.slot(slot)?.name.clone();
     let record = run.record.slots.entry(name).or_default();
     (record.session_tokens, record.session_log) = (0, log.map_or(0, |log| log.len()));

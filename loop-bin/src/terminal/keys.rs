@@ -2,15 +2,88 @@
 
 use std::io::{self, IsTerminal};
 
+use camino::Utf8PathBuf;
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::{getpgrp, tcgetpgrp};
 
-/// What the last line of the view says about them.
-pub(super) const HINT: &str = "s stop after this story  x stop now";
+use super::width::columns_of;
 
-/// What a key asks for: whether the run stops now, or after the story.
-pub(super) fn stops_now(key: u8) -> Option<bool> {
-    [(b's', false), (b'x', true)].iter().find(|(one, _)| *one == key).map(|(_, now)| *now)
+/// What the last line of the view says about them, and what it says on a narrow terminal.
+const HINTS: [&str; 2] = [
+    "s stop after this story  x stop now  t tell agent  l show log  q quit view",
+    "s stop  x now  t tell  l log  q quit",
+];
+
+/// What a person asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The end of the run, now or after the story.
+    Stop { now: bool },
+    /// A message for the agent.
+    Tell(String),
+    /// The last lines of a log.
+    Log(Utf8PathBuf),
+    /// No live view any more; the run goes on.
+    Quit,
+}
+
+/// What was typed so far.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    /// The message that is being written.
+    message: Option<Vec<u8>>,
+    /// How many logs were shown.
+    logs: usize,
+}
+
+impl Keys {
+    /// What a key asks for. Each worker has a log; the next one is shown.
+    pub(super) fn press(&mut self, key: u8, logs: &[Utf8PathBuf]) -> Option<Asked> {
+        let Some(message) = &mut self.message else { return self.command(key, logs) };
+        match key {
+            b'\n' | b'\r' => {
+                let text = String::from_utf8_lossy(message).trim().to_owned();
+                self.message = None;
+                return (!text.is_empty()).then_some(Asked::Tell(text));
+            }
+            b'\x1b' => self.message = None,
+            // Backspace takes a whole letter.
+            b'\x08' | b'\x7f' => while message.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {},
+            _ if key >= b' ' => message.push(key),
+            _ => {}
+        }
+        None
+    }
+
+    fn command(&mut self, key: u8, logs: &[Utf8PathBuf]) -> Option<Asked> {
+        Some(match key {
+            b's' | b'x' => Asked::Stop { now: key == b'x' },
+            b't' => {
+                self.message = Some(Vec::new());
+                return None;
+            }
+            b'l' => {
+                let log = logs.get(self.logs.checked_rem(logs.len())?)?.clone();
+                self.logs += 1;
+                Asked::Log(log)
+            }
+            b'q' => Asked::Quit,
+            _ => return None,
+        })
+    }
+
+    /// The last line of the view: which keys there are, or the end of what is being written.
+    pub(super) fn line(&self, columns: usize) -> String {
+        let [long, short] = HINTS;
+        let Some(message) = &self.message else {
+            return if columns_of(long) <= columns { long } else { short }.to_owned();
+        };
+        let label = "tell the agent (Enter sends, Esc cancels): ";
+        let text = format!("{}▏", String::from_utf8_lossy(message));
+        let mut ends = text.char_indices().map(|(at, _)| text.get(at..).unwrap_or_default());
+        let end = ends.find(|end| columns_of(label) + columns_of(end) <= columns);
+        format!("{label}{}", end.unwrap_or_default())
+    }
 }
 
 /// A terminal that passes each key on when it is pressed, until this is dropped.
@@ -21,32 +94,70 @@ impl KeyByKey {
     /// None where standard input is no terminal, or belongs to another process.
     pub(super) fn begin() -> Option<Self> {
         let stdin = io::stdin();
-        if !stdin.is_terminal() || tcgetpgrp(&stdin).ok()? != getpgrp() {
+        if !stdin.is_terminal() || !is_in_foreground() {
             return None;
         }
-        let before = tcgetattr(&stdin).ok()?;
-        let mut now = before.clone();
-        now.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
-        tcsetattr(&stdin, SetArg::TCSANOW, &now).ok()?;
-        Some(Self(before))
+        let key_by_key = Self(tcgetattr(&stdin).ok()?);
+        key_by_key.hold();
+        Some(key_by_key)
+    }
+
+    /// Asks for each key once more: a shell that suspended and continued us has its own settings.
+    pub(super) fn hold(&self) {
+        let Ok(mut now) = tcgetattr(io::stdin()) else { return };
+        if is_in_foreground() && now.local_flags.contains(LocalFlags::ICANON) {
+            now.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
+            let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &now);
+        }
     }
 }
 
 impl Drop for KeyByKey {
     fn drop(&mut self) {
-        let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &self.0);
+        // In the background this would suspend the run, and the shell has its own settings.
+        if is_in_foreground() {
+            let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &self.0);
+        }
     }
+}
+
+fn is_in_foreground() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn typed(keys: &mut Keys, text: &str) -> Vec<Asked> {
+        let logs = ["one", "two"].map(Utf8PathBuf::from);
+        text.bytes().filter_map(|key| keys.press(key, &logs)).collect()
+    }
+
     #[test]
     fn keys_ask_for_what_the_last_line_says() {
-        assert_eq!([b's', b'x', b'q'].map(stops_now), [Some(false), Some(true), None]);
-        for part in HINT.split("  ") {
-            assert!(stops_now(part.as_bytes()[0]).is_some(), "{part}");
+        let mut keys = Keys::default();
+        let log = |name: &str| Asked::Log(name.into());
+        let stop = |now| Asked::Stop { now };
+        assert_eq!(
+            typed(&mut keys, "sxlllq?"),
+            [stop(false), stop(true), log("one"), log("two"), log("one"), Asked::Quit]
+        );
+        for hint in HINTS {
+            let named: Vec<&str> = hint.split("  ").map(|part| &part[..1]).collect();
+            assert_eq!(named, ["s", "x", "t", "l", "q"]);
         }
+        assert_eq!(keys.press(b'l', &[]), None);
+    }
+
+    #[test]
+    fn a_message_is_written_in_the_last_line() {
+        let mut keys = Keys::default();
+        assert_eq!(typed(&mut keys, "tquité\x7fe\x7f\x7f\x7f\x7f it"), []);
+        assert!(keys.line(80).ends_with("cancels): q it▏"), "{}", keys.line(80));
+        assert_eq!(columns_of(&keys.line(45)), 45);
+        assert_eq!(typed(&mut keys, "\nq"), [Asked::Tell("q it".to_owned()), Asked::Quit]);
+        assert_eq!(typed(&mut keys, "tno\x1bt \nx"), [Asked::Stop { now: true }]);
+        assert_eq!([keys.line(80), keys.line(60)], HINTS);
     }
 }

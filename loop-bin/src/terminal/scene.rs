@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use camino::Utf8PathBuf;
 use jiff::Timestamp;
 use ralph_base::state::RunDir;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,9 @@ pub(crate) struct Worker {
     pub(crate) until: Option<Timestamp>,
     /// How much of the context is in use, in percent.
     pub(crate) context: Option<u64>,
+    /// What its agent prints.
+    #[serde(skip)]
+    pub(crate) log: Option<Utf8PathBuf>,
 }
 
 /// What an agent does now.

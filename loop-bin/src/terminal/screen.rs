@@ -28,7 +28,7 @@ impl Redrawn {
 
     /// Draws lines in the place of the last ones, below others that stay. None is wider than the terminal,
     /// so that each is one of its rows. What a person types, such as `^C`, is drawn over as well.
-    pub(crate) fn draw(&mut self, above: &[&str], lines: &[String]) -> io::Result<()> {
+    pub(crate) fn draw(&mut self, above: &[String], lines: &[String]) -> io::Result<()> {
         self.term.move_cursor_up(self.drawn)?;
         self.term.clear_to_end_of_screen()?;
         for line in above {

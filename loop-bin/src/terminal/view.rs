@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use camino::Utf8PathBuf;
 use console::style;
 use jiff::Timestamp;
+use nix::sys::signal::{SigSet, Signal};
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::plan::StoryCounts;
 use ralph_project::config::LoopSettings;
 
-use super::keys::{HINT, KeyByKey, stops_now};
+use super::keys::{Asked, KeyByKey, Keys};
 use super::lines::Tone;
 use super::scene::{Glimpse, Scene, Worker};
 use super::screen::{Redrawn, columns};
@@ -50,8 +51,6 @@ pub(crate) struct View {
     /// Where `status` finds what goes on, and when it was written last.
     file: Option<Utf8PathBuf>,
     published: Cell<Option<Instant>>,
-    /// While keys are taken.
-    keys: RefCell<Option<KeyByKey>>,
 }
 
 /// What goes on, drawn again and again.
@@ -61,14 +60,17 @@ struct Live {
     scene: Arc<Mutex<Scene>>,
     spinner: std::iter::Cycle<std::str::Chars<'static>>,
     is_shown: bool,
-    /// Which keys there are.
-    hint: &'static str,
+    /// A person wants lines only.
+    is_quit: bool,
+    /// While keys are taken.
+    keys: Option<(KeyByKey, Keys)>,
 }
 
 impl Live {
     /// Draws it below these lines, which stay.
-    fn draw(&mut self, above: &[&str]) {
-        let below = if self.is_shown { self.lines() } else { Vec::new() };
+    fn draw(&mut self, above: &[String]) {
+        self.keys.iter().for_each(|(key_by_key, _)| key_by_key.hold());
+        let below = if self.is_shown && !self.is_quit { self.lines() } else { Vec::new() };
         // A terminal that is gone shows nothing.
         let _ = self.screen.draw(above, &below);
     }
@@ -80,13 +82,24 @@ impl Live {
             let line = style(worker.line(now, columns));
             if worker.is_refused { line.yellow() } else { line }
         });
-        let lines = workers.chain(
-            [scene.totals_line(now, columns), self.hint.to_owned()].map(|line| style(line).dim()),
-        );
+        let keys = self.keys.as_ref().map(|(_, keys)| keys.line(columns));
+        let last = [scene.totals_line(now, columns)].into_iter().chain(keys);
+        let lines = workers.chain(last.map(|line| style(line).dim()));
         let lines = lines.map(|line| line.to_string()).filter(|line| !line.is_empty());
         let spinner = style(self.spinner.next().unwrap_or(' ')).cyan().to_string();
         let marks = [spinner].into_iter().chain(std::iter::repeat(" ".to_owned()));
         marks.zip(lines).map(|(mark, line)| format!("{mark} {line}")).collect()
+    }
+
+    /// What a key asks for.
+    fn press(&mut self, key: u8) -> Option<Asked> {
+        let workers = locked(&self.scene).workers.clone();
+        let logs: Vec<_> = workers.into_iter().filter_map(|worker| worker.log).collect();
+        let asked = self.keys.as_mut()?.1.press(key, &logs);
+        if asked == Some(Asked::Quit) {
+            (self.is_quit, self.keys) = (true, None);
+        }
+        asked
     }
 }
 
@@ -106,8 +119,9 @@ impl View {
         } else {
             let (screen, scene) = (Redrawn::new(), Arc::clone(&scene));
             let spinner = SPINNER.chars().cycle();
-            let live =
-                Arc::new(Mutex::new(Live { screen, scene, spinner, is_shown: false, hint: "" }));
+            let (is_shown, is_quit, keys) = (false, false, None);
+            let live = Live { screen, scene, spinner, is_shown, is_quit, keys };
+            let live = Arc::new(Mutex::new(live));
             let weak = Arc::downgrade(&live);
             std::thread::spawn(move || {
                 while let Some(live) = weak.upgrade() {
@@ -120,22 +134,34 @@ impl View {
             });
             Place::Live(live)
         };
-        Self { place, scene, file: None, published: Cell::default(), keys: RefCell::default() }
+        Self { place, scene, file: None, published: Cell::default() }
     }
 
-    /// The same with keys, where there is a terminal for them: `stop` stops the run now or after the
-    /// story, and says what follows.
-    pub(crate) fn with_keys(self, stop: impl Fn(bool) -> String + Send + 'static) -> Self {
+    /// The same with keys, where there is a terminal for them: `act` does what they ask for, and says what
+    /// there is to say about it.
+    pub(crate) fn with_keys(self, act: impl Fn(Asked) -> String + Send + 'static) -> Self {
         let Place::Live(live) = &self.place else { return self };
         let Some(key_by_key) = KeyByKey::begin() else { return self };
-        self.keys.replace(Some(key_by_key));
-        locked(live).hint = HINT;
+        locked(live).keys = Some((key_by_key, Keys::default()));
         let weak = Arc::downgrade(live);
         std::thread::spawn(move || {
-            for now in io::stdin().lock().bytes().map_while(Result::ok).filter_map(stops_now) {
+            // In the background there is no key to read, and reading must not suspend the run.
+            let _ = SigSet::from(Signal::SIGTTIN).thread_block();
+            for key in io::stdin().lock().bytes() {
                 let Some(live) = weak.upgrade() else { return };
-                let line = Tone::Plain.stamped(&stop(now), Some(columns().into()));
-                locked(&live).draw(&[&line]);
+                let Ok(key) = key else {
+                    std::thread::sleep(PUBLISHED_EVERY);
+                    continue;
+                };
+                let asked = locked(&live).press(key);
+                let is_last = asked == Some(Asked::Quit);
+                let text = asked.map(&act).unwrap_or_default();
+                let lines = printable_lines(&text).into_iter();
+                let lines = lines.map(|line| Tone::Plain.stamped(&line, Some(columns().into())));
+                locked(&live).draw(&lines.collect::<Vec<_>>());
+                if is_last {
+                    return;
+                }
             }
         });
         self
@@ -161,7 +187,7 @@ impl View {
         match &self.place {
             Place::Live(live) => {
                 let line = tone.stamped(line, Some(columns().into()));
-                locked(live).draw(&[&line]);
+                locked(live).draw(&[line]);
             }
             Place::Plain { .. } => say(tone.stamped(line, None)),
             Place::Json => {}
@@ -236,6 +262,11 @@ impl View {
         self.line(format!("{prefix}{} | {doing}", worker.story.unwrap_or_default()));
     }
 
+    /// Where the agent of a slot leaves its output.
+    pub(crate) fn log(&self, slot: usize, log: Utf8PathBuf) {
+        self.change_worker(slot, |worker| worker.log = Some(log));
+    }
+
     /// What the loop itself does now in a slot.
     pub(crate) fn doing(&self, slot: usize, text: &str) {
         self.change_worker(slot, |worker| {
@@ -257,10 +288,10 @@ impl View {
         if let Some(file) = &self.file {
             let _ = state::remove_if_there(file);
         }
-        self.keys.take();
         if let Place::Live(live) = &self.place {
-            locked(live).is_shown = false;
-            locked(live).draw(&[]);
+            let mut live = locked(live);
+            (live.is_shown, live.keys) = (false, None);
+            live.draw(&[]);
         }
     }
 

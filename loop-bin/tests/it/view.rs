@@ -152,6 +152,40 @@ fn after_ctrl_c_no_dead_line_stays() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn keys_pass_a_message_on_show_a_log_and_stop_the_run() {
+    let stage = Stage::new("works", &format!("{TWO}- [ ] US-003: Third\n"));
+    let agent = "cat >\"$AGENT_NOTES/prompt\"; echo thinking about it; sleep 1; date +%N >x.txt";
+    let command = stage.command(&["--agent", agent]);
+    let keys = [("thinking", "l"), ("-001-US-001.log", "tuse TLS\n"), ("iteration 2", "s")];
+    let (code, shown) = test_support::typed_on_columns(100, &command, &keys);
+    assert_eq!(code, Some(0), "{shown}");
+    for part in [
+        "s stop after this story  x stop now",
+        "  thinking about it",
+        "tell the agent (Enter sends, Esc cancels): use TL",
+        "the run stops after the story under way",
+        "finished (stopped)",
+    ] {
+        assert!(shown.contains(part), "no `{part}` in:\n{shown}");
+    }
+    assert!(stage.note("prompt").contains("- use TLS"), "{}", stage.note("prompt"));
+    assert!(!screen_of(&shown, 100).contains("x stop now"), "{shown}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn after_quitting_the_view_only_lines_follow() {
+    let stage = Stage::new("works", TWO);
+    let command = stage.command(&["--agent", AGENT]);
+    let (code, shown) =
+        test_support::typed_on_columns(100, &command, &[("attempt 1 of 3", "q"), ("", "xx")]);
+    assert_eq!(code, Some(0), "{shown}");
+    let (_, after) = shown.split_once("the run goes on without the live view").unwrap();
+    assert!(after.contains("US-002 done") && !after.contains("attempt 1 of 3"), "{shown}");
+}
+
 #[test]
 fn an_id_that_is_made_from_the_title_is_left_out() {
     let stage = Stage::new("works", "- [ ] Add a login page\n");

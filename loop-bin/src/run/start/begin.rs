@@ -20,12 +20,12 @@ use run_history::LOOP;
 
 use super::preflight::Preflight;
 use crate::exit::Failure;
-use crate::here;
 use crate::run::attempt::Desk;
 use crate::run::record::{Clock, Context, RunRecord, slot_dirs};
 use crate::run::state::{Conductor, Slot};
 use crate::saved;
-use crate::terminal::View;
+use crate::terminal::{Asked, View};
+use crate::{here, logs, tell};
 use board::Books;
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
@@ -226,7 +226,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     let slots = vec![Slot::new(0, desk(env, &context, None)?, String::new(), &reports)];
     Ok(Conductor {
         // Not before the lock is ours: what another loop shows is its own.
-        view: view.published_in(context.run_dir.live()).with_keys(stop(&context)),
+        view: view.published_in(context.run_dir.live()).with_keys(act(&context)),
         context: Arc::new(context),
         record,
         history: RefCell::new(history),
@@ -241,17 +241,25 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     })
 }
 
-/// How keys stop this run.
-fn stop(context: &Context) -> impl Fn(bool) -> String + Send + 'static {
-    let (request, run) = (context.run_dir.stop_request(), context.run.clone());
-    move |now| {
-        let done = if now {
-            raise(Signal::SIGINT).map_err(io::Error::from)
-        } else {
-            state::replace(&request, run.as_bytes())
+/// What keys do to this run.
+fn act(context: &Context) -> impl Fn(Asked) -> String + Send + 'static {
+    let (run_dir, run) = (context.run_dir.clone(), context.run.clone());
+    move |asked| {
+        let done = match asked {
+            Asked::Stop { now: true } => raise(Signal::SIGINT)
+                .map(|()| "stopping now; `ralph-loop` continues the story".to_owned())
+                .map_err(io::Error::from),
+            Asked::Stop { now: false } => state::replace(&run_dir.stop_request(), run.as_bytes())
+                .map(|()| "the run stops after the story under way".to_owned()),
+            Asked::Tell(text) => tell::leave(&run_dir, &text).map(str::to_owned),
+            Asked::Log(log) => logs::last_lines(&log),
+            Asked::Quit => {
+                Ok("the run goes on without the live view; `ralph-loop status --watch` \
+                               shows it and `ralph-loop stop` stops it"
+                    .to_owned())
+            }
         };
-        let follows = "the run stops; `ralph-loop` continues it".to_owned();
-        done.map_or_else(|error| error.to_string(), |()| follows)
+        done.unwrap_or_else(|error| error.to_string())
     }
 }
 
