@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs once, before the first iteration.
-# Told: RALPH_PLAN_FILE, RALPH_SPEC_DIR.
-# Always told: RALPH_MODE, RALPH_MAX_ITERATIONS, RALPH_PROJECT_DIR, RALPH_LOG_DIR, RALPH_STARTED_AT.
+# Gets: RALPH_PLAN_FILE, RALPH_SPEC_DIR.
+# Every script gets: RALPH_MODE, RALPH_MAX_ITERATIONS, RALPH_PROJECT_DIR, RALPH_LOG_DIR, RALPH_STARTED_AT.
 # Exit 0: go on; 1: warn; 2: do not start; 3 and above: an error is logged, and the loop goes on.
 #
 # Start what your checks need:
@@ -10,6 +10,6 @@
 # Refuse to run on battery:
 #   on_ac_power || exit 2
 #
-# Tell yourself, with the program in custom/:
+# Send yourself a message with the program in custom/:
 #   notify "started on $RALPH_PLAN_FILE"
 exit 0
