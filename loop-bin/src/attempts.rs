@@ -30,39 +30,52 @@ pub(crate) struct Attempts {
     #[arg(long, value_name = "REMOTE")]
     fleet: Option<String>,
     #[command(subcommand)]
-    take: Option<Take>,
+    take: Option<Action>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Take {
-    /// Apply the changes of an attempt to your tree, or put them on a branch
-    ///
-    /// Applies the changes of an attempt to your tree, uncommitted. Your work is never overwritten: if
-    /// the changes conflict with it, nothing is changed.
-    ///
-    /// With --branch: creates a branch from the attempt, and does not touch your tree.
-    Take {
-        /// The attempt, such as US-001/2
-        id: String,
-        /// Create this branch from it instead
-        #[arg(long, value_name = "NAME")]
-        branch: Option<String>,
-    },
+enum Action {
+    Take(Take),
+}
+
+/// Apply the changes of an attempt to your tree, or put them on a branch
+///
+/// Applies the changes of an attempt to your tree, uncommitted. Your work is never overwritten: if
+/// the changes conflict with it, nothing is changed.
+///
+/// With --branch: creates a branch from the attempt, and does not touch your tree.
+#[derive(Debug, Args)]
+pub(crate) struct Take {
+    /// The attempt, such as US-001/2
+    id: String,
+    /// Create this branch from it instead
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+}
+
+impl Take {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let repo = Repo::open(here::project(env)?.root())?;
+        match &self.branch {
+            Some(branch) => take_branch(repo.git(), &self.id, branch),
+            None => take(repo.git(), &self.id),
+        }?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 impl Attempts {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let (env, _server) = &fleet::enter(env, self.fleet.as_deref())?;
+        if let Some(Action::Take(take)) = &self.take {
+            return take.run(env);
+        }
         let project = here::project(env)?;
         let repo = Repo::open(project.root())?;
         let history = RunHistory::open(project.root(), project.own_state())?;
-        match (&self.take, &self.of) {
-            (Some(Take::Take { id, branch: Some(branch) }), _) => {
-                take_branch(repo.git(), id, branch)
-            }
-            (Some(Take::Take { id, branch: None }), _) => take(repo.git(), id),
-            (None, Some(id)) if is_attempt(repo.git(), id)? => show(repo.git(), id),
-            (None, Some(story)) if saved::called(repo.git(), story)?.is_empty() => {
+        match &self.of {
+            Some(id) if is_attempt(repo.git(), id)? => show(repo.git(), id),
+            Some(story) if saved::called(repo.git(), story)?.is_empty() => {
                 let plan = here::plan(&project, env, &here::config(&project, env, &[])?)?;
                 if plan.story(story).is_none() {
                     let path = here::shown(plan.path());
@@ -70,7 +83,7 @@ impl Attempts {
                 }
                 list(repo.git(), Some(story), &history)
             }
-            (None, story) => list(repo.git(), story.as_deref(), &history),
+            story => list(repo.git(), story.as_deref(), &history),
         }?;
         Ok(ExitCode::SUCCESS)
     }

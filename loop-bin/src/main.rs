@@ -38,6 +38,7 @@ mod verified;
 use std::process::ExitCode;
 
 use board::saved;
+use clap::error::ErrorKind;
 use ralph_base::env::Env;
 
 fn main() -> ExitCode {
@@ -45,9 +46,14 @@ fn main() -> ExitCode {
         return code;
     }
     let env = Env::process();
-    let matches = match args::command().try_get_matches_from(std::env::args_os()) {
+    let parse = |words| args::command().try_get_matches_from(std::env::args_os().take(words));
+    let matches = match parse(usize::MAX) {
         Ok(matches) => matches,
-        Err(error) => return exit::usage(&error),
+        // A first word that is neither a subcommand nor a plan is what went wrong.
+        Err(error) => match parse(2) {
+            Err(first) if first.kind() == ErrorKind::ValueValidation => return exit::usage(&first),
+            _ => return exit::usage(&error),
+        },
     };
     log_decisions(matches.get_count("verbose"));
     exit::code(args::perform(&env, &matches))

@@ -11,8 +11,8 @@ pub(crate) fn instead_of(word: &str, command: &Command) -> String {
     if word.parse::<u64>().is_ok() {
         return format!("not a plan file; did you mean `ralph-loop --max-iterations {word}`?");
     }
-    if typed == "take" {
-        return "not a subcommand; did you mean `ralph-loop attempts take`?".to_owned();
+    if matches!(&*typed, "run" | "start" | "loop" | "go") {
+        return "not a subcommand; `ralph-loop` alone starts a run".to_owned();
     }
     let names = command.get_subcommands().map(Command::get_name);
     let likeness = |name: &str| strsim::jaro_winkler(&typed, name);

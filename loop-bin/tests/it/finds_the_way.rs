@@ -15,6 +15,7 @@ fn a_word_that_is_no_subcommand_is_answered_with_the_one_that_is_meant() {
     let scratch = Scratch::new();
     for (word, command) in [
         ("run", "`ralph-loop` alone starts a run"),
+        ("start", "`ralph-loop` alone starts a run"),
         ("log", "`ralph-loop logs`"),
         ("stat", "did you mean `ralph-loop status`?"),
         ("Stories", "did you mean `ralph-loop stories`?"),
@@ -23,9 +24,11 @@ fn a_word_that_is_no_subcommand_is_answered_with_the_one_that_is_meant() {
         let (code, out, err) = ralph_loop(scratch.root(), &[word]);
         assert_eq!((code, out.as_str()), (2, ""), "{word}: {err}");
         assert!(err.contains(command), "{word}: {err}");
-        // With flags of a run behind it as well.
-        let (code, _, err) = ralph_loop(scratch.root(), &[word, "--max-iterations", "3"]);
-        assert_eq!((code, err.contains(command)), (2, true), "{word}: {err}");
+        // With flags of a run or another word behind it as well.
+        for rest in [&["--max-iterations", "3"][..], &["US-001"]] {
+            let (code, _, err) = ralph_loop(scratch.root(), &[&[word], rest].concat());
+            assert_eq!((code, err.contains(command)), (2, true), "{word}: {err}");
+        }
     }
 }
 

@@ -72,7 +72,7 @@ fn a_story_without_attempts_is_told_as_such() {
 fn an_attempt_is_taken_into_a_tree_that_it_fits_into_and_nothing_is_overwritten() {
     let stage = blocked();
     stage.repo.write("mine.txt", "mine\n");
-    stage.run(&["attempts", "take", "US-001/1"]).ended(0).says("are in your tree, uncommitted");
+    stage.run(&["take", "US-001/1"]).ended(0).says("are in your tree, uncommitted");
     let status = stage.repo.git(["status", "--porcelain"]);
     assert_eq!(status, " M a.txt\n D src/lib.rs\n?? mine.txt\n?? new.txt\n");
     for (file, text) in [("a.txt", "mine\n"), ("new.txt", "mine\n")] {
