@@ -44,12 +44,12 @@ pub(crate) fn run(
     match preflight(env, &flags) {
         Ok(mut preflight) => {
             findings.extend(all(&preflight)?);
-            if !findings.iter().any(is_problem) {
+            if !findings.iter().any(Finding::is_problem) {
                 findings.extend(try_to_escape(&preflight)?);
             }
             findings.iter().for_each(show);
-            let problems = findings.iter().filter(|finding| is_problem(finding)).count();
-            if with_checks && problems > preflight.agent_problems {
+            let problems = findings.iter().filter(|finding| finding.is_problem()).count();
+            if with_checks && problems > preflight.problems_beside_checks {
                 show(&Finding::Note("fix the problems first: the checks were not run".to_owned()));
             } else if with_checks {
                 let tried = try_checks(env, &mut preflight)
@@ -72,14 +72,10 @@ pub(crate) fn run(
 
 /// A problem keeps a run from beginning, so whoever goes on from here is to know.
 fn end_of(findings: &[Finding]) -> Result<ExitCode, Failure> {
-    match findings.iter().filter(|finding| is_problem(finding)).count() {
+    match findings.iter().filter(|finding| finding.is_problem()).count() {
         0 => Ok(ExitCode::SUCCESS),
         count => Err(Failure::because(counted(count, "problem found", "problems found"))),
     }
-}
-
-fn is_problem(finding: &Finding) -> bool {
-    matches!(finding, Finding::Problem(_))
 }
 
 /// Makes the copy and runs the checks in it, as a start does, unless somebody's work is there.

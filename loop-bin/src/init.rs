@@ -24,6 +24,7 @@ use self::files::{Files, paths_below};
 use self::table::KindTable;
 use crate::exit::Failure;
 use crate::install::{CLAUDE, agent_names};
+use crate::run::start::branch_of_plan;
 use crate::terminal::say;
 use crate::{here, run, show_config};
 use ralph_project::finding::Finding;
@@ -73,11 +74,11 @@ fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
     if find()?.is_err() && state.prd_numbers().is_empty() {
         write_new(&state.plan(1), PLAN, false)?;
     }
-    let (plan, stories) = match find()? {
-        Ok(plan) if refuse_example(&plan).is_ok() => (plan.path().to_owned(), plan.counts().open),
-        Ok(plan) => (plan.path().to_owned(), 0),
-        Err(_) => (state.plan(state.prd_numbers().first().copied().unwrap_or(1)), 0),
-    };
+    let found = find()?.ok();
+    let path = found.as_ref().map(|plan| plan.path().to_owned());
+    let path =
+        path.unwrap_or_else(|| state.plan(state.prd_numbers().first().copied().unwrap_or(1)));
+    let ready = found.filter(|plan| plan.counts().open > 0 && example_in(plan).is_none());
     // Scripts in the folder of another tool would be hidden by those in ours.
     let scripts = run::script_folder(state, root);
     if scripts == state.lifecycle() {
@@ -89,10 +90,13 @@ fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
     for (path, what) in table.neighbours.iter().filter(|(path, _)| root.join(path).exists()) {
         say(format!("found    {path}: {what}"));
     }
-    let plan = here::shown(&plan);
-    say(match stories {
-        0 => format!("\nNext:\n  write your stories into {plan}, and commit"),
-        _ => format!("\nNext, with the open stories of {plan} (commit it first):"),
+    let path = here::shown(&path);
+    if let Some(branch) = ready.as_ref().and_then(branch_of_plan) {
+        say(format!("\nWork will land on {branch}, the `branchName` of the plan."));
+    }
+    say(match ready {
+        None => format!("\nNext:\n  write your stories into {path}, and commit"),
+        Some(_) => format!("\nNext, with the open stories of {path} (commit it first):"),
     });
     say("  ralph-loop doctor            # is everything in place?");
     say("  ralph-loop --dry-run         # what would be done?");
@@ -166,14 +170,14 @@ pub(crate) fn add_checks(
 }
 
 /// The example that `init` writes is no work: every story of it must be replaced.
-pub(crate) fn refuse_example(plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn example_in(plan: &Plan) -> Option<String> {
     let is_example = |story: &Story| PLAN.contains(&format!(": {}\n", story.title));
     let mut open = plan.stories().iter().filter(|story| story.state == State::Open);
-    let Some(story) = open.find(|story| is_example(story)) else { return Ok(()) };
-    let place = format!("{} of {}", story.id, here::shown(plan.path()));
-    Err(Failure::usage(format!(
+    let place =
+        format!("{} of {}", open.find(|story| is_example(story))?.id, here::shown(plan.path()));
+    Some(format!(
         "{place} is still the example that `ralph-loop init` wrote; replace it, or take it out"
-    )))
+    ))
 }
 
 fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failure> {

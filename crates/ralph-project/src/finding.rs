@@ -12,3 +12,10 @@ pub enum Finding {
     /// No run begins.
     Problem(String),
 }
+
+impl Finding {
+    /// Whether it keeps a run from beginning.
+    pub fn is_problem(&self) -> bool {
+        matches!(self, Self::Problem(_))
+    }
+}

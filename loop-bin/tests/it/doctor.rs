@@ -121,8 +121,6 @@ fn what_the_copy_lacks_and_what_hardly_is_meant_is_named() {
 #[test]
 fn a_word_that_was_hardly_meant_as_a_plan_gets_the_command_that_was() {
     let stage = Stage::new("works", ONE);
-    for (word, meant) in [("10", "--max-iterations 10"), ("take", "attempts take")] {
-        stage.run(&[word]).ended(2).says(&format!("did you mean `ralph-loop {meant}`?"));
-    }
+    stage.run(&["10"]).ended(2).says("did you mean `ralph-loop --max-iterations 10`?");
     stage.run(&["--budget", "5", "--dry-run"]).ended(0).says("$5.00 per run");
 }

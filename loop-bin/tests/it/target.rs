@@ -39,6 +39,10 @@ fn the_branch_that_a_plan_names_is_the_target() {
     let plan = r#"{"branchName":"feature/x","userStories":[{"id":"US-001","title":"First","priority":1}]}"#;
     stage.repo.write("prd.json", plan);
     stage.repo.commit_all("the plan");
+    stage
+        .run(&["init"])
+        .ended(0)
+        .says("Work will land on feature/x, the `branchName` of the plan.");
     stage.run(&[]).ended(0).says("landing on feature/x");
     assert!(subjects_of(&stage, "feature/x").contains("feat(US-001): First"));
     assert_eq!((stage.read("prd.json").as_str(), stage.exists("US-001.txt")), (plan, false));

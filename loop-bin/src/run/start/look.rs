@@ -78,7 +78,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
             let source = &workspace.source;
             let books = Books::of(plan.path(), &project, &config, source, &run_dir);
             let plan = books.load(&target)?;
-            init::refuse_example(&plan)?;
+            findings.extend(init::example_in(&plan).map(Finding::Problem));
             Some(plan)
         }
         plan => plan,
@@ -93,9 +93,9 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         workspace,
         target,
         options,
+        problems_beside_checks: findings.iter().filter(|it| it.is_problem()).count(),
         findings,
         history: RunHistory::default(),
-        agent_problems: 0,
     };
     preflight.look_around(env, &repo, of_client)?;
     Ok(preflight)
@@ -183,7 +183,7 @@ fn target_of_run(run_dir: &RunDir, source: &Source, mut branch: String) -> Resul
 }
 
 /// The branch that a JSON plan names.
-fn branch_of_plan(plan: &Plan) -> Option<String> {
+pub(crate) fn branch_of_plan(plan: &Plan) -> Option<String> {
     if plan.format() == Format::Markdown {
         return None;
     }
@@ -209,15 +209,17 @@ impl Preflight {
         of_client: Vec<Finding>,
     ) -> Result<(), Failure> {
         self.outline()?;
-        let uncommitted = self.look_at_tree(repo)?;
+        let (uncommitted, problems) = (self.look_at_tree(repo)?, self.problems_beside_checks);
         look_for_programs(self, env, repo, &uncommitted);
+        // An agent that cannot be started has no hooks either: that is one problem.
+        let can_start = self.problems_beside_checks == problems;
         self.look_at_files()?;
         if let Some(plan) = &self.plan
             && template(plan.path())?.lacks_details()
         {
             self.note(
                 "the prompt template has neither {{STORY_DETAILS}} nor {{PLAN_PATH}}, so the agent \
-                 is not told what the story asks for"
+                 does not learn what the story asks for"
                     .to_owned(),
             );
         }
@@ -225,7 +227,8 @@ impl Preflight {
         let Config { workspace, verify, .. } = &self.config;
         let commands = [&workspace.setup[..], &verify.commands].concat();
         let linked = linked_by_environment(&self.workspace, env, &commands);
-        self.findings.extend(of_client.into_iter().chain(linked));
+        let of_client = of_client.into_iter().filter(|it| can_start || !it.is_problem());
+        self.findings.extend(of_client.chain(linked));
         Ok(())
     }
 

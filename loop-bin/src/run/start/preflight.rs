@@ -28,8 +28,8 @@ pub(crate) struct Preflight {
     pub(crate) findings: Vec<Finding>,
     /// What one story is likely to take.
     pub(crate) history: RunHistory,
-    /// How many of the problems are the agent's: they say nothing about the checks.
-    pub(crate) agent_problems: usize,
+    /// How many of the problems say nothing about the checks.
+    pub(crate) problems_beside_checks: usize,
 }
 
 impl Preflight {
@@ -46,7 +46,7 @@ impl Preflight {
     }
 
     pub(super) fn agent_problem(&mut self, text: String) {
-        self.agent_problems += 1;
+        self.problems_beside_checks += 1;
         let is_praise =
             |it: &Finding| matches!(it, Finding::Good(text) if text.starts_with("agent `"));
         self.findings.retain(|finding| !is_praise(finding));

@@ -13,8 +13,8 @@ use ralph_project::finding::Finding;
 use super::plan_file::find_plan;
 use super::preflight::Preflight;
 use crate::exit::Failure;
+use crate::here;
 use crate::run::scripts::not_executable;
-use crate::{here, init};
 
 /// Agent, checks and scripts that cannot be started.
 pub(super) fn look_for_programs(
@@ -80,8 +80,7 @@ pub(crate) fn troubles(env: &Env, flags: &[Flag]) -> Vec<String> {
     let Ok(config) = here::config(&project, env, flags) else { return Vec::new() };
     let path = env.get("PATH").unwrap_or_default();
     let repo = Repo::open(project.root()).map(drop).map_err(Failure::from);
-    let plan = find_plan(&project, env, &config);
-    let plan = plan.and_then(|plan| plan.map_or(Ok(()), |plan| init::refuse_example(&plan)));
+    let plan = find_plan(&project, env, &config).map(drop);
     let mut found: Vec<String> =
         [repo, plan].into_iter().filter_map(Result::err).map(|error| error.to_string()).collect();
     let flaw = flaw_in_command(&config);
