@@ -64,6 +64,8 @@ enum Request {
     Sandbox(sandboxed::Sandboxed),
     Fleet(fleet::Fleet),
     Attempts(attempts::Attempts),
+    #[command(hide = true)]
+    Take(attempts::Take),
     Retry(retry::Retry),
     Clean(clean::Clean),
     Undo(undo::Undo),
@@ -73,7 +75,7 @@ enum Request {
     /// Serve the agent's tools over MCP on stdin and stdout (for the agent's client)
     Mcp,
     Completions(completions::Completions),
-    /// Run three demo stories, one with a failing test, in a temporary project
+    /// Run four stories in a temporary project: a failing test, a refused push, a blocked story
     Demo,
 }
 
@@ -115,6 +117,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Sandbox(sandboxed) => sandboxed.run(env),
         Request::Fleet(fleet) => fleet.run(env),
         Request::Attempts(attempts) => attempts.run(env),
+        Request::Take(take) => take.run(env),
         Request::Retry(retry) => retry.run(env),
         Request::Clean(clean) => clean.run(env),
         Request::Undo(undo) => undo.run(env),

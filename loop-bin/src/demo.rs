@@ -1,5 +1,6 @@
 //! `ralph-loop demo`: the whole loop in a scratch project, with a scripted agent and no network.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -8,6 +9,7 @@ use ralph_base::env::Env;
 use ralph_base::state::StateDir;
 use ralph_core::git::Git;
 use ralph_project::config::Flag;
+use ralph_project::install::quoted;
 
 use crate::exit::Failure;
 use crate::run;
@@ -25,24 +27,31 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let root = folder.join("project");
     make_project(&root)?;
     say(format!("Demo project: {root}"));
-    say("The agent is a local script: no network access, no cost.\n");
+    say("The agent is a local script in the place of Claude Code: no network access, no cost.\n");
+    let agent = folder.join("claude");
+    fs_err::write(&agent, AGENT)?;
+    fs_err::set_permissions(&agent, std::fs::Permissions::from_mode(0o755))?;
     let flags = [
-        Flag::new("agent.command", "sh .ralph/demo-agent.sh"),
+        Flag::new("agent.command", format!("{} -p", quoted(&agent))),
+        Flag::new("agent.unguarded", "true"),
         Flag::new("verify.commands", "sh tests.sh"),
-        Flag::new("loop.max_iterations", "8"),
+        Flag::new("limits.attempts_per_story", "2"),
+        Flag::new("limits.max_cost_usd", "1"),
     ];
     let env = demo_env(env, &folder, &root);
     let outcome = run::run(&env, run::start::preflight(&env, &flags)?)?;
     show_results(&root)?;
-    Ok(outcome)
+    // A blocked story is part of the demonstration.
+    Ok(if outcome == ExitCode::from(8) { ExitCode::SUCCESS } else { outcome })
 }
 
 /// Nothing of the user's settings may change the demonstration.
 fn demo_env(env: &Env, folder: &Utf8Path, root: &Utf8Path) -> Env {
-    let kept = ["PATH", "HOME", "TERM", "NO_COLOR"];
+    let kept = ["PATH", "TERM", "NO_COLOR"];
     let vars = kept.into_iter().filter_map(|name| Some((name.to_owned(), env.get(name)?)));
     let own = [
         ("RALPH_ROOT".to_owned(), root.to_string()),
+        ("HOME".to_owned(), folder.to_string()),
         ("XDG_CACHE_HOME".to_owned(), folder.join("cache").into_string()),
     ];
     Env::of(vars.chain(own))
@@ -57,7 +66,6 @@ fn make_project(root: &Utf8Path) -> Result<(), Failure> {
         Ok(fs_err::write(path, text)?)
     };
     write(state.plan(1), PLAN)?;
-    write(state.root().join("demo-agent.sh"), AGENT)?;
     write(root.join("tests.sh"), TESTS)?;
     state.prepare()?;
     let git = Git::at(root.as_std_path());
@@ -85,9 +93,10 @@ fn show_results(root: &Utf8Path) -> Result<(), Failure> {
         say(format!("  {line}"));
     }
     say(format!(
-        "\nLook around:\n  cd '{root}'\n  cat .ralph/PRD-1/progress.md\n  ralph-loop attempts      \
-         # includes the failed one\n  ralph-loop status\n  \
-         ralph-loop report        # the page of the run\n\nRemove it:\n  rm -r '{}'",
+        "\nLook around:\n  cd '{root}'\n  ralph-loop attempts US-004   # why it failed\n  \
+         ralph-loop status            # what needs you\n  \
+         ralph-loop report            # the page of the run, for your browser\n\n\
+         Remove it:\n  rm -r '{}'",
         root.parent().unwrap_or(root)
     ));
     Ok(())

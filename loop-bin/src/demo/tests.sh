@@ -12,4 +12,5 @@ check() {
 [ ! -e hello.sh ] || check "greets the world" "$(sh hello.sh)" "Hello, world"
 [ ! -e greet.sh ] || check "greets by name" "$(sh greet.sh Ada)" "Hello, Ada"
 [ ! -e bye.sh ] || check "says goodbye" "$(sh bye.sh)" "Goodbye"
+[ ! -e sing.sh ] || check "sings" "$(sh sing.sh)" "Daisy, Daisy"
 exit $failed

@@ -7,7 +7,7 @@ use test_support::{Scratch, TestRepo, fixtures, program};
 use crate::stage::{LOOP, PLAN, Ran};
 
 /// The demo's project.
-const STORIES: &str = include_str!("../../src/demo/plan.md");
+const STORIES: &str = "- [ ] US-001: Greet the world\n- [ ] US-002: Greet somebody by name\n- [ ] US-003: Say goodbye\n";
 const AGENT: &str = include_str!("../../src/demo/agent.sh");
 const TESTS: &str = include_str!("../../src/demo/tests.sh");
 

@@ -92,13 +92,15 @@ fn the_doctor_names_what_is_wrong() {
 }
 
 #[test]
-fn the_demo_shows_a_rollback_and_a_recovery() {
+fn the_demo_shows_a_failure_a_refusal_and_a_blocked_story() {
     let stage = Stage::new("works", ONE);
     let temp = stage.repo.scratch().dir("temp");
     let mut command = stage.command(&["demo"]);
     let ran: crate::stage::Ran = command.env("TMPDIR", &temp).output().unwrap().into();
     ran.ended(0).says("not ok - greets by name").says("US-002: attempt saved").says("feat(US-003)");
-    ran.says("[x] US-002").says("US-002: ").says(" s agent time");
+    ran.says("[x] US-002").says("US-002: ").says(" s agent time").says("[!] US-004");
+    ran.says("US-003: refused: Bash: git push origin main").says("US-004 is blocked");
+    assert!(!ran.out.contains("warning"), "{}", ran.out);
     ran.says("ralph-loop report").says(&format!("rm -r '{temp}/ralph-demo-"));
     assert_eq!(fs_err::read_dir(temp).unwrap().count(), 1, "the project stays");
 }
@@ -154,7 +156,7 @@ fn a_newcomer_is_led_from_one_step_to_the_next() {
     assert_eq!(verify["baseline"]["enum"], serde_json::json!(["check", "ignore", "skip"]));
     assert!(!stage.repo.git(["status", "--porcelain", "--untracked-files=all"]).contains(named));
     stage.run(&["status"]).ended(0).says("no run has finished here yet").says("0 done, 2 open");
-    stage.run(&["--dry-run"]).ended(2).says("is still the example that `ralph-loop init` wrote");
+    stage.run(&["--dry-run"]).ended(1).says("is still the example that `ralph-loop init` wrote");
     stage.repo.write(crate::stage::PLAN, "- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage.run(&["--dry-run"]).ended(0).says("ok       plan .ralph/PRD-1/plan.md: 2 open");
     let ran = stage.run(&["--max-iterations", "1"]);
