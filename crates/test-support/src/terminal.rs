@@ -38,12 +38,13 @@ pub fn interrupted_on_columns(
 }
 
 /// The same on a terminal that is the program's own: a person types each text of `keys` as soon as the
-/// one before it is shown.
+/// one before it is shown. None on a machine without `setsid`, as on macOS.
 pub fn typed_on_columns(
     columns: u16,
     command: &Command,
     keys: &[(&str, &str)],
-) -> (Option<i32>, String) {
+) -> Option<(Option<i32>, String)> {
+    Command::new("setsid").arg("--version").output().ok()?;
     let mut own = Command::new("setsid");
     own.env_clear().arg("--ctty").arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
@@ -52,14 +53,14 @@ pub fn typed_on_columns(
     command.get_current_dir().map(|folder| own.current_dir(folder));
     let (mut keys, mut from) = (keys.iter(), 0);
     let mut next = keys.next();
-    run(columns, &mut own, |shown, terminal, _| {
+    Some(run(columns, &mut own, |shown, terminal, _| {
         let Some((text, typed)) = next else { return };
         if String::from_utf8_lossy(&shown[from..]).contains(text) {
             from = shown.len();
             terminal.write_all(typed.as_bytes()).expect("keys are pressed");
             next = keys.next();
         }
-    })
+    }))
 }
 
 fn run(

@@ -2,6 +2,7 @@
 
 use test_support::{
     interrupted_on_columns, run_on_columns, run_on_terminal, screen_of, screen_with,
+    typed_on_columns,
 };
 
 use crate::stage::Stage;
@@ -152,14 +153,13 @@ fn after_ctrl_c_no_dead_line_stays() {
     }
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn keys_pass_a_message_on_show_a_log_and_stop_the_run() {
     let stage = Stage::new("works", &format!("{TWO}- [ ] US-003: Third\n"));
     let agent = "cat >\"$AGENT_NOTES/prompt\"; echo thinking about it; sleep 1; date +%N >x.txt";
     let command = stage.command(&["--agent", agent]);
     let keys = [("thinking", "l"), ("-001-US-001.log", "tuse TLS\n"), ("iteration 2", "s")];
-    let (code, shown) = test_support::typed_on_columns(100, &command, &keys);
+    let Some((code, shown)) = typed_on_columns(100, &command, &keys) else { return };
     assert_eq!(code, Some(0), "{shown}");
     for part in [
         "s stop after this story  x stop now",
@@ -174,13 +174,12 @@ fn keys_pass_a_message_on_show_a_log_and_stop_the_run() {
     assert!(!screen_of(&shown, 100).contains("x stop now"), "{shown}");
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn after_quitting_the_view_only_lines_follow() {
     let stage = Stage::new("works", TWO);
     let command = stage.command(&["--agent", AGENT]);
-    let (code, shown) =
-        test_support::typed_on_columns(100, &command, &[("attempt 1 of 3", "q"), ("", "xx")]);
+    let keys = [("attempt 1 of 3", "q"), ("", "xx")];
+    let Some((code, shown)) = typed_on_columns(100, &command, &keys) else { return };
     assert_eq!(code, Some(0), "{shown}");
     let (_, after) = shown.split_once("the run goes on without the live view").unwrap();
     assert!(after.contains("US-002 done") && !after.contains("attempt 1 of 3"), "{shown}");
