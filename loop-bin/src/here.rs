@@ -2,7 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
-use ralph_core::plan::{FindError, Plan, Warning};
+use ralph_core::plan::{FindError, Format, Plan, Warning};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 use ralph_project::project_plan;
@@ -53,4 +53,13 @@ pub(crate) fn warnings(plan: &Plan) -> Vec<String> {
 /// Its plan.
 pub(crate) fn plan(project: &Project, env: &Env, config: &Config) -> Result<Plan, FindError> {
     project_plan::find(project, env, config, &folder().unwrap_or_default())
+}
+
+/// The branch that a JSON plan names.
+pub(crate) fn branch_of_plan(plan: &Plan) -> Option<String> {
+    if plan.format() == Format::Markdown {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_slice(plan.bytes()).ok()?;
+    Some(value.get("branchName")?.as_str()?.trim().to_owned()).filter(|name| !name.is_empty())
 }

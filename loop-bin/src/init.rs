@@ -24,7 +24,6 @@ use self::files::{Files, paths_below};
 use self::table::KindTable;
 use crate::exit::Failure;
 use crate::install::{CLAUDE, agent_names};
-use crate::run::start::branch_of_plan;
 use crate::terminal::say;
 use crate::{here, run, show_config};
 use ralph_project::finding::Finding;
@@ -91,7 +90,7 @@ fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
         say(format!("found    {path}: {what}"));
     }
     let path = here::shown(&path);
-    if let Some(branch) = ready.as_ref().and_then(branch_of_plan) {
+    if let Some(branch) = ready.as_ref().and_then(here::branch_of_plan) {
         say(format!("\nWork will land on {branch}, the `branchName` of the plan."));
     }
     say(match ready {

@@ -156,7 +156,7 @@ fn iterations_of(
 fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Result<String, Failure> {
     let named = config.run.branch.as_str();
     if named.is_empty() {
-        return Ok(plan.and_then(branch_of_plan).unwrap_or_default());
+        return Ok(plan.and_then(here::branch_of_plan).unwrap_or_default());
     }
     let path = plan.map(|plan| plan.path().to_owned());
     let path = path.unwrap_or_else(|| project_plan::to_write(project, config, project.root()));
@@ -180,15 +180,6 @@ fn target_of_run(run_dir: &RunDir, source: &Source, mut branch: String) -> Resul
         branch = target;
     }
     Board::find(source, &branch)
-}
-
-/// The branch that a JSON plan names.
-pub(crate) fn branch_of_plan(plan: &Plan) -> Option<String> {
-    if plan.format() == Format::Markdown {
-        return None;
-    }
-    let value: serde_json::Value = serde_json::from_slice(plan.bytes()).ok()?;
-    Some(value.get("branchName")?.as_str()?.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
 /// What a plan is called in the name of a branch: `prd-1` for a numbered one, else its file's name.
