@@ -176,15 +176,14 @@ impl<'a> Evidence<'a> {
 
     /// Some summary says that no test ran, or a phrase does; `idle` phrases are about single steps.
     pub(crate) fn nothing_ran(&self, idle: bool) -> bool {
-        let signs = self.signs();
         !self.passed()
             && (self.blocks.iter().any(|block| block.tally.is_none())
-                || signs.nothing
                 || self.tap.is_none()
                 || self.packages.is_none()
                 || self.report.is_none()
                 || self.skipped > 0
-                || idle && signs.idle && !signs.tested)
+                || self.signs().nothing
+                || idle && self.signs().idle && !self.signs().tested)
     }
 
     /// The counts of the last summary, or with `sum` those of all summaries of the same form, for
