@@ -1,10 +1,12 @@
 //! Puts the layers together: defaults, then the file, then variables, then flags.
 
 use camino::Utf8Path;
+use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::check;
 use super::items::items;
+use super::tables::OfHooks;
 use super::{Config, ConfigError, Key, Kind, Seconds, keys};
 use ralph_base::env::Env;
 use ralph_base::state;
@@ -29,16 +31,16 @@ impl Flag {
 impl Config {
     /// Loads the configuration of a project. A file that is not there is an empty one.
     pub fn load(path: &Utf8Path, env: &Env, flags: &[Flag]) -> Result<Self, ConfigError> {
-        let bytes = state::read_if_there(path)?.unwrap_or_default();
-        let text = String::from_utf8(bytes)
-            .map_err(|error| ConfigError::not_text(path.as_str(), &error))?;
-        Self::from_parts(path.as_str(), &text, env, flags)
+        Self::from_parts(path.as_str(), &text_of(path)?, env, flags)
     }
 
     /// For hooks: a configuration in any case, and what is wrong with the user's, if anything is.
-    /// A broken file leaves the defaults in force, because a typo must not disarm a guard.
+    /// A broken file leaves the defaults in force, because a typo must not disarm a guard. Tables that
+    /// no hook needs keep their defaults.
     pub fn load_or_default(path: &Utf8Path, env: &Env) -> (Self, Option<ConfigError>) {
-        match Self::load(path, env, &[]) {
+        let loaded =
+            text_of(path).and_then(|text| layered::<OfHooks>(path.as_str(), &text, env, &[]));
+        match loaded {
             Ok(config) => (config, None),
             Err(error) => (Self::default(), Some(error)),
         }
@@ -74,31 +76,48 @@ impl Config {
         env: &Env,
         flags: &[Flag],
     ) -> Result<Self, ConfigError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let in_file = |error| ConfigError::in_file(path, text, &error);
-        let layers = overrides(env, flags)?;
-        let mut config = Self::default();
-        if !text.is_empty() {
-            config = toml::from_str(text).map_err(in_file)?;
-        }
-        if !layers.is_empty() {
-            let mut table: Table = text.parse().map_err(in_file)?;
-            // Each value is laid over by itself, so that an error names the one it came from.
-            for Override { key, value, origin } in &layers {
-                put(&mut table, key.name, value.clone());
-                // As a text, because the settings are read from nothing else: another source of
-                // values would be another reader of all of them in every hook.
-                config = toml::from_str(&table.to_string())
-                    .map_err(|error| ConfigError::of_value(origin, error.message()))?;
-            }
-        }
-        // Most hooks run without any settings, and there is nothing wrong with ours.
-        let is_ours = text.is_empty() && layers.is_empty();
-        if let Some(mistake) = if is_ours { None } else { check::mistake(&config) } {
-            return Err(located(mistake, path, text, &layers));
-        }
+        let mut config = layered::<Self>(path, text, env, flags)?;
         config.agent.find_command();
         Ok(config)
+    }
+}
+
+/// The text of a file; that of one that is not there is empty.
+fn text_of(path: &Utf8Path) -> Result<String, ConfigError> {
+    let bytes = state::read_if_there(path)?.unwrap_or_default();
+    String::from_utf8(bytes).map_err(|error| ConfigError::not_text(path.as_str(), &error))
+}
+
+/// The layers put together, of which the tables that `T` has are read.
+fn layered<T: DeserializeOwned + Into<Config>>(
+    path: &str,
+    text: &str,
+    env: &Env,
+    flags: &[Flag],
+) -> Result<Config, ConfigError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let in_file = |error| ConfigError::in_file(path, text, &error);
+    let layers = overrides(env, flags)?;
+    if text.is_empty() && layers.is_empty() {
+        // Most hooks run without any settings, and there is nothing wrong with ours.
+        return Ok(Config::default());
+    }
+    let mut tables: T = toml::from_str(text).map_err(in_file)?;
+    if !layers.is_empty() {
+        let mut table: Table = text.parse().map_err(in_file)?;
+        // Each value is laid over by itself, so that an error names the one it came from.
+        for Override { key, value, origin } in &layers {
+            put(&mut table, key.name, value.clone());
+            // As a text, because the settings are read from nothing else: another source of
+            // values would be another reader of all of them in every hook.
+            tables = toml::from_str(&table.to_string())
+                .map_err(|error| ConfigError::of_value(origin, error.message()))?;
+        }
+    }
+    let config = tables.into();
+    match check::mistake(&config) {
+        Some(mistake) => Err(located(mistake, path, text, &layers)),
+        None => Ok(config),
     }
 }
 
@@ -140,14 +159,18 @@ fn variable(env: &Env, key: &Key) -> Option<(String, String)> {
 /// What stands in front of variables in other loops.
 const FRONTS: [&str; 2] = ["RALPH_", "FRESHER_"];
 
+/// How the variables begin that set keys.
+const BEGINNINGS: [&str; 8] =
+    [FRONTS[0], FRONTS[1], "HOOK", "MAX_", "PLAN_", "PRD_", "PROGRESS_", "TIMEOUT_"];
+
 /// Whether other loops have a variable of this name, without what stands in front.
 fn is_others(bare: &str) -> bool {
     bare.starts_with("HOOK") || matches!(bare, "MAX_ITERATIONS" | "MODE")
 }
 
-/// Whether a variable may set a key. The first letter settles most of the others.
+/// Whether a variable may set a key. How it begins settles most of the others.
 fn is_ours(name: &str) -> bool {
-    let may_be = matches!(name.as_bytes().first(), Some(b'F' | b'H' | b'M' | b'P' | b'R' | b'T'));
+    let may_be = BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
     let is_key = |name: &str| keys().any(|key| key.env == Some(name));
     let mut bare = FRONTS.iter().filter_map(|front| name.strip_prefix(front));
     may_be && (is_key(name) || bare.any(is_others))

@@ -174,6 +174,24 @@ fn a_hook_gets_the_defaults_when_the_file_is_broken() {
 }
 
 #[test]
+fn a_hook_reads_its_own_tables_and_knows_the_names_of_the_others() {
+    let scratch = test_support::Scratch::new();
+    let load = |text: &str| {
+        let path = scratch.file("config.toml", text);
+        Config::load_or_default(&path, &Env::of([("RALPH_MODEL", "opus"), ("MAX_ITERATIONS", "7")]))
+    };
+    let (config, error) = load("[limits]\nattempts = 2\n\n[stop]\nmax_blocks = 4\n");
+    assert_eq!((config.stop.max_blocks, config.run.max_iterations), (4, 7));
+    assert!(error.is_none(), "{error:?}");
+    let (config, error) = load("[limit]\n\n[stop]\nmax_blocks = 4\n");
+    assert_eq!(config, Config::default());
+    assert!(error.unwrap().to_string().contains("limit"));
+    let all = Table::try_from(Config::default()).unwrap();
+    let (_, error) = load(&all.keys().map(|table| format!("[{table}]\n")).collect::<String>());
+    assert!(error.is_none(), "{error:?}");
+}
+
+#[test]
 fn a_file_in_another_encoding_names_the_line() {
     let scratch = test_support::Scratch::new();
     let path = scratch.path("config.toml");
