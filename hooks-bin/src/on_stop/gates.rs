@@ -19,28 +19,35 @@ use super::stop::Stop;
 /// Holds back what the gates hold, as far as this turn may still be held back; a stop that nothing
 /// holds has this status.
 pub(super) fn decide(session: &Session<'_>, status: StopStatus) -> Stop {
-    let max_blocks = session.config.stop.max_blocks;
-    // Gates hold a turn once; only `max_blocks` makes that more.
-    if max_blocks == 0 || session.was_blocked() && max_blocks == 1 {
-        let note = "this turn was already blocked once, so its gates are not checked again";
-        return Stop::allow(status, Some(note.to_owned()));
+    let stop = &session.config.stop;
+    if stop.max_blocks == 0 {
+        return Stop::allow(status, Some("`[stop] max_blocks` is 0".to_owned()));
     }
-    let (unmet, advice) = judge(session);
+    // A turn that cannot be held any more is judged all the same, so that it is known what it leaves
+    // unmet. Only the checks are not run again: they may take minutes.
+    let runs_checks = stop.verify && (stop.max_blocks > 1 || !session.was_blocked());
+    let (unmet, advice) = judge(session, runs_checks);
+    let mut gates: Vec<_> = unmet.iter().map(|unmet| unmet.gate).collect();
+    if stop.verify && !runs_checks {
+        gates.push(gate::VERIFY);
+    }
     if unmet.is_empty() {
-        return Stop::allow(
-            status,
-            load::<LoopState>(session).and_then(|(state, _)| state.spent()),
-        );
+        let spent = load::<LoopState>(session).and_then(|(state, _)| state.spent());
+        return Stop { gates, ..Stop::allow(status, spent) };
     }
-    let gates = unmet.iter().map(|unmet| unmet.gate).collect();
     let reasons = unmet.iter().map(ToString::to_string).collect();
     let asked = session.ask(Cause::Gates, session.fingerprint(None), 0);
-    Stop::block(reason(&unmet, &advice), gates, reasons).unless_let_go(asked)
+    let mut stop = Stop::block(reason(&unmet, &advice), gates, reasons).unless_let_go(asked);
+    if status == StopStatus::Complete {
+        // So it is, whatever else is unmet.
+        stop.status = status;
+    }
+    stop
 }
 
 /// What is unmet, and what is worth saying along with a block but no reason for one. A subagent is
 /// judged by its own work: conditions, rounds, tasks, story and commits are the session's.
-fn judge(session: &Session<'_>) -> (Vec<Unmet>, Vec<String>) {
+fn judge(session: &Session<'_>, runs_checks: bool) -> (Vec<Unmet>, Vec<String>) {
     let (mut unmet, mut advice) = (Vec::new(), Vec::new());
     let is_main = session.who == Who::Session;
     let orchestrator = if is_main { load::<Orchestrator>(session) } else { None };
@@ -59,7 +66,7 @@ fn judge(session: &Session<'_>) -> (Vec<Unmet>, Vec<String>) {
     if session.is_bound && is_main {
         unmet.extend(current_story(session));
     }
-    if session.config.stop.verify {
+    if runs_checks {
         unmet.extend(verify(session));
     }
     // Git is asked last and only if its answer is needed: a process costs more than all the rest.

@@ -47,7 +47,7 @@ pub struct StopFacts {
     /// The type of a subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
-    /// The names of unmet gates.
+    /// The names of gates that are unmet, or were not judged again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
 }

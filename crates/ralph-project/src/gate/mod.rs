@@ -60,4 +60,4 @@ pub use state_file::{Broken, Reading, StateFile, write as write_state};
 pub use subagents::is_gated;
 pub use tasks::{Task, Tasks};
 pub use unmet::{Unmet, reason};
-pub use work::{current_story, last_verdict, uncommitted, uncommitted_advice, verify};
+pub use work::{VERIFY, current_story, last_verdict, uncommitted, uncommitted_advice, verify};

@@ -68,11 +68,14 @@ pub fn current_story(story: &Story, reported: bool) -> Option<Unmet> {
 /// How many lines of a check's output a reason shows.
 const OUTPUT_LINES: usize = 30;
 
+/// The name of the gate on the user's own checks.
+pub const VERIFY: &str = "VERIFY";
+
 /// The gate on the user's own checks: holds while the last one that ran did not pass.
 pub fn verify(checks: &[Check]) -> Option<Unmet> {
     let failed = checks.last().filter(|check| !check.passed())?;
     Some(Unmet {
-        gate: "VERIFY",
+        gate: VERIFY,
         what: format!(
             "`{}` {}; output:\n{}\n",
             quoted(&failed.name()),

@@ -51,6 +51,25 @@ fn a_release_names_what_is_unmet_and_the_person_sees_it() {
 }
 
 #[test]
+fn a_second_stop_is_judged_and_not_held() {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    let config = "[stop]\nverify = true\n[verify]\ncommands = [\"echo x >> ran; exit 1\"]\n";
+    stage.write(".ralph/config.toml", config);
+    let second = |task: &str| {
+        stage.state("s1", "tasks/1.json", &TASK.replace("pending", task));
+        assert_eq!(stage.stop("s1", true), None);
+        let event = stage.last_event();
+        (event["status"].clone(), event["gates"].clone())
+    };
+    stage.state("s1", "tasks/1.json", TASK);
+    assert!(stage.stop("s1", false).is_some());
+    assert_eq!(second("pending"), ("let_go".into(), json!(["TASKS", "VERIFY"])));
+    assert!(stage.stop("s1", false).is_some());
+    assert_eq!(second("completed"), ("allowed".into(), json!(["VERIFY"])));
+    assert_eq!(stage.read("ran"), "x\nx\n", "the checks are run once a turn");
+}
+
+#[test]
 fn a_hand_over_is_told_once() {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     stage

@@ -208,3 +208,15 @@ fn the_context_is_looked_at_before_the_loop_is_asked() {
     assert_eq!(looping.stage.allowed().0, "handoff");
     assert!(looping.stage.read(".ralph/sessions.log").starts_with("incomplete:US-001:"));
 }
+
+#[test]
+fn a_session_that_is_let_go_with_failing_tests_has_stopped_early() {
+    let looping = Looping::new("");
+    let red = r#"{"verdict":"failed","command":"npm test"}"#;
+    looping.stage.state("s1", "verdict.json", red);
+    assert!(looping.stage.stop("s1", false).is_some());
+    assert!(!looping.stage.exists(".ralph/sessions.log"), "it was held back");
+    assert_eq!(looping.stage.stop("s1", true), None);
+    assert_eq!(looping.stage.allowed().0, "let_go");
+    assert!(looping.stage.read(".ralph/sessions.log").starts_with("incomplete:US-001:"));
+}
