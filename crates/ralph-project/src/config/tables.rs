@@ -394,10 +394,6 @@ pub struct Config {
 /// What hooks read of them: the code that reads the tables of the loop would be a large part of each hook.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(
-    dead_code,
-    reason = "the names of the others are known, so that a misspelt one is an error"
-)]
 pub(super) struct OfHooks {
     #[serde(rename = "loop")]
     run: LoopSettings,
@@ -409,6 +405,7 @@ pub(super) struct OfHooks {
     stop: Stop,
     session: Session,
     tests: Tests,
+    // The others are known by name, so that a misspelt one is an error.
     agent: IgnoredAny,
     limits: IgnoredAny,
     hooks: IgnoredAny,
