@@ -28,8 +28,8 @@ use work_copy::Source;
 pub(crate) struct ReportCommand {
     #[command(flatten)]
     choice: PlanChoice,
-    /// The run: last, a number as in `status --run all`, or all
-    #[arg(long, value_name = "last|N|all", default_value = "last")]
+    /// The run: last, a number as in `status --run all`, all, or the sessions that no run started
+    #[arg(long, value_name = "last|N|all|sessions", default_value = "last")]
     run: String,
     /// Print Markdown, for a pull request
     #[arg(long, conflicts_with = "json")]

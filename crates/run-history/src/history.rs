@@ -10,7 +10,7 @@ use ralph_core::plan::{Plan, State, StoryCounts};
 
 use crate::cost::{CostSum, price};
 use crate::forecast::Forecast;
-use crate::run::{Attempt, LOOP, NoteKind, Run, is_called};
+use crate::run::{Attempt, LOOP, NoteKind, Run, SESSIONS, is_called};
 use crate::saved::{SavedAttempt, all};
 
 /// What the runs of a project did, and where its stories are now.
@@ -24,6 +24,8 @@ pub struct RunHistory {
     own: Option<String>,
     /// Oldest first.
     pub(crate) runs: Vec<Run>,
+    /// What hooks did in sessions that no run started, as a run.
+    sessions: Run,
     /// Where each run is; one that was resumed has several names.
     names: BTreeMap<String, usize>,
     pub(crate) stories: Vec<Story>,
@@ -44,7 +46,12 @@ impl RunHistory {
     /// Reads the journal of the project at `root`; without one, nothing has happened.
     pub fn open(root: &Utf8Path, state: &StateDir) -> io::Result<Self> {
         let (root, journal) = (root.to_owned(), state.of_all().journal());
-        let mut history = Self { root, journal, ..Self::default() };
+        let sessions = Run {
+            name: SESSIONS.to_owned(),
+            finish: Some("these are sessions that no run started".to_owned()),
+            ..Run::default()
+        };
+        let mut history = Self { root, journal, sessions, ..Self::default() };
         history.read_on()?;
         Ok(history)
     }
@@ -86,6 +93,12 @@ impl RunHistory {
 
     /// Advances the history by one event.
     pub fn take(&mut self, record: &Record) {
+        if record.run.is_none() && record.source != LOOP {
+            if self.sessions.started_at.is_empty() {
+                self.sessions.started_at.clone_from(&record.at);
+            }
+            return self.sessions.take(record);
+        }
         let Some(run) = self.run_of(record).and_then(|at| self.runs.get_mut(at)) else { return };
         if let Event::LoopStarted { mode, plan, unguarded, sandbox } = &record.event {
             let name = || plan_name(&self.root, Utf8Path::new(plan));
@@ -173,15 +186,18 @@ impl RunHistory {
         self.runs.iter().rfind(did).or(self.runs.last())
     }
 
-    /// The run that is meant by `last`, a number or a name; `all` makes one of them.
+    /// The run that is meant by `last`, a number or a name; `all` makes one of them, and `sessions` are
+    /// those that no run started.
     pub fn find(&self, which: &str) -> Option<Run> {
         if which == "all" {
             let (first, others) = self.runs.split_first()?;
             return Some(others.iter().fold(first.clone(), Run::and));
         }
         let number = || which.parse::<usize>().ok()?.checked_sub(1);
+        let sessions = Some(&self.sessions).filter(|sessions| !sessions.started_at.is_empty());
         let found = match self.names.get(which).copied().or_else(number) {
-            _ if which == "last" => self.last(),
+            _ if which == "last" => self.last().or(sessions),
+            _ if which == SESSIONS => sessions,
             at => at.and_then(|at| self.runs.get(at)),
         };
         found.cloned()

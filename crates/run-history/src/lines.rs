@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::history::RunHistory;
 use crate::needs::{Needs, Review};
-use crate::run::Run;
+use crate::run::{NoteKind, Run};
 use crate::words::{counted, line, local_time};
 
 impl RunHistory {
@@ -67,6 +67,21 @@ impl Run {
             count => format!(", {count} unchecked"),
         };
         format!("{stories} landed in {iterations}{unchecked}")
+    }
+
+    /// What the hooks did.
+    pub(crate) fn hooks_in_words(&self) -> String {
+        let of = |kind| self.notes.iter().filter(move |note| note.kind == kind);
+        let count = |kind| of(kind).map(|note| note.count).sum::<u64>() as usize;
+        let gates = || self.stops.iter().flat_map(|stops| stops.gates.values());
+        let held = gates().map(|gate| gate.held).sum::<u64>();
+        let given_up = gates().map(|gate| gate.given_up).sum::<u64>();
+        let parts = [
+            counted(count(NoteKind::Refusal), "call refused", "calls refused"),
+            counted(count(NoteKind::Rollback), "rollback", "rollbacks"),
+            format!("gates held {held}× and gave up {given_up}×"),
+        ];
+        format!("sessions without a run: {}", parts.join(", "))
     }
 
     /// How it ended, in one line.

@@ -11,6 +11,9 @@ use crate::words::{counted, line};
 /// What the loop calls itself in the journal, into which hooks write as well.
 pub const LOOP: &str = "ralph-loop";
 
+/// The name of what hooks did in sessions that no run started.
+pub(crate) const SESSIONS: &str = "sessions";
+
 /// How many different notes of a run are kept; each has how often it came.
 const MOST_NOTES: usize = 1_000;
 

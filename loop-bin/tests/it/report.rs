@@ -144,3 +144,26 @@ fn each_run_is_undone_by_itself() {
         .collect();
     assert_eq!(subjects, ["chore(ralph): record progress", "feat(US-002): Log out"]);
 }
+
+#[test]
+fn sessions_that_no_run_started_have_a_report_too() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.run(&["report"]).ended(1).says("there is no run to report on yet");
+    let event = |more: &str| {
+        format!(
+            r#"{{"v":1,"at":"2026-01-02T03:04:05.678Z","source":"ralph-on-stop","session":"s1",{more}}}"#
+        )
+    };
+    let journal = [
+        event(r#""event":"stop_blocked","reasons":["x"],"gates":["TASKS","TESTS"]"#),
+        event(r#""event":"stop_allowed","status":"let_go","gates":["TESTS"]"#),
+        event(r#""event":"denied","rule":"git-push","tool":"Bash","target":"git push""#),
+    ];
+    stage.repo.write(".ralph/events.jsonl", &(journal.join("\n") + "\n"));
+    let ran = stage.run(&["report", "--markdown"]);
+    ran.ended(0).says("## sessions without a run: 1 call refused, 0 rollbacks, gates held 2× and");
+    ran.says("| s1 | TASKS 1×, TESTS 1× | TASKS: met 1×; TESTS: given up 1× | let\\_go  |");
+    stage.run(&[]).ended(0);
+    stage.run(&["report", "--markdown"]).ended(0).says("## 1 story done");
+    stage.run(&["report", "--run", "sessions", "--json"]).ended(0).says("\"given_up\": 1");
+}

@@ -11,7 +11,7 @@ use crate::cost::{CostSum, price};
 use crate::forecast::Forecast;
 use crate::history::RunHistory;
 use crate::needs::{Needs, Review, Situation};
-use crate::run::Run;
+use crate::run::{Run, SESSIONS};
 use crate::stops::Stops;
 use crate::words::{block, counted, epoch, line, local_time, thousands, time};
 
@@ -91,6 +91,9 @@ impl RunHistory {
 
 impl Sources<'_> {
     fn verdict(&self) -> String {
+        if self.run.name == SESSIONS {
+            return self.run.hooks_in_words();
+        }
         let mut parts = vec![format!("{} done", counted(self.run.done(), "story", "stories"))];
         let numbers = [
             (self.review.stories.len(), "to review"),

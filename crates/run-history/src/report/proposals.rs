@@ -19,7 +19,22 @@ pub(crate) struct Proposal {
 
 /// All of them.
 pub(super) fn of(run: &Run) -> Vec<Proposal> {
-    rules(run).into_iter().chain(timeouts(run)).collect()
+    rules(run).into_iter().chain(gates(run)).chain(timeouts(run)).collect()
+}
+
+/// A gate that sessions leave unmet again and again: once is not enough, or it asks for too much.
+fn gates(run: &Run) -> Vec<Proposal> {
+    let mut by_gate: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, gate) in run.stops.iter().flat_map(|stops| &stops.gates) {
+        *by_gate.entry(name).or_default() += gate.given_up;
+    }
+    let often = by_gate.into_iter().filter(|(_, count)| *count >= OFTEN);
+    often
+        .map(|(gate, count)| Proposal {
+            why: format!("the gate {gate} was given up {count} times"),
+            setting: "`[stop] max_blocks = 2` to hold each turn once more".to_owned(),
+        })
+        .collect()
 }
 
 /// A rule that is hit again and again: the agent should know before.
@@ -53,6 +68,7 @@ mod tests {
 
     use super::*;
     use crate::run::{Attempt, Note};
+    use crate::stops::{Gate, Stops};
 
     #[test]
     fn what_happens_often_is_a_proposal() {
@@ -64,7 +80,11 @@ mod tests {
             count: 2,
         };
         let late = Attempt { outcome: "timeout".into(), ..Attempt::default() };
+        let left = Gate { held: 2, given_up: 2, ..Gate::default() };
+        let stops =
+            Stops { gates: BTreeMap::from([("TESTS".to_owned(), left)]), ..Stops::default() };
         let run = Run {
+            stops: vec![stops.clone(), stops],
             notes: vec![refusal("git push"), refusal("git push -f")],
             attempts: vec![late.clone(), late.clone(), late],
             ..Run::default()
@@ -74,6 +94,7 @@ mod tests {
             found,
             [
                 "the rule git-push refused 4 calls: tell the agent beforehand",
+                "the gate TESTS was given up 4 times",
                 "3 attempts ran out of time",
             ]
         );
