@@ -171,8 +171,9 @@ fn after(text: &str, now: Timestamp) -> Option<i64> {
 /// `try again at nov 19th, 2026 2:53 pm`.
 fn clock(text: &str, now: Timestamp) -> Option<i64> {
     let (_, rest) = text.split_once("reset").or_else(|| text.split_once("try again at"))?;
-    let rest =
-        rest.strip_prefix('s').unwrap_or(rest).trim_start().trim_start_matches("at ").trim_start();
+    let rest = rest.replace(".m.", "m");
+    let rest = rest.strip_prefix('s').unwrap_or(&rest).trim_start();
+    let rest = rest.trim_start_matches("at ").trim_start();
     let (date, rest) = day(rest).map_or((None, rest), |(date, rest)| (Some(date), rest));
     let end =
         rest.find(|c: char| !(c.is_ascii_digit() || c == ':' || c == ' ' || "apm".contains(c)));
@@ -212,7 +213,8 @@ fn time_of_day(text: &str) -> Option<Time> {
     let hour = match text.get(digits.len()..)?.trim() {
         "am" => hour % 12,
         "pm" => hour % 12 + 12,
-        _ => hour,
+        "" => hour,
+        _ => return None,
     };
     Time::new(hour, minute, 0, 0).ok()
 }

@@ -20,6 +20,7 @@ fn check(text: &str, expected: Option<&str>) {
 fn wordings_of_several_years_are_understood() {
     check("Claude AI usage limit reached|1794830400", Some("2026-11-16T12:00:00Z"));
     check("You've hit your limit · resets 3pm (UTC)", Some("2026-11-15T15:00:00Z"));
+    check("You have hit your limit, resets at 3 p.m. (UTC)", Some("2026-11-15T15:00:00Z"));
     check("You've hit your session limit · resets 10:30am (UTC)", Some("2026-11-16T10:30:00Z"));
     check("weekly limit reached, resets at 12am (UTC)", Some("2026-11-16T00:00:00Z"));
     check("5-hour limit reached \u{2219} resets 3pm (UTC)", Some("2026-11-15T15:00:00Z"));
