@@ -22,6 +22,7 @@ mod tidy;
 mod torture;
 mod trial;
 mod verdicts;
+mod words;
 
 use clap::{Parser, Subcommand};
 
@@ -69,6 +70,8 @@ enum Task {
     Uninstall(Passed),
     /// How well finished commands are judged, by runner.
     Verdicts,
+    /// Every text of the programs that a person may read, as one list.
+    Words,
 }
 
 /// What is passed on as it is.
@@ -99,6 +102,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Trial => trial::run(),
         Task::Uninstall(arguments) => install::run("uninstall", &arguments.arguments),
         Task::Verdicts => verdicts::run(),
+        Task::Words => words::run(),
     }
 }
 

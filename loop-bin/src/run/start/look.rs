@@ -315,8 +315,8 @@ impl Preflight {
             ));
         }
         if let Some(waiting) = self.target.waiting()?.filter(|waiting| !waiting.is_landed()) {
-            let told = waiting.told(None);
-            self.problem(format!("{told}; do that first, or start without --in-place"));
+            let words = waiting.told(None);
+            self.problem(format!("{words}; do that first, or start without --in-place"));
         }
         let overlooked = in_place::overlooked(repo.git())?;
         if !overlooked.is_empty() {

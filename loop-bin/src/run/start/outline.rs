@@ -87,18 +87,18 @@ impl Preflight {
         for branch in BTreeSet::from([&self.target.branch, &last.target]) {
             let waiting = Waiting::find(&self.workspace.source, branch)?;
             let Some(waiting) = waiting else { continue };
-            let told =
+            let words =
                 waiting.told(last.rebase_problem.as_deref().filter(|_| *branch == last.target));
             found.push(if waiting.is_landed() && *branch == self.target.branch {
-                Finding::Good(told)
+                Finding::Good(words)
             } else if waiting.is_landed() {
                 let here = &self.target.branch;
                 Finding::Note(format!(
-                    "{told}, or start with `--branch {branch}` to continue there; this run begins \
+                    "{words}, or start with `--branch {branch}` to continue there; this run begins \
                      on {here}, without it"
                 ))
             } else {
-                Finding::Note(told)
+                Finding::Note(words)
             });
         }
         Ok(found)

@@ -1,0 +1,67 @@
+//! Every text of the programs that a person may read, as one list.
+
+use std::sync::LazyLock;
+
+use camino::Utf8PathBuf;
+use regex::Regex;
+
+use crate::run;
+
+/// A text between quotation marks with at least three words.
+static TEXT: LazyLock<Regex> = LazyLock::new(|| {
+    let word = "[^\"\\\\ ]*[a-z]{2}[^\"\\\\ ]*";
+    Regex::new(&format!("\"((?:[^\"\\\\]|\\\\.)*{word} {word} {word}(?:[^\"\\\\]|\\\\.)*)\""))
+        .unwrap()
+});
+
+/// A text that goes on in the next line of the source.
+static FOLDED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\\\n\s*").unwrap());
+
+/// Where no text is for users.
+const OTHERS: [&str; 4] = ["xtask/", "crates/test-support/", "crates/scripted-model/", "fixtures/"];
+
+/// Prints the list.
+pub(crate) fn run() -> anyhow::Result<()> {
+    for (file, text) in texts()? {
+        println!("{file}: {text}");
+    }
+    Ok(())
+}
+
+/// Each text with its file.
+pub(crate) fn texts() -> anyhow::Result<Vec<(Utf8PathBuf, String)>> {
+    let listed = run::output(run::command("git").args(["ls-files", "*.rs", "*.toml", "*.html"]))?;
+    let is_test = |name: &&str| name.contains("/tests/") || name.ends_with("_tests.rs");
+    let is_other = |name: &&str| OTHERS.iter().any(|other| name.starts_with(other));
+    let mut found = Vec::new();
+    for name in listed.lines().filter(|name| !is_test(name) && !is_other(name)) {
+        let source = fs_err::read_to_string(run::root().join(name))?;
+        let shipped = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let shipped = FOLDED.replace_all(shipped, "");
+        let is_code = |line: &&str| !["//", "#", "reason"].iter().any(|it| line.starts_with(it));
+        for line in shipped.lines().map(str::trim_start).filter(is_code) {
+            let texts = TEXT.captures_iter(line).map(|text| (name.into(), text[1].to_owned()));
+            found.extend(texts);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words that are no usual terms here, or that have to be read twice.
+    const RIDDLES: &str =
+        r"\b(told|untold|mend(s|ed)?|foretell\w*|foretold|nobody's|is content with)\b";
+
+    #[test]
+    fn no_text_for_users_is_a_riddle() {
+        let riddle = Regex::new(RIDDLES).unwrap();
+        let texts = texts().unwrap();
+        assert!(texts.len() > 500, "{}", texts.len());
+        let found = texts.iter().filter(|(_, text)| riddle.is_match(text));
+        let found: Vec<String> = found.map(|(file, text)| format!("{file}: {text}")).collect();
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+}
