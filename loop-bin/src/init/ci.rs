@@ -14,11 +14,13 @@ pub(super) struct Step {
     pub(super) command: String,
     /// The file that it is from.
     pub(super) file: String,
+    /// Whether an action runs it, which brings the program along.
+    pub(super) is_action: bool,
 }
 
 impl Step {
     pub(super) fn why(&self) -> String {
-        format!("{} runs it", self.file)
+        format!("{} runs it{}", self.file, if self.is_action { " as an action" } else { "" })
     }
 
     /// Whether it starts one of these programs.
@@ -26,13 +28,6 @@ impl Step {
         let mut words = self.command.split(' ').skip_while(|word| word.contains('='));
         let program = words.next().and_then(|word| word.rsplit('/').next());
         program.is_some_and(|program| listed(programs, program))
-    }
-
-    /// Whether these words stand side by side in it; `bin/rubocop` is `rubocop`.
-    pub(super) fn has(&self, words: &[&str]) -> bool {
-        let same = |one: &str, word: &str| one == word || one.ends_with(&format!("/{word}"));
-        let begins = |part: &[&str]| part.iter().zip(words).all(|(one, word)| same(one, word));
-        !words.is_empty() && words_of(&self.command).windows(words.len()).any(begins)
     }
 
     /// What it has more than another command; none if it is not that one with more words.
@@ -44,19 +39,41 @@ impl Step {
     }
 }
 
+/// Whether these words stand side by side in a command; `bin/rubocop` is `rubocop`.
+pub(super) fn has_words(command: &str, words: &[&str]) -> bool {
+    let same = |one: &str, word: &str| one == word || one.ends_with(&format!("/{word}"));
+    let begins = |part: &[&str]| part.iter().zip(words).all(|(one, word)| same(one, word));
+    !words.is_empty() && words_of(command).windows(words.len()).any(begins)
+}
+
 /// The words of a command, without the one that only says that a script is run.
 fn words_of(command: &str) -> Vec<&str> {
     command.split(' ').filter(|word| *word != "run").collect()
 }
 
-/// All commands that could be run as they stand, in the order of the files.
-pub(super) fn steps(files: &Files<'_>) -> Vec<Step> {
+/// All commands that could be run as they stand, in the order of the files, and those of the project's
+/// scripts that they call; `actions` are known by a part of their names, and what they run.
+pub(super) fn steps(files: &Files<'_>, actions: &[(String, String)]) -> Vec<Step> {
     let mut found = Vec::new();
-    for file in &files.paths {
-        if file.starts_with(".github/workflows/") || file == ".gitlab-ci.yml" {
-            let text = (files.read)(file).unwrap_or_default();
-            for (folder, command) in scripts(&text).iter().flat_map(Script::commands) {
-                found.push(Step { folder, command, file: file.clone() });
+    let is_ci = |file: &&String| {
+        file.starts_with(".github/workflows/") || file.as_str() == ".gitlab-ci.yml"
+    };
+    for file in files.paths.iter().filter(is_ci) {
+        let text = (files.read)(file).unwrap_or_default();
+        for script in scripts(&text) {
+            let action = actions.iter().find(|(name, _)| script.action.contains(name));
+            let action = action.map(|(_, command)| (String::new(), command.clone()));
+            let is_action = action.is_some();
+            for (folder, command) in script.commands().into_iter().chain(action) {
+                let called =
+                    command.rsplit(' ').next().map(|word| normal(&format!("{folder}/{word}")));
+                let called = called.filter(|path| files.paths.contains(path));
+                let called = called.and_then(|path| (files.read)(&path)).unwrap_or_default();
+                let lines = called.lines().map(|line| line.trim().to_owned()).collect();
+                found.push(Step { folder, command, file: file.clone(), is_action });
+                for (folder, command) in (Script { lines, ..Script::default() }).commands() {
+                    found.push(Step { folder, command, file: file.clone(), is_action });
+                }
             }
         }
     }
@@ -69,6 +86,7 @@ struct Script {
     lines: Vec<String>,
     folder: String,
     condition: String,
+    action: String,
 }
 
 /// The scripts of a workflow. A step is a list item, and its keys are lines of their own.
@@ -101,6 +119,7 @@ fn scripts(text: &str) -> Vec<Script> {
             ("run", _) if !value.is_empty() => step.lines = vec![value],
             ("working-directory", _) if was_in_defaults => folder = (value, indent),
             ("working-directory", _) => step.folder = value,
+            ("uses", _) => step.action = value,
             ("if", _) => step.condition = value.to_ascii_lowercase(),
             _ => {}
         }
@@ -131,15 +150,33 @@ impl Script {
         let (mut folder, mut found) = (normal(&self.folder), Vec::new());
         let text = self.lines.join("\n").replace("\\\n", " ");
         for command in text.lines().flat_map(|line| line.split("&&")) {
-            let words: Vec<&str> = command.split_whitespace().collect();
-            let command = words.join(" ").trim_end_matches(';').to_owned();
+            let mut words: Vec<&str> = command.split_whitespace().collect();
+            let mut at = folder.clone();
+            // `npm --prefix web test` is `npm test` in that folder.
+            if listed("npm pnpm yarn make", words.first().unwrap_or(&""))
+                && let Some(option) =
+                    words.iter().position(|word| listed("--prefix --cwd --dir -C", word))
+                && option + 1 < words.len()
+            {
+                let path = words.drain(option..option + 2).next_back().unwrap_or_default();
+                at = normal(Utf8Path::new(&folder).join(path).as_str());
+            }
+            let mut command = words.join(" ").trim_end_matches(';').to_owned();
+            // What a matrix adds at the end are cases, unless an option needs it.
+            if let Some((plain, _)) = command.split_once(" ${{")
+                && command.ends_with("}}")
+                && command.matches("${{").count() == 1
+                && !plain.rsplit(' ').next().is_some_and(|last| last.starts_with('-'))
+            {
+                command = plain.to_owned();
+            }
             let is_special = |c: char| c.is_control() || "$|><`;&({#".contains(c);
             let is_plain = !command.contains(is_special);
             if let ["cd", path] = words[..] {
                 folder = normal(Utf8Path::new(&folder).join(path).as_str());
             // `pip install flake8` runs nothing of it.
             } else if is_plain && !command.is_empty() && !words.contains(&"install") {
-                found.push((folder.clone(), command));
+                found.push((at, command));
             }
         }
         // A folder that only a run could tell, or that is left again, is none that we know.
@@ -160,7 +197,7 @@ mod tests {
     #[track_caller]
     fn check(file: &str, text: &str, expected: &[(&str, &str)]) {
         let files = Files { paths: vec![file.to_owned()], read: &|_| Some(text.to_owned()) };
-        let found = steps(&files);
+        let found = steps(&files, &[("lint-action".into(), "golangci-lint run".into())]);
         let found: Vec<(&str, &str)> =
             found.iter().map(|step| (&*step.folder, &*step.command)).collect();
         assert_eq!(found, expected, "{text}");
@@ -232,6 +269,49 @@ jobs:
         - os: ubuntu
 ";
         check(WORKFLOW, text, &[("web", "npm test"), ("", "pytest")]);
+    }
+
+    #[test]
+    fn folders_actions_and_cases_of_a_matrix_are_understood() {
+        let text = "\
+jobs:
+  test:
+    steps:
+      - uses: golangci/lint-action@v8
+      - run: npm --prefix ./web run lint && npm test
+      - run: make -C tools check
+      - run: mvn verify ${{ matrix.args || '' }}
+      - run: tox -e ${{ matrix.env }}
+      - run: make test-${{ matrix.features }}
+";
+        check(
+            WORKFLOW,
+            text,
+            &[
+                ("", "golangci-lint run"),
+                ("web", "npm run lint"),
+                ("", "npm test"),
+                ("tools", "make check"),
+                ("", "mvn verify"),
+            ],
+        );
+    }
+
+    #[test]
+    fn scripts_of_the_project_are_followed() {
+        let read = |path: &str| {
+            Some(
+                if path == WORKFLOW {
+                    "- run: bash ci/vet.sh -v\n- run: ci/vet.sh"
+                } else {
+                    "set -e\n\n go vet ./...\n./a $1"
+                }
+                .to_owned(),
+            )
+        };
+        let files = Files { paths: vec![WORKFLOW.into(), "ci/vet.sh".into()], read: &read };
+        let found: Vec<String> = steps(&files, &[]).into_iter().map(|step| step.command).collect();
+        assert_eq!(found, ["bash ci/vet.sh -v", "ci/vet.sh", "set -e", "go vet ./..."]);
     }
 
     #[test]

@@ -34,13 +34,13 @@ pub(super) fn config_text(found: &Detected, agent: &str) -> String {
 
 /// A list, each item with what speaks for it; what is only proposed is a comment.
 fn list(name: &str, items: &[FoundCommand], proposed: &[FoundCommand]) -> String {
-    let line = |lead: &str, item: &FoundCommand, but: &str| {
+    let line = |lead: &str, item: &FoundCommand| {
         let command = toml::Value::from(item.command.as_str());
-        format!("  {lead}{command}, # {}{but}\n", item.why)
+        format!("  {lead}{command}, # {}\n", item.why)
     };
     let mut text = format!("{name} = [\n");
-    text.extend(items.iter().map(|item| line("", item, "")));
-    text.extend(proposed.iter().map(|item| line("# ", item, "; not seen in CI")));
+    text.extend(items.iter().map(|item| line("", item)));
+    text.extend(proposed.iter().map(|item| line("# ", item)));
     text + "]\n"
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8Path;
 use ralph_core::verdict::{self, judge};
 
-use super::ci::{Step, steps};
+use super::ci::{Step, has_words, steps};
 use super::files::{Files, Folder};
 use super::table::{KindTable, ProjectKind, Row, listed};
 
@@ -52,7 +52,7 @@ struct Place<'a> {
 
 /// Finds out.
 pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
-    let mut steps = steps(files);
+    let mut steps = steps(files, &table.actions);
     steps.retain(|step| !table.asks_for_more(&step.command) && !table.asks_for_more(&step.file));
     let mut chosen: Vec<Place<'_>> = Vec::new();
     for mut place in places(table, files, &steps) {
@@ -89,6 +89,7 @@ pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
     }
     let mut seen = BTreeSet::new();
     found.checks.retain(|one| seen.insert(one.command.clone()));
+    found.proposed.retain(|one| seen.insert(one.command.clone()));
     found
 }
 
@@ -165,7 +166,9 @@ impl Place<'_> {
         let steps: Vec<&Step> = all.iter().copied().filter(|step| !is_case(step)).collect();
         let rows = self.kind.test.iter().filter(|row| self.holds(&row.when, true));
         let rows: Vec<&Row> = rows.collect();
-        let by_ci = rows.iter().find(|row| steps.iter().any(|step| step.has(&needle(&row.run))));
+        let by_ci = rows
+            .iter()
+            .find(|row| steps.iter().any(|step| has_words(&step.command, &needle(&row.run))));
         let is_by_ci = !steps.is_empty();
         let row = by_ci.or(rows.first().filter(|_| !is_by_ci));
         let tests = if let Some(row) = row {
@@ -188,12 +191,37 @@ impl Place<'_> {
 
     /// What CI lints is a check as well, the rest is only proposed.
     fn lint(&self, found: &mut Detected) {
+        let texts = self.steps.iter().map(|step| (*step, self.folder.inlined(&step.command, 0)));
+        let texts: Vec<(&Step, String)> = texts.collect();
         for row in self.kind.lint.iter().filter(|row| self.holds(&row.when, false)) {
-            match self.steps.iter().find(|step| step.has(&needle(&row.run))) {
-                Some(step) => found.checks.push(self.taken(step)),
+            let needle = needle(&row.run);
+            let runs = |text: &str| text.lines().any(|line| has_words(line, &needle));
+            let by_ci = texts.iter().find(|(step, text)| runs(&step.command) || runs(text));
+            match by_ci {
                 None => found.proposed.push(self.found(&row.run)),
+                // An action brings a program that may be missing here.
+                Some((step, text))
+                    if step.is_action || !runs(&step.command) && !self.is_lint(text) =>
+                {
+                    found.proposed.push(self.taken(step));
+                }
+                Some((step, _)) => found.checks.push(self.taken(step)),
             }
         }
+        // Tasks of the project that only lint.
+        let is_task = |(step, text): &&(&Step, String)| *text != step.command && self.is_lint(text);
+        found.checks.extend(texts.iter().filter(is_task).map(|(step, _)| self.taken(step)));
+    }
+
+    /// Whether commands only read the code.
+    fn is_lint(&self, text: &str) -> bool {
+        let lints = |line: &str| {
+            let line = line.rsplit_once("bin/").map_or(line, |(_, line)| line);
+            let mut linters = self.table.linters.iter();
+            linters.any(|one| format!("{line} ").starts_with(&format!("{one} ")))
+        };
+        let writes = ["--fix", "--write", " -w"].iter().any(|option| text.contains(option));
+        !writes && !text.is_empty() && text.lines().all(lints)
     }
 
     /// A command of CI, with the programs of the project's own environment.

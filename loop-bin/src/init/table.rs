@@ -11,6 +11,10 @@ pub(super) struct KindTable {
     pub(super) kind: Vec<ProjectKind>,
     /// What gives away a test that waits for changes, and what ends instead, if that is known.
     pub(super) watchers: Vec<(String, String)>,
+    /// Actions of CI, by a part of their names, and what they run.
+    pub(super) actions: Vec<(String, String)>,
+    /// Programs that only read the code, with the word behind them where they can do more.
+    pub(super) linters: Vec<String>,
     /// What other loops leave, and what becomes of it.
     pub(super) neighbours: Vec<(String, String)>,
     pub(super) skip: String,
