@@ -90,6 +90,7 @@ pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
     let mut seen = BTreeSet::new();
     found.checks.retain(|one| seen.insert(one.command.clone()));
     found.proposed.retain(|one| seen.insert(one.command.clone()));
+    found.setup.retain(|one| seen.insert(one.command.clone()));
     found
 }
 
@@ -166,9 +167,9 @@ impl Place<'_> {
         let steps: Vec<&Step> = all.iter().copied().filter(|step| !is_case(step)).collect();
         let rows = self.kind.test.iter().filter(|row| self.holds(&row.when, true));
         let rows: Vec<&Row> = rows.collect();
-        let by_ci = rows
-            .iter()
-            .find(|row| steps.iter().any(|step| has_words(&step.command, &needle(&row.run))));
+        let runs =
+            |row: &&&Row| steps.iter().any(|step| has_words(&step.command, &needle(&row.run)));
+        let by_ci = rows.iter().find(runs);
         let is_by_ci = !steps.is_empty();
         let row = by_ci.or(rows.first().filter(|_| !is_by_ci));
         let tests = if let Some(row) = row {
@@ -184,9 +185,19 @@ impl Place<'_> {
         (self.tests, self.is_by_ci) = (tests, is_by_ci);
     }
 
-    fn setup(&self) -> Option<FoundCommand> {
-        let row = self.kind.setup.iter().find(|row| self.holds(&row.when, false))?;
-        (!row.run.is_empty()).then(|| self.found(&row.run))
+    /// What the row says, and what CI builds before its tests in the same file.
+    fn setup(&self) -> Vec<FoundCommand> {
+        let row = self.kind.setup.iter().find(|row| self.holds(&row.when, false));
+        let row = row.filter(|row| !row.run.is_empty()).map(|row| self.found(&row.run));
+        let test = self.steps.iter().rposition(|step| is_test(&step.command)).unwrap_or_default();
+        let file = self.steps.get(test).map(|step| &step.file);
+        let builds = |step: &&&Step| {
+            let is_task = self.folder.inlined(&step.command, 0) != step.command;
+            let task = step.command.rsplit(' ').next().unwrap_or_default();
+            is_task && file == Some(&step.file) && listed(&self.table.builds, task)
+        };
+        let built = self.steps.iter().take(test).filter(builds).map(|step| self.taken(step));
+        row.into_iter().chain(built).collect()
     }
 
     /// What CI lints is a check as well, the rest is only proposed.

@@ -21,6 +21,7 @@ pub(super) struct KindTable {
     pub(super) needs_more: String,
     pub(super) harmless: String,
     pub(super) idle: String,
+    pub(super) builds: String,
 }
 
 /// One kind of project.
