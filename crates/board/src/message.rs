@@ -2,6 +2,7 @@
 //! trailers for machines.
 
 use camino::Utf8Path;
+use ralph_base::listing::one_line;
 
 /// The longest lines that the usual linters accept; one of the body may get a blank in front.
 const LONGEST_SUBJECT: usize = 100;
@@ -164,11 +165,6 @@ fn uncapitalised(title: &str) -> String {
         }
         _ => title.to_owned(),
     }
-}
-
-fn one_line(text: &str) -> String {
-    let clean = text.replace(|c: char| c.is_control(), " ");
-    clean.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The agent's words, wrapped. A line that begins like a trailer or a comment would be read as one.

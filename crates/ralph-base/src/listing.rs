@@ -1,4 +1,4 @@
-//! Files and other things in a message: the first few by name.
+//! Files, other things and texts in a message: in one line, and the first few by name.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,17 @@ pub fn first_few(things: impl IntoIterator<Item: Display>, most: usize) -> Strin
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     }
+}
+
+/// A text in one line, words separated by one blank.
+pub fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// `1 task`, `2 tasks`.
+pub fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use ralph_base::lines;
-use ralph_base::listing::first_few;
+use ralph_base::listing::{first_few, one_line};
 use std::time::Duration;
 
 /// How an iteration ended.
@@ -124,13 +124,6 @@ pub fn section_for(existing: &[u8], section: &str) -> Vec<u8> {
 /// Line breaks of every kind; some readers split at the rarer ones too.
 fn is_break(c: char) -> bool {
     c.is_control() && c != '\t' || matches!(c, '\u{2028}' | '\u{2029}')
-}
-
-fn one_line(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || is_break(c))
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 /// Several lines as the continuation of a list item. A line that would be a heading there is

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ralph_base::listing::one_line;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -67,7 +68,7 @@ impl ReviewFinding {
 
 impl fmt::Display for ReviewFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = one_line(&self.message);
         let message = if words.is_empty() { "(no message)" } else { &words };
         let line = self.line.as_u64().map(|line| line.to_string());
         let line = line.or_else(|| self.line.as_str().map(str::to_owned));

@@ -5,15 +5,11 @@ use std::time::Duration;
 use console::strip_ansi_codes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+pub use ralph_base::listing::counted;
 
 /// More of one text is not shown on a page.
 const LONGEST: usize = 4_000;
 const LONGEST_LINE: usize = 400;
-
-/// A number of things.
-pub fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
 
 /// How many things need a person.
 pub fn needed(count: usize) -> String {

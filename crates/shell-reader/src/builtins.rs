@@ -16,12 +16,12 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         "eval" => {
             let args = call.args().strip_prefix(&[Word::from("--")]).unwrap_or(call.args());
             let text = args.iter().map(Word::text).collect::<Vec<_>>().join(" ");
-            walker.run_text(&text, Some(call.span.clone()), &context.via(Reach::Eval));
+            walker.run_text(&text, Some(call.span.clone()), &context.via(Reach::Text));
         }
         "trap" => {
             if let Some(text) = call.args().iter().find(|arg| !arg.text().starts_with('-')) {
                 let inner = context.clone().with_fate(Fate::Masked);
-                walker.child(text.text(), Reach::Eval, call, &inner);
+                walker.child(text.text(), Reach::Text, call, &inner);
             }
         }
         "cd" | "pushd" => change_directory(walker, call),

@@ -139,14 +139,10 @@ pub enum Reach {
     Function(String),
     /// In `$( … )`, backticks or a process substitution.
     Substitution,
-    /// The text given to `bash -c`, `sh -c` and the like.
-    ShellText(String),
-    /// A here-document or here-string that a shell reads as its script.
-    HereDocument,
-    /// The text given to `eval`.
-    Eval,
+    /// In a text that a shell reads as its script: given to `bash -c` or `eval`, or on its input.
+    Text,
     /// The command that `xargs`, `parallel` or `find -exec` runs; its arguments are incomplete.
-    Template(String),
+    Template,
     /// Behind a wrapper program such as `sudo`, `env`, `timeout`, `nohup`, `npx` or `poetry run`.
     Wrapper(String),
     /// Started in the background with `&`.

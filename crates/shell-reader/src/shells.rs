@@ -16,12 +16,12 @@ const SHELLS: [&str; 15] = [
 /// Follows a shell, `source` or `at`; false if `name` is none of them.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
     match name {
-        _ if SHELLS.contains(&name) => shell(walker, name, call, context),
+        _ if SHELLS.contains(&name) => shell(walker, call, context),
         "source" | "." => source(walker, call, context),
         "at" | "batch" => {
             if let Some(text) = walker.standard_input(call, context) {
                 let inner = context.clone().with_fate(Fate::Masked);
-                walker.child(&text, Reach::HereDocument, call, &inner);
+                walker.child(&text, Reach::Text, call, &inner);
             }
         }
         _ => return false,
@@ -29,7 +29,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     true
 }
 
-fn shell(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
+fn shell(walker: &mut Walker, call: &Call, context: &Context) {
     let Invocation { source, options, parameters } = invocation(call);
     let before = walker.state.clone();
     walker.state.parameters = Rc::new(parameters);
@@ -38,15 +38,10 @@ fn shell(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
     walker.state.pipe_fails = false;
     builtins::set(walker, &options);
     match source {
-        Source::Text(text) => {
-            walker.child(text.text(), Reach::ShellText(name.to_owned()), call, context);
-        }
+        Source::Text(text) => walker.child(text.text(), Reach::Text, call, context),
         Source::File(path) => {
-            let is_document = path == "-" && call.redirects.iter().any(super::walk::is_text);
-            let reach =
-                if is_document { Reach::HereDocument } else { Reach::ShellText(name.to_owned()) };
             if let Some(text) = walker.script(&path, call, context) {
-                walker.child(&text, reach, call, context);
+                walker.child(&text, Reach::Text, call, context);
             }
         }
         Source::Nothing => {}
@@ -57,12 +52,11 @@ fn shell(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
 fn source(walker: &mut Walker, call: &Call, context: &Context) {
     let Some(path) = call.args().first() else { return };
     if let Some(text) = walker.script(path.text(), call, context) {
-        let reach = Reach::ShellText("source".to_owned());
         let before = Rc::clone(&walker.state.parameters);
         if call.args().len() > 1 {
             walker.state.parameters = Rc::new(call.args().to_vec());
         }
-        walker.run_text(&text, Some(call.span.clone()), &context.via(reach));
+        walker.run_text(&text, Some(call.span.clone()), &context.via(Reach::Text));
         walker.state.parameters = before;
     }
 }

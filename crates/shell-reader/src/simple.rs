@@ -108,13 +108,12 @@ impl Walker {
         }
         let path = call.words.first().map(Word::text).unwrap_or_default();
         if let Some(text) = path.contains('/').then(|| self.expander().file(path)).flatten() {
-            let reach = Reach::ShellText(path.to_owned());
             match interpreters::named_by(&text) {
                 Some(interpreter) => {
                     let words = [Word::from(interpreter)].into_iter().chain(call.words.clone());
-                    self.run(call.with_words(words.collect()), context.via(reach), false);
+                    self.run(call.with_words(words.collect()), context.via(Reach::Text), false);
                 }
-                None => self.child(&text, reach, call, context),
+                None => self.child(&text, Reach::Text, call, context),
             }
             return;
         }

@@ -40,7 +40,7 @@ fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
         Some(text.split_once('=').map_or("{}", |(_, mark)| mark).to_owned())
     });
     let input = walker.standard_input(call, context);
-    let context = context.via(Reach::Template("xargs".to_owned()));
+    let context = context.via(Reach::Template);
     match (placeholder, input) {
         (Some(mark), Some(text)) if text.lines().count() <= MAX_FILLED => {
             for line in text.lines() {
@@ -96,7 +96,7 @@ fn find(walker: &mut Walker, call: &Call, context: &Context) {
             Some("+") => context.fate,
             _ => Fate::Masked,
         };
-        let inner = context.via(Reach::Template("find".to_owned())).with_fate(fate);
+        let inner = context.via(Reach::Template).with_fate(fate);
         walker.run(call.with_words(filled(template, "{}", &found)), inner, false);
         rest = rest.get(end..).unwrap_or_default();
     }
@@ -111,7 +111,7 @@ fn parallel(walker: &mut Walker, call: &Call, context: &Context) {
     if args.is_empty() {
         // Without a template, each line of the input is a command.
         if let Some(text) = walker.standard_input(call, context) {
-            walker.child(&text, Reach::Template("parallel".to_owned()), call, context);
+            walker.child(&text, Reach::Template, call, context);
         }
         return;
     }
@@ -128,6 +128,6 @@ fn parallel(walker: &mut Walker, call: &Call, context: &Context) {
         } else {
             format!("{template} {value}")
         };
-        walker.child(&text, Reach::Template("parallel".to_owned()), call, context);
+        walker.child(&text, Reach::Template, call, context);
     }
 }

@@ -171,7 +171,7 @@ fn the_way_to_a_command_is_told() {
     assert_eq!(reached("a | b"), Some(vec![Reach::Pipe { last: true }]));
     assert_eq!(reached("if a; then (b); fi"), Some(vec![Reach::Conditional, Reach::Group]));
     assert_eq!(reached("sudo b &"), Some(vec![Reach::Background, Reach::Wrapper("sudo".into())]));
-    assert_eq!(reached("bash <<E\nb\nE"), Some(vec![Reach::HereDocument]));
+    assert_eq!(reached("bash <<E\nb\nE"), Some(vec![Reach::Text]));
 }
 
 #[test]

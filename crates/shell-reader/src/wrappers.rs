@@ -189,7 +189,7 @@ fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
             let words = rest.get(at + 1..).unwrap_or_default();
             let words: Vec<&str> =
                 words.iter().copied().skip_while(|arg| arg.starts_with('-')).collect();
-            walker.child(&words.join(" "), Reach::ShellText("git".to_owned()), call, &via());
+            walker.child(&words.join(" "), Reach::Text, call, &via());
         }
         ["bisect", "run", ..] => {
             let words = args.get(2..).unwrap_or_default().to_vec();

@@ -20,7 +20,7 @@ pub(super) fn commands(commands: &[Command], facts: &Facts) -> Vec<Command> {
         for mut inner in lines.flat_map(|line| facts.read(&line).commands) {
             inner.span = command.span.clone();
             inner.directory = command.directory.clone().or(inner.directory);
-            inner.reached.insert(0, Reach::ShellText(name.to_owned()));
+            inner.reached.insert(0, Reach::Text);
             found.push(inner);
         }
     }

@@ -7,7 +7,6 @@ use super::ids::{self, Leading, Rank};
 use super::outline::Outline;
 use super::story::{Marks, State, Story, Warning};
 use super::text::{Text, clean_title};
-use std::collections::HashSet;
 use std::ops::Range;
 
 /// A box, with what surrounds it.
@@ -83,28 +82,6 @@ impl Section {
             self.id.as_deref().unwrap_or(&self.title)
         );
         Some(Warning { line: self.heading.line, message })
-    }
-
-    /// What to tell about a box that looks like another story, and none with a heading: the section is
-    /// the story, and so the box is ticked with it.
-    pub(super) fn part_warning(
-        &self,
-        text: Text<'_>,
-        headings: &HashSet<String>,
-    ) -> Option<Warning> {
-        let own = self.id.as_deref().filter(|_| self.own_box.is_none())?;
-        let family = |id: &str| id.trim_end_matches(|c: char| !c.is_alphabetic()).to_owned();
-        self.tasks.iter().filter(|task| !task.item.nested).find_map(|task| {
-            let title = text.at(task.item.text.clone());
-            let id = ids::leading(&title).filter(Leading::names_story)?.id;
-            let message = format!(
-                "{id} is inside the section of {own}, so it counts as part of {own}; give it its \
-                 own heading if it is a story"
-            );
-            let is_other =
-                family(id) == family(own) && !id.starts_with(own) && !headings.contains(id);
-            is_other.then_some(Warning { line: task.item.line, message })
-        })
     }
 
     pub(super) fn draft(self, text: Text<'_>) -> Draft {

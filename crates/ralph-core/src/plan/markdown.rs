@@ -22,8 +22,6 @@ pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Readin
     let (stories, others): (Vec<Section>, Vec<Section>) =
         sections.into_iter().partition(|section| section.is_story(text));
     let mut warnings: Vec<Warning> = others.iter().filter_map(Section::warning).collect();
-    let headings = stories.iter().filter_map(|story| story.id.clone()).collect();
-    warnings.extend(stories.iter().filter_map(|story| story.part_warning(text, &headings)));
     loose.extend(others.into_iter().flat_map(|section| section.tasks));
     loose.retain(|task| !task.item.nested);
     loose.sort_by_key(|task| task.item.start);

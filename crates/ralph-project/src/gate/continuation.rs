@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use camino::Utf8PathBuf;
 
-use super::unmet::{counted, first_of, quoted};
+use super::unmet::{first_of, quoted};
 use crate::loop_progress::LoopProgress;
+use ralph_base::listing::counted;
 use ralph_core::plan::{Next, Plan, Story};
 
 /// The longest description of a story that is passed on; the plan has the rest.

@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::state_file::{self, Broken, Reading, shown, text};
-use super::unmet::{Unmet, counted, first_of};
+use super::unmet::{Unmet, first_of};
+use ralph_base::listing::counted;
 use ralph_base::state::SessionDir;
 
 /// More files than this are not read: a gate must stay quick.

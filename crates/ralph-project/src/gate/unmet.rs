@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ralph_base::listing::first_few;
+use ralph_base::listing::{first_few, one_line};
 
 /// A condition that does not hold yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,28 +46,16 @@ const QUOTED: usize = 600;
 
 /// Somebody else's text for a reason: in one line, cut, without its final full stop.
 pub(super) fn quoted(text: &str) -> String {
-    let mut words = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        if !word.is_empty() {
-            words.push_str(if words.is_empty() { "" } else { " " });
-            words.push_str(word);
-        }
-        if words.len() > QUOTED {
-            let cut: String = words.chars().take(QUOTED).collect();
-            return format!("{cut} …");
-        }
+    let words = one_line(text);
+    match words.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{} …", words.get(..end).unwrap_or_default()),
+        None => words.trim_end_matches('.').to_owned(),
     }
-    words.trim_end_matches('.').to_owned()
 }
 
 /// The first few of many names, and how many more there are.
 pub(super) fn first_of(names: &[String], shown: usize) -> String {
     first_few(names.iter().map(|name| quoted(name)), shown)
-}
-
-/// `1 task`, `2 tasks`.
-pub(super) fn counted(count: usize, noun: &str, plural: &str) -> String {
-    format!("{count} {}", if count == 1 { noun } else { plural })
 }
 
 /// The task of a gate, where it has one.

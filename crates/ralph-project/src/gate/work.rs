@@ -3,8 +3,9 @@
 
 use std::path::PathBuf;
 
-use super::unmet::{Unmet, counted, first_of, quoted};
+use super::unmet::{Unmet, first_of, quoted};
 use crate::checks::Check;
+use ralph_base::listing::counted;
 use ralph_base::state::LastVerdict;
 use ralph_core::plan::{State, Story};
 

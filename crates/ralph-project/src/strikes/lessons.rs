@@ -4,6 +4,7 @@ use std::io;
 
 use camino::Utf8Path;
 
+use ralph_base::listing::one_line;
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, RunDir, StateDir};
 
@@ -19,8 +20,7 @@ pub const LONGEST_LESSON: usize = 300;
 pub fn add_lesson(state: &StateDir, run_dir: Option<&RunDir>, lesson: &str) -> io::Result<()> {
     let path = state.guardrails();
     let known = lessons(state, run_dir)?;
-    let lesson = mask(lesson);
-    let lesson = lesson.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lesson = one_line(&mask(lesson));
     let line = format!("- {}", lesson.chars().take(LONGEST_LESSON).collect::<String>());
     if known.lines().any(|known| known.trim_end() == line) {
         return Ok(());

@@ -235,7 +235,7 @@ fn is_one_run(tests: &[&Command], script: &Script) -> bool {
     let same = |test: &&Command| {
         (is_wrapped_in(test, first) || overlap(first, test)) && test.directory == first.directory
     };
-    let looped = |reach: &Reach| matches!(reach, Reach::Conditional | Reach::Template(_));
+    let looped = |reach: &Reach| matches!(reach, Reach::Conditional | Reach::Template);
     let task = tests.iter().any(|test| test.name().is_some_and(is_task));
     tests.iter().all(same) && (retried || !(task || first.reached.iter().any(looped)))
 }

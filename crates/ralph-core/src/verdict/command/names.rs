@@ -1,6 +1,8 @@
 //! Which names speak of tests: of targets and scripts (`test:unit`, `testDebugUnitTest`), and of
 //! files (`run_tests.sh`, `calc_test.rb`, `t/basic.t`); and the plain name of a program.
 
+use crate::sorted;
+
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/names.rs"));
 
@@ -14,20 +16,9 @@ pub(crate) fn base_name(program: &str) -> &str {
     // `npx jest@29`
     let file =
         file.split_once('@').map_or(file, |(name, _)| if name.is_empty() { file } else { name });
-    match file {
-        "gradlew" => "gradle",
-        "mvnw" => "mvn",
-        "gmake" | "bmake" | "mingw32-make" | "remake" => "make",
-        "py" | "pypy" | "pypy3" => "python",
-        "nodejs" => "node",
-        "clj" => "clojure",
-        "sbtx" => "sbt",
-        _ => {
-            let plain = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            let versioned = ["python", "pip", "lua", "perl", "ruby", "php", "node", "pytest"];
-            versioned.iter().find(|name| **name == plain).copied().unwrap_or(file)
-        }
-    }
+    let plain = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let versioned = || VERSIONED.iter().find(|name| **name == plain);
+    sorted::find(OTHER_NAMES, file).or_else(versioned).copied().unwrap_or(file)
 }
 
 /// Splits at everything but letters and digits, and at capitals: `testDebugUnitTest`.
