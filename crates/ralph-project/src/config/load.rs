@@ -4,9 +4,9 @@ use camino::Utf8Path;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
+use super::OfHooks;
 use super::check;
 use super::items::items;
-use super::tables::OfHooks;
 use super::{Config, ConfigError, Key, Kind, Seconds, keys};
 use ralph_base::env::Env;
 use ralph_base::state;

@@ -23,10 +23,13 @@ mod error;
 mod items;
 mod keys;
 mod load;
+mod of_hooks;
 mod schema;
 mod seconds;
 mod tables;
 mod values;
+
+use of_hooks::OfHooks;
 
 pub use error::ConfigError;
 pub use items::as_variable;

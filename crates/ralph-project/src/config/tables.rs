@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{Key, Kind, key};
@@ -389,38 +388,4 @@ pub struct Config {
     pub commit: CommitSettings,
     pub finish: Finish,
     pub notify: Notify,
-}
-
-/// What hooks read of them: the code that reads the tables of the loop would be a large part of each hook.
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct OfHooks {
-    #[serde(rename = "loop")]
-    run: LoopSettings,
-    plan: plan::Options,
-    verify: Verify,
-    rollback: Rollback,
-    guard: guard::Settings,
-    scope: Scope,
-    stop: Stop,
-    session: Session,
-    tests: Tests,
-    // The others are known by name, so that a misspelt one is an error.
-    agent: IgnoredAny,
-    limits: IgnoredAny,
-    hooks: IgnoredAny,
-    review: IgnoredAny,
-    workspace: IgnoredAny,
-    sandbox: IgnoredAny,
-    commit: IgnoredAny,
-    finish: IgnoredAny,
-    notify: IgnoredAny,
-}
-
-impl From<OfHooks> for Config {
-    fn from(tables: OfHooks) -> Self {
-        let OfHooks { run, plan, verify, rollback, guard, scope, stop, session, tests, .. } =
-            tables;
-        Self { run, plan, verify, rollback, guard, scope, stop, session, tests, ..Self::default() }
-    }
 }
