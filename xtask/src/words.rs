@@ -1,21 +1,15 @@
 //! Every text of the programs that a person may read, as one list.
 
-use std::sync::LazyLock;
-
 use camino::Utf8PathBuf;
 use regex::Regex;
 
 use crate::run;
 
-/// A text between quotation marks with at least three words.
-static TEXT: LazyLock<Regex> = LazyLock::new(|| {
-    let word = "[^\"\\\\ ]*[a-z]{2}[^\"\\\\ ]*";
-    Regex::new(&format!("\"((?:[^\"\\\\]|\\\\.)*{word} {word} {word}(?:[^\"\\\\]|\\\\.)*)\""))
-        .unwrap()
-});
+/// A word in a text between quotation marks.
+const WORD: &str = r#"[^"\\ ]*[a-z]{2}[^"\\ ]*"#;
 
-/// A text that goes on in the next line of the source.
-static FOLDED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\\\n\s*").unwrap());
+/// What may stand before and behind it.
+const REST: &str = r#"(?:[^"\\]|\\.)*"#;
 
 /// Where no text is for users.
 const OTHERS: [&str; 4] = ["xtask/", "crates/test-support/", "crates/scripted-model/", "fixtures/"];
@@ -33,14 +27,17 @@ pub(crate) fn texts() -> anyhow::Result<Vec<(Utf8PathBuf, String)>> {
     let listed = run::output(run::command("git").args(["ls-files", "*.rs", "*.toml", "*.html"]))?;
     let is_test = |name: &&str| name.contains("/tests/") || name.ends_with("_tests.rs");
     let is_other = |name: &&str| OTHERS.iter().any(|other| name.starts_with(other));
+    // At least three words; a text may go on in the next line of the source.
+    let text = Regex::new(&format!("\"({REST}{WORD} {WORD} {WORD}{REST})\""))?;
+    let folded = Regex::new(r"\\\n\s*")?;
     let mut found = Vec::new();
     for name in listed.lines().filter(|name| !is_test(name) && !is_other(name)) {
         let source = fs_err::read_to_string(run::root().join(name))?;
         let shipped = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        let shipped = FOLDED.replace_all(shipped, "");
+        let shipped = folded.replace_all(shipped, "");
         let is_code = |line: &&str| !["//", "#", "reason"].iter().any(|it| line.starts_with(it));
         for line in shipped.lines().map(str::trim_start).filter(is_code) {
-            let texts = TEXT.captures_iter(line).map(|text| (name.into(), text[1].to_owned()));
+            let texts = text.captures_iter(line).map(|text| (name.into(), text[1].to_owned()));
             found.extend(texts);
         }
     }
