@@ -1,4 +1,4 @@
-//! The stop hook asks the loop, and the loop answers: two files in a folder that the loop names in
+//! The stop hook asks the loop, and the loop answers: two files whose names begin as the loop says in
 //! the environment of its agent.
 //!
 //! Nobody waits for ever: the hook gives up when its patience ends or the loop is gone. An answer
@@ -52,31 +52,31 @@ struct Letter {
 /// The two files.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
-    folder: Utf8PathBuf,
+    path: Utf8PathBuf,
 }
 
 impl Mailbox {
-    /// The mailbox in this folder.
-    pub fn at(folder: Utf8PathBuf) -> Self {
-        Self { folder }
+    /// The mailbox whose files begin with this path. They are in no folder of their own, because the agent could put
+    /// a link in its place.
+    pub fn at(path: Utf8PathBuf) -> Self {
+        Self { path }
     }
 
-    /// Its folder.
-    pub fn folder(&self) -> &Utf8Path {
-        &self.folder
+    fn file(&self, name: &str) -> Utf8PathBuf {
+        format!("{}-{name}", self.path).into()
     }
 
     fn question(&self) -> Utf8PathBuf {
-        self.folder.join("question.json")
+        self.file("question.json")
     }
 
     fn answer(&self) -> Utf8PathBuf {
-        self.folder.join("answer.json")
+        self.file("answer.json")
     }
 
     /// Held by whoever asks: two questions at once would overwrite each other.
     pub fn lock(&self) -> Utf8PathBuf {
-        self.folder.join("lock")
+        self.file("lock")
     }
 
     /// Empties it, before an agent is started.
@@ -193,8 +193,8 @@ mod tests {
             let question = Question { id: "q1".into(), ..Question::default() };
             let patience = Duration::from_millis(200);
             let asking = scope.spawn(move || mailbox.ask(&question, &lock_path, patience).unwrap());
-            test_support::until("it is asked", || scratch.path("mailbox/question.json").exists());
-            scratch.pipe("mailbox/answer.json");
+            test_support::until("it is asked", || scratch.path("mailbox-question.json").exists());
+            scratch.pipe("mailbox-answer.json");
             assert_eq!(asking.join().unwrap(), None);
         });
     }

@@ -104,13 +104,16 @@ impl ProtectedFiles {
         paths.extend([StateDir::prompt_beside(plan), StateDir::review_prompt_beside(plan)]);
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
-        let mut folders = vec![state.lifecycle()];
+        let (mut folders, mut kept) = (vec![state.lifecycle()], Vec::new());
+        let of_work_tree = source.git_dir.join("config.worktree");
+        paths.extend(Utf8PathBuf::from_path_buf(of_work_tree));
         if let Ok(git) = Utf8PathBuf::from_path_buf(source.shared.clone()) {
-            paths.push(git.join("config"));
+            paths.extend(["config", "config.worktree"].map(|name| git.join(name)));
             folders.extend(["hooks", "info"].map(|name| git.join(name)));
+            kept.extend(["refs", "objects", "logs"].map(|name| git.join(name)));
         }
         paths.extend(folders.iter().flat_map(|folder| files_below(folder)));
-        let above = paths.iter().chain(&folders).flat_map(|path| path.ancestors());
+        let above = paths.iter().chain(&folders).chain(&kept).flat_map(|path| path.ancestors());
         let above = above.filter(|path| !root.starts_with(path));
         let links = above.map(|path| (path.to_owned(), fs_err::read_link(path).ok())).collect();
         let files = paths.iter().map(|path| (path.clone(), content(path))).collect();
@@ -194,6 +197,10 @@ impl ProtectedFiles {
             }
             if now.is_some() {
                 fs_err::remove_file(path)?;
+                if matches!(path.file_name(), Some("refs" | "objects")) {
+                    // Without them it would be no repository.
+                    fs_err::create_dir(path)?;
+                }
             } else if path.exists() {
                 fs_err::rename(path, format!("{path}.replaced-{}", state::now()))?;
             }

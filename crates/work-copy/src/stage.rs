@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::listing::named_files;
-use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
+use ralph_base::state::{CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER};
 use ralph_core::git::{Git, GitError, Snapshot};
 
 use super::aside::{repositories, set_aside};
@@ -356,7 +356,12 @@ fn is_protected(inside: &Utf8Path, path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let in_client = path.parent() == Some(Path::new(CLIENT_FOLDER));
     let is_settings = name.starts_with("settings") && name.ends_with(".json");
-    path.starts_with(PROJECT_MARKER) || in_client && (is_settings || name == "scheduled_tasks.json")
+    // A folder of this name is no file; what is one would be a link to other settings.
+    let is_link =
+        path == Path::new(CLIENT_FOLDER) || Path::new(FOREIGN_LIFECYCLE_DIR).starts_with(path);
+    let is_script = path.starts_with(PROJECT_MARKER) || path.starts_with(FOREIGN_LIFECYCLE_DIR);
+    let is_of_client = in_client && (is_settings || name == "scheduled_tasks.json");
+    is_link || is_script || is_of_client
 }
 
 /// Submodules in which something is uncommitted.
@@ -378,6 +383,10 @@ mod tests {
             ("app/.claude/settings.json", true),
             ("app/.claude/settings.local.json", true),
             ("app/.claude/scheduled_tasks.json", true),
+            ("app/.claude", true),
+            ("app/.fresher/hooks/started", true),
+            ("app/.fresher", true),
+            ("app/.fresher/notes.md", false),
             ("app/.claude/commands/x.md", false),
             ("app/src/main.rs", false),
             (".ralph/config.toml", false),

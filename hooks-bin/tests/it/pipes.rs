@@ -98,7 +98,7 @@ fn no_hook_waits_for_a_pipe_in_the_mailbox_of_a_loop_at_work() {
         let (test, home) = (project(), Scratch::new());
         let _lock = hold_lock(test.root());
         begin(test.root(), test.root(), "r1");
-        test.scratch().pipe(&format!("repo/.git/ralph/mailbox/{file}"));
+        test.scratch().pipe(&format!("repo/.git/ralph/mailbox-{file}"));
         send_all(&test, &home, file);
     }
 }

@@ -3,17 +3,18 @@
 use std::io;
 use std::path::Path;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{self, Record, RunDir, StateDir};
 use ralph_project::strikes::append_failures;
 use run_history::LOOP;
-use work_copy::beneath;
+use work_copy::{beneath, remove_all};
 
 /// Takes over what has come since the last call.
 pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io::Result<()> {
     if !own.is_of_attempt() {
         return Ok(());
     }
+    sweep(own)?;
     state::drain(&own.journal(), |lines| {
         // An attempt may write anything into its folder, also what only the loop can know.
         let is_of_hooks = |line: &&[u8]| {
@@ -57,13 +58,20 @@ pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io:
         }
         Ok(())
     };
-    match beneath(folder, &any, false, take) {
-        Err(error) if !requests.is_dir() || requests.is_symlink() => {
-            log::debug!("no merge requests: {error}");
-            Ok(())
-        }
-        other => other,
+    if !requests.exists() {
+        return Ok(());
     }
+    beneath(folder, &any, false, take)
+}
+
+/// Removes what an attempt put in the place of files and folders of ours.
+pub(super) fn sweep(own: &StateDir) -> io::Result<()> {
+    let (folders, files) = own.of_hooks();
+    let found = |path: &Utf8PathBuf| path.symlink_metadata().ok();
+    let folders = folders.into_iter().filter(|path| found(path).is_some_and(|it| !it.is_dir()));
+    let files = files.into_iter().filter(|path| found(path).is_some_and(|it| !it.is_file()));
+    let misplaced = folders.chain(files).filter(|_| own.is_of_attempt());
+    misplaced.into_iter().try_for_each(|path| remove_all(path.as_std_path()))
 }
 
 fn append(to: &Utf8Path, lines: &[u8]) -> io::Result<()> {

@@ -44,6 +44,59 @@ fn folders_of_the_copy_that_became_links_are_not_followed() {
     is_untouched(&precious);
 }
 
+/// What an attempt leaves in its state folder is neither followed nor an obstacle to the next one.
+#[test]
+fn odd_things_in_the_state_folder_cost_nothing() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write("question.json", "mine\n");
+    stage.repo.commit_all("a question");
+    stage.repo.write("question.json", "uncommitted\n");
+    let agent = "cat >/dev/null; echo x >>x.txt; cd \"$RALPH_STATE_DIR\"; rm -rf mailbox* .checkpoint state \
+                 current-story merge-requests; ln -s \"$RALPH_ROOT\" mailbox; \
+                 mkdir -p mailbox-question.json/d .checkpoint/d current-story/d state/working-session/d; \
+                 mkfifo mailbox-answer.json; echo x >merge-requests; ln -s \"$RALPH_ROOT\" lessons";
+    stage.run(&["--agent", agent]).ended(0).says("2 stories landed");
+    assert_eq!(stage.read("question.json"), "uncommitted\n");
+}
+
+/// Scripts that the loop runs outside, and links to settings of the client, are not the agent's to land.
+#[test]
+fn scripts_and_settings_do_not_land_by_another_way() {
+    let stage = Stage::new("works", TWO);
+    let agent = "cat >/dev/null; echo x >>x.txt; mkdir -p .fresher/hooks cfg; echo '{}' >cfg/settings.json; \
+                 rm -rf .claude; ln -s cfg .claude; \
+                 printf '#!/bin/sh\\ntouch \"$AGENT_NOTES/ran\"\\n' >.fresher/hooks/post_iteration; \
+                 chmod +x .fresher/hooks/post_iteration";
+    let ran = stage.run(&["--agent", agent]);
+    ran.ended(0).says("2 stories landed").says("left out of the commit");
+    assert!(!stage.note_path("ran").exists() && !stage.exists(".fresher"));
+    assert!(!stage.repo.root().join(".claude").is_symlink() && stage.exists("cfg/settings.json"));
+}
+
+#[test]
+fn in_place_the_folders_of_git_and_of_ralph_are_never_links() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.git(["config", "extensions.worktreeConfig", "true"]);
+    stage.repo.commit_all("the plan");
+    stage.repo.git(["branch", "mine"]);
+    let other = stage.repo.scratch().dir("other");
+    for (act, run) in [
+        ("rm -rf .git/refs; ln -s {other} .git/refs", "US-001"),
+        ("rm -rf .ralph; ln -s {other} .ralph", "US-002"),
+    ] {
+        let act = act.replace("{other}", other.as_str());
+        let agent = format!(
+            "cat >/dev/null; echo x >>x.txt; {act}; printf '[core]\\n\\tfsmonitor = touch \
+             \"'$AGENT_NOTES'/ran\"; false\\n' >.git/config.worktree"
+        );
+        let args = ["--in-place", "--agent", &agent, "--max-iterations", "1"];
+        stage.run(&args).ended(0).says(&format!("{run} done"));
+        assert_eq!(other.read_dir_utf8().unwrap().count(), 0, "{act}");
+        assert!(!stage.exists(".git/config.worktree") && !stage.note_path("ran").exists());
+        assert_eq!(stage.repo.git(["log", "-1", "--format=%s", "mine"]), "the plan\n");
+    }
+}
+
 #[test]
 fn in_place_protected_files_and_folders_that_became_links_are_restored() {
     let stage = Stage::new("works", TWO);

@@ -246,6 +246,17 @@ impl StateDir {
         SessionDir::at(self.sessions().join(id.as_str()))
     }
 
+    /// The folders and files of an attempt, in whose place it may have put something else.
+    pub fn of_hooks(&self) -> ([Utf8PathBuf; 2], Vec<Utf8PathBuf>) {
+        let letter = |name: &str| Utf8PathBuf::from(format!("{}-{name}", self.mailbox()));
+        let letters = ["question.json", "answer.json", "lock"].map(letter);
+        let logs = [self.journal(), self.sessions_log(), self.failure_context(), self.lessons()];
+        let records = [self.hook_error(), self.claim(), self.checkpoint(), self.current_story()];
+        let locks = [self.strikes(), self.strikes_lock(), self.rollback_lock()];
+        let files = [&letters[..], &logs, &records, &locks, &[self.working_session()]].concat();
+        ([self.sessions(), self.merge_requests()], files)
+    }
+
     /// Every single file in the folder that is ours to write; what belongs to plans, sessions and
     /// the user is not among them.
     pub fn files(&self) -> Vec<Utf8PathBuf> {

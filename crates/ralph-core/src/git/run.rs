@@ -127,9 +127,10 @@ impl Git {
 
 /// Waits until git ends; none if it showed no sign of life for a while and was killed.
 fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
-    let mut last = (Vec::new(), Instant::now());
+    let (begun, mut last) = (Instant::now(), (Vec::new(), Instant::now()));
     loop {
-        let idle = match supervised::INTERRUPTS.load(Ordering::SeqCst) {
+        let interrupts = supervised::INTERRUPTS.load(Ordering::SeqCst);
+        let idle = match interrupts {
             0 => idle,
             1 => idle.min(HURRIED),
             _ => idle.min(PULSE),
@@ -140,7 +141,9 @@ fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
         let now = linux::signs_of_life(child.id().cast_signed());
         if now != last.0 {
             last = (now, Instant::now());
-        } else if last.1.elapsed() >= idle {
+        }
+        // Asked twice, we do not wait for one that is at work either.
+        if last.1.elapsed() >= idle || interrupts > 1 && begun.elapsed() >= HURRIED {
             // With all that it started, which would hold its pipes open.
             supervised::signal("KILL", &[format!("-{}", child.id())]);
             child.kill()?;

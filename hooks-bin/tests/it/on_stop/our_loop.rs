@@ -145,7 +145,7 @@ fn without_an_answer_the_other_gates_decide() {
 fn a_mailbox_that_cannot_be_used_is_reported_and_the_other_gates_decide() {
     let looping = Looping::new(SEVERAL);
     looping.stage.state("s1", "tasks/1.json", r#"{"status":"pending"}"#);
-    looping.stage.repo.scratch().pipe("repo/.git/ralph/mailbox/question.json");
+    looping.stage.repo.scratch().pipe("repo/.git/ralph/mailbox-question.json");
     let held = looping.stage.stop("s1", false).unwrap();
     assert!(held.starts_with("TASKS gate failed"), "{held}");
     let error = looping.stage.read(".ralph/.hook-error.json");

@@ -19,6 +19,7 @@ use ralph_project::under_way::Attempt;
 
 use super::{Assignment, Desk, Job, Reporter};
 use crate::exit::Failure;
+use crate::run::take_over::sweep;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::in_words;
 use client::path_of_agent;
@@ -42,6 +43,7 @@ pub(super) fn begin(
         desk.copy.doors.remove_tmp();
     }
     desk.copy.doors.create_folders()?;
+    sweep(desk.state())?;
     let start = Start::of(attempt);
     prepare_copy(job, &mut desk.copy, start)?;
     // Plan and progress as the agent is given them, so that what it does to them is known.

@@ -149,17 +149,18 @@ pub(in crate::run) fn read_agents_plan(
     if left.as_ref() != Some(&given) {
         let given = Plan::parse(&books.plan, given, &books.options)?;
         agents = agents_plan(&given, left.as_deref(), &attempt.story);
-        if copy.is_in_place {
+    }
+    if copy.is_in_place {
+        restore_protected(copy)?.into_iter().for_each(|said| job.reporter.warn(said));
+        // Without its list of files, git would show the state as the user's.
+        job.context.state().prepare()?;
+        let given = state::read(desk.dir.plan_given())?;
+        if state::read(&books.plan).ok().as_ref() != Some(&given) {
             if !books.plan.is_file() {
                 work_copy::remove_all(books.plan.as_std_path())?;
             }
-            state::replace_users(&books.plan, given.bytes())?;
+            state::replace_users(&books.plan, &given)?;
         }
-    }
-    if copy.is_in_place {
-        // Without its list of files, git would show the state as the user's.
-        job.context.state().prepare()?;
-        restore_protected(copy)?.into_iter().for_each(|said| job.reporter.warn(said));
     }
     Ok(agents)
 }
