@@ -25,8 +25,7 @@ use work_copy::git_output::text_at;
 
 use crate::commit::Made;
 use crate::local::{Board, Tip};
-use crate::loop_files::{Change, LoopFile, PlanChanges, contains, marks_of};
-use crate::plan_files::{Appended, PlanFiles};
+use crate::loop_files::{Appended, Change, LoopFile, PlanChanges, PlanFiles, contains, marks_of};
 
 /// How a new progress file begins.
 const TITLE: &str = "# Progress Log\n";

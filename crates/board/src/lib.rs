@@ -11,7 +11,7 @@
 //! | `checkout.rs` | the project's checkout: what is at work there, notes and undo |
 //! | `index_lock.rs` | git's lock on the project's index, marked as ours |
 //! | `loop_files.rs` | plan and progress, in a commit and in the user's own text |
-//! | `books.rs`, `plan_files.rs` | what the plan of a run says now, and what a commit changes in plan, progress and lessons |
+//! | `books.rs`, `loop_files.rs` | what the plan of a run says now, and what a commit changes in plan, progress and lessons |
 //! | `saved.rs` | attempts, kept as commits |
 //! | `commit.rs`, `message.rs` | the commit itself, with the user's git hooks, and what it says |
 //! | `refs.rs` | what git says of branches and commits |
@@ -29,7 +29,6 @@ mod land_tests;
 mod local;
 mod loop_files;
 mod message;
-mod plan_files;
 mod refs;
 pub mod saved;
 mod step;
@@ -42,8 +41,7 @@ pub use cause::Advance;
 pub use commit::{Made, Refusal, commit, commit_plainly, commit_tree, signed, verify};
 pub use follow::{finish_interrupted, is_interrupted};
 pub use local::{Board, Tip};
-pub use loop_files::{LoopFile, Mark, PlanChanges};
+pub use loop_files::{LoopFile, Mark, PlanChanges, PlanFiles};
 pub use message::{Story, UNCHECKED, lints_commits, message};
-pub use plan_files::PlanFiles;
 pub use refs::{forget, is_ancestor, resolve};
 pub use waiting::Waiting;

@@ -16,13 +16,12 @@ mod refusal;
 pub mod signals;
 mod stream;
 mod translate;
-mod version;
 
 pub use calls::Ran;
 pub use child::{AgentRun, RunEnd, Session, Supervision, Turn};
 pub use command::{
     flaw_in, folder_of_this_program, is_executable, is_found, path_of_agent, program_of, script_of,
-    with_files_of,
+    version_text, with_files_of,
 };
 pub use count::{SessionSoFar, Totals};
 pub use keeper::keep;
@@ -32,4 +31,3 @@ pub use processes::{Descendants, end_left_by, left_by};
 pub use readable::Readable;
 pub use refusal::{Refusal, said};
 pub use stream::{Said, Seen};
-pub use version::version_text;

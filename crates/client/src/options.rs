@@ -21,8 +21,7 @@ use serde_json::{Map, Value, json};
 use super::other::{OUR_SERVER, our_server};
 use super::passed::pass;
 use super::{SessionSoFar, is_found};
-use crate::command::is_executable;
-use crate::command::{folder_of_this_program, path_of_agent};
+use crate::command::{folder_of_this_program, is_executable, path_of_agent, version_text};
 use ralph_project::finding::Finding;
 
 /// The first version of which we know that it has the option `--max-budget-usd`.
@@ -87,7 +86,7 @@ impl ClientOptions {
             let options = Self { unguarded: Some(why.clone()), ..Self::default() };
             return (options, vec![Finding::Note(why)]);
         };
-        let asked = crate::version::version_text(client.program(), project.root());
+        let asked = version_text(client.program(), project.root());
         if !client.is_claude() {
             return Self::of_other(client.dialect, asked, config);
         }

@@ -24,7 +24,6 @@ mod interpreters;
 mod options;
 mod output;
 mod parser;
-mod read;
 mod script;
 mod shells;
 mod simple;
@@ -40,6 +39,6 @@ mod wrappers;
 mod tests;
 
 pub use options::{quoted, values};
-pub use read::{read, read_with};
 pub use script::{Command, FETCHED, Fate, Reach, Redirect, RedirectKind, Script, UNKNOWN, Word};
 pub use sources::downloads;
+pub use walk::{read, read_with};

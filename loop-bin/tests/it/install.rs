@@ -135,7 +135,7 @@ fn every_agent_gets_hooks_for_ones_own_sessions_and_loses_them_again() {
     let codex = "a project/.codex/hooks.json";
     let machine = Machine::new("exit 1");
     for (agent, file, own) in [
-        ("codex", codex, "{\n  \"hooks\": {\"Stop\": []}\n}\n"),
+        ("codex", codex, "{\n  \"other\": {\"Stop\": []}\n}\n"),
         ("gemini", "a project/.gemini/settings.json", "{\"model\": {}}\n"),
         ("copilot", "a project/.github/hooks/ralph.json", ""),
         ("opencode", "a project/.opencode/plugin/ralph.js", ""),

@@ -69,6 +69,7 @@ const MERGE_REQUESTS: &str = "merge-requests";
 
 /// A `.ralph/` folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
 pub struct StateDir {
     root: Utf8PathBuf,
     /// Where hooks write: the same folder, or in an attempt of the loop's a folder of its own.
@@ -87,7 +88,6 @@ impl StateDir {
 
     /// The same as an attempt of the loop's sees it: settings and plans are the project's, and whatever
     /// its hooks and commands write goes into a folder of its own, from where the loop takes it.
-    #[must_use]
     pub fn of_attempt(&self, own: Utf8PathBuf) -> Self {
         Self { root: self.root.clone(), own }
     }
@@ -98,7 +98,6 @@ impl StateDir {
     }
 
     /// The project's own, whoever asks.
-    #[must_use]
     pub fn of_all(&self) -> Self {
         Self::at(self.root.clone())
     }

@@ -32,12 +32,10 @@ mod id;
 mod journal;
 mod last_verdict;
 mod lock;
-mod masked;
 mod read;
 mod run_dir;
 mod session_dir;
 mod story_key;
-mod tail;
 mod write;
 
 pub use dir::{
@@ -49,11 +47,12 @@ pub use id::{BadId, Id};
 pub use journal::{Journal, Marks, name_of_worker, now, run_and_worker, stamp};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
-pub use read::{open_regular, read, read_at_most, read_if_there, read_record, read_text};
+pub use read::{
+    Tail, open_regular, read, read_at_most, read_if_there, read_record, read_text, tail,
+};
 pub use run_dir::{RESTORE_NOTE, RunDir};
 pub use session_dir::{LoopDir, SessionDir};
 pub use story_key::{StoryKey, fingerprint, plan_name};
-pub use tail::{Tail, tail};
 pub use write::{
     Cap, append_capped, append_line, drain, edit_users, keep_content_as_found, leads_elsewhere,
     open_log, remove_beginning, remove_if_there, remove_stale_temporaries, replace,

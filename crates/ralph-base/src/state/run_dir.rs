@@ -17,6 +17,7 @@ pub const RESTORE_NOTE: &str = "ralph-restoring";
 /// The folder `ralph/` in the git folder of a work tree, or that of one of several workers inside of
 /// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
 pub struct RunDir {
     root: Utf8PathBuf,
     /// What the whole run shares.
@@ -33,7 +34,6 @@ impl RunDir {
     }
 
     /// The same elsewhere, for a run in place, out of reach of what works there.
-    #[must_use]
     pub fn outside(&self, root: Utf8PathBuf) -> Self {
         Self { shared: root.clone(), root, in_git: self.in_git.clone() }
     }
@@ -44,7 +44,6 @@ impl RunDir {
     }
 
     /// The folder of one of several workers.
-    #[must_use]
     pub fn of_worker(&self, worker: &Id) -> Self {
         let root = self.shared.join(WORKERS).join(worker.as_str());
         Self { root, ..self.clone() }
@@ -60,7 +59,6 @@ impl RunDir {
     }
 
     /// What the whole run shares.
-    #[must_use]
     pub fn of_run(&self) -> Self {
         Self { root: self.shared.clone(), ..self.clone() }
     }

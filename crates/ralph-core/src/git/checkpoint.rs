@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::refs::{CHECKPOINTS, OWN};
+use super::snapshot::{CHECKPOINTS, OWN};
 use super::snapshot::{Record, Snapshot};
 use super::{Repo, SnapshotError, Status};
 use ralph_base::fault;

@@ -47,6 +47,7 @@ impl Default for Patience {
 
 /// Git in one folder; by default in that of the process.
 #[derive(Debug, Clone, Default)]
+#[must_use]
 pub struct Git {
     dir: PathBuf,
     vars: BTreeMap<String, OsString>,
@@ -63,13 +64,11 @@ impl Git {
     }
 
     /// The same, on another index file than the repository's own.
-    #[must_use]
     pub fn on_index(&self, index_file: PathBuf) -> Self {
         self.with_var("GIT_INDEX_FILE", index_file)
     }
 
     /// The same with a variable of git's.
-    #[must_use]
     pub fn with_var(&self, name: &str, value: impl Into<OsString>) -> Self {
         let mut git = self.clone();
         git.vars.insert(name.to_owned(), value.into());
@@ -77,25 +76,21 @@ impl Git {
     }
 
     /// The same with these settings, whatever the repository's are.
-    #[must_use]
     pub fn with_settings(&self, settings: &[(String, String)]) -> Self {
         Self { settings: settings.to_vec(), ..self.clone() }
     }
 
     /// The same, started through a door.
-    #[must_use]
     pub fn through(&self, door: &Door) -> Self {
         Self { door: door.clone(), ..self.clone() }
     }
 
     /// The same with another patience.
-    #[must_use]
     pub fn with_patience(&self, patience: Patience) -> Self {
         Self { patience, ..self.clone() }
     }
 
     /// The same in a folder below.
-    #[must_use]
     pub fn within(&self, folder: &str) -> Self {
         Self { dir: self.dir.join(folder), ..self.clone() }
     }

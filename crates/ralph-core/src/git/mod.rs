@@ -43,39 +43,32 @@
 //! | `restore` | the return to a saved state: save, note, HEAD, files, index, removals |
 //! | `rollback` | back to the checkpoint, and what that discarded |
 //! | `undo` | what an attempt had changed, laid over the tree again |
-//! | `snapshot_error` | why any of that failed |
 
 mod changed;
 mod checkpoint;
 mod command;
-mod commit;
 mod diff;
 mod error;
 mod files;
-mod garbage;
 mod import;
 mod objects;
 mod paths;
 mod prepared_ref;
-mod refs;
 mod repo;
 mod restore;
 mod rollback;
 mod run;
 mod snapshot;
-mod snapshot_error;
 mod status;
 mod undo;
 
 pub use changed::changed_since;
 pub use checkpoint::Checkpoint;
 pub use command::{Git, Patience};
-pub use error::GitError;
+pub use error::{GitError, SnapshotError};
 pub use objects::{content_now, contents_at};
-pub use refs::saved_id;
 pub use repo::{Repo, RepoError};
 pub use rollback::{Discarded, discarded, rollback, rollback_changes};
-pub use snapshot::Snapshot;
-pub use snapshot_error::SnapshotError;
+pub use snapshot::{Snapshot, saved_id};
 pub use status::Status;
 pub use undo::{changes_of, undo};

@@ -11,6 +11,7 @@ use ralph_base::state::{PROJECT_MARKER, UNTOUCHED, is_in_use};
 
 /// A work tree and its git folder; in a linked worktree the git folder is that worktree's own.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Repo {
     git: Git,
     top: PathBuf,
@@ -78,19 +79,16 @@ impl Repo {
     }
 
     /// The same with this git at the top of its work tree.
-    #[must_use]
     pub fn using(self, git: Git) -> Self {
         Self { git, ..self }
     }
 
     /// The same, where these files are never touched either.
-    #[must_use]
     pub fn sparing(self, spared: Vec<PathBuf>) -> Self {
         Self { spared, ..self }
     }
 
     /// The same with another patience for git.
-    #[must_use]
     pub fn with_patience(&self, patience: Patience) -> Self {
         Self { git: self.git.with_patience(patience), ..self.clone() }
     }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use super::diff::{self, Change};
 use super::files::{Inventory, Worktree, in_the_way, set_modes};
 use super::paths::{shown, split};
-use super::refs::DISCARDED;
+use super::snapshot::DISCARDED;
 use super::snapshot::{Record, Snapshot};
 use super::{GitError, Repo, SnapshotError, Status};
 use ralph_base::fault;

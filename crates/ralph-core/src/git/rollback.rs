@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::refs::DISCARDED;
 use super::restore::{Restored, is_interrupted, restore};
+use super::snapshot::DISCARDED;
 use super::{Checkpoint, GitError, Repo, Snapshot, SnapshotError, changed_since};
 use ralph_base::secrets::mask;
 use ralph_base::state::{Id, Lock, StateDir, stamp};

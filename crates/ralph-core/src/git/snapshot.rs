@@ -9,17 +9,16 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use ralph_base::linux;
+use ralph_base::state::stamp;
 use serde::{Deserialize, Serialize};
 
 use super::diff::{self, Change};
 use super::files::{Entry, Inventory, inventory};
-use super::garbage;
 use super::import::Import;
-use super::refs::OWN;
 use super::{Git, GitError, Repo, SnapshotError, Status};
-use ralph_base::state::stamp;
 
 /// A snapshot must outlast a power cut, because the tree is changed right after it was taken: all of
 /// it is written through, whatever the user has set, and as one pack, which takes three waits for the
@@ -109,7 +108,7 @@ impl Snapshot {
         let begun = SystemTime::now();
         let args: Vec<&str> = IMPORT.split(' ').collect();
         let streamed = repo.git().stream(&args, |stdin| import.write(stdin), read);
-        let (printed, _) = streamed.inspect_err(|_| garbage::remove_since(repo, begun))?;
+        let (printed, _) = streamed.inspect_err(|_| remove_since(repo, begun))?;
         let mut ids = printed.lines().map(str::to_owned);
         let (index, commit) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
         // That its name and its content outlast a power cut is waited for as well.
@@ -198,4 +197,46 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         opened => opened?.sync_all(),
     }
+}
+
+/// The clock of files lags behind.
+const LAG: Duration = Duration::from_millis(20);
+
+/// Removes what was left since an instant and what no process has open: it may belong to another
+/// git. Where the system does not tell who has what open, `git gc` removes it some day.
+fn remove_since(repo: &Repo, begun: SystemTime) {
+    let packs = repo.shared_git_dir().join("objects/pack");
+    let places = [(packs, "tmp_"), (repo.git_dir().to_owned(), "fast_import_crash_")];
+    let since = begun.checked_sub(LAG).unwrap_or(begun);
+    let mut left: Vec<PathBuf> = Vec::new();
+    for (folder, start) in places {
+        for entry in fs_err::read_dir(folder).into_iter().flatten().flatten() {
+            let is_new =
+                entry.metadata().and_then(|found| found.modified()).is_ok_and(|at| at >= since);
+            if is_new && entry.file_name().as_encoded_bytes().starts_with(start.as_bytes()) {
+                left.push(entry.path());
+            }
+        }
+    }
+    let Some(processes) = linux::processes() else { return };
+    let is_left = |path: &PathBuf| left.contains(path);
+    if !processes.iter().any(|process| linux::open_files(process.pid).iter().any(is_left)) {
+        for path in left {
+            let _ = fs_err::remove_file(path);
+        }
+    }
+}
+
+/// Where everything is kept that is ours.
+pub(super) const OWN: &str = "refs/ralph/";
+
+/// Where the snapshots of checkpoints are.
+pub(super) const CHECKPOINTS: &str = "refs/ralph/checkpoint/";
+
+/// Where discarded attempts are kept; nothing ever removes them but the user.
+pub(super) const DISCARDED: &str = "refs/ralph/discarded/";
+
+/// What a person types to get back what a ref keeps: the last part of its name.
+pub fn saved_id(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }

@@ -14,7 +14,7 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
-//! | `facts.rs`, `settings.rs`, `mistake.rs` | what the guard is told and answers; what users set; what is wrong with that |
+//! | `facts.rs`, `settings.rs` | what the guard is told and answers; what users set; what is wrong with that |
 //! | `check.rs`, `rules.rs`, `act.rs` | the question; the rules; one command as they see it |
 //! | `patterns.rs`, `rules.toml` | rules as data: git, publishing, deploying, databases; the user's own |
 //! | `git.rs`, `git_acts.rs` | a call of git; questions about it that no data can ask |
@@ -34,10 +34,8 @@ mod git;
 mod git_acts;
 mod glob;
 mod inline;
-mod mistake;
 mod paths;
 mod patterns;
-mod plain;
 mod protected;
 mod reads;
 mod rules;
@@ -53,8 +51,7 @@ pub use check::{check, check_script, commits};
 pub use edit::{Edit, check_edit, out_of_scope};
 pub use facts::{CopyOf, Denial, Facts};
 pub use glob::Glob;
-pub use mistake::Mistake;
 pub use reads::reads;
 pub use rules::RULES;
-pub use settings::{OwnSessions, Settings, UserRule};
+pub use settings::{Mistake, OwnSessions, Settings, UserRule};
 pub use writes::{moves, writes};

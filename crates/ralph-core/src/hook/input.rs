@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 
 use camino::Utf8PathBuf;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use shell_reader::quoted;
 
-use super::{lenient, repair};
+use super::repair;
 
 /// A struct whose fields count as missing where they have an unexpected type; one may be kept as it is
 /// written.
@@ -26,7 +26,7 @@ macro_rules! lenient {
         #[serde(default)]
         $(#[$about])*
         $vis struct $name {
-            $($(#[$doc])* #[serde(deserialize_with = "lenient::value")] $seen $field: $type,)*
+            $($(#[$doc])* #[serde(deserialize_with = "lenient")] $seen $field: $type,)*
             $($raw: Option<Box<RawValue>>,)?
         }
     };
@@ -288,6 +288,60 @@ fn typed<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
     if text.starts_with('{') { serde_json::from_str(text).ok() } else { None }
 }
 
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Loosely<T> {
+    AsExpected(T),
+    Otherwise(IgnoredAny),
+}
+
+/// A value of the type that is expected, or the default in its place.
+fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    match Loosely::deserialize(deserializer)? {
+        Loosely::AsExpected(value) => Ok(value),
+        Loosely::Otherwise(_) => Ok(T::default()),
+    }
+}
+
 #[cfg(test)]
 #[path = "input_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod lenient_tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Fields {
+        #[serde(default, deserialize_with = "lenient")]
+        a: Option<String>,
+        #[serde(default, deserialize_with = "lenient")]
+        b: String,
+        #[serde(default, deserialize_with = "lenient")]
+        c: u8,
+    }
+
+    fn check(sent: &str, a: Option<&str>, b: &str, c: u8) {
+        let fields: Fields = serde_json::from_str(sent).unwrap();
+        assert_eq!((fields.a.as_deref(), fields.b.as_str(), fields.c), (a, b, c), "{sent}");
+    }
+
+    #[test]
+    fn whatever_is_no_text_counts_as_missing() {
+        check(r#"{"a":"x\ny","b":"z","c":7}"#, Some("x\ny"), "z", 7);
+        check("{}", None, "", 0);
+        for other in ["null", "true", "-1", "1", "1.5e300", "[1,[2]]", r#"{"d":{"e":"f"}}"#] {
+            check(&format!(r#"{{"a":{other},"b":{other},"c":"7"}}"#), None, "", 0);
+        }
+    }
+
+    #[test]
+    fn broken_json_stays_an_error() {
+        assert!(serde_json::from_str::<Fields>(r#"{"a":[1,}"#).is_err());
+        assert!(serde_json::from_str::<Fields>(r#"{"a":"x"#).is_err());
+    }
+}

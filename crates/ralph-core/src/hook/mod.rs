@@ -17,7 +17,6 @@
 
 mod decision;
 mod input;
-mod lenient;
 mod repair;
 mod run;
 

@@ -1,7 +1,7 @@
 //! Which stories a story waits for: reading the notes, resolving the ids, refusing rings.
 
-use super::draft::{Draft, Wanted};
 use super::ids::{self, Rank};
+use super::parse::{Draft, Wanted};
 use super::syntax;
 use super::{Error, Plan, Story, Warning};
 use std::collections::{HashMap, HashSet};

@@ -2,9 +2,9 @@
 
 use super::blocks::{Heading, TaskItem};
 use super::checkbox;
-use super::draft::Draft;
 use super::ids::{self, Leading, Rank};
 use super::outline::Outline;
+use super::parse::Draft;
 use super::story::{Marks, State, Story, Warning};
 use super::text::{Text, clean_title};
 use std::ops::Range;

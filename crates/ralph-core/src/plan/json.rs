@@ -3,8 +3,8 @@
 //! Nothing is serialised again; a change replaces the bytes of one value or adds one member in the
 //! style of its neighbours.
 
-use super::draft::{Draft, Reading, Wanted};
 use super::error::Error;
+use super::parse::{Draft, Reading, Wanted};
 use super::story::{Format, Marks, State, Story};
 use ralph_base::json_members::members;
 use ralph_base::lines::{BOM, LineNumbers};

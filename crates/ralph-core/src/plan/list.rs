@@ -1,8 +1,8 @@
 //! List stories (`- [ ] US-001: Title`) and flat lists without ids.
 
-use super::draft::Draft;
 use super::heading::Task;
 use super::ids;
+use super::parse::Draft;
 use super::story::{Marks, Story, Warning};
 use super::text::{Text, clean_title};
 use std::collections::{HashMap, HashSet};

@@ -5,11 +5,11 @@
 
 use super::blocks::{self, Block};
 use super::depends;
-use super::draft::{Draft, Reading};
 use super::heading::{Section, Task};
 use super::ids::Rank;
 use super::list;
 use super::outline::Outline;
+use super::parse::{Draft, Reading};
 use super::spec_tools::{self, Tool};
 use super::text::Text;
 use super::{Error, Format, Options, Warning};

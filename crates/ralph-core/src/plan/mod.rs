@@ -45,7 +45,6 @@ mod agents_plan;
 mod blocks;
 mod checkbox;
 mod depends;
-mod draft;
 mod edit;
 mod error;
 mod find;
@@ -65,8 +64,7 @@ mod text;
 
 pub use agents_plan::{AgentsPlan, agents_plan};
 pub use error::{Error, MAX_PLAN_BYTES};
-pub use find::find;
-pub use find::{FindError, find_only, load, read_file};
+pub use find::{FindError, find, find_only, load, read_file};
 pub use planned::{Planned, planned};
 pub use select::Next;
 pub use story::{Format, Options, Plan, State, Story, StoryCounts, Warning};

@@ -3,14 +3,14 @@
 //! A plan that cannot be read is an error with file and line, never an empty plan. The formats
 //! themselves are `markdown.rs` and `json.rs`.
 
-use super::depends;
-use super::draft::{Draft, Reading};
-use super::ids;
-use super::spec_tools::Tool;
-use super::{Error, MAX_PLAN_BYTES, Options, Plan, json, markdown};
+use std::collections::HashMap;
+
 use camino::Utf8Path;
 use ralph_base::lines::BOM;
-use std::collections::HashMap;
+
+use super::spec_tools::Tool;
+use super::story::{Format, Story, Warning};
+use super::{Error, MAX_PLAN_BYTES, Options, Plan, depends, ids, json, markdown};
 
 impl Plan {
     /// Reads a plan; `path` names it in messages and, by its ending, helps to recognise it.
@@ -101,4 +101,26 @@ fn assign_ids(drafts: &mut [Draft]) -> Result<HashMap<String, usize>, Error> {
         by_key.insert(story.id.to_ascii_lowercase(), at);
     }
     Ok(by_key)
+}
+
+/// A story as a format reads it: its id is the written one, empty if there is none.
+pub(super) struct Draft {
+    pub(super) story: Story,
+    pub(super) wanted: Vec<Wanted>,
+}
+
+/// A dependency as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) text: String,
+    pub(super) line: usize,
+    /// Whether a name that no story has is an error.
+    pub(super) strict: bool,
+}
+
+/// What a format makes of a file.
+pub(super) struct Reading {
+    pub(super) format: Format,
+    pub(super) drafts: Vec<Draft>,
+    pub(super) warnings: Vec<Warning>,
 }

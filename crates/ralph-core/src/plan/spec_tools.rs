@@ -1,8 +1,8 @@
 //! Plans that other tools write: what they mean beyond headings and boxes.
 
 use super::blocks::{Block, Heading};
-use super::draft::{Draft, Wanted};
 use super::ids;
+use super::parse::{Draft, Wanted};
 use super::story::{Marks, State};
 use super::text::Text;
 use camino::Utf8Path;

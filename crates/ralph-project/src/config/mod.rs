@@ -20,7 +20,6 @@
 
 mod check;
 mod error;
-mod items;
 mod keys;
 mod load;
 mod of_hooks;
@@ -32,9 +31,8 @@ mod values;
 use of_hooks::OfHooks;
 
 pub use error::ConfigError;
-pub use items::as_variable;
 pub use keys::{Key, Kind};
-pub use load::Flag;
+pub use load::{Flag, as_variable};
 pub use schema::schema;
 pub use seconds::Seconds;
 pub use tables::{

@@ -31,7 +31,6 @@
 //! | `unmet.rs` | what a gate says |
 //! | `blocks.rs` | how often a session was held back |
 //! | `continuation.rs` | what comes next in a plan |
-//! | `subagents.rs` | which subagents are held back like a session |
 //! | `context.rs`, `last_stop.rs` | the context window; how a session stopped last |
 
 mod blocks;
@@ -43,7 +42,6 @@ mod orchestrator;
 mod quality;
 mod recorded;
 mod state_file;
-mod subagents;
 mod tasks;
 mod unmet;
 mod work;
@@ -57,7 +55,8 @@ pub use orchestrator::Orchestrator;
 pub use quality::{QualityGate, Stage};
 pub use recorded::{Said, new_loop, new_orchestrator};
 pub use state_file::{Broken, Reading, StateFile, write as write_state};
-pub use subagents::is_gated;
 pub use tasks::{Task, Tasks};
 pub use unmet::{Unmet, reason};
-pub use work::{VERIFY, current_story, last_verdict, uncommitted, uncommitted_advice, verify};
+pub use work::{
+    VERIFY, current_story, is_gated, last_verdict, uncommitted, uncommitted_advice, verify,
+};

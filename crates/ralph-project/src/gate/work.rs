@@ -3,11 +3,13 @@
 
 use std::path::PathBuf;
 
-use super::unmet::{Unmet, first_of, quoted};
-use crate::checks::Check;
 use ralph_base::listing::counted;
 use ralph_base::state::LastVerdict;
+use ralph_core::guard::Glob;
 use ralph_core::plan::{State, Story};
+
+use super::unmet::{Unmet, first_of, quoted};
+use crate::checks::Check;
 
 /// How many names a reason shows.
 const NAMED: usize = 5;
@@ -94,6 +96,11 @@ fn last_lines(output: &str) -> String {
     kept.map(|line| line.chars().take(300).collect::<String>()).collect::<Vec<_>>().join("\n")
 }
 
+/// Whether an agent type matches one of the globs; a glob that cannot be read matches nothing.
+pub fn is_gated(agent_type: &str, globs: &[String]) -> bool {
+    globs.iter().any(|glob| Glob::fits(glob, agent_type))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -170,5 +177,19 @@ mod tests {
             "VERIFY gate failed: `cargo test` failed with exit code 101; output:\nline 70\n"
         ));
         assert!(text.ends_with("line 99\nNext: fix what it reports and run it again."), "{text}");
+    }
+}
+
+#[cfg(test)]
+mod subagents_tests {
+    use super::*;
+
+    #[test]
+    fn agent_types_are_matched_as_a_whole() {
+        let globs = ["ralph-*".to_owned(), "[".to_owned()];
+        assert!(is_gated("ralph-coder", &globs));
+        for other in ["general-purpose", "my-ralph-coder", "ralph", ""] {
+            assert!(!is_gated(other, &globs), "{other}");
+        }
     }
 }

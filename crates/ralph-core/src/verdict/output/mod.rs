@@ -7,7 +7,6 @@ mod lines;
 mod name_forms;
 mod names;
 mod packages;
-mod plain;
 mod report;
 mod search;
 mod signs;
