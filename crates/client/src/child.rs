@@ -33,13 +33,9 @@ const DRAIN: Duration = Duration::from_secs(2);
 const TIDY_GRACE: Duration = Duration::from_secs(2);
 
 /// How agents say that they do not know a session.
-const LOST: [&str; 5] = [
-    "no conversation found",
-    "no rollout found",
-    "session not found",
-    "no session found",
-    "invalid session identifier",
-];
+const LOST: &str = "\
+    no conversation found|no rollout found|session not found|no session found|\
+    invalid session identifier";
 
 /// What is watched.
 pub struct Supervision<'a> {
@@ -107,7 +103,7 @@ impl AgentRun {
         let Seen { verdict, said: Said { text, complaints }, .. } = &self.seen;
         let said = verdict.as_ref().map_or("", |verdict| &verdict.text);
         let said = [said, text, complaints].join("\n").to_lowercase();
-        self.exit_code() != Some(0) && LOST.iter().any(|words| said.contains(words))
+        self.exit_code() != Some(0) && LOST.split('|').any(|words| said.contains(words))
     }
 
     /// Why the service refused, if that is what ended it.

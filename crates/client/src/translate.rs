@@ -1,6 +1,6 @@
 //! A line of any agent's output becomes the events that Claude Code would have printed.
 
-use ralph_project::dialect::{AGENTS, Dialect, Line};
+use ralph_project::dialect::{AGENTS, Dialect, Line, set};
 use serde_json::{Value, json};
 
 /// The events; the line itself if no row of the table knows it.
@@ -29,12 +29,6 @@ pub(super) fn translated(event: Value) -> Vec<Value> {
         events.iter_mut().for_each(|event| set(event, "session_id", session.clone()));
     }
     events
-}
-
-fn set(event: &mut Value, name: &str, value: Value) {
-    if let Some(fields) = event.as_object_mut() {
-        fields.insert(name.to_owned(), value);
-    }
 }
 
 fn message(message: Value) -> Value {

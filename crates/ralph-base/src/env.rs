@@ -38,35 +38,30 @@ macro_rules! folders {
 /// The environment: that of this process, or one made up for a test or an embedding program.
 #[derive(Debug, Clone)]
 pub struct Env {
-    source: Source,
-}
-
-#[derive(Debug, Clone)]
-enum Source {
-    Process,
-    Fixed(BTreeMap<String, String>),
+    /// None for those of this process.
+    vars: Option<BTreeMap<String, String>>,
 }
 
 impl Env {
     /// The environment of this process, read on demand: a hook asks for three or four variables
     /// and should not copy them all.
     pub fn process() -> Self {
-        Self { source: Source::Process }
+        Self { vars: None }
     }
 
     /// An environment of exactly these variables.
     pub fn of<K: Into<String>, V: Into<String>>(vars: impl IntoIterator<Item = (K, V)>) -> Self {
         let vars = vars.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
-        Self { source: Source::Fixed(vars) }
+        Self { vars: Some(vars) }
     }
 
     /// One variable; empty counts as unset, because scripts clear variables that way, and so does
     /// a value that is not UTF-8.
     #[expect(clippy::disallowed_methods, reason = "this is the door for reading variables")]
     pub fn get(&self, name: &str) -> Option<String> {
-        let value = match &self.source {
-            Source::Process => std::env::var(name).ok(),
-            Source::Fixed(vars) => vars.get(name).cloned(),
+        let value = match &self.vars {
+            None => std::env::var(name).ok(),
+            Some(vars) => vars.get(name).cloned(),
         };
         value.filter(|value| !value.is_empty())
     }
@@ -78,24 +73,18 @@ impl Env {
             let name = name.into_string().ok().filter(|name| is_wanted(name))?;
             Some((name, value.into_string().ok()?))
         };
-        let vars = match &self.source {
-            Source::Process => std::env::vars_os().filter_map(wanted).collect(),
-            Source::Fixed(vars) => vars.clone(),
-        };
-        Self { source: Source::Fixed(vars) }
+        let process = || std::env::vars_os().filter_map(wanted).collect();
+        Self { vars: Some(self.vars.clone().unwrap_or_else(process)) }
     }
 
     /// All variables that are text.
     pub fn all(&self) -> BTreeMap<String, String> {
-        match self.those(|_| true).source {
-            Source::Process => BTreeMap::new(),
-            Source::Fixed(vars) => vars,
-        }
+        self.those(|_| true).vars.unwrap_or_default()
     }
 
     /// Whether it is one without any variable.
     pub fn is_empty(&self) -> bool {
-        matches!(&self.source, Source::Fixed(vars) if vars.is_empty())
+        self.vars.as_ref().is_some_and(BTreeMap::is_empty)
     }
 
     folders! {

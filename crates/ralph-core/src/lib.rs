@@ -15,7 +15,6 @@ pub mod git;
 pub mod guard;
 pub mod hook;
 pub mod plan;
-mod sorted;
 pub mod verdict;
 
 pub use camino::{Utf8Path, Utf8PathBuf};

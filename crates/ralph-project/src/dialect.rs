@@ -5,7 +5,7 @@ mod payload;
 use ralph_core::hook::{Decision, Reply};
 use serde_json::{Value, json};
 
-pub use payload::inputs;
+pub use payload::{inputs, set};
 
 row! {
     /// One agent.

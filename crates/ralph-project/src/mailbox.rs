@@ -29,8 +29,6 @@ pub struct Question {
     pub session: String,
     /// The last thing that the agent said.
     pub said: Option<String>,
-    /// The process that waits for the answer.
-    pub pid: u32,
 }
 
 /// What the loop says.

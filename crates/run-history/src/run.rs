@@ -122,7 +122,6 @@ pub(crate) fn tests_passed(checks: &[Check]) -> Option<u64> {
 /// A wait for the agent's service.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Wait {
-    pub(crate) worker: Option<String>,
     pub(crate) ended_at: String,
     pub(crate) seconds: f64,
     pub(crate) why: String,
@@ -184,22 +183,14 @@ impl Run {
                 let worker = record.worker.clone();
                 let run = record.run.iter().chain(&worker).cloned().collect::<Vec<_>>().join(".");
                 let log = format!("{run}-{iteration:03}-{}.log", key.story);
-                self.attempts.push(Attempt {
-                    key,
-                    title,
-                    number,
-                    log,
-                    worker,
-                    began_at,
-                    ..Attempt::default()
-                });
+                let new =
+                    Attempt { key, title, number, log, worker, began_at, ..Attempt::default() };
+                self.attempts.push(new);
             }
-            Event::Waited { why, seconds } => self.waits.push(Wait {
-                worker: record.worker.clone(),
-                ended_at: record.at.clone(),
-                seconds: *seconds,
-                why: why.clone(),
-            }),
+            Event::Waited { why, seconds } => {
+                let (why, ended_at) = (why.clone(), record.at.clone());
+                self.waits.push(Wait { ended_at, seconds: *seconds, why });
+            }
             Event::StorySetAside { why } => drop(self.set_aside.insert(key, why.clone())),
             Event::Denied { rule, target, .. } => self.note(NoteKind::Refusal, rule, target, key),
             Event::Remarked { about, what } => self.note(NoteKind::Remark, about, what, key),

@@ -27,6 +27,7 @@ mod parser;
 mod script;
 mod shells;
 mod simple;
+pub mod sorted;
 mod sources;
 mod state;
 mod templates;

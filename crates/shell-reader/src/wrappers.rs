@@ -4,7 +4,7 @@ use super::call::Call;
 use super::context::Context;
 use super::script::names;
 use super::walk::Walker;
-use super::{Fate, Reach, Word, quoted};
+use super::{Fate, Reach, Word, quoted, sorted};
 
 /// How a program runs the command behind it; the file explains it.
 struct Wrapper {
@@ -16,11 +16,6 @@ struct Wrapper {
 
 // `WRAPPERS` and `TEXT_OPTIONS`, sorted by name.
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
-
-fn listed<T>(table: &'static [(&str, T)], name: &str) -> Option<&'static T> {
-    let at = table.binary_search_by(|(other, _)| (*other).cmp(name)).ok()?;
-    table.get(at).map(|(_, row)| row)
-}
 
 /// Follows a wrapper; false if `name` is none.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
@@ -41,7 +36,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         }
         _ => {}
     }
-    let Some(wrapper) = listed(WRAPPERS, name) else { return false };
+    let Some(wrapper) = sorted::find(WRAPPERS, name) else { return false };
     let Some(words) = wrapped(wrapper, call.args()) else {
         // Without a command, the shell at the other end reads what it is sent.
         if let ("ssh", Some(text)) = (name, walker.standard_input(call, context)) {
@@ -141,7 +136,7 @@ fn leading_assignment(words: &[Word]) -> Option<(String, Word)> {
 
 /// The shell text given by an option, also in a cluster such as `-qc`.
 fn shell_text(name: &str, args: &[Word]) -> Option<String> {
-    let options = listed(TEXT_OPTIONS, name)?;
+    let options = sorted::find(TEXT_OPTIONS, name)?;
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let text = arg.text();

@@ -94,7 +94,6 @@ fn question(session: &Session<'_>) -> Question {
         id: format!("{pid}-{now}"),
         session: input.session_id.clone(),
         said: input.last_assistant_message.clone(),
-        pid,
     }
 }
 

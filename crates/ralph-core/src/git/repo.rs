@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use camino::Utf8Path;
 
 use super::paths::as_path;
-use super::{Git, GitError, Patience};
+use super::{Git, GitError};
 use ralph_base::state::{PROJECT_MARKER, UNTOUCHED, is_in_use};
 
 /// A work tree and its git folder; in a linked worktree the git folder is that worktree's own.
@@ -86,11 +86,6 @@ impl Repo {
     /// The same, where these files are never touched either.
     pub fn sparing(self, spared: Vec<PathBuf>) -> Self {
         Self { spared, ..self }
-    }
-
-    /// The same with another patience for git.
-    pub fn with_patience(&self, patience: Patience) -> Self {
-        Self { git: self.git.with_patience(patience), ..self.clone() }
     }
 
     /// Git at the top of the work tree.

@@ -7,8 +7,7 @@ use super::paths::{self, Place};
 use super::patterns::Row;
 use super::words::{has_option, operands};
 use super::{Facts, Settings};
-use crate::sorted;
-use shell_reader::{Command, Reach, Word};
+use shell_reader::{Command, Reach, Word, sorted};
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/act.rs"));

@@ -2,8 +2,7 @@
 
 use super::facts::Facts;
 use super::words::{has_option, operands, without_values};
-use crate::sorted;
-use shell_reader::{Command, Reach, UNKNOWN, Word};
+use shell_reader::{Command, Reach, UNKNOWN, Word, sorted};
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/git.rs"));

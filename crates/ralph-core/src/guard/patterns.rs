@@ -5,7 +5,7 @@ use regex_lite::Regex;
 use super::act::Act;
 use super::git_acts;
 use super::settings::UserRule;
-use crate::sorted;
+use shell_reader::sorted;
 
 /// A rule of `rules.toml`, without its commands.
 struct BuiltIn {

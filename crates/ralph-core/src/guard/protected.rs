@@ -59,19 +59,16 @@ pub(super) fn owner_inside(inside: &Utf8Path) -> Owner {
     match first {
         state::PROJECT_MARKER if state::belongs_to_a_plan(rest) => Owner::Work,
         state::PROJECT_MARKER => Owner::State,
-        state::CLIENT_FOLDER
-            if rest.is_empty() || is_settings(rest) || rest.starts_with("hooks/ralph-") =>
-        {
-            Owner::Settings
-        }
+        state::CLIENT_FOLDER if is_settings(rest) => Owner::Settings,
         ".git" => Owner::Git,
         _ => Owner::Work,
     }
 }
 
-/// `settings.json`, `settings.local.json` and whatever else the client may add.
+/// The folder itself, `settings.json`, `settings.local.json` and the like, and our hooks.
 fn is_settings(file: &str) -> bool {
-    file.starts_with("settings") && file.ends_with(".json") && !file.contains('/')
+    let is_file = file.starts_with("settings") && file.ends_with(".json") && !file.contains('/');
+    file.is_empty() || is_file || file.starts_with("hooks/ralph-")
 }
 
 /// Whether one of the patterns describes the path; those that cannot be read describe none.

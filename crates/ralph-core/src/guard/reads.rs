@@ -3,11 +3,9 @@
 use camino::Utf8PathBuf;
 
 use super::facts::Facts;
-use super::paths;
 use super::words::{has_option, operands};
-use super::writes;
-use crate::sorted;
-use shell_reader::{Command, Reach, RedirectKind, Script, Word};
+use super::{paths, writes};
+use shell_reader::{Command, Reach, RedirectKind, Script, Word, sorted};
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/reads.rs"));

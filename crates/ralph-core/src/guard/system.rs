@@ -5,8 +5,7 @@ use camino::Utf8Path;
 use super::act::Act;
 use super::paths::{self, Place};
 use super::words::has_option;
-use crate::sorted;
-use shell_reader::{Command, Reach, Word};
+use shell_reader::{Command, Reach, Word, sorted};
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/system.rs"));

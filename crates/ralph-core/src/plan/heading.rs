@@ -108,11 +108,6 @@ impl Section {
 /// Open while any box is open; blocked when what remains is blocked.
 fn state(text: Text<'_>, boxes: &[Range<usize>]) -> State {
     let has = |state| boxes.iter().any(|mark| text.state(mark) == state);
-    if has(State::Open) {
-        State::Open
-    } else if has(State::Blocked) {
-        State::Blocked
-    } else {
-        State::Done
-    }
+    let mut unfinished = [State::Open, State::Blocked].into_iter();
+    unfinished.find(|state| has(*state)).unwrap_or(State::Done)
 }

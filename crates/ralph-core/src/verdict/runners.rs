@@ -2,7 +2,7 @@
 
 use super::command::pattern;
 use super::kind::Kind;
-use crate::sorted;
+use shell_reader::sorted;
 
 /// What is special about the runners of one row; the file explains it.
 #[derive(Debug, PartialEq, Eq)]

@@ -19,7 +19,8 @@ fn no_deadline_ends_a_git_that_moves_on() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);
     let idle = Duration::from_secs(1);
-    let repo = repo.with_patience(Patience { idle, ..Patience::default() });
+    let git = repo.git().with_patience(Patience { idle, ..Patience::default() });
+    let repo = repo.using(git);
     test.write("large", large());
     let saved = rollback(&repo, &state, None, "why").unwrap().saved;
     assert!(!test.root().join("large").exists());

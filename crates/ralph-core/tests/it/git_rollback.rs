@@ -15,7 +15,8 @@ use crate::git_restore::{checkpoint, state_of};
 
 /// Waits for nobody.
 fn impatient(repo: &Repo) -> Repo {
-    repo.with_patience(Patience { locks: Duration::ZERO, ..Patience::default() })
+    let patience = Patience { locks: Duration::ZERO, ..Patience::default() };
+    repo.clone().using(repo.git().with_patience(patience))
 }
 
 #[test]

@@ -127,7 +127,8 @@ fn text(fields: &Map<String, Value>, name: &str) -> String {
     fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn set(payload: &mut Value, name: &str, value: Value) {
+/// Puts a member into an object.
+pub fn set(payload: &mut Value, name: &str, value: Value) {
     if let Some(fields) = payload.as_object_mut() {
         fields.insert(name.to_owned(), value);
     }

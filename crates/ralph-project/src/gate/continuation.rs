@@ -7,7 +7,7 @@ use camino::Utf8PathBuf;
 use super::unmet::{first_of, quoted};
 use crate::loop_progress::LoopProgress;
 use ralph_base::listing::counted;
-use ralph_core::plan::{Next, Plan, Story};
+use ralph_core::plan::{Next, Plan, Story, StoryCounts};
 
 /// The longest description of a story that is passed on; the plan has the rest.
 const MOST_DETAILS: usize = 6000;
@@ -108,34 +108,25 @@ pub fn instruction(
         0 => "no limit".to_owned(),
         limit => limit.to_string(),
     };
-    let counts = plan.counts();
-    let all = counts.open + counts.done + counts.blocked;
-    let mut text = format!(
-        "CONTINUATION: iteration {iteration}/{limit}. {} of {} done.",
-        counts.done,
-        counted(all, "story", "stories")
-    );
-    if let Some(before) = before {
-        text.push_str(&format!("\n{before}"));
-    }
-    text.push_str(&format!("\nNext story: {}: {}", story.id, story.title.trim()));
+    let StoryCounts { open, done, blocked, .. } = plan.counts();
+    let all = counted(open + done + blocked, "story", "stories");
     let details: String = story.details.trim().chars().take(MOST_DETAILS).collect();
-    if !details.is_empty() {
-        text.push_str(&format!("\n{details}"));
-    }
-    let path = plan.path();
-    text.push_str(&match ticking {
+    let (id, title, path) = (&story.id, story.title.trim(), plan.path());
+    let how = match ticking {
         Ticking::Agent { progress } => format!(
-            "\nRead in {progress} how far the work has come. When it works, set `passes` to true for {} in {path}, describe what you did in \
-             {progress}, and stop; the next story follows. Do not change the other stories.",
-            story.id
+            "Read in {progress} how far the work has come. When it works, set `passes` to true for \
+             {id} in {path}, describe what you did in {progress}, and stop; the next story follows. \
+             Do not change the other stories."
         ),
         Ticking::Us => format!(
-            "\nWhen it works, stop: the checks will run, and the story will be committed and \
-             ticked for you. Do not edit {path}."
+            "When it works, stop: the checks will run, and the story will be committed and ticked \
+             for you. Do not edit {path}."
         ),
-    });
-    text
+    };
+    let begin = format!("CONTINUATION: iteration {iteration}/{limit}. {done} of {all} done.");
+    let next = format!("Next story: {id}: {title}");
+    let lines = [begin.as_str(), before.unwrap_or_default(), &next, &details, &how];
+    lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// `progress.txt` with the next iteration counted, every other byte as it was. A loop that had come

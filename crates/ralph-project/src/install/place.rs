@@ -39,16 +39,10 @@ impl Place {
     /// A person's settings for all projects: in the folder that `CLAUDE_CONFIG_DIR` names, else in
     /// the home folder; none if there is neither.
     pub fn user(env: &Env) -> Option<Self> {
-        let (folder, in_shell) = match env.client_config() {
-            Some(folder) => {
-                let in_shell = quoted(&folder.join(HOOKS));
-                (folder, in_shell)
-            }
-            None => {
-                let in_shell = format!(r#""$HOME"/{CLIENT_FOLDER}/{HOOKS}"#);
-                (env.home()?.join(CLIENT_FOLDER), in_shell)
-            }
-        };
+        let own = env.client_config();
+        let at_home = || format!(r#""$HOME"/{CLIENT_FOLDER}/{HOOKS}"#);
+        let in_shell = own.as_ref().map_or_else(at_home, |folder| quoted(&folder.join(HOOKS)));
+        let folder = own.or_else(|| Some(env.home()?.join(CLIENT_FOLDER)))?;
         let (settings, hooks) = (folder.join(SHARED), folder.join(HOOKS));
         Some(Self { settings, hooks, in_shell, sibling: None, agent: None })
     }

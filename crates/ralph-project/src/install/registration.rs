@@ -20,6 +20,7 @@ type Row = (&'static str, ClientVersion, &'static str, Option<&'static str>, u32
 pub const STOP_TIMEOUT: u32 = 7200;
 
 const GUARDED: Option<&str> = Some("Bash|Edit|MultiEdit|Write|NotebookEdit|mcp__.*");
+const COMMANDS: Option<&str> = Some("Bash|mcp__.*");
 const RECORDED: Option<&str> = Some("Bash|Read|Edit|MultiEdit|Write|NotebookEdit|mcp__.*");
 
 /// The versions were found by comparing the event lists of the packages on the registry.
@@ -30,13 +31,7 @@ const TABLE: [Row; 13] = [
     ("PreCompact", ClientVersion::new(1, 0, 48), "ralph-pre-prompt", None, 10),
     ("PreToolUse", ClientVersion::new(1, 0, 23), "ralph-pre-tool", GUARDED, 10),
     ("PostToolUse", ClientVersion::new(1, 0, 23), "ralph-post-tool", RECORDED, 120),
-    (
-        "PostToolUseFailure",
-        ClientVersion::new(2, 0, 56),
-        "ralph-post-tool",
-        Some("Bash|mcp__.*"),
-        120,
-    ),
+    ("PostToolUseFailure", ClientVersion::new(2, 0, 56), "ralph-post-tool", COMMANDS, 120),
     ("Stop", ClientVersion::new(1, 0, 31), "ralph-on-stop", None, STOP_TIMEOUT),
     ("SubagentStop", ClientVersion::new(1, 0, 41), "ralph-on-stop", None, STOP_TIMEOUT),
     ("StopFailure", ClientVersion::new(2, 1, 78), "ralph-on-stop", None, 10),

@@ -3,21 +3,9 @@
 use std::path::Path;
 
 /// Folders that hold tests and what belongs to them, in the languages in common use.
-const FOLDERS: [&str; 13] = [
-    "test",
-    "tests",
-    "spec",
-    "specs",
-    "__tests__",
-    "__mocks__",
-    "__snapshots__",
-    "testdata",
-    "test-data",
-    "fixtures",
-    "e2e",
-    "features",
-    "cypress",
-];
+const FOLDERS: &str = "\
+    test tests spec specs __tests__ __mocks__ __snapshots__ testdata test-data fixtures e2e features \
+    cypress";
 
 /// How the name of a test file, without its last extension, ends.
 const ENDINGS: [&str; 10] =
@@ -28,7 +16,7 @@ const BEGINNINGS: [&str; 2] = ["test_", "test-"];
 
 /// Whether a path, relative to the repository, is a test file.
 pub fn is_test_file(path: &Path) -> bool {
-    let named = |name: &str| FOLDERS.contains(&name);
+    let named = |name: &str| FOLDERS.split(' ').any(|folder| folder == name);
     let in_folder = path.parent().is_some_and(|parent| {
         parent.components().any(|part| part.as_os_str().to_str().is_some_and(named))
     });

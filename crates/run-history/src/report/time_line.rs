@@ -122,7 +122,7 @@ mod tests {
             commit: Some("c".into()),
             ..Attempt::default()
         };
-        let wait = Wait { worker: None, ended_at: at(20), seconds: 120.0, why: "limit".into() };
+        let wait = Wait { ended_at: at(20), seconds: 120.0, why: "limit".into() };
         let run = Run {
             started_at: at(0),
             ended_at: at(20),

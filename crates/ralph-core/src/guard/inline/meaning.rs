@@ -1,8 +1,7 @@
 //! Which shell commands the calls in a program amount to.
 
 use super::tokens::{Token, arguments, tokens, variables};
-use crate::sorted;
-use shell_reader::quoted;
+use shell_reader::{quoted, sorted};
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/meaning.rs"));

@@ -1,7 +1,7 @@
 //! Which names speak of tests: of targets and scripts (`test:unit`, `testDebugUnitTest`), and of
 //! files (`run_tests.sh`, `calc_test.rb`, `t/basic.t`); and the plain name of a program.
 
-use crate::sorted;
+use shell_reader::sorted;
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/names.rs"));

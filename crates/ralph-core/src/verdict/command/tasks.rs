@@ -14,10 +14,8 @@ pub(super) fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
     match name {
         "make" | "ninja" | "samu" | "scons" | "waf" | "mage" | "doit" | "grunt" | "gulp"
         | "jake" | "b2" => {
-            if args
-                .iter()
-                .any(|arg| matches!(*arg, "-n" | "--just-print" | "--dry-run" | "--version"))
-            {
+            let only_prints = ["-n", "--just-print", "--dry-run", "--version"];
+            if args.iter().any(|arg| only_prints.contains(arg)) {
                 return Some(Purpose::Other);
             }
             let check = |word: &str| matches!(word, "check" | "checkall") && name != "grunt";
