@@ -8,8 +8,7 @@ use ralph_base::state::{self, Event, Record, StateDir, StoryKey, plan_name};
 use ralph_core::git::{Git, GitError};
 use ralph_core::plan::{Plan, State, StoryCounts};
 
-use crate::cost::{CostSum, price};
-use crate::forecast::Forecast;
+use crate::forecast::{CostSum, Forecast, price};
 use crate::run::{Attempt, LOOP, NoteKind, Run, SESSIONS, is_called};
 use crate::saved::{SavedAttempt, all};
 

@@ -4,7 +4,6 @@
 //! [`RunHistory`] grows by [`RunHistory::take`] alone, whether the journal is read or the running loop
 //! appends to it. So `status`, the live view, the last lines of a run and its report count the same.
 
-mod cost;
 pub mod failing;
 mod forecast;
 mod history;
@@ -17,8 +16,7 @@ mod stops;
 mod tally;
 pub mod words;
 
-pub use cost::CostSum;
-pub use forecast::Forecast;
+pub use forecast::{CostSum, Forecast};
 pub use history::RunHistory;
 pub use needs::{BlockedStory, Needs, Review, Situation};
 pub use report::Report;

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use super::call::Call;
-use super::context::Context;
+use super::context::{Call, Context};
 use super::state::Value;
 use super::tree::{Body, Stage};
 use super::walk::Walker;

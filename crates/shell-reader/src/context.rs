@@ -1,10 +1,11 @@
-//! What holds for a whole part of a line: how its commands are reached, what becomes of their
+//! A call of a program, and what holds for a whole part of a line: how its commands are reached, what becomes of their
 //! status, what they find on their standard input.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::fate::Ended;
-use super::{Fate, Reach, Redirect};
+use super::{Fate, Reach, Redirect, Word};
 
 /// How the commands below are reached, and what becomes of their status; by default those of the line
 /// itself.
@@ -54,6 +55,36 @@ impl Context {
         match ended {
             Ended::Shell => self.exit_fate,
             Ended::Function => self.return_fate,
+        }
+    }
+}
+
+/// A simple command after expansion.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    /// The program first; never empty, except for redirections that stand alone.
+    pub(super) words: Vec<Word>,
+    pub(super) assignments: Vec<(String, Word)>,
+    pub(super) redirects: Vec<Redirect>,
+    pub(super) span: Range<usize>,
+}
+
+impl Call {
+    pub(super) fn name(&self) -> Option<&str> {
+        self.words.first()?.base_name()
+    }
+
+    pub(super) fn args(&self) -> &[Word] {
+        self.words.get(1..).unwrap_or_default()
+    }
+
+    /// The same surroundings with other words.
+    pub(super) fn with_words(&self, words: Vec<Word>) -> Self {
+        Self {
+            words,
+            assignments: self.assignments.clone(),
+            redirects: self.redirects.clone(),
+            span: self.span.clone(),
         }
     }
 }

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use super::Word;
 use super::state::{Session, State, Value};
 use super::tree::{Index, List, Operation, Part, RawWord, Variable};
-use super::{UNKNOWN, braces, output, sources};
+use super::{UNKNOWN, Word, braces, output, sources};
 
 /// Expands words in one state of the shell.
 #[derive(Clone, Copy)]

@@ -5,8 +5,7 @@
 use std::rc::Rc;
 
 use super::Word;
-use super::call::Call;
-use super::context::Context;
+use super::context::{Call, Context};
 use super::options::values;
 use super::script::{FETCHED, base_name, names};
 use super::walk::Walker;

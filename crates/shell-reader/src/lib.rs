@@ -13,7 +13,6 @@
 
 mod braces;
 mod builtins;
-mod call;
 mod compound;
 mod context;
 mod escapes;

@@ -2,12 +2,11 @@
 //!
 //! `echo 'git push' | bash` and `eval "$(printf …)"` run what they print, so the text matters.
 
-use super::escapes;
 use super::expand::Expander;
 use super::script::base_name;
 use super::state::Value;
 use super::tree::{Body, Item, List, RawRedirect, Stage};
-use super::{RedirectKind, Word};
+use super::{RedirectKind, Word, escapes};
 
 /// More than this is not computed.
 const MAX_OUTPUT: usize = 64 * 1024;

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use super::call::Call;
-use super::context::Context;
+use super::context::{Call, Context};
 use super::walk::Walker;
 use super::{Fate, Reach, Word, builtins};
 

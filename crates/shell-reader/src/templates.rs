@@ -1,7 +1,6 @@
 //! Programs that fill in a command and run it: `xargs`, `find -exec`, `parallel`.
 
-use super::call::Call;
-use super::context::Context;
+use super::context::{Call, Context};
 use super::walk::Walker;
 use super::wrappers::skip_options;
 use super::{Fate, Reach, UNKNOWN, Word, values};

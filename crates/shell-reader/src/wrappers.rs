@@ -1,7 +1,6 @@
 //! Programs that run the command written behind them; which ones is in `wrappers.toml`.
 
-use super::call::Call;
-use super::context::Context;
+use super::context::{Call, Context};
 use super::script::names;
 use super::walk::Walker;
 use super::{Fate, Reach, Word, quoted, sorted};

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::diff::{self, Change};
+use super::diff::{self, Change, split};
 use super::files::look;
-use super::paths::split;
 use super::{Repo, Snapshot, SnapshotError, Status};
 use ralph_base::state;
 

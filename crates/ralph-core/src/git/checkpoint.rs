@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::snapshot::{CHECKPOINTS, OWN};
-use super::snapshot::{Record, Snapshot};
+use super::snapshot::{CHECKPOINTS, OWN, Record, Snapshot};
 use super::{Repo, SnapshotError, Status};
 use ralph_base::fault;
 use ralph_base::state::{self, StateDir, stamp};

@@ -13,10 +13,8 @@ use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
 
-use super::diff::Change;
-use super::objects;
-use super::paths::folders;
-use super::{Repo, SnapshotError};
+use super::diff::{Change, folders};
+use super::{Repo, SnapshotError, objects};
 use ralph_base::state::open_regular;
 
 /// What paths, relative to the top of the work tree, are on disk; none for nothing, or for something

@@ -6,9 +6,8 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::diff::Change;
+use super::diff::{Change, quoted};
 use super::files::Inventory;
-use super::paths::quoted;
 use ralph_base::state::open_regular;
 
 /// Our commits carry our own name: they are bookkeeping, not the user's work.

@@ -52,7 +52,6 @@ mod error;
 mod files;
 mod import;
 mod objects;
-mod paths;
 mod prepared_ref;
 mod repo;
 mod restore;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
 
-use super::paths::as_path;
+use super::diff::as_path;
 use super::{Git, GitError};
 use ralph_base::state::{PROJECT_MARKER, UNTOUCHED, is_in_use};
 

@@ -10,11 +10,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
-use super::diff::{self, Change};
+use super::diff::{self, Change, shown, split};
 use super::files::{Inventory, Worktree, in_the_way, set_modes};
-use super::paths::{shown, split};
-use super::snapshot::DISCARDED;
-use super::snapshot::{Record, Snapshot};
+use super::snapshot::{DISCARDED, Record, Snapshot};
 use super::{GitError, Repo, SnapshotError, Status};
 use ralph_base::fault;
 use ralph_base::state::{self, RESTORE_NOTE, stamp};

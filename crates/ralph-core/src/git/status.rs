@@ -4,8 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::diff::Change;
-use super::paths::as_path;
+use super::diff::{Change, as_path};
 use super::{GitError, Repo};
 
 /// The state of a work tree.

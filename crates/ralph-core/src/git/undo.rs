@@ -8,9 +8,8 @@ use std::io;
 use std::path::PathBuf;
 
 use super::changed::not_on_disk;
-use super::diff::{self, Change};
+use super::diff::{self, Change, shown};
 use super::files::{Inventory, Worktree, in_the_way, look, set_modes};
-use super::paths::shown;
 use super::rollback::{PATIENCE, find};
 use super::{Repo, Snapshot, SnapshotError};
 use ralph_base::state::{Lock, StateDir};

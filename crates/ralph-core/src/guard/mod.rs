@@ -22,7 +22,7 @@
 //! | `system.rs` | what endangers the machine |
 //! | `edit.rs` | edits instead of commands |
 //! | `words.rs`, `paths.rs`, `glob.rs`, `reads.rs`, `writes.rs` | options and operands; where a path lies; what a command shows and writes |
-//! | `inline.rs`, `plain.rs` | programs of other languages; lines that cannot be read to their end |
+//! | `inline.rs` | programs of other languages |
 
 mod act;
 mod check;

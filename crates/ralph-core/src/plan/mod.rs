@@ -27,7 +27,7 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
-//! | `story.rs`, `draft.rs`, `error.rs` | a plan that was read; a story before its id is settled; why a plan cannot be read |
+//! | `story.rs`, `error.rs` | a plan that was read; why a plan cannot be read |
 //! | `parse.rs` | which format it is, and the checks that all formats share |
 //! | `syntax.rs`, `checkbox.rs` | a line of Markdown; a box |
 //! | `blocks.rs`, `text.rs`, `outline.rs` | the lines together; their text; kinds of sections |

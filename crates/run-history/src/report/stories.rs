@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::commits::{Landed, landed};
 use super::page::Sources;
-use crate::cost::CostSum;
 use crate::failing::{cause, without_rulers};
+use crate::forecast::CostSum;
 use crate::needs::Situation;
 use crate::run::{Attempt, tests_passed};
 use crate::saved::SavedAttempt;

@@ -7,9 +7,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::tally::Tally;
+use super::tally::{Meaning, Outcome, Tally, Unit};
 use super::tokens::{Token, tokens};
-use super::words::{Meaning, Outcome, Unit};
 
 /// A summary line is never longer than this.
 const LONGEST_LINE: usize = 240;

@@ -14,7 +14,6 @@ mod summary;
 mod tally;
 mod tap;
 mod tokens;
-mod words;
 
 pub(crate) use evidence::Evidence;
 pub(crate) use lines::Text;

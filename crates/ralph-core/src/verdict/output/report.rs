@@ -2,9 +2,8 @@
 //! runners. Only the few fields that decide are looked for; nothing is parsed in full, because the
 //! text may be cut anywhere.
 
-use super::tally::Numbers;
+use super::tally::{Numbers, Outcome};
 use super::tokens::counted;
-use super::words::Outcome;
 
 /// What a report in the output says, if there is one.
 #[derive(Debug, Default)]

@@ -3,8 +3,7 @@
 use super::super::command::is_test_name;
 use super::counts;
 use super::search::{find, holds};
-use super::tally::{Numbers, Tally};
-use super::words::{Meaning, Outcome, meaning};
+use super::tally::{Meaning, Numbers, Outcome, Tally, meaning};
 
 /// So many other lines may stand between two lines of one summary.
 const GAP: usize = 1;

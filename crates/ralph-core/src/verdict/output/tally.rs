@@ -1,6 +1,4 @@
-//! The numbers that summaries give, by unit, and what they come down to.
-
-use super::words::{Outcome, Unit};
+//! The words and numbers that summaries give, by unit, and what they come down to.
 
 /// The numbers for one unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -141,3 +139,43 @@ impl Tally {
         self.tests.bad() == 0 && (self.tests.good() == Some(0) || all_skipped)
     }
 }
+
+/// What became of the tests that a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Passed,
+    Failed,
+    Errored,
+    Skipped,
+    /// Failures that were announced as such, and warnings: neither good nor bad.
+    Neutral,
+    /// How many there are or ran, whatever became of them.
+    Total,
+}
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Test,
+    /// Files, suites, features: several tests each.
+    Suite,
+    /// Assertions and steps: several to a test.
+    Assertion,
+}
+
+/// One word of a summary, as far as it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    Outcome(Outcome),
+    Unit(Unit),
+    /// Turns a failure into an expected one.
+    Expected,
+    /// `no tests`, `no errors`: a zero.
+    Zero,
+    /// Announces what is about to run; such a line tells no outcome.
+    Announcement,
+    Filler,
+}
+
+// `meaning`, from `words.toml`.
+include!(concat!(env!("OUT_DIR"), "/words.rs"));

@@ -1,6 +1,6 @@
 //! Splits a line into the numbers and words of a summary, and rejects it at the first other word.
 
-use super::words::{Meaning, meaning};
+use super::tally::{Meaning, meaning};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Token<'a> {
