@@ -40,7 +40,7 @@ struct Target {
     dry_run: bool,
 }
 
-/// Copy the hooks next to this program and register them with the client
+/// Install the hooks that are next to this program and register them with the client
 #[derive(Debug, Args)]
 pub(crate) struct Install {
     #[command(flatten)]
