@@ -62,16 +62,16 @@ pub(super) fn steps(files: &Files<'_>, actions: &[(String, String)]) -> Vec<Step
         let text = (files.read)(file).unwrap_or_default();
         for script in scripts(&text) {
             let action = actions.iter().find(|(name, _)| script.action.contains(name));
-            let action = action.map(|(_, command)| (String::new(), command.clone()));
-            let is_action = action.is_some();
-            for (folder, command) in script.commands().into_iter().chain(action) {
-                let called =
-                    command.rsplit(' ').next().map(|word| normal(&format!("{folder}/{word}")));
-                let called = called.filter(|path| files.paths.contains(path));
-                let called = called.and_then(|path| (files.read)(&path)).unwrap_or_default();
-                let lines = called.lines().map(|line| line.trim().to_owned()).collect();
-                found.push(Step { folder, command, file: file.clone(), is_action });
-                for (folder, command) in (Script { lines, ..Script::default() }).commands() {
+            let (is_action, of_action) = (action.is_some(), action.map(|(_, run)| run.clone()));
+            let of_action = of_action.map(|command| (String::new(), command));
+            for (folder, command) in script.commands().into_iter().chain(of_action) {
+                let called = command.rsplit(' ').next().unwrap_or_default();
+                let called = normal(&format!("{folder}/{called}"));
+                let is_ours = files.paths.contains(&called);
+                let text = if is_ours { (files.read)(&called) } else { None }.unwrap_or_default();
+                let lines = text.lines().map(|line| line.trim().to_owned()).collect();
+                let called = Script { lines, ..Script::default() }.commands();
+                for (folder, command) in [(folder, command)].into_iter().chain(called) {
                     found.push(Step { folder, command, file: file.clone(), is_action });
                 }
             }
@@ -153,23 +153,20 @@ impl Script {
             let mut words: Vec<&str> = command.split_whitespace().collect();
             let mut at = folder.clone();
             // `npm --prefix web test` is `npm test` in that folder.
-            if listed("npm pnpm yarn make", words.first().unwrap_or(&""))
-                && let Some(option) =
-                    words.iter().position(|word| listed("--prefix --cwd --dir -C", word))
-                && option + 1 < words.len()
+            let option = words.iter().position(|word| listed("--prefix --cwd --dir -C", word));
+            if let Some([_, path]) = option.and_then(|option| words.get(option..option + 2))
+                && listed("npm pnpm yarn make", words.first().unwrap_or(&""))
             {
-                let path = words.drain(option..option + 2).next_back().unwrap_or_default();
-                at = normal(Utf8Path::new(&folder).join(path).as_str());
+                at = normal(&format!("{folder}/{path}"));
+                words.drain(option.unwrap_or_default()..option.unwrap_or_default() + 2);
             }
-            let mut command = words.join(" ").trim_end_matches(';').to_owned();
+            let command = words.join(" ").trim_end_matches(';').to_owned();
             // What a matrix adds at the end are cases, unless an option needs it.
-            if let Some((plain, _)) = command.split_once(" ${{")
-                && command.ends_with("}}")
-                && command.matches("${{").count() == 1
-                && !plain.rsplit(' ').next().is_some_and(|last| last.starts_with('-'))
-            {
-                command = plain.to_owned();
-            }
+            let plain = command.split_once(" ${{").filter(|(plain, more)| {
+                let is_value = plain.rsplit(' ').next().is_some_and(|last| last.starts_with('-'));
+                more.ends_with("}}") && !more.contains("${{") && !is_value
+            });
+            let command = plain.map_or(command.as_str(), |(plain, _)| plain).to_owned();
             let is_special = |c: char| c.is_control() || "$|><`;&({#".contains(c);
             let is_plain = !command.contains(is_special);
             if let ["cd", path] = words[..] {
