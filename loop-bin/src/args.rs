@@ -64,8 +64,6 @@ enum Request {
     Sandbox(sandboxed::Sandboxed),
     Fleet(fleet::Fleet),
     Attempts(attempts::Attempts),
-    #[command(hide = true)]
-    Take(attempts::Take),
     Retry(retry::Retry),
     Clean(clean::Clean),
     Undo(undo::Undo),
@@ -117,7 +115,6 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Sandbox(sandboxed) => sandboxed.run(env),
         Request::Fleet(fleet) => fleet.run(env),
         Request::Attempts(attempts) => attempts.run(env),
-        Request::Take(take) => take.run(env),
         Request::Retry(retry) => retry.run(env),
         Request::Clean(clean) => clean.run(env),
         Request::Undo(undo) => undo.run(env),

@@ -79,7 +79,9 @@ impl Attempts {
                 let plan = here::plan(&project, env, &here::config(&project, env, &[])?)?;
                 if plan.story(story).is_none() {
                     let path = here::shown(plan.path());
-                    return Err(Failure::because(format!("{path} has no story {story}")));
+                    return Err(Failure::because(format!(
+                        "{path} has no story {story}; `ralph-loop stories` lists them"
+                    )));
                 }
                 list(repo.git(), Some(story), &history)
             }

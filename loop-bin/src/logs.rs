@@ -1,6 +1,5 @@
 //! `ralph-loop logs`: what the agent of an attempt said and did, as people read it.
 
-use std::collections::VecDeque;
 use std::io;
 use std::process::ExitCode;
 
@@ -53,10 +52,8 @@ fn each_readable_line(log: &Utf8Path, mut take: impl FnMut(String)) -> io::Resul
 
 /// The end of a log, below its name.
 pub(crate) fn last_lines(log: &Utf8Path) -> io::Result<String> {
-    let mut lines = VecDeque::new();
-    each_readable_line(log, |line| {
-        lines.truncate(LAST_LINES - 1);
-        lines.push_front(format!("\n  {line}"));
-    })?;
-    Ok(here::shown(log).into_string() + &lines.into_iter().rev().collect::<String>())
+    let mut lines = Vec::new();
+    each_readable_line(log, |line| lines.push(format!("\n  {line}")))?;
+    let from = lines.len().saturating_sub(LAST_LINES);
+    Ok(here::shown(log).into_string() + &lines.split_off(from).concat())
 }

@@ -35,6 +35,7 @@ mod terminal;
 mod undo;
 mod verified;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use board::saved;
@@ -46,14 +47,16 @@ fn main() -> ExitCode {
         return code;
     }
     let env = Env::process();
-    let parse = |words| args::command().try_get_matches_from(std::env::args_os().take(words));
-    let matches = match parse(usize::MAX) {
+    let mut typed: Vec<OsString> = std::env::args_os().collect();
+    if typed.get(1).is_some_and(|word| word == "take") {
+        typed.insert(1, "attempts".into());
+    }
+    let parse = |words| args::command().try_get_matches_from(typed.iter().take(words));
+    // A first word that is neither a subcommand nor a plan is what went wrong.
+    let is_first = |error: &clap::Error| error.kind() == ErrorKind::ValueValidation;
+    let matches = match parse(typed.len()) {
         Ok(matches) => matches,
-        // A first word that is neither a subcommand nor a plan is what went wrong.
-        Err(error) => match parse(2) {
-            Err(first) if first.kind() == ErrorKind::ValueValidation => return exit::usage(&first),
-            _ => return exit::usage(&error),
-        },
+        Err(error) => return exit::usage(&parse(2).err().filter(is_first).unwrap_or(error)),
     };
     log_decisions(matches.get_count("verbose"));
     exit::code(args::perform(&env, &matches))

@@ -72,7 +72,7 @@ pub(crate) fn report_on(
     let mut history = RunHistory::open(project.root(), project.own_state())?;
     let situation = look(project, &mut history, plan.as_ref())?;
     let run = history.find(which).ok_or_else(|| match history.runs().len() {
-        0 => Failure::because("there is no run to report on yet; start one"),
+        0 => Failure::because("there is no run to report on yet; `ralph-loop` starts one"),
         count => Failure::usage(format!("there is no run {which}; the journal has {count}")),
     })?;
     Ok(history.report(&run, &situation, Repo::open(project.root())?.git())?)

@@ -24,7 +24,8 @@ pub(crate) struct Stop {
 impl Stop {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let none = || Failure::because("no run is under way in this project");
+        let none =
+            || Failure::because("no run is under way in this project; `ralph-loop` starts one");
         let run_dir = project.run_dir().ok_or_else(none)?;
         let by = Lock::holder(&run_dir.lock()).and_then(|held| held.by).ok_or_else(none)?;
         let record = RunRecord::load(&run_dir)?.filter(|record| record.process.pid == by.pid);

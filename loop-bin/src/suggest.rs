@@ -5,14 +5,20 @@ use clap::Command;
 /// How alike a subcommand must be to be meant.
 const ALIKE: f64 = 0.8;
 
+/// Words of other programs.
+const MEANT: [(&[&str], &str); 2] = [
+    (&["run", "start", "loop"], "`ralph-loop` alone starts a run"),
+    (&["history", "runs"], "did you mean `ralph-loop status --run all`?"),
+];
+
 /// What is said about a word that is neither a subcommand nor a file.
 pub(crate) fn instead_of(word: &str, command: &Command) -> String {
     let typed = word.to_ascii_lowercase();
     if word.parse::<u64>().is_ok() {
         return format!("not a plan file; did you mean `ralph-loop --max-iterations {word}`?");
     }
-    if matches!(&*typed, "run" | "start" | "loop" | "go") {
-        return "not a subcommand; `ralph-loop` alone starts a run".to_owned();
+    if let Some((_, instead)) = MEANT.iter().find(|(words, _)| words.contains(&&*typed)) {
+        return format!("not a subcommand; {instead}");
     }
     let names = command.get_subcommands().map(Command::get_name);
     let likeness = |name: &str| strsim::jaro_winkler(&typed, name);

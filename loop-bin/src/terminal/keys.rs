@@ -56,20 +56,19 @@ impl Keys {
     }
 
     fn command(&mut self, key: u8, logs: &[Utf8PathBuf]) -> Option<Asked> {
-        Some(match key {
-            b's' | b'x' => Asked::Stop { now: key == b'x' },
+        match key {
+            b's' | b'x' => Some(Asked::Stop { now: key == b'x' }),
+            b'q' => Some(Asked::Quit),
+            b'l' => {
+                self.logs += 1;
+                logs.get(self.logs.checked_rem(logs.len())?).cloned().map(Asked::Log)
+            }
             b't' => {
                 self.message = Some(Vec::new());
-                return None;
+                None
             }
-            b'l' => {
-                let log = logs.get(self.logs.checked_rem(logs.len())?)?.clone();
-                self.logs += 1;
-                Asked::Log(log)
-            }
-            b'q' => Asked::Quit,
-            _ => return None,
-        })
+            _ => None,
+        }
     }
 
     /// The last line of the view: which keys there are, or the end of what is being written.
@@ -141,7 +140,7 @@ mod tests {
         let stop = |now| Asked::Stop { now };
         assert_eq!(
             typed(&mut keys, "sxlllq?"),
-            [stop(false), stop(true), log("one"), log("two"), log("one"), Asked::Quit]
+            [stop(false), stop(true), log("two"), log("one"), log("two"), Asked::Quit]
         );
         for hint in HINTS {
             let named: Vec<&str> = hint.split("  ").map(|part| &part[..1]).collect();

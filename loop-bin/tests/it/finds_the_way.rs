@@ -19,6 +19,7 @@ fn a_word_that_is_no_subcommand_is_answered_with_the_one_that_is_meant() {
         ("log", "`ralph-loop logs`"),
         ("stat", "did you mean `ralph-loop status`?"),
         ("Stories", "did you mean `ralph-loop stories`?"),
+        ("history", "did you mean `ralph-loop status --run all`?"),
         ("xyzzy", "`ralph-loop --help` lists the subcommands"),
     ] {
         let (code, out, err) = ralph_loop(scratch.root(), &[word]);

@@ -77,7 +77,7 @@ fn key(body: &str) -> Option<Leading<'_>> {
         && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
     let named = id.starts_with(|c: char| c.is_ascii_alphabetic()) && id.len() <= 40;
     // spec-kit counts on behind `T099`.
-    let is_task = last.len() > 2 && id.strip_prefix('T') == Some(digits);
+    let is_task = id.strip_prefix('T') == Some(digits);
     let is_short = padded && last.len() > 2 && id.len() <= 8;
     if !(named && numbered && (dashed || is_short || is_task)) {
         return None;
@@ -85,6 +85,10 @@ fn key(body: &str) -> Option<Leading<'_>> {
     let container = CONTAINERS.iter().any(|name| prefix.eq_ignore_ascii_case(name));
     let (rest, firm) = behind(body.get(id.len()..)?)?;
     let rank = if container { Rank::Container } else { Rank::Key };
+    // `T1` alone is an id before a colon only: `T4 instances` are none.
+    if is_task && last.len() < 3 && !firm {
+        return None;
+    }
     Some(Leading { id, rank, firm: firm || padded || is_task, rest })
 }
 
@@ -233,6 +237,7 @@ mod tests {
         check("US-AUTH-01a — Add login", Some(("US-AUTH-01a", "Add login")));
         check("US-1.2: Add", Some(("US-1.2", "Add")));
         check("T001 [P] Create project", Some(("T001", "[P] Create project")));
+        check("T1: Add login", Some(("T1", "Add login")));
         check("**US-001**: Add login", Some(("US-001", "Add login")));
         check("[US-001] Add login", Some(("US-001", "Add login")));
         check("`US-001` Add login", Some(("US-001", "Add login")));
@@ -248,8 +253,16 @@ mod tests {
 
     #[test]
     fn ordinary_words_are_not_ids() {
-        for text in ["", "Add login", "SHA-256 sums", "3 retries", "2024", "Phase 1: Base", "S3: x"]
-        {
+        for text in [
+            "",
+            "Add login",
+            "SHA-256 sums",
+            "T4 instances",
+            "3 retries",
+            "2024",
+            "Phase 1: Base",
+            "S3: x",
+        ] {
             check(text, None);
         }
         for text in

@@ -85,7 +85,7 @@ fn nearest(message: &str) -> Option<&str> {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = quoted.next()?;
     let likeness = |known: &&str| (strsim::jaro_winkler(unknown, known) * 1000.0) as u32;
-    quoted.max_by_key(likeness).filter(|known| likeness(known) > 700)
+    quoted.max_by_key(likeness).filter(|known| likeness(known) > 750)
 }
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ mod tests {
     fn the_nearest_key_is_offered_only_when_it_is_near() {
         let near = "unknown field `atempts`, expected one of `attempts_per_story`, `stalled_after`";
         assert_eq!(nearest(near), Some("attempts_per_story"));
-        assert_eq!(nearest("unknown field `zzz`, expected `commands`"), None);
+        assert_eq!(nearest("unknown field `mode`, expected one of `folder`, `setup`"), None);
         assert_eq!(nearest("invalid type: string `x`, expected `y`"), None);
     }
 }

@@ -297,8 +297,12 @@ impl Preflight {
             );
         }
         if !changed.is_empty() {
-            let files = named_files(&changed);
-            self.note(format!("uncommitted, so not in the agent's copy: {files}"));
+            let text =
+                format!("uncommitted, so not in the agent's copy: {}", named_files(&changed));
+            match repo.head()? {
+                Some(_) => self.note(text),
+                None => self.problem(format!("{text}; nothing is committed yet, so commit first")),
+            }
         }
         Ok(changed)
     }
