@@ -69,6 +69,16 @@ pub struct UserRule {
 }
 
 impl Settings {
+    /// Those in the text of a `config.toml`, whatever other tables it holds.
+    pub fn from_config(text: &str) -> Result<Self, toml::de::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Tables {
+            guard: Settings,
+        }
+        toml::from_str::<Tables>(text).map(|tables| tables.guard)
+    }
+
     /// Whether the rule of this name is in force, unless it is one that must be asked for.
     pub fn in_force(&self, name: &str) -> bool {
         self.decided(name).unwrap_or(true)
