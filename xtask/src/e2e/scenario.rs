@@ -47,6 +47,8 @@ pub(super) struct Scenario {
 pub(super) struct Session {
     /// What the client is asked; without it the loop runs over the plan.
     pub(super) prompt: Option<String>,
+    /// A shell script that runs the client itself, as other loops do.
+    pub(super) shell: Option<String>,
     #[serde(default)]
     pub(super) args: Vec<String>,
     #[serde(default)]

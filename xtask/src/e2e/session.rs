@@ -57,6 +57,11 @@ impl Stage<'_> {
     }
 
     fn command(&self, session: &Session) -> Command {
+        if let Some(shell) = &session.shell {
+            let mut command = run::command("sh");
+            command.args(["-c", shell]);
+            return command;
+        }
         let Some(prompt) = &session.prompt else {
             let mut command = run::command(self.binaries.join("ralph-loop").as_str());
             if self.client.name != CLAUDE {
