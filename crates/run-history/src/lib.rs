@@ -22,4 +22,4 @@ pub use needs::{BlockedStory, Needs, Review, Situation};
 pub use report::Report;
 pub use run::{Attempt, Check, LOOP, Run};
 pub use saved::SavedAttempt;
-pub use tally::{Spent, StoryTally, Tally};
+pub use tally::{RunTally, Spent, StoryTally, Tally};

@@ -28,6 +28,8 @@ pub struct Tally {
 pub struct RunTally {
     /// Iterations begun.
     pub iteration: u64,
+    /// Iterations that came to their end.
+    pub completed: u64,
     /// Stories in a row that were given up without a change.
     pub idle: u64,
     /// Agents in a row that failed before they did anything.

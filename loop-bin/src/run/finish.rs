@@ -165,7 +165,7 @@ fn run_finished(run: &Conductor, finish: &Finish, report: Option<&Utf8Path>) {
     let vars = vec![
         ("ITERATION", tally.run.iteration.to_string()),
         ("FINISH_TYPE", finish.word().to_owned()),
-        ("TOTAL_ITERATIONS", tally.run.iteration.to_string()),
+        ("TOTAL_ITERATIONS", tally.run.completed.to_string()),
         ("TOTAL_COMMITS", tally.run.commits.to_string()),
         ("DURATION", run.context.elapsed().as_secs().to_string()),
         ("REASON", finish.reason().unwrap_or_default().to_owned()),

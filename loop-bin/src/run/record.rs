@@ -327,8 +327,15 @@ pub(super) fn update_loop_progress(
     if !path.is_file() || plan.format() != Format::FeatureList {
         return Ok(());
     }
-    let new = LoopProgress::set(&state::read(&path)?, "Iteration", &iteration.to_string());
-    let new = LoopProgress::set(&new, "Max Iterations", &most.to_string());
-    let new = LoopProgress::set(&new, "Status", status);
+    let before = state::read(&path)?;
+    let known = LoopProgress::parse(&before);
+    let mut new = LoopProgress::set(&before, "Iteration", &iteration.to_string());
+    // What the user wrote holds for the runs that follow, whatever a flag says for this one.
+    if known.max_iterations.is_none() {
+        new = LoopProgress::set(&new, "Max Iterations", &most.to_string());
+    }
+    if known.status.as_deref() != Some("COMPLETE") || status != "IN_PROGRESS" {
+        new = LoopProgress::set(&new, "Status", status);
+    }
     state::replace_users(&path, &new)
 }

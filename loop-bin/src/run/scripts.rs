@@ -6,11 +6,12 @@
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{Event, FOREIGN_LIFECYCLE_DIR, StateDir, StoryKey};
+use ralph_base::state::{self, Event, FOREIGN_LIFECYCLE_DIR, StateDir, StoryKey};
 use ralph_base::supervised::{self, Door};
 use ralph_project::checks::{CheckEnd, RUN_MARK};
 use ralph_project::client::Client;
 use ralph_project::config::{FailBehavior, Hooks, Mode};
+use run_history::RunTally;
 
 use super::decide::Outcome;
 use super::state::Conductor;
@@ -20,6 +21,10 @@ use work_copy::ONLY_WORKER;
 pub(super) const STARTED: &str = "started";
 pub(super) const NEXT_ITERATION: &str = "next_iteration";
 pub(super) const POST_ITERATION: &str = "post_iteration";
+
+/// What to look for in a script that cannot be started.
+const WHY_NOT: &str = "check that the program in its first line exists and that the line does not end with \
+                       a carriage return";
 
 /// The exit code of the shell for a program that it cannot start.
 const NOT_STARTED: i32 = 126;
@@ -35,12 +40,23 @@ pub(crate) enum ScriptRequest {
 /// The scripts that the loop runs.
 const NAMES: [&str; 4] = [STARTED, NEXT_ITERATION, POST_ITERATION, "finished"];
 
-/// The scripts of a project that are there and cannot be run.
-pub(crate) fn not_executable(state: &StateDir, root: &Utf8Path) -> Vec<Utf8PathBuf> {
-    let mut paths: Vec<Utf8PathBuf> =
-        NAMES.iter().map(|name| folder(state, root).join(name)).collect();
-    paths.retain(|path| path.is_file() && !client::is_executable(path));
-    paths
+/// What is wrong with the scripts of a project that are there and cannot be run.
+pub(crate) fn broken(state: &StateDir, root: &Utf8Path) -> Vec<String> {
+    let wrong = |name| {
+        let path = folder(state, root).join(name);
+        if path.is_dir() {
+            return Some(format!("{path} is a folder; only a file of that name is run"));
+        }
+        if path.is_file() && !client::is_executable(&path) {
+            return Some(format!("{path} is not executable; run `chmod +x {path}`"));
+        }
+        let text = fs_err::read(&path).unwrap_or_default();
+        let first = String::from_utf8_lossy(text.strip_prefix(b"#!")?).into_owned();
+        let first = first.split('\n').next()?;
+        let is_there = Utf8Path::new(first.split_whitespace().next()?).exists();
+        (!is_there || first.ends_with('\r')).then(|| format!("{path} cannot be started; {WHY_NOT}"))
+    };
+    NAMES.into_iter().filter_map(wrong).collect()
 }
 
 /// Where the scripts are.
@@ -77,7 +93,7 @@ pub(super) fn script(
         ("PLAN_FILE", run.books.plan.to_string()),
     ];
     vars.extend(more);
-    let end = supervise(run, (slot, name), Door::default().command(path.as_str()), &vars, &[]);
+    let end = supervise(run, (slot, name), program(&path), &vars, &[]);
     let (request, advice) = request(settings, name, end);
     if !advice.is_empty() {
         view.warn(format!("the {name} script {advice}"));
@@ -102,7 +118,7 @@ pub(super) fn next_iteration(run: &Conductor, slot: usize, key: &StoryKey) -> Sc
     let vars = vec![
         ("ITERATION", tally.iteration.to_string()),
         ("STORY", key.story.clone()),
-        ("LAST_EXIT_CODE", tally.last.exit_code.unwrap_or(0).to_string()),
+        ("LAST_EXIT_CODE", exit_code(tally)),
         ("LAST_DURATION", format!("{:.0}", tally.last.duration_s)),
         ("COMMITS_MADE", tally.commits.to_string()),
     ];
@@ -120,11 +136,28 @@ pub(super) fn post_iteration(
     let vars = vec![
         ("ITERATION", tally.iteration.to_string()),
         ("STORY", key.story.clone()),
-        ("EXIT_CODE", tally.last.exit_code.unwrap_or(-1).to_string()),
+        ("EXIT_CODE", exit_code(tally)),
         ("DURATION", format!("{:.0}", tally.last.duration_s)),
         ("OUTCOME", outcome.word().to_owned()),
     ];
     script(run, slot, POST_ITERATION, vars)
+}
+
+/// The exit code of the last agent: -1 if it was killed, and 0 if there was none.
+fn exit_code(tally: &RunTally) -> String {
+    let killed = if tally.last.duration_s > 0.0 { -1 } else { 0 };
+    tally.last.exit_code.unwrap_or(killed).to_string()
+}
+
+/// What runs a script: a text that does not say by what is one for `sh`.
+fn program(path: &Utf8Path) -> Command {
+    let bytes = fs_err::read(path).unwrap_or_default();
+    if bytes.starts_with(b"#!") || bytes.contains(&0) {
+        return Door::default().command(path.as_str());
+    }
+    let mut shell = Door::default().command("sh");
+    shell.arg(path);
+    shell
 }
 
 /// Runs a program of the user's in the project, shows what it prints, and writes its end down. Each
@@ -150,15 +183,17 @@ pub(super) fn supervise(
     let limit = context.config.hooks.timeout.limit();
     let ran = supervised::run(program, input, limit, &stop, true);
     let (end, output) = ran.unwrap_or_else(|error| {
-        let why = format!(
-            "cannot start {path} ({error}); check that the program in its first line exists and \
-             that the line does not end with a carriage return"
-        );
+        let why = format!("cannot start {path} ({error}); {WHY_NOT}");
         (CheckEnd::Exited(Some(NOT_STARTED)), why)
     });
-    output.lines().for_each(|line| run.view.line(format!("[{name}] {line}")));
+    let lines: Vec<String> = output.lines().map(|line| format!("[{name}] {line}")).collect();
+    lines.iter().for_each(|line| run.view.line(line));
+    let log = context.state().logs().join(format!("{}-scripts.log", context.run));
+    if !lines.is_empty() && state::append_line(&log, lines.join("\n").as_bytes()).is_err() {
+        run.view.warn(format!("{log} cannot be written"));
+    }
     let exit_code = if let CheckEnd::Exited(code) = end { code } else { None };
-    run.note_in(slot, None, &Event::Lifecycle { name: name.to_owned(), exit_code });
+    run.note_in(slot, None, &Event::Lifecycle { name: name.to_owned(), exit_code, output });
     end
 }
 

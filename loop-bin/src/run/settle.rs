@@ -275,6 +275,7 @@ fn end_iteration(
     then: Then,
 ) -> Result<(), Failure> {
     land::end_iteration(run, work, (outcome, why))?;
+    run.record.tally.run.completed += u64::from(outcome != Outcome::Interrupted);
     run.view.slot(work.slot, Worker::default());
     // Who interrupts does not want to wait for it.
     let is_stopped = !run.context.is_interrupted()

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_base::state::Event;
+use ralph_project::config::Skip;
 use ralph_project::under_way::Attempt;
 
 use super::decide::{Finish, free_agents, pause};
@@ -55,8 +56,21 @@ pub(super) fn for_service(run: &mut Conductor, reset: Option<i64>) {
     begin(run, why, length, reset);
 }
 
-/// Waits before `next_iteration` is asked again; or why the run ends instead.
+/// How long the run pauses after an iteration that a script skipped.
+const AFTER_SKIP: Duration = Duration::from_secs(1);
+
+/// Waits before the next iteration, or before `next_iteration` is asked again about this one; or why the
+/// run ends instead.
 pub(super) fn after_skip(run: &mut Conductor) -> Option<Finish> {
+    let config = &run.context.config;
+    // Without a limit of iterations, nothing but the wait would be bounded.
+    if config.hooks.skip == Skip::Iteration && config.run.max_iterations > 0 {
+        if run.record.planning {
+            return Some(Finish::MaxIterations);
+        }
+        begin(run, &format!("{NEXT_ITERATION} skipped"), AFTER_SKIP, None);
+        return None;
+    }
     let Some(pause) = run.record.tally.pause_after_skip() else {
         let why = format!("the {NEXT_ITERATION} script skipped every iteration for too long");
         return Some(Finish::HookAbort(why));

@@ -60,6 +60,35 @@ fn scripts_are_told_what_is_documented() {
 }
 
 #[test]
+fn what_scripts_print_is_logged_and_part_of_the_events() {
+    let stage = Stage::new("works", ONE);
+    // Without a first line that says by what it is run.
+    stage.repo.write(".ralph/hooks/started", "echo PREREQ MISSING\necho twice >&2\nexit 2\n");
+    stage.repo.chmod(".ralph/hooks/started", 0o755);
+    let ran = stage.run(&["--json"]);
+    ran.ended(3).says(r#""name":"started","exit_code":2,"output":"PREREQ MISSING\ntwice\n""#);
+    let logs = fs_err::read_dir(stage.repo.root().join(".ralph/logs")).unwrap().flatten();
+    let mut logs =
+        logs.map(|log| log.path()).filter(|log| log.to_string_lossy().ends_with("-scripts.log"));
+    let text = fs_err::read_to_string(logs.next().unwrap()).unwrap();
+    assert_eq!(text, "[started] PREREQ MISSING\n[started] twice\n");
+}
+
+#[test]
+fn exit_codes_agree_and_only_completed_iterations_are_counted() {
+    let stage = Stage::new("works", ONE);
+    stage.script("next_iteration", "echo $RALPH_LAST_EXIT_CODE >>\"$AGENT_NOTES/last\"");
+    stage.script("post_iteration", "echo $RALPH_EXIT_CODE >>\"$AGENT_NOTES/code\"");
+    stage.run(&["--agent", "sleep 600", "--timeout", "1", "--attempts", "2"]);
+    assert_eq!((stage.note("last").as_str(), stage.note("code").as_str()), ("0\n-1\n", "-1\n-1\n"));
+
+    let stage = Stage::new("works", ONE);
+    stage.script("next_iteration", "exit 2");
+    stage.script("finished", "echo $RALPH_TOTAL_ITERATIONS");
+    stage.run(&[]).ended(3).says("[finished] 0");
+}
+
+#[test]
 fn exit_codes_stop_skip_and_warn() {
     let rows = [
         ("started", 2, 3, "finished (stopped by a script): 0 stories"),
@@ -201,14 +230,30 @@ fn a_script_that_cannot_be_started_is_named_and_does_as_told() {
             let mut command = stage.command(&[]);
             command.env("HOOK_FAIL_BEHAVIOR", behavior).output().unwrap().into()
         };
+        stage.run(&["doctor", "--no-checks"]).says("hooks/started cannot be started; check that");
         with("abort").ended(3).says("hooks/started (");
         with("continue").ended(0).says("hooks/started (");
     }
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".ralph/hooks/finished/notify", "#!/bin/sh\n");
+    stage.run(&["doctor", "--no-checks"]).says("hooks/finished is a folder; only a file of that");
 }
 
 #[test]
-fn a_skipped_iteration_is_tried_again_later_and_costs_none() {
+fn a_skipped_iteration_counts_and_the_next_one_follows() {
     let stage = Stage::new("works", ONE);
+    stage.script("next_iteration", "echo x >>\"$AGENT_NOTES/asked\"; exit 1");
+    stage.script("finished", "echo $RALPH_FINISH_TYPE after $RALPH_TOTAL_ITERATIONS");
+    let ran = stage.run(&["--max-iterations", "2"]);
+    ran.ended(0).says("[finished] max_iterations after 0");
+    assert_eq!(stage.note("asked"), "x\nx\n");
+    stage.run(&["--mode", "planning"]).ended(0).says("[finished] max_iterations after 0");
+}
+
+#[test]
+fn a_skipped_iteration_is_tried_again_later_where_that_is_asked_for() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".ralph/config.toml", "[hooks]\nskip = \"wait\"\n");
     let skip = "echo x >>\"$AGENT_NOTES/asked\"; [ $(wc -l <\"$AGENT_NOTES/asked\") -gt 2 ]";
     stage.script("next_iteration", &format!("{skip} || exit 1"));
     let ran = stage.run(&["--max-iterations", "1", "--stalled-after", "1"]);
@@ -216,7 +261,7 @@ fn a_skipped_iteration_is_tried_again_later_and_costs_none() {
     assert_eq!(stage.note("asked").lines().count(), 3);
     let planning = Stage::new("works", ONE);
     planning.script("next_iteration", "exit 1");
-    let ran = planning.run(&["--mode", "planning", "--max-duration", "2"]);
+    let ran = planning.run(&["--mode", "planning", "--max-duration", "2", "--max-iterations", "0"]);
     ran.ended(6).says("next_iteration skipped; waiting for 1 s");
 }
 
@@ -225,6 +270,7 @@ fn a_wait_for_a_script_is_shown_and_ended_at_once() {
     for (end, code) in [(&["stop"][..], 0), (&["stop", "--now"], 130), (&[], 130)] {
         let stage = Stage::new("works", ONE);
         stage.script("next_iteration", "exit 1");
+        stage.repo.write(".ralph/config.toml", "[hooks]\nskip = \"wait\"\n");
         let child = stage.start(&[]);
         let says = |words: &str| stage.run(&["status"]).out.contains(words);
         // A pause that is long enough to be met.

@@ -174,6 +174,8 @@ pub enum Event {
     Lifecycle {
         name: String,
         exit_code: Option<i32>,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        output: String,
     },
     HookError {
         #[serde(flatten)]
@@ -248,6 +250,7 @@ impl Event {
             | Self::Prompt { prompt: text }
             | Self::StorySetAside { why: text }
             | Self::ToolCall { call: text }
+            | Self::Lifecycle { output: text, .. }
             | Self::IterationStarted { title: text, .. }
             | Self::Checked { check: text, .. } => vec![text],
             Self::Verdict { tests: texts, .. }
@@ -305,6 +308,7 @@ mod masked_tests {
             stop: StopFacts::default(),
         });
         check(&Event::Prompt { prompt: text() });
+        check(&Event::Lifecycle { name: "started".into(), exit_code: None, output: text() });
         check(&Event::StorySetAside { why: text() });
         check(&Event::LoopFinished { finish_type: "error".into(), reason: Some(text()) });
         check(&Event::PlanRepaired { findings: vec![text()] });

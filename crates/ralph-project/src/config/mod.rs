@@ -40,5 +40,5 @@ pub use tables::{
     SandboxSettings, Scope, Session, Stop, Tests, Verify, WorkspaceSettings, keys,
 };
 pub use values::{
-    Baseline, FailBehavior, Mode, Prove, PullRequests, RollbackOn, SandboxMode, Weakened,
+    Baseline, FailBehavior, Mode, Prove, PullRequests, RollbackOn, SandboxMode, Skip, Weakened,
 };

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::keys::{Key, Kind, key};
 use super::seconds::Seconds;
 use super::values::{
-    Baseline, FailBehavior, Mode, Prove, PullRequests, RollbackOn, SandboxMode, Weakened, amount,
-    at_least_one, part,
+    Baseline, FailBehavior, Mode, Prove, PullRequests, RollbackOn, SandboxMode, Skip, Weakened,
+    amount, at_least_one, part,
 };
 use crate::dialect::{AGENTS, Dialect};
 use ralph_base::texts::{texts, texts_by_name};
@@ -241,6 +241,8 @@ tables! {
         timeout: Seconds = Seconds(30), Seconds, "HOOK_TIMEOUT", "hook-timeout";
         /// What to do when a lifecycle script fails: `continue` or `abort`.
         fail_behavior: FailBehavior, Choice, "HOOK_FAIL_BEHAVIOR", "hook-fail-behavior";
+        /// What exit code 1 of next_iteration does: end the `iteration`, or `wait` and ask again.
+        skip: Skip, Choice, "HOOK_SKIP", "";
     }
 
     /// The table `[tests]`.

@@ -77,6 +77,17 @@ pub enum FailBehavior {
     Abort,
 }
 
+/// What exit code 1 of the script `next_iteration` does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Skip {
+    /// The iteration is over.
+    #[default]
+    Iteration,
+    /// The script is asked again after a pause.
+    Wait,
+}
+
 /// What happens when everything passes, but fewer tests run or they check less than before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -14,7 +14,7 @@ use super::plan_file::find_plan;
 use super::preflight::Preflight;
 use crate::exit::Failure;
 use crate::here;
-use crate::run::scripts::not_executable;
+use crate::run::scripts::broken;
 
 /// Agent, checks and scripts that cannot be started.
 pub(super) fn look_for_programs(
@@ -39,8 +39,8 @@ pub(super) fn look_for_programs(
                 .to_owned(),
         );
     }
-    for script in not_executable(preflight.project.own_state(), preflight.project.root()) {
-        preflight.note(format!("{script} is not executable; run `chmod +x {script}`"));
+    for wrong in broken(preflight.project.own_state(), preflight.project.root()) {
+        preflight.note(wrong);
     }
     if preflight.config.run.mode == Mode::Building {
         for line in preflight.config.verify.commands.clone() {
