@@ -138,7 +138,7 @@ pub(crate) fn cases(stage: &Stage) -> Result<Vec<Case>> {
     };
     Ok(vec![
         case("pre-tool, allowed command", (allowed, ""), USUAL),
-        case("pre-tool, denied command", (denied, "deny"), WITH_WORK),
+        case("pre-tool, denied command", (denied, "git-push"), WITH_WORK),
         case("pre-tool, edit", (edit(stage, "src/lib.rs"), ""), USUAL),
         case("post-tool, not a test", (listed, ""), USUAL),
         case("post-tool, passing run", (short_run, ""), WITH_WORK),
