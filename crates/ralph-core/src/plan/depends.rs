@@ -1,9 +1,8 @@
 //! Which stories a story waits for: reading the notes, resolving the ids, refusing rings.
 
 use super::ids::{self, Rank};
-use super::parse::{Draft, Wanted};
-use super::syntax;
-use super::{Error, Plan, Story, Warning};
+use super::story::{Draft, Wanted};
+use super::{Error, Plan, Story, Warning, syntax};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 

@@ -4,8 +4,7 @@ use super::blocks::{Heading, TaskItem};
 use super::checkbox;
 use super::ids::{self, Leading, Rank};
 use super::outline::Outline;
-use super::parse::Draft;
-use super::story::{Marks, State, Story, Warning};
+use super::story::{Draft, Marks, State, Story, Warning};
 use super::text::{Text, clean_title};
 use std::ops::Range;
 

@@ -4,8 +4,7 @@
 //! style of its neighbours.
 
 use super::error::Error;
-use super::parse::{Draft, Reading, Wanted};
-use super::story::{Format, Marks, State, Story};
+use super::story::{Draft, Format, Marks, Reading, State, Story, Wanted};
 use ralph_base::json_members::members;
 use ralph_base::lines::{BOM, LineNumbers};
 use serde::Deserialize;

@@ -2,8 +2,7 @@
 
 use super::heading::Task;
 use super::ids;
-use super::parse::Draft;
-use super::story::{Marks, Story, Warning};
+use super::story::{Draft, Marks, Story, Warning};
 use super::text::{Text, clean_title};
 use std::collections::{HashMap, HashSet};
 

@@ -4,15 +4,13 @@
 //! both: boxes inside a heading story are its parts, and boxes outside are looked at as a list.
 
 use super::blocks::{self, Block};
-use super::depends;
 use super::heading::{Section, Task};
 use super::ids::Rank;
-use super::list;
 use super::outline::Outline;
-use super::parse::{Draft, Reading};
 use super::spec_tools::{self, Tool};
+use super::story::{Draft, Reading};
 use super::text::Text;
-use super::{Error, Format, Options, Warning};
+use super::{Error, Format, Options, Warning, depends, list};
 
 /// Reads a Markdown plan.
 pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Reading, Error> {

@@ -9,7 +9,7 @@ use camino::Utf8Path;
 use ralph_base::lines::BOM;
 
 use super::spec_tools::Tool;
-use super::story::{Format, Story, Warning};
+use super::story::{Draft, Reading};
 use super::{Error, MAX_PLAN_BYTES, Options, Plan, depends, ids, json, markdown};
 
 impl Plan {
@@ -101,26 +101,4 @@ fn assign_ids(drafts: &mut [Draft]) -> Result<HashMap<String, usize>, Error> {
         by_key.insert(story.id.to_ascii_lowercase(), at);
     }
     Ok(by_key)
-}
-
-/// A story as a format reads it: its id is the written one, empty if there is none.
-pub(super) struct Draft {
-    pub(super) story: Story,
-    pub(super) wanted: Vec<Wanted>,
-}
-
-/// A dependency as it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
-    pub(super) text: String,
-    pub(super) line: usize,
-    /// Whether a name that no story has is an error.
-    pub(super) strict: bool,
-}
-
-/// What a format makes of a file.
-pub(super) struct Reading {
-    pub(super) format: Format,
-    pub(super) drafts: Vec<Draft>,
-    pub(super) warnings: Vec<Warning>,
 }

@@ -2,8 +2,7 @@
 
 use super::blocks::{Block, Heading};
 use super::ids;
-use super::parse::{Draft, Wanted};
-use super::story::{Marks, State};
+use super::story::{Draft, Marks, State, Wanted};
 use super::text::Text;
 use camino::Utf8Path;
 use std::collections::HashMap;
