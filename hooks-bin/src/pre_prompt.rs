@@ -51,7 +51,7 @@ fn reminder(call: &Call<'_>, attempt: &Attempt) -> Decision {
     let (config, story) = (call.config(), format!("{} ({})", attempt.story, attempt.title));
     let mut text = match call.input.event.as_str() {
         "SubagentStart" => format!(
-            "You help with the story {story}. Your own task is all you are asked for: the session \
+            "You are helping with the story {story}. Do only your own task: the session \
              that started you reports on the story."
         ),
         "PreCompact" => format!(

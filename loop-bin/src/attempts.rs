@@ -26,7 +26,7 @@ pub(crate) struct Attempts {
     /// A story or an attempt
     #[arg(value_name = "STORY|ID")]
     of: Option<String>,
-    /// Look at a git server on which tasks work, instead of this project
+    /// Use the git server that fleet tasks work on, instead of this project
     #[arg(long, value_name = "REMOTE")]
     fleet: Option<String>,
     #[command(subcommand)]
@@ -108,7 +108,7 @@ fn list(git: &Git, story: Option<&str>, history: &RunHistory) -> Result<(), Fail
         let why = if tried.is_empty() {
             "nothing has been tried yet"
         } else {
-            "none of these left anything"
+            "these attempts left no changes"
         };
         let end = if tried.is_empty() { "." } else { ":" };
         say(format!("There are no saved attempts{of}; {why}{end}"));

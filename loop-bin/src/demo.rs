@@ -27,7 +27,7 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let root = folder.join("project");
     make_project(&root)?;
     say(format!("Demo project: {root}"));
-    say("The agent is a local script in the place of Claude Code: no network access, no cost.\n");
+    say("A local script stands in for Claude Code: no network access, no cost.\n");
     let agent = folder.join("claude");
     fs_err::write(&agent, AGENT)?;
     fs_err::set_permissions(&agent, std::fs::Permissions::from_mode(0o755))?;
@@ -95,7 +95,7 @@ fn show_results(root: &Utf8Path) -> Result<(), Failure> {
     say(format!(
         "\nLook around:\n  cd '{root}'\n  ralph-loop attempts US-004   # why it failed\n  \
          ralph-loop status            # what needs you\n  \
-         ralph-loop report            # the page of the run, for your browser\n\n\
+         ralph-loop report            # an HTML report of the run\n\n\
          Remove it:\n  rm -r '{}'",
         root.parent().unwrap_or(root)
     ));

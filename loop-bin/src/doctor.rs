@@ -86,8 +86,8 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     {
         return Ok(Vec::new());
     }
-    let busy = "the checks were not run, because the copy holds work: a run is under way, or the \
-                next start goes on with an attempt";
+    let busy = "the checks were not run, because the copy is in use: a run is under way, or the \
+                next run will continue an interrupted attempt";
     let lock = take_lock(run_dir, "examining");
     if lock.is_err() || is_work_left_in(workspace.root(), run_dir)? {
         return Ok(vec![Finding::Note(busy.to_owned())]);
@@ -131,7 +131,7 @@ fn try_to_escape(preflight: &Preflight) -> Result<Option<Finding>, Failure> {
             if has_escaped { "a write to the project got through" } else { said.trim() }
         ))
     } else {
-        Finding::Good("sandbox tried: a write to the project was refused inside".to_owned())
+        Finding::Good("sandbox tested: it refused a write to the project".to_owned())
     }))
 }
 

@@ -44,7 +44,7 @@ impl Forge {
         let is_there = |forge: &Self| forge.run(root, &["--version"], "").is_ok();
         [usual].into_iter().chain(both).find(is_there).ok_or_else(|| {
             Failure::because(
-                "neither `gh` nor `glab` is installed, which open pull requests and list issues; \
+                "pull requests and issues need `gh` or `glab`, and neither is installed; \
                  install one and log in with it",
             )
         })

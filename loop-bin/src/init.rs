@@ -114,7 +114,7 @@ fn detect_in(root: &Utf8Path) -> Result<(KindTable, Detected), Failure> {
 /// What was found, and why.
 fn tell(Detected { checks, setup, proposed }: &Detected) {
     if checks.is_empty() {
-        say("No tests were found: set `commands` in [verify], or what lands will be unchecked.");
+        say("No tests were found; set `commands` in [verify], or work will land unchecked.");
     }
     for (what, list) in [("check   ", checks), ("setup   ", setup), ("proposed", proposed)] {
         for FoundCommand { command, why } in list {
@@ -159,7 +159,7 @@ pub(crate) fn add_checks(
     }
     let told = |what: &'static str, list: &[FoundCommand]| {
         let one = move |FoundCommand { command, why }: &FoundCommand| {
-            let why = format!("({why}); `ralph-loop init` writes it down");
+            let why = format!("({why}); `ralph-loop init` writes it to the config");
             Finding::Note(format!("no {what} is set, so `{command}` is used {why}"))
         };
         list.iter().map(one).collect::<Vec<_>>()

@@ -137,8 +137,8 @@ impl Target {
         let agent = Dialect::find(&self.agent).filter(|_| !self.local);
         agent.and_then(|agent| Place::of_agent(agent, project.as_deref(), env)).ok_or_else(|| {
             let (name, where_) =
-                (&self.agent, if self.user { "for all projects" } else { "of a project" });
-            Failure::usage(format!("{name} has no place for hooks {where_}; see docs/agents.md"))
+                (&self.agent, if self.user { "for all projects" } else { "in a project" });
+            Failure::usage(format!("{name} does not support hooks {where_}; see docs/agents.md"))
         })
     }
 
@@ -163,7 +163,7 @@ fn carry_out(change: &Change, dry_run: bool) -> Result<(), Failure> {
     }
     change.apply()?;
     if !change.is_empty() {
-        say(format!("done: {} is changed; sessions that begin now use it", change.settings()));
+        say(format!("done: changed {}; new sessions use it", change.settings()));
     }
     Ok(())
 }

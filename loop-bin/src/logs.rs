@@ -19,7 +19,7 @@ const LAST_LINES: usize = 12;
 /// Show what the agent said and did in an attempt, and what became of it
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
-    /// An attempt, such as US-001/2, or a story for the last one at it; without it, the last of all
+    /// An attempt, such as US-001/2, or a story for its last attempt; defaults to the last attempt of all
     #[arg(value_name = "STORY|ID")]
     of: Option<String>,
 }

@@ -132,8 +132,8 @@ fn tools() -> Vec<Value> {
         ),
         tool(
             "verify",
-            "Without arguments, run the checks and show what fails. With them, record how far the \
-             verification of this session is; what is not so is refused",
+            "Without arguments, run the checks and show what fails. With arguments, record the \
+             verification progress of this session; a claim that does not hold is refused",
             Verified::augment_args,
         ),
     ]

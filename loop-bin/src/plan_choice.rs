@@ -28,7 +28,7 @@ pub(crate) struct PlanChoice {
     /// Number of the PRD-N folder to use
     #[arg(long, value_name = "N")]
     prd: Option<u32>,
-    /// Look at a git server on which tasks work, instead of this project
+    /// Use the git server that fleet tasks work on, instead of this project
     #[arg(long, value_name = "REMOTE")]
     pub(crate) fleet: Option<String>,
 }

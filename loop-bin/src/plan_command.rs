@@ -41,13 +41,17 @@ impl PlanCommand {
         match (&self.label, &self.idea) {
             (Some(label), _) => from_issues(&project, label, &path)?,
             (None, Some(idea)) => interview(env, &project, idea, &path)?,
-            (None, None) => return Err(Failure::usage("say what you want, in a sentence")),
+            (None, None) => {
+                return Err(Failure::usage(
+                    "describe what you want in a sentence, or pass --from-issues",
+                ));
+            }
         }
         let plan = plan::load(&path, &Options::default())?;
         for story in plan.stories() {
             say(format!("{}  {}", story.id, story.title).as_str());
         }
-        say(format!("{path}: read it, then start with `ralph-loop --prd {number}`").as_str());
+        say(format!("wrote {path}; review it, then run `ralph-loop --prd {number}`").as_str());
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -21,7 +21,7 @@ use crate::terminal::{counted, say};
 
 /// Push the current branch and open a pull request, with the report as its text
 ///
-/// Uses `gh` or `glab`, whichever is installed. A draft where stories are blocked. If the branch has a pull
+/// Uses `gh` or `glab`, whichever is installed. Opens a draft if stories are blocked. If the branch has a pull
 /// request already, its text is updated.
 #[derive(Debug, Args)]
 pub(crate) struct Pr {

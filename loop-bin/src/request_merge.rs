@@ -25,7 +25,7 @@ impl RequestMerge {
         // A request that says nothing helps nobody.
         let summary = self.summary.trim();
         if summary.is_empty() {
-            return Err(Failure::usage("say what to merge, and why"));
+            return Err(Failure::usage("the summary is empty; say what to merge, and why"));
         }
         let project = here::project(env)?;
         let status = Status::read(&Repo::open(project.root())?)?;

@@ -61,8 +61,7 @@ impl Retry {
             let key = StoryKey::new(&name, &story);
             let record = if is_running { RunRecord::load(&run_dir)? } else { None };
             if record.is_some_and(|record| record.stories().any(|(_, other)| *other == key)) {
-                let how =
-                    "wait for its attempt to end, or reach the next one with `ralph-loop tell`";
+                let how = "wait for its attempt to end, or send the agent a message with `ralph-loop tell`";
                 return Err(Failure::Locked(format!("{story} is being worked on; {how}").into()));
             }
             begin_with(repo.git(), project.root(), key, from.as_ref(), &self.hint)?;
@@ -73,10 +72,10 @@ impl Retry {
             if is_running {
                 state::append_line(&run_dir.retries(), format!("{name}/{story}").as_bytes())?;
             }
-            let who = if is_running { "run under way" } else { "next `ralph-loop` run" };
+            let who = if is_running { "current run" } else { "next `ralph-loop` run" };
             let begins = from.iter().map(|from| format!(", starting from {}", from.id));
             let begins: String = begins.collect();
-            say(format!("{story} is open again; the {who} works on it{begins}."));
+            say(format!("{story} is open again; the {who} will work on it{begins}."));
         }
         server.as_ref().map_or(Ok(()), fleet::publish_retry)?;
         Ok(ExitCode::SUCCESS)

@@ -10,12 +10,10 @@ use crate::exit::Failure;
 use crate::here;
 use work_copy::doors::Doors;
 
-/// Run a command in the sandbox of an attempt, in this folder, to try it
+/// Run a command in this folder in the same sandbox as an attempt, to try it out
 #[derive(Debug, Args)]
-#[command(
-    after_help = "The project cannot be written inside, only the copy of it that `ralph-loop \
-                        doctor` makes; see docs/sandbox.md."
-)]
+#[command(after_help = "Inside, the project is read-only; only the copy that `ralph-loop \
+                        doctor` makes can be written; see docs/sandbox.md.")]
 pub(crate) struct Sandboxed {
     /// The command and its arguments
     #[arg(last = true, required = true)]

@@ -12,7 +12,7 @@ use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::terminal::say;
 use crate::{fleet, here};
 
-/// List the stories of the plan as they were read
+/// List the plan's stories as Ralph reads them
 #[derive(Debug, Args)]
 pub(crate) struct Stories {
     #[command(flatten)]

@@ -14,20 +14,20 @@ use crate::complete::refuse_red_checks;
 use crate::exit::Failure;
 use crate::here;
 
-/// Record how far this session's verification is (for the agent)
+/// Record this session's verification progress (for the agent)
 ///
 /// Writes the `orchestrator.json` or `loop.json` that keeps the session from stopping. A claim that
 /// the last test run or the verify commands contradict is refused.
 #[derive(Debug, Default, PartialEq, Eq, Args, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Verified {
-    /// Begin with this task; the session is then held until it is verified
+    /// Begin this kind of verification; the session cannot stop until it is done
     #[arg(long, value_name = "KIND")]
     begin: Option<Verification>,
     /// What the session is to do
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
-    /// How often a loop may go round
+    /// Maximum number of iterations of a loop
     #[arg(long, value_name = "N")]
     max_iterations: Option<u64>,
     /// A condition of an orchestrated session that holds now; may be repeated
@@ -36,7 +36,7 @@ pub(crate) struct Verified {
     /// Where the work stands
     #[arg(long, value_name = "TEXT")]
     phase: Option<String>,
-    /// How often the loop went round
+    /// Number of iterations that the loop has done
     #[arg(long, value_name = "N")]
     iteration: Option<u64>,
     /// Everything is done and verified; the verify commands run first
@@ -51,7 +51,7 @@ pub(crate) struct Verified {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Verification {
-    /// Goes round until its result is verified
+    /// Iterates until its result is verified
     Loop,
     /// Nine conditions, one after the other
     Orchestrator,
@@ -89,9 +89,7 @@ impl Verified {
     pub(crate) fn answer(&self, env: &Env, stop: &dyn Fn() -> bool) -> Result<String, Failure> {
         let is_of_begin = self.task.is_some() || self.max_iterations.is_some();
         if self.begin.is_some() != self.task.is_some() || self.begin.is_none() && is_of_begin {
-            return Err(Failure::usage(
-                "to begin, say both: what kind (begin) and the task (task)",
-            ));
+            return Err(Failure::usage("`begin` (the kind) and `task` must be given together"));
         }
         let project = here::project(env)?;
         let config = here::config(&project, env, &[])?;
@@ -132,7 +130,9 @@ impl Verified {
             lines.push(format!("{}{file}", if self.done { "verified: " } else { "recorded in " }));
         }
         if self.done && config.verify.commands.is_empty() {
-            lines.push("unchecked: there are no [verify] commands, so your word counts".to_owned());
+            lines.push(
+                "not checked: no [verify] commands are set, so your claim was accepted".to_owned(),
+            );
         }
         Ok(lines.join("\n"))
     }
@@ -147,7 +147,7 @@ impl Verified {
             }
             (named, own) => named.or(own).ok_or_else(|| {
                 Failure::usage(
-                    "which session? run this inside of one (it sets CLAUDE_CODE_SESSION_ID), or \
+                    "no session is given; run this in one (the client sets CLAUDE_CODE_SESSION_ID), or \
                      name one with --session",
                 )
             })?,
@@ -164,7 +164,7 @@ impl Verified {
         let text = state::read_text(file)?;
         let state: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
             Failure::because(format!(
-                "{file} is damaged ({error}), and holds nobody back; delete it and begin again"
+                "{file} is damaged and ignored ({error}); delete it to start over"
             ))
         })?;
         let said = Said {
@@ -185,7 +185,7 @@ impl Verified {
         let file = kind.file(&state.session(id));
         if file.is_file() && is_unfinished(&file) {
             return Err(Failure::because(format!(
-                "this session has begun already, in {file}; go on with it, or delete that file"
+                "this session has already begun in {file}; continue, or delete it to start over"
             )));
         }
         state.prepare()?;
@@ -195,7 +195,9 @@ impl Verified {
             Verification::Orchestrator => new_orchestrator(task),
         };
         write_state(&file, &begun)?;
-        Ok(format!("begun in {file}; the session is held until `ralph-loop verified --done`"))
+        Ok(format!(
+            "begun in {file}; the session cannot stop until `ralph-loop verified --done` succeeds"
+        ))
     }
 }
 

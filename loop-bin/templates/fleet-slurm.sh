@@ -1,5 +1,5 @@
 #!/bin/sh
-# One Slurm job for each open story, behind those that it depends on. Run it where `sbatch` is.
+# One Slurm job for each open story, after those that it depends on. Run it where `sbatch` is.
 # Adjust time, memory and partition. A task that has to try later (75), was out of time (143) or killed (137) is queued
 # again.
 set -eu

@@ -223,7 +223,7 @@ pub fn find(git: &Git, id: &str) -> Result<SavedAttempt, Failure> {
         (Some(_), _) => {
             let choices: Vec<String> = found.iter().map(|one| format!("`{}`", one.id)).collect();
             let choices = choices.join(", ");
-            Err(Failure::because(format!("`{id}` may be any of {choices}; name one of them")))
+            Err(Failure::because(format!("`{id}` is ambiguous; specify one of {choices}")))
         }
         (None, _) => Err(Failure::because(format!(
             "no attempt `{id}`; list them with `ralph-loop attempts`"

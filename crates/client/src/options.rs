@@ -82,7 +82,7 @@ impl ClientOptions {
     /// Looks for what the agent of this project has and what it lacks.
     pub fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
         let Some(client) = Client::find(&config.agent.command) else {
-            let why = "the agent is not one that Ralph knows, so no hooks guard it".to_owned();
+            let why = "Ralph does not know this agent, so no hooks guard it".to_owned();
             let options = Self { unguarded: Some(why.clone()), ..Self::default() };
             return (options, vec![Finding::Note(why)]);
         };
@@ -266,7 +266,7 @@ fn hooks_to_pass(
     if client.has("--bare") {
         return Err("the agent's command has --bare, so no hooks guard it");
     }
-    let version = version.ok_or("`--version` of the agent does not answer, so it gets no hooks")?;
+    let version = version.ok_or("the agent does not answer `--version`, so it gets no hooks")?;
     let folder = folder_of_this_program().unwrap_or_default();
     let is_beside = |hook: &str| is_executable(&folder.join(hook));
     let passed = Registrations::of(version, &quoted(&folder)).only(|event, hook| {

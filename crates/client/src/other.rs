@@ -33,7 +33,7 @@ impl ClientOptions {
             let passed = format!("the hooks next to ralph-loop are passed to {name}");
             findings.push(Finding::Good(passed));
         } else {
-            let why = format!("no hooks lie next to ralph-loop, so none guard {name}");
+            let why = format!("there are no hooks next to ralph-loop, so none guard {name}");
             findings.push(Self::without_hooks(&why, config));
             options.unguarded = Some(why);
         }

@@ -116,7 +116,7 @@ impl ReviewAnswer {
         let first = match found.next() {
             Some(first) => first.to_string(),
             None if self.approve => return None,
-            None => "it is not approved, and no reason is given".to_owned(),
+            None => "not approved, no reason given".to_owned(),
         };
         let rest: String = found.map(|one| format!("\n{one}")).collect();
         Some(format!("the review found: {first}{rest}"))
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_refusal_is_one_however_it_is_written() {
         for (said, expected) in [
-            (r#"{"approve": false}"#, "it is not approved, and no reason is given"),
+            (r#"{"approve": false}"#, "not approved, no reason given"),
             (r#"{"approve": false, "findings": [{"kind": "advice", "message": "m"}]}"#, "m"),
             (r#"{"approve": true, "findings": [{"kind": "Critical", "message": "m"}]}"#, "m"),
             (

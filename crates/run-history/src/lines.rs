@@ -96,7 +96,7 @@ impl Run {
             (_, Some(reason)) => line(reason),
             ("complete", None) => "complete".to_owned(),
             ("max_iterations", None) => "the limit of iterations was reached".to_owned(),
-            ("no_changes", None) => "story after story changed nothing".to_owned(),
+            ("no_changes", None) => "several stories in a row changed nothing".to_owned(),
             ("manual", None) => "it was interrupted".to_owned(),
             (other, None) => other.replace('_', " "),
         }

@@ -131,7 +131,7 @@ impl RunHistory {
         }
         let is_trouble = |finish: &str| ["error", "hook_abort", "no_changes"].contains(&finish);
         if let Some(run) = run.filter(|run| run.finish.as_deref().is_some_and(is_trouble)) {
-            others.push(format!("the run could not go on: {}", run.ending(false)));
+            others.push(format!("the run could not continue: {}", run.ending(false)));
         }
         others.extend(situation.notes.iter().map(|note| line(note)));
         Needs { stories: self.blocked(run.unwrap_or(&nothing)), others }
@@ -186,7 +186,7 @@ impl RunHistory {
             let mut why: Vec<String> =
                 remarks.map(|Note { rule, what, .. }| line(&format!("{rule}: {what}"))).collect();
             if attempt.checks.is_empty() {
-                why.push("no check has seen it".to_owned());
+                why.push("landed unchecked".to_owned());
             }
             let red = attempt.checks.iter().filter(|check| check.ended == "failed as before");
             why.extend(red.map(|check| line(&format!("`{}` still fails as before", check.check))));

@@ -220,7 +220,7 @@ impl Doors {
         let found = fs_err::symlink_metadata(&self.tmp)?;
         if !found.is_dir() || found.uid() != nix::unistd::getuid().as_raw() {
             return Err(Failure::because(format!(
-                "{} belongs to somebody else; remove it, or set TMPDIR to another folder",
+                "{} belongs to another user; remove it, or set TMPDIR to another folder",
                 self.tmp
             )));
         }

@@ -186,7 +186,10 @@ impl Workspace {
         let files = paths(&git.run(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?);
         let mut why = format!("git cannot add the files: {error}");
         if !unreadable.is_empty() {
-            why.push_str(&format!("; not kept, because unreadable: {}", named_files(&unreadable)));
+            why.push_str(&format!(
+                "; not saved, because they cannot be read: {}",
+                named_files(&unreadable)
+            ));
         }
         Ok((Staged { tree, files, refusal: Some(why), ..Staged::default() }, inner))
     }

@@ -136,8 +136,8 @@ fn notice(session: &Session<'_>, status: StopStatus, note: Option<&String>) -> D
         Complete => "every story is done",
         ReachedLimit => "no iterations are left, and stories are still open",
         Handoff if session.is_ours => "the context is nearly full; a new session continues",
-        Handoff => "the context is nearly full; start a new session to go on",
-        LetGo => "the session may stop although something is unmet",
+        Handoff => "the context is nearly full; start a new session to continue",
+        LetGo => "the session may stop although a gate is not met",
         _ => return Decision::NoOpinion,
     };
     Decision::Notice(match note {

@@ -266,9 +266,9 @@ fn a_stale_checkpoint_is_reported_and_never_rolled_back_to() {
     test.write("src/lib.rs", "broken");
     let work = without_state(&test);
     let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("not this session's, so nothing was rolled back"), "{told}");
+    assert!(told.contains("this session did not make, so nothing was rolled back"), "{told}");
     assert_eq!(without_state(&test), work);
-    let why = "the checkpoint is stale: commits were made after it that are not this session's";
+    let why = "the checkpoint is stale: there are newer commits that this session did not make";
     assert_eq!(client.events("not_rolled_back")[0]["why"], why);
     // A story under way does not make them the agent's.
     test.write(".ralph/current-story", "US-001\n");

@@ -123,7 +123,7 @@ fn a_session_of_a_run_is_reminded_wherever_its_context_may_be_lost() {
     let story = "Current story: US-001 (Log in), iteration 3 of 9, attempt 1.";
     assert_eq!(start, format!("{story}{limits}{report}{lessons}"));
     assert_eq!(reminded(&agent, "SessionStart-compact"), Some(start));
-    let helps = "You help with the story US-001 (Log in). Your own task is all you are asked for: \
+    let helps = "You are helping with the story US-001 (Log in). Do only your own task: \
                  the session that started you reports on the story.";
     assert_eq!(subagent, format!("{helps}{limits}{lessons}"));
     let keep = "Keep in the summary: the current story is US-001 (Log in), what was done for it, \

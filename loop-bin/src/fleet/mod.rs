@@ -45,11 +45,12 @@ pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
     }
     let branch = git.line(&["symbolic-ref", "--short", "HEAD"])?;
     server.publish(&branch)?;
-    let moved = || Failure::because("the branch has just moved on the server; run it again");
+    let moved =
+        || Failure::because("the branch has just changed on the server; run the command again");
     server.push(&branch, &branch)?.then_some(()).ok_or_else(moved)
 }
 
-/// Print a job that works on every open story, for an engine that you have
+/// Print a job for Slurm, Kubernetes, CI or GNU parallel that works on every open story
 #[derive(Debug, Args)]
 pub(crate) struct Fleet {
     engine: Engine,
@@ -65,13 +66,13 @@ pub(crate) struct Fleet {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Engine {
-    /// A script that submits a Slurm job for each story, behind those that it depends on
+    /// A script that submits a Slurm job for each story, after those that it depends on
     Slurm,
     /// An Indexed Job
     Kubernetes,
-    /// A workflow with a job for each story, behind those that it depends on
+    /// A workflow with a job for each story, after those that it depends on
     GithubActions,
-    /// A pipeline with a job for each story, behind those that it depends on
+    /// A pipeline with a job for each story, after those that it depends on
     GitlabCi,
     /// A GNU parallel command line
     Parallel,

@@ -116,7 +116,7 @@ impl Task<'_> {
                 return Ok((code, format!("{}: the loop ended with exit code {code}", self.story)));
             }
         }
-        Ok((TRY_LATER, format!("{}: others keep landing first", self.story)))
+        Ok((TRY_LATER, format!("{}: gave up, because other tasks kept landing first", self.story)))
     }
 
     fn tried<T>(&self, act: impl Fn(&Server) -> Result<T, Failure>) -> Result<T, Failure> {

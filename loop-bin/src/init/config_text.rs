@@ -6,7 +6,7 @@ use super::detect::{Detected, FoundCommand};
 use crate::install::CLAUDE;
 
 /// Editors that know schemas for TOML (taplo, Even Better TOML) read the first line.
-const HEAD: &str = "#:schema ./config.schema.json\n# All settings are optional; a key behind a `#` is shown with its default.\n";
+const HEAD: &str = "#:schema ./config.schema.json\n# All settings are optional; a commented-out key shows its default.\n";
 
 /// Writes it.
 pub(super) fn config_text(found: &Detected, agent: &str) -> String {

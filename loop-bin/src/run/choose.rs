@@ -113,7 +113,7 @@ fn limited(run: &Conductor, slot: usize, is_alone: bool) -> Option<Choice> {
     if let Some(live) = run.desk(slot).ok().and_then(|desk| desk.session.as_ref())
         && live.stories_given() >= config.session.stories_per_session
     {
-        let why = "this session reached its number of stories; a new one continues";
+        let why = "this session reached its story limit; a new session continues";
         return Some(Choice::Release(why));
     }
     let elapsed = run.context.elapsed().as_secs_f64();
@@ -193,7 +193,7 @@ fn tick_again(
             continue;
         }
         if !is_known {
-            let again = format!("`ralph-loop retry {story}` after this run has it done once more");
+            let again = format!("to redo it, run `ralph-loop retry {story}` after this run");
             let what = "reopened by another process, but its work has landed; ticked again";
             report_change(run, Some(&key), format!("{what} ({again})"));
         }

@@ -188,7 +188,7 @@ pub(super) fn finish_landing(
     if !plan.is_file() && !run.books.is_tracked(Some(commit)) {
         let story = &work.key.story;
         return Err(Failure::because(format!(
-            "{plan} is gone, and {story} has landed; bring the plan back and start again: that ticks \
+            "{story} has landed, but {plan} is gone; restore the plan, then run `ralph-loop` to tick \
              the story"
         )));
     }
@@ -383,6 +383,6 @@ fn about_checks(checks: &[Check]) -> String {
     match (checks, red.as_slice()) {
         ([], _) => ", unchecked".to_owned(),
         (_, []) => String::new(),
-        (_, red) => format!(", still red (ignored): {}", red.join(", ")),
+        (_, red) => format!(", still failing (ignored): {}", red.join(", ")),
     }
 }

@@ -170,7 +170,7 @@ fn keep_rest(run: &mut Conductor, work: &mut UnderWay, finish: &Finish) -> Resul
     let staged =
         run.desk_mut(SLOT)?.copy.stage(Start::of(&work.attempt), &taken, &Imported::default())?;
     if !staged.files.is_empty() {
-        let why = format!("what planning left: {}", finish.word());
+        let why = format!("changes left over from planning ({})", finish.word());
         let left = Left { staged: Some(staged), ..Left::default() };
         discard::keep_and_report(run, work, &left, ("failed", &why))?;
     }

@@ -106,7 +106,7 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         work_copy::adopt(&desk.copy, &left.attempt.work)?;
         if !desk.copy.exists() {
             let story = &left.attempt.story;
-            run.view.warn(format!("{story}: its copy is gone, with what the agent had done there"));
+            run.view.warn(format!("{story}: its copy is gone, and the agent's work in it is lost"));
         }
         let slot = run.slots.len();
         run.slots.push(Slot::new(slot, desk, String::new(), &run.reports));

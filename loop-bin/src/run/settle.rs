@@ -186,8 +186,7 @@ fn follow(run: &mut Conductor, mut work: UnderWay, mut end: WorkEnd) -> Result<(
                 // The work is kept by now, and the tree is the user's.
                 desk.copy.reset(Start::of(&work.attempt))?;
             }
-            let line =
-                format!("{}: interrupted; the next start checks and lands it", work.key.story);
+            let line = format!("{}: interrupted; the next run checks and lands it", work.key.story);
             run.toned(work.slot, Tone::Plain, line);
             work.passed = None;
             run.park(work);

@@ -203,7 +203,7 @@ fn files_of_other_loops_are_named_and_their_scripts_not_hidden() {
     stage.repo.write(".fresher/hooks/started", "#!/bin/sh\ntouch \"$AGENT_NOTES/theirs\"\n");
     stage.repo.chmod(".fresher/hooks/started", 0o755);
     let ran = stage.run(&["init"]);
-    ran.ended(0).says("found    .fresher/hooks: its lifecycle scripts are run");
+    ran.ended(0).says("found    .fresher/hooks: its lifecycle scripts are used");
     ran.says("found    ralph.sh: another loop").says("found    PROMPT.md: the prompt of another");
     ran.says("found    .ralphrc: ").says("found    .ralph-tui: ").says("found    .agents/ralph: ");
     ran.says("found    @fix_plan.md: ")

@@ -118,7 +118,7 @@ fn what_is_missing_is_named_and_nothing_is_pushed() {
     std::os::unix::fs::symlink("/usr/bin/git", git.join("git")).unwrap();
     let ran: Ran =
         stage.command(&["pr"]).env("PATH", format!("{git}:{path}")).output().unwrap().into();
-    ran.ended(1).says("neither `gh` nor `glab` is installed");
+    ran.ended(1).says("need `gh` or `glab`, and neither is installed");
     assert_eq!(on_server(&stage, "ralph/work"), "");
 }
 

@@ -43,7 +43,7 @@ fn while_the_agent_works_which_is_ended_by_the_next_start() {
     let mut stage = Stage::new("ignores-term", TWO);
     stage.killed_when(&[], "the agent works", || !stage.note("child").is_empty());
     assert!(is_alive(&stage.note("child")), "the agent outlives a loop that is killed");
-    stage.run(&["status"]).ended(0).says("survived the last run; the next start ends them");
+    stage.run(&["status"]).ended(0).says("left over from the last one");
     complete(&mut stage);
     assert!(!stage.run(&["status"]).out.contains("outlived"));
     assert!(!is_alive(&stage.note("child")));
@@ -60,7 +60,7 @@ fn while_the_checks_run() {
     stage
         .run(&["status"])
         .ended(0)
-        .says("work on US-001 was interrupted; the next start continues it");
+        .says("work on US-001 was interrupted; the next run continues it");
     complete(&mut stage);
     assert!(!is_alive(&stage.note("begun")));
 }

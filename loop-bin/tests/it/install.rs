@@ -157,7 +157,7 @@ fn every_agent_gets_hooks_for_ones_own_sessions_and_loses_them_again() {
     machine
         .run(&["install", "--agent", "kimi"])
         .ended(2)
-        .says("kimi has no place for hooks of a project");
+        .says("kimi does not support hooks in a project");
     machine.run(&["install", "--agent", "codex", "--local"]).ended(2);
     machine.run(&["install", "--agent", "cobol"]).ended(2).says("possible values: claude, codex");
 }

@@ -140,7 +140,7 @@ fn an_agent_that_says_partly_done_goes_on_in_another_attempt() {
                  \"$RALPH_LOOP\" complete US-001 --status partial --summary 'tests are missing'";
     stage.run(&["--agent", agent]).ended(0).says("only partly done: tests are missing");
     let told = "Work from an earlier attempt is already in your working tree; continue with \
-                it.\nThe last attempt, US-001/1, ended: the agent says that the story is only partly done: \
+                it.\nThe last attempt, US-001/1, did not land: the agent says that the story is only partly done: \
                 tests are missing\n";
     assert!(stage.note("prompt").contains(told), "{}", stage.note("prompt"));
     assert_eq!((stage.discarded(), stage.subjects().len()), (1, 2));

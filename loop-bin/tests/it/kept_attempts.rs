@@ -316,7 +316,11 @@ fn attempts_at_stories_of_two_plans_with_the_same_ids_are_kept_apart() {
     let listed = stage.run(&["attempts", "US-001"]);
     listed.ended(0).says("PRD-1/US-001/1").says("PRD-2/US-001/1");
     let which = stage.run(&["attempts", "take", "US-001/1"]);
-    which.ended(1).says("`PRD-2/US-001/1`").says("`PRD-1/US-001/1`; name one of them");
+    which
+        .ended(1)
+        .says("is ambiguous; specify one of")
+        .says("`PRD-2/US-001/1`")
+        .says("`PRD-1/US-001/1`");
     stage.run(&["attempts", "PRD-2/US-001/1"]).ended(0).says("x.txt");
     stage.run(&["logs", "PRD-1/US-001"]).ended(0).says("-001-US-001.log");
     stage.run(&["logs", "PRD-2/US-001"]).ended(0).says("-US-001.log");
@@ -349,7 +353,7 @@ fn retry_reaches_a_run_that_goes_on() {
                  [ -e \"$AGENT_NOTES/go\" ] && touch $s.txt; true";
     let mut child = stage.start(&["--agent", agent, "--attempts", "1", "--prove", "off"]);
     until("the second story is under way", || !stage.note("US-002").is_empty());
-    stage.run(&["retry", "US-001"]).ended(0).says("the run under way works on it");
+    stage.run(&["retry", "US-001"]).ended(0).says("the current run will work on it");
     fs_err::write(stage.note_path("go"), "").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(stage.note("US-001").lines().count(), 2);

@@ -139,9 +139,9 @@ fn a_session_is_verified_by_tools_as_by_commands() {
     let stage = stage(ONE, "true");
     let mut client = Client::start(&stage, &[("CLAUDE_CODE_SESSION_ID", "s-1")]);
     client.refuses("verify", json!({"done": true}), "session s-1 has nothing to verify");
-    client.refuses("verify", json!({"begin": "loop"}), "to begin, say both");
+    client.refuses("verify", json!({"begin": "loop"}), "must be given together");
     client.refuses("verify", json!({"begin": "spiral", "task": "x"}), "unknown variant `spiral`");
-    client.does("verify", json!({"begin": "orchestrator", "task": "x"}), "is held until");
+    client.does("verify", json!({"begin": "orchestrator", "task": "x"}), "cannot stop until");
     client.does("verify", json!({"conditions": ["memory_search"]}), "recorded in ");
     client.refuses("verify", json!({"conditions": ["all_good"]}), "no condition `all_good`");
     client.refuses("verify", json!({"done": true}), "not done: task_classified is not met");

@@ -59,7 +59,7 @@ fn a_session_that_is_lost_is_replaced_by_one_that_knows_of_the_attempt() {
     ran.ended(0).says("the client no longer has the session s-1").says("US-001 done");
     assert_eq!(resumed(&stage), ["new", "s-1", "new"]);
     let prompt = stage.note("prompt");
-    assert!(prompt.contains("The last attempt, US-001/1, ended:"), "{prompt}");
+    assert!(prompt.contains("The last attempt, US-001/1, did not land:"), "{prompt}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn hooks_that_are_not_heard_are_named_and_commands_are_judged_by_the_stream() {
     );
     let ran = run(&stage, &["--agent", "codex", "--attempts", "1"]);
     ran.ended(8).says("codex does not run the hooks that were passed to it");
-    ran.says("the agent ran what is forbidden: `git push origin main`");
+    ran.says("the agent ran a forbidden command: `git push origin main`");
 }
 
 #[test]

@@ -80,7 +80,9 @@ fn an_older_client_gets_no_event_that_it_does_not_know() {
     run(&stage, DEFAULT, &[], "2.0.77").ended(0);
     assert!(!events(&stage).contains("TaskCompleted") && events(&stage).len() == 10);
     let silent = stage_with(&HOOKS);
-    run(&silent, DEFAULT, &[], "?").ended(1).says("does not answer, so it gets no hooks");
+    run(&silent, DEFAULT, &[], "?")
+        .ended(1)
+        .says("does not answer `--version`, so it gets no hooks");
     assert_eq!(given(&silent), []);
 }
 

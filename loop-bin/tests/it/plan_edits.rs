@@ -130,7 +130,7 @@ fn an_added_story_whose_id_was_taken_gets_the_next_free_one() {
              echo '- [ ] US-002: By hand' >>\"$RALPH_ROOT/{PLAN}\""
         );
         let ran = stage.run(&["--agent", &agent]);
-        let told = "added US-002 (From the agent), which is US-003 now: the id was taken";
+        let told = "added US-002 (From the agent), renamed to US-003: the id was taken";
         ran.ended(0).says(told).says("3 stories landed");
         assert_eq!(ran.out.matches(told).count(), 1, "{}", ran.out);
         let plan = "- [x] US-001: First\n- [x] US-002: By hand\n- [x] US-003: From the agent\n";
@@ -167,7 +167,7 @@ fn a_plan_that_was_stashed_is_ticked_once_it_is_back() {
     stage.repo.write(PLAN, THREE);
     let agent = "cat >/dev/null; echo x >x.txt; git -C \"$RALPH_ROOT\" stash -q -u";
     let ran = stage.run(&["--agent", agent, "--max-iterations", "1"]);
-    ran.ended(1).says("plan.md is gone, and US-001 has landed; bring the plan back");
+    ran.ended(1).says("plan.md is gone; restore the plan");
     stage.repo.git(["stash", "pop", "-q"]);
     assert_eq!(stage.plan(), THREE);
     let ran = stage.run(&[]);

@@ -219,7 +219,7 @@ fn a_check_that_only_passes_outside_stops_the_start_and_names_the_path() {
     let args = ["--verify", &*check, "--baseline", "check"];
     let ran = run_where(&stage, &args, "");
     ran.ended(9).says("fails in the sandbox and passes outside of it");
-    ran.says(&format!("refused: {other}/file")).says("[sandbox] write");
+    ran.says(&format!("refused: {other}/file")).says("under [sandbox], list paths it writes");
     let ran = run_where(&stage, &args, &format!("{other}\n{}", stage.note_path("")));
     ran.ended(0).says("US-001 done");
 }
@@ -294,7 +294,7 @@ fn a_command_is_tried_in_the_same_sandbox() {
     try_it("exit 7").ended(7);
     assert!(!stage.exists("evil"));
     run(&stage, &["sandbox", "--", "no-such-program"]).ended(1).says("no-such-program");
-    run(&stage, &["doctor"]).says("sandbox tried: a write to the project was refused inside");
+    run(&stage, &["doctor"]).says("sandbox tested: it refused a write to the project");
 }
 
 /// In place the git folder may be written, so the record of the run is kept out of it.

@@ -219,7 +219,7 @@ fn files_that_hold_no_new_test_prove_nothing_and_are_not_asked_to() {
     let check = r#"[ "$(sh greet.sh)" = hi ] || sleep 60; echo '4 passed in 0.1s'"#;
     let limits = ["--verify-timeout", "2", "--prove", "refuse"];
     let ran = stage.run(&[&["--verify", check, "--agent", &agent(GOOD)], &limits[..]].concat());
-    ran.ended(0).says("US-001 not shown: its new tests only fail to load without the change");
+    ran.ended(0).says("US-001 not shown: its new tests cannot run without the change");
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn while_the_checks_run() {
         let ended = interrupt(&stage, &["--verify", &check], name, || begun.exists());
         assert_eq!(ended, Some(code));
         until("the check is gone", || !is_alive(&stage.note("begun")));
-        stage.run(&["status"]).ended(0).says("was interrupted; the next start continues it");
+        stage.run(&["status"]).ended(0).says("was interrupted; the next run continues it");
         is_landed_without_an_agent(&stage);
     }
 }

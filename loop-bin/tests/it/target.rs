@@ -91,9 +91,9 @@ fn work_that_does_not_fit_on_a_target_that_moved_is_a_failure_that_the_next_atte
     stage
         .run(&["--agent", &agent])
         .ended(0)
-        .says("the work conflicts with what landed in the meantime");
+        .says("the work conflicts with work that has landed since");
     assert_eq!(stage.read("a.txt"), "theirs\nmine\n");
-    assert!(stage.note("prompts").contains("the work conflicts with what landed in the meantime"));
+    assert!(stage.note("prompts").contains("the work conflicts with work that has landed since"));
     assert!(stage.note("prompts").contains("both changed a.txt"));
     assert_eq!(stage.discarded(), 1);
     let kept = stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/1:a.txt"]);

@@ -112,7 +112,7 @@ fn a_commit_that_does_not_fit_is_the_attempts_failure_and_not_the_persons() {
     let stage = Stage::new("works", ONE);
     let acts = "echo mine >US-001.txt; git add US-001.txt; git commit -qm mine";
     let ran = with_person(&stage, acts, &[]);
-    ran.ended(0).says("the work conflicts with what landed in the meantime").says("US-001 done");
+    ran.ended(0).says("the work conflicts with work that has landed since").says("US-001 done");
     assert_eq!(stage.subjects(), ["feat(US-001): First", "mine", "first"]);
     assert_eq!(stage.discarded(), 1);
 }

@@ -24,8 +24,10 @@ fn verified(stage: &Stage, args: &[&str]) -> Ran {
 fn an_orchestrated_session_gets_from_nothing_to_done() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     verified(&stage, &["--done"]).ended(1).says("session s-1 has nothing to verify");
-    verified(&stage, &["--begin", "orchestrator", "--task", "a parser"]).ended(0).says("is held");
-    verified(&stage, &["--begin", "orchestrator", "--task", "x"]).ended(1).says("begun already");
+    verified(&stage, &["--begin", "orchestrator", "--task", "a parser"])
+        .ended(0)
+        .says("cannot stop until");
+    verified(&stage, &["--begin", "orchestrator", "--task", "x"]).ended(1).says("already begun");
     verified(&stage, &["--done"]).ended(1).says("not done: memory_search is not met");
     let file = ".ralph/state/s-1/verdict.json";
     stage.repo.write(file, r#"{"verdict":"failed","command":"cargo test","tests":["a::b"]}"#);
@@ -59,7 +61,7 @@ fn a_loop_inside_a_session_counts_and_ends() {
     verified(&stage, &begin).ended(0);
     verified(&stage, &["--iteration", "2"]).ended(0).says("recorded in ");
     verified(&stage, &["--condition", "plan_approved"]).ended(1);
-    verified(&stage, &["--done"]).ended(0).says("unchecked: there are no [verify] commands");
+    verified(&stage, &["--done"]).ended(0).says("not checked: no [verify] commands are set");
     let state = stage.read(".ralph/state/s-1/loop.json");
     for words in ["\"iteration\": 2", "\"max_iterations\": 3", "\"verified_done\": true"] {
         assert!(state.contains(words), "no {words} in {state}");
@@ -69,7 +71,7 @@ fn a_loop_inside_a_session_counts_and_ends() {
 #[test]
 fn sessions_and_files_that_make_no_sense_are_refused() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
-    stage.run(&["verified", "--done"]).ended(2).says("which session?");
+    stage.run(&["verified", "--done"]).ended(2).says("no session is given");
     stage.run(&["verified", "--session", "../x", "--done"]).ended(2);
     let mut other = stage.command(&["verified", "--session", SESSION, "--done"]);
     let other: Ran = other.env("CLAUDE_CODE_SESSION_ID", "s-2").output().unwrap().into();
@@ -85,8 +87,8 @@ fn what_is_done_or_damaged_may_begin_again() {
     let begin = ["--begin", "loop", "--task", "x"];
     for text in [r#"{"verified_done": true}"#, "garbage"] {
         stage.repo.write(".ralph/state/s-1/loop.json", text);
-        verified(&stage, &begin).ended(0).says("is held");
-        verified(&stage, &begin).ended(1).says("begun already");
+        verified(&stage, &begin).ended(0).says("cannot stop until");
+        verified(&stage, &begin).ended(1).says("already begun");
     }
     stage.repo.write(".ralph/state/s-1/orchestrator.json", r#"{"conditions": 5}"#);
     verified(&stage, &["--done"]).ended(1).says("s-1/orchestrator.json");

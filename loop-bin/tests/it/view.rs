@@ -181,7 +181,7 @@ fn after_quitting_the_view_only_lines_follow() {
     let keys = [("attempt 1 of 3", "q"), ("", "xx")];
     let Some((code, shown)) = typed_on_columns(100, &command, &keys) else { return };
     assert_eq!(code, Some(0), "{shown}");
-    let (_, after) = shown.split_once("the run goes on without the live view").unwrap();
+    let (_, after) = shown.split_once("the run continues without the live view").unwrap();
     assert!(after.contains("US-002 done") && !after.contains("attempt 1 of 3"), "{shown}");
 }
 

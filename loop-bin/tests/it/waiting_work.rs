@@ -89,7 +89,7 @@ fn a_run_on_another_branch_than_the_last_one_says_where_that_work_is() {
     let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage.run(&["--branch", "feat", "--max-iterations", "1"]).ended(0);
     let where_it_is = "on feat; run `git merge feat` to bring the work into your branch, or start \
-                       with `--branch feat` to continue there; this run begins on main, without it";
+                       with `--branch feat` to continue there; this run begins on main, without that work";
     stage.run(&["--dry-run"]).ended(0).says(where_it_is);
     stage.run(&["--max-iterations", "1"]).ended(0).says(where_it_is);
     let again = stage.run(&["--branch", "feat", "--max-iterations", "1"]);
@@ -205,7 +205,7 @@ fn work_that_does_not_fit_on_its_branch_any_more_stays_where_it_is() {
     let before = stage.repo.git(["rev-parse", "ralph/main", "main"]);
     let ran = stage.run(&[]);
     ran.ended(0).says(
-        "cannot be rebased onto main: the work conflicts with what landed in the meantime: both \
+        "cannot be rebased onto main: the work conflicts with work that has landed since: both \
          changed",
     );
     let waits = "2 commits wait on ralph/main: it cannot be rebased onto main (the work conflicts";

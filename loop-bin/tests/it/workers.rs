@@ -87,7 +87,7 @@ fn a_story_waits_for_what_it_depends_on_and_is_begun_from_there() {
 fn stories_that_touch_one_file_all_land_and_a_conflict_costs_no_attempt() {
     let stage = Stage::new("works", &plan(8));
     let ran = stage.run(&["--workers", "4", "--agent", &agent(ONE_FILE), "--attempts", "1"]);
-    ran.ended(0).says("the work conflicts with what landed in the meantime (US-00");
+    ran.ended(0).says("the work conflicts with work that has landed since (US-00");
     complete(&stage, 8);
     let text = stage.read("shared.txt");
     let lines: BTreeSet<&str> = text.lines().collect();
@@ -102,7 +102,7 @@ fn work_that_is_red_only_with_that_of_others_costs_no_attempt() {
     let check = "[ \"$(cat count.txt)\" -eq \"$(ls counted | wc -l)\" ]";
     let (agent, four) = (agent(count), ["--workers", "4", "--attempts", "1"]);
     let ran = stage.run(&[&four[..], &["--agent", &agent, "--verify", check]].concat());
-    ran.ended(0).says("checks failed on top of what landed in the meantime (US-00");
+    ran.ended(0).says("checks failed together with the work that has landed since (US-00");
     complete(&stage, 8);
     assert_eq!(stage.read("count.txt").trim(), "8");
 }
@@ -113,7 +113,7 @@ fn work_that_is_red_by_itself_is_tried_once_more_if_others_landed() {
     let act = "[ $story = US-001 ] || { sleep 2; touch bad; }; touch $story.txt";
     let (agent, two) = (agent(act), ["--workers", "2", "--attempts", "1"]);
     let ran = stage.run(&[&two[..], &["--agent", &agent, "--verify", "[ ! -e bad ]"]].concat());
-    ran.ended(8).says("checks failed on top of what landed in the meantime (US-001)");
+    ran.ended(8).says("checks failed together with the work that has landed since (US-001)");
     ran.says("gave up after 1 failed attempt; last failure: `[ ! -e bad ]` failed");
     assert_eq!(landed(&stage), ["US-001"]);
 }
@@ -241,7 +241,7 @@ fn what_a_worker_has_left_in_its_copy_is_landed_as_it_is() {
     fs_err::remove_file(stage.repo.root().join(in_the_way)).unwrap();
     let mut doctor = stage.command(&["doctor"]);
     doctor.env("RALPH_BASELINE", "check").env("RALPH_VERIFY", "true");
-    Ran::from(doctor.output().unwrap()).says("the copy holds work");
+    Ran::from(doctor.output().unwrap()).says("the copy is in use");
     let ran = stage.run(&["--mode", "planning", "--agent", &agent("exit 1")]);
     ran.ended(1).says("the copy holds an interrupted attempt");
     // Nobody has to work again.

@@ -73,7 +73,7 @@ mod tests {
         for (command, instead) in [
             ("git push", "leave publishing to the user"),
             ("svn commit -m x", "leave the change uncommitted"),
-            ("git $WHAT", "write out what git is to do"),
+            ("git $WHAT", "write the git subcommand out in full"),
             ("gh pr merge 1", "leave the request open"),
             ("gh api -X PUT repos/o/r/pulls/1/merge", "leave the request open"),
             ("git merge x", "leave merging to the user"),
@@ -84,7 +84,7 @@ mod tests {
             ("git clean -fd", "each by its name"),
             ("git commit --amend", "make a new commit"),
             ("git branch -D x", "make a new one under another name"),
-            ("git gc --prune=now", "git removes by itself"),
+            ("git gc --prune=now", "git cleans up unreachable objects"),
             ("rm -rf /srv", "delete only what you made"),
             ("mkfs.ext4 /dev/sdb", "./disk.img"),
             ("tar xf x -C /usr", "`--prefix`, `-C`, `-d`"),

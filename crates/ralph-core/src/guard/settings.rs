@@ -131,13 +131,13 @@ impl Settings {
                 return wrong(&["guard.rules"], name, message);
             };
             if let Err(why) = regex_lite::Regex::new(pattern) {
-                let message = format!("guard: `{pattern}` of rule `{name}` is no pattern: {why}");
+                let message = format!("guard: `{pattern}` of rule `{name}` is not a valid pattern: {why}");
                 return wrong(&["guard.rules"], pattern, message);
             }
         }
         for pattern in &self.protect {
             if let Err(why) = Glob::new(pattern) {
-                let message = format!("guard.protect: `{pattern}` is no pattern: {why}");
+                let message = format!("guard.protect: `{pattern}` is not a valid pattern: {why}");
                 return wrong(&["guard.protect"], pattern, message);
             }
         }

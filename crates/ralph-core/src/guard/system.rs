@@ -17,8 +17,8 @@ pub(super) fn instead_of_wrecking(act: &Act) -> Option<String> {
     } else if opens_everything(act) {
         "change the permissions of files inside the project only"
     } else if overwrites_system(act) {
-        "keep to the project or the temp folder (`--prefix`, `-C`, `-d`), and tell the user what \
-         the system needs"
+        "use the project or the temp folder (`--prefix`, `-C`, `-d`), and tell the user what \
+         has to change on the system"
     } else {
         return None;
     };

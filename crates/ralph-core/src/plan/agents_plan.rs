@@ -68,7 +68,7 @@ impl AgentsPlan {
         for new in &mut self.added {
             if let Some(renamed) = new.renamed_in(&plan) {
                 let (id, title, taken) = (&renamed.id, &new.title, &new.id);
-                said.push(format!("added {taken} ({title}), which is {id} now: the id was taken"));
+                said.push(format!("added {taken} ({title}), renamed to {id}: the id was taken"));
                 *new = renamed;
             }
             plan = plan.extended(std::slice::from_ref(new));
@@ -106,7 +106,9 @@ impl AgentsPlan {
                 self.note(format!("added {id} ({title}); kept at the end"));
                 self.added.push(new);
             } else {
-                self.note(format!("added {id} ({title}), which does not fit at the end; ignored"));
+                self.note(format!(
+                    "added {id} ({title}), which cannot be appended to the plan; ignored"
+                ));
             }
         }
     }

@@ -21,7 +21,7 @@ fn unknown_agent(config: &Config) -> Option<Mistake> {
     let is_unknown = |name: &&String| !name.is_empty() && Dialect::find(name).is_none();
     let name = named.into_iter().find(is_unknown)?;
     let known: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-    let message = format!("`{name}` is not an agent that is known: {}", known.join(", "));
+    let message = format!("`{name}` is not a known agent; choose one of {}", known.join(", "));
     Some(Mistake {
         keys: &["agent.name", "agent.fallback", "review.agent"],
         value: name.clone(),

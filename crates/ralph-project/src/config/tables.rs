@@ -109,9 +109,9 @@ tables! {
         /// Work on this story alone; empty means all of them.
         story: String, Text, "RALPH_FLEET_STORY", "story";
         /// Work on one story of a plan on this git server, as a task of Slurm, Kubernetes, CI or GNU
-        /// parallel: in a clone, landing by push; needs `--story`; empty means here.
+        /// parallel: in a clone, landing by push; needs `--story`; empty means this project.
         fleet: String, Text, "RALPH_FLEET", "fleet";
-        /// How long such a task waits for stories that it depends on, or for its server.
+        /// How long a fleet task waits for stories that it depends on, or for its server.
         wait: Seconds = Seconds(1800), Seconds, "RALPH_FLEET_WAIT", "wait";
         /// Exit with code 7 instead of 0 if stories remain.
         fail_if_incomplete: bool, Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete";
@@ -141,14 +141,14 @@ tables! {
         /// How long the agent has to exit after it is asked to stop; 0 means it is killed
         /// immediately.
         grace: Seconds = Seconds(10), Seconds, "RALPH_AGENT_GRACE", "grace";
-        /// Start even if the agent could have hooks and would get none.
+        /// Start even if an agent that supports hooks would run without them.
         unguarded: bool, Switch, "RALPH_UNGUARDED", "unguarded";
     }
 
     /// The table `[verify]`.
     Verify "verify" {
         /// Commands that must all succeed before a story is done; repeat the flag for each one, and
-        /// in the variable write one a line. Defaults to what `ralph-loop init` finds.
+        /// in the variable write one per line. Defaults to what `ralph-loop init` finds.
         #[serde(deserialize_with = "texts")]
         commands: Vec<String>, List, "RALPH_VERIFY", "verify";
         /// Maximum time for each verify and setup command, and for a commit with your git hooks; 0

@@ -113,7 +113,7 @@ impl LetGo {
         match self {
             Self::TurnSpent => "this turn was blocked as often as `[stop] max_blocks` allows",
             Self::Idle => {
-                "nothing was done since the last blocks, so the session may stop before the client \
+                "the agent did nothing after the last blocks, so the session may stop before the client \
                  ends it"
             }
             Self::ContinuationsSpent => "the session reached its continuation limit",

@@ -114,7 +114,7 @@ pub fn instruction(
     let (id, title, path) = (&story.id, story.title.trim(), plan.path());
     let how = match ticking {
         Ticking::Agent { progress } => format!(
-            "Read in {progress} how far the work has come. When it works, set `passes` to true for \
+            "Read {progress} to see how far the work has come. When it works, set `passes` to true for \
              {id} in {path}, describe what you did in {progress}, and stop; the next story follows. \
              Do not change the other stories."
         ),
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(
             text,
             "CONTINUATION: iteration 2/5. 1 of 3 stories done.\nNext story: 2: Log out\nSteps:\n1. \
-             press the button\nRead in /p/progress.txt how far the work has come. When it works, set `passes` to true for 2 in /p/feature_list.json, \
+             press the button\nRead /p/progress.txt to see how far the work has come. When it works, set `passes` to true for 2 in /p/feature_list.json, \
              describe what you did in /p/progress.txt, and stop; the next story follows. Do not \
              change the other stories."
         );

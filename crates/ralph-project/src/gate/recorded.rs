@@ -135,7 +135,9 @@ impl Said {
 fn not_passed(last: &LastVerdict) -> Option<String> {
     if last.verdict == "errored" {
         let command = quoted(&last.command);
-        return Some(format!("`{command}` ended before a test ran; fix it and run it again"));
+        return Some(format!(
+            "`{command}` exited before running any test; fix it and run it again"
+        ));
     }
     last_verdict(last).map(|unmet| format!("{}; {}", unmet.what, unmet.next))
 }

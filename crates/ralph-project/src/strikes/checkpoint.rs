@@ -73,7 +73,7 @@ impl Bound {
             id.is_some_and(|id| self.commits.iter().any(|own| own == id))
         };
         let is_moved = !between.lines().all(is_own);
-        Ok(is_moved.then_some("commits were made after it that are not this session's"))
+        Ok(is_moved.then_some("there are newer commits that this session did not make"))
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
         test.write(".ralph/current-story", "US-001\n");
         test.write("a.txt", "mine");
         test.commit_all("mine");
-        let others = "commits were made after it that are not this session's";
+        let others = "there are newer commits that this session did not make";
         assert_eq!(stale(&session), others);
         session.commits.push(test.head());
         assert_eq!(stale(&session), "");

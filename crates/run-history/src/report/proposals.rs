@@ -31,8 +31,8 @@ fn gates(run: &Run) -> Vec<Proposal> {
     let often = by_gate.into_iter().filter(|(_, count)| *count >= OFTEN);
     often
         .map(|(gate, count)| Proposal {
-            why: format!("the gate {gate} was given up {count} times"),
-            setting: "`[stop] max_blocks = 2` to hold each turn once more".to_owned(),
+            why: format!("sessions stopped {count} times with the gate {gate} unmet"),
+            setting: "`[stop] max_blocks = 2` to block each turn up to twice".to_owned(),
         })
         .collect()
 }
@@ -46,9 +46,9 @@ fn rules(run: &Run) -> Vec<Proposal> {
     let often = by_rule.into_iter().filter(|(_, count)| *count >= OFTEN);
     often
         .map(|(rule, count)| Proposal {
-            why: format!("the rule {rule} refused {count} calls: tell the agent beforehand"),
+            why: format!("the rule {rule} refused {count} calls"),
             setting: format!(
-                "a line in `.ralph/guardrails.md`, or `[guard] disable = [\"{rule}\"]` if it is meant"
+                "warn the agent in `.ralph/guardrails.md`, or set `[guard] disable = [\"{rule}\"]` to allow them"
             ),
         })
         .collect()
@@ -93,8 +93,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                "the rule git-push refused 4 calls: tell the agent beforehand",
-                "the gate TESTS was given up 4 times",
+                "the rule git-push refused 4 calls",
+                "sessions stopped 4 times with the gate TESTS unmet",
                 "3 attempts ran out of time",
             ]
         );

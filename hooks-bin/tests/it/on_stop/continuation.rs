@@ -39,7 +39,7 @@ fn three_features_are_worked_through_and_then_it_ends() {
         reason,
         format!(
             "CONTINUATION: iteration 1/9. 1 of 3 stories done.\nNext story: 2: Log out\nSteps:\n1. \
-             press the button\nRead in {dir}/progress.txt how far the work has come. When it works, set `passes` to true for 2 in \
+             press the button\nRead {dir}/progress.txt to see how far the work has come. When it works, set `passes` to true for 2 in \
              {dir}/feature_list.json, describe what you did in {dir}/progress.txt, and stop; the \
              next story follows. Do not change the other stories."
         )

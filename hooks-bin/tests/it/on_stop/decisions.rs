@@ -44,7 +44,7 @@ fn a_release_names_what_is_unmet_and_the_person_sees_it() {
     input["stop_hook_active"] = true.into();
     let answer = stage.send(&input);
     let notice = answer.notice.unwrap();
-    assert!(notice.starts_with("let_go: the session may stop although something is"), "{notice}");
+    assert!(notice.starts_with("let_go: the session may stop although a gate is"), "{notice}");
     assert!(notice.contains("LOOP gate failed"), "{notice}");
     let event = stage.last_event();
     assert_eq!((&event["status"], &event["gates"]), (&"let_go".into(), &json!(["LOOP"])));

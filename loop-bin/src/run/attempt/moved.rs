@@ -24,7 +24,7 @@ pub(super) fn check_moved(
         Err(Stopped::Work(WorkEnd::Failed(Outcome::Failed, why))) => {
             Err(match landed_since(copy, saved, attempt.base.as_deref()) {
                 Some(theirs) => WorkEnd::RedWithOthers(format!(
-                    "checks failed on top of what landed in the meantime{theirs}: {why}"
+                    "checks failed together with the work that has landed since{theirs}: {why}"
                 )),
                 None => WorkEnd::failed(why),
             }
@@ -71,7 +71,7 @@ pub(in crate::run) fn lay_over(
     prepare_copy(job, copy, start)?;
     if let Some(said) = copy.overlay(commit, start)? {
         let theirs = landed_since(copy, commit, start.tip).unwrap_or_default();
-        let why = format!("the work conflicts with what landed in the meantime{theirs}: {said}");
+        let why = format!("the work conflicts with work that has landed since{theirs}: {said}");
         return Err(WorkEnd::Conflict(why).into());
     }
     Ok(copy.stage(start, &job.books.ours, &Imported::default())?)

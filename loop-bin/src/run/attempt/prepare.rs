@@ -149,7 +149,7 @@ fn resume(
     let text = match kept.outcome.as_deref() {
         Some(saved::RETRY) if details.trim().is_empty() => String::new(),
         Some(saved::RETRY) => format!("Hint from the user: {details}"),
-        _ => format!("The last attempt, {id}, ended: {why}"),
+        _ => format!("The last attempt, {id}, did not land: {why}"),
     };
     let git = copy.source.git();
     let base = base_of(&git, kept.base.as_deref())?;
@@ -269,7 +269,7 @@ pub(super) fn prompt(
     let beside = project_plan::beside(context.project.root(), &books.plan);
     let beside = first_few(beside.iter().map(|file| desk.copy.shown_path(file)), usize::MAX);
     if !beside.is_empty() {
-        details.push_str(&format!("\n\nWhat it is for is described in {beside}."));
+        details.push_str(&format!("\n\nThe purpose of this work is described in {beside}."));
     }
     let values = Values {
         story_id: &attempt.story,

@@ -59,7 +59,7 @@ impl Proof {
             Self::Failed(Some(1)) => "its new test fails without the change".to_owned(),
             Self::Failed(Some(count)) => format!("its {count} new tests fail without the change"),
             Self::Failed(None) => "its new tests fail without the change".to_owned(),
-            Self::Broken => "its new tests only fail to load without the change".to_owned(),
+            Self::Broken => "its new tests cannot run without the change".to_owned(),
             Self::Unclear => "no test was seen to fail without the change".to_owned(),
             Self::Hollow => "its new tests also pass without the change".to_owned(),
         }

@@ -52,7 +52,7 @@ impl Reviewed {
         };
         if is_error || run.exit_code() != Some(0) {
             let mut words = [said, &seen.said.complaints].into_iter().flat_map(str::lines);
-            let last = words.rfind(|line| !line.trim().is_empty()).unwrap_or("no word");
+            let last = words.rfind(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
             return Self::Missing(format!("the reviewer failed: {}", last.trim()));
         }
         match ReviewAnswer::read(said) {

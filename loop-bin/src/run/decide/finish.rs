@@ -136,7 +136,7 @@ impl Ending<'_> {
         let needed = self.needs.in_words();
         lines.extend(self.remains.as_ref().map(|remains| format!("{remains}; {needed}")));
         if !self.still_red.is_empty() {
-            lines.push(format!("still red (ignored): {}", self.still_red.join(", ")));
+            lines.push(format!("still failing (ignored): {}", self.still_red.join(", ")));
         }
         lines.extend(self.changes.clone());
         lines.extend(self.review.iter().map(|story| format!("review: {story}")));
@@ -317,14 +317,14 @@ mod tests {
             needs,
             review: vec!["US-001: tests weakened: 1 test skipped (a.py)".into()],
             still_red: vec!["`npm test`".into(), "`tsc`".into()],
-            changes: vec!["US-003: ticked by somebody else during the run; not checked".into()],
+            changes: vec!["US-003: ticked by another process during the run; not verified".into()],
             has_options: true,
         };
         insta::assert_snapshot!(ending.last_lines().join("\n"), @r"
         finished (iteration limit): 1 story landed in 1 iteration
         1 of 2 stories in 3 plans done, 1 left; 2 things need you
-        still red (ignored): `npm test`, `tsc`
-        US-003: ticked by somebody else during the run; not checked
+        still failing (ignored): `npm test`, `tsc`
+        US-003: ticked by another process during the run; not verified
         review: US-001: tests weakened: 1 test skipped (a.py)
         needs you: 1 commit waits on feature/x: …
         needs you: US-007 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-007`; reopen it with `ralph-loop retry US-007`

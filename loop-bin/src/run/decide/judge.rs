@@ -179,7 +179,7 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
             return Some(WorkEnd::Failed(Outcome::Timeout, why));
         }
         RunEnd::Forbidden(why) => {
-            return Some(WorkEnd::failed(format!("the agent ran what is forbidden: {why}")));
+            return Some(WorkEnd::failed(format!("the agent ran a forbidden command: {why}")));
         }
         RunEnd::Exited(_) | RunEnd::Finished => {}
     }
@@ -239,7 +239,7 @@ fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
 fn used_up(owner: Owner, what: &str) -> WorkEnd {
     match owner {
         Owner::Share(workers) => {
-            let why = format!("its share of the run's budget, one of {workers}, is used up");
+            let why = format!("its share of the run's budget (1/{workers}) is used up");
             WorkEnd::Failed(Outcome::Budget, why)
         }
         Owner::Run | Owner::Iteration => {

@@ -101,17 +101,17 @@ impl Recovery {
         Some(match self {
             Self::EndProcesses { count, .. } => {
                 let processes = counted(*count, "process", "processes");
-                format!("{processes} survived the last run; the next start ends them")
+                format!("the next run will end {processes} left over from the last one")
             }
             Self::RestoreFiles => {
-                "a landing was interrupted; the next start restores your files and finishes it"
+                "a landing was interrupted; the next run restores your files and finishes it"
                     .to_owned()
             }
             Self::FinishLanding { story, .. }
             | Self::LandAgain { story }
             | Self::FinishDiscard { story, .. }
             | Self::KeepAttempt { story, .. } => {
-                format!("work on {story} was interrupted; the next start continues it")
+                format!("work on {story} was interrupted; the next run continues it")
             }
             Self::CountOn { .. } => return None,
         })

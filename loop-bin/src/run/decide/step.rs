@@ -114,7 +114,8 @@ pub(crate) fn after(
         WorkEnd::LandingStopped(signal) => Next::Leave(signal),
         WorkEnd::AgentFailed(why) => {
             let count = tally.run.agent_failures;
-            let text = format!("{why}\n{count} times in a row, before it did anything");
+            let text =
+                format!("{why}\nthe agent failed {count} times in a row before it did anything");
             let is_last = count >= MOST_AGENT_FAILURES;
             let then = if is_last { Then::End(Finish::Error(text)) } else { Then::GoOn };
             kept(Outcome::Interrupted, &why, then)

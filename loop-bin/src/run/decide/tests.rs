@@ -190,7 +190,8 @@ fn a_usage_limit_costs_neither_attempt_nor_iteration() {
 fn an_agent_that_fails_by_itself_costs_no_attempt_and_ends_the_run_the_third_time() {
     let ended = || WorkEnd::AgentFailed("no key".into());
     let again = || (ended(), kept(Outcome::Interrupted, "no key", Then::GoOn));
-    let end = Finish::Error("no key\n3 times in a row, before it did anything".into());
+    let end =
+        Finish::Error("no key\nthe agent failed 3 times in a row before it did anything".into());
     let last = (ended(), kept(Outcome::Interrupted, "no key", Then::End(end)));
     let other = (failed("no"), kept(Outcome::Failed, "no", Then::GoOn));
     let path = vec![again(), again(), other, again(), again(), last];

@@ -117,16 +117,16 @@ fn finding(check: &Check, config: &Config) -> Finding {
             paths => format!("refused: {}", first_few(paths, TESTS_NAMED)),
         };
         return Finding::Problem(format!(
-            "`{name}` fails in the sandbox and passes outside of it; {paths}\n{}\nadd what it has to \
-             write to [sandbox] write, what it has to read to `show`, and variables to `env`, or \
+            "`{name}` fails in the sandbox and passes outside of it; {paths}\n{}\nunder [sandbox], \
+             list paths it writes in `write`, paths it reads in `show` and variables in `env`, or \
              start with --sandbox off",
             last_lines(check)
         ));
     }
     if let Some(what) = missing(check) {
         return Finding::Problem(format!(
-            "`{name}` cannot run because something is missing: {what}; install it, add a command \
-             that does to [workspace] setup, or fix [verify] commands"
+            "`{name}` cannot run because something is missing: {what}; install it, add its \
+             installation to [workspace] setup, or fix [verify] commands"
         ));
     }
     if check.ran_no_test {
@@ -166,7 +166,7 @@ fn last_lines(check: &Check) -> String {
 fn ignored(check: &Check, config: &Config) -> String {
     match failed_before(check, config) {
         Some(before) if before.tests.is_empty() => {
-            "ignored: it names no failing tests, so it counts again once it has passed".to_owned()
+            "ignored until it passes once, because it names no failing tests".to_owned()
         }
         Some(before) => {
             let count = counted(before.tests.len(), "test fails", "tests fail");

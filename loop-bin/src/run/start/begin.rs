@@ -247,14 +247,14 @@ fn act(context: &Context) -> impl Fn(Asked) -> String + Send + 'static {
     move |asked| {
         let done = match asked {
             Asked::Stop { now: true } => raise(Signal::SIGINT)
-                .map(|()| "stopping now; `ralph-loop` continues the story".to_owned())
+                .map(|()| "stopping now; run `ralph-loop` to resume the story".to_owned())
                 .map_err(io::Error::from),
             Asked::Stop { now: false } => state::replace(&run_dir.stop_request(), run.as_bytes())
                 .map(|()| "the run stops after the story under way".to_owned()),
             Asked::Tell(text) => tell::leave(&run_dir, &text).map(str::to_owned),
             Asked::Log(log) => logs::last_lines(&log),
             Asked::Quit => {
-                Ok("the run goes on without the live view; `ralph-loop status --watch` \
+                Ok("the run continues without the live view; `ralph-loop status --watch` \
                                shows it and `ralph-loop stop` stops it"
                     .to_owned())
             }

@@ -262,8 +262,11 @@ impl Preflight {
             // An attempt is settled where it was made: only there its work can be told from the user's.
             let (story, work) = (&attempt.story, &attempt.work);
             let is_own = work.starts_with(&self.workspace.source.top);
-            let how =
-                if is_own { "with --in-place" } else { "with its folder, without --in-place" };
+            let how = if is_own {
+                "with --in-place"
+            } else {
+                "without --in-place, and with the same --workspace-folder,"
+            };
             self.problem(format!(
                 "an attempt at {story} was interrupted in {work}; start {how} to continue it, or \
                  discard it with `ralph-loop clean --force`, which does not touch your own files"

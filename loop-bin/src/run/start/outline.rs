@@ -95,7 +95,7 @@ impl Preflight {
                 let here = &self.target.branch;
                 Finding::Note(format!(
                     "{words}, or start with `--branch {branch}` to continue there; this run begins \
-                     on {here}, without it"
+                     on {here}, without that work"
                 ))
             } else {
                 Finding::Note(words)

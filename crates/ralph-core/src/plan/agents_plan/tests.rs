@@ -184,7 +184,7 @@ fn what_does_not_fit_at_the_end_is_left_out() {
         &left,
         &[
             "changed text around the stories; ignored",
-            "added FIX-004 (Four), which does not fit at the end; ignored",
+            "added FIX-004 (Four), which cannot be appended to the plan; ignored",
         ],
     );
 }
@@ -290,7 +290,7 @@ fn a_new_story_whose_id_was_taken_gets_the_next_free_one() {
             agents_plan(&plan("plan.md", given), Some(format!("{given}{added}").as_bytes()), "");
         let now = plan("plan.md", &format!("{given}{taken}"));
         let said = agents.avoid_ids_of(&now);
-        assert!(said[0].contains("(New), which is "), "{said:?}");
+        assert!(said[0].contains("(New), renamed to "), "{said:?}");
         let wanted = format!("{given}{taken}{}", expected.concat());
         let with_new = plan("plan.md", &String::from_utf8(now.with_added(&agents)).unwrap());
         assert_eq!(String::from_utf8_lossy(with_new.bytes()), wanted);
