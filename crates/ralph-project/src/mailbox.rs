@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use ralph_base::state::{self, Lock};
+use ralph_base::state::{self, Lock, StateDir};
 
 /// How often the hook looks for the answer.
 const PULSE: Duration = Duration::from_millis(10);
@@ -54,27 +54,25 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// The mailbox whose files begin with this path. They are in no folder of their own, because the agent could put
-    /// a link in its place.
+    /// The mailbox whose files begin with this path.
     pub fn at(path: Utf8PathBuf) -> Self {
         Self { path }
     }
 
-    fn file(&self, name: &str) -> Utf8PathBuf {
-        format!("{}-{name}", self.path).into()
-    }
-
     fn question(&self) -> Utf8PathBuf {
-        self.file("question.json")
+        let [question, ..] = StateDir::letters(&self.path);
+        question
     }
 
     fn answer(&self) -> Utf8PathBuf {
-        self.file("answer.json")
+        let [_, answer, _] = StateDir::letters(&self.path);
+        answer
     }
 
     /// Held by whoever asks: two questions at once would overwrite each other.
     pub fn lock(&self) -> Utf8PathBuf {
-        self.file("lock")
+        let [.., lock] = StateDir::letters(&self.path);
+        lock
     }
 
     /// Empties it, before an agent is started.

@@ -245,10 +245,15 @@ impl StateDir {
         SessionDir::at(self.sessions().join(id.as_str()))
     }
 
+    /// The files of a mailbox: question, answer and lock. They are in no folder of their own, because an agent could
+    /// put a link in its place.
+    pub fn letters(mailbox: &Utf8Path) -> [Utf8PathBuf; 3] {
+        ["question.json", "answer.json", "lock"].map(|name| format!("{mailbox}-{name}").into())
+    }
+
     /// The folders and files of an attempt, in whose place it may have put something else.
     pub fn of_hooks(&self) -> ([Utf8PathBuf; 2], Vec<Utf8PathBuf>) {
-        let letter = |name: &str| Utf8PathBuf::from(format!("{}-{name}", self.mailbox()));
-        let letters = ["question.json", "answer.json", "lock"].map(letter);
+        let letters = Self::letters(&self.mailbox());
         let logs = [self.journal(), self.sessions_log(), self.failure_context(), self.lessons()];
         let records = [self.hook_error(), self.claim(), self.checkpoint(), self.current_story()];
         let locks = [self.strikes(), self.strikes_lock(), self.rollback_lock()];

@@ -131,7 +131,8 @@ impl Settings {
                 return wrong(&["guard.rules"], name, message);
             };
             if let Err(why) = regex_lite::Regex::new(pattern) {
-                let message = format!("guard: `{pattern}` of rule `{name}` is not a valid pattern: {why}");
+                let message =
+                    format!("guard: `{pattern}` of rule `{name}` is not a valid pattern: {why}");
                 return wrong(&["guard.rules"], pattern, message);
             }
         }
