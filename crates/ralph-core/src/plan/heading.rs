@@ -35,12 +35,19 @@ pub(super) struct Section {
 
 impl Section {
     /// A heading with a box of its own, or with an id; what belongs to it is found later.
-    pub(super) fn begun_by(heading: &Heading, text: Text<'_>, outline: &Outline) -> Option<Self> {
+    pub(super) fn begun_by(
+        heading: &Heading,
+        text: Text<'_>,
+        outline: &Outline,
+        is_counted: bool,
+    ) -> Option<Self> {
         let bytes = text.0.get(heading.text.clone())?;
         let own = checkbox::checkbox(bytes);
         let title_at = own.as_ref().map_or(0, |own| own.text.start);
         let title = text.at(heading.text.start + title_at..heading.text.end);
-        let id = ids::leading(&title).filter(|id| own.is_some() || id.rank > Rank::Container);
+        let counted = || ids::counted(&title).filter(|_| is_counted).map(|(.., id)| id);
+        let id = ids::leading(&title).or_else(counted);
+        let id = id.filter(|id| own.is_some() || id.rank > Rank::Container);
         if outline.names_optional(&title) || (own.is_none() && id.is_none()) {
             return None;
         }

@@ -55,6 +55,36 @@ const WORDS: [(&str, Rank); 3] = [
 const CONTAINERS: [&str; 8] =
     ["epic", "phase", "milestone", "sprint", "prd", "plan", "spec", "rfc"];
 
+/// What headings count that hold stories, and are none.
+const GROUPS: &str = "abschnitt area batch block category chapter chapitre day etappe goal group iteration kapitel \
+    layer level module option part partie release round section stage teil tier track version wave week woche";
+
+/// Numbers from one to ten, as Chinese and Japanese write them.
+const NUMERALS: &str = "一二三四五六七八九十";
+
+/// Reads `Aufgabe 1: …` or `任务一：…`: any word and its number, set apart from the title. Where headings beside each
+/// other count upwards like that, they are stories.
+pub(super) fn counted(text: &str) -> Option<(&str, usize, Leading<'_>)> {
+    let body = text.trim_start().trim_start_matches(OPENERS);
+    let name = body.get(..body.find(|c: char| !c.is_alphabetic() || NUMERALS.contains(c))?)?;
+    let lower = name.to_lowercase();
+    if name.is_empty() || CONTAINERS.contains(&&*lower) || GROUPS.split(' ').any(|it| it == lower) {
+        return None;
+    }
+    let after = body.get(name.len()..)?.trim_start();
+    let (number, length) = match digits(after) {
+        Some(length) => (after.get(..length)?.parse().ok()?, length),
+        None => {
+            let numeral = after.chars().next()?;
+            (NUMERALS.chars().position(|it| it == numeral)? + 1, numeral.len_utf8())
+        }
+    };
+    let length = body.len() - after.len() + length;
+    let (rest, firm) = behind(body.get(length..)?)?;
+    let leading = Leading { id: body.get(..length)?, rank: Rank::Task, firm, rest };
+    firm.then_some((name, number, leading))
+}
+
 /// Reads the id that `text` begins with.
 pub(super) fn leading(text: &str) -> Option<Leading<'_>> {
     let body = text.trim_start().trim_start_matches(OPENERS);

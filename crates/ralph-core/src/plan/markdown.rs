@@ -5,12 +5,13 @@
 
 use super::blocks::{self, Block};
 use super::heading::{Section, Task};
-use super::ids::Rank;
+use super::ids::{self, Rank};
 use super::outline::Outline;
 use super::spec_tools::{self, Tool};
 use super::story::{Draft, Reading};
 use super::text::Text;
 use super::{Error, Format, Options, Warning, depends, list};
+use std::collections::{HashMap, HashSet};
 
 /// Reads a Markdown plan.
 pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Reading, Error> {
@@ -63,6 +64,7 @@ fn sections(
     let (mut found, mut loose): (Vec<Section>, Vec<Task>) = (Vec::new(), Vec::new());
     let mut is_inside = false;
     let mut enclosing: Vec<(usize, Rank)> = Vec::new();
+    let counting = counting(text, blocks);
     for block in blocks {
         let last = found.last_mut().filter(|_| is_inside);
         match block {
@@ -70,12 +72,14 @@ fn sections(
                 outline.enter(text, heading);
                 enclosing.retain(|(level, _)| *level < heading.level);
                 let outer = enclosing.last().map(|(_, rank)| *rank);
-                let section = Section::begun_by(heading, text, &outline).filter(|section| {
-                    let is_part = section.own_box.is_none() && outer > Some(section.rank);
-                    // OpenSpec numbers the groups of its tasks.
-                    let is_group = tool == Tool::OpenSpec && section.rank == Rank::Number;
-                    !is_part && !is_group && !outline.is_checklist()
-                });
+                let section =
+                    Section::begun_by(heading, text, &outline, counting.contains(&heading.start))
+                        .filter(|section| {
+                            let is_part = section.own_box.is_none() && outer > Some(section.rank);
+                            // OpenSpec numbers the groups of its tasks.
+                            let is_group = tool == Tool::OpenSpec && section.rank == Rank::Number;
+                            !is_part && !is_group && !outline.is_checklist()
+                        });
                 if let Some(last) = last
                     && (section.is_some() || heading.level <= last.heading.level)
                 {
@@ -104,6 +108,21 @@ fn sections(
         }
     }
     (found, loose)
+}
+
+/// Where headings begin that count upwards from one beside each other, two of them at least.
+fn counting(text: Text<'_>, blocks: &[Block]) -> HashSet<usize> {
+    let mut rows: HashMap<(usize, String), Vec<usize>> = HashMap::new();
+    for block in blocks {
+        let Block::Heading(heading) = block else { continue };
+        let title = text.at(heading.text.clone());
+        let Some((name, number, _)) = ids::counted(&title) else { continue };
+        let row = rows.entry((heading.level, name.to_lowercase())).or_default();
+        if number == row.len() + 1 {
+            row.push(heading.start);
+        }
+    }
+    rows.into_values().filter(|row| row.len() > 1).flatten().collect()
 }
 
 /// Gives each dependency note to the story in whose text it stands.

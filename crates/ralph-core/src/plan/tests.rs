@@ -282,3 +282,23 @@ fn empty_brackets_take_one_character_and_everything_else_stays() {
         assert_eq!(parse(&bytes).stories()[0].state, State::Open, "{reopened}");
     }
 }
+
+#[test]
+fn headings_that_count_upwards_are_stories_in_any_language() {
+    let ids = |text: &str| -> Vec<String> {
+        let shown = |story: &Story| format!("{}: {}", story.id, story.title);
+        parse(text).stories().iter().map(shown).collect()
+    };
+    let boxes = "\n- [ ] a\n- [ ] b\n\n";
+    let german = ["## Aufgabe 1: Eins", "## Aufgabe 2: Zwei"].join(boxes) + boxes;
+    assert_eq!(ids(&german), ["Aufgabe-1: Eins", "Aufgabe-2: Zwei"]);
+    let chinese = ["## 任务一：甲", "## 任务二：乙"].join(boxes) + boxes;
+    let titles = ids(&chinese);
+    assert!(titles.len() == 2 && titles[1].ends_with(": 乙"), "{titles:?}");
+    // One alone, two that do not count, and what holds stories are headings as any others.
+    for text in
+        ["## Aufgabe 1: Eins", "## Aufgabe 7: x\n## Aufgabe 9: y", "## Week 1: x\n## Week 2: y"]
+    {
+        assert_eq!(ids(&(text.to_owned() + boxes)).len(), 2, "{text}");
+    }
+}
