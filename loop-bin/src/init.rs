@@ -15,6 +15,7 @@ use camino::Utf8Path;
 use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::{self, StateDir};
+use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State, Story};
 use ralph_project::config::{Config, Flag, Key, Mode};
 use ralph_project::project::Project;
@@ -27,6 +28,8 @@ use crate::install::{CLAUDE, agent_names};
 use crate::terminal::say;
 use crate::{here, run, show_config};
 use ralph_project::finding::Finding;
+use work_copy::Source;
+use work_copy::carry::lacking;
 
 const TABLE: &str = include_str!("init/kinds.toml");
 const PLAN: &str = include_str!("init/templates/plan.md");
@@ -88,6 +91,13 @@ fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
     }
     for (path, what) in table.neighbours.iter().filter(|(path, _)| root.join(path).exists()) {
         say(format!("found    {path}: {what}"));
+    }
+    if let Ok(repo) = Repo::open(root) {
+        for file in lacking(&Source::of(&project, &repo)?)? {
+            say(format!(
+                "note     checks may need {file}: to copy it, put the line `{file}` into .worktreeinclude"
+            ));
+        }
     }
     let path = here::shown(&path);
     if let Some(branch) = ready.as_ref().and_then(here::branch_of_plan) {

@@ -156,6 +156,17 @@ fn init_says_what_it_found_and_why() {
 }
 
 #[test]
+fn init_proposes_to_copy_ignored_files_that_checks_need() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".gitignore", ".env\n");
+    stage.repo.write(".env", "KEY=1\n");
+    stage.run(&["init"]).ended(0).says("put the line `.env` into .worktreeinclude");
+    stage.repo.write(".worktreeinclude", ".env\n");
+    let ran = stage.run(&["init"]);
+    assert!(!ran.out.contains(".worktreeinclude"), "{}", ran.out);
+}
+
+#[test]
 fn init_finds_nothing_where_nothing_is_and_the_next_run_looks_again() {
     let stage = Stage::new("works", ONE);
     stage.run(&["init"]).ended(0).says("No tests were found");
