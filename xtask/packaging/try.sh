@@ -22,7 +22,7 @@ for program in ralph-loop ralph-pre-tool ralph-post-tool ralph-on-stop ralph-pre
 done
 ralph-loop --version
 ralph-loop demo >demo.txt 2>&1 || fail "the demo failed: $(cat demo.txt)"
-grep -q '3 of 3 stories done' demo.txt || fail "the demo ended differently: $(cat demo.txt)"
+grep -q '3 of 4 stories done, 1 blocked' demo.txt || fail "the demo ended differently: $(cat demo.txt)"
 mkdir project
 cd project
 ralph-loop install --client-version 2.1.325 >installed.txt
