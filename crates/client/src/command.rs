@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::supervised::{self, CheckEnd};
+use ralph_base::supervised::{self, CheckEnd, Door};
 use ralph_project::client::written;
 use ralph_project::install::quoted;
 use run_history::LOOP;
@@ -107,11 +107,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What `<program> --version` prints first; none if it does not run, fails or takes too long. The
 /// program is looked up from `folder`, as whoever works there would start it.
-#[expect(clippy::disallowed_methods, reason = "this is the door for asking the client")]
 pub fn version_text(program: &str, folder: &Utf8Path) -> Option<String> {
     let is_path = program.contains('/');
     let program = if is_path { folder.join(program).into_string() } else { program.to_owned() };
-    let mut command = Command::new(program);
+    let mut command = Door::default().command(&program);
     command.arg("--version").current_dir(folder);
     let (end, said) = supervised::run(command, &[], Some(PATIENCE), &|| false, false).ok()?;
     let text = said.lines().next()?.trim().to_owned();

@@ -246,7 +246,7 @@ impl ProtectedFiles {
 /// Says what was restored.
 pub fn restore_protected(copy: &Workspace) -> Result<Vec<String>, Failure> {
     let records = &copy.own.records;
-    let files = ProtectedFiles::remembered(records).filter(|_| copy.is_in_place);
+    let files = if copy.is_in_place { ProtectedFiles::remembered(records) } else { None };
     Ok(files.map_or(Ok(Vec::new()), |files| files.restore(&copy.source.git(), records))?)
 }
 
