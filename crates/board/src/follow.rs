@@ -74,7 +74,8 @@ fn try_to_follow(
         Some(cause) => Ok(Advance::Waits(cause)),
         None => step.prepare().and_then(|()| {
             let (old, new) = (old.map(str::to_owned), new.to_owned());
-            bring(&place, &step, &Note { branch: branch.to_owned(), old, new })
+            let (branch, filters) = (branch.to_owned(), source.filters.clone());
+            bring(&place, &step, &Note { branch, old, new, filters })
         }),
     };
     let settled = settle(&place, true);

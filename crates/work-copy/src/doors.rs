@@ -190,6 +190,7 @@ impl Doors {
             shared: git_dir.join(shared.trim()),
             git_dir,
             top: top.clone(),
+            filters: Vec::new(),
         };
         let cache = cache::folder(env, config, &top)?;
         let copy = cache.join(ONLY_WORKER);

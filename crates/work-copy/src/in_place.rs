@@ -76,6 +76,9 @@ pub(super) fn return_head(source: &Source, start: Start<'_>) -> Result<(), Failu
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ProtectedFiles {
     files: BTreeMap<Utf8PathBuf, Option<(u32, Vec<u8>)>>,
+    /// Files that change as the work goes on: restored only where they are files no longer.
+    #[serde(default)]
+    moving: BTreeMap<Utf8PathBuf, Option<(u32, Vec<u8>)>>,
     /// In these, new files are removed.
     folders: Vec<Utf8PathBuf>,
     /// Where links led among files, folders and those above them; none for what was no link.
@@ -105,8 +108,13 @@ impl ProtectedFiles {
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
         let (mut folders, mut kept) = (vec![state.lifecycle()], Vec::new());
-        let of_work_tree = source.git_dir.join("config.worktree");
-        paths.extend(Utf8PathBuf::from_path_buf(of_work_tree));
+        let mut moving = BTreeMap::from([(state.failure_context(), None)]);
+        if let Ok(git) = Utf8PathBuf::from_path_buf(source.git_dir.clone()) {
+            paths.push(git.join("config.worktree"));
+            let head = git.join("HEAD");
+            moving.extend([(git.join("index"), None), (head.clone(), content(&head))]);
+        }
+        moving.retain(|path, _| !is_there(path) || !is_gone(path));
         if let Ok(git) = Utf8PathBuf::from_path_buf(source.shared.clone()) {
             paths.extend(["config", "config.worktree"].map(|name| git.join(name)));
             folders.extend(["hooks", "info"].map(|name| git.join(name)));
@@ -120,7 +128,7 @@ impl ProtectedFiles {
         let git = source.git();
         let (mut refs, stashes) = refs(&git).map_err(io::Error::other)?;
         refs.remove(&git.line(&["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default());
-        let protected = Self { files, folders, links, refs, stashes };
+        let protected = Self { files, moving, folders, links, refs, stashes };
         state::replace_unsynced(&run_dir.protected(), &serde_json::to_vec(&protected)?)
     }
 
@@ -143,6 +151,8 @@ impl ProtectedFiles {
         let files = std::mem::take(&mut self.files).into_iter();
         self.files = files.map(|(path, before)| (moved(path), before)).collect();
         self.folders = std::mem::take(&mut self.folders).into_iter().map(moved).collect();
+        let moving = std::mem::take(&mut self.moving).into_iter();
+        self.moving = moving.map(|(path, before)| (moved(path), before)).collect();
         let links = std::mem::take(&mut self.links).into_iter();
         self.links = links.map(|(path, before)| (moved(path), before)).collect();
     }
@@ -154,11 +164,13 @@ impl ProtectedFiles {
         let mut restored = Vec::new();
         let added = self.folders.iter().flat_map(|folder| files_below(folder));
         let added = added.filter(|path| !self.files.contains_key(path)).map(|path| (path, &None));
-        let known = self.files.iter().map(|(path, before)| (path.clone(), before));
+        let gone = self.moving.iter().filter(|(path, _)| is_gone(path));
+        let known = self.files.iter().chain(gone).map(|(path, before)| (path.clone(), before));
         for (path, before) in known.chain(added.collect::<Vec<_>>()) {
             let now = content(&path);
             let is_new_link = before.is_none() && path.is_symlink();
-            if now == *before && !is_new_link {
+            let is_odd = self.moving.contains_key(&path) && is_there(&path);
+            if now == *before && !is_new_link && !is_odd {
                 continue;
             }
             let mut said = format!("restored {path}, which changed while the agent worked");
@@ -260,6 +272,14 @@ fn refs(git: &Git) -> Result<(BTreeMap<String, String>, Vec<(String, String)>), 
     let stashes = stashes.lines().filter_map(|line| line.split_once(' '));
     let stashes = stashes.map(|(id, message)| (id.to_owned(), message.to_owned())).collect();
     Ok((refs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect(), stashes))
+}
+
+fn is_there(path: &Utf8Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+fn is_gone(path: &Utf8Path) -> bool {
+    !path.symlink_metadata().is_ok_and(|it| it.is_file())
 }
 
 /// Mode and content of a file; none if there is no such file.

@@ -154,7 +154,7 @@ impl Workspace {
         run_dir: &RunDir,
         config: &Config,
     ) -> Result<Self, Failure> {
-        let source = Source::of(project, repo)?;
+        let mut source = Source::of(project, repo)?;
         let settings = GitSettings::read(&source.git())?;
         let is_in_place = config.workspace.in_place;
         let shared = run_dir.of_run().root().to_owned();
@@ -168,6 +168,7 @@ impl Workspace {
         let attempt =
             doors::Attempt { env, config, source: &source, cache: &cache, worker, top: &top };
         let doors = Doors::of(&attempt)?;
+        source.filters = settings.through(&doors.checks);
         Ok(Self {
             is_in_place,
             is_planning: config.run.mode == Mode::Planning,
@@ -221,7 +222,7 @@ impl Workspace {
     /// nothing can be written.
     fn over(&self, folder: &Path) -> Git {
         let door = &self.doors.checks;
-        let mut git = Git::at(folder).with_settings(&self.settings.through(door));
+        let mut git = Git::at(folder).with_settings(&self.source.filters);
         for (name, value) in &door.vars {
             git = git.with_var(name, value);
         }

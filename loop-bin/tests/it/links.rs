@@ -74,8 +74,8 @@ fn scripts_and_settings_do_not_land_by_another_way() {
 }
 
 #[test]
-fn in_place_the_folders_of_git_and_of_ralph_are_never_links() {
-    let stage = Stage::new("works", TWO);
+fn in_place_nothing_takes_the_place_of_what_git_and_ralph_need() {
+    let stage = Stage::new("works", &format!("{TWO}- [ ] US-003: Third\n"));
     stage.repo.git(["config", "extensions.worktreeConfig", "true"]);
     stage.repo.commit_all("the plan");
     stage.repo.git(["branch", "mine"]);
@@ -83,6 +83,7 @@ fn in_place_the_folders_of_git_and_of_ralph_are_never_links() {
     for (act, run) in [
         ("rm -rf .git/refs; ln -s {other} .git/refs", "US-001"),
         ("rm -rf .ralph; ln -s {other} .ralph", "US-002"),
+        ("cd .git; rm HEAD index; mkfifo HEAD index ../.ralph/failure-context.log; cd ..", "US-003"),
     ] {
         let act = act.replace("{other}", other.as_str());
         let agent = format!(

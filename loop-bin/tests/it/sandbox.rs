@@ -172,16 +172,24 @@ fn what_git_runs_on_the_files_of_an_agent_stays_inside() {
          echo 3 >d.c; exit 1"
     );
     run(&stage, &["--agent", &agent, "--attempts", "1"]).says("attempt saved");
-    assert!(!out.exists(), "{}", fs_err::read_to_string(&out).unwrap_or_default());
     let kept = stage.repo.git(["ls-tree", "--name-only", "refs/ralph/attempts/PRD-1/US-001/1"]);
     for name in ["a.txt", "b c.txt", "d.c"] {
         assert!(kept.lines().any(|line| line == name), "{kept}");
     }
+    assert!(!out.exists(), "{}", fs_err::read_to_string(&out).unwrap_or_default());
     // Without a sandbox they get out.
     let off = ["--agent", &agent, "--attempts", "1", "--sandbox", "off"];
     stage.run(&["retry", "US-001"]).ended(0);
     run(&stage, &off).says("attempt saved");
     assert!(out.exists());
+    fs_err::remove_file(&out).unwrap();
+    // Nor does what has landed get out when the project's files follow.
+    stage.repo.git(["config", "filter.own.smudge", "./clean.sh %f"]);
+    let landing = agent.replace("exit 1", "chmod +x clean.sh");
+    stage.run(&["retry", "US-001"]).ended(0);
+    run(&stage, &["--agent", &landing]).says("US-001 done");
+    assert_eq!(stage.read("a.txt"), "a\n1\n");
+    assert!(!out.exists(), "{}", fs_err::read_to_string(&out).unwrap_or_default());
 }
 
 #[test]
