@@ -48,7 +48,7 @@ fn session_stops(call: &Call<'_>) -> Decision {
     let stop = if !session.is_gated {
         Some(Stop::allow(StopStatus::Allowed, None))
     } else if let Some(fill) = session.read_context().filter(Fill::is_at_limit) {
-        let note = format!("context limit reached: {}", fill.told());
+        let note = format!("context limit reached: {}", fill.in_words());
         Some(Stop { handoff: Some(fill), ..Stop::allow(StopStatus::Handoff, Some(note)) })
     } else if let Some(stop) = background_tasks(call.input) {
         Some(stop)

@@ -91,7 +91,7 @@ fn with_prompt(call: &Call<'_>) -> Decision {
     for (title, part) in [
         ("Lessons from earlier attempts", guardrails(call, GUARDRAIL_LINES)),
         ("Last failure", failure(call)),
-        ("From the user, just now", told(call)),
+        ("From the user, just now", in_words(call)),
     ] {
         if let Some(part) = part.filter(|part| !prompt.contains(part.as_str())) {
             text.push_str(&format!("\n{title}:\n{part}"));
@@ -124,9 +124,9 @@ fn iteration(call: &Call<'_>) -> Option<u64> {
     }
 }
 
-/// What the user told the agents of our loop meanwhile.
-fn told(call: &Call<'_>) -> Option<String> {
-    let path = call.run_dir().filter(|_| call.is_of_our_loop())?.told();
+/// Messages from the user to the agents of our loop.
+fn in_words(call: &Call<'_>) -> Option<String> {
+    let path = call.run_dir().filter(|_| call.is_of_our_loop())?.messages();
     fs_err::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 

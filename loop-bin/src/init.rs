@@ -167,15 +167,15 @@ pub(crate) fn add_checks(
             "no checks are set, and none were found; set `commands` in the table [verify]",
         ));
     }
-    let told = |what: &'static str, list: &[FoundCommand]| {
+    let found_as = |what: &'static str, list: &[FoundCommand]| {
         let one = move |FoundCommand { command, why }: &FoundCommand| {
             let why = format!("({why}); `ralph-loop init` writes it to the config");
             Finding::Note(format!("no {what} is set, so `{command}` is used {why}"))
         };
         list.iter().map(one).collect::<Vec<_>>()
     };
-    let setup = if has_checks { told("setup", &found.setup) } else { Vec::new() };
-    Ok([told("check", &found.checks), setup].concat())
+    let setup = if has_checks { found_as("setup", &found.setup) } else { Vec::new() };
+    Ok([found_as("check", &found.checks), setup].concat())
 }
 
 /// The example that `init` writes is no work: every story of it must be replaced.

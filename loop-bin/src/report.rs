@@ -96,7 +96,7 @@ pub(crate) fn look<'a>(
     let record = RunRecord::load(&run_dir)?.unwrap_or_default();
     let waiting = Waiting::find(&source, &record.target)?;
     situation.waiting =
-        waiting.map(|waiting| (waiting.told(record.rebase_problem.as_deref()), waiting.branch));
+        waiting.map(|waiting| (waiting.in_words(record.rebase_problem.as_deref()), waiting.branch));
     situation.notes = look_for_recovery(project)?;
     let requests = fs_err::read_dir(project.own_state().merge_requests()).into_iter().flatten();
     let requests = requests.flatten().map(|entry| entry.path().display().to_string());

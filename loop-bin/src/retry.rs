@@ -45,7 +45,7 @@ impl Retry {
         let counts = plan_with_work(env, &project, &config)?;
         let mut plan = here::plan(&project, env, &config)?;
         let (repo, name) = (Repo::open(project.root())?, plan_name(project.root(), plan.path()));
-        // A run has its own word for which stories it gave up, and is told.
+        // A run has its own list of blocked stories, and gets a request.
         let run_dir = run_dir(&repo)?;
         let is_running = Lock::holder(&run_dir.lock()).is_some();
         let lock = || take_lock(&run_dir, "ralph-loop retry");

@@ -38,6 +38,6 @@ impl Tell {
 /// Leaves a message for the next prompts; returns what to say about it.
 pub(crate) fn leave(run_dir: &RunDir, text: &str) -> io::Result<&'static str> {
     fs_err::create_dir_all(run_dir.root())?;
-    state::append_line(&run_dir.told(), format!("- {}", text.trim()).as_bytes())?;
+    state::append_line(&run_dir.messages(), format!("- {}", text.trim()).as_bytes())?;
     Ok("the agent gets the message in its next prompt")
 }

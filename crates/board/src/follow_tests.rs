@@ -223,7 +223,7 @@ fn a_git_command_of_several_steps_is_not_disturbed() {
         assert_eq!(after.status, before.status, "{user}");
         assert_eq!(case.tip("main"), Some(case.old.clone()), "{user}");
         assert_eq!(case.board.look().unwrap().branch, "ralph/main");
-        let waiting = case.board.waiting().unwrap().unwrap().told(None);
+        let waiting = case.board.waiting().unwrap().unwrap().in_words(None);
         assert!(waiting.contains(expected), "{user}: {waiting}");
         case.has_no_leftovers(user);
         let found = case.repo.git(["rev-parse", "--abbrev-ref", "HEAD"]);

@@ -51,7 +51,7 @@ impl IndexLock {
     }
 
     /// None if another process holds it. It appears with its content, so that one which a killed loop
-    /// left can be told from all others.
+    /// left can be distinguished from all others.
     fn create(git_dir: &Path) -> io::Result<Option<Self>> {
         let mark = git_dir.join(format!("ralph-lock-{}", std::process::id()));
         fs_err::write(&mark, OURS)?;

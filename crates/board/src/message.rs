@@ -65,8 +65,8 @@ pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let checks = checks_trailer(story.checks);
     let cost = story.cost_usd.map(|cost| format!("Ralph-Cost: ${cost:.4}\n")).unwrap_or_default();
     let looks = [("Agent", &story.agent), ("Proof", &story.proof), ("Review", &story.review)];
-    let looks = looks.into_iter().filter_map(|(key, told)| Some((key, one_line(told.as_ref()?))));
-    let looks: String = looks.map(|(key, told)| format!("{}\n", trailer(key, &told))).collect();
+    let looks = looks.into_iter().filter_map(|(key, text)| Some((key, one_line(text.as_ref()?))));
+    let looks: String = looks.map(|(key, text)| format!("{}\n", trailer(key, &text))).collect();
     let trailers = format!("Ralph-Story: {id}\n{checks}\n{looks}Ralph-Attempt: {attempt}\n");
     format!("{subject}{body}\n\n{trailers}{cost}")
 }
@@ -78,8 +78,8 @@ fn closing(id: &str) -> Option<String> {
     if is_number { Some(format!("\n\nCloses #{number}")) } else { None }
 }
 
-fn trailer(key: &str, told: &str) -> String {
-    shortened(&format!("Ralph-{key}: {told}"), LONGEST_LINE)
+fn trailer(key: &str, text: &str) -> String {
+    shortened(&format!("Ralph-{key}: {text}"), LONGEST_LINE)
 }
 
 /// The checks that passed; folded, as a trailer may be, where a line would be too long.

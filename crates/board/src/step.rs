@@ -116,7 +116,7 @@ impl<'a> Step<'a> {
         Ok(paths(&self.about_changed(&[&["diff", "-z"], &shown[..]].concat())?))
     }
 
-    /// Has git look at files that it was told to overlook; returns whether there are any. Those that a
+    /// Has git look at files that it was set to overlook; returns whether there are any. Those that a
     /// sparse checkout leaves out are not there, and stay so.
     fn unflag(&mut self, index: &Index) -> Result<bool, Failure> {
         let flagged = FLAGS.map(|(_, _, shown)| {

@@ -61,7 +61,7 @@ impl Waiting {
     }
 
     /// All about it, in one line, with the reason why the last run could not rebase it.
-    pub fn told(&self, misfit: Option<&str>) -> String {
+    pub fn in_words(&self, misfit: Option<&str>) -> String {
         let Self { target, branch, commits, cause } = self;
         if self.is_landed() {
             let commits = counted(*commits, "commit is", "commits are");
@@ -92,18 +92,18 @@ mod tests {
 
     use super::*;
 
-    fn told(cause: Cause) -> String {
-        told_after(cause, None)
+    fn in_words(cause: Cause) -> String {
+        shown_after(cause, None)
     }
 
-    fn told_after(cause: Cause, misfit: Option<&str>) -> String {
+    fn shown_after(cause: Cause, misfit: Option<&str>) -> String {
         let waiting = Waiting {
             target: "main".to_owned(),
             branch: "ralph/main".to_owned(),
             commits: 2,
             cause,
         };
-        waiting.told(misfit)
+        waiting.in_words(misfit)
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
             Cause::NotCheckedOut,
             Cause::Nothing,
         ];
-        let lines: Vec<String> = causes.into_iter().map(told).collect();
+        let lines: Vec<String> = causes.into_iter().map(in_words).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         2 commits wait on ralph/main: landing would overwrite your uncommitted a.txt, b.txt; stash or move it, then run `git merge --ff-only ralph/main`; or commit it, then run `ralph-loop`
         2 commits wait on ralph/main: another process holds .git/index.lock; wait for it, or delete the file if git is not running; then run `git merge --ff-only ralph/main`
@@ -139,7 +139,7 @@ mod tests {
     }
     #[test]
     fn work_that_could_not_be_rebased_is_for_a_person_to_merge() {
-        insta::assert_snapshot!(told_after(Cause::Diverged, Some("both changed a.txt")), @"2 \
+        insta::assert_snapshot!(shown_after(Cause::Diverged, Some("both changed a.txt")), @"2 \
                                                                                            commits \
                                                                                            wait on \
                                                                                            ralph/main: \

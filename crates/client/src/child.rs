@@ -118,7 +118,7 @@ impl AgentRun {
         let failed =
             verdict.as_ref().map_or(self.exit_code() != Some(0), |verdict| verdict.is_error);
         let known = |refusal: Refusal| match (refusal, rejected) {
-            (Refusal::Later(told), Some(reset)) => Refusal::Later(reset.or(told)),
+            (Refusal::Later(known), Some(reset)) => Refusal::Later(reset.or(known)),
             (refusal, _) => refusal,
         };
         if !failed {
@@ -126,16 +126,17 @@ impl AgentRun {
         }
         let Verdict { reason, api_status, .. } = verdict.clone().unwrap_or_default();
         let reason = reason.as_deref();
-        // Where another reason is told, the text is about something else.
+        // Where another reason is given, the text is about something else.
         let is_services = matches!(
             reason,
             None | Some("api_error" | "blocking_limit" | "error_during_execution")
         );
-        let told = || said.find_map(|text| Refusal::at_the_end(text, now)).filter(|_| is_services);
+        let in_text =
+            || said.find_map(|text| Refusal::at_the_end(text, now)).filter(|_| is_services);
         let full = (reason == Some("prompt_too_long")).then_some(Refusal::Full);
         full.or_else(|| rejected.map(Refusal::Later))
             .or_else(|| refused.clone())
-            .or_else(told)
+            .or_else(in_text)
             .or_else(|| Refusal::in_error("", api_status, now))
             .or_else(|| Refusal::of_exit_code(self.exit_code()?))
     }

@@ -33,7 +33,7 @@ const INTERPRETERS: &str = "sh bash dash zsh ksh python python3 node ruby perl d
 /// Why a command line cannot be run: a shell cannot read it, or finds nothing to run in it.
 #[expect(clippy::disallowed_methods, reason = "the shell that will start the agent reads its line")]
 pub fn flaw_in(line: &str) -> Option<String> {
-    // Told to read it and to run nothing. A shell that cannot be asked finds no fault.
+    // The shell reads it and runs nothing. A shell that cannot be asked finds no fault.
     let asked = Command::new("sh").args(["-n", "-c", line]).stdin(Stdio::null()).output().ok()?;
     if asked.status.success() {
         let script = shell_reader::read(line);
@@ -45,7 +45,7 @@ pub fn flaw_in(line: &str) -> Option<String> {
     Some(format!("is not valid shell syntax ({said})"))
 }
 
-/// The program that a command line starts, where that can be told without running it.
+/// The program that a command line starts, where that is known without running it.
 pub fn program_of(line: &str) -> Option<String> {
     let script = shell_reader::read(line);
     let program = script.commands.first()?.program.known()?;

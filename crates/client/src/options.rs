@@ -68,7 +68,7 @@ pub struct ClientOptions {
     pub(super) servers: Map<String, Value>,
     /// What the client keeps of these for the project, in a few words each.
     passed: Vec<String>,
-    /// Whether it can be told what it may spend.
+    /// Whether it has an option for what it may spend.
     takes_budget: bool,
     /// Why no hooks guard the agent, where none do.
     pub unguarded: Option<String>,

@@ -33,7 +33,7 @@ pub struct Seen {
     pub count: Count,
     /// Its context.
     pub context: Context,
-    /// What it cost, as far as it was told.
+    /// What it cost, as far as it said.
     pub cost_usd: Option<f64>,
     /// How it says that it ended.
     pub verdict: Option<Verdict>,
@@ -103,7 +103,7 @@ impl Seen {
         (self.now.doing, self.now.is_refused) = (what, false);
     }
 
-    /// How many tokens fit into the context, if that was told.
+    /// How many tokens fit into the context, if the client said so.
     pub fn window(&self) -> Option<u64> {
         self.context.windows.get(&self.context.model).copied()
     }
@@ -129,7 +129,7 @@ impl Seen {
                 self.take_error(&event);
                 translated(event).iter().for_each(|event| self.event(event));
             }
-            // An agent that prints half a result has not told us that it ended well.
+            // An agent that prints half a result has not reported a good end.
             Err(error) if error.is_eof() && self.session.is_some() && self.verdict.is_none() => {
                 let (text, reason) = (short(&text), Some(HALF.to_owned()));
                 self.verdict = Some(Verdict { is_error: true, text, api_status: None, reason });

@@ -98,8 +98,8 @@ pub fn is_at_work_in(pid: i32, folder: &Path) -> bool {
 /// What it read and wrote, and the time and memory that it used so far: as long as this changes, it is
 /// at work. Always the same where the system does not tell.
 pub fn signs_of_life(pid: i32) -> Vec<u8> {
-    let told = ["io", "stat"].map(|name| fs_err::read(file(pid, name)));
-    told.into_iter().flatten().flatten().collect()
+    let read = ["io", "stat"].map(|name| fs_err::read(file(pid, name)));
+    read.into_iter().flatten().flatten().collect()
 }
 
 fn file(pid: i32, name: &str) -> PathBuf {

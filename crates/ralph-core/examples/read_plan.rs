@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stories_and_the_next_one_are_told() {
+    fn stories_and_the_next_one_are_printed() {
         let text = b"- [x] A-1: Model\n- [!] A-2: View\n- [ ] A-3: Glue\n".to_vec();
         let plan = Plan::parse("plan.md".into(), text, &Options::default()).unwrap();
         let expected = "[x] A-1: Model\n[!] A-2: View\n[ ] A-3: Glue\nnext: A-3";

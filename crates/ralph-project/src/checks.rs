@@ -17,7 +17,7 @@ use ralph_core::verdict::{self, Kind, Verdict};
 use crate::config::Config;
 use crate::failed_before::FailedBefore;
 
-/// What of a long output is told: a little of the beginning, and the end, where runners say what
+/// What of a long output is shown: a little of the beginning, and the end, where runners say what
 /// failed. Together they are less than a failure's record holds.
 const FIRST_LINES: usize = 15;
 const LAST_LINES: usize = 75;
@@ -68,7 +68,7 @@ impl Check {
         one_line(&self.command)
     }
 
-    /// What it printed, short enough to be told as a whole.
+    /// What it printed, short enough to be shown as a whole.
     pub fn excerpt(&self) -> String {
         let lines: Vec<&str> = self.output.lines().collect();
         let left_out = lines.len().saturating_sub(FIRST_LINES + LAST_LINES);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_nobody_knows_is_told_from_one_that_is_to_be_made() {
+    fn an_unknown_program_differs_from_one_that_is_to_be_made() {
         let needs = |command: &str| check(command, None, false).needs().map(str::to_owned);
         assert_eq!(needs("no-such-program --all"), Some("no-such-program".to_owned()));
         assert_eq!(needs("cd / && no-such-program"), Some("no-such-program".to_owned()));
@@ -298,12 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn of_many_lines_the_first_and_the_last_are_told() {
+    fn of_many_lines_the_first_and_the_last_are_shown() {
         let output = |lines: usize| (1..=lines).map(|n| format!("{n}\n")).collect::<String>();
-        let told =
+        let shown =
             |lines: usize| Check { output: output(lines), ..check("true", None, false) }.excerpt();
-        assert_eq!(told(90), output(90));
-        let long = told(300);
+        assert_eq!(shown(90), output(90));
+        let long = shown(300);
         assert!(long.starts_with("1\n2\n") && long.ends_with("\n299\n300\n"), "{long}");
         assert!(long.contains("\n15\n[lines omitted: 210]\n226\n"), "{long}");
         assert_eq!(long.lines().count(), 91);

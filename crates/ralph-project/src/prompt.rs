@@ -261,8 +261,8 @@ mod tests {
         check(" Story Title ", "Story Title", Some("STORY_TITLE"));
         check("guardrail", "guardrail", Some("GUARDRAILS"));
         let error = Template::parse("{{story_id}}").unwrap_err().to_string();
-        let told = "line 1: {{story_id}} is not a prompt variable; did you mean {{STORY_ID}}?";
-        assert_eq!(error, told);
+        let expected = "line 1: {{story_id}} is not a prompt variable; did you mean {{STORY_ID}}?";
+        assert_eq!(error, expected);
     }
 
     #[test]

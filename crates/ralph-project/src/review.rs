@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::dialect::Dialect;
 
-/// What the client is told so that it can read and nothing else: no commands, no edits, no servers of
+/// Options with which the client can read and nothing else: no commands, no edits, no servers of
 /// others, and no hooks, which would judge the reviewer as if it were the agent.
 const READ_ONLY: &str = "--tools=Read,Grep,Glob --strict-mcp-config";
 const NO_HOOKS: &str = r#"--settings='{"disableAllHooks":true}'"#;

@@ -69,9 +69,9 @@ fn a_tool_call_counts_if_it_came_after_the_given_moment() {
     check(&lines, 0, Some(17), true);
     check(&lines, 1, Some(17), true);
     check(&lines, 2, Some(17), false);
-    let told =
+    let line =
         r#"{"type":"user","message":{"content":[{"type":"tool_use","note":"\"assistant\""}]}}"#;
-    check(&[told.to_owned(), answer(2)], 0, Some(17), false);
+    check(&[line.to_owned(), answer(2)], 0, Some(17), false);
 }
 
 #[test]

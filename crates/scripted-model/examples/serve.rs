@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::thread::sleep(Duration::from_millis(200));
         for request in model.requests().iter().skip(shown) {
             let kind = if request.is_conversation() { "turn" } else { "side question" };
-            println!("--- {kind}, {}\n{}", request.path, request.told());
+            println!("--- {kind}, {}\n{}", request.path, request.received());
             shown += 1;
         }
     }

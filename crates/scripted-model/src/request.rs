@@ -60,7 +60,7 @@ impl Request {
     }
 
     /// What the model was told since its last turn: results, hooks' words, reminders.
-    pub fn told(&self) -> String {
+    pub fn received(&self) -> String {
         let parts: Vec<String> = self.news().iter().map(text_of).collect();
         parts.join("\n")
     }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_told_begins_after_the_last_turn() {
+    fn what_was_received_begins_after_the_last_turn() {
         let request = Request::new(
             "/v1/messages",
             json!({"messages": [
@@ -141,7 +141,7 @@ mod tests {
             ]}),
         );
         assert_eq!(request.first_message(), "the prompt");
-        assert_eq!(request.told(), "refused\nfine\na reminder");
+        assert_eq!(request.received(), "refused\nfine\na reminder");
         let results = [("refused", true), ("fine", false)]
             .map(|(text, is_error)| ToolResult { text: text.to_owned(), is_error });
         assert_eq!(request.tool_results(), results);
@@ -169,7 +169,7 @@ mod tests {
             let request = Request::new("/", body);
             assert!(request.is_conversation(), "{request:?}");
             assert_eq!(request.first_message(), "the prompt");
-            assert_eq!(request.told(), "fine");
+            assert_eq!(request.received(), "fine");
         }
     }
 }

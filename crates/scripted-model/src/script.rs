@@ -21,7 +21,7 @@ impl Script {
         Self { main: turns.into_iter().collect(), others: Vec::new() }
     }
 
-    /// Adds a conversation of its own, a subagent's or another session's: it is told by a passage
+    /// Adds a conversation of its own, a subagent's or another session's: it is known by a passage
     /// of its first message.
     #[must_use]
     pub fn with_conversation(
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn conversations_are_told_apart_by_their_first_message() {
+    fn conversations_differ_in_their_first_message() {
         let mut script = Script::of([Answer::text("main")])
             .with_conversation("count the files", [Answer::text("sub")]);
         assert_eq!(script.next(&request("Bash", "please count the files")), Answer::text("sub"));

@@ -60,7 +60,7 @@ fn source(walker: &mut Walker, call: &Call, context: &Context) {
     }
 }
 
-/// What a shell was told to run.
+/// What a shell is to run.
 struct Invocation {
     source: Source,
     options: Vec<Word>,

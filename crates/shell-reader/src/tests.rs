@@ -166,7 +166,7 @@ fn wrappers_and_templates_yield_what_they_run() {
 }
 
 #[test]
-fn the_way_to_a_command_is_told() {
+fn the_way_to_a_command_is_shown() {
     let reached = |command: &str| read(command).commands.last().map(|last| last.reached.clone());
     assert_eq!(reached("a | b"), Some(vec![Reach::Pipe { last: true }]));
     assert_eq!(reached("if a; then (b); fi"), Some(vec![Reach::Conditional, Reach::Group]));

@@ -28,7 +28,7 @@ pub fn uncommitted(repo: &Repo, ours: &[PathBuf]) -> Result<Vec<PathBuf>, GitErr
     Ok(changed)
 }
 
-/// Files whose changes git is told to overlook.
+/// Files whose changes git is set to overlook.
 ///
 /// `ls-files -v` marks what is skipped with `S` and what is assumed unchanged with a small letter.
 pub fn overlooked(git: &Git) -> Result<Vec<PathBuf>, GitError> {

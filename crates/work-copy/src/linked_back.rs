@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_texts_that_lead_into_the_project_are_told_from_others() {
+    fn links_and_texts_that_lead_into_the_project_are_found() {
         let scratch = Scratch::new();
         let (project, other) = (scratch.dir("app"), scratch.dir("app-other"));
         scratch.dir("app/src");

@@ -72,7 +72,7 @@ fn ask_loop(session: &Session<'_>, mailbox: &Mailbox, run: &RunDir) -> io::Resul
     let fingerprint = session.fingerprint(Some(&run.attempt()));
     let standing = Standing { iteration: 0, limit: session.config.run.max_iterations };
     if let Err(why) = session.ask(Cause::Continuation, fingerprint, standing.continuations()) {
-        return Ok(Next::Decided(let_go(why, why.told().to_owned())));
+        return Ok(Next::Decided(let_go(why, why.in_words().to_owned())));
     }
     let stop = match mailbox.ask(&question(session), &run.lock(), PATIENCE)? {
         Some(Answer::GoOn(text)) => send_on(text),
@@ -127,7 +127,7 @@ fn read_feature_list(session: &Session<'_>, dir: &LoopDir) -> Next {
     // The transcript may be cut short or missing, and work leaves other traces.
     let fingerprint = session.fingerprint(Some(&path)) + &session.work_tree(&dir.progress());
     if let Err(why) = session.ask(Cause::Continuation, fingerprint, standing.continuations()) {
-        let note = format!("{}; the next story is {}", why.told(), story.id);
+        let note = format!("{}; the next story is {}", why.in_words(), story.id);
         return Next::Decided(let_go(why, note));
     }
     let ticking = Ticking::Agent { progress: dir.progress() };

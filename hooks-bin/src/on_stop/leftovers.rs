@@ -3,7 +3,7 @@
 use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::hook::Decision;
 use ralph_project::gate::{Cause, Who};
-use ralph_project::leftovers::{LeftoverKind, added_lines, find, told};
+use ralph_project::leftovers::{LeftoverKind, added_lines, find, in_words};
 use ralph_project::strikes;
 
 use super::session::Session;
@@ -22,7 +22,8 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision
     }
     let (who, subject) = subject(call);
     let session = Session::new(call, Who::Other(who));
-    let text = format!("{subject}: added lines contain {}.{}", counted(found.len()), told(&found));
+    let text =
+        format!("{subject}: added lines contain {}.{}", counted(found.len()), in_words(&found));
     let asked = session.ask(Cause::Leftovers, text.clone(), 0);
     let stop = Stop::block(text.clone(), vec!["LEFTOVERS"], vec![text]).unless_let_go(asked);
     // The counts stay: what was let go once is not held back again unless it changes.

@@ -181,7 +181,7 @@ impl<'a> Session<'a> {
         let dir = self.dir.as_ref().ok_or(LetGo::NoCount)?;
         let asked = ask_on_disk(dir, &self.who, cause, &moment, limits);
         if asked == Err(LetGo::NoCount) {
-            self.call.record("counting", LetGo::NoCount.told());
+            self.call.record("counting", LetGo::NoCount.in_words());
         }
         asked
     }

@@ -44,7 +44,7 @@ impl Stop {
     /// The block, if it may be made; otherwise the session may stop although this is unmet.
     pub(super) fn unless_let_go(self, asked: Result<(), LetGo>) -> Self {
         let Err(why) = asked else { return self };
-        let note = format!("{}; still unmet: {}", why.told(), self.notes.join(" "));
+        let note = format!("{}; still unmet: {}", why.in_words(), self.notes.join(" "));
         Self { gates: self.gates, ..Self::allow(StopStatus::LetGo, Some(note)) }
     }
 

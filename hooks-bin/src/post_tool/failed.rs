@@ -20,7 +20,7 @@ use crate::harness::Failure;
 /// How long one run waits until another is weighed, a rollback included.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How many seconds we may be started after the command ended that we are told of.
+/// How many seconds we may be started after the end of the command that we judge.
 const START: u64 = 10;
 
 /// Settles a failing run. Whatever goes wrong on the way, the agent is told which tests failed.
@@ -39,8 +39,8 @@ pub(super) fn settle(
     let log = log.strip_prefix(call.work_root()).unwrap_or(&log);
     // Asked first: by the time the run is weighed, other runs may have been.
     let begun_at = begun_at(call);
-    let (story, told) = (call.story_key(), told_later(command, output, verdict));
-    let settled = record_failure(state, story.as_deref(), &told)
+    let (story, text) = (call.story_key(), for_next_attempt(command, output, verdict));
+    let settled = record_failure(state, story.as_deref(), &text)
         .map_err(Failure::from)
         .and_then(|()| settle_attempt(call, verdict, output, begun_at));
     let decision = match settled {
@@ -72,7 +72,7 @@ fn note_failed_before(call: &Call<'_>) {
 
 /// What the next attempt is told. Only the beginning of it is kept, and runners name what failed at
 /// the end.
-fn told_later(command: &str, output: &str, verdict: &Verdict) -> String {
+fn for_next_attempt(command: &str, output: &str, verdict: &Verdict) -> String {
     let command = one_line(command);
     match verdict.failing.as_slice() {
         [] => format!("$ {command}\n{output}"),

@@ -85,13 +85,13 @@ impl Client {
         }
         let answer = self.send(POST_TOOL, fields)?;
         let context = &answer["hookSpecificOutput"]["additionalContext"];
-        let told = if context.is_null() {
+        let shown = if context.is_null() {
             assert_eq!(answer["decision"], "block");
             &answer["reason"]
         } else {
             context
         };
-        Some(told.as_str().unwrap().to_owned())
+        Some(shown.as_str().unwrap().to_owned())
     }
 
     pub(crate) fn tool_ended(&self, tool: &str, file: &str) {

@@ -210,7 +210,7 @@ fn tasks_of_a_person_beside_a_run_are_compared_with_the_last_commit() {
 #[test]
 fn what_the_user_tells_reaches_a_running_session() {
     let run = Run::new("");
-    fs_err::write(run.project.root().join(".git/ralph/told.md"), "- use tabs\n").unwrap();
-    let told = prompted(&run.agent()).unwrap();
-    assert!(told.ends_with("From the user, just now:\n- use tabs"), "{told}");
+    fs_err::write(run.project.root().join(".git/ralph/messages.md"), "- use tabs\n").unwrap();
+    let shown = prompted(&run.agent()).unwrap();
+    assert!(shown.ends_with("From the user, just now:\n- use tabs"), "{shown}");
 }

@@ -81,13 +81,16 @@ fn a_failing_run_is_taken_back_byte_for_byte_and_undo_brings_it_back() {
     test.git(["commit", "-qam", "agent"]);
     test.write(format!(".ralph/state/{}/commits.log", client.session), test.head());
     let attempt = without_state(&test);
-    let told = client.bash_ended("pytest -q", 1, PYTEST_FAILED).unwrap();
+    let shown = client.bash_ended("pytest -q", 1, PYTEST_FAILED).unwrap();
     assert_eq!(without_state(&test), before);
 
-    assert!(told.starts_with("Tests failed: 1 failed, 2 passed (pytest)."), "{told}");
-    assert!(told.contains("test_app.py::test_login"), "{told}");
-    assert!(told.contains("refs/ralph/discarded/") && told.contains("ralph-loop undo"), "{told}");
-    assert!(told.contains(".ralph/failure-context.log"), "{told}");
+    assert!(shown.starts_with("Tests failed: 1 failed, 2 passed (pytest)."), "{shown}");
+    assert!(shown.contains("test_app.py::test_login"), "{shown}");
+    assert!(
+        shown.contains("refs/ralph/discarded/") && shown.contains("ralph-loop undo"),
+        "{shown}"
+    );
+    assert!(shown.contains(".ralph/failure-context.log"), "{shown}");
 
     let repo = Repo::open(test.root()).unwrap();
     let kept = discarded(&repo).unwrap();
@@ -173,19 +176,19 @@ fn output_that_was_cut_is_read_from_its_file() {
 fn tests_that_are_written_first_may_fail() {
     let (test, client, _) = at_a_checkpoint(1);
     test.write("tests/test_new.py", "def test_new(): assert False\n");
-    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("Now make it pass"), "{told}");
+    let shown = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(shown.contains("Now make it pass"), "{shown}");
     assert!(test.root().join("tests/test_new.py").exists());
 }
 
 #[test]
 fn what_failed_before_the_attempt_is_not_held_against_it() {
     let (test, client, _) = at_a_checkpoint(1);
-    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("failed before you started"), "{told}");
+    let shown = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(shown.contains("failed before you started"), "{shown}");
     break_something(&test);
-    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("failed before you changed anything"), "{told}");
+    let shown = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(shown.contains("failed before you changed anything"), "{shown}");
     let another = PYTEST_FAILED.replace("test_login", "test_logout");
     assert!(client.bash_ended("pytest", 1, &another).unwrap().contains("rolled back"));
 }
@@ -251,8 +254,11 @@ fn without_a_checkpoint_the_failure_is_recorded_and_said() {
     test.write(".ralph/config.toml", "");
     test.write("a.txt", "mine");
     let client = Client::in_repo(&test);
-    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("no checkpoint") && told.contains("nothing was rolled back"), "{told}");
+    let shown = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(
+        shown.contains("no checkpoint") && shown.contains("nothing was rolled back"),
+        "{shown}"
+    );
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "mine");
 }
 
@@ -265,8 +271,8 @@ fn a_stale_checkpoint_is_reported_and_never_rolled_back_to() {
     test.commit_all("by hand");
     test.write("src/lib.rs", "broken");
     let work = without_state(&test);
-    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("this session did not make, so nothing was rolled back"), "{told}");
+    let shown = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(shown.contains("this session did not make, so nothing was rolled back"), "{shown}");
     assert_eq!(without_state(&test), work);
     let why = "the checkpoint is stale: there are newer commits that this session did not make";
     assert_eq!(client.events("not_rolled_back")[0]["why"], why);
@@ -303,8 +309,8 @@ fn later_and_never_take_nothing_back() {
             format!("[rollback]\non = \"{on}\"\nafter_failures = 1\n"),
         );
         break_something(&test);
-        let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-        assert!(told.contains("Fix these tests"), "{told}");
+        let shown = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+        assert!(shown.contains("Fix these tests"), "{shown}");
         assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
     }
 }
@@ -313,12 +319,12 @@ fn later_and_never_take_nothing_back() {
 fn two_failing_runs_at_once_make_one_rollback_and_lose_no_line() {
     let (test, client, before) = at_a_checkpoint(1);
     break_something(&test);
-    let told: Vec<Option<String>> = std::thread::scope(|scope| {
+    let shown: Vec<Option<String>> = std::thread::scope(|scope| {
         let run = || client.bash_ended("pytest", 1, PYTEST_FAILED);
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert!(told.iter().all(Option::is_some));
+    assert!(shown.iter().all(Option::is_some));
     assert_eq!(without_state(&test), before);
     assert_eq!(discarded(&Repo::open(test.root()).unwrap()).unwrap().len(), 1);
     assert_eq!(client.events("verdict").len(), 4);
@@ -347,9 +353,9 @@ fn a_repository_in_the_middle_of_a_merge_is_left_alone_and_the_failure_recorded(
     let (test, client, _) = at_a_checkpoint(1);
     break_something(&test);
     fs_err::write(test.root().join(".git/MERGE_HEAD"), format!("{}\n", test.head())).unwrap();
-    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("test_login") && told.contains("could not be rolled back"), "{told}");
-    assert!(told.contains("merge --abort"), "{told}");
+    let shown = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(shown.contains("test_login") && shown.contains("could not be rolled back"), "{shown}");
+    assert!(shown.contains("merge --abort"), "{shown}");
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
     let error = fs_err::read_to_string(test.root().join(".ralph/.hook-error.json")).unwrap();
     assert!(error.contains("merge is in progress"), "{error}");

@@ -286,7 +286,7 @@ impl Place<'_> {
     fn unwatched(&self, name: &str) -> Option<String> {
         let text = self.folder.task("npm", name, 0)?;
         let (has, instead) = self.watcher(&text)?;
-        // More than the one command could not be told apart.
+        // More than the one command could not be distinguished.
         let is_known = !text.contains('\n') && !instead.is_empty();
         Some(if is_known { text.replacen(has, instead, 1) } else { String::new() })
     }

@@ -19,7 +19,7 @@ pub(super) fn paths_below(root: &Utf8Path) -> Vec<String> {
         entries.map(|entry| format!("{}\0", entry.file_name())).collect::<String>().into_bytes()
     });
     let names = String::from_utf8_lossy(&names);
-    // What was found is told, and written into a file of lines.
+    // What was found is printed, and written into a file of lines.
     let names = names.split_terminator('\0').filter(|name| !name.contains(char::is_control));
     names.map(str::to_owned).collect()
 }

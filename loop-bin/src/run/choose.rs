@@ -343,7 +343,7 @@ pub(super) fn budget(run: &Conductor, key: &StoryKey, agent: &str) -> Budget {
 
 /// Messages that the user left for the next prompt.
 pub(super) fn messages(run: &Conductor) -> String {
-    state::read_text(run.context.run_dir.told()).unwrap_or_default()
+    state::read_text(run.context.run_dir.messages()).unwrap_or_default()
 }
 
 fn show_story(run: &Conductor, slot: usize, story: &Story, key: &StoryKey) {

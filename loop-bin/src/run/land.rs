@@ -141,7 +141,7 @@ fn conclude(
     let files = counted(passed.staged.files.len(), "file", "files");
     let checks = about_checks(&passed.checks);
     // No other prompt needs the user's messages that this story was given.
-    state::remove_beginning(&run.context.run_dir.told(), work.facts.messages.as_bytes())?;
+    state::remove_beginning(&run.context.run_dir.messages(), work.facts.messages.as_bytes())?;
     // What has been fixed by now may not fail again.
     let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
     run.record.failed_before = passed.checks.iter().filter_map(failing).collect();

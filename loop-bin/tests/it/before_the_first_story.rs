@@ -113,7 +113,7 @@ fn a_check_that_runs_no_test_is_no_pass() {
 }
 
 #[test]
-fn doctor_runs_the_checks_unless_told_otherwise() {
+fn doctor_runs_the_checks_unless_asked_not_to() {
     let stage = stage("test_old\n");
     let doctor = |args: &[&str]| run(&stage, &[&["doctor"], &CHECK[..], args].concat());
     doctor(&[]).ended(1).says("PROBLEM").says("failing: test_a.py::test_old");
@@ -125,7 +125,7 @@ fn doctor_runs_the_checks_unless_told_otherwise() {
 }
 
 #[test]
-fn a_run_is_foretold_from_what_earlier_stories_took() {
+fn a_run_is_forecast_from_what_earlier_stories_took() {
     let mut stage = stage("");
     stage.agent("client");
     let limited = [&CHECK[..], &["--max-cost", "9"]].concat();

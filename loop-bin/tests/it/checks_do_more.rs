@@ -81,7 +81,7 @@ fn what_they_change_is_checked_again_and_committed_so() {
 }
 
 #[test]
-fn files_that_they_change_each_time_are_told_and_committed_as_they_were_checked() {
+fn files_that_they_change_each_time_are_named_and_committed_as_they_were_checked() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--agent", AGENT, "--verify", "echo more >>new.txt"]);
     ran.ended(0).says("the checks change files every time they run: new.txt");

@@ -248,10 +248,10 @@ fn a_check_without_a_setup_gets_the_one_that_init_would_write() {
     );
     stage.repo.write("package-lock.json", "{}\n");
     stage.repo.commit_all("npm");
-    let told = "no setup is set, so `npm ci` is used";
-    stage.run(&["--dry-run", "--verify", "npm test"]).ended(0).says(told);
+    let shown = "no setup is set, so `npm ci` is used";
+    stage.run(&["--dry-run", "--verify", "npm test"]).ended(0).says(shown);
     let own = ["--dry-run", "--verify", "npm test", "--setup", "true"];
-    assert!(!stage.run(&own).out.contains(told));
+    assert!(!stage.run(&own).out.contains(shown));
     stage.repo.write(".ralph/config.toml", "[verify]\ncommands = []\n");
-    assert!(!stage.run(&["--dry-run"]).out.contains(told), "nothing is checked");
+    assert!(!stage.run(&["--dry-run"]).out.contains(shown), "nothing is checked");
 }

@@ -204,7 +204,7 @@ fn a_merge_request_says_something_and_a_project_is_a_folder() {
 }
 
 #[test]
-fn who_is_stuck_is_told_how_to_go_on() {
+fn who_is_stuck_reads_how_to_go_on() {
     let stage = Stage::new("works", "- [!] US-001: First\n");
     stage.run(&[]).ended(8).says("reopen it with `ralph-loop retry US-001 --hint");
     stage.run(&["retry", "US-001"]).ended(0);

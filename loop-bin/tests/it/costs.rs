@@ -8,7 +8,7 @@ const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 const COSTLESS: &str = "the agent does not report its cost";
 
 #[test]
-fn an_agent_that_reports_no_cost_is_told_of_once() {
+fn an_agent_that_reports_no_cost_is_reported_once() {
     let ran = Stage::new("works", TWO).run(&["--max-cost", "0.01"]);
     ran.ended(0).says("use --max-duration or --max-iterations");
     assert_eq!(ran.out.matches(COSTLESS).count(), 1, "{}", ran.out);
@@ -46,7 +46,7 @@ fn an_error_without_a_text_ends_without_a_colon() {
 }
 
 #[test]
-fn a_session_that_cost_more_than_the_run_may_ends_it_or_is_told_of() {
+fn a_session_that_cost_more_than_the_run_may_ends_it_or_is_reported() {
     let args = ["--stories-per-session", "2", "--max-cost", "0.05"];
     let (stage, ran) = in_sessions(&args, 3);
     ran.ended(6).says("finished (budget): 2 stories").says("budget exceeded: spent $0.10 of $0.05");

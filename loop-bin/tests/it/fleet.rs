@@ -157,8 +157,8 @@ fn the_push_has_credentials_that_the_attempt_has_not() {
     assert!(heard.contains("Permission denied") && !heard.contains("secret"), "{heard}");
     assert_eq!(landed(&stage, &server), ["feat(US-001): First"]);
     assert!(!kept(&stage, &server).contains("stolen"), "{heard}");
-    let told = Utf8PathBuf::from(format!("http://me:secret@{address}"));
-    task(&stage, &told, "US-002", &[]).ended(2).says("contains a password");
+    let shown = Utf8PathBuf::from(format!("http://me:secret@{address}"));
+    task(&stage, &shown, "US-002", &[]).ended(2).says("contains a password");
     http.kill().unwrap();
     http.wait().unwrap();
 }

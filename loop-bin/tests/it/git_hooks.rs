@@ -160,7 +160,7 @@ fn one_that_changes_files_for_ever_costs_attempts_and_ends() {
 }
 
 #[test]
-fn one_that_refuses_without_a_word_is_told_as_such() {
+fn one_that_refuses_without_a_word_is_named_as_such() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "pre-commit", "exit 1");
     let ran = stage.run(&["--attempts", "1"]);

@@ -353,9 +353,9 @@ fn clean_does_not_throw_away_what_was_interrupted() {
         .ended(1)
         .says("an interrupted attempt at US-001")
         .says("--force");
-    let told = stage.run(&["clean", "--dry-run", "--force"]);
-    told.ended(0).says("would remove the record of the interrupted attempt at US-001");
-    told.says("would remove the copy");
+    let shown = stage.run(&["clean", "--dry-run", "--force"]);
+    shown.ended(0).says("would remove the record of the interrupted attempt at US-001");
+    shown.says("would remove the copy");
     fs_err::write(stage.note_path("go"), "").unwrap();
     stage.run(&["--agent", agent]).ended(0).says("continuing from attempt US-001/1");
     fs_err::remove_file(stage.note_path("go")).unwrap();

@@ -139,10 +139,10 @@ fn an_agent_that_says_partly_done_goes_on_in_another_attempt() {
                  [ -e \"$AGENT_NOTES/before\" ] && exit; touch \"$AGENT_NOTES/before\"; \
                  \"$RALPH_LOOP\" complete US-001 --status partial --summary 'tests are missing'";
     stage.run(&["--agent", agent]).ended(0).says("only partly done: tests are missing");
-    let told = "Work from an earlier attempt is already in your working tree; continue with \
+    let shown = "Work from an earlier attempt is already in your working tree; continue with \
                 it.\nThe last attempt, US-001/1, did not land: the agent says that the story is only partly done: \
                 tests are missing\n";
-    assert!(stage.note("prompt").contains(told), "{}", stage.note("prompt"));
+    assert!(stage.note("prompt").contains(shown), "{}", stage.note("prompt"));
     assert_eq!((stage.discarded(), stage.subjects().len()), (1, 2));
 }
 
@@ -212,7 +212,7 @@ fn a_commit_that_a_git_hook_refuses_is_another_attempt() {
 }
 
 #[test]
-fn a_hook_that_failed_is_told_to_the_user() {
+fn the_user_learns_of_a_hook_that_failed() {
     let stage = Stage::new("works", ONE);
     let failure = r#"{"at":"2999-01-01T00:00:00Z","source":"ralph-pre-tool","phase":"deciding","error":"it broke"}"#;
     let agent = format!("echo x >x.txt; echo '{failure}' >$RALPH_STATE_DIR/.hook-error.json");
@@ -276,7 +276,7 @@ fn a_person_who_switches_branches_between_two_stories_is_in_nobodys_way() {
 }
 
 #[test]
-fn a_user_whom_git_does_not_know_is_told_once_under_which_name_stories_are_committed() {
+fn a_user_whom_git_does_not_know_learns_once_under_which_name_stories_are_committed() {
     const TOLD: &str = "git does not know who you are, so stories are committed as Ralph";
     let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n";
     let known = Stage::new("works", plan).run(&[]);

@@ -50,7 +50,7 @@ fn an_attempt_that_could_not_be_kept_is_kept_by_the_next_start() {
 }
 
 #[test]
-fn a_story_without_attempts_is_told_as_such() {
+fn a_story_without_attempts_says_so() {
     let stage = Stage::new("works", ONE);
     let listed = stage.run(&["attempts", "US-001"]);
     listed.ended(0).says("There are no saved attempts at US-001");
@@ -89,9 +89,9 @@ fn a_story_that_was_reopened_is_not_called_blocked() {
     let stage = blocked();
     stage.run(&["status"]).ended(0).says("1 blocked").says("US-001 is blocked: First (");
     stage.run(&["retry", "US-001", "--from", "US-001/1"]).ended(0);
-    let told = stage.run(&["status"]);
-    told.ended(0).says("1 open, 0 blocked");
-    assert!(!told.out.contains("is blocked"), "{}", told.out);
+    let shown = stage.run(&["status"]);
+    shown.ended(0).says("1 open, 0 blocked");
+    assert!(!shown.out.contains("is blocked"), "{}", shown.out);
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn a_lesson_and_the_next_prompt_name_what_failed_and_not_how_many() {
 const LONG: &str = "[ -e told.txt ] || { seq 1 80; echo 'assert 1 == 2'; exit 1; }";
 
 #[test]
-fn the_failing_output_is_told_and_kept_until_its_story_is_done() {
+fn the_failing_output_is_shown_and_kept_until_its_story_is_done() {
     let stage = Stage::new("works", ONE);
     let log = || stage.read(".ralph/failure-context.log");
     // Enough of another story's for the file to be cut.

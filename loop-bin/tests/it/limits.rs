@@ -40,13 +40,13 @@ fn what_is_not_understood_is_refused_before_anything_runs() {
     stage.repo.remove(".ralph/config.toml");
     stage.repo.write(".ralph/PRD-1/prompt.md", "Do {{STORYID}}");
     stage.run(&[]).ended(2).says("STORYID");
-    for (prompt, told) in [
+    for (prompt, shown) in [
         ("Do {{story_id}}", "did you mean {{STORY_ID}}?"),
         ("Do {{STORY-ID}}", "did you mean {{STORY_ID}}?"),
         (" \n", "prompt.md is empty"),
     ] {
         stage.repo.write(".ralph/PRD-1/prompt.md", prompt);
-        stage.run(&[]).ended(2).says(told);
+        stage.run(&[]).ended(2).says(shown);
     }
     stage.repo.remove(".ralph/PRD-1/prompt.md");
     for nothing in ["", "  ", "# cargo test"] {
@@ -199,7 +199,7 @@ fn a_reset_in_the_far_future_ends_the_run() {
 }
 
 #[test]
-fn the_second_loop_is_told_who_runs() {
+fn the_second_loop_learns_who_runs() {
     let stage = Stage::new("hangs", TWO);
     let mut first = stage.start(&[]);
     crate::stage::until("the agent works", || stage.in_copy("half.txt"));

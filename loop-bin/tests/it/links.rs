@@ -83,7 +83,10 @@ fn in_place_nothing_takes_the_place_of_what_git_and_ralph_need() {
     for (act, run) in [
         ("rm -rf .git/refs; ln -s {other} .git/refs", "US-001"),
         ("rm -rf .ralph; ln -s {other} .ralph", "US-002"),
-        ("cd .git; rm HEAD index; mkfifo HEAD index ../.ralph/failure-context.log; cd ..", "US-003"),
+        (
+            "cd .git; rm HEAD index; mkfifo HEAD index ../.ralph/failure-context.log; cd ..",
+            "US-003",
+        ),
     ] {
         let act = act.replace("{other}", other.as_str());
         let agent = format!(

@@ -228,12 +228,12 @@ fn in_a_run_the_story_lands_by_the_agents_word() {
     let stage = Stage::new("acts", ONE);
     stage.repo.commit_all("the plan");
     let claim = json!({"story": "US-001", "status": "success", "summary": "by tool"});
-    let told = spoken(&[
+    let shown = spoken(&[
         ("current_story", json!({})),
         ("complete_story", json!({"story": "US-002", "status": "success"})),
         ("complete_story", claim),
     ]);
-    let act = format!("printf '%s\\n' {told} | \"$RALPH_LOOP\" mcp >\"$AGENT_NOTES/said\"");
+    let act = format!("printf '%s\\n' {shown} | \"$RALPH_LOOP\" mcp >\"$AGENT_NOTES/said\"");
     stage.repo.write(".git/acts/US-001", act);
     stage.run(&["--verify", "test -e US-001.txt"]).ended(0).says("1 story landed");
     let said = stage.note("said");

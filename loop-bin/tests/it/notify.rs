@@ -51,12 +51,12 @@ fn a_blocked_story_and_the_end_reach_a_webhook() {
     let url = "https://hooks.slack.com/services/T000/B000/XXXX";
     let command = example(url).replace(url, &address);
     stage.run(&["--notify", &command]).ended(8);
-    let told: Vec<serde_json::Value> = requests
+    let shown: Vec<serde_json::Value> = requests
         .try_iter()
         .inspect(|(head, _)| assert!(head.contains("application/json"), "{head}"))
         .map(|(_, body)| serde_json::from_str(&body).unwrap())
         .collect();
-    let [blocked, end] = &told[..] else { panic!("{told:#?}") };
+    let [blocked, end] = &shown[..] else { panic!("{shown:#?}") };
     assert_eq!((&blocked["event"], &blocked["story"]), (&"blocked".into(), &"US-001".into()));
     let text = blocked["text"].as_str().unwrap();
     assert!(text.starts_with("repo: US-001 is blocked: the agent says: "), "{text}");
@@ -79,27 +79,27 @@ fn ntfy_gets_a_title_and_a_message() {
 }
 
 #[test]
-fn a_desktop_is_told_with_the_variables() {
+fn a_desktop_is_notified_with_the_variables() {
     let stage = Stage::new("works", ONE);
     let bin = stage.note_path("bin");
     fs_err::create_dir_all(&bin).unwrap();
-    let program = "#!/bin/sh\nprintf '%s|' \"$@\" >>$AGENT_NOTES/told; echo shown\n";
+    let program = "#!/bin/sh\nprintf '%s|' \"$@\" >>$AGENT_NOTES/shown; echo shown\n";
     crate::stage::executable(&bin.join("notify-send"), program);
     let command = format!("PATH={bin}:$PATH; {}", example("notify-send"));
     let ran = stage.run(&["--notify", &command]);
     ran.ended(0).says("[notify] shown");
-    assert_eq!(stage.note("told"), "Ralph: finished|repo: the run ended: complete|");
+    assert_eq!(stage.note("shown"), "Ralph: finished|repo: the run ended: complete|");
 }
 
 #[test]
-fn a_usage_limit_is_told_when_the_wait_begins() {
+fn a_usage_limit_is_notified_when_the_wait_begins() {
     let stage = Stage::new("meets-limit", ONE);
     let command = "echo \"$RALPH_EVENT: $RALPH_REASON\" >>$AGENT_NOTES/told";
     stage.run(&["--notify", command]).ended(0);
-    let told = stage.note("told");
-    let lines: Vec<&str> = told.lines().collect();
-    assert!(lines[0].starts_with("waiting: usage limit reached; the run continues at "), "{told}");
-    assert_eq!(lines[1..], ["finished: "], "{told}");
+    let shown = stage.note("told");
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].starts_with("waiting: usage limit reached; the run continues at "), "{shown}");
+    assert_eq!(lines[1..], ["finished: "], "{shown}");
 }
 
 #[test]

@@ -65,8 +65,8 @@ fn what_was_interrupted_in_place_is_settled_there_first() {
 #[test]
 fn or_it_is_made_the_users_own() {
     let stage = killed_in_place();
-    let told = stage.run(&["clean", "--force"]);
-    told.ended(0).says("removed the record of the interrupted attempt at US-001; its files in ");
+    let shown = stage.run(&["clean", "--force"]);
+    shown.ended(0).says("removed the record of the interrupted attempt at US-001; its files in ");
     stage.run(&[]).ended(0).says("uncommitted, so not in the agent's copy").says("US-001 done");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "?? half.txt\n");
 }

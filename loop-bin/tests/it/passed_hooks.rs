@@ -236,7 +236,7 @@ fn a_dry_run_tells_and_writes_nothing() {
 }
 
 #[test]
-fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
+fn a_client_gets_what_it_may_spend_and_its_end_is_the_runs() {
     let stage = stage_with(&HOOKS);
     stage.repo.write(crate::stage::PLAN, "- [ ] US-001: First\n- [ ] US-002: Second\n");
     let ran = run(&stage, DEFAULT, &["--max-cost", "0.6"], "2.1.325");

@@ -42,7 +42,7 @@ fn ticks_that_are_not_the_runs_own_are_named() {
 
 #[test]
 fn what_an_agent_does_to_other_stories_is_ignored_and_reported() {
-    for (act, told) in [
+    for (act, shown) in [
         ("s/Third/Easier/", "edited US-003, which is not its story; ignored"),
         ("s/\\[ \\]/[x]/", "ticked US-003, which is not its story; ignored"),
         ("/Third/d", "removed US-003; ignored"),
@@ -50,7 +50,7 @@ fn what_an_agent_does_to_other_stories_is_ignored_and_reported() {
         for stage in both(THREE) {
             let agent = format!("echo x >x.txt; sed -i '{act}' {PLAN}");
             let ran = stage.run(&["--agent", &agent, "--max-iterations", "1"]);
-            ran.ended(0).says(&format!("plan: the agent {told}"));
+            ran.ended(0).says(&format!("plan: the agent {shown}"));
             assert_eq!(stage.plan(), THREE.replacen("[ ]", "[x]", 1), "{act}");
             assert!(stage.events().contains(&"plan_repaired".to_owned()));
             stage.is_clean();
@@ -130,9 +130,9 @@ fn an_added_story_whose_id_was_taken_gets_the_next_free_one() {
              echo '- [ ] US-002: By hand' >>\"$RALPH_ROOT/{PLAN}\""
         );
         let ran = stage.run(&["--agent", &agent]);
-        let told = "added US-002 (From the agent), renamed to US-003: the id was taken";
-        ran.ended(0).says(told).says("3 stories landed");
-        assert_eq!(ran.out.matches(told).count(), 1, "{}", ran.out);
+        let shown = "added US-002 (From the agent), renamed to US-003: the id was taken";
+        ran.ended(0).says(shown).says("3 stories landed");
+        assert_eq!(ran.out.matches(shown).count(), 1, "{}", ran.out);
         let plan = "- [x] US-001: First\n- [x] US-002: By hand\n- [x] US-003: From the agent\n";
         assert_eq!(stage.plan(), plan);
         assert!(stage.events().contains(&"plan_repaired".to_owned()));

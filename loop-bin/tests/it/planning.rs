@@ -24,7 +24,7 @@ fn event(stage: &Stage, name: &str) -> Value {
 }
 
 #[test]
-fn specifications_that_are_not_there_are_told() {
+fn missing_specifications_are_named() {
     let stage = Stage::new("works", TWO);
     let agent = adding(":");
     planning(&stage, &agent, &[]).ended(0).says("specs does not exist; the agent plans from");

@@ -88,15 +88,15 @@ fn code_stays_code_our_own_files_are_not_counted_and_no_hook_is_proposed_that_is
     stage.repo.commit_all("the plan");
     let check = "test ! -e US-002.txt # a_b";
     stage.run(&["--verify", check, "--attempts", "3"]).ended(8);
-    let told = stage.run(&["report", "--markdown"]);
-    told.ended(0).says(" 1 file changed, +1 −0 |").says("`test ! -e US-002.txt # a_b` failed");
-    assert!(!told.out.contains("[stop] verify"), "{}", told.out);
+    let shown = stage.run(&["report", "--markdown"]);
+    shown.ended(0).says(" 1 file changed, +1 −0 |").says("`test ! -e US-002.txt # a_b` failed");
+    assert!(!shown.out.contains("[stop] verify"), "{}", shown.out);
     let red = ["--verify", "echo first line; echo second line; exit 1", "--baseline", "check"];
     stage.run(&["retry", "US-002"]).ended(0);
     stage.run(&red).ended(9);
-    let told = stage.run(&["report", "--markdown"]);
-    told.ended(0).says("  first line\n  second line\n");
-    assert!(!told.out.contains("first line; second line"), "{}", told.out);
+    let shown = stage.run(&["report", "--markdown"]);
+    shown.ended(0).says("  first line\n  second line\n");
+    assert!(!shown.out.contains("first line; second line"), "{}", shown.out);
 }
 
 #[test]

@@ -46,10 +46,11 @@ fn a_rollback_by_a_hook_is_reported_and_the_next_attempt_knows_what_failed() {
     let failing = || test_run("s-1", false);
     let runs = [failing(), failing(), failing(), test_run("s-1", true)];
     let ran = run_plain(&stage, &runs, &["--attempts", "2", "--rollback", "failure"]);
-    let told = "rolled back by a hook after 3 failing test runs (pytest failed: test_a.py::test_b)";
-    ran.ended(8).says(&format!("US-001: {told}"));
+    let shown =
+        "rolled back by a hook after 3 failing test runs (pytest failed: test_a.py::test_b)";
+    ran.ended(8).says(&format!("US-001: {shown}"));
     assert_eq!(ran.out.matches("rolled back by a hook").count(), 2, "{}", ran.out);
-    assert_eq!(stage.note("prompts").matches(told).count(), 1);
+    assert_eq!(stage.note("prompts").matches(shown).count(), 1);
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn the_last_verdict_counts_whichever_session_gave_it() {
 #[test]
 fn a_result_that_cannot_be_understood_is_no_success() {
     let (half, turns) = ("a last event that is cut off", "error_max_turns");
-    for (result, told) in [
+    for (result, shown) in [
         (r#"{"type":"result","subtype":"success","is_error":tr"#, half),
         (r#"{"type":"resul"#, half),
         (r#"{"type":"result","subtype":"error_max_turns","is_error":"true"}"#, turns),
@@ -94,7 +95,7 @@ fn a_result_that_cannot_be_understood_is_no_success() {
         let init = r#"{"type":"system","subtype":"init","session_id":"s-1"}"#;
         let agent = format!("cat >/dev/null; echo half >half.txt; echo '{init}'; echo '{result}'");
         let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
-        ran.ended(8).says(&format!("the agent reported {told}"));
+        ran.ended(8).says(&format!("the agent reported {shown}"));
         assert_eq!((stage.plan().as_str(), stage.discarded()), ("- [!] US-001: First\n", 1));
     }
 }
@@ -160,7 +161,7 @@ fn an_agent_that_worked_was_started_whatever_its_exit_code_is() {
 }
 
 #[test]
-fn the_failure_of_a_story_that_was_set_aside_is_not_told_to_the_next() {
+fn the_failure_of_a_story_that_was_set_aside_does_not_reach_the_next() {
     let stage = Stage::new("works", THREE);
     let agent = "cat >\"$AGENT_NOTES/prompt-$(cat $RALPH_ROOT/.ralph/current-story)\"; \
                  echo x >$(cat $RALPH_ROOT/.ralph/current-story).txt";

@@ -6,7 +6,7 @@ const ONE: &str = "- [ ] US-001: First\n";
 const LOG: &str = "env | grep '^RALPH_\\|^FRESHER_' | sort >\"$AGENT_NOTES/$(basename \"$0\")\"";
 
 #[test]
-fn scripts_are_told_what_is_documented() {
+fn scripts_get_what_is_documented() {
     let stage = Stage::new("works", ONE);
     for name in ["started", "next_iteration", "post_iteration", "finished"] {
         stage.script(name, &format!("{LOG}; echo hello from {name}"));
@@ -46,12 +46,12 @@ fn scripts_are_told_what_is_documented() {
         ),
     ];
     for (name, variables) in expected {
-        let told = stage.note(name);
+        let shown = stage.note(name);
         for variable in variables {
             for prefix in ["RALPH_", "FRESHER_"] {
                 assert!(
-                    told.contains(&format!("{prefix}{variable}")),
-                    "{name}: {variable}\n{told}"
+                    shown.contains(&format!("{prefix}{variable}")),
+                    "{name}: {variable}\n{shown}"
                 );
             }
         }
@@ -221,7 +221,7 @@ fn scripts_know_the_mode() {
 }
 
 #[test]
-fn a_script_that_cannot_be_started_is_named_and_does_as_told() {
+fn a_script_that_cannot_be_started_is_named_and_its_setting_decides() {
     for content in ["#!/bin/sh\r\nexit 0\r\n", "#!/no/such/shell\nexit 0\n"] {
         let stage = Stage::new("works", ONE);
         stage.repo.write(".ralph/hooks/started", content);

@@ -68,7 +68,7 @@ fn tests_that_fail_without_the_change_prove_it() {
 }
 
 #[test]
-fn hollow_tests_are_told_and_refused_where_the_user_wants_that() {
+fn hollow_tests_are_named_and_refused_where_the_user_wants_that() {
     let stage = stage();
     let ran = run(&stage, HOLLOW, &[]);
     ran.ended(0).says("US-001 not shown: its new tests also pass without the change");
@@ -155,9 +155,9 @@ fn a_blocking_finding_fails_the_attempt_and_the_next_one_knows_it() {
         "echo hi\n"
     );
     stage.run(&["attempts", "US-001/1"]).ended(0).says("greet.sh:1: greets nobody");
-    let told = r#"grep -q "greets nobody" && echo yes >"$AGENT_NOTES/told"; echo x >x.txt"#;
+    let shown = r#"grep -q "greets nobody" && echo yes >"$AGENT_NOTES/told"; echo x >x.txt"#;
     stage.run(&["retry", "US-001"]).ended(0);
-    stage.run(&["--agent", told, "--verify", "true"]).ended(0);
+    stage.run(&["--agent", shown, "--verify", "true"]).ended(0);
     assert_eq!(stage.note("told"), "yes\n");
 }
 

@@ -51,14 +51,14 @@ fn with_window(stories: usize) -> Stage {
 fn iterations(stage: &Stage) -> Vec<String> {
     let journal = stage.read(".ralph/events.jsonl");
     let lines = journal.lines().map(|line| serde_json::from_str(line).unwrap());
-    let told = lines.filter_map(|line: serde_json::Value| {
+    let shown = lines.filter_map(|line: serde_json::Value| {
         let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
         match text("event").strip_prefix("iteration_")? {
             "started" => Some(format!("{} {} started", line["iteration"], text("story"))),
             _ => Some(format!("{} {}", text("story"), text("outcome"))),
         }
     });
-    told.collect()
+    shown.collect()
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn each_story_of_a_session_is_shown_by_itself() {
     assert_eq!((&gates["CHECKS"]["held"], &gates["CONTINUATION"]["held"]), (&1.into(), &2.into()));
     assert_eq!((&gates["CHECKS"]["met"], &gates["CONTINUATION"]["met"]), (&1.into(), &2.into()));
     assert_eq!(stops["note"], "COMPLETE: all stories are done");
-    let told = "{\"systemMessage\":\"COMPLETE: all stories are done\"}";
-    assert_eq!(stage.note("answers").lines().last(), Some(told));
+    let shown = "{\"systemMessage\":\"COMPLETE: all stories are done\"}";
+    assert_eq!(stage.note("answers").lines().last(), Some(shown));
     let markdown = stage.run(&["report", "--markdown"]).out;
     assert!(markdown.contains("### When the agent wanted to stop"), "{markdown}");
 }
@@ -187,7 +187,7 @@ fn sent_on_and(stage: &Stage, end: &str, args: &[&str]) -> Ran {
 #[test]
 fn a_session_that_breaks_after_a_landed_story_is_a_failed_attempt_at_the_next() {
     let half = "echo half >half.txt; echo 'it broke' >&2";
-    for (end, outcome, code, told) in [
+    for (end, outcome, code, shown) in [
         (format!("{half}; exit 3"), "failed", "3", "US-002: the agent exited with code 3"),
         (format!("{half}; kill -9 $$"), "failed", "-1", "US-002: the agent was killed by a signal"),
         (
@@ -202,7 +202,7 @@ fn a_session_that_breaks_after_a_landed_story_is_a_failed_attempt_at_the_next() 
             "echo $RALPH_STORY $RALPH_OUTCOME $RALPH_EXIT_CODE >>\"$AGENT_NOTES/outcomes\"";
         stage.script("post_iteration", script);
         let ran = sent_on_and(&stage, &end, &["--timeout", "2", "--grace", "1"]);
-        ran.ended(0).says(told).says("US-002: attempt saved");
+        ran.ended(0).says(shown).says("US-002: attempt saved");
         let outcomes = format!("US-001 success 0\nUS-002 {outcome} {code}\nUS-002 success 0\n");
         assert_eq!(stage.note("outcomes"), outcomes, "{end}");
         let entry = format!("## Iteration 2 - US-002\n- Status: {}", outcome.to_uppercase());
@@ -214,7 +214,7 @@ fn a_session_that_breaks_after_a_landed_story_is_a_failed_attempt_at_the_next() 
 
 #[test]
 fn a_story_that_the_agent_reports_as_not_done_is_no_more_done_in_a_session() {
-    for (status, told) in [
+    for (status, shown) in [
         ("blocked", "US-001 is blocked: the agent says: no key"),
         ("partial", "only partly done: no key"),
     ] {
@@ -223,7 +223,7 @@ fn a_story_that_the_agent_reports_as_not_done_is_no_more_done_in_a_session() {
             format!("\"$RALPH_LOOP\" complete US-001 --status {status} --summary 'no key'");
         let agent = format!("cat >/dev/null; echo half >half.txt; {complete}; {STOP}");
         let args = [&THREE[..], &["--attempts", "1", "--agent", &agent]].concat();
-        run(&stage, &args, 0, "").ended(8).says(told);
+        run(&stage, &args, 0, "").ended(8).says(shown);
         assert_eq!((stage.plan(), stage.discarded()), (plan(1).replace("[ ]", "[!]"), 1));
         stage.is_clean();
     }

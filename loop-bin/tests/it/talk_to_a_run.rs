@@ -60,9 +60,9 @@ fn stop_ends_the_run_after_its_story() {
     fs_err::write(stage.note_path("go"), "").unwrap();
     let ran: Ran = child.wait_with_output().unwrap().into();
     ran.ended(0).says("US-001 done").says("finished (stopped)").says("to continue, run");
-    let told = stage.run(&["status"]);
-    told.ended(0).says("ended: stopped by `ralph-loop stop`");
-    assert!(!told.out.contains("Stopping"), "{}", told.out);
+    let shown = stage.run(&["status"]);
+    shown.ended(0).says("ended: stopped by `ralph-loop stop`");
+    assert!(!shown.out.contains("Stopping"), "{}", shown.out);
     assert_eq!(stage.note("prompt-US-002"), "");
     stage.run(&["--agent", SLOW]).ended(0).says("US-002 done");
 }

@@ -211,7 +211,7 @@ fn a_linked_work_tree_is_a_project_like_any_other() {
 }
 
 #[test]
-fn edits_that_git_is_told_to_overlook_are_not_overwritten() {
+fn edits_that_git_is_set_to_overlook_are_not_overwritten() {
     for flag in ["--skip-worktree", "--assume-unchanged"] {
         let stage = committed("- [ ] US-001: First\n");
         stage.repo.git(["update-index", flag, "a.txt"]);

@@ -16,7 +16,7 @@ fn committed(plan: &str) -> Stage {
 
 /// Whoever asks is told the same.
 #[track_caller]
-fn is_told(stage: &Stage, words: &str) {
+fn is_shown(stage: &Stage, words: &str) {
     stage.run(&["status"]).ended(0).says(words);
     stage.run(&["--dry-run"]).ended(0).says(words);
 }
@@ -35,15 +35,15 @@ fn what_a_file_of_the_users_keeps_out_is_named_with_its_way_on() {
         ));
         let waits = format!("2 commits wait on ralph/main: {cause}, then run `git merge --ff-only");
         ran.says(&waits);
-        is_told(&stage, &waits);
+        is_shown(&stage, &waits);
         stage.repo.remove(file);
         if file == "a.txt" {
             stage.repo.git(["checkout", "-q", "a.txt"]);
         }
-        is_told(&stage, "2 commits wait on ralph/main: nothing is in the way now");
+        is_shown(&stage, "2 commits wait on ralph/main: nothing is in the way now");
         stage.repo.git(["merge", "-q", "--ff-only", "ralph/main"]);
-        let told = stage.run(&["status"]).out;
-        assert!(!told.contains("ralph/main"), "{told}");
+        let shown = stage.run(&["status"]).out;
+        assert!(!shown.contains("ralph/main"), "{shown}");
     }
 }
 
@@ -61,9 +61,9 @@ fn whoever_asks_is_shown_the_plan_of_the_branch_with_the_work() {
         stories.ended(0).says("[x] US-002  Second").says("[ ] US-004  Fourth");
         let report = stage.run(&["report", "--markdown"]);
         report.ended(0).says("2 to review, 2 open").says("US-004: Fourth");
-        let told = stage.run(&[branch, &["--dry-run"]].concat());
-        told.ended(0).says("2 open, 2 done, 0 blocked, 0 optional; next: US-003 Third");
-        told.says(if branch.is_empty() { "lands on main\n" } else { "lands on feat\n" });
+        let shown = stage.run(&[branch, &["--dry-run"]].concat());
+        shown.ended(0).says("2 open, 2 done, 0 blocked, 0 optional; next: US-003 Third");
+        shown.says(if branch.is_empty() { "lands on main\n" } else { "lands on feat\n" });
     }
 }
 
@@ -135,7 +135,7 @@ fn an_ignored_file_of_the_users_is_not_overwritten_either() {
     let agent = "cat >/dev/null; echo x >new.txt; git add -f new.txt; git commit -qm x";
     let cause = "landing would overwrite your uncommitted new.txt; stash or move it";
     stage.run(&["--agent", agent]).ended(0).says(cause);
-    is_told(&stage, cause);
+    is_shown(&stage, cause);
     assert_eq!(stage.read("new.txt"), "mine\n");
 }
 
@@ -145,7 +145,7 @@ fn a_lock_on_the_index_is_named() {
     let agent = format!("{AGENT}; touch -d @1 $RALPH_ROOT/.git/index.lock");
     let cause = "index.lock; wait for it, or delete the file if git is not running";
     stage.run(&["--agent", &agent]).ended(0).says("your checkout is unchanged").says(cause);
-    is_told(&stage, cause);
+    is_shown(&stage, cause);
     stage.repo.remove(".git/index.lock");
     stage.run(&[]).ended(0).says("the waiting work is now on main");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
@@ -168,7 +168,7 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
         }
         stage.repo.git(["add", "mine.txt"]);
         stage.repo.git(["commit", "-qm", "mine"]);
-        is_told(&stage, "on ralph/main: main has moved on; run `ralph-loop` to rebase");
+        is_shown(&stage, "on ralph/main: main has moved on; run `ralph-loop` to rebase");
         // The copy can be thrown away at any time.
         stage.run(&["clean"]).ended(0);
         let check = "ls | tr '\\n' ' ' >>\"$AGENT_NOTES/checked\"; echo >>\"$AGENT_NOTES/checked\"";
@@ -210,7 +210,7 @@ fn work_that_does_not_fit_on_its_branch_any_more_stays_where_it_is() {
     );
     let waits = "2 commits wait on ralph/main: it cannot be rebased onto main (the work conflicts";
     ran.says(waits).says("a.txt); merge it by hand with `git merge ralph/main`");
-    is_told(&stage, waits);
+    is_shown(&stage, waits);
     assert_eq!(stage.repo.git(["rev-parse", "ralph/main", "main"]), before);
     // Work that fails the checks there is not taken either.
     let stage = committed(ONE);
@@ -238,8 +238,8 @@ fn a_target_that_is_deleted_or_renamed_ends_the_run_with_what_to_do() {
                      branch main ralph/main` to create it again, or `git merge ralph/main`";
         ran.says(waits).says("fix the problem, ");
         assert!(!ran.out.contains("git switch main"), "{}", ran.out);
-        let told = stage.run(&["status"]);
-        told.ended(0).says("ended: error: main no longer exists").says(waits);
+        let shown = stage.run(&["status"]);
+        shown.ended(0).says("ended: error: main no longer exists").says(waits);
         stage.run(&["--dry-run"]).ended(0).says(waits);
         stage.repo.git(["merge", "-q", "ralph/main"]);
         assert_eq!(stage.repo.git(["branch", "--show-current"]), format!("{head}\n"));
@@ -248,17 +248,17 @@ fn a_target_that_is_deleted_or_renamed_ends_the_run_with_what_to_do() {
 }
 
 #[test]
-fn work_on_a_branch_that_was_named_is_told_at_the_end_and_later() {
+fn work_on_a_branch_that_was_named_is_named_at_the_end_and_later() {
     let stage = committed(ONE);
     let waits =
         "2 commits are on feature/x; run `git merge feature/x` to bring the work into your branch";
     stage.run(&["--branch", "feature/x"]).ended(0).says(waits);
     stage.run(&["status"]).ended(0).says(waits);
-    let told = stage.run(&["--dry-run", "--branch", "feature/x"]);
-    told.ended(0).says(&format!("ok       {waits}"));
+    let shown = stage.run(&["--dry-run", "--branch", "feature/x"]);
+    shown.ended(0).says(&format!("ok       {waits}"));
     stage.repo.git(["merge", "-q", "feature/x"]);
-    let told = stage.run(&["status"]).out;
-    assert!(!told.contains("feature/x"), "{told}");
+    let shown = stage.run(&["status"]).out;
+    assert!(!shown.contains("feature/x"), "{shown}");
 }
 
 #[test]

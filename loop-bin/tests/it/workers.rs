@@ -210,7 +210,7 @@ fn status_and_report_name_the_workers() {
 }
 
 #[test]
-fn a_landing_that_no_worker_could_end_is_told_of_once() {
+fn a_landing_that_no_worker_could_end_is_reported_once() {
     let stage = Stage::new("works", &plan(2));
     track_plan(&stage);
     // What the run itself has to write cannot be committed.

@@ -65,7 +65,7 @@ pub(super) struct Session {
     pub(super) tool: Option<(String, String)>,
     /// What the model is told with the prompt.
     #[serde(default)]
-    pub(super) told: Vec<String>,
+    pub(super) sees: Vec<String>,
     #[serde(default)]
     pub(super) turns: Vec<Turn>,
     /// Conversations of subagents and other sessions.
@@ -112,8 +112,8 @@ pub(super) struct Turn {
     tokens: Option<(u64, u64, u64, u64)>,
     /// Seconds before it answers.
     after: u64,
-    pub(super) told: Vec<String>,
-    pub(super) untold: Vec<String>,
+    pub(super) sees: Vec<String>,
+    pub(super) never_sees: Vec<String>,
 }
 
 impl Scenario {

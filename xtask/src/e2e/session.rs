@@ -122,8 +122,8 @@ impl Stage<'_> {
         let is_main =
             |request: &&Request| !session.other.iter().any(|other| is_about(request, &other.about));
         let main: Vec<&Request> = requests.iter().filter(is_main).collect();
-        for passage in &session.told {
-            self.told(&main, 0, passage, true)?;
+        for passage in &session.sees {
+            self.check_seen(&main, 0, passage, true)?;
         }
         self.conversation("the main conversation", &main, &session.turns, session.had)?;
         for other in &session.other {
@@ -143,9 +143,9 @@ impl Stage<'_> {
         had: Option<usize>,
     ) -> Result<()> {
         for (number, turn) in turns.iter().enumerate() {
-            for (passages, is_wanted) in [(&turn.told, true), (&turn.untold, false)] {
+            for (passages, is_wanted) in [(&turn.sees, true), (&turn.never_sees, false)] {
                 for passage in passages {
-                    self.told(requests, number + 1, passage, is_wanted)?;
+                    self.check_seen(requests, number + 1, passage, is_wanted)?;
                 }
             }
         }
@@ -155,7 +155,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn told(
+    fn check_seen(
         &self,
         requests: &[&Request],
         turn: usize,
@@ -166,11 +166,11 @@ impl Stage<'_> {
         let Some(request) = requests.get(turn) else {
             bail!(Unmet(format!("there is no turn {turn}")));
         };
-        let told = request.told();
-        let shown: String = told.chars().take(1500).collect();
+        let seen = request.received();
+        let shown: String = seen.chars().take(1500).collect();
         let expected = if is_wanted { "expected" } else { "did not expect" };
         let words = format!("before turn {turn}, {expected} `{passage}` in: {shown}");
-        ensure!(told.contains(&passage) == is_wanted, Unmet(words));
+        ensure!(seen.contains(&passage) == is_wanted, Unmet(words));
         Ok(())
     }
 
@@ -179,7 +179,7 @@ impl Stage<'_> {
         let logs = self.logs();
         fs_err::write(logs.join("left"), format!("{left}\n"))?;
         for (turn, request) in requests.iter().filter(|one| one.is_conversation()).enumerate() {
-            fs_err::write(logs.join(format!("told.{turn}")), request.told())?;
+            fs_err::write(logs.join(format!("received.{turn}")), request.received())?;
             fs_err::write(logs.join(format!("first.{turn}")), request.first_message())?;
             fs_err::write(logs.join(format!("tools.{turn}")), request.tools().join("\n"))?;
         }

@@ -148,7 +148,7 @@ pub enum Event {
     CostReported {
         cost_usd: f64,
     },
-    /// Told to whoever follows the events, and not written down.
+    /// For those who follow the events; not written down.
     ToolCall {
         call: String,
     },

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_told_who_holds_it() {
+    fn the_second_learns_who_holds_it() {
         let scratch = Scratch::new();
         let path = scratch.path("lock");
         let first = Lock::take(&path, "working on US-001").unwrap();

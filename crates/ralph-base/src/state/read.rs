@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn regular_files_are_read_and_missing_ones_are_told_as_such() {
+    fn regular_files_are_read_and_missing_ones_are_an_error() {
         let scratch = Scratch::new();
         let path = scratch.file("x", "text");
         assert_eq!(read_text(&path).unwrap(), "text");

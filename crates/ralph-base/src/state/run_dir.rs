@@ -102,8 +102,8 @@ impl RunDir {
     paths! {
         /// Lessons of the run that no commit holds yet.
         lessons: shared / "lessons-pending";
-        /// What the user told the agent and no story that landed has answered yet.
-        told: shared / "told.md";
+        /// Messages to the agent that no landed story has answered yet.
+        messages: shared / "messages.md";
         /// Stories that a person asked for again during the run.
         retries: shared / "retries";
         /// The name of the run that is to end after its story.

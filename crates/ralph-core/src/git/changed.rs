@@ -42,7 +42,7 @@ pub fn changed_since(repo: &Repo, target: &Snapshot) -> Result<Vec<PathBuf>, Sna
 }
 
 /// Those of the changes that are not made on disk, neither byte by byte nor in the eyes of git, which
-/// converts line endings, for instance. Whatever the user told git about a file does not matter.
+/// converts line endings, for instance. What the user has set for a file in git does not matter.
 pub(super) fn not_on_disk(
     repo: &Repo,
     changes: &[Change],

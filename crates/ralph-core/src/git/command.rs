@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_taken_literally_and_hooks_of_the_user_are_not_told_to() {
+    fn names_are_taken_literally_and_the_users_hooks_do_not_run() {
         let git = Git::at("/");
         let is_literal = |git: &Git| {
             let command = git.command(&["status"]);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn staged_files_are_told_from_others() {
+    fn staged_files_are_distinguished_from_others() {
         let staged = |line: &[u8]| {
             let staged = Status::parse(line).staged;
             staged.iter().map(|c| format!("{} {}", c.mode, c.object)).collect::<String>()

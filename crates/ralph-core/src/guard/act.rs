@@ -68,7 +68,7 @@ impl<'a> Act<'a> {
             return std::iter::once(git.name()).chain(git.operands()).collect();
         }
         let (program, args) = self.asked();
-        // Forges' tools are told the repository on the way.
+        // Forges' tools take the repository as an option.
         let takers = sorted::find(TAKES_VALUE, program).unwrap_or(&"-R --repo --cwd -C");
         let words = operands(args, takers).into_iter().map(Word::text);
         // `cargo +nightly publish`

@@ -1,4 +1,4 @@
-//! What the guard is told, and what it answers.
+//! What the guard receives, and what it answers.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;

@@ -14,7 +14,7 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
-//! | `facts.rs`, `settings.rs` | what the guard is told and answers; what users set; what is wrong with that |
+//! | `facts.rs`, `settings.rs` | what the guard receives and answers; what users set; what is wrong with that |
 //! | `check.rs`, `rules.rs`, `act.rs` | the question; the rules; one command as they see it |
 //! | `patterns.rs`, `rules.toml` | rules as data: git, publishing, deploying, databases; the user's own |
 //! | `git.rs`, `git_acts.rs` | a call of git; questions about it that no data can ask |

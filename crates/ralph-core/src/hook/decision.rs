@@ -55,8 +55,9 @@ impl Decision {
                 is_tool_result || held.contains(&event) || event == "UserPromptSubmit"
             }
             Self::Context(_) => {
-                let told = ["UserPromptSubmit", "SessionStart", "SubagentStart", "PreCompact"];
-                is_tool_result || told.contains(&event)
+                let with_context =
+                    ["UserPromptSubmit", "SessionStart", "SubagentStart", "PreCompact"];
+                is_tool_result || with_context.contains(&event)
             }
         };
         let misfit = || Misfit { decision: self.clone(), event: event.to_owned() };

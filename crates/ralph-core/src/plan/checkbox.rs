@@ -24,7 +24,7 @@ const AS_PICTURE: &str = "\u{fe0f}";
 /// What word processors write where Markdown wants a `-`.
 const BULLETS: [&str; 7] = ["•", "◦", "‣", "▪", "·", "–", "—"];
 
-/// What people draw boxes with, and what cannot be told from other text with certainty.
+/// What people draw boxes with, and what may as well be other text.
 const LOOKALIKES: [&str; 8] = ["( )", "[] ", "☒", "⬜", "□", "▢", "◻", "🔲"];
 
 /// The state that the mark of a box shows.

@@ -72,8 +72,8 @@ mod tests {
     use super::*;
     use crate::verdict::{Run, judge};
 
-    /// What is told of recorded runs.
-    fn told(name: &str) -> String {
+    /// The lines shown of recorded runs.
+    fn in_words(name: &str) -> String {
         let cases = [test_runs::recorded(), test_runs::recorded_later()]
             .iter()
             .flat_map(|folder| test_runs::load(folder).unwrap())
@@ -96,7 +96,7 @@ mod tests {
             ("catch2/fail", "test.cpp:7: FAILED: REQUIRE( add(-1, -2) == -4 )"),
             ("jest/fail-tail", ""),
         ] {
-            assert_eq!(told(name), expected, "{name}");
+            assert_eq!(in_words(name), expected, "{name}");
         }
     }
 

@@ -80,7 +80,7 @@ fn echoed(invocation: &Invocation, text: &Text<'_>) -> Option<Invocation> {
     let marked = |line: &str| line.starts_with("> ") || line.starts_with("$ ");
     let mut found = early.filter_map(|line| {
         let line = if marked(line) { line.get(2..)? } else { line };
-        // A command line begins with a program; most lines are told from it by that.
+        // A command line begins with a program; that alone excludes most lines.
         line.starts_with(|c: char| c.is_ascii_lowercase() || c == '.').then_some(())?;
         let invocation = command::find(&shell_reader::read(line), &[])?;
         invocation.runner().map(|_| invocation)

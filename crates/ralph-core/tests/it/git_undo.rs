@@ -128,7 +128,7 @@ fn what_is_in_the_tree_already_is_no_conflict() {
 
 /// Git would not see the change.
 #[test]
-fn a_change_that_git_is_told_to_overlook_is_a_conflict_all_the_same() {
+fn a_change_that_git_is_set_to_overlook_is_a_conflict_all_the_same() {
     let project = Project::new(TestRepo::new());
     let name = project.attempt(several_files);
     project.test.git(["update-index", "--assume-unchanged", "a.txt"]);

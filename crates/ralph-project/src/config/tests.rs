@@ -133,7 +133,7 @@ fn globs_that_cannot_be_read_are_named() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_where_it_was_given() {
+fn what_cannot_be_read_is_named_with_its_place() {
     let file = "[scope]\npaths = [\"src/**\"]\n";
     let check = |vars: &[(&str, &str)], flag: Option<&str>, origin: &str| {
         let flags: Vec<Flag> =

@@ -98,8 +98,9 @@ fn ended(dialect: &Dialect, payload: &mut Value) {
     }
     let text_at = |path: &&str| payload.pointer(path).and_then(Value::as_str);
     let output = dialect.output.iter().find_map(text_at).unwrap_or_default().to_owned();
-    let told = dialect.told.iter().find_map(text_at).and_then(|text| dialect.exit_code(text));
-    let code = payload.pointer(dialect.code).and_then(Value::as_i64).or(told);
+    let from_text =
+        dialect.code_texts.iter().find_map(text_at).and_then(|text| dialect.exit_code(text));
+    let code = payload.pointer(dialect.code).and_then(Value::as_i64).or(from_text);
     let is_failure = event == "PostToolUseFailure";
     let code = code.or_else(|| (!is_failure && !dialect.exit_unknown).then_some(0));
     if code == Some(0) {

@@ -172,7 +172,7 @@ fn every_row_can_be_started_and_its_pointers_are_pointers() {
     for agent in AGENTS {
         assert!(agent.start.starts_with(agent.name), "{}", agent.name);
         assert!(agent.behind.is_empty() || agent.start.contains(agent.behind), "{}", agent.name);
-        let pointers = agent.output.iter().chain(agent.told).chain([&agent.code]);
+        let pointers = agent.output.iter().chain(agent.code_texts).chain([&agent.code]);
         for pointer in pointers.filter(|pointer| !pointer.is_empty()) {
             assert!(pointer.starts_with('/'), "{}: {pointer}", agent.name);
         }

@@ -109,7 +109,7 @@ pub enum LetGo {
 
 impl LetGo {
     /// For the journal: what happened, and what it means.
-    pub fn told(self) -> &'static str {
+    pub fn in_words(self) -> &'static str {
         match self {
             Self::TurnSpent => "this turn was blocked as often as `[stop] max_blocks` allows",
             Self::Idle => {

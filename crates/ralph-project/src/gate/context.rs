@@ -57,7 +57,7 @@ impl Fill {
     }
 
     /// For people: `161k of 200k tokens (80%)`.
-    pub fn told(&self) -> String {
+    pub fn in_words(&self) -> String {
         let percent = self.used.saturating_mul(100).checked_div(self.window).unwrap_or(0);
         format!("{}k of {}k tokens ({percent}%)", self.used / 1000, self.window / 1000)
     }
@@ -78,7 +78,7 @@ pub fn handoff_note(
         "## Handoff - {}\n- Time: {}\n- Context: {}\n- Left off: {left_off}\n",
         quoted(story.unwrap_or("no story")),
         state::now(),
-        fill.told()
+        fill.in_words()
     );
     section_for(existing, &section)
 }
@@ -99,10 +99,10 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_readably() {
+    fn it_is_readable() {
         let fill = Fill { used: 161_020, window: 1_000_000, limit: 0.8 };
-        assert_eq!(fill.told(), "161k of 1000k tokens (16%)");
-        assert_eq!(Fill { used: 7, window: 0, limit: 0.8 }.told(), "0k of 0k tokens (0%)");
+        assert_eq!(fill.in_words(), "161k of 1000k tokens (16%)");
+        assert_eq!(Fill { used: 7, window: 0, limit: 0.8 }.in_words(), "0k of 0k tokens (0%)");
     }
 
     #[test]

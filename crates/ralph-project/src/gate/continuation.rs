@@ -1,4 +1,4 @@
-//! What comes next in a plan when the agent wants to stop, and how it is told.
+//! What comes next in a plan when the agent wants to stop, and the words for it.
 
 use std::collections::BTreeSet;
 
@@ -60,13 +60,13 @@ pub fn course<'a>(plan: &'a Plan, set_aside: &BTreeSet<String>, standing: Standi
     match plan.next_story(set_aside) {
         Next::Complete => Course::Complete,
         Next::Stuck { waiting, blocked } => {
-            Course::Stuck(waiting.into_iter().chain(blocked).map(told).collect())
+            Course::Stuck(waiting.into_iter().chain(blocked).map(in_words).collect())
         }
         Next::Story(_) if standing.is_spent() => Course::ReachedLimit(
             plan.stories()
                 .iter()
                 .filter(|story| story.state == ralph_core::plan::State::Open && !story.optional)
-                .map(told)
+                .map(in_words)
                 .collect(),
         ),
         Next::Story(story) => Course::GoOn(story),
@@ -79,7 +79,7 @@ pub fn remaining(stories: &[String]) -> String {
     format!("{count}: {}", first_of(stories, NAMED))
 }
 
-fn told(story: &Story) -> String {
+fn in_words(story: &Story) -> String {
     format!("{} ({})", story.id, quoted(&story.title))
 }
 
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_is_told_the_story_its_steps_and_what_to_update() {
+    fn the_agent_gets_the_story_its_steps_and_what_to_update() {
         let plan = plan(FEATURES);
         let story = plan.story("2").unwrap();
         let ticking = Ticking::Agent { progress: "/p/progress.txt".into() };

@@ -55,12 +55,12 @@ impl QualityGate {
                 ),
             });
         }
-        let told: Vec<String> = failed.iter().take(6).map(|stage| stage.told()).collect();
+        let shown: Vec<String> = failed.iter().take(6).map(|stage| stage.in_words()).collect();
         let names: Vec<String> =
             failed.iter().take(6).map(|stage| format!("`{}`", quoted(&stage.name))).collect();
         Some(Unmet {
             gate: "QUALITY",
-            what: told.join("; "),
+            what: shown.join("; "),
             next: format!(
                 "fix what is reported, run {} again, and record the new result in {file}",
                 names.join(" and ")
@@ -70,7 +70,7 @@ impl QualityGate {
 }
 
 impl Stage {
-    fn told(&self) -> String {
+    fn in_words(&self) -> String {
         let name = quoted(&self.name);
         match quoted(&self.details).as_str() {
             "" => name,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_details_is_told_in_one_line() {
+    fn a_list_of_details_is_one_line() {
         check(
             r#"{"stages":{"lint":{"status":"FAILED","details":["a.rs:1 unused","b.rs:2 unused"]}}}"#,
             Some(

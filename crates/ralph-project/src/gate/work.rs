@@ -109,7 +109,7 @@ mod tests {
     use crate::checks::CheckEnd;
     use ralph_core::plan::{Options, Plan};
 
-    fn told(unmet: Option<Unmet>) -> Option<String> {
+    fn in_words(unmet: Option<Unmet>) -> Option<String> {
         unmet.map(|unmet| unmet.to_string())
     }
 
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(uncommitted_advice(&one).unwrap(), "1 file is uncommitted: a.txt");
         let many: Vec<PathBuf> = (0..7).map(|n| format!("{n}.txt").into()).collect();
         assert_eq!(
-            told(uncommitted(&many)).unwrap(),
+            in_words(uncommitted(&many)).unwrap(),
             "CHANGES gate failed: 7 files are uncommitted: 0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 2 \
              more. Next: commit what belongs to the task, and delete what does not."
         );
@@ -140,13 +140,13 @@ mod tests {
             ..LastVerdict::default()
         };
         assert_eq!(
-            told(last_verdict(&last)).unwrap(),
+            in_words(last_verdict(&last)).unwrap(),
             "TESTS gate failed: the last test run failed (`npm test`): adds, subtracts. Next: fix the \
              cause and run it again."
         );
         let bare = LastVerdict { verdict: "failed".into(), ..LastVerdict::default() };
         assert_eq!(
-            told(last_verdict(&bare)).unwrap(),
+            in_words(last_verdict(&bare)).unwrap(),
             "TESTS gate failed: the last test run failed. Next: fix the cause and run the tests again."
         );
     }
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(current_story(story("US-002"), false), None);
         assert_eq!(current_story(story("US-003"), false), None);
         assert_eq!(
-            told(current_story(story("US-001"), false)).unwrap(),
+            in_words(current_story(story("US-001"), false)).unwrap(),
             "STORY gate failed: story US-001 (Log in) is not done. Next: finish it and run \
              `ralph-loop complete US-001 --status success --summary \"…\"`; if you cannot finish \
              it, explain why with `--status blocked`."
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(verify(&[]), None);
         let output: String = (0..100).map(|n| format!("line {n}\n\n")).collect();
         let failed = Check::new("cargo test", CheckEnd::Exited(Some(101)), output, Duration::ZERO);
-        let text = told(verify(&[failed])).unwrap();
+        let text = in_words(verify(&[failed])).unwrap();
         assert!(text.starts_with(
             "VERIFY gate failed: `cargo test` failed with exit code 101; output:\nline 70\n"
         ));

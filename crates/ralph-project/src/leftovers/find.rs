@@ -155,7 +155,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// Leftovers in one text that an agent can act on.
-pub fn told(found: &[Leftover]) -> String {
+pub fn in_words(found: &[Leftover]) -> String {
     let named: String = found.iter().take(NAMED).map(|one| format!("\n- {one}")).collect();
     let others = match found.len().saturating_sub(NAMED) {
         0 => String::new(),
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn many_are_counted() {
         let lines = (1..=25).map(|n| (n, "// TODO".to_owned())).collect();
-        let text = told(&find(&[Added { path: "a.rs".into(), lines }], &LeftoverKind::ALL));
+        let text = in_words(&find(&[Added { path: "a.rs".into(), lines }], &LeftoverKind::ALL));
         assert!(text.starts_with("\n- a.rs:1: `TODO` (marker)\n- a.rs:2:"), "{text}");
         assert!(text.contains("- and 15 more\nNext: finish or remove them;"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! What is to be known of languages, which are told by file extension.
+//! Facts about languages, which are known by file extension.
 
 row! {
     /// One language; the fields are explained in the table.

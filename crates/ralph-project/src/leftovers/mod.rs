@@ -32,4 +32,4 @@ mod language;
 mod line;
 
 pub use added::{Added, added_lines};
-pub use find::{Leftover, LeftoverKind, find, told};
+pub use find::{Leftover, LeftoverKind, find, in_words};

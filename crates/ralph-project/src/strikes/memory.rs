@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_rollback_names_the_failing_tests() {
-        let told = |failures| {
+        let shown = |failures| {
             HookRollback {
                 failures,
                 why: "pytest failed: test_a".into(),
@@ -105,10 +105,10 @@ mod tests {
             .to_string()
         };
         assert_eq!(
-            told(1),
+            shown(1),
             "rolled back by a hook after 1 failing test run (pytest failed: test_a)"
         );
-        assert!(told(3).contains("after 3 failing test runs ("));
+        assert!(shown(3).contains("after 3 failing test runs ("));
     }
 
     #[test]

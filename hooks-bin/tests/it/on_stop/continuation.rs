@@ -59,12 +59,12 @@ fn three_features_are_worked_through_and_then_it_ends() {
 }
 
 #[test]
-fn the_person_is_told_the_end_once_and_a_list_that_grows_goes_on() {
+fn the_person_reads_the_end_once_and_a_list_that_grows_goes_on() {
     let stage = stage();
     let done = FEATURES.replace("false", "true");
     stage.repo.scratch().file("loop/feature_list.json", &done);
-    let told = stage.send(&stop_of("s1")).notice.unwrap();
-    assert!(told.starts_with("COMPLETE: every story of "), "{told}");
+    let shown = stage.send(&stop_of("s1")).notice.unwrap();
+    assert!(shown.starts_with("COMPLETE: every story of "), "{shown}");
     assert_eq!(stage.send(&stop_of("s1")).notice, None);
     stage.repo.scratch().file("loop/feature_list.json", FEATURES);
     assert!(stage.stop("s1", false).is_some());
@@ -100,7 +100,7 @@ fn the_usual_folder_of_such_loops_needs_no_variable() {
 }
 
 #[test]
-fn at_the_limit_the_session_is_released_and_what_remains_is_told() {
+fn at_the_limit_the_session_is_released_and_what_remains_is_named() {
     let stage = stage();
     let short = PROGRESS.replace("Max Iterations: 9", "Max Iterations: 2");
     stage.repo.scratch().file("loop/progress.txt", short);

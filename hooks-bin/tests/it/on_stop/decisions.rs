@@ -70,7 +70,7 @@ fn a_second_stop_is_judged_and_not_held() {
 }
 
 #[test]
-fn a_hand_over_is_told_once() {
+fn a_hand_over_is_reported_once() {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     stage
         .write(".ralph/current-story", "US-001\n")

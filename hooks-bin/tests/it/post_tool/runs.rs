@@ -26,15 +26,15 @@ fn a_person_in_the_same_project_is_never_rolled_back_by_the_loops_checkpoint() {
 }
 
 #[test]
-fn an_agent_that_outlived_its_loop_is_told_of_the_failure_and_nothing_is_rolled_back() {
+fn an_agent_that_outlived_its_loop_is_reported_the_failure_and_nothing_is_rolled_back() {
     let (test, client, _) = at_a_checkpoint(1);
     let state = StateDir::of_project(test.root());
     checkpoint(test.root(), &state, "run-1");
     break_something(&test);
     let work = without_state(&test);
     let orphan = client.with("RALPH_RUN", "run-1");
-    let told = orphan.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("test_login") && told.contains("nothing was rolled back"), "{told}");
+    let shown = orphan.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(shown.contains("test_login") && shown.contains("nothing was rolled back"), "{shown}");
     assert_eq!(without_state(&test), work);
     assert_eq!(orphan.events("not_rolled_back")[0]["why"], "the loop of run run-1 has ended");
     // Another loop is at work by now: its checkpoint is not this agent's either.
@@ -56,12 +56,12 @@ fn the_agent_is_rolled_back_in_its_copy_and_the_record_is_the_projects() {
     run.project.write("new.txt", "a person's work");
     let project = run.project.fingerprint();
     break_something(&run.copy);
-    let told = agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("1 more failing run"), "{told}");
-    let told = agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("was rolled back"), "{told}");
+    let shown = agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(shown.contains("1 more failing run"), "{shown}");
+    let shown = agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(shown.contains("was rolled back"), "{shown}");
     let log = run.state().failure_context();
-    assert!(told.contains(&format!("Read {log}")), "the path leads there from the copy: {told}");
+    assert!(shown.contains(&format!("Read {log}")), "the path leads there from the copy: {shown}");
     assert_eq!(without_state(&run.copy), before);
     let mut after = run.project.fingerprint();
     after.files.retain(|path, _| project.files.contains_key(path));
@@ -109,8 +109,8 @@ fn a_checkpoint_that_was_saved_in_a_copy_is_none_in_the_project() {
     Attempt::clear(&RunDir::of_project(run.project.root()).unwrap()).unwrap();
     change_files(&run.project);
     let work = without_state(&run.project);
-    let told = run.person().bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("There is no checkpoint"), "{told}");
+    let shown = run.person().bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(shown.contains("There is no checkpoint"), "{shown}");
     assert_eq!(without_state(&run.project), work);
     assert!(!run.state().hook_error().exists());
 }

@@ -215,11 +215,11 @@ mod tests {
     #[test]
     fn only_tests_that_fail_prove_anything() {
         let red = CheckEnd::Exited(Some(1));
-        let told = |command: &str, end, output: &str| proof(command, end, output).in_words();
+        let shown = |command: &str, end, output: &str| proof(command, end, output).in_words();
         let out = "FAILED test_a.py::test_b - assert 1 == 2\n1 failed, 3 passed in 0.1s\n";
-        assert_eq!(told("pytest", red, out), "its new test fails without the change");
+        assert_eq!(shown("pytest", red, out), "its new test fails without the change");
         let out = "2 failed in 0.1s\n";
-        assert_eq!(told("pytest", red, out), "its 2 new tests fail without the change");
+        assert_eq!(shown("pytest", red, out), "its 2 new tests fail without the change");
         let out = "E   ImportError: cannot import name 'b'\n1 error in 0.05s\n";
         assert_eq!(proof("pytest", CheckEnd::Exited(Some(2)), out), Proof::Broken);
         let unclear = proof("./check.sh", red, "nope\n");

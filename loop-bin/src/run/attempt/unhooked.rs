@@ -59,13 +59,13 @@ impl<'a> Unhooked<'a> {
         })
     }
 
-    /// Records the test runs of which no hook is told how they ended.
+    /// Records the test runs whose end no hook receives.
     pub(super) fn note_tests(&self, seen: &Seen) {
         let new = seen.calls.ended.get(self.judged.1.replace(seen.calls.ended.len())..);
         let tests = &self.job.context.config.tests.commands;
         for ran in new.into_iter().flatten() {
             let Some(verdict) = test_run(ran, tests) else { continue };
-            if self.guard().is_none() && self.is_told_of(ran) {
+            if self.guard().is_none() && self.is_reported(ran) {
                 continue;
             }
             self.job.reporter.note(&self.job.key, verdict.event());
@@ -80,10 +80,10 @@ impl<'a> Unhooked<'a> {
 
     /// Whether a hook of the agent's recorded a test run: those of an agent that keeps exit codes to itself record
     /// failures that the output shows.
-    fn is_told_of(&self, ran: &Ran) -> bool {
+    fn is_reported(&self, ran: &Ran) -> bool {
         let Some(agent) = self.agent else { return false };
-        let untold = Ran { exit_code: None, ..ran.clone() };
-        let shown = || test_run(&untold, &self.job.context.config.tests.commands);
+        let without_code = Ran { exit_code: None, ..ran.clone() };
+        let shown = || test_run(&without_code, &self.job.context.config.tests.commands);
         agent.own_event("PostToolUse").is_some()
             && !(agent.exit_unknown && shown().is_none_or(|verdict| verdict.kind == Kind::Passed))
     }

@@ -197,7 +197,7 @@ mod tests {
         Needs { stories: ids.iter().map(blocked).collect(), others: Vec::new() }
     }
 
-    fn told(finish: Finish, open: usize, blocked: &[&str]) -> String {
+    fn in_words(finish: Finish, open: usize, blocked: &[&str]) -> String {
         let ending = Ending {
             finish: &finish,
             account: "1 story landed in 2 iterations".to_owned(),
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn complete_leaves_nothing_to_do() {
-        insta::assert_snapshot!(told(Finish::Complete, 0, &[]), @r"
+        insta::assert_snapshot!(in_words(Finish::Complete, 0, &[]), @r"
         finished (complete): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
         ");
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_iterations_names_what_is_left() {
-        insta::assert_snapshot!(told(Finish::MaxIterations, 2, &["US-003"]), @r"
+        insta::assert_snapshot!(in_words(Finish::MaxIterations, 2, &["US-003"]), @r"
         finished (iteration limit): 1 story landed in 2 iterations
         1 of 3 stories done; 1 thing needs you
         needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; reopen it with `ralph-loop retry US-003`
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_run_goes_on() {
-        insta::assert_snapshot!(told(Finish::Manual(Signal::Interrupt), 2, &[]), @r"
+        insta::assert_snapshot!(in_words(Finish::Manual(Signal::Interrupt), 2, &[]), @r"
         finished (interrupted): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
         to continue where it was interrupted, run `ralph-loop`
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn stories_that_gave_nothing_are_reopened_by_a_person() {
-        insta::assert_snapshot!(told(Finish::NoChanges, 1, &["US-002", "US-003"]), @r#"
+        insta::assert_snapshot!(in_words(Finish::NoChanges, 1, &["US-002", "US-003"]), @r#"
         finished (no changes): 1 story landed in 2 iterations
         1 of 3 stories done; 2 things need you
         needs you: US-002 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-002`; reopen it with `ralph-loop retry US-002`
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn stories_that_gave_nothing_can_be_tried_again() {
-        insta::assert_snapshot!(told(Finish::NoChanges, 1, &[]), @r"
+        insta::assert_snapshot!(in_words(Finish::NoChanges, 1, &[]), @r"
         finished (no changes): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
         no story made any changes; edit the plan or the prompt, then run `ralph-loop`
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_blocked_story_is_shown_and_reopened() {
-        insta::assert_snapshot!(told(Finish::Blocked("x".into()), 1, &["US-003"]), @r#"
+        insta::assert_snapshot!(in_words(Finish::Blocked("x".into()), 1, &["US-003"]), @r#"
         finished (blocked): 1 story landed in 2 iterations
         1 of 3 stories done; 1 thing needs you
         needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; reopen it with `ralph-loop retry US-003`
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn stories_that_wait_for_each_other_need_another_plan() {
-        insta::assert_snapshot!(told(Finish::Blocked("x".into()), 2, &[]), @r"
+        insta::assert_snapshot!(in_words(Finish::Blocked("x".into()), 2, &[]), @r"
         finished (blocked): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
         once the plan has a story to work on, run `ralph-loop`
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_script_that_ended_the_run_is_named() {
-        insta::assert_snapshot!(told(Finish::stopped_by("started"), 1, &[]), @r"
+        insta::assert_snapshot!(in_words(Finish::stopped_by("started"), 1, &[]), @r"
         finished (stopped by a script): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
         the started script stopped the loop; to continue, run `ralph-loop`
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_budget_is_new_with_the_next_run() {
-        insta::assert_snapshot!(told(Finish::Budget("x".into()), 1, &[]), @r"
+        insta::assert_snapshot!(in_words(Finish::Budget("x".into()), 1, &[]), @r"
         finished (budget): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
         to continue, run `ralph-loop`; --max-cost and --max-duration start over
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn an_error_is_fixed_first() {
-        insta::assert_snapshot!(told(Finish::Error("x".into()), 1, &[]), @r"
+        insta::assert_snapshot!(in_words(Finish::Error("x".into()), 1, &[]), @r"
         finished (error): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
         fix the problem, then run `ralph-loop`; `ralph-loop doctor` checks for others

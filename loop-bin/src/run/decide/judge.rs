@@ -37,7 +37,7 @@ pub(crate) enum WorkEnd {
     RedWithOthers(String),
     /// A person is needed, or the story's own budget is used up.
     Blocked(String),
-    /// The service's usage limit; with the time of its reset in Unix seconds, where it was told.
+    /// The service's usage limit; with the time of its reset in Unix seconds, where it was given.
     Quota(Option<i64>),
     /// We were asked to end while the agent worked.
     Signalled(Signal),

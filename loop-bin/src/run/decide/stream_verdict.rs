@@ -1,4 +1,4 @@
-//! Test runs of which the agent's output says more than its hooks are told.
+//! Test runs of which the agent's output says more than its hooks receive.
 
 use client::{Ran, Seen};
 use ralph_base::state::LastVerdict;

@@ -200,7 +200,7 @@ fn an_agent_that_fails_by_itself_costs_no_attempt_and_ends_the_run_the_third_tim
 }
 
 #[test]
-fn a_tick_that_is_not_the_runs_own_is_told_once() {
+fn a_tick_that_is_not_the_runs_own_is_named_once() {
     let mut tally = Tally::default();
     assert_eq!(tally.newly_ticked(PLAN, &["US-000"]), [""; 0]);
     tally.landed(&story());

@@ -209,7 +209,7 @@ mod tests {
         check
     }
 
-    fn told(baseline: Baseline, check: &Check) -> (&'static str, String) {
+    fn in_words(baseline: Baseline, check: &Check) -> (&'static str, String) {
         let mut config = Config::default();
         config.verify.baseline = baseline;
         match finding(check, &config) {
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_red_check_names_its_tests_and_the_ways_on() {
         let red = check("pytest", 1, RED);
-        insta::assert_snapshot!(told(Baseline::Check, &red).1, @r"
+        insta::assert_snapshot!(in_words(Baseline::Check, &red).1, @r"
         `pytest` failed with exit code 1 before any changes (3 s)
         failing: a.py::test_b
           a.py .F
@@ -234,11 +234,11 @@ mod tests {
           === 1 failed, 1 passed in 0.01s ===
         fix it first, or make fixing it the first story and start with --baseline=ignore, which does not count these failures against a story
         ");
-        let ignored = told(Baseline::Ignore, &red).1;
+        let ignored = in_words(Baseline::Ignore, &red).1;
         let last = ignored.lines().last();
         assert_eq!(last, Some("ignored: 1 test fails already; any new failure counts"));
-        assert_eq!(told(Baseline::Check, &red).0, "problem");
-        assert_eq!(told(Baseline::Ignore, &red).0, "note");
+        assert_eq!(in_words(Baseline::Check, &red).0, "problem");
+        assert_eq!(in_words(Baseline::Ignore, &red).0, "note");
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
             ("jest", 127, "sh: 1: jest: not found\n", "`jest`"),
         ] {
             for baseline in [Baseline::Check, Baseline::Ignore] {
-                let (level, text) = told(baseline, &check(command, code, output));
+                let (level, text) = in_words(baseline, &check(command, code, output));
                 assert_eq!(level, "problem", "{text}");
                 assert!(text.contains("cannot run") && text.contains(what), "{text}");
             }
@@ -258,9 +258,11 @@ mod tests {
 
     #[test]
     fn no_test_yet_is_worth_a_note() {
-        let (level, text) = told(Baseline::Check, &check("pytest", 5, "no tests ran in 0.00s\n"));
+        let (level, text) =
+            in_words(Baseline::Check, &check("pytest", 5, "no tests ran in 0.00s\n"));
         assert_eq!(level, "note", "{text}");
-        let (level, _) = told(Baseline::Check, &check("pytest", 0, "== 2 passed in 0.01s ==\n"));
+        let (level, _) =
+            in_words(Baseline::Check, &check("pytest", 0, "== 2 passed in 0.01s ==\n"));
         assert_eq!(level, "good");
     }
 
@@ -268,7 +270,7 @@ mod tests {
     fn what_cannot_be_loaded_is_never_excused() {
         let broken = "E   ImportError: cannot import name 'x'\nERROR a.py\n\
                       !!! Interrupted: 1 error during collection !!!\n=== 1 error in 0.05s ===\n";
-        let (level, text) = told(Baseline::Ignore, &check("pytest", 2, broken));
+        let (level, text) = in_words(Baseline::Ignore, &check("pytest", 2, broken));
         assert_eq!(level, "note");
         assert!(text.contains("could not run its tests") && text.contains("cannot be ignored"));
     }

@@ -148,7 +148,7 @@ fn new_record(
     record
 }
 
-/// Notes are told, and a problem ends it.
+/// Notes are printed, and a problem ends it.
 fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
     for finding in findings {
         if let Finding::Problem(text) = finding {

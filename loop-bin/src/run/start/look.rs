@@ -259,7 +259,7 @@ impl Preflight {
         if let Some(attempt) = interrupted.iter().find(is_elsewhere)
             && Lock::holder(&self.run_dir.lock()).is_none()
         {
-            // An attempt is settled where it was made: only there its work can be told from the user's.
+            // An attempt is settled where it was made: only there its work differs from the user's.
             let (story, work) = (&attempt.story, &attempt.work);
             let is_own = work.starts_with(&self.workspace.source.top);
             let how = if is_own {
@@ -322,7 +322,7 @@ impl Preflight {
             ));
         }
         if let Some(waiting) = self.target.waiting()?.filter(|waiting| !waiting.is_landed()) {
-            let words = waiting.told(None);
+            let words = waiting.in_words(None);
             self.problem(format!("{words}; do that first, or start without --in-place"));
         }
         let overlooked = in_place::overlooked(repo.git())?;

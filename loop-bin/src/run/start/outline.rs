@@ -88,7 +88,7 @@ impl Preflight {
             let waiting = Waiting::find(&self.workspace.source, branch)?;
             let Some(waiting) = waiting else { continue };
             let words =
-                waiting.told(last.rebase_problem.as_deref().filter(|_| *branch == last.target));
+                waiting.in_words(last.rebase_problem.as_deref().filter(|_| *branch == last.target));
             found.push(if waiting.is_landed() && *branch == self.target.branch {
                 Finding::Good(words)
             } else if waiting.is_landed() {

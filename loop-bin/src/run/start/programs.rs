@@ -74,7 +74,7 @@ fn uncommitted_file(
     Some(format!("{file}, which is not in the agent's copy because it is not committed; commit it"))
 }
 
-/// All that would keep a run from starting and can be told alone, where one of them hides the others.
+/// All that would keep a run from starting and can be found alone, where one of them hides the others.
 pub(crate) fn troubles(env: &Env, flags: &[Flag]) -> Vec<String> {
     let Ok(project) = here::project(env) else { return Vec::new() };
     let Ok(config) = here::config(&project, env, flags) else { return Vec::new() };
@@ -100,7 +100,7 @@ pub(super) fn flaw_in_command(config: &Config) -> Option<String> {
     })
 }
 
-/// Why an agent or a reviewer cannot be started, where that can be told.
+/// Why an agent or a reviewer cannot be started, where that is known.
 fn trouble_with(who: &str, line: &str, root: &Utf8Path, path: &str) -> Option<String> {
     let script = client::script_of(line).filter(|script| !root.join(script).is_file());
     let program = || client::program_of(line).filter(|name| !client::is_found(name, path, root));

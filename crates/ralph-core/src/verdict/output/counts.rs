@@ -42,7 +42,7 @@ pub(crate) fn read(line: &str) -> Option<Tally> {
 }
 
 /// `parser::accepts_a_line`: such a name is no word of any summary, unless it is quoted. Most lines
-/// of a long output are told from a summary by that alone.
+/// of a long output differ from a summary in that alone.
 fn holds_an_identifier(line: &str) -> bool {
     let bytes = line.as_bytes();
     let joined = |pair: &[u8]| matches!(pair, [letter, b'_'] if letter.is_ascii_alphabetic());

@@ -19,7 +19,7 @@ impl Numbers {
             Outcome::Errored => &mut self.errored,
             Outcome::Skipped => &mut self.skipped,
             Outcome::Neutral => &mut self.neutral,
-            // A total may be told twice ("Ran 3 tests", "3 total"); the larger one is the whole.
+            // A total may be printed twice ("Ran 3 tests", "3 total"); the larger one is the whole.
             Outcome::Total => {
                 self.total = Some(self.total.unwrap_or_default().max(number));
                 return;
@@ -44,8 +44,9 @@ impl Numbers {
 
     /// Whether both may be parts of one run: what is zero is often left out.
     pub(crate) fn is_part_like(&self, other: &Self) -> bool {
-        let told = |numbers: &Self| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
-        told(self) && told(other) && self.total.is_some() == other.total.is_some()
+        let has_parts =
+            |numbers: &Self| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
+        has_parts(self) && has_parts(other) && self.total.is_some() == other.total.is_some()
     }
 
     /// Failed or ended with an error.
