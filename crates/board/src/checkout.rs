@@ -44,9 +44,6 @@ pub(super) struct Note {
     pub(super) branch: String,
     pub(super) old: Option<String>,
     pub(super) new: String,
-    /// Of the [`Source`].
-    #[serde(default)]
-    pub(super) filters: Vec<(String, String)>,
 }
 
 /// The project's checkout.
@@ -144,7 +141,7 @@ impl Checkout {
     pub(super) fn undo(&self, note: &Note, with_index: bool) -> Result<(), Failure> {
         let changed = self.changed(note.old.as_deref(), &note.new)?;
         let all = || changed.iter().enumerate();
-        let removed = all().map(|(at, one)| self.remove_written(at, one, note));
+        let removed = all().map(|(at, one)| self.remove_written(at, one, &note.new));
         let removed = removed.fold(Ok(()), Result::and);
         let restored = all().map(|(at, one)| self.restore(at, one)).fold(Ok(()), Result::and);
         let index = if with_index { self.restore_index() } else { Ok(()) };
@@ -152,9 +149,9 @@ impl Checkout {
     }
 
     /// Removes what a step has written. What is as it was may be where nothing can be removed.
-    fn remove_written(&self, at: usize, one: &Difference, note: &Note) -> io::Result<()> {
+    fn remove_written(&self, at: usize, one: &Difference, commit: &str) -> io::Result<()> {
         let path = self.top.join(&one.path);
-        if content(&path) != content(&self.kept_as(at)) && self.is_written(at, one, note) {
+        if content(&path) != content(&self.kept_as(at)) && self.is_written(at, one, commit) {
             state::remove_if_there(path)?;
             self.remove_empty_folders(&one.path);
         }
@@ -191,14 +188,14 @@ impl Checkout {
     }
 
     /// Whether a file is what a step writes there, or the beginning of it.
-    fn is_written(&self, at: usize, one: &Difference, note: &Note) -> bool {
+    fn is_written(&self, at: usize, one: &Difference, commit: &str) -> bool {
         let Some((_, found)) = content(&self.top.join(&one.path)) else { return false };
         if let Ok(text) = fs_err::read(self.text_for(at)) {
             return text == found;
         }
-        let name = [note.new.as_bytes(), b":", one.path.as_os_str().as_bytes()].concat();
+        let name = [commit.as_bytes(), b":", one.path.as_os_str().as_bytes()].concat();
         let args = ["cat-file".into(), "--filters".into(), OsString::from_vec(name)];
-        self.git.with_settings(&note.filters).run(&args).is_ok_and(|text| text.starts_with(&found))
+        self.git.run(&args).is_ok_and(|text| text.starts_with(&found))
     }
 
     pub(super) fn remove_empty_folders(&self, path: &Path) {

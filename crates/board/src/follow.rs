@@ -74,8 +74,7 @@ fn try_to_follow(
         Some(cause) => Ok(Advance::Waits(cause)),
         None => step.prepare().and_then(|()| {
             let (old, new) = (old.map(str::to_owned), new.to_owned());
-            let (branch, filters) = (branch.to_owned(), source.filters.clone());
-            bring(&place, &step, &Note { branch, old, new, filters })
+            bring(&place, &step, &Note { branch: branch.to_owned(), old, new })
         }),
     };
     let settled = settle(&place, true);

@@ -40,7 +40,7 @@ pub(super) fn source_of(top: &camino::Utf8Path, repo: &TestRepo) -> Source {
         PathBuf::from(repo.git_in(top.as_std_path(), args).trim_end())
     };
     let (git_dir, shared) = (folder("--git-dir"), folder("--git-common-dir"));
-    Source { top: top.to_owned(), inside: "".into(), git_dir, shared, filters: Vec::new() }
+    Source { top: top.to_owned(), inside: "".into(), git_dir, shared, filters: Default::default() }
 }
 
 pub(super) fn sh(repo: &TestRepo, folder: &camino::Utf8Path, script: &str) -> bool {

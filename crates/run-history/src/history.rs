@@ -180,8 +180,8 @@ impl RunHistory {
 
     /// The last run that did something; none if there is none.
     pub fn last(&self) -> Option<&Run> {
-        let did =
-            |run: &&Run| !run.attempts.is_empty() || run.finish.as_deref() != Some("complete");
+        let is_idle = |run: &Run| matches!(run.finish.as_deref(), Some("complete" | "blocked"));
+        let did = |run: &&Run| !run.attempts.is_empty() || !is_idle(run);
         self.runs.iter().rfind(did).or(self.runs.last())
     }
 

@@ -116,7 +116,10 @@ impl BlockedStory {
         if !why.is_empty() {
             text.push_str(&format!("; see what was tried with `ralph-loop {look} {name}`"));
         }
-        format!("{text}; reopen it with `{}`", self.retry())
+        // What changed nothing may be done already.
+        let is_idle = self.attempts.is_empty() && !why.is_empty();
+        let tick = if is_idle { "tick it if it is done, or " } else { "" };
+        format!("{text}; {tick}reopen it with `{}`", self.retry())
     }
 }
 

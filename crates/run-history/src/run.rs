@@ -278,7 +278,7 @@ impl Run {
         let Note { rule, what, .. } = first;
         let (calls, others) =
             (counted(count, "call was", "calls were"), if count > 1 { ", first" } else { ":" });
-        line(&format!("; {calls} refused{others} `{what}` (rule {rule})"))
+        line(&format!("; {calls} refused so far{others} `{what}` (rule {rule})"))
     }
 
     fn stops_of(&mut self, record: &Record, change: impl FnOnce(&mut Stops)) {

@@ -190,7 +190,7 @@ impl Doors {
             shared: git_dir.join(shared.trim()),
             git_dir,
             top: top.clone(),
-            filters: Vec::new(),
+            filters: Default::default(),
         };
         let cache = cache::folder(env, config, &top)?;
         let copy = cache.join(ONLY_WORKER);

@@ -32,6 +32,20 @@ const CONDITIONS: &str = "\0includeif.";
 #[derive(Debug)]
 pub struct GitSettings(String);
 
+/// The programs that git runs on files, and the door through which they are started.
+#[derive(Debug, Clone, Default)]
+pub struct Filters {
+    settings: Vec<(String, String)>,
+    door: Door,
+}
+
+impl Filters {
+    pub(super) fn of(&self, git: Git) -> Git {
+        let vars = self.door.vars.iter().filter(|_| !self.settings.is_empty());
+        vars.fold(git.with_settings(&self.settings), |git, (name, value)| git.with_var(name, value))
+    }
+}
+
 type Settings = BTreeMap<String, Vec<String>>;
 
 impl GitSettings {
@@ -59,7 +73,7 @@ impl GitSettings {
 
     /// The programs that git runs on files, each to be started through a door: an agent may have changed what they
     /// run. But git-lfs is none of the project's, and keeps files in the project's own store.
-    pub(super) fn through(&self, door: &Door) -> Vec<(String, String)> {
+    pub(super) fn through(&self, door: &Door) -> Filters {
         let quoted = |word: &str| quoted(word.into());
         let by: Vec<String> = door.by.iter().map(|word| quoted(&word.to_string_lossy())).collect();
         let by = own_program_for_others(&by.join(" "));
@@ -79,7 +93,10 @@ impl GitSettings {
             let line = format!("{by} sh -c {} sh{names}", quoted(&command));
             (!is_large_files && !command.is_empty()).then(|| (key.to_owned(), line))
         };
-        if by.is_empty() { Vec::new() } else { self.all().filter_map(inside).collect() }
+        if by.is_empty() {
+            return Filters::default();
+        }
+        Filters { settings: self.all().filter_map(inside).collect(), door: door.clone() }
     }
 
     /// Whether the user's commits are signed.

@@ -222,10 +222,7 @@ impl Workspace {
     /// nothing can be written.
     fn over(&self, folder: &Path) -> Git {
         let door = &self.doors.checks;
-        let mut git = Git::at(folder).with_settings(&self.source.filters);
-        for (name, value) in &door.vars {
-            git = git.with_var(name, value);
-        }
+        let git = self.source.filters.of(Git::at(folder));
         if self.is_in_place {
             return git;
         }

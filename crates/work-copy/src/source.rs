@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::git::{Git, Repo};
+
+use crate::git_settings::Filters;
 use ralph_project::failure::Failure;
 use ralph_project::project::Project;
 
@@ -18,8 +20,8 @@ pub struct Source {
     pub git_dir: PathBuf,
     /// The git folder that all its work trees share.
     pub shared: PathBuf,
-    /// The programs that git runs on files, each to be started inside: an agent may have changed them.
-    pub filters: Vec<(String, String)>,
+    /// How git starts programs that it runs on files: inside, because an agent may have changed them.
+    pub filters: Filters,
 }
 
 impl Source {
@@ -29,12 +31,12 @@ impl Source {
         let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
         let inside = root.strip_prefix(top).unwrap_or(Utf8Path::new("")).to_owned();
         let (git_dir, shared) = (repo.git_dir().to_owned(), repo.shared_git_dir().to_owned());
-        Ok(Self { top: top.to_owned(), inside, git_dir, shared, filters: Vec::new() })
+        Ok(Self { top: top.to_owned(), inside, git_dir, shared, filters: Filters::default() })
     }
 
     /// Git in the project.
     pub fn git(&self) -> Git {
-        Git::at(self.top.as_std_path()).with_settings(&self.filters)
+        self.filters.of(Git::at(self.top.as_std_path()))
     }
 
     /// A file of the project, named from the top of its repository; none if it is outside.

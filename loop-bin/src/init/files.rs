@@ -14,10 +14,10 @@ pub(crate) struct Files<'a> {
 /// The files that git knows or would take; in a folder without git, those at its top.
 pub(super) fn paths_below(root: &Utf8Path) -> Vec<String> {
     let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    let names = Git::at(root).run(&args).unwrap_or_else(|_| {
-        let entries = root.read_dir_utf8().into_iter().flatten().flatten();
-        entries.map(|entry| format!("{}\0", entry.file_name())).collect::<String>().into_bytes()
-    });
+    // The same where there is no repository yet; empty files are left out.
+    let search = ["grep", "--no-index", "--exclude-standard", "-lz", "-e", ""];
+    let git = Git::at(root);
+    let names = git.run(&args).or_else(|_| git.run(&search)).unwrap_or_default();
     let names = String::from_utf8_lossy(&names);
     // What was found is printed, and written into a file of lines.
     let names = names.split_terminator('\0').filter(|name| !name.contains(char::is_control));

@@ -10,6 +10,7 @@ use ralph_base::state::{self, plan_name};
 use ralph_core::git::Repo;
 use ralph_project::checks::one_line;
 use ralph_project::config::{Mode, PullRequests};
+use ralph_project::install::quoted;
 use run_history::{RunHistory, Situation};
 
 use super::attempt::release;
@@ -239,6 +240,21 @@ fn ending<'a>(
         review: review.story_lines(),
         still_red: red.collect(),
         changes: history.changes(&found),
-        has_options: !context.flags.is_empty(),
+        again: typed(),
     }
+}
+
+/// The command that started this run, as far as it can be repeated from one line.
+fn typed() -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:{}".contains(c);
+    let shown = |word: &str| match word.chars().all(is_plain) {
+        true => format!(" {word}"),
+        false => format!(" {}", quoted(word.into())),
+    };
+    let words = std::env::args_os().skip(1);
+    let typed: String = words.map(|word| shown(&word.to_string_lossy())).collect();
+    if typed.len() > 120 || typed.contains(['`', '\n']) {
+        return "`ralph-loop` with the same options".to_owned();
+    }
+    format!("`ralph-loop{typed}`")
 }

@@ -198,7 +198,8 @@ fn projects_in_folders_are_found_and_a_task_above_them_is_named() {
     repo.remove(".git");
     repo.remove(".ralph");
     let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
-    assert!(out.contains("check    make test   (tasks: Makefile)"), "{out}");
+    assert!(out.contains("check    cd web && npm test "), "{out}");
+    assert!(!out.contains("node_modules"), "{out}");
 }
 
 #[test]

@@ -98,3 +98,24 @@ fn a_kill_while_the_agent_works_in_place_loses_nothing() {
         assert_eq!(stage.repo.git(["status", "--porcelain"]), "", "{point}");
     }
 }
+
+/// A kill while the work is laid over another commit: the entries of that commit are not the agent's.
+#[test]
+fn the_progress_of_others_is_not_taken_for_the_agents() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let agent = format!(
+        "cat >/dev/null; echo x >x.txt; [ ! -e \"$AGENT_NOTES/once\" ] || exit 0; touch \"$AGENT_NOTES/once\"; \
+         cd {}; printf '# Progress Log\\n\\nan entry of others\\n' >.ralph/PRD-1/progress.md; git add -A; \
+         git commit -qm theirs",
+        stage.repo.root()
+    );
+    let args = ["--agent", &agent, "--verify", "true"];
+    let mut command = stage.command(&args);
+    let ran: Ran =
+        command.env("RALPH_INTERNAL__FAULT", "workspace.reset:3").output().unwrap().into();
+    assert_eq!(ran.code, None, "{} {}", ran.out, ran.err);
+    ran.says("the target moved");
+    stage.run(&args).ended(0).says("US-001 done");
+    let progress = stage.progress();
+    assert_eq!(progress.matches("an entry of others").count(), 1, "{progress}");
+}

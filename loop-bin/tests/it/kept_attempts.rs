@@ -61,7 +61,7 @@ fn a_story_without_attempts_says_so() {
         .run(&["status"])
         .ended(0)
         .says("US-001 is blocked: First (gave up after 1 failed attempt; last failure: the agent")
-        .says("changed nothing); see what was tried with `ralph-loop logs US-001`; reopen it");
+        .says("changed nothing); see what was tried with `ralph-loop logs US-001`; tick it if it is done, or reopen it");
     stage
         .run(&["attempts", "US-001"])
         .ended(0)

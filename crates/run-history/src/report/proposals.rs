@@ -47,9 +47,7 @@ fn rules(run: &Run) -> Vec<Proposal> {
     often
         .map(|(rule, count)| Proposal {
             why: format!("the rule {rule} refused {count} calls"),
-            setting: format!(
-                "warn the agent in `.ralph/guardrails.md`, or set `[guard] disable = [\"{rule}\"]` to allow them"
-            ),
+            setting: "warn the agent in `.ralph/guardrails.md`".to_owned(),
         })
         .collect()
 }

@@ -125,8 +125,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) still_red: Vec<String>,
     /// What other processes did to plan and settings.
     pub(crate) changes: Vec<String>,
-    /// Whether the run was started with options of its own.
-    pub(crate) has_options: bool,
+    /// The command that starts such a run again.
+    pub(crate) again: String,
 }
 
 impl Ending<'_> {
@@ -146,8 +146,7 @@ impl Ending<'_> {
     }
 
     fn what_goes_on(&self) -> Option<String> {
-        let options = if self.has_options { " with the same options" } else { "" };
-        let again = format!("`ralph-loop`{options}");
+        let again = &self.again;
         let is_stuck = matches!(self.finish, Finish::Blocked(_) | Finish::NoChanges);
         // Whether a start without anything else done would find something to do.
         let can_go_on = self.open > 0 && !is_stuck;
@@ -207,7 +206,7 @@ mod tests {
             review: Vec::new(),
             still_red: Vec::new(),
             changes: Vec::new(),
-            has_options: false,
+            again: "`ralph-loop`".to_owned(),
         };
         ending.last_lines().join("\n")
     }
@@ -225,7 +224,7 @@ mod tests {
         insta::assert_snapshot!(in_words(Finish::MaxIterations, 2, &["US-003"]), @r"
         finished (iteration limit): 1 story landed in 2 iterations
         1 of 3 stories done; 1 thing needs you
-        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; reopen it with `ralph-loop retry US-003`
+        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; tick it if it is done, or reopen it with `ralph-loop retry US-003`
         to continue, run `ralph-loop`
         ");
     }
@@ -244,8 +243,8 @@ mod tests {
         insta::assert_snapshot!(in_words(Finish::NoChanges, 1, &["US-002", "US-003"]), @r#"
         finished (no changes): 1 story landed in 2 iterations
         1 of 3 stories done; 2 things need you
-        needs you: US-002 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-002`; reopen it with `ralph-loop retry US-002`
-        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; reopen it with `ralph-loop retry US-003`
+        needs you: US-002 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-002`; tick it if it is done, or reopen it with `ralph-loop retry US-002`
+        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; tick it if it is done, or reopen it with `ralph-loop retry US-003`
         reopen it with `ralph-loop retry US-002 --hint "…"`, then run `ralph-loop`
         "#);
     }
@@ -264,7 +263,7 @@ mod tests {
         insta::assert_snapshot!(in_words(Finish::Blocked("x".into()), 1, &["US-003"]), @r#"
         finished (blocked): 1 story landed in 2 iterations
         1 of 3 stories done; 1 thing needs you
-        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; reopen it with `ralph-loop retry US-003`
+        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; tick it if it is done, or reopen it with `ralph-loop retry US-003`
         reopen it with `ralph-loop retry US-003 --hint "…"`, then run `ralph-loop`
         "#);
     }
@@ -318,7 +317,7 @@ mod tests {
             review: vec!["US-001: tests weakened: 1 test skipped (a.py)".into()],
             still_red: vec!["`npm test`".into(), "`tsc`".into()],
             changes: vec!["US-003: ticked by another process during the run; not verified".into()],
-            has_options: true,
+            again: "`ralph-loop --agent x`".to_owned(),
         };
         insta::assert_snapshot!(ending.last_lines().join("\n"), @r"
         finished (iteration limit): 1 story landed in 1 iteration
@@ -327,8 +326,8 @@ mod tests {
         US-003: ticked by another process during the run; not verified
         review: US-001: tests weakened: 1 test skipped (a.py)
         needs you: 1 commit waits on feature/x: …
-        needs you: US-007 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-007`; reopen it with `ralph-loop retry US-007`
-        to continue, run `ralph-loop` with the same options
+        needs you: US-007 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-007`; tick it if it is done, or reopen it with `ralph-loop retry US-007`
+        to continue, run `ralph-loop --agent x`
         ");
     }
 }

@@ -1,6 +1,6 @@
 //! The project as it is found: everything that can be checked without writing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
 use nix::unistd::{AccessFlags, access};
@@ -299,9 +299,14 @@ impl Preflight {
                     .to_owned(),
             );
         }
-        if !changed.is_empty() {
-            let text =
-                format!("uncommitted, so not in the agent's copy: {}", named_files(&changed));
+        // The agent itself is started from the project.
+        let is_agent = |path: &Path| {
+            let mut words = self.config.agent.command.split_whitespace();
+            words.any(|word| Path::new(word.strip_prefix("./").unwrap_or(word)) == path)
+        };
+        let missing: Vec<&PathBuf> = changed.iter().filter(|path| !is_agent(path)).collect();
+        if !missing.is_empty() {
+            let text = format!("uncommitted, so not in the agent's copy: {}", named_files(missing));
             match repo.head()? {
                 Some(_) => self.note(text),
                 None => self.problem(format!("{text}; nothing is committed yet, so commit first")),
