@@ -99,10 +99,10 @@ impl RunHistory {
             return self.sessions.take(record);
         }
         let Some(run) = self.run_of(record).and_then(|at| self.runs.get_mut(at)) else { return };
-        if let Event::LoopStarted { mode, plan, unguarded, sandbox } = &record.event {
+        if let Event::LoopStarted { mode, plan, branch, unguarded, sandbox } = &record.event {
             let name = || plan_name(&self.root, Utf8Path::new(plan));
             run.plan_name = record.plan_name.clone().unwrap_or_else(name);
-            run.plan.clone_from(plan);
+            (run.plan, run.branch) = (plan.clone(), branch.clone());
             run.is_planning = mode == "planning" && run.attempts.is_empty();
             run.sandbox.clone_from(sandbox);
             if let Some(why) = unguarded {

@@ -26,6 +26,8 @@ pub struct Run {
     pub plan: String,
     pub(crate) plan_name: String,
     pub(crate) is_planning: bool,
+    /// The branch on which it lands.
+    pub(crate) branch: String,
     /// Its sandbox in words; none for runs of older versions.
     pub sandbox: Option<String>,
     /// Iterations begun, as the loop counts them: one that was interrupted is made again, and counts once.

@@ -12,6 +12,7 @@ use super::attempt::{Left, Task};
 use super::choose::{Choice, ask_script, budget, new_attempt};
 use super::decide::{Finish, Next, SessionEnd, Then, WorkEnd, after, limit_reached};
 use super::discard;
+use super::first::note_start;
 use super::record::is_work_left_in;
 use super::scripts::{self, STARTED, ScriptRequest};
 use super::state::{Conductor, UnderWay};
@@ -38,10 +39,8 @@ pub(super) fn before_planning(run: &mut Conductor) -> Result<Option<Finish>, Fai
         ));
     }
     run.record.tally.run.iteration = 1;
-    let (mode, plan) = (NAME.to_owned(), run.books.plan.to_string());
-    let unguarded = run.context.options.unguarded.clone();
-    let sandbox = Some(doors::in_words(&run.context.config));
-    run.note(&Event::LoopStarted { mode, plan, unguarded, sandbox });
+    let in_sandbox = doors::in_words(&run.context.config);
+    note_start(run, NAME, &in_sandbox);
     run.view.line(format!("planning: {}", run.shown_plan()));
     let specs = &run.context.config.run.specs;
     if !run.context.project.root().join(specs).exists() {

@@ -59,6 +59,17 @@ fn what_needs_the_person_comes_first_with_the_commands() {
         (&page["failed_cost"], &page["stories"][0]["cost"]),
         (&"$1.00".into(), &"$0.50".into())
     );
+    // A run that finds nothing to work on does not hide the night.
+    stage.run(&["--agent", "true"]).ended(8);
+    let html = stage.run(&["report", "--output", "page.html"]);
+    let html = fs_err::read_to_string(stage.repo.root().join(html.out.trim())).unwrap();
+    for said in [
+        ", landing on main, sandbox ",
+        "The next run has nothing to work on until you reopen or tick a story.",
+        " passed on exactly this commit",
+    ] {
+        assert!(html.contains(said), "no `{said}` in {html}");
+    }
     for command in &commands[..1] {
         let args: Vec<&str> = command.split(' ').skip(1).collect();
         stage.run(&args).ended(0).says("US-002.txt");

@@ -100,6 +100,9 @@ pub enum Event {
     LoopStarted {
         mode: String,
         plan: String,
+        /// The branch on which work lands.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        branch: String,
         /// Why no hooks guard the agent, where none do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unguarded: Option<String>,

@@ -10,7 +10,8 @@ mod time_line;
 
 use askama::Template;
 
-use crate::words;
+use crate::words::{self, counted};
+use stories::StoryPart;
 
 pub use page::Report;
 
@@ -36,6 +37,20 @@ impl Report {
     /// How many stories are in a state.
     fn count(&self, state: &str) -> usize {
         self.stories.iter().filter(|story| story.state == state).count()
+    }
+
+    /// What the next run does.
+    fn next(&self) -> String {
+        let is_ready = |story: &&StoryPart| story.state == "open" && !story.waits();
+        match self.stories.iter().filter(is_ready).count() {
+            0 if self.count("blocked") > 0 => {
+                "The next run has nothing to work on until you reopen or tick a story.".to_owned()
+            }
+            0 => String::new(),
+            ready => {
+                format!("The next run works on {}.", counted(ready, "open story", "open stories"))
+            }
+        }
     }
 
     /// Its most important parts, a line each.

@@ -105,11 +105,16 @@ impl Sources<'_> {
     }
 
     fn when(&self) -> String {
-        let Run { started_at, ended_at, sandbox, .. } = self.run;
+        let Run { started_at, ended_at, sandbox, branch, .. } = self.run;
+        let on = if branch.is_empty() {
+            String::new()
+        } else {
+            format!(", landing on {}", line(branch))
+        };
         let sandbox = sandbox.iter().map(|words| format!(", sandbox {words}")).collect::<String>();
         let took = epoch(ended_at).zip(epoch(started_at)).map(|(end, start)| end - start);
         let (from, to) = (local_time(started_at), local_time(ended_at));
-        format!("{from} to {to} ({}){sandbox}", time(took.unwrap_or(0.0)))
+        format!("{from} to {to} ({}){on}{sandbox}", time(took.unwrap_or(0.0)))
     }
 
     fn undo(&self, situation: &Situation) -> Vec<String> {

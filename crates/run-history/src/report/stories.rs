@@ -22,6 +22,9 @@ const LONGEST_DIFF: usize = 60_000;
 /// The differences of so many attempts are kept.
 const MOST_DIFFS: usize = 60;
 
+/// What an open story says first that cannot be begun.
+const WAITS: &str = "waits for ";
+
 /// A story.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct StoryPart {
@@ -78,6 +81,15 @@ impl StoryPart {
     pub(super) fn anchor(&self) -> String {
         let safe = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         format!("story-{}", self.story.chars().map(safe).collect::<String>())
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        self.why.starts_with(WAITS)
+    }
+
+    /// Whether all that was tried left nothing: it may be done already.
+    pub(super) fn changed_nothing(&self) -> bool {
+        self.failed.iter().all(|tried| tried.files.is_empty())
     }
 
     /// Why the last attempt failed, or why the story is in its state.
@@ -178,7 +190,7 @@ impl Sources<'_> {
         });
         let mut tried = self.history.saved.iter().filter(|saved| saved.is_at(key));
         match (awaited, tried.find(|saved| saved.is_failed())) {
-            (Some(other), _) => format!("waits for {}", other.key.story),
+            (Some(other), _) => format!("{WAITS}{}", other.key.story),
             (None, Some(SavedAttempt { id, why, .. })) => {
                 line(&format!("tried: {why}; `ralph-loop attempts {id}`"))
             }

@@ -23,6 +23,8 @@ pub(crate) struct TimeLine {
     pub(crate) ticks: Vec<(String, String)>,
     /// One below the other: each of several workers has its own.
     pub(crate) lanes: Vec<Lane>,
+    /// When and why nobody worked.
+    pub(crate) waits: Vec<String>,
 }
 
 /// What one worker did.
@@ -101,7 +103,11 @@ pub(super) fn of(run: &Run, name: impl Fn(&StoryKey) -> String) -> TimeLine {
         ticks.push((hour(at), format!("{:.2}", place(at))));
         at += step;
     }
-    TimeLine { ticks, lanes: lanes.into_values().collect() }
+    let lanes: Vec<Lane> = lanes.into_values().collect();
+    let waits = lanes.first().into_iter().flat_map(|lane| &lane.bars);
+    let waits =
+        waits.filter(|bar| bar.kind == "wait").map(|bar| format!("{}: {}", bar.when, bar.title));
+    TimeLine { ticks, waits: waits.collect(), lanes }
 }
 
 #[cfg(test)]
