@@ -99,15 +99,18 @@ fn a_kill_while_the_agent_works_in_place_loses_nothing() {
     }
 }
 
+const ENTRY: &str = "# Progress Log\n\nan entry of others\n";
+
 /// A kill while the work is laid over another commit: the entries of that commit are not the agent's.
 #[test]
 fn the_progress_of_others_is_not_taken_for_the_agents() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.repo.scratch().file("entry", ENTRY);
     let agent = format!(
         "cat >/dev/null; echo x >x.txt; [ ! -e \"$AGENT_NOTES/once\" ] || exit 0; touch \"$AGENT_NOTES/once\"; \
-         cd {}; printf '# Progress Log\\n\\nan entry of others\\n' >.ralph/PRD-1/progress.md; git add -A; \
-         git commit -qm theirs",
-        stage.repo.root()
+         cd {}; cp {} .ralph/PRD-1/progress.md; git add -A; git commit -qm theirs",
+        stage.repo.root(),
+        stage.repo.scratch().path("entry")
     );
     let args = ["--agent", &agent, "--verify", "true"];
     let mut command = stage.command(&args);
@@ -116,6 +119,22 @@ fn the_progress_of_others_is_not_taken_for_the_agents() {
     assert_eq!(ran.code, None, "{} {}", ran.out, ran.err);
     ran.says("the target moved");
     stage.run(&args).ended(0).says("US-001 done");
+    assert_eq!(stage.progress().matches("an entry of others").count(), 1, "{}", stage.progress());
+}
+
+/// Nor are those that the loop itself put into the copy for the next commit.
+#[test]
+fn an_entry_that_waits_for_a_commit_is_logged_once() {
+    let plan: String = (1..=4).map(|n| format!("- [ ] US-00{n}: Story\n")).collect();
+    let stage = Stage::new("works", &plan);
+    stage.repo.commit_all("the plan");
+    let agent = "cat >/dev/null; id=$(cat \"$RALPH_STORY_FILE\"); echo x >$id.txt";
+    let args = ["--agent", agent, "--workers", "4", "--verify", "sleep 0.2"];
+    let mut command = stage.command(&args);
+    let ran: Ran =
+        command.env("RALPH_INTERNAL__FAULT", "land.committed:2").output().unwrap().into();
+    assert_eq!(ran.code, None, "{} {}", ran.out, ran.err);
+    stage.run(&args).ended(0).says("4 of 4 stories done");
     let progress = stage.progress();
-    assert_eq!(progress.matches("an entry of others").count(), 1, "{progress}");
+    assert_eq!(progress.matches("- Status: SUCCESS").count(), 4, "{progress}");
 }

@@ -19,9 +19,10 @@ type Row = (&'static str, ClientVersion, &'static str, Option<&'static str>, u32
 /// each of which has a limit of its own, and for a loop that lands a story.
 pub const STOP_TIMEOUT: u32 = 7200;
 
-const GUARDED: Option<&str> = Some("Bash|Edit|MultiEdit|Write|NotebookEdit|mcp__.*");
-const COMMANDS: Option<&str> = Some("Bash|mcp__.*");
-const RECORDED: Option<&str> = Some("Bash|Read|Edit|MultiEdit|Write|NotebookEdit|mcp__.*");
+/// In a pattern, `Bash` stands for no other tool; without one, it would for `Monitor` too.
+const GUARDED: Option<&str> = Some("Bash|Monitor|Edit|MultiEdit|Write|NotebookEdit|mcp__.*");
+const COMMANDS: Option<&str> = Some("Bash|Monitor|mcp__.*");
+const RECORDED: Option<&str> = Some("Bash|Monitor|Read|Edit|MultiEdit|Write|NotebookEdit|mcp__.*");
 
 /// The versions were found by comparing the event lists of the packages on the registry.
 const TABLE: [Row; 13] = [

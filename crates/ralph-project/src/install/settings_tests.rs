@@ -17,7 +17,7 @@ fn oldest() -> Registrations {
 }
 
 const PRE: &str = r#"{
-        "matcher": "Bash|Edit|MultiEdit|Write|NotebookEdit|mcp__.*",
+        "matcher": "Bash|Monitor|Edit|MultiEdit|Write|NotebookEdit|mcp__.*",
         "hooks": [
           {
             "type": "command",

@@ -8,7 +8,6 @@ use super::check::check;
 use super::prepare::prepare_copy;
 use super::{Desk, Job, Passed, Stopped};
 use crate::run::decide::{Outcome, WorkEnd};
-use work_copy::git_output::text_at;
 use work_copy::{Imported, Staged, Start, Workspace};
 
 /// Checks saved work where the target is now. Where others landed since it began, a failure may be theirs.
@@ -48,16 +47,6 @@ fn move_onto(
     let copy = &mut desk.copy;
     let books = [&attempt.plan, &attempt.progress];
     let start = Start { tip: tip.as_deref(), branch: &branch, books };
-    // A kill may come between the copy's new files and the note of what the agent was given.
-    let given = desk.dir.progress_given();
-    let path = copy.source.below_top(&job.books.progress);
-    let theirs = tip
-        .as_deref()
-        .zip(path)
-        .and_then(|(tip, path)| text_at(&copy.source.git(), tip, path.as_std_path()));
-    let before = state::read_if_there(&given)?.unwrap_or_default();
-    let known = [&before, b"\n".as_slice(), &theirs.unwrap_or_default()].concat();
-    state::replace_unsynced(&given, &known)?;
     let laid = lay_over(job, copy, saved, start);
     if let Err(Stopped::Work(_)) = laid {
         // The attempt as it was, so that it can be kept.
@@ -66,7 +55,7 @@ fn move_onto(
     }
     let staged = laid?;
     let progress = copy.left(&job.books.progress).unwrap_or_default();
-    state::replace_unsynced(&given, &progress)?;
+    state::replace_unsynced(&desk.dir.progress_given(), &progress)?;
     (attempt.base, attempt.target) = (tip, branch);
     attempt.save(&desk.dir)?;
     Ok(staged)

@@ -140,7 +140,10 @@ pub(in crate::run) fn read_agents_plan(
     attempt: &Attempt,
 ) -> Result<AgentsPlan, Failure> {
     let (books, copy) = (&job.books, &desk.copy);
-    keep_agents_progress(job, desk)?;
+    if attempt.phase == Phase::Working {
+        // Later, the file in the copy has entries of the loop's own.
+        keep_agents_progress(job, desk)?;
+    }
     let given = state::read(desk.dir.plan_given())?;
     // A plan outside of the repository is not the agent's to edit: it has no file of it.
     let has_file = copy.counterpart(&books.plan).is_some();
