@@ -61,23 +61,25 @@ pub fn exec(policy: &Policy, mut command: Command) -> Error {
     if !policy.git_settings.is_empty() && copy_settings(policy).is_ok() {
         command.env("GIT_CONFIG_GLOBAL", &policy.git_copy);
     }
-    for (from, to) in &policy.links {
+    for (from, to, unlinked) in &policy.links {
         // An agent that cannot find its settings says so better than we could.
-        let _ = link_entries(from, to);
+        let _ = link_entries(from, to, unlinked);
     }
     let error = command.exec();
     Error::Start(command.get_program().to_string_lossy().into_owned(), error)
 }
 
 /// A folder with a link to each entry of another one, made anew: an agent may have put settings of its own there.
-fn link_entries(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
+fn link_entries(from: &Utf8Path, to: &Utf8Path, unlinked: &[String]) -> io::Result<()> {
     if to.exists() {
         fs_err::remove_dir_all(to)?;
     }
     fs_err::create_dir_all(to)?;
     for entry in from.read_dir_utf8()? {
         let entry = entry?;
-        std::os::unix::fs::symlink(entry.path(), to.join(entry.file_name()))?;
+        if !unlinked.iter().any(|name| name == entry.file_name()) {
+            std::os::unix::fs::symlink(entry.path(), to.join(entry.file_name()))?;
+        }
     }
     Ok(())
 }
@@ -119,6 +121,17 @@ fn absolute(text: &str, folder: &Utf8Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_agent_locks_is_not_linked() {
+        let scratch = test_support::Scratch::new();
+        for name in ["own/settings.json", "own/projects.json"] {
+            scratch.file(name, "{}");
+        }
+        let (from, to) = (scratch.path("own"), scratch.path("linked"));
+        link_entries(&from, &to, &["projects.json".to_owned()]).unwrap();
+        assert!(to.join("settings.json").is_symlink() && !to.join("projects.json").exists());
+    }
 
     #[test]
     fn included_settings_are_found_from_elsewhere() {

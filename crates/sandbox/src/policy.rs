@@ -68,8 +68,8 @@ pub struct Policy {
     /// Files that are created empty if they are missing.
     #[serde(skip)]
     pub files: Vec<Utf8PathBuf>,
-    /// Folders whose entries are linked in another one when a program is started.
-    pub links: Vec<(Utf8PathBuf, Utf8PathBuf)>,
+    /// Folders whose entries are linked in another one when a program is started, but for some names.
+    pub links: Vec<(Utf8PathBuf, Utf8PathBuf, Vec<String>)>,
     /// Files and folders that may not be read; everything else may.
     pub hide: Vec<Utf8PathBuf>,
     /// What may be read although it is in a hidden folder.
@@ -117,7 +117,8 @@ impl Policy {
             policy.set.extend(row.env.iter().map(|&name| (name.to_owned(), folder.to_string())));
             let (variable, below) = row.links.split_once('/').unwrap_or((row.links, ""));
             if let Some(at) = request.places(row.at).next().filter(|_| !variable.is_empty()) {
-                policy.links.push((at, folder.join(below)));
+                let unlinked = row.unlinked.iter().map(|&name| name.to_owned()).collect();
+                policy.links.push((at, folder.join(below), unlinked));
                 policy.set.insert(variable.to_owned(), folder.into_string());
             }
         }

@@ -12,6 +12,7 @@ pub(crate) struct Row {
     pub(crate) env: Words,
     pub(crate) files: Words,
     pub(crate) links: &'static str,
+    pub(crate) unlinked: Words,
 }
 
 const EMPTY: Row = Row {
@@ -23,6 +24,7 @@ const EMPTY: Row = Row {
     env: &[],
     files: &[],
     links: "",
+    unlinked: &[],
 };
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));

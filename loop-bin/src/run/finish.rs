@@ -247,10 +247,9 @@ fn ending<'a>(
 /// The command that started this run, as far as it can be repeated from one line.
 fn typed() -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:{}".contains(c);
-    let shown = |word: &str| match word.chars().all(is_plain) {
-        true => format!(" {word}"),
-        false => format!(" {}", quoted(word.into())),
-    };
+    let quoted = |word: &str| format!(" {}", quoted(word.into()));
+    let shown =
+        |word: &str| if word.chars().all(is_plain) { format!(" {word}") } else { quoted(word) };
     let words = std::env::args_os().skip(1);
     let typed: String = words.map(|word| shown(&word.to_string_lossy())).collect();
     if typed.len() > 120 || typed.contains(['`', '\n']) {

@@ -21,24 +21,13 @@ use board::Tip;
 use ralph_project::finding::Finding;
 use work_copy::{Start, doors, linked_by_files};
 
-/// Writes down that the run has begun, and how.
-pub(super) fn note_start(run: &mut Conductor, mode: &str, in_sandbox: &str) {
-    run.note(&Event::LoopStarted {
-        mode: mode.to_owned(),
-        plan: run.books.plan.to_string(),
-        branch: run.board.branch.clone(),
-        unguarded: run.context.options.unguarded.clone(),
-        sandbox: Some(in_sandbox.to_owned()),
-    });
-}
-
 /// Does what comes before the first story; returns why there is none, if so.
 pub(super) fn before_first_story(
     env: &Env,
     run: &mut Conductor,
 ) -> Result<Option<Finish>, Failure> {
     let in_sandbox = doors::in_words(&run.context.config);
-    note_start(run, "building", &in_sandbox);
+    run.note_start("building", &in_sandbox);
     let plan = run.books.load(&run.board)?;
     show_position(run, &plan);
     let open_count = plan.counts().open;

@@ -12,7 +12,6 @@ use super::attempt::{Left, Task};
 use super::choose::{Choice, ask_script, budget, new_attempt};
 use super::decide::{Finish, Next, SessionEnd, Then, WorkEnd, after, limit_reached};
 use super::discard;
-use super::first::note_start;
 use super::record::is_work_left_in;
 use super::scripts::{self, STARTED, ScriptRequest};
 use super::state::{Conductor, UnderWay};
@@ -40,7 +39,7 @@ pub(super) fn before_planning(run: &mut Conductor) -> Result<Option<Finish>, Fai
     }
     run.record.tally.run.iteration = 1;
     let in_sandbox = doors::in_words(&run.context.config);
-    note_start(run, NAME, &in_sandbox);
+    run.note_start(NAME, &in_sandbox);
     run.view.line(format!("planning: {}", run.shown_plan()));
     let specs = &run.context.config.run.specs;
     if !run.context.project.root().join(specs).exists() {

@@ -315,6 +315,17 @@ impl Conductor {
         self.note_in(usize::MAX, None, event);
     }
 
+    /// Writes down that the run has begun, and how.
+    pub(super) fn note_start(&self, mode: &str, in_sandbox: &str) {
+        self.note(&Event::LoopStarted {
+            mode: mode.to_owned(),
+            plan: self.books.plan.to_string(),
+            branch: self.board.branch.clone(),
+            unguarded: self.context.options.unguarded.clone(),
+            sandbox: Some(in_sandbox.to_owned()),
+        });
+    }
+
     /// Writes an event of a story down.
     pub(super) fn note_of(&self, work: &UnderWay, event: &Event) {
         self.note_in(work.slot, Some(&work.key), event);

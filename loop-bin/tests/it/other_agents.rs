@@ -122,6 +122,24 @@ fn a_story_chooses_its_agent_and_its_model() {
 }
 
 #[test]
+fn an_agent_that_is_missing_is_named_before_the_first_story() {
+    let stage =
+        stage("- [ ] US-001: First (agent: droid)\n- [ ] US-002: Second (agent: codxe)\n", HEARD);
+    agent(&stage, "codex", "begins; echo x >new.txt; ends 1000");
+    let args = ["--agent", "codex", "--fallback", "qwen"];
+    let missing =
+        |name: &str| format!("the other agent `{name}` was not found in PATH; install it");
+    run(&stage, &args).ended(1).says(&missing("droid"));
+    let found = run(&stage, &[&["doctor"], &args[..]].concat());
+    found
+        .ended(1)
+        .says(&missing("droid"))
+        .says(&missing("qwen"))
+        .says("`codxe` in the plan is not");
+    assert_eq!(stage.note("codex"), "");
+}
+
+#[test]
 fn an_agent_without_a_stop_event_is_resumed_with_the_reason() {
     // The hook blocks once.
     let hook = "cat >/dev/null; mkdir -p \"$RALPH_STATE_DIR/state\"; printf ses_1 >\"$RALPH_STATE_DIR/state/working-session\"\n\

@@ -1,13 +1,16 @@
 //! Agent, checks and scripts that could not be started: found before the first story.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use camino::Utf8Path;
 use nix::unistd::geteuid;
 use ralph_base::env::Env;
 use ralph_core::git::Repo;
+use ralph_core::plan::State;
 use ralph_project::checks::one_line;
 use ralph_project::config::{Config, Flag, Mode};
+use ralph_project::dialect::Dialect;
 use ralph_project::finding::Finding;
 
 use super::plan_file::find_plan;
@@ -30,7 +33,8 @@ pub(super) fn look_for_programs(
     if let Some(trouble) = trouble_with("agent", &agent.command, root, &path) {
         preflight.agent_problem(trouble);
     }
-    preflight.findings.extend(reviewer.map(Finding::Problem));
+    let others = other_agents(preflight, &path);
+    preflight.findings.extend(reviewer.map(Finding::Problem).into_iter().chain(others));
     let skips = preflight.config.agent.command.contains("--dangerously-skip-permissions");
     if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
         preflight.agent_problem(
@@ -49,6 +53,22 @@ pub(super) fn look_for_programs(
             }
         }
     }
+}
+
+/// Agents that take over at a limit, or that open stories name, and that are not there.
+fn other_agents(preflight: &Preflight, path: &str) -> Vec<Finding> {
+    let open =
+        preflight.plan.iter().flat_map(|plan| plan.stories().iter().map(move |it| (plan, it)));
+    let open = open.filter(|(_, story)| story.state == State::Open);
+    let named = open.filter_map(|(plan, story)| plan.setting(story, "agent"));
+    let names: BTreeSet<String> = named.chain(preflight.config.agent.fallback.clone()).collect();
+    let trouble = |name: &String| match Dialect::find(name) {
+        None => Some(Finding::Note(format!("`{name}` in the plan is not a known agent"))),
+        Some(_) => {
+            trouble_with("other agent", name, preflight.project.root(), path).map(Finding::Problem)
+        }
+    };
+    names.iter().filter_map(trouble).collect()
 }
 
 /// A file that a check names and the copy will not have.
@@ -110,8 +130,10 @@ fn trouble_with(who: &str, line: &str, root: &Utf8Path, path: &str) -> Option<St
     }
     let is_path = missing.contains(['/', '.']);
     let place = if is_path { root.as_str() } else { "PATH" };
-    let flag = if who == "agent" { "--agent" } else { "--review-agent" };
-    Some(format!(
-        "the {who} `{missing}` was not found in {place}; install it, or pass another with {flag}"
-    ))
+    let instead = match who {
+        "agent" => "pass another with --agent",
+        "reviewer" => "pass another with --review-agent",
+        _ => "name another in the plan or with --fallback",
+    };
+    Some(format!("the {who} `{missing}` was not found in {place}; install it, or {instead}"))
 }
