@@ -141,7 +141,8 @@ fn a_refused_call_stays_as_a_line_and_is_yellow() {
 fn after_ctrl_c_no_dead_line_stays() {
     for columns in [40, 80] {
         let stage = Stage::new("works", TWO);
-        let agent = "cat >/dev/null; echo thinking about it; sleep 600";
+        // The last line names the command.
+        let agent = "cat >/dev/null; printf 'think%s\\n' ing; sleep 600";
         let command = &mut stage.command(&["--agent", agent]);
         let (code, shown) = interrupted_on_columns(columns, command, "thinking");
         assert_eq!(code, Some(130), "{shown}");

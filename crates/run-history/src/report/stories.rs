@@ -87,9 +87,9 @@ impl StoryPart {
         self.why.starts_with(WAITS)
     }
 
-    /// Whether all that was tried left nothing: it may be done already.
+    /// Whether all that was tried left nothing, and nothing was refused: it may be done already.
     pub(super) fn changed_nothing(&self) -> bool {
-        self.failed.iter().all(|tried| tried.files.is_empty())
+        self.failed.iter().all(|tried| tried.files.is_empty()) && !self.why.contains(" refused ")
     }
 
     /// Why the last attempt failed, or why the story is in its state.

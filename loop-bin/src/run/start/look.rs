@@ -300,10 +300,10 @@ impl Preflight {
             );
         }
         // The agent itself is started from the project.
-        let is_agent = |path: &Path| {
-            let mut words = self.config.agent.command.split_whitespace();
-            words.any(|word| Path::new(word.strip_prefix("./").unwrap_or(word)) == path)
-        };
+        let command = &self.config.agent.command;
+        let agent = client::script_of(command).or_else(|| client::program_of(command));
+        let agent = agent.unwrap_or_default();
+        let is_agent = |path: &Path| Path::new(agent.trim_start_matches("./")) == path;
         let missing: Vec<&PathBuf> = changed.iter().filter(|path| !is_agent(path)).collect();
         if !missing.is_empty() {
             let text = format!("uncommitted, so not in the agent's copy: {}", named_files(missing));
