@@ -7,7 +7,9 @@ use anyhow::{Result, ensure};
 use crate::{dist, run, task};
 
 /// Campaigns and how many rounds each has.
-const CAMPAIGNS: [&str; 5] = [
+const CAMPAIGNS: [&str; 7] = [
+    "hostile --rounds 300",
+    "hostile-in-place --rounds 300",
     "kill --rounds 300",
     "workers --rounds 200",
     "disk --rounds 300",
