@@ -274,7 +274,7 @@ fn a_lesson_and_the_next_prompt_name_what_failed_and_not_how_many() {
 }
 
 /// A check that fails with many lines until the agent has been told so.
-const LONG: &str = "[ -e told.txt ] || { seq 1 80; echo 'assert 1 == 2'; exit 1; }";
+const LONG: &str = "[ -e shown.txt ] || { seq 1 80; echo 'assert 1 == 2'; exit 1; }";
 
 #[test]
 fn the_failing_output_is_shown_and_kept_until_its_story_is_done() {
@@ -285,7 +285,7 @@ fn the_failing_output_is_shown_and_kept_until_its_story_is_done() {
         + &format!("{}\n", "y".repeat(300)).repeat(98);
     stage.repo.write(".ralph/failure-context.log", old.repeat(6));
     let agent = "cat >\"$AGENT_NOTES/prompt\"; date +%N >x.txt; \
-                 if grep -q '^80$' \"$AGENT_NOTES/prompt\"; then touch told.txt; fi";
+                 if grep -q '^80$' \"$AGENT_NOTES/prompt\"; then touch shown.txt; fi";
     let run = |most: &str| stage.run(&["--agent", agent, "--verify", LONG, "--attempts", most]);
     run("1").ended(8);
     assert!(log().ends_with("\n79\n80\nassert 1 == 2\n"), "{}", log());

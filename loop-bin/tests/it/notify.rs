@@ -94,9 +94,9 @@ fn a_desktop_is_notified_with_the_variables() {
 #[test]
 fn a_usage_limit_is_notified_when_the_wait_begins() {
     let stage = Stage::new("meets-limit", ONE);
-    let command = "echo \"$RALPH_EVENT: $RALPH_REASON\" >>$AGENT_NOTES/told";
+    let command = "echo \"$RALPH_EVENT: $RALPH_REASON\" >>$AGENT_NOTES/shown";
     stage.run(&["--notify", command]).ended(0);
-    let shown = stage.note("told");
+    let shown = stage.note("shown");
     let lines: Vec<&str> = shown.lines().collect();
     assert!(lines[0].starts_with("waiting: usage limit reached; the run continues at "), "{shown}");
     assert_eq!(lines[1..], ["finished: "], "{shown}");

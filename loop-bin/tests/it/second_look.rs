@@ -155,10 +155,10 @@ fn a_blocking_finding_fails_the_attempt_and_the_next_one_knows_it() {
         "echo hi\n"
     );
     stage.run(&["attempts", "US-001/1"]).ended(0).says("greet.sh:1: greets nobody");
-    let shown = r#"grep -q "greets nobody" && echo yes >"$AGENT_NOTES/told"; echo x >x.txt"#;
+    let shown = r#"grep -q "greets nobody" && echo yes >"$AGENT_NOTES/shown"; echo x >x.txt"#;
     stage.run(&["retry", "US-001"]).ended(0);
     stage.run(&["--agent", shown, "--verify", "true"]).ended(0);
-    assert_eq!(stage.note("told"), "yes\n");
+    assert_eq!(stage.note("shown"), "yes\n");
 }
 
 #[test]
