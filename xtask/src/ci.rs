@@ -25,12 +25,13 @@ pub(crate) fn run() -> Result<()> {
         "xtask/packaging/try.sh",
         "xtask/packaging/devcontainer/install.sh",
     ]))?;
-    run::cargo("clippy --workspace --all-targets -- -D warnings")?;
+    run::cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
     let mut doc = run::command("cargo");
     doc.args(["doc", "--workspace", "--no-deps", "--quiet"]);
     run::run(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     let mut test = run::command("cargo");
-    run::run(test.args(["test", "--workspace"]).env("RALPH_INTERNAL__REQUIRE_MOUNTS", "1"))?;
+    test.args(["test", "--workspace", "--features", "slow-tests"]);
+    run::run(test.env("RALPH_INTERNAL__REQUIRE_MOUNTS", "1"))?;
     static_binaries()?;
     TASKS.into_iter().try_for_each(task)
 }

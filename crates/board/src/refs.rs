@@ -40,6 +40,11 @@ pub(super) fn checked_out(git: &Git) -> Option<String> {
     git.line(&["symbolic-ref", "--quiet", "HEAD"]).ok()
 }
 
+/// Whether git's mark for the branch that is checked out comes first.
+fn is_marked(place: &str) -> bool {
+    place.starts_with('*')
+}
+
 /// These branches, all at the same moment.
 pub(super) fn look_at<const N: usize>(
     git: &Git,
@@ -48,16 +53,15 @@ pub(super) fn look_at<const N: usize>(
     let names = names.map(full);
     let list = ["for-each-ref", "--format=%(refname) %(objectname) %(HEAD)%(worktreepath)"];
     let listed = git.line(&[&list[..], &names.each_ref().map(String::as_str)].concat())?;
+    let is_one_here = listed.lines().any(|line| line.split(' ').nth(2).is_some_and(is_marked));
     let found = |name: &String| {
         let mut rest =
             listed.lines().filter_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(' '));
         let Some((commit, place)) = rest.next().and_then(|rest| rest.split_once(' ')) else {
-            return Branch {
-                is_here: checked_out(git).as_ref() == Some(name),
-                ..Branch::default()
-            };
+            let is_here = !is_one_here && checked_out(git).as_ref() == Some(name);
+            return Branch { is_here, ..Branch::default() };
         };
-        let (is_here, work_tree) = (place.starts_with('*'), place[1..].to_owned());
+        let (is_here, work_tree) = (is_marked(place), place[1..].to_owned());
         Branch { commit: Some(commit.to_owned()), is_here, work_tree }
     };
     Ok(names.each_ref().map(found))

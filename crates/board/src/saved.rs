@@ -111,7 +111,7 @@ pub fn shown(name: &str) -> &str {
     id.split_once('/').map_or(id, |(_, id)| id)
 }
 
-/// Keeps a tree as an attempt, reads it back, and gives the name of its ref. `git` has the tree, in the
+/// Keeps a tree as an attempt, reads it back, and returns its ref's name and its commit. `git` has the tree, in the
 /// project at `top` or in a copy that shares its objects. What the run kept of it before becomes a parent.
 pub fn keep(
     git: &Git,
@@ -119,15 +119,23 @@ pub fn keep(
     tree: &str,
     parents: &[&str],
     account: &Account<'_>,
-) -> Result<String, GitError> {
+) -> Result<(String, String), GitError> {
     let (ours, Account { key, number, run, .. }) = (Git::at(top.as_std_path()), account);
-    let (_, old) = place(&ours, key, *number, run, "")?;
-    let old = old.as_deref().filter(|old| !parents.contains(old));
-    let all: Vec<&str> = parents.iter().copied().chain(old).collect();
+    let (name, old) = place(&ours, key, *number, run, "")?;
+    let kept = old.as_deref().filter(|old| !parents.contains(old));
+    let all: Vec<&str> = parents.iter().copied().chain(kept).collect();
     let commit = commit_tree(git, tree, &all, &account.message())?;
     verify(top, &commit, parents.first().copied())?;
     fault::point("discard.saved");
-    put(&ours, key, *number, run, &commit)
+    let name = match point(&ours, &name, &commit, old.as_deref()) {
+        Ok(()) => name,
+        Err(_) => put(&ours, key, *number, run, &commit)?,
+    };
+    Ok((name, commit))
+}
+
+fn point(git: &Git, name: &str, to: &str, from: Option<&str>) -> Result<(), GitError> {
+    git.run(&["update-ref", name, to, from.unwrap_or_default()]).map(drop)
 }
 
 /// Points the ref of an attempt that a run made to a commit.
@@ -140,8 +148,8 @@ pub fn put(
 ) -> Result<String, GitError> {
     loop {
         let (name, old) = place(git, key, number, run, commit)?;
-        match git.run(&["update-ref", &name, commit, old.as_deref().unwrap_or_default()]) {
-            Ok(_) => return Ok(name),
+        match point(git, &name, commit, old.as_deref()) {
+            Ok(()) => return Ok(name),
             // Another process was faster.
             Err(_) if resolve(git, &name)? != old => {}
             Err(error) => return Err(error),
@@ -245,7 +253,7 @@ mod tests {
         let keep = |run: &str, why: &str| {
             let (key, number, outcome) = (key.clone(), 1, "failed");
             let account = Account { key, number, outcome, why, run, ..Account::default() };
-            keep(&git, repo.root(), tree.trim(), &[], &account).unwrap()
+            keep(&git, repo.root(), tree.trim(), &[], &account).unwrap().0
         };
         let kept = [keep("r1", "red"), keep("r2", "red"), keep("r1", "still red"), keep("r2", "x")];
         let [first, second] = [1, 2].map(|number| name_of(&key, number));

@@ -245,8 +245,8 @@ impl Workspace {
 
     /// Files that were staged and are different by now; new ones do not count.
     pub fn changed_since_staged(&mut self, ours: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-        let look = ["--no-renames", "--ignore-submodules", "--untracked-files=normal"];
-        let found = self.git().run(&[&["status", "--porcelain", "-z"], &look[..]].concat())?;
+        let look = ["--no-optional-locks", "status", "--porcelain", "-z", "--no-renames"];
+        let found = self.git().run(&[&look[..], &["--ignore-submodules", "-unormal"]].concat())?;
         // `XY path`: how it differs from what is staged is the second letter.
         let differ = paths(&found).into_iter().filter_map(|line| {
             let (state, path) = line.as_os_str().as_bytes().split_at_checked(3)?;

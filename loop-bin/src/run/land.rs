@@ -253,7 +253,7 @@ fn keep_beside(
     let parents = work.attempt.base.iter().chain(commits).map(String::as_str);
     let (git, tree) = (run.source.git(), format!("{first}^{{tree}}"));
     let parents: Vec<&str> = parents.collect();
-    Ok(saved::keep(&git, &run.source.top, &tree, &parents, &account)?)
+    Ok(saved::keep(&git, &run.source.top, &tree, &parents, &account)?.0)
 }
 
 /// Says that an attempt was saved.
@@ -291,8 +291,8 @@ pub(super) fn keep(
     parents.extend(others.iter().map(String::as_str));
     let tree = left.staged.as_ref().map(|staged| staged.tree.as_str()).unwrap_or_default();
     let git = run.source.git();
-    let name = saved::keep(&git, &run.source.top, tree, &parents, &account)?;
-    work.saved = board::resolve(&git, &name)?;
+    let (name, commit) = saved::keep(&git, &run.source.top, tree, &parents, &account)?;
+    work.saved = Some(commit);
     Ok(name)
 }
 

@@ -60,31 +60,6 @@ impl Stage {
         Self { repo, notes: Scratch::new(), agent }
     }
 
-    /// A story for each of these acts, and one more; the agent acts in its first attempt at each.
-    pub(crate) fn acting(acts: &[&str]) -> Self {
-        let story = |n: usize| format!("- [ ] US-{n:03}: Story\n");
-        let plan: String = (1..=acts.len() + 1).map(story).collect();
-        let stage = Self::new("acts", &plan);
-        for (n, act) in (1..).zip(acts) {
-            stage.repo.write(format!(".git/acts/US-{n:03}"), act);
-        }
-        stage
-    }
-
-    /// Each of those stories has landed, in order, and nothing else is in the project.
-    #[track_caller]
-    pub(crate) fn has_landed(&self, acts: usize) {
-        let ids: Vec<String> = (1..=acts + 1).map(|n| format!("US-{n:03}")).collect();
-        let stories = ids.iter().rev().map(|id| format!("feat({id}): Story"));
-        assert_eq!(self.subjects(), stories.chain(["first".to_owned()]).collect::<Vec<_>>());
-        let files: String = ids.iter().map(|id| format!("{id}.txt\n")).collect();
-        let expected = format!(".gitignore\n{files}a.txt\nsrc/lib.rs\n");
-        assert_eq!(self.repo.git(["ls-tree", "-r", "--name-only", "HEAD"]), expected);
-        assert_eq!(self.repo.git(["ls-files"]), expected);
-        assert!(!self.plan().contains("[ ]"), "{}", self.plan());
-        self.is_clean();
-    }
-
     /// The same project with another agent.
     pub(crate) fn agent(&mut self, agent: &str) {
         self.agent = format!("sh '{}'", fixtures().join("agents").join(format!("{agent}.sh")));

@@ -1,0 +1,63 @@
+//! What takes long: kills, hostile agents, several workers, unusual projects.
+
+mod access;
+mod copy_has_what_it_needs;
+mod crash_points;
+mod files_git_cannot_add;
+mod fleet;
+mod git_hooks;
+mod goes_on_after_a_kill;
+mod home_folder;
+mod in_place;
+mod kept_attempts;
+mod limits;
+mod links;
+mod nested;
+mod nothing_is_paid_twice;
+mod odd_starts;
+mod one_bad_act_costs_one_attempt;
+mod passed_hooks;
+mod plan_edits;
+mod planning;
+mod progress_words;
+mod real_projects;
+mod same_ids;
+mod scripts;
+mod second_look;
+mod signals;
+mod target;
+mod unruly_agents;
+mod unusual_projects;
+mod user_work_survives;
+mod view;
+mod waiting_work;
+mod workers;
+
+use crate::stage::Stage;
+
+impl Stage {
+    /// A story for each of these acts, and one more; the agent acts in its first attempt at each.
+    pub(crate) fn acting(acts: &[&str]) -> Self {
+        let story = |n: usize| format!("- [ ] US-{n:03}: Story\n");
+        let plan: String = (1..=acts.len() + 1).map(story).collect();
+        let stage = Self::new("acts", &plan);
+        for (n, act) in (1..).zip(acts) {
+            stage.repo.write(format!(".git/acts/US-{n:03}"), act);
+        }
+        stage
+    }
+
+    /// Each of those stories has landed, in order, and nothing else is in the project.
+    #[track_caller]
+    pub(crate) fn has_landed(&self, acts: usize) {
+        let ids: Vec<String> = (1..=acts + 1).map(|n| format!("US-{n:03}")).collect();
+        let stories = ids.iter().rev().map(|id| format!("feat({id}): Story"));
+        assert_eq!(self.subjects(), stories.chain(["first".to_owned()]).collect::<Vec<_>>());
+        let files: String = ids.iter().map(|id| format!("{id}.txt\n")).collect();
+        let expected = format!(".gitignore\n{files}a.txt\nsrc/lib.rs\n");
+        assert_eq!(self.repo.git(["ls-tree", "-r", "--name-only", "HEAD"]), expected);
+        assert_eq!(self.repo.git(["ls-files"]), expected);
+        assert!(!self.plan().contains("[ ]"), "{}", self.plan());
+        self.is_clean();
+    }
+}
