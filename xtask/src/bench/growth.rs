@@ -52,7 +52,7 @@ const DIMENSIONS: [(&str, &[usize], Make, Probe); 8] = [
         |at| tool(at, hooks::edit(at, "src/lib.rs"), ""),
     ),
     ("reads in the session's log: edit of a file never read", READS, Stage::set_reads, |at| {
-        tool(at, hooks::edit(at, "a.txt"), "deny")
+        tool(at, hooks::edit(at, "a.txt"), "read-before-edit")
     }),
     ("files in the repository: allowed command", FILES, Stage::set_files, |at| {
         tool(at, hooks::bash("PreToolUse", "cargo build"), "")
