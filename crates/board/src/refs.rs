@@ -97,6 +97,9 @@ pub fn forget(git: &Git, folder: &str) -> Result<(), GitError> {
 
 /// Whether one commit is part of the history of another.
 pub fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
+    if old == new {
+        return Ok(true);
+    }
     match git.run(&["merge-base", "--is-ancestor", old, new]) {
         Ok(_) => Ok(true),
         Err(error) if error.exit_code() == Some(1) => Ok(false),

@@ -42,16 +42,17 @@ pub(super) fn conduct(run: &mut Conductor, report: fn(&Conductor)) -> Finish {
         {
             return finish;
         }
-        let before = under_way(run);
-        if let Err(failure) = listen(run) {
-            run.fail(&failure);
-        }
-        is_due |= under_way(run) < before && !run.record.planning;
+        // The next agents are at work by now.
         let now = Instant::now();
         if is_due && now >= next_report {
             report(run);
             (is_due, next_report) = (false, Instant::now() + now.elapsed() * REPORT_SHARE);
         }
+        let before = under_way(run);
+        if let Err(failure) = listen(run) {
+            run.fail(&failure);
+        }
+        is_due |= under_way(run) < before && !run.record.planning;
     }
 }
 
