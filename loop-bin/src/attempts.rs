@@ -9,6 +9,7 @@ use ralph_base::state::StoryKey;
 use ralph_core::git::{Git, GitError, Repo};
 
 use run_history::saved::{retry_command, tried};
+use run_history::words::dollars;
 use run_history::{Attempt, RunHistory};
 
 use crate::exit::Failure;
@@ -121,7 +122,8 @@ fn list(git: &Git, story: Option<&str>, history: &RunHistory) -> Result<(), Fail
     let width = all.iter().map(|attempt| attempt.id.len()).max().unwrap_or(0);
     for attempt in &all {
         let outcome = attempt.outcome.as_deref().unwrap_or("landed");
-        let cost = attempt.cost_usd.map(|cost| format!("  ${cost:.2}")).unwrap_or_default();
+        let cost =
+            attempt.cost_usd.map(|cost| format!("  {:>6}", dollars(cost))).unwrap_or_default();
         let SavedAttempt { id, at, .. } = attempt;
         say(format!("{id:width$}  {at}  {outcome:<11}{cost}  {}", attempt.why));
     }

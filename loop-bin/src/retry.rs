@@ -92,9 +92,19 @@ impl Retry {
         let id = &key.story;
         let found = plan.story(id).ok_or_else(|| {
             let path = plan.path();
-            Failure::because(format!(
-                "{path} has no story {id}; run `ralph-loop status` to see the blocked stories"
-            ))
+            let of_attempt = id.rsplit_once('/').and_then(|(story, _)| plan.story(story));
+            Failure::because(match of_attempt {
+                Some(story) => {
+                    let story = &story.id;
+                    format!(
+                        "{id} is an attempt; to start again from its work, run `ralph-loop retry \
+                         {story} --from {id}`"
+                    )
+                }
+                None => format!(
+                    "{path} has no story {id}; run `ralph-loop status` to see the blocked stories"
+                ),
+            })
         })?;
         let story = &found.id;
         let begins = self.from.is_some() || !self.hint.trim().is_empty();

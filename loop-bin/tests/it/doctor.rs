@@ -1,6 +1,6 @@
 //! The doctor finds beforehand what would stop a run in the middle of the night.
 
-use crate::stage::{PLAN, Stage};
+use crate::stage::{PLAN, Stage, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
@@ -123,4 +123,18 @@ fn a_word_that_was_hardly_meant_as_a_plan_gets_the_command_that_was() {
     let stage = Stage::new("works", ONE);
     stage.run(&["10"]).ended(2).says("did you mean `ralph-loop --max-iterations 10`?");
     stage.run(&["--budget", "5", "--dry-run"]).ended(0).says("$5.00 per run");
+}
+
+#[test]
+fn a_long_setup_is_named_while_it_runs() {
+    let stage = Stage::new("works", ONE);
+    let shown = stage.repo.scratch().path("shown");
+    let file = std::fs::File::create(&shown).unwrap();
+    let mut doctor = stage.command(&["doctor"]);
+    doctor.env("RALPH_SETUP", "exec sleep 600").env("RALPH_VERIFY", "true").stdout(file);
+    let read = |path| std::fs::read_to_string(path).unwrap();
+    let mut doctor = doctor.env("RALPH_BASELINE", "check").spawn().unwrap();
+    until("the setup is named", || read(&shown).contains("the copy: exec sleep 600"));
+    signal("TERM", doctor.id());
+    assert_eq!(doctor.wait().unwrap().code(), Some(1));
 }

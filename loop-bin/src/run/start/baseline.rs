@@ -85,19 +85,24 @@ pub(crate) fn examine_copy(
     config: &Config,
     view: &View,
     start: Start<'_>,
-    stop: &dyn Fn() -> bool,
+    stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Check>, Failure> {
     let (sender, reports) = mpsc::channel();
     let reporter = Reporter { slot: 0, prefix: String::new(), reports: sender };
-    let prepared = prepare((config, stop), &reporter, copy, start, "");
-    for (_, report) in reports.try_iter() {
-        match report {
-            Report::Line(tone, text) => view.toned(tone, text),
-            Report::Warning(text) => view.warn(text),
-            _ => {}
+    std::thread::scope(|scope| {
+        let prepared = scope.spawn(|| {
+            let reporter = reporter;
+            prepare((config, stop), &reporter, copy, start, "")
+        });
+        for (_, report) in reports {
+            match report {
+                Report::Line(tone, text) => view.toned(tone, text),
+                Report::Warning(text) => view.warn(text),
+                _ => {}
+            }
         }
-    }
-    prepared?;
+        prepared.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
     run_baseline(copy, config, "", stop)
 }
 

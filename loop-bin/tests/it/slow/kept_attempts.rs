@@ -164,6 +164,10 @@ fn a_story_is_tried_again_from_the_beginning_unless_an_attempt_is_named() {
     }
     let stage = blocked();
     stage.run(&["retry", "US-009"]).ended(1).says("has no story US-009");
+    stage
+        .run(&["retry", "US-001/1"])
+        .ended(1)
+        .says("run `ralph-loop retry US-001 --from US-001/1`");
     stage.run(&["retry", "US-001", "--from", "US-001/9"]).ended(1);
     stage.run(&["retry", "US-001"]).ended(0);
     stage.run(&["retry", "US-001"]).ended(1).says("US-001 is already open");
