@@ -116,11 +116,15 @@ impl BlockedStory {
         if !why.is_empty() {
             text.push_str(&format!("; see what was tried with `ralph-loop {look} {name}`"));
         }
-        // What changed nothing may be done already.
-        let is_idle = self.attempts.is_empty() && !why.is_empty();
-        let tick = if is_idle { "tick it if it is done, or " } else { "" };
+        let may_be_done = !why.is_empty() && may_be_done(self.attempts.is_empty(), why);
+        let tick = if may_be_done { "tick it if it is done, or " } else { "" };
         format!("{text}; {tick}reopen it with `{}`", self.retry())
     }
+}
+
+/// Whether a blocked story may be done already: its attempts changed nothing, and nothing was refused.
+pub(crate) fn may_be_done(changed_nothing: bool, why: &str) -> bool {
+    changed_nothing && !why.contains(" refused ")
 }
 
 impl RunHistory {

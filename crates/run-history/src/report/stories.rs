@@ -11,7 +11,7 @@ use super::commits::{Landed, landed};
 use super::page::Sources;
 use crate::failing::{cause, without_rulers};
 use crate::forecast::CostSum;
-use crate::needs::Situation;
+use crate::needs::{Situation, may_be_done};
 use crate::run::{Attempt, tests_passed};
 use crate::saved::SavedAttempt;
 use crate::words::{block, dollars, epoch, hour, line, time};
@@ -87,9 +87,8 @@ impl StoryPart {
         self.why.starts_with(WAITS)
     }
 
-    /// Whether all that was tried left nothing, and nothing was refused: it may be done already.
-    pub(super) fn changed_nothing(&self) -> bool {
-        self.failed.iter().all(|tried| tried.files.is_empty()) && !self.why.contains(" refused ")
+    pub(super) fn may_be_done(&self) -> bool {
+        may_be_done(self.failed.iter().all(|tried| tried.files.is_empty()), &self.why)
     }
 
     /// Why the last attempt failed, or why the story is in its state.
