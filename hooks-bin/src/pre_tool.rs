@@ -91,7 +91,7 @@ fn deny(call: &Call<'_>, denial: &Denial) -> Decision {
     if own == OwnSessions::Off {
         return Decision::NoOpinion;
     }
-    let asked = own == OwnSessions::Ask;
+    let asked = own == OwnSessions::Ask && transcript::client_asks(call, &denial.rule);
     call.journal(&Event::Denied {
         rule: denial.rule.clone(),
         tool: call.input.tool_name.clone(),

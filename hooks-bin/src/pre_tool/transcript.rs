@@ -1,5 +1,6 @@
-//! Looks for a file in the session's transcript: one that was read before the hook was installed, or
-//! before the session was resumed or forked, or that the prompt mentioned with `@`.
+//! What the session's transcript says: which version the client has, and whether the agent has seen a file that
+//! was read before the hook was installed, or before the session was resumed or forked, or that the prompt mentioned
+//! with `@`.
 //!
 //! Only what was shown counts: an edit that stands there may have been refused, and the one that is
 //! asked about stands there already.
@@ -14,6 +15,33 @@ use crate::call::Call;
 
 /// How much of the transcript's end is searched.
 const SEARCHED: u64 = 8 * 1024 * 1024;
+
+/// Where the version of the client is looked for.
+const LAST_LINES: u64 = 256 * 1024;
+
+/// Older clients run what a hook asks about, where nobody can be asked.
+const ASKS_SINCE: [u32; 3] = [2, 1, 85];
+
+/// The rules about files that some command must not write.
+const FILE_RULES: [&str; 2] = ["protected-path", "ralph-state"];
+
+/// Whether the client asks about a call that a rule forbids. Where permissions are bypassed, it writes some files
+/// without asking.
+pub(super) fn client_asks(call: &Call<'_>, rule: &str) -> bool {
+    let is_about_files = call.input.is_file_tool() || FILE_RULES.contains(&rule);
+    if call.input.permission_mode == "bypassPermissions" && is_about_files {
+        return false;
+    }
+    let Some(transcript) = &call.input.transcript_path else { return true };
+    let Ok(end) = tail(transcript, LAST_LINES) else { return true };
+    let version = |line: &[u8]| {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        let version = line.get("version")?.as_str()?;
+        Some(version.split('.').map(|part| part.parse().unwrap_or(0)).collect::<Vec<u32>>())
+    };
+    let version = end.lines().filter(|line| holds(line, b"\"version\"")).filter_map(version).last();
+    version.is_none_or(|version| version[..] >= ASKS_SINCE[..])
+}
 
 /// Whether the transcript shows that the agent has seen the file.
 pub(super) fn shows(call: &Call<'_>, path: &Utf8Path) -> bool {

@@ -34,6 +34,32 @@ fn a_person_is_asked_and_an_agent_of_a_loop_is_refused() {
 }
 
 #[test]
+fn a_client_that_would_not_ask_is_refused() {
+    let test = TestRepo::new();
+    test.write(".ralph/config.toml", "");
+    let person = Client::in_repo(&test);
+    let judged = |tool: &str, command: &str, mode: &str, version: &str| {
+        test.write("t.jsonl", format!("{{\"type\":\"user\",\"version\":\"{version}\"}}\n"));
+        let file = test.root().join(".git/config");
+        let input = json!({
+            "hook_event_name": "PreToolUse", "tool_name": tool, "permission_mode": mode,
+            "tool_input": {"command": command, "file_path": file, "content": ""},
+            "transcript_path": test.root().join("t.jsonl"),
+        });
+        let answer = person.send(PRE_TOOL, input).unwrap();
+        answer["hookSpecificOutput"]["permissionDecision"].as_str().unwrap().to_owned()
+    };
+    let decision = |tool, mode, version| judged(tool, "git push", mode, version);
+    let bypass = "bypassPermissions";
+    assert_eq!(judged("Bash", "echo x >.git/hooks/post-commit", bypass, "2.1.325"), "deny");
+    assert_eq!(decision("Bash", bypass, "2.1.85"), "ask");
+    assert_eq!(decision("Bash", "default", "2.1.84"), "deny");
+    assert_eq!(decision("Bash", "default", "1.0.128"), "deny");
+    assert_eq!(decision("Write", "default", "2.1.325"), "ask");
+    assert_eq!(decision("Write", bypass, "2.1.325"), "deny");
+}
+
+#[test]
 fn tools_of_servers_are_judged_by_what_they_are_given() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "");

@@ -44,6 +44,8 @@ lenient! {
         pub transcript_path: Option<Utf8PathBuf>,
         /// Where the client works.
         pub cwd: Option<Utf8PathBuf>,
+        /// How the client decides about calls, such as `bypassPermissions`.
+        pub permission_mode: String,
         /// The subagent, inside one.
         pub agent_id: Option<String>,
         /// The kind of subagent, inside one.
@@ -228,8 +230,8 @@ impl Input {
         (!call.file_path.as_str().is_empty()).then_some(FileCall { only_reads, ..call })
     }
 
-    /// A file tool's input may be long, and holds no command.
-    fn is_file_tool(&self) -> bool {
+    /// Whether a tool of the client reads or writes one file. Its input may be long, and holds no command.
+    pub fn is_file_tool(&self) -> bool {
         FILE_TOOLS.contains(&self.tool_name.as_str())
     }
 
