@@ -87,8 +87,10 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let restored = run::start::restore_files(&project)?;
         let config = here::config(&project, env, &flags)?;
         let is_task = !config.run.fleet.is_empty() || config.finish.pr == PullRequests::Story;
-        if is_task && env.get(fleet::IN_TASK).is_none() {
-            return fleet::task(env, &config, &flags);
+        match env.get(fleet::IN_TASK) {
+            None if is_task => return fleet::task(env, &config, &flags),
+            Some(task) => fleet::end_with_task(&task),
+            None => {}
         }
         let mut preflight = run::start::preflight(env, &flags)?;
         preflight.findings.extend(restored);

@@ -18,6 +18,12 @@ pub const ATTEMPTS: &str = "refs/ralph/attempts/";
 /// The outcome of an attempt that `ralph-loop retry` asks for.
 pub const RETRY: &str = "retry";
 
+/// In a clone of a fleet's server, the file with the attempts and journals that the server has, or had.
+pub const FLEET: &str = ".git/ralph-known";
+
+/// The outcome of an attempt of a fleet that passed its checks, while another task landed.
+const OVERTAKEN: &str = "overtaken";
+
 /// An attempt that is kept.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SavedAttempt {
@@ -125,6 +131,16 @@ pub fn all(git: &Git) -> Result<Vec<SavedAttempt>, GitError> {
     let listed = String::from_utf8_lossy(&listed).into_owned();
     let parts: Vec<&str> = listed.split('\0').collect();
     let mut found: Vec<_> = parts.chunks_exact(5).filter_map(SavedAttempt::parse).collect();
+    if git.dir().join(FLEET).is_file() {
+        // Whatever a task thought, what is not on the branch has not landed.
+        let landed =
+            git.line(&["for-each-ref", "--merged=HEAD", "--format=%(refname)", ATTEMPTS])?;
+        let has_landed = |attempt: &SavedAttempt| landed.lines().any(|name| name == attempt.name);
+        for attempt in found.iter_mut().filter(|one| one.outcome.is_none() && !has_landed(one)) {
+            attempt.outcome = Some(OVERTAKEN.to_owned());
+            "another task landed first".clone_into(&mut attempt.why);
+        }
+    }
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();
     found.iter().for_each(|attempt| *uses.entry(attempt.id.clone()).or_default() += 1);
     for attempt in &mut found {

@@ -11,13 +11,10 @@ use crate::tables::{
 };
 
 /// Settings of git inside: commits and tags are not signed.
-const UNSIGNED: [(&str, &str); 5] = [
-    ("GIT_CONFIG_COUNT", "2"),
-    ("GIT_CONFIG_KEY_0", "commit.gpgSign"),
-    ("GIT_CONFIG_VALUE_0", "false"),
-    ("GIT_CONFIG_KEY_1", "tag.gpgSign"),
-    ("GIT_CONFIG_VALUE_1", "false"),
-];
+const UNSIGNED: [(&str, &str); 2] = [("commit.gpgSign", "false"), ("tag.gpgSign", "false")];
+
+/// How many settings of git are read from variables.
+const MOST_SETTINGS: usize = 1000;
 
 /// What the user changes: `[sandbox] write`, `hide`, `show` and `env`. Paths begin with `/` or `~/`, or are
 /// below the copy.
@@ -107,10 +104,7 @@ impl Policy {
         policy.set.retain(|name, _| !settings.env.contains(name));
         policy.write.extend([copy, tmp, state].map(Utf8Path::to_owned));
         // The keys are hidden; what lands is signed outside.
-        if !env.contains_key("GIT_CONFIG_COUNT") {
-            let unsigned = UNSIGNED.map(|(name, value)| (name.to_owned(), value.into()));
-            policy.set.extend(unsigned);
-        }
+        policy.set.extend(request.git_variables());
         for row in AGENTS.iter().filter(|row| request.is_for(row)) {
             policy.let_write(request, row, "");
             let folder = state.join(row.name);
@@ -221,6 +215,25 @@ impl Request<'_> {
         hidden.filter(|path| !self.is_above_a_folder(path)).collect()
     }
 
+    /// The settings that git gets from variables: the user's, but for credentials, and ours. Every variable of the
+    /// user's is replaced.
+    fn git_variables(&self) -> BTreeMap<String, String> {
+        let names =
+            |number: usize| ["KEY", "VALUE"].map(|what| format!("GIT_CONFIG_{what}_{number}"));
+        let get = |name: &String| self.env.get(name).cloned().unwrap_or_default();
+        let count = self.env.get("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok());
+        let count: usize = count.unwrap_or(0).min(MOST_SETTINGS);
+        let mut settings: Vec<[String; 2]> =
+            (0..count).map(|number| names(number).each_ref().map(get)).collect();
+        settings.retain(|[key, _]| self.is_setup || !leads_to_credentials(&key.to_lowercase()));
+        settings.extend(UNSIGNED.map(|(key, value)| [key.to_owned(), value.to_owned()]));
+        let mut all = BTreeMap::from([("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string())]);
+        let empty = (settings.len()..count).map(|_| <[String; 2]>::default());
+        let values = settings.iter().cloned().chain(empty).enumerate();
+        all.extend(values.flat_map(|(number, values)| names(number).into_iter().zip(values)));
+        all
+    }
+
     /// Variables that lead to credentials.
     fn leading_to_secrets(&self, provider: &[&Row]) -> Vec<String> {
         let shared: &[&str] = if self.is_setup { &[] } else { REMOVE_UNLESS_SETUP };
@@ -229,6 +242,11 @@ impl Request<'_> {
         let is_kept = |name: &str| is_needed(name) || fits(name, &self.settings.env);
         self.env.keys().filter(|name| is_secret(name) && !is_kept(name)).cloned().collect()
     }
+}
+
+/// Whether a setting of git has credentials, or the way to them.
+fn leads_to_credentials(key: &str) -> bool {
+    key.starts_with("credential.") || key.ends_with(".extraheader") || key == "core.sshcommand"
 }
 
 /// A path of a row below its place; `/` is the place itself.

@@ -37,6 +37,29 @@ fn has(paths: &[Utf8PathBuf], path: &str) -> bool {
 }
 
 #[test]
+fn settings_of_git_in_variables_lose_credentials() {
+    let vars = [
+        ("GIT_CONFIG_COUNT", "3"),
+        ("GIT_CONFIG_KEY_0", "http.https://git.example/.extraHeader"),
+        ("GIT_CONFIG_VALUE_0", "Authorization: Basic abc"),
+        ("GIT_CONFIG_KEY_1", "safe.directory"),
+        ("GIT_CONFIG_VALUE_1", "*"),
+        ("GIT_CONFIG_KEY_2", "credential.helper"),
+        ("GIT_CONFIG_VALUE_2", "store"),
+        ("GIT_SSH_COMMAND", "ssh -i /keys/deploy"),
+    ];
+    let found = policy(&vars, |_| {});
+    let set = |name: &str| found.set.get(name).map(String::as_str);
+    assert_eq!(set("GIT_CONFIG_COUNT"), Some("3"));
+    assert_eq!(set("GIT_CONFIG_KEY_0"), Some("safe.directory"));
+    assert_eq!(set("GIT_CONFIG_VALUE_2"), Some("false"));
+    assert!(!found.set.values().any(|value| value.contains("Basic") || value == "store"));
+    assert_eq!(found.remove, ["GIT_SSH_COMMAND"]);
+    let setup = policy(&vars, |request| request.is_setup = true);
+    assert!(setup.set.values().any(|value| value.contains("Basic")));
+}
+
+#[test]
 fn variables_move_caches_and_credentials() {
     let usual = policy(&[], |_| {});
     assert!(has(&usual.write, "/home/dev/.cargo/registry"));

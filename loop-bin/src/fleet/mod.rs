@@ -24,7 +24,7 @@ use crate::plan_choice::PlanChoice;
 use crate::terminal::say_as_it_is;
 use board::commit_plainly;
 use server::{Server, address};
-pub(crate) use task::{IN_TASK, task};
+pub(crate) use task::{IN_TASK, end_with_task, task};
 
 /// For commands that look: works in a clone of the server with the journals of all tasks, if one is named.
 pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<(Env, Option<Server>), Failure> {

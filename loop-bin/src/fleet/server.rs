@@ -13,6 +13,7 @@ use crate::exit::Failure;
 use crate::forge::default_branch;
 use crate::run::start::run_dir;
 use board::{commit_tree, resolve, signed};
+use run_history::saved::{ATTEMPTS, FLEET};
 use work_copy::{cache, remove_all};
 
 /// Attempts and journals, and where they are kept on a server that takes nothing but branches.
@@ -23,9 +24,6 @@ const SHARED: [&str; 2] = ["attempts", "tasks"];
 
 /// The branch that clones of the server begin with.
 const ORIGIN_HEAD: &str = "refs/remotes/origin/HEAD";
-
-/// The file with the attempts and journals that the server has, or had: they may be removed there.
-const KNOWN: &str = ".git/ralph-known";
 
 /// The folder of the clone, in a journal: every task has another one.
 const CLONE: &str = "$CLONE";
@@ -100,7 +98,7 @@ impl Server {
             args.extend(SHARED.map(|what| format!("+{from}/{what}/*:refs/ralph/{what}/*")));
         }
         self.git.run(&args)?;
-        Ok(state::replace_unsynced(&self.folder.join(KNOWN), self.listed()?.as_bytes())?)
+        Ok(state::replace_unsynced(&self.folder.join(FLEET), self.listed()?.as_bytes())?)
     }
 
     /// Attempts and journals, a line for each.
@@ -125,7 +123,7 @@ impl Server {
         let trailer = |key| format!("%(trailers:key=Ralph-{key},valueonly=true,separator=)");
         let format = format!("--format=%H %cd {} {}", trailer("Run"), trailer("Story"));
         let log = ["log", "--reverse", "--date=format-local:%FT%T.999Z", "--grep=^Ralph-Story: "];
-        let on = ["--exclude=refs/remotes/origin/ralph-kept/*", "--remotes", &format];
+        let on = ["--exclude=origin/ralph-kept/*", "--remotes", &format];
         let landed = self.git.with_var("TZ", "UTC0").line(&[&log[..], &on].concat())?;
         for line in landed.lines() {
             let parts: Vec<&str> = line.splitn(4, ' ').collect();
@@ -206,6 +204,11 @@ impl Server {
             sealed = signed(&self.git, &sealed)?;
         }
         self.git.run(&["update-ref", &tip, &sealed])?;
+        // A landed attempt is the landed commit itself.
+        let named = ["for-each-ref", "--format=%(refname)", &format!("--points-at={commit}")];
+        for name in self.git.line(&[&named[..], &[ATTEMPTS]].concat())?.lines() {
+            self.git.run(&["update-ref", name, &sealed, commit])?;
+        }
         Ok(())
     }
 
@@ -229,7 +232,7 @@ impl Server {
     pub(super) fn publish(&self, branch: &str) -> Result<(), Failure> {
         self.seal(branch)?;
         self.keep_journal()?;
-        let (known, listed) = (text_of(&self.folder.join(KNOWN))?, self.listed()?);
+        let (known, listed) = (text_of(&self.folder.join(FLEET))?, self.listed()?);
         let new = listed.lines().filter(|line| !known.lines().any(|known| known == *line));
         let new: Vec<_> = new.filter_map(|line| line.split_once(" refs/ralph/")).collect();
         if new.is_empty() {

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, raise};
+use nix::unistd::getppid;
 use ralph_base::env::Env;
 use ralph_base::linux::own_program;
 use ralph_base::state::plan_name;
 use ralph_base::supervised;
 use ralph_core::git::Git;
 use ralph_core::plan::Plan;
-use ralph_project::config::{Config, Flag, LoopSettings, PullRequests};
+use ralph_project::config::{Config, Flag, LoopSettings, Mode, PullRequests};
 use run_history::RunHistory;
 
 use super::server::{MISLEADING, Server};
@@ -37,8 +39,24 @@ const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 /// How often the loop is started for one task: each time others landed first.
 const MOST_STARTS: usize = 20;
 
-/// Set for the loop of a task, which was given the options of the task.
+/// Set for the loop of a task, which was given the options of the task: the task's process.
 pub(crate) const IN_TASK: &str = "RALPH_INTERNAL__IN_TASK";
+
+/// How often the loop of a task looks whether the task is still there.
+const PULSE: Duration = Duration::from_millis(200);
+
+/// Asks us to end as soon as the task that started us has ended. An agent's own loop was started by another.
+pub(crate) fn end_with_task(task: &str) {
+    let started_by = getppid();
+    if task == started_by.to_string() {
+        std::thread::spawn(move || {
+            while getppid() == started_by {
+                std::thread::sleep(PULSE);
+            }
+            raise(Signal::SIGTERM)
+        });
+    }
+}
 
 /// One story of a plan on a server.
 struct Task<'a> {
@@ -47,6 +65,8 @@ struct Task<'a> {
     server: &'a Server,
     flags: &'a [Flag],
     patience: &'a Patience,
+    /// Whether it only shows what it would do.
+    is_trial: bool,
     /// Where it gets a pull request, in the place of landing.
     forge: Option<Forge>,
 }
@@ -58,6 +78,15 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
     if story.is_empty() && !gets_request {
         return Err(Failure::usage("--fleet works on one story; name it with --story"));
     }
+    let refused = [
+        ("--workers", config.run.workers > 1),
+        ("--mode planning", config.run.mode == Mode::Planning),
+        ("--in-place", config.workspace.in_place),
+        ("--pr run", config.finish.pr == PullRequests::Run),
+    ];
+    if let Some((option, _)) = refused.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::usage(format!("a task of a fleet cannot be combined with {option}")));
+    }
     let here = here::project(env)?.root().to_owned();
     let url = if fleet.is_empty() { remote_of(&Git::at(&here), branch)?.1 } else { fleet.clone() };
     let forge = if gets_request { Some(Forge::of(&url, &here)?) } else { None };
@@ -66,7 +95,9 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
     let server = patience.tried(|| Server::open(env, &url, "task"));
     let worked = server.and_then(|server| {
         let branch = server.branch(branch);
-        let task = Task { story, branch: &branch, server: &server, flags, patience, forge };
+        let is_trial = config.run.dry_run;
+        let task =
+            Task { story, branch: &branch, server: &server, flags, patience, is_trial, forge };
         if story.is_empty() { task.work_on_all() } else { task.work() }
     });
     let (code, why) = match worked {
@@ -75,7 +106,9 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
         Err(Failure::Locked(why)) => (TRY_LATER, format!("{why}; try again later")),
         Err(failure) => return Err(failure),
     };
-    say(why);
+    if !why.is_empty() {
+        say(why);
+    }
     Ok(ExitCode::from(code))
 }
 
@@ -109,6 +142,9 @@ impl Task<'_> {
                 return Ok(end);
             }
             let code = self.run_loop()?;
+            if self.is_trial {
+                return Ok((code, String::new()));
+            }
             self.tried(|server| server.publish(self.branch))?;
             // Without a pull request, the plan on the server says that the story is blocked.
             if !matches!(code, 0 | BLOCKED) || (code == BLOCKED && self.forge.is_some()) {
@@ -234,7 +270,8 @@ impl Task<'_> {
     #[expect(clippy::disallowed_methods, reason = "our own program, as the user started it")]
     fn run_loop(&self) -> Result<u8, Failure> {
         let mut command = Command::new(own_program()?);
-        command.args(std::env::args_os().skip(1)).env(IN_TASK, "1");
+        command.args(std::env::args_os().skip(1));
+        command.env(IN_TASK, std::process::id().to_string());
         command.env("RALPH_BRANCH", self.branch).env("RALPH_FLEET_STORY", self.story);
         let [root, other_root] = MISLEADING;
         command.env_remove(root).env_remove(other_root);

@@ -13,7 +13,7 @@ pub(crate) const LOOP: &str = env!("CARGO_BIN_EXE_ralph-loop");
 
 pub(crate) struct Stage {
     pub(crate) repo: TestRepo,
-    notes: Scratch,
+    pub(crate) notes: Scratch,
     agent: String,
 }
 

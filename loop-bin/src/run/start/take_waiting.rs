@@ -3,15 +3,17 @@
 //!
 //! Nothing is moved before all of it fits and has passed, so that there is nothing to recover.
 
-use ralph_base::state::{self, StoryKey};
+use ralph_base::state::{self, StoryKey, plan_name};
+use ralph_project::strikes::record_failure;
 use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
 use crate::run::attempt::{Job, Passed, Stopped, check, commit, lay_over, prepare_copy};
-use crate::run::decide::WorkEnd;
+use crate::run::decide::{Outcome, WorkEnd};
 use crate::run::state::Conductor;
 use crate::terminal::counted;
 use board::Advance;
+use board::saved::{self, Account};
 use work_copy::git_output::{RAW, differences};
 use work_copy::{Start, Workspace};
 
@@ -39,6 +41,9 @@ pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
         };
         run.show_reports();
         if let Some(why) = why {
+            if !run.context.config.run.fleet.is_empty() {
+                return keep_overtaken(run, &work, &why);
+            }
             let branch = &run.board.branch;
             let why = why.lines().next().unwrap_or_default();
             run.view.warn(format!(
@@ -53,6 +58,26 @@ pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
         let branch = &run.board.branch;
         run.view.line(format!("the waiting work is now on {branch}"));
     }
+    Ok(())
+}
+
+/// Keeps the work of a task that another task overtook. The story begins again, and its agent learns why.
+fn keep_overtaken(run: &Conductor, work: &str, why: &str) -> Result<(), Failure> {
+    let git = run.source.git();
+    let story =
+        ["log", "-1", "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=)", work];
+    let plan = plan_name(run.context.project.root(), &run.books.plan);
+    let key = StoryKey::new(&plan, &git.line(&story)?);
+    let first = why.lines().next().unwrap_or_default();
+    run.view
+        .warn(format!("{}: another task landed first: {first}; the story begins again", key.story));
+    let why = format!("another task landed first: {why}");
+    record_failure(run.context.state(), Some(&key.to_string()), &why)?;
+    let number = saved::number_after(&saved::at_story(&git, &key)?);
+    let (outcome, name) = (Outcome::Failed.word(), &run.context.run);
+    let account = Account { key, number, outcome, why: &why, run: name, ..Account::default() };
+    let tree = format!("{work}^{{tree}}");
+    saved::keep(&git, &run.source.top, &tree, &[&format!("{work}^1")], &account)?;
     Ok(())
 }
 

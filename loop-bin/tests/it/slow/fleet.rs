@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use camino::Utf8PathBuf;
 use test_support::fixtures;
 
-use crate::stage::{Ran, Stage, executable, signal, until};
+use crate::stage::{Ran, Stage, executable, is_alive, signal, until};
 
 const PLAN: &str =
     "- [ ] US-001: First\n- [ ] US-002: Second (depends: US-001)\n- [ ] US-003: Third\n";
@@ -225,6 +225,58 @@ fn a_server_that_is_away_is_tried_again_and_one_that_takes_only_branches_keeps_a
     let kept = kept(&stage, &server);
     assert!(kept.contains("refs/heads/ralph-kept/attempts/PRD-1/US-001/1"), "{kept}");
     stage.run(&["attempts", "--fleet", server.as_str()]).ended(0).says("US-001/1");
+    let red = ["--verify", "[ ! -e US-002.txt ]", "--attempts", "1"];
+    task(&stage, &server, "US-002", &red).ended(8);
+    stage.run(&["status", "--fleet", server.as_str()]).ended(0).says("1 story landed");
+}
+
+#[test]
+fn an_agent_learns_that_another_task_was_faster_and_only_what_landed_is_called_so() {
+    let (stage, server) = served();
+    let agent = "s=$(cat $RALPH_STORY_FILE); cat >>\"$AGENT_NOTES/$s\"; echo $s $$ >shared.txt; \
+                 echo x >\"$AGENT_NOTES/begun\"; \
+                 until [ $s = US-003 ] || [ -e \"$AGENT_NOTES/go\" ]; do sleep 0.05; done";
+    let with_agent = |story| [&options(&server, story)[..], &["--agent", agent]].concat();
+    let mut slow = stage.start(&with_agent("US-001"));
+    until("the agent has begun", || !stage.note("begun").is_empty());
+    stage.run(&with_agent("US-003")).ended(0);
+    std::fs::write(stage.notes.path("go"), "").unwrap();
+    assert_eq!(slow.wait().unwrap().code(), Some(0));
+    assert_eq!(landed(&stage, &server), ["feat(US-003): Third", "feat(US-001): First"]);
+    let prompts = stage.note("US-001");
+    assert!(prompts.contains("another task landed first: "), "{prompts}");
+    let attempts = stage.run(&["attempts", "--fleet", server.as_str()]);
+    let of_story = attempts.out.lines().filter(|line| line.starts_with("US-001/"));
+    let said: Vec<bool> = of_story.map(|line| line.contains("  landed ")).collect();
+    assert_eq!(said.iter().filter(|is_landed| **is_landed).count(), 1, "{}", attempts.out);
+    assert!(said.len() > 1, "{}", attempts.out);
+}
+
+#[test]
+fn what_makes_no_sense_for_a_task_is_refused_and_a_trial_ends() {
+    let (stage, server) = served();
+    for option in [&["--workers", "2"][..], &["--in-place"], &["--mode", "planning"]] {
+        task(&stage, &server, "US-001", option).ended(2).says("cannot be combined with --");
+    }
+    task(&stage, &server, "US-001", &["--dry-run"]).ended(0);
+    assert_eq!(landed(&stage, &server), [""; 0]);
+}
+
+#[test]
+fn nothing_of_a_killed_task_goes_on_and_the_next_one_has_its_work() {
+    let (stage, server) = served();
+    let agent =
+        "cat >/dev/null; echo half >half.txt; echo $$ >\"$AGENT_NOTES/pid\"; exec sleep 600";
+    let mut child = stage.start(&[&options(&server, "US-001")[..], &["--agent", agent]].concat());
+    until("the agent has begun", || !stage.note("pid").is_empty());
+    signal("KILL", child.id());
+    child.wait().unwrap();
+    until("the agent is gone", || !is_alive(&stage.note("pid")));
+    until("the loop is gone", || {
+        let ran = task(&stage, &server, "US-001", &[]);
+        ran.code == Some(0) && ran.out.contains("US-001 is done")
+    });
+    assert_eq!(landed(&stage, &server), ["feat(US-001): First"]);
 }
 
 #[test]
