@@ -75,7 +75,9 @@ impl Attempts {
         let repo = Repo::open(project.root())?;
         let history = RunHistory::open(project.root(), project.own_state())?;
         match &self.of {
-            Some(id) if is_attempt(repo.git(), id)? => show(repo.git(), id),
+            Some(id) if is_attempt(repo.git(), id)? => {
+                return show(repo.git(), id).map(|()| ExitCode::SUCCESS);
+            }
             Some(story) if saved::called(repo.git(), story)?.is_empty() => {
                 let plan = here::plan(&project, env, &here::config(&project, env, &[])?)?;
                 if plan.story(story).is_none() {
@@ -88,6 +90,7 @@ impl Attempts {
             }
             story => list(repo.git(), story.as_deref(), &history),
         }?;
+        fleet::say_remote(self.fleet.as_deref());
         Ok(ExitCode::SUCCESS)
     }
 }

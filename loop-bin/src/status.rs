@@ -128,6 +128,9 @@ impl Status {
         if !answer.is_empty() {
             say(answer);
         }
+        if !self.json {
+            fleet::say_remote(self.choice.fleet.as_deref());
+        }
         Ok(ExitCode::SUCCESS)
     }
 

@@ -39,7 +39,8 @@ pub(super) fn client_asks(call: &Call<'_>, rule: &str) -> bool {
         let version = line.get("version")?.as_str()?;
         Some(version.split('.').map(|part| part.parse().unwrap_or(0)).collect::<Vec<u32>>())
     };
-    let version = end.lines().filter(|line| holds(line, b"\"version\"")).filter_map(version).last();
+    let mut lines = end.lines().rev().filter(|line| holds(line, b"\"version\""));
+    let version = lines.find_map(version);
     version.is_none_or(|version| version[..] >= ASKS_SINCE[..])
 }
 

@@ -21,7 +21,7 @@ use ralph_core::plan::{Plan, State};
 use crate::exit::Failure;
 use crate::here;
 use crate::plan_choice::PlanChoice;
-use crate::terminal::say_as_it_is;
+use crate::terminal::{say, say_as_it_is};
 use board::commit_plainly;
 use server::{Server, address};
 pub(crate) use task::{IN_TASK, end_with_task, task};
@@ -34,6 +34,13 @@ pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<(Env, Option<Serv
     server.check_out(&server.branch(&env.get("RALPH_BRANCH").unwrap_or_default()))?;
     server.write_journal()?;
     Ok((server.env.clone(), Some(server)))
+}
+
+/// Commands that were just named mean the project unless they name the server.
+pub(crate) fn say_remote(remote: Option<&str>) {
+    if let Some(remote) = remote {
+        say(format!("\nAdd `--fleet {remote}` to these commands."));
+    }
 }
 
 /// After `retry`: the reopened plan and what the next attempt begins with go to the server.
@@ -100,6 +107,7 @@ impl Fleet {
         let origin = Git::at(project.root()).line(&["remote", "get-url", "origin"]);
         let none = |_| Failure::usage("the project has no origin; name the server with --fleet");
         let (remote, options) = (address(&origin.map_err(none)?)?, &self.options);
+        let remote = without_user(&remote);
         let command = format!("ralph-loop --fleet {remote} {options} --story").replace("  ", " ");
         let none = || Failure::because("no story of the plan is open");
         let tasks = Some(tasks(&plan)).filter(|tasks| !tasks.is_empty()).ok_or_else(none)?;
@@ -122,6 +130,18 @@ fn tasks(plan: &Plan) -> Vec<Task> {
         tasks.push((story.id.clone(), named(&story.id), after));
     }
     tasks
+}
+
+/// An address without the user's name, which may be a token: jobs are committed.
+fn without_user(remote: &str) -> String {
+    let user = |rest: &str| rest.split('/').next().and_then(|host| host.find('@'));
+    match remote.split_once("://") {
+        Some((scheme @ ("http" | "https"), rest)) => {
+            let host = user(rest).and_then(|at| rest.get(at + 1..)).unwrap_or(rest);
+            format!("{scheme}://{host}")
+        }
+        _ => remote.to_owned(),
+    }
 }
 
 /// An id as part of a name that every engine takes.

@@ -193,15 +193,33 @@ impl Task<'_> {
 
     /// Waits until the story can be worked on; returns how the task ends, if it cannot, or need not be.
     fn wait_for_turn(&self) -> Result<Option<(u8, String)>, Failure> {
-        let begun = Instant::now();
+        let (begun, mut has_waited) = (Instant::now(), false);
         loop {
             let (config, plan) = self.read()?;
+            if plan.story(self.story).is_none() {
+                let (story, branch) = (self.story, self.branch);
+                let why = format!(
+                    "the plan on {branch} has no story {story}; `ralph-loop stories` lists them"
+                );
+                return Err(Failure::usage(why));
+            }
             let request = self.request(&plan, self.story);
             return Ok(Some(match pick_only(&plan, self.story, &BTreeSet::new()) {
                 Picked::Complete => (0, format!("{} is done", self.story)),
                 _ if self.has(&request)? => self.open(&request)?,
-                Picked::Stuck(why) => (BLOCKED, why),
-                Picked::Depends(why) if self.patience.is_over(begun) => (TRY_LATER, why),
+                Picked::Stuck(why) => {
+                    let see = "`ralph-loop status --fleet REMOTE` says what to do";
+                    (BLOCKED, format!("{why}; {see}"))
+                }
+                Picked::Depends(why) if !has_waited => {
+                    has_waited = true;
+                    say(format!("{why} yet; waiting"));
+                    continue;
+                }
+                Picked::Depends(why) if self.patience.is_over(begun) => {
+                    let is_asked = self.patience.interrupts.count() > 0;
+                    (if is_asked { TERMINATED } else { TRY_LATER }, why)
+                }
                 Picked::Depends(_) => {
                     self.bring_up_to_date()?;
                     continue;
@@ -283,7 +301,9 @@ impl Task<'_> {
             }
         }
         let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok());
-        Ok(code.unwrap_or(TERMINATED))
+        // Where nobody asked it to end, it was killed, and may be started again.
+        let is_asked = self.patience.interrupts.count() > 0;
+        Ok(code.unwrap_or(if is_asked { TERMINATED } else { TRY_LATER }))
     }
 }
 

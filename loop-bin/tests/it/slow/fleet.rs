@@ -259,6 +259,11 @@ fn what_makes_no_sense_for_a_task_is_refused_and_a_trial_ends() {
         task(&stage, &server, "US-001", option).ended(2).says("cannot be combined with --");
     }
     task(&stage, &server, "US-001", &["--dry-run"]).ended(0);
+    task(&stage, &server, "US-009", &[]).ended(2).says("the plan on main has no story US-009");
+    let mut waits = start(&stage, &server, "US-002");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    signal("TERM", waits.id());
+    assert_eq!(waits.wait().unwrap().code(), Some(143));
     assert_eq!(landed(&stage, &server), [""; 0]);
 }
 
