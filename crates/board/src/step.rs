@@ -220,8 +220,16 @@ impl<'a> Step<'a> {
     pub(super) fn write_files(&self) -> Result<(), Failure> {
         let all = self.changed.iter().zip(&self.seen);
         let ours: Vec<_> = all.filter(|(one, _)| !self.users.contains_key(&one.path)).collect();
-        let entries = ours.iter().flat_map(|(one, _)| one.new.line(&one.path));
-        self.update(&["--index-info"], &entries.collect::<Vec<u8>>())?;
+        let (gone, there): (Vec<_>, Vec<_>) =
+            ours.iter().map(|(one, _)| *one).partition(|one| one.new.is_absent());
+        let (links, files): (Vec<_>, Vec<_>) = there.into_iter().partition(|one| one.new.is_link());
+        let is_written = |one: &&&Difference| !self.left_out.contains(&one.path);
+        let written = listed(files.iter().filter(is_written).map(|one| &one.path));
+        let entries = ours.iter().flat_map(|(one, _)| one.new.line(&one.path)).collect::<Vec<u8>>();
+        // The index gets its checksum, which takes long in a large one, when the files are written.
+        let update = [&["-c", "index.skipHash=true"][..], &["update-index", "-z", "--index-info"]];
+        let update = update.get(usize::from(written.is_empty())..).unwrap_or_default().concat();
+        self.git.feed(&update, &entries)?;
         let place = |one: &Difference| self.place.top.join(&one.path);
         if let Some((one, _)) = ours.iter().find(|(one, seen)| stamp(&place(one)) != **seen) {
             let path = one.path.display();
@@ -230,19 +238,14 @@ impl<'a> Step<'a> {
         for (one, _) in ours.iter().filter(|(_, seen)| seen.is_some()) {
             state::remove_if_there(place(one))?;
         }
-        let (gone, there): (Vec<_>, Vec<_>) =
-            ours.iter().map(|(one, _)| *one).partition(|one| one.new.is_absent());
         for one in gone {
             let _ = fs_err::remove_dir(place(one));
             self.place.remove_empty_folders(&one.path);
         }
-        let (links, files): (Vec<_>, Vec<_>) = there.into_iter().partition(|one| one.new.is_link());
         links.into_iter().try_for_each(|one| fs_err::create_dir_all(place(one)))?;
         files.iter().for_each(|one| remove_empty(&place(one)));
-        let files = files.into_iter().map(|one| &one.path);
-        let files = listed(files.filter(|path| !self.left_out.contains(path)));
-        if !files.is_empty() {
-            self.git.feed(&["checkout-index", "-z", "-u", "--stdin"], &files)?;
+        if !written.is_empty() {
+            self.git.feed(&["checkout-index", "-z", "-u", "--stdin"], &written)?;
         }
         if self.place.git_dir.join("info/sparse-checkout").exists() {
             // Git removes new files that are not part of a sparse checkout.

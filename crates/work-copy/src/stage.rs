@@ -23,10 +23,6 @@ use ralph_project::failure::Failure;
 /// Where a submodule of the project keeps what stories have committed there.
 const SUBMODULES: &str = "refs/ralph/commits";
 
-/// Changes the index. It is written once more with the tree that follows, so it need not get its checksum
-/// here: that takes longer than all else in a large index.
-const UPDATE: [&str; 3] = ["-c", "index.skipHash=true", "update-index"];
-
 /// Where a project declares its submodules.
 const MODULES: &str = ".gitmodules";
 
@@ -49,6 +45,16 @@ pub struct Staged {
     pub leaves_nothing: bool,
     /// Submodules with uncommitted work, which no commit can hold.
     pub dirty_submodules: Vec<PathBuf>,
+}
+
+/// What is not as it is in the index.
+struct Changed {
+    /// What the agent may have changed.
+    files: BTreeSet<PathBuf>,
+    /// What is not its to change.
+    left: Vec<PathBuf>,
+    /// Repositories that it made.
+    inner: BTreeSet<PathBuf>,
 }
 
 impl Staged {
@@ -80,7 +86,10 @@ impl Workspace {
             // It may work later, and the files are there.
             Err(error) if error.is_transient() => return Err(error),
             Err(error) => self.keep_as_it_is(&git, start.tip, ours, &error)?,
-            Ok(tried) => tried,
+            Ok((staged, Changed { inner, left, .. })) => {
+                self.files = Files::StagedBut(left);
+                (staged, inner)
+            }
         };
         let held_back = ours.iter().chain(self.carried.keys()).chain(&staged.refused);
         self.left_out.0 = held_back.cloned().collect();
@@ -95,18 +104,19 @@ impl Workspace {
     }
 
     /// Adds every file that git does not ignore, and those that the agent `forced` in, but for
-    /// repositories that it made, which are returned as well.
+    /// repositories that it made. What it found is returned as well.
     fn add(
         &self,
         git: &Git,
         base: &str,
         ours: &[PathBuf],
         forced: &[PathBuf],
-    ) -> Result<(Staged, BTreeSet<PathBuf>), Failure> {
+    ) -> Result<(Staged, Changed), Failure> {
         let mut staged = Staged::default();
-        let (mut changed, inner) = self.changed(git, ours, &mut staged.refused)?;
+        let mut all = self.changed(git, ours, &mut staged.refused)?;
         let is_there =
             |path: &&PathBuf| self.top.as_std_path().join(path).symlink_metadata().is_ok();
+        let mut changed = std::mem::take(&mut all.files);
         changed.extend(forced.iter().filter(is_there).cloned());
         // Git takes no path below a link, not even to remove it.
         let top = self.top.as_std_path();
@@ -118,8 +128,8 @@ impl Workspace {
             git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &listed(&gone))?;
         }
         if !changed.is_empty() {
-            let update = ["--add", "--remove", "--replace", "-z", "--stdin"];
-            git.feed(&[&UPDATE[..], &update].concat(), &listed(&changed))?;
+            let update = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+            git.feed(&update, &listed(&changed))?;
         }
         let differing = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
         let found = differences(&git.run(&differing)?);
@@ -132,6 +142,7 @@ impl Workspace {
         if !held.is_empty() {
             let lines: Vec<u8> = held.iter().flat_map(|one| one.old.line(&one.path)).collect();
             git.feed(&["update-index", "-z", "--index-info"], &lines)?;
+            all.left.extend(held.into_iter().map(|one| one.path));
         }
         if found.iter().any(|one| one.new.is_absent()) {
             let left = paths(&git.run(&["ls-files", "-z"])?);
@@ -151,7 +162,7 @@ impl Workspace {
         }
         staged.files = found.into_iter().map(|one| one.path).collect();
         staged.tree = git.line(&["write-tree"])?;
-        Ok((staged, inner))
+        Ok((staged, all))
     }
 
     /// Makes readable what an agent closed; whether there was any. In place only what it changed is its own.
@@ -179,9 +190,9 @@ impl Workspace {
         let plain = git.with_var("GIT_ATTR_SOURCE", base_of(git, None)?);
         let plain = plain.with_var("GIT_CONFIG_PARAMETERS", "'core.attributesfile=/dev/null'");
         plain.run(&["read-tree", &base])?;
-        let (mut changed, inner) = self.changed(&plain, ours, &mut Vec::new())?;
-        changed.retain(|path| !self.top.as_std_path().join(path).is_dir());
-        let (commit, unreadable) = Snapshot::as_is(git, self.top.as_std_path(), tip, changed)?;
+        let Changed { mut files, inner, .. } = self.changed(&plain, ours, &mut Vec::new())?;
+        files.retain(|path| !self.top.as_std_path().join(path).is_dir());
+        let (commit, unreadable) = Snapshot::as_is(git, self.top.as_std_path(), tip, files)?;
         let tree = git.line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
         let files = paths(&git.run(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?);
         let mut why = format!("git cannot add the files: {error}");
@@ -194,20 +205,20 @@ impl Workspace {
         Ok((Staged { tree, files, refusal: Some(why), ..Staged::default() }, inner))
     }
 
-    /// The files that are not as they are in the index, or new, but for those that are not the agent's
-    /// to change; and repositories among them. Names what the agent changed all the same.
+    /// The files that are not as they are in the index, or new. Names those that are not the agent's to change
+    /// and that it changed all the same.
     fn changed(
         &self,
         git: &Git,
         ours: &[PathBuf],
         refused: &mut Vec<PathBuf>,
-    ) -> Result<(BTreeSet<PathBuf>, BTreeSet<PathBuf>), Failure> {
+    ) -> Result<Changed, Failure> {
         // A repository is listed as a folder, with a slash.
         let all =
             paths(&git.run(&LIST_CHANGED)?).into_iter().map(|path| path.components().collect());
-        let mut all: BTreeSet<PathBuf> = all.collect();
+        let all: BTreeSet<PathBuf> = all.collect();
         let inner = repositories(&self.top, git, &all)?;
-        all.retain(|path| {
+        let (files, left) = all.into_iter().partition(|path: &PathBuf| {
             let is_ours = ours.contains(path)
                 || self.is_only_carried(path)
                 || path.ancestors().any(|folder| inner.contains(folder));
@@ -218,7 +229,7 @@ impl Workspace {
             }
             !is_ours && !is_steering
         });
-        Ok((all, inner))
+        Ok(Changed { files, left: Vec::from_iter::<BTreeSet<_>>(left), inner })
     }
 
     /// Whether anything but what was carried is not as it was, as far as the agent's own repository
@@ -278,7 +289,7 @@ impl Workspace {
             }
         }
         if !entries.is_empty() {
-            git.feed(&[&UPDATE[..], &["-z", "--index-info"]].concat(), &entries)?;
+            git.feed(&["update-index", "-z", "--index-info"], &entries)?;
         }
         Ok(git.line(&["write-tree"])?)
     }

@@ -75,9 +75,9 @@ impl Git {
         git
     }
 
-    /// The same with these settings, whatever the repository's are.
+    /// The same with these settings too, whatever the repository's are.
     pub fn with_settings(&self, settings: &[(String, String)]) -> Self {
-        Self { settings: settings.to_vec(), ..self.clone() }
+        Self { settings: [&self.settings, settings].concat(), ..self.clone() }
     }
 
     /// The same, started through a door.
