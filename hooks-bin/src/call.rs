@@ -18,6 +18,7 @@ use ralph_project::config::Config;
 use ralph_project::dialect::Dialect;
 use ralph_project::known_files::KnownFiles;
 use ralph_project::project::Project;
+use ralph_project::project_plan;
 use ralph_project::strikes::{Bound, is_old};
 use ralph_project::surroundings::{Surroundings, scope_of};
 use ralph_project::under_way::Attempt;
@@ -66,7 +67,8 @@ impl<'a> Call<'a> {
     pub fn config(&self) -> &Config {
         self.config.get_or_init(|| {
             let path = self.project().own_state().config();
-            let (config, error) = Config::load_or_default(&path, self.env);
+            let (mut config, error) = Config::load_or_default(&path, self.env);
+            config.plan.tag = project_plan::current_tag(self.project().root());
             if let Some(error) = error {
                 self.record("configuration", &error.to_string());
             }

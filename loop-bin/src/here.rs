@@ -40,7 +40,10 @@ pub(crate) fn project(env: &Env) -> std::io::Result<Project> {
 
 /// Its settings.
 pub(crate) fn config(project: &Project, env: &Env, flags: &[Flag]) -> Result<Config, Failure> {
-    Config::load(&project.own_state().config(), env, flags).map_err(Failure::usage)
+    let path = project.own_state().config();
+    let mut config = Config::load(&path, env, flags).map_err(Failure::usage)?;
+    config.plan.tag = project_plan::current_tag(project.root());
+    Ok(config)
 }
 
 /// What in a plan is probably not meant so, and on which line.

@@ -34,3 +34,21 @@ fn several_open_plans_are_listed() {
     let ran = stage.run(&[]);
     ran.ended(1).says(&format!("{TASKS}, .kiro/specs/x/tasks.md; choose one with --plan"));
 }
+
+#[test]
+fn the_current_tag_of_task_master_is_worked_through() {
+    let stage = Stage::new("works", "");
+    stage.repo.remove(".ralph/PRD-1/plan.md");
+    let task = |id: u32, status: &str| {
+        format!(r#"{{ "id": {id}, "title": "Task {id}", "status": "{status}", "dependencies": [] }}"#)
+    };
+    let plan = |done: &str| {
+        let [old, first, second] = [task(1, "pending"), task(1, done), task(2, done)];
+        format!("{{\"master\": {{\"tasks\": [{old}]}},\n \"new\": {{\"tasks\": [{first},\n{second}]}}}}")
+    };
+    let path = ".taskmaster/tasks/tasks.json";
+    stage.repo.write(path, &plan("pending"));
+    stage.repo.write(".taskmaster/state.json", r#"{"currentTag": "new"}"#);
+    stage.run(&["--workers", "3"]).ended(0).says("2 stories landed");
+    assert_eq!(stage.read(path), plan("done"));
+}

@@ -4,7 +4,7 @@ use super::ids::{self, Rank};
 use super::story::{Draft, Wanted};
 use super::{Error, Plan, Story, Warning, syntax};
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// The words that make a story wait for the ids behind them.
 const LABELS: [&str; 7] =
@@ -114,6 +114,13 @@ fn is_none(part: &str) -> bool {
     matches!(first.as_str(), "" | "none" | "n/a" | "na" | "-" | "–" | "—" | "nothing" | "no")
 }
 
+/// `T009-T012`: where the stories from one to another stand.
+fn between(text: &str, by_key: &HashMap<String, usize>) -> Option<RangeInclusive<usize>> {
+    let (first, last) = text.split_once(['-', '–', '—'])?;
+    let at = |id: &str| by_key.get(&ids::lookup_key(id.split('(').next()?)).copied();
+    Some(at(first)?..=at(last)?).filter(|range| !range.is_empty())
+}
+
 /// The ids that a story waits for; a name of nothing known is an error unless it is plainly prose.
 pub(super) fn resolve(
     draft: &Draft,
@@ -128,9 +135,10 @@ pub(super) fn resolve(
         let id = ids::leading(text).filter(|id| id.rank > Rank::Number).map(|id| id.id);
         let words = text.split_whitespace().map(|word| word.trim_matches(['(', ')', '#', '.']));
         let words = words.filter(|word| word.contains('-'));
-        let hits: Vec<&String> = match known(text) {
-            Some(whole) => vec![whole],
-            None => id.into_iter().chain(words).filter_map(known).collect(),
+        let hits: Vec<&String> = match (known(text), between(text, by_key)) {
+            (Some(whole), _) => vec![whole],
+            (None, Some(range)) => ids.get(range).unwrap_or_default().iter().collect(),
+            (None, None) => id.into_iter().chain(words).filter_map(known).collect(),
         };
         let is_name = id.is_some() || !text.contains(char::is_whitespace);
         if hits.is_empty() && is_name && *strict {

@@ -106,8 +106,8 @@ fn key(body: &str) -> Option<Leading<'_>> {
     let numbered = digits.starts_with(|c: char| c.is_ascii_digit())
         && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
     let named = id.starts_with(|c: char| c.is_ascii_alphabetic()) && id.len() <= 40;
-    // spec-kit counts on behind `T099`.
-    let is_task = id.strip_prefix('T') == Some(digits);
+    // spec-kit counts on behind `T099`, and people put `T100a` between.
+    let is_task = id.strip_prefix('T') == Some(last);
     let is_short = padded && last.len() > 2 && id.len() <= 8;
     if !(named && numbered && (dashed || is_short || is_task)) {
         return None;

@@ -45,7 +45,7 @@ struct Item {
 }
 
 /// Reads a JSON plan.
-pub(super) fn read(bytes: &[u8]) -> Result<Reading, Error> {
+pub(super) fn read(bytes: &[u8], tag: &str) -> Result<Reading, Error> {
     let base = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
     let numbers = LineNumbers::new(bytes);
     let text = std::str::from_utf8(bytes.get(base..).unwrap_or_default()).map_err(|error| {
@@ -67,7 +67,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Reading, Error> {
     let (format, stories) = match (lists.user_stories, lists.features) {
         (Some(stories), _) => (Format::Prd, stories),
         (None, Some(features)) => (Format::FeatureList, features),
-        (None, None) => match tasks(text) {
+        (None, None) => match tasks(text, tag) {
             Some(tasks) => (Format::TaskMaster, tasks),
             None => {
                 let hint = "a JSON plan needs a `features`, `userStories` or `tasks` array";
@@ -92,8 +92,8 @@ fn reason(error: &serde_json::Error) -> String {
     error.to_string().split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-/// The tasks of Task Master: at the top, or below a tag, the one named `master` first.
-fn tasks(text: &str) -> Option<Vec<&RawValue>> {
+/// The tasks of Task Master: at the top, or below a tag, the current one or `master` first.
+fn tasks<'a>(text: &'a str, current: &str) -> Option<Vec<&'a RawValue>> {
     #[derive(Deserialize)]
     struct Tag<'a> {
         #[serde(borrow)]
@@ -104,7 +104,7 @@ fn tasks(text: &str) -> Option<Vec<&RawValue>> {
         tag.ok().map(|tag| tag.tasks).filter(|tasks| !tasks.is_empty())
     };
     let mut tags = members(text).ok()?;
-    tags.sort_by_key(|(name, _)| name != "master");
+    tags.sort_by_key(|(name, _)| (name != current, name != "master"));
     below(text).or_else(|| tags.iter().find_map(|(_, tag)| below(tag.get())))
 }
 

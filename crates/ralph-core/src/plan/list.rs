@@ -19,8 +19,7 @@ pub(super) fn drafts(
         .collect();
     let titled = loose.into_iter().map(|mut task| {
         let written = text.at(task.item.text.clone());
-        // `- [ ]* 1.2 Write tests` is how Kiro marks what is optional.
-        let extra = written.strip_prefix("* ");
+        let extra = optional_mark(&written);
         task.optional |= extra.is_some();
         let title = Title::read(extra.unwrap_or(&written));
         (task, title)
@@ -50,6 +49,11 @@ pub(super) fn drafts(
     }
     warnings.extend(outside_warning(&outside));
     drafts
+}
+
+/// `- [ ]* 1.2 Write tests` is how Kiro marks what is optional; some formatters escape it.
+pub(super) fn optional_mark(text: &str) -> Option<&str> {
+    text.strip_prefix('\\').unwrap_or(text).strip_prefix("* ")
 }
 
 /// The warning about boxes that belong to no story.

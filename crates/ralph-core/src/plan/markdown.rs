@@ -22,8 +22,9 @@ pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Readin
         sections.into_iter().partition(|section| section.is_story(text));
     let mut warnings: Vec<Warning> = others.iter().filter_map(Section::warning).collect();
     loose.extend(others.into_iter().flat_map(|section| section.tasks));
-    loose.retain(|task| !task.item.nested);
     loose.sort_by_key(|task| task.item.start);
+    let (parts, loose): (Vec<Task>, Vec<Task>) =
+        loose.into_iter().partition(|task| task.item.nested);
     let mut drafts: Vec<Draft> = stories.into_iter().map(|story| story.draft(text)).collect();
     let listed = list::drafts(text, loose, &drafts, &mut warnings);
     drafts.extend(listed);
@@ -39,6 +40,9 @@ pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Readin
         return Err(Error::no_story(line, hint));
     }
     drafts.sort_by_key(|draft| draft.story.span.start);
+    if tool != Tool::Other {
+        spec_tools::add_parts(text, &parts, &mut drafts);
+    }
     if tool == Tool::Kiro {
         drafts = spec_tools::join_parts(text, drafts);
     }
@@ -96,11 +100,16 @@ fn sections(
                 }
             }
             Block::Task(item) => {
+                let is_task = tool == Tool::SpecKit && spec_tools::is_task(text, item);
+                // spec-kit's template explains its marks: `- [P] tasks = different files`.
+                if tool == Tool::SpecKit && !is_task && text.at(item.mark.clone()) == "P" {
+                    continue;
+                }
                 let task = Task {
                     item: item.clone(),
                     section: outline.section,
                     optional: outline.is_optional(),
-                    in_checklist: outline.is_checklist(),
+                    in_checklist: outline.is_checklist() && !is_task,
                 };
                 last.map_or(&mut loose, |section| &mut section.tasks).push(task);
             }

@@ -22,7 +22,7 @@ impl Plan {
 fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Plan, Error> {
     check_readable(&bytes)?;
     let reading = if is_json(path, &bytes) {
-        json::read(&bytes)?
+        json::read(&bytes, &options.tag)?
     } else {
         markdown::read(&bytes, options, Tool::of(path))?
     };

@@ -1,7 +1,9 @@
 //! Plans that other tools write: what they mean beyond headings and boxes.
 
-use super::blocks::{Block, Heading};
+use super::blocks::{Block, Heading, TaskItem};
+use super::heading::Task;
 use super::ids;
+use super::list::optional_mark;
 use super::story::{Draft, Marks, State, Wanted};
 use super::text::Text;
 use camino::Utf8Path;
@@ -30,6 +32,22 @@ impl Tool {
         } else {
             Self::Other
         }
+    }
+}
+
+/// Whether a box has an id such as `T001`: spec-kit numbers what is to be done, also below `Verification`.
+pub(super) fn is_task(text: Text<'_>, item: &TaskItem) -> bool {
+    ids::leading(&text.at(item.text.clone())).is_some_and(|id| id.names_story())
+}
+
+/// Boxes below a task are parts of it, which the tools count: they are ticked with it, optional ones aside.
+pub(super) fn add_parts(text: Text<'_>, parts: &[Task], drafts: &mut [Draft]) {
+    for Draft { story, .. } in drafts {
+        let Marks::Boxes(boxes) = &mut story.marks else { continue };
+        let inside = parts.iter().map(|part| &part.item).filter(|item| {
+            story.span.contains(&item.start) && optional_mark(&text.at(item.text.clone())).is_none()
+        });
+        boxes.extend(inside.map(|item| item.mark.clone()));
     }
 }
 
@@ -162,6 +180,13 @@ mod tests {
         let odd = "## Phase 1: Setup\n- [ ] T001 A (depends: T002)\n- [ ] T002 B\n";
         assert_eq!(order("specs/001-x/tasks.md", odd), ["T001<-T002", "T002<-"]);
         assert_eq!(order("plan.md", text)[1], "T002<-");
+        // What is checked in the end is a task as well, and so is what was put between.
+        let more = "- [ ] T001 A\n- [ ] T001a B\n- [ ] T002 C\n## Verification\n- [ ] Fine?\n\
+                    - [ ] T003 D (depends on T001-T002)\n## Notes\n- [P] tasks = different files\n";
+        let expected = ["T001<-", "T001a<-", "T002<-", "T003<-T001,T001a,T002"];
+        assert_eq!(order("specs/001-x/tasks.md", more), expected);
+        let warnings = plan("specs/001-x/tasks.md", more).warnings().to_vec();
+        assert!(matches!(warnings.as_slice(), [fine] if fine.line == 5), "{warnings:?}");
     }
 
     #[test]
@@ -176,18 +201,33 @@ mod tests {
     }
 
     #[test]
+    fn parts_below_a_task_are_ticked_with_it() {
+        let text = "- [ ] 1. A\n  - [x] 1.1 Part\n  - [ ] 1.2 Part\n  - [ ]* 1.3 More\n- [ ]\\* 2. B\n";
+        let kiro = plan(".kiro/specs/x/tasks.md", text);
+        let ticked = String::from_utf8(kiro.tick("1").unwrap()).unwrap();
+        assert_eq!(ticked, text.replace("[ ] 1", "[x] 1"));
+        assert!(kiro.stories()[1].optional);
+        let ours = String::from_utf8(plan("plan.md", text).tick("1").unwrap()).unwrap();
+        assert_eq!(ours, text.replacen("[ ]", "[x]", 1));
+    }
+
+    #[test]
     fn openspecs_numbered_sections_hold_the_tasks() {
         let text = "## 1. Model\n- [x] 1.1 A\n- [ ] 1.2 B\n## 2. Verification\n- [ ] 2.1 C\n";
         assert_eq!(order("openspec/changes/x/tasks.md", text), ["1.1<-", "1.2<-", "2.1<-"]);
     }
 
     #[test]
-    fn task_master_keeps_its_status() {
+    fn task_master_keeps_its_status_and_its_tag() {
         let text = r#"{"other":{"tasks":[]},"master":{"tasks":[
             {"id":1,"title":"A","status":"done","dependencies":[]},
             {"id":2,"title":"B","status":"in-progress","dependencies":["1.2",9],
              "details":"how","testStrategy":"run","subtasks":[{"id":1,"title":"P","status":"done"}]},
             {"id":3,"title":"C","status":"deferred","dependencies":[2]}]}}"#;
+        let tagged = Options { tag: "other".into(), ..Options::default() };
+        let other = text.replace("{\"tasks\":[]}", "{\"tasks\":[{\"id\":7,\"title\":\"Z\"}]}");
+        let other = Plan::parse("tasks.json".into(), other.into_bytes(), &tagged).unwrap();
+        assert_eq!(other.stories()[0].id, "7");
         let plan = plan(".taskmaster/tasks/tasks.json", text);
         let [first, second, third] = plan.stories() else { panic!("{:?}", plan.stories()) };
         assert_eq!((first.state, second.state, third.optional), (State::Done, State::Open, true));

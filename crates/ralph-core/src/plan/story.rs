@@ -40,13 +40,17 @@ pub struct Options {
     /// Names of sections whose stories do not keep the loop going; case and hyphens do not matter.
     #[serde(deserialize_with = "ralph_base::texts::texts")]
     pub optional_sections: Vec<String>,
+    /// The tag of Task Master's whose tasks count; no setting of ours, Task Master keeps it.
+    #[serde(skip)]
+    pub tag: String,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let names = "Optional|Optional Tasks|Future|Future Work|Future Enhancements|Nice to Have|\
                      Backlog|Out of Scope|Deferred|Stretch Goals|Open Questions|Future Improvements";
-        Self { optional_sections: names.split('|').map(str::to_owned).collect() }
+        let optional_sections = names.split('|').map(str::to_owned).collect();
+        Self { optional_sections, tag: String::new() }
     }
 }
 
