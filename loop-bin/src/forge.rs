@@ -65,30 +65,49 @@ impl Forge {
         request: &PullRequest<'_>,
     ) -> Result<String, Failure> {
         let PullRequest { branch, title, body, is_draft, replaces } = *request;
-        let [open, update]: [Vec<&str>; 2] = match self {
-            Self::GitHub => [
-                vec!["pr", "create", "--head", branch, "--title", title, "--body-file", "-"],
-                vec!["pr", "edit", branch, "--title", title, "--body-file", "-"],
-            ],
-            Self::GitLab => [
-                vec!["mr", "create", "--yes", "--source-branch", branch, "--title", title],
-                vec!["mr", "update", branch, "--title", title],
-            ]
-            .map(|args| [args, vec!["--description", body]].concat()),
+        let open = match self {
+            Self::GitHub => {
+                vec!["pr", "create", "--head", branch, "--title", title, "--body-file", "-"]
+            }
+            Self::GitLab => {
+                let open = ["mr", "create", "--yes", "--source-branch", branch, "--title", title];
+                [&open[..], &["--description", body]].concat()
+            }
         };
         let draft = if is_draft { &["--draft"][..] } else { &[] };
-        let said = match self.run(root, &[&open, draft].concat(), body) {
+        let (said, is_there) = match self.run(root, &[&open, draft].concat(), body) {
             Err(failure) if failure.to_string().contains("already exists") => {
-                if replaces {
-                    self.run(root, &update, body)
-                } else {
-                    Ok(failure.to_string())
-                }
+                (failure.to_string(), true)
             }
-            said => said,
-        }?;
+            said => (said?, false),
+        };
         let address = said.split_whitespace().rev().find(|word| word.starts_with("http"));
-        Ok(address.unwrap_or(said.trim()).to_owned())
+        let address = address.unwrap_or(said.trim());
+        if is_there && replaces {
+            self.update(root, request, address)?;
+        }
+        Ok(address.to_owned())
+    }
+
+    /// Gives a pull request that is there its new title and text.
+    fn update(
+        self,
+        root: &Utf8Path,
+        request: &PullRequest<'_>,
+        address: &str,
+    ) -> Result<(), Failure> {
+        let PullRequest { branch, title, body, .. } = *request;
+        if self == Self::GitLab {
+            let args = ["mr", "update", branch, "--title", title, "--description", body];
+            return self.run(root, &args, "").map(drop);
+        }
+        // Not `gh pr edit`: many versions ask for classic projects as well, which GitHub refuses.
+        let parts: Vec<&str> = address.split('/').collect();
+        let [_, _, host, owner, name, _, number, ..] = parts.as_slice() else { return Ok(()) };
+        let path = format!("repos/{owner}/{name}/pulls/{number}");
+        let title = format!("title={title}");
+        let args = ["api", "--hostname", host, "--method", "PATCH", &path, "-f", &title];
+        self.run(root, &[&args[..], &["-F", "body=@-"]].concat(), body).map(drop)
     }
 
     /// Has a pull request merged as soon as the forge's own rules allow.

@@ -6,8 +6,8 @@ const ONE: &str = "- [ ] US-001: First\n";
 const GH: &str = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$AGENT_NOTES/gh\"; echo >>\"$AGENT_NOTES/gh\"\n\
                   case \"$1 $2\" in\n\
                   'pr create') cat >\"$AGENT_NOTES/body\"; [ -e \"$AGENT_NOTES/exists\" ] && \
-                  { echo 'a pull request already exists: https://forge.test/pull/8'; exit 1; }; echo https://forge.test/pull/7;;\n\
-                  'pr edit') cat >\"$AGENT_NOTES/body\"; echo https://forge.test/pull/7;;\n\
+                  { echo 'a pull request already exists: https://forge.test/o/r/pull/8'; exit 1; }; echo https://forge.test/pull/7;;\n\
+                  'api --hostname') cat >\"$AGENT_NOTES/body\";;\n\
                   'pr merge') [ ! -e \"$AGENT_NOTES/unmerged\" ] || { echo 'not allowed'; exit 1; };;\n\
                   'issue list') cat \"$AGENT_NOTES/issues\";;\nesac\n";
 
@@ -51,8 +51,11 @@ fn a_pull_request_has_the_report_as_its_text() {
     assert!(stage.note("body").contains("US-001"), "{}", stage.note("body"));
     // Once more by hand: the one that is there gets the new text.
     std::fs::write(stage.note_path("exists"), "").unwrap();
-    run(&stage, &["pr", "--draft"]).ended(0).says("https://forge.test/pull/7");
-    assert!(stage.note("gh").contains("--draft|\npr|edit|ralph/work|"), "{}", stage.note("gh"));
+    run(&stage, &["pr", "--draft"]).ended(0).says("https://forge.test/o/r/pull/8");
+    let called = stage.note("gh");
+    let edit =
+        "--draft|\napi|--hostname|forge.test|--method|PATCH|repos/o/r/pulls/8|-f|title=First|";
+    assert!(called.contains(edit), "{called}");
 }
 
 #[test]
@@ -87,9 +90,9 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     stage.repo.git_in(server.as_std_path(), update);
     std::fs::write(stage.note_path("unmerged"), "").unwrap();
     std::fs::write(stage.note_path("exists"), "").unwrap();
-    run(&stage, &args)
-        .ended(0)
-        .says("US-003: https://forge.test/pull/8; merge it by hand: `gh pr` failed: not allowed");
+    run(&stage, &args).ended(0).says(
+        "US-003: https://forge.test/o/r/pull/8; merge it by hand: `gh pr` failed: not allowed",
+    );
     assert_eq!(attempts_on_server(&stage), 3);
 }
 
@@ -120,6 +123,24 @@ fn what_is_missing_is_named_and_nothing_is_pushed() {
         stage.command(&["pr"]).env("PATH", format!("{git}:{path}")).output().unwrap().into();
     ran.ended(1).says("need `gh` or `glab`, and neither is installed");
     assert_eq!(on_server(&stage, "ralph/work"), "");
+}
+
+#[test]
+fn a_branch_that_the_server_protects_keeps_its_work() {
+    let stage = with_forge();
+    let server = stage.repo.scratch().path("server.git");
+    let refuse = "#!/bin/sh\necho 'this branch is protected' >&2\nexit 1\n";
+    stage.repo.scratch().script("server.git/hooks/pre-receive", refuse);
+    // The run has done its work all the same; only the pull request is missing.
+    run(&stage, &["--pr", "run"]).says("1 story landed").says("this branch is protected");
+    run(&stage, &["pr"]).ended(1).says("this branch is protected");
+    assert_eq!(
+        (stage.note("gh").contains("create"), on_server(&stage, "ralph/work")),
+        (false, String::new())
+    );
+    std::fs::remove_file(server.join("hooks/pre-receive")).unwrap();
+    run(&stage, &["pr"]).ended(0).says("https://forge.test/pull/7");
+    assert!(on_server(&stage, "ralph/work").contains(stage.repo.head().trim()));
 }
 
 #[test]

@@ -40,11 +40,15 @@ fn the_current_tag_of_task_master_is_worked_through() {
     let stage = Stage::new("works", "");
     stage.repo.remove(".ralph/PRD-1/plan.md");
     let task = |id: u32, status: &str| {
-        format!(r#"{{ "id": {id}, "title": "Task {id}", "status": "{status}", "dependencies": [] }}"#)
+        format!(
+            r#"{{ "id": {id}, "title": "Task {id}", "status": "{status}", "dependencies": [] }}"#
+        )
     };
     let plan = |done: &str| {
         let [old, first, second] = [task(1, "pending"), task(1, done), task(2, done)];
-        format!("{{\"master\": {{\"tasks\": [{old}]}},\n \"new\": {{\"tasks\": [{first},\n{second}]}}}}")
+        format!(
+            "{{\"master\": {{\"tasks\": [{old}]}},\n \"new\": {{\"tasks\": [{first},\n{second}]}}}}"
+        )
     };
     let path = ".taskmaster/tasks/tasks.json";
     stage.repo.write(path, &plan("pending"));

@@ -202,7 +202,8 @@ mod tests {
 
     #[test]
     fn parts_below_a_task_are_ticked_with_it() {
-        let text = "- [ ] 1. A\n  - [x] 1.1 Part\n  - [ ] 1.2 Part\n  - [ ]* 1.3 More\n- [ ]\\* 2. B\n";
+        let text =
+            "- [ ] 1. A\n  - [x] 1.1 Part\n  - [ ] 1.2 Part\n  - [ ]* 1.3 More\n- [ ]\\* 2. B\n";
         let kiro = plan(".kiro/specs/x/tasks.md", text);
         let ticked = String::from_utf8(kiro.tick("1").unwrap()).unwrap();
         assert_eq!(ticked, text.replace("[ ] 1", "[x] 1"));
