@@ -126,6 +126,24 @@ fn what_is_missing_is_named_and_nothing_is_pushed() {
 }
 
 #[test]
+fn nothing_is_pushed_without_being_asked_for() {
+    let stage = with_forge();
+    run(&stage, &[]).ended(0).says("1 story landed");
+    let gh = stage.note_path("gh");
+    assert_eq!(
+        (gh.as_std_path().exists(), on_server(&stage, "ralph/work")),
+        (false, String::new())
+    );
+    // Where it is asked for and cannot be, the work has landed all the same.
+    let stage = with_forge();
+    stage.repo.git(["remote", "remove", "origin"]);
+    run(&stage, &["--pr", "run"])
+        .ended(0)
+        .says("1 story landed")
+        .says("this repository has no remote; add one");
+}
+
+#[test]
 fn a_branch_that_the_server_protects_keeps_its_work() {
     let stage = with_forge();
     let server = stage.repo.scratch().path("server.git");

@@ -84,12 +84,17 @@ impl Plan {
             State::Open => unset(&["passes", "blocked"]),
             _ => Vec::new(),
         };
-        let edit = |(key, value): (&str, &str)| {
-            let (range, text) = json::set_member(section, key, value)?;
-            let start = story.span.start;
+        let edit = |start: usize, object: &str, (key, value): (&str, &str)| {
+            let (range, text) = json::set_member(object, key, value)?;
+            let start = story.span.start + start;
             Some(Edit { range: start + range.start..start + range.end, text: text.into() })
         };
-        members.into_iter().filter_map(edit).collect()
+        let is_done = self.format == Format::TaskMaster && to == State::Done;
+        // As Task Master itself does.
+        let parts = if is_done { json::open_parts(section) } else { Vec::new() };
+        let parts =
+            parts.into_iter().filter_map(|(at, part)| edit(at, part, ("status", status(to))));
+        members.into_iter().filter_map(|member| edit(0, section, member)).chain(parts).collect()
     }
 
     /// The boxes that make the state of a story.

@@ -229,6 +229,21 @@ fn priority(value: &Value) -> Option<Option<i64>> {
     }
 }
 
+/// The sub-tasks of a task that are not done, and where in its text they stand.
+pub(super) fn open_parts(object: &str) -> Vec<(usize, &str)> {
+    let parts = || {
+        let (_, raw) = members(object).ok()?.into_iter().find(|(name, _)| name == "subtasks")?;
+        serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok()
+    };
+    let is_open = |part: &&RawValue| {
+        let item: Result<Item, _> = serde_json::from_str(part.get());
+        item.is_ok_and(|item| item.status != "done" && item.status != "completed")
+    };
+    let place = |raw: &RawValue| raw.get().as_ptr().addr().wrapping_sub(object.as_ptr().addr());
+    let parts = parts().unwrap_or_default().into_iter().filter(is_open);
+    parts.map(|part| (place(part), part.get())).collect()
+}
+
 /// The change that gives `key` the value `value` in the text of one object: the range to replace
 /// and what to put there. A missing member goes behind the last one, written as that one is.
 pub(super) fn set_member(object: &str, key: &str, value: &str) -> Option<(Range<usize>, String)> {
