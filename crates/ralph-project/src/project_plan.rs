@@ -66,7 +66,7 @@ fn of_spec_tools(root: &Utf8Path) -> Vec<Utf8PathBuf> {
 /// The tag that Task Master works on in this project, empty where it says none.
 pub fn current_tag(root: &Utf8Path) -> String {
     let said = |(name, pointer): (&str, &str)| {
-        let text = state::read_text(&root.join(".taskmaster").join(name)).ok()?;
+        let text = state::read_text(root.join(".taskmaster").join(name)).ok()?;
         let value: serde_json::Value = serde_json::from_str(&text).ok()?;
         Some(value.pointer(pointer)?.as_str()?.to_owned())
     };
