@@ -51,7 +51,7 @@ fn the_current_tag_of_task_master_is_worked_through() {
         )
     };
     let path = ".taskmaster/tasks/tasks.json";
-    stage.repo.write(path, &plan("pending"));
+    stage.repo.write(path, plan("pending"));
     stage.repo.write(".taskmaster/state.json", r#"{"currentTag": "new"}"#);
     stage.run(&["--workers", "3"]).ended(0).says("2 stories landed");
     assert_eq!(stage.read(path), plan("done"));
