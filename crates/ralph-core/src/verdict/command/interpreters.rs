@@ -13,8 +13,13 @@ pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
         return None;
     }
     let compiles = name == "nim" && matches!(args.first(), Some(&"c" | &"r" | &"cpp"));
-    let mut scripts = args.iter().copied().filter(|arg| !arg.starts_with('-'));
-    let script = scripts.nth(usize::from(compiles));
+    let value = |option: &str| {
+        TAKES_VALUE.iter().any(|known| known.split_once(' ') == Some((name, option)))
+    };
+    let before = std::iter::once("").chain(args.iter().copied());
+    let mut scripts =
+        before.zip(args).filter(|(before, arg)| !arg.starts_with('-') && !value(before));
+    let script = scripts.nth(usize::from(compiles)).map(|(_, script)| *script);
     let mut before_script = args.iter().take_while(|arg| Some(**arg) != script);
     let checks_only = before_script.any(|arg| NOT_RUNNING.contains(arg));
     if checks_only && !matches!(name, "java" | "emacs" | "swipl" | "nim" | "sbcl") {

@@ -1,6 +1,7 @@
 //! Goes through the simple commands of a line: which run tests, and whose exit code it was.
 
 use super::super::runners::Runner;
+use super::names::{base_name, is_test_file};
 use super::purpose::{self, Purpose};
 use super::tasks::is_task;
 use shell_reader::{Command, Fate, Reach, Script, Word};
@@ -213,7 +214,30 @@ fn purpose_of(command: &Command, configured: &[String]) -> Purpose {
             words.all(|word| typed.next() == Some(word))
         }
     });
-    if own { Purpose::Runs(None) } else { purpose::of(program, &args) }
+    match purpose::of(program, &args) {
+        _ if own || runs_inline(command) => Purpose::Runs(None),
+        Purpose::May if runs_all(program, &args) && in_test_folder(command) => Purpose::Runs(None),
+        purpose => purpose,
+    }
+}
+
+/// `python -c 'import pytest; pytest.main()'`
+fn runs_inline(command: &Command) -> bool {
+    command.inline.as_ref().is_some_and(|text| INLINE.iter().any(|call| text.contains(call)))
+}
+
+/// `./run.sh`, `csi -s all.scm`
+fn runs_all(program: &str, args: &[&str]) -> bool {
+    let script = args.iter().find(|arg| !arg.starts_with('-') && arg.contains('.'));
+    let file = if program.starts_with("./") { Some(&program) } else { script };
+    let name = file.and_then(|file| base_name(file).split('.').next());
+    matches!(name, Some("run" | "all" | "run_all" | "run-all" | "runall"))
+}
+
+/// `cd tests && …`
+fn in_test_folder(command: &Command) -> bool {
+    let folder = command.directory.as_ref().and_then(|folder| folder.known());
+    folder.is_some_and(|folder| is_test_file(&format!("{}/x", folder.trim_end_matches('/'))))
 }
 
 /// Whether a command shows files or logs rather than filtering what a pipe brings.

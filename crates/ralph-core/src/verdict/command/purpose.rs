@@ -107,6 +107,7 @@ fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
     let sub = row.is_some() && matches!(args, ["list" | "dry-run", ..] | ["nextest", "list", ..])
         || row.is_some_and(is_session_runner) && args.contains(&"-l")
         || row.is_none() && args == ["-l"];
+    let sub = sub || row.is_some_and(|row| row.name == "ctest") && args.contains(&"-N");
     if listed || go_build || sub { Purpose::Lists(row) } else { purpose }
 }
 

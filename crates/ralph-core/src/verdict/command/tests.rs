@@ -48,6 +48,11 @@ fn runners_behind_wrappers_folders_and_variables() {
             "mix test test/calc_test.exs:12",
             "bazel test //...",
             "node node_modules/jest/bin/jest.js",
+            "node -r ts-node/register test/calc.ts",
+            "php -d memory_limit=1G tests/run.php",
+            "javac -d out src/CalcTest.java && java -cp out CalcTest",
+            "cd tests && ./run.sh",
+            "python - <<'EOF'\nimport unittest\nunittest.main()\nEOF",
             "node_modules/.bin/mocha",
             "timeout 60 go test ./... || true",
             "cargo +nightly test --workspace",
@@ -218,6 +223,7 @@ fn reading_building_linting_and_asking_for_help_are_no_test_runs() {
             "tox -e lint",
             "nox -s docs mypy",
             "cd tests",
+            "promtool check rules rules.yml",
         ],
     );
 }

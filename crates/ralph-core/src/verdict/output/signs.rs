@@ -89,10 +89,12 @@ fn begins(text: &str, starts: &[&str]) -> bool {
 }
 
 /// `FAILED tests/test_cart.py::test_discount - assert …`, `rspec ./spec/calc_spec.rb:9 # adds`,
+/// `● cart › adds`,
 /// `[junit] Test CalcTest FAILED`, `Warning: 1/2 assertions failed (3ms) Used --force, continuing.`
 fn is_named(text: &str) -> bool {
     text.strip_prefix("FAILED ").is_some_and(|rest| holds(rest, "::"))
         || (text.starts_with("rspec ./") && holds(text, " # "))
+        || (text.starts_with("● ") && holds(text, " › "))
         || (text.starts_with("[junit] Test ") && text.ends_with(" FAILED"))
         || text.ends_with(" Used --force, continuing.")
 }
