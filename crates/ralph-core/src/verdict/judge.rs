@@ -49,7 +49,8 @@ pub fn judge(run: &Run<'_>) -> Verdict {
         evidence: &evidence,
         cut: run.cut,
         piped: invocation.piped,
-        own_code: invocation.runner().is_some_and(|runner| !runner.row.ends_with_zero),
+        own_code: invocation.runner().is_some_and(|runner| !runner.row.ends_with_zero)
+            && !gives_up_its_code(run.command),
     };
     let ended = match invocation.ended(run.exit_code) {
         // Behind a pipe, `$?` is the code of the last command in it.
@@ -68,6 +69,12 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     let counts = if run.cut { Counts::default() } else { evidence.counts(sum) };
     let failing = if kind == Kind::Failed { evidence.failing().to_vec() } else { Vec::new() };
     Verdict { kind, runner: runner.map(|runner| runner.name), counts, failing }
+}
+
+/// Options that make a runner end with 0 after failures: `rspec --failure-exit-code 0`.
+fn gives_up_its_code(command: &str) -> bool {
+    let options = ["--failure-exit-code 0", "--suppress-tests-failed-exit-code", "--nostatusrc"];
+    options.iter().any(|option| command.contains(option))
 }
 
 /// Package managers and task runners print the command that they start: `> jest --ci`, or make
@@ -107,7 +114,9 @@ impl Case<'_, '_> {
             Ended::Well => self.ended_well(),
             Ended::Badly(code) => self.ended_badly(code),
             Ended::Unclear { code, rival_first } => self.by_output().unwrap_or_else(|| {
-                if rival_first { Kind::Errored } else { self.ended_badly(code) }
+                // No compiler aborts or crashes: that was the program that it built.
+                let crashed = matches!(code, 134 | 136 | 139);
+                if rival_first && !crashed { Kind::Errored } else { self.ended_badly(code) }
             }),
             Ended::Unknown => self.by_output().unwrap_or_else(|| self.by_phrase()),
         }
@@ -253,6 +262,7 @@ mod tests {
         check("npm test", Some(0), counted, Kind::Failed);
         check("npm test", Some(0), &format!("> jest || true\n\n{counted}"), Kind::Failed);
         check("./run_tests.sh", Some(0), "1 failed (of the sample)\n2 passed\n", Kind::Passed);
+        check("rspec --failure-exit-code 0", Some(0), "2 examples, 1 failure\n", Kind::Failed);
         check("npx grunt test --force", Some(0), "  1 passing\n  1 failing\n", Kind::Failed);
         let parts =
             "test result: FAILED. 1 passed; 1 failed\n\ntest result: ok. 3 passed; 0 failed\n";
@@ -300,6 +310,8 @@ mod tests {
         check("make build && make test", Some(2), "cc: fatal error: x.c\n", Kind::Errored);
         check("npm test && ./deploy.sh", Some(1), "  3 passing (8ms)\n", Kind::Passed);
         check("cd app && npm test", Some(1), "", Kind::Failed);
+        let aborted = "t: t.c:3: main: Assertion `0' failed.\n";
+        check("cc -o test_a t.c && ./test_a", Some(134), aborted, Kind::Failed);
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl Packages {
         if !line.contains('\t') {
             return self.push_test(line);
         }
-        let mut fields = line.split('\t').map(str::trim);
+        let mut fields = behind_bar(line).split('\t').map(str::trim);
         match (fields.next(), fields.next(), fields.next()) {
             (Some("ok"), _, Some(_)) if line.contains("[no tests to run]") => self.empty += 1,
             (Some("ok"), _, Some(_)) => self.ok += 1,
@@ -40,7 +40,7 @@ impl Packages {
 
     /// Looks at the next line, trimmed, which has no columns.
     pub(crate) fn push_test(&mut self, line: &str) {
-        let text = line.trim();
+        let text = behind_bar(line).trim_end();
         self.ran |= text == "FAIL" || text.starts_with("panic: ");
         let Some(result) = text.strip_prefix("--- ") else { return };
         match result.split_once(": ").map(|(outcome, _)| outcome) {
@@ -83,4 +83,9 @@ impl Packages {
         let (passed, failed, skipped) = (self.tests_passed, self.tests_failed, self.tests_skipped);
         Counts { passed, failed, skipped, errored: 0 }
     }
+}
+
+/// A task runner may put a bar before each line.
+fn behind_bar(line: &str) -> &str {
+    line.trim_start_matches([' ', '|'])
 }

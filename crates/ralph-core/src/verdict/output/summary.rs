@@ -192,6 +192,11 @@ fn rewrite(line: &str) -> Option<String> {
             let noun = rest.split_whitespace().nth(1).is_some_and(|noun| noun.starts_with("test"));
             return noun.then(|| format!("{count} tests {level}"));
         }
+        // `[unit] FAILED (failures=1)`: a task runner's name for what prints.
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');
+        if meaning(&level).is_none() && !level.is_empty() && level.chars().all(is_name) {
+            return Some(rest.trim().to_owned());
+        }
     }
     // `Failed!  - Failed:     1, Passed:     2, … Duration: 15 ms - calc.dll (net8.0)`
     if holds(line, "! ") && holds(line, "- Failed:") {
