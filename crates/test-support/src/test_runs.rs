@@ -46,6 +46,11 @@ pub fn recorded_last() -> Utf8PathBuf {
     fixtures().join("test-runs-last")
 }
 
+/// The folder with the newest recorded runs: runners and forms that no other folder has.
+pub fn recorded_newest() -> Utf8PathBuf {
+    fixtures().join("test-runs-newest")
+}
+
 /// The folder with runs written by hand.
 pub fn written() -> Utf8PathBuf {
     fixtures().join("test-runs-written")
