@@ -381,7 +381,11 @@ impl<'a> Person<'a> {
                 self.complain(format!("git {} did half of it: {said}", args.join(" ")));
                 return None;
             }
-            let locked = [".lock", "cannot lock ref", "could not write index"];
+            if said.contains("would be overwritten by checkout") && said.contains(PLAN) {
+                // The loop ticked a box in their text since they committed it.
+                self.commit();
+            }
+            let locked = [".lock", "cannot lock ref", "could not write index", PLAN];
             let is_locked = locked.iter().any(|words| said.contains(words));
             if !is_locked || begun.elapsed() > PATIENCE {
                 self.complain(format!("git {} said {said}", args.join(" ")));
