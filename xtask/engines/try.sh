@@ -100,10 +100,11 @@ echo "Slurm"
 mkdir "$work/munge" && head -c 128 /dev/urandom >"$work/munge/key" && chmod 600 "$work/munge/key"
 munged --foreground --force --key-file="$work/munge/key" --socket="$work/munge/socket" --pid-file="$work/munge/pid" \
     --log-file="$work/munge/log" --seed-file="$work/munge/seed" & pids+=($!)
+# A requeued task waits until the credentials of its first start expire; by default that takes two minutes.
 cat >"$SLURM_CONF" <<END
 ClusterName=one
 SlurmctldHost=$(hostname -s)(127.0.0.1)
-AuthInfo=socket=$work/munge/socket
+AuthInfo=socket=$work/munge/socket,cred_expire=5
 SlurmUser=root
 StateSaveLocation=$work/state
 SlurmdSpoolDir=$work/spool
@@ -125,8 +126,9 @@ sleep 3
 serve slurm 24 3
 ralph-loop fleet slurm >"$work/job.sh" && mkdir "$work/out" && cd "$work/out" && sh ../job.sh
 while [ -n "$(squeue --noheader)" ]; do sleep 1; done & job=$!
-while kill -0 $job 2>/dev/null; do
+for _ in $(seq 30); do
     sleep $((RANDOM % 4 + 2))
+    kill -0 $job 2>/dev/null || break
     id=$(squeue --noheader --states=R --format=%i | shuf -n 1)
     case $((RANDOM % 3)) in
         0) scancel --signal=TERM "$id" ;;
@@ -134,4 +136,5 @@ while kill -0 $job 2>/dev/null; do
         2) hit KILL ;;
     esac 2>/dev/null || true
 done
+wait $job
 check 24 1

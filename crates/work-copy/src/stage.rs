@@ -97,9 +97,12 @@ impl Workspace {
             inner.extend(imported.work_trees.iter().cloned());
             set_aside(self, &mut staged, start.tip, &inner)?;
         }
-        // Where they were has been made anew.
+        // Where they were has been made anew: whoever stages again does not find them there.
         self.left_out.1.extend(imported.others.iter().cloned());
-        staged.aside.extend(self.left_out.1.iter().cloned());
+        let known = self.left_out.1.iter().filter(|commit| !staged.aside.contains(commit));
+        let known: Vec<String> = known.cloned().collect();
+        staged.aside.extend(known);
+        self.left_out.1.extend(staged.aside.iter().cloned());
         Ok(staged)
     }
 

@@ -89,6 +89,22 @@ fn work_trees_and_repositories_of_the_agent_are_no_part_of_a_commit() {
 }
 
 #[test]
+fn what_a_commit_leaves_out_is_kept_where_the_target_moved() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.commit_all("the plan");
+    let aside = "git worktree add -q -b side .claude/worktrees/side; \
+                 echo aside >.claude/worktrees/side/b.txt; echo new >new.txt";
+    let theirs = "cd $RALPH_ROOT && echo theirs >theirs.txt && git add theirs.txt && \
+                  git commit -qm theirs";
+    let agent = format!("cat >/dev/null; {aside}; {theirs}");
+    let ran = stage.run(&["--agent", &agent, "--verify", "true"]);
+    ran.ended(0).says("the target moved").says("US-001 done");
+    let log = ["log", "-p", "--format=%s", "-m", "--glob=refs/ralph/attempts"];
+    let kept = stage.repo.git(log);
+    assert!(kept.contains("+aside\n"), "{kept}");
+}
+
+#[test]
 fn a_story_whose_work_is_in_another_work_tree_is_not_done() {
     let add = "git worktree add -q -b side .claude/worktrees/side; cd .claude/worktrees/side";
     for (ignored, acts) in [
