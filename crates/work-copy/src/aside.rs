@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
 use ralph_base::state;
-use ralph_core::git::{Git, Snapshot};
+use ralph_core::git::{Git, GitError, Snapshot};
 use ralph_project::failure::Failure;
 
-use super::git_output::{LIST_CHANGED, base_of, paths};
+use super::git_output::{LIST_CHANGED, RAW, base_of, differences, paths};
 use super::remove::remove_all;
 use super::{Staged, Workspace};
+
+/// Where a submodule of the project keeps what stories have committed there.
+const SUBMODULES: &str = "refs/ralph/commits";
 
 /// The folders around these new files that are repositories or work trees, but for submodules. One
 /// in which git knows files is part of the project, whatever was made there.
@@ -110,6 +113,22 @@ fn commit_of(copy: &Workspace, folder: &Path, tip: Option<&str>) -> Result<Strin
         changed.iter_mut().for_each(|file| *file = folder.join(&*file));
     }
     Ok(Snapshot::as_is(&git, top, tip, changed)?.0)
+}
+
+/// Submodules in which something is uncommitted.
+pub(super) fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, Failure> {
+    let output = git.run(&[&["diff-files", "--ignore-submodules=none"], &RAW[..]].concat())?;
+    let dirty = differences(&output).into_iter().filter(|found| found.old.is_link());
+    Ok(dirty.map(|found| found.path).collect())
+}
+
+/// Brings what was committed in a submodule of the copy to that of the project: a commit here
+/// holds only its name.
+pub(super) fn bring_submodule(copy: &Workspace, path: &Path, id: &str) -> Result<(), GitError> {
+    let (from, head) = (copy.top.as_std_path().join(path), format!("+HEAD:{SUBMODULES}/{id}"));
+    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"].map(OsStr::new);
+    let args = [&fetch[..], &[from.as_os_str(), OsStr::new(&head)]].concat();
+    Git::at(copy.source.top.as_std_path().join(path)).run(&args).map(drop)
 }
 
 fn declares_submodule(top: &Utf8Path, path: &Path) -> bool {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::listing::named_files;
 use ralph_base::state::{CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER};
-use ralph_core::git::{Git, GitError, Snapshot};
+use ralph_core::git::{Git, Snapshot};
 
-use super::aside::{repositories, set_aside};
+use super::aside::{bring_submodule, dirty_submodules, repositories, set_aside};
 use super::carry::replace;
 use super::remove::{make_readable, remove_all};
 use super::{Files, Imported, Start, Workspace};
@@ -19,9 +19,6 @@ use crate::git_output::{
     Difference, LIST_CHANGED, RAW, base_of, differences, file_of, listed, naming, paths,
 };
 use ralph_project::failure::Failure;
-
-/// Where a submodule of the project keeps what stories have committed there.
-const SUBMODULES: &str = "refs/ralph/commits";
 
 /// Where a project declares its submodules.
 const MODULES: &str = ".gitmodules";
@@ -159,7 +156,7 @@ impl Workspace {
             staged.dirty_submodules = dirty_submodules(&git.through(&self.doors.checks))?;
             let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
             let is_stuck =
-                |one: &&Difference| self.bring_submodule(&one.path, &one.new.id).is_err();
+                |one: &&Difference| bring_submodule(self, &one.path, &one.new.id).is_err();
             let stuck = found.iter().filter(is_moved).filter(is_stuck);
             staged.dirty_submodules.extend(stuck.map(|one| one.path.clone()));
         }
@@ -246,15 +243,6 @@ impl Workspace {
             let mut found = paths(&listed).into_iter();
             found.any(|path| !ours.contains(&path) && !self.is_only_carried(&path))
         })
-    }
-
-    /// Brings what was committed in a submodule of the copy to that of the project: a commit here
-    /// holds only its name.
-    fn bring_submodule(&self, path: &Path, id: &str) -> Result<(), GitError> {
-        let (from, head) = (self.top.as_std_path().join(path), format!("+HEAD:{SUBMODULES}/{id}"));
-        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"].map(OsStr::new);
-        let args = [&fetch[..], &[from.as_os_str(), OsStr::new(&head)]].concat();
-        Git::at(self.source.top.as_std_path().join(path)).run(&args).map(drop)
     }
 
     /// Files that were staged and are different by now; new ones do not count.
@@ -379,13 +367,6 @@ fn is_protected(inside: &Utf8Path, path: &Path) -> bool {
     let is_script = path.starts_with(PROJECT_MARKER) || path.starts_with(FOREIGN_LIFECYCLE_DIR);
     let is_of_client = in_client && (is_settings || name == "scheduled_tasks.json");
     is_link || is_script || is_of_client
-}
-
-/// Submodules in which something is uncommitted.
-fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, Failure> {
-    let output = git.run(&[&["diff-files", "--ignore-submodules=none"], &RAW[..]].concat())?;
-    let dirty = differences(&output).into_iter().filter(|found| found.old.is_link());
-    Ok(dirty.map(|found| found.path).collect())
 }
 
 #[cfg(test)]

@@ -381,13 +381,12 @@ impl<'a> Person<'a> {
                 self.complain(format!("git {} did half of it: {said}", args.join(" ")));
                 return None;
             }
+            // The loop ticked a box in their text since they committed it.
             if said.contains("would be overwritten by checkout") && said.contains(PLAN) {
-                // The loop ticked a box in their text since they committed it.
                 self.commit();
             }
-            let locked = [".lock", "cannot lock ref", "could not write index", PLAN];
-            let is_locked = locked.iter().any(|words| said.contains(words));
-            if !is_locked || begun.elapsed() > PATIENCE {
+            let passing = [".lock", "cannot lock ref", "could not write index", PLAN];
+            if !passing.iter().any(|words| said.contains(words)) || begun.elapsed() > PATIENCE {
                 self.complain(format!("git {} said {said}", args.join(" ")));
                 return None;
             }
