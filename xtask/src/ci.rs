@@ -31,7 +31,8 @@ pub(crate) fn run() -> Result<()> {
     run::run(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     let mut test = run::command("cargo");
     test.args(["test", "--workspace", "--features", "slow-tests"]);
-    run::run(test.env("RALPH_INTERNAL__REQUIRE_MOUNTS", "1"))?;
+    test.env("RALPH_INTERNAL__REQUIRE_MOUNTS", "1").env("RALPH_INTERNAL__REQUIRE_GH", "1");
+    run::run(&mut test)?;
     static_binaries()?;
     TASKS.into_iter().try_for_each(task)
 }

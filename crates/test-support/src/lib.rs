@@ -27,7 +27,7 @@ pub use labelled_commands::{
 };
 pub use linux::is_alive;
 pub use processes::{signal, started_with, until};
-pub use program::{own_mounts, program, run_with_input};
+pub use program::{gh_is_there, own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};
 pub use scratch::{Scratch, fixtures};
 pub use screen::{coloured_screen_with, screen_of, screen_with};

@@ -54,3 +54,16 @@ pub fn own_mounts() -> Option<Vec<&'static str>> {
     }
     way
 }
+
+/// Whether `gh` is installed. Where it is not, a test that needs it says so and passes, unless
+/// `RALPH_INTERNAL__REQUIRE_GH` is set, as it is in CI.
+pub fn gh_is_there() -> bool {
+    let version = Command::new("gh").arg("--version").output();
+    let is_there = version.is_ok_and(|output| output.status.success());
+    let required = std::env::var_os("RALPH_INTERNAL__REQUIRE_GH").is_some();
+    assert!(is_there || !required, "gh is not installed");
+    if !is_there {
+        println!("passed over: gh is not installed");
+    }
+    is_there
+}

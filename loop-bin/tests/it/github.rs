@@ -1,0 +1,117 @@
+//! GitHub's API on a socket, as far as `gh` asks it for pull requests and issues, and a server for git
+//! beside it. Knows one repository, `o/r`. Leaves out whatever `gh` does not need for an answer.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use test_support::Scratch;
+
+use crate::stage::{Ran, Stage};
+
+const USER: &str = "[user]\n\tname = Test\n\temail = test@localhost\n";
+
+/// The pull requests that are there, as GitHub describes them.
+#[derive(Clone, Default)]
+pub(crate) struct GitHub(Arc<Mutex<Vec<Value>>>);
+
+impl GitHub {
+    /// Starts to answer, for a user of `gh` whose home is that of the stage.
+    pub(crate) fn serve(scratch: &Scratch) -> Self {
+        let github = Self::default();
+        let socket = scratch.path("api");
+        scratch.file("home/.config/gh/config.yml", format!("http_unix_socket: {socket}\n"));
+        let (listener, answering) = (UnixListener::bind(socket).unwrap(), github.clone());
+        std::thread::spawn(move || {
+            listener.incoming().flatten().for_each(|stream| answering.talk(stream));
+        });
+        // What git would ask ssh to run on the server is run here.
+        let run = format!("#!/bin/sh\nshift $(($# - 1))\ncd '{}' && eval \"$1\"\n", scratch.root());
+        let ssh = scratch.script("bin/ssh", &run);
+        scratch.file("home/.gitconfig", format!("[core]\n\tsshCommand = {ssh}\n{USER}"));
+        github
+    }
+
+    /// The program, for whom this is GitHub.
+    pub(crate) fn run(stage: &Stage, args: &[&str]) -> Ran {
+        let mut command = stage.command(args);
+        // gh remembers answers there, for every repository of a host.
+        command.env("TMPDIR", stage.repo.scratch().dir("tmp")).env("GH_TOKEN", "none");
+        command.output().unwrap().into()
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// One request over HTTP, and the answer to it.
+    fn talk(&self, stream: UnixStream) {
+        let mut reader = BufReader::new(&stream);
+        let (mut head, mut length) = (String::new(), 0);
+        reader.read_line(&mut head).unwrap();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            let line = line.trim().to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let answer = self.answer(&head, &serde_json::from_slice(&body).unwrap_or_default());
+        let answer = answer.to_string();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+        // A client that was killed does not wait for it.
+        let _ = write!(&stream, "{head}\r\nContent-Length: {}\r\n\r\n{answer}", answer.len());
+    }
+
+    fn answer(&self, head: &str, asked: &Value) -> Value {
+        let mut requests = self.0.lock().unwrap();
+        let query = asked["query"].as_str().unwrap_or_default();
+        let (variables, input) = (&asked["variables"], &asked["variables"]["input"]);
+        if let Some(rest) = head.strip_prefix("PATCH /repos/o/r/pulls/") {
+            let number: u64 = rest.split(' ').next().unwrap().parse().unwrap();
+            let request = requests.iter_mut().find(|it| it["number"] == number).unwrap();
+            for (key, value) in asked.as_object().unwrap() {
+                request[key] = value.clone();
+            }
+            return request.clone();
+        }
+        if query.contains("createPullRequest(") {
+            let mut request = input.clone();
+            let number = requests.len() + 1;
+            request["number"] = json!(number);
+            request["id"] = json!(format!("P{number}"));
+            request["url"] = json!(format!("https://github.com/o/r/pull/{number}"));
+            request["state"] = json!("OPEN");
+            request["mergeStateStatus"] = json!("BLOCKED");
+            requests.push(request.clone());
+            return json!({"data": {"createPullRequest": {"pullRequest": request}}});
+        }
+        if query.contains("enablePullRequestAutoMerge(") {
+            let of = |it: &&mut Value| it["id"] == input["pullRequestId"];
+            requests.iter_mut().find(of).unwrap()["autoMerge"] = input["mergeMethod"].clone();
+            return json!({"data": {"enablePullRequestAutoMerge": {"clientMutationId": null}}});
+        }
+        if query.contains("__type(") {
+            // Which fields this GitHub knows: only what every one does.
+            return json!({"data": {}});
+        }
+        let repository = json!({
+            "id": "R", "name": "r", "owner": {"login": "o"}, "hasIssuesEnabled": true,
+            "viewerPermission": "WRITE", "defaultBranchRef": {"name": "main"},
+            "pullRequests": {"nodes": requests.iter()
+                .filter(|it| it["headRefName"] == variables["headRefName"]).collect::<Vec<_>>()},
+        });
+        let labelled = variables["query"].as_str().is_some_and(|it| it.contains("label:ready"));
+        let issue = json!({"number": 12, "title": "Add login", "body": "We need it.\n- [ ] a form",
+            "url": "https://github.com/o/r/issues/12"});
+        let nodes = if labelled { vec![issue] } else { Vec::new() };
+        json!({"data": {"repository": repository, "search": {"nodes": nodes}}})
+    }
+}
