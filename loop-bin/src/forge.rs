@@ -1,11 +1,20 @@
 //! The forge, by the user's own program for it: `gh` or `glab`. Nothing here knows a token.
 
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
 use camino::Utf8Path;
-use ralph_base::supervised::{self, CheckEnd, Door};
+use ralph_base::supervised::Door;
 use ralph_core::git::Git;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::exit::Failure;
+
+/// How often a forge is asked to merge what it has yet to look at, and how long it has for that.
+const TRIES: usize = 5;
+const BETWEEN_TRIES: Duration = Duration::from_secs(3);
 
 /// A program for a forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +23,7 @@ pub(crate) enum Forge {
     GitLab,
 }
 
-/// An open issue.
+/// An open issue, or as much of a merge request.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Issue {
     #[serde(alias = "iid")]
@@ -37,16 +46,20 @@ pub(crate) struct PullRequest<'a> {
 }
 
 impl Forge {
-    /// The one whose program is installed: that of the remote's host, if both are.
+    /// That of the remote's host; where its name does not say, the one whose program is installed.
     pub(crate) fn of(url: &str, root: &Utf8Path) -> Result<Self, Failure> {
-        let both = [Self::GitHub, Self::GitLab];
-        let usual = if url.contains("gitlab") { Self::GitLab } else { Self::GitHub };
+        let host = host_of(url);
+        let (forges, need) = if host.contains("gitlab") {
+            (&[Self::GitLab][..], "`glab`, which is not installed; install it")
+        } else if host.contains("github") {
+            (&[Self::GitHub][..], "`gh`, which is not installed; install it")
+        } else {
+            let both = &[Self::GitHub, Self::GitLab][..];
+            (both, "`gh` or `glab`, and neither is installed; install one")
+        };
         let is_there = |forge: &Self| forge.run(root, &["--version"], "").is_ok();
-        [usual].into_iter().chain(both).find(is_there).ok_or_else(|| {
-            Failure::because(
-                "pull requests and issues need `gh` or `glab`, and neither is installed; \
-                 install one and log in with it",
-            )
+        forges.iter().copied().find(is_there).ok_or_else(|| {
+            Failure::because(format!("pull requests and issues need {need} and log in with it"))
         })
     }
 
@@ -75,18 +88,28 @@ impl Forge {
             }
         };
         let draft = if is_draft { &["--draft"][..] } else { &[] };
-        let (said, is_there) = match self.run(root, &[&open, draft].concat(), body) {
+        match self.run(root, &[&open, draft].concat(), body) {
             Err(failure) if failure.to_string().contains("already exists") => {
-                (failure.to_string(), true)
+                let address = self.existing(root, &failure.to_string())?;
+                if replaces {
+                    self.update(root, request, &address)?;
+                }
+                Ok(address)
             }
-            said => (said?, false),
-        };
-        let address = said.split_whitespace().rev().find(|word| word.starts_with("http"));
-        let address = address.unwrap_or(said.trim());
-        if is_there && replaces {
-            self.update(root, request, address)?;
+            said => said.map(|said| address_in(&said)),
         }
-        Ok(address.to_owned())
+    }
+
+    /// The address of the pull request that is there, by what the program said of it.
+    fn existing(self, root: &Utf8Path, said: &str) -> Result<String, Failure> {
+        if self == Self::GitHub {
+            return Ok(address_in(said));
+        }
+        // It names the number only. By its branch, older ones would be found as well.
+        let number = said.rsplit('!').next().unwrap_or_default();
+        let number = number.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+        let request: Issue = self.json(root, &["mr", "view", number, "--output", "json"])?;
+        Ok(request.url)
     }
 
     /// Gives a pull request that is there its new title and text.
@@ -96,13 +119,15 @@ impl Forge {
         request: &PullRequest<'_>,
         address: &str,
     ) -> Result<(), Failure> {
-        let PullRequest { branch, title, body, .. } = *request;
-        if self == Self::GitLab {
-            let args = ["mr", "update", branch, "--title", title, "--description", body];
-            return self.run(root, &args, "").map(drop);
+        let PullRequest { title, body, is_draft, .. } = *request;
+        let parts: Vec<&str> = address.split('/').collect();
+        if let (Self::GitLab, Some(number)) = (self, parts.last()) {
+            // A title without that mark makes it ready.
+            let draft = if is_draft { &["--draft"][..] } else { &[] };
+            let args = ["mr", "update", number, "--title", title, "--description", body];
+            return self.run(root, &[&args[..], draft].concat(), "").map(drop);
         }
         // Not `gh pr edit`: many versions ask for classic projects as well, which GitHub refuses.
-        let parts: Vec<&str> = address.split('/').collect();
         let [_, _, host, owner, name, _, number, ..] = parts.as_slice() else { return Ok(()) };
         let path = format!("repos/{owner}/{name}/pulls/{number}");
         let title = format!("title={title}");
@@ -110,13 +135,32 @@ impl Forge {
         self.run(root, &[&args[..], &["-F", "body=@-"]].concat(), body).map(drop)
     }
 
-    /// Has a pull request merged as soon as the forge's own rules allow.
-    pub(crate) fn merge_later(self, root: &Utf8Path, branch: &str) -> Result<(), Failure> {
-        let args: &[&str] = match self {
-            Self::GitHub => &["pr", "merge", branch, "--auto", "--merge"],
-            Self::GitLab => &["mr", "merge", branch, "--auto-merge", "--yes"],
-        };
-        self.run(root, args, "").map(drop)
+    /// Has the pull request of a branch merged as soon as the forge's own rules allow.
+    pub(crate) fn merge_later(
+        self,
+        root: &Utf8Path,
+        branch: &str,
+        address: &str,
+    ) -> Result<(), Failure> {
+        if self == Self::GitHub {
+            return self.run(root, &["pr", "merge", branch, "--auto", "--merge"], "").map(drop);
+        }
+        // Not `glab mr merge`: that merges at once where the forge has not made the pipeline yet.
+        let number = address.rsplit('/').next().unwrap_or_default();
+        let path = format!("projects/:fullpath/merge_requests/{number}/merge");
+        // By the new name, and by that which older servers know.
+        let how = ["-F", "auto_merge=true", "-F", "merge_when_pipeline_succeeds=true"];
+        let args = [&["api", "--method", "PUT", &path], &how[..]].concat();
+        // The forge refuses it until it has looked at a new one.
+        for _ in 1..TRIES {
+            match self.run(root, &args, "") {
+                Err(failure) if failure.to_string().contains("405 Method") => {
+                    std::thread::sleep(BETWEEN_TRIES);
+                }
+                said => return said.map(drop),
+            }
+        }
+        self.run(root, &args, "").map(drop)
     }
 
     /// The open issues with a label.
@@ -126,10 +170,17 @@ impl Forge {
             Self::GitHub => &["--limit", "200", "--json", "number,title,body,url"],
             Self::GitLab => &["--per-page", "100", "--output", "json"],
         };
-        let said = self.run(root, &[&list, how].concat(), "")?;
-        let json = said.get(said.find('[').unwrap_or(0)..).unwrap_or_default();
-        serde_json::from_str(json).map_err(|error| {
-            Failure::because(format!("`{}` printed no list of issues: {error}", self.program()))
+        self.json(root, &[&list, how].concat())
+    }
+
+    fn json<T: DeserializeOwned>(self, root: &Utf8Path, args: &[&str]) -> Result<T, Failure> {
+        let said = self.run(root, args, "")?;
+        serde_json::from_str(&said).map_err(|error| {
+            let what = args.join(" ");
+            Failure::because(format!(
+                "cannot read what `{} {what}` printed: {error}",
+                self.program()
+            ))
         })
     }
 
@@ -140,17 +191,41 @@ impl Forge {
         }
     }
 
-    /// Runs the program in the project; an error has what it said.
+    /// Runs the program in the project and returns what it printed, whole; an error has all that it said.
     fn run(self, root: &Utf8Path, args: &[&str], input: &str) -> Result<String, Failure> {
         let mut command = Door::default().command(self.program());
         command.current_dir(root).args(args).env("GH_PROMPT_DISABLED", "1");
-        let (end, said) = supervised::run(command, input.as_bytes(), None, &|| false, false)?;
-        if end == CheckEnd::Exited(Some(0)) {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let stdin = child.stdin.take();
+        let output = std::thread::scope(|scope| {
+            // A program that does not read it is no failure of ours.
+            scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
+            child.wait_with_output()
+        })?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() {
             return Ok(said);
         }
-        let [what, ..] = args else { return Ok(said) };
-        Err(Failure::because(format!("`{} {what}` failed: {}", self.program(), said.trim())))
+        let why = String::from_utf8_lossy(&output.stderr);
+        let what = args.first().copied().unwrap_or_default();
+        let all = format!("{said}{why}");
+        Err(Failure::because(format!("`{} {what}` failed: {}", self.program(), all.trim())))
     }
+}
+
+/// The last address that a program printed, else all that it printed.
+fn address_in(said: &str) -> String {
+    let address = said.split_whitespace().rev().find(|word| word.starts_with("http"));
+    address.unwrap_or(said.trim()).to_owned()
+}
+
+/// The host in the address of a remote; nothing for a path.
+fn host_of(url: &str) -> &str {
+    let (_, rest) = url.split_once("://").unwrap_or(("", url));
+    let place = rest.split('/').next().unwrap_or_default();
+    let place = place.rsplit('@').next().unwrap_or_default();
+    place.split(':').next().unwrap_or_default()
 }
 
 /// The remote of a branch: its own, `origin`, or the only one; with its address.
@@ -177,4 +252,21 @@ pub(crate) fn default_branch(git: &Git, remote: &str) -> String {
     };
     name.or_else(|| ["main", "master"].iter().copied().find(is_there).map(str::to_owned))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_a_remote_is_no_part_of_its_path() {
+        for (url, host) in [
+            ("git@github.com:o/gitlab-tools.git", "github.com"),
+            ("https://me:secret@gitlab.example.org:8443/o/r.git", "gitlab.example.org"),
+            ("ssh://git@gitlab.com/o/r", "gitlab.com"),
+            ("/srv/gitlab/r.git", ""),
+        ] {
+            assert_eq!(host_of(url), host);
+        }
+    }
 }

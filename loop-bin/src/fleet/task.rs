@@ -265,7 +265,7 @@ impl Task<'_> {
             replaces: false,
         };
         let address = forge.open(folder, &text)?;
-        let then = match forge.merge_later(folder, request) {
+        let then = match forge.merge_later(folder, request, &address) {
             Ok(()) => "it is merged as soon as the forge allows".to_owned(),
             Err(why) => format!("merge it by hand: {why}"),
         };

@@ -16,6 +16,27 @@ const USER: &str = "[user]\n\tname = Test\n\temail = test@localhost\n";
 #[derive(Clone, Default)]
 pub(crate) struct GitHub(Arc<Mutex<Vec<Value>>>);
 
+/// A project with its plan on a server for git, `o/r` on a host. What git would ask ssh to run there is run here.
+pub(crate) fn project_on(host: &str, plan: &str) -> Stage {
+    let stage = Stage::new("works", plan);
+    let scratch = stage.repo.scratch();
+    let run = format!("#!/bin/sh\nshift $(($# - 1))\ncd '{}' && eval \"$1\"\n", scratch.root());
+    let ssh = scratch.script("ssh", &run);
+    scratch.file("home/.gitconfig", format!("[core]\n\tsshCommand = {ssh}\n{USER}"));
+    let server = scratch.path("o/r.git");
+    stage.repo.git(["init", "-q", "--bare", "-b", "main", server.as_str()]);
+    stage.repo.commit_all("plan");
+    stage.repo.git(["push", "-q", server.as_str(), "main"]);
+    stage.repo.git(["remote", "add", "origin", &format!("git@{host}:o/r.git")]);
+    stage
+}
+
+/// The commit of a branch there.
+pub(crate) fn on_server(stage: &Stage, branch: &str) -> String {
+    let server = stage.repo.scratch().path("o/r.git");
+    stage.repo.git_in(server.as_std_path(), ["rev-parse", branch])
+}
+
 impl GitHub {
     /// Starts to answer, for a user of `gh` whose home is that of the stage.
     pub(crate) fn serve(scratch: &Scratch) -> Self {
@@ -26,10 +47,6 @@ impl GitHub {
         std::thread::spawn(move || {
             listener.incoming().flatten().for_each(|stream| answering.talk(stream));
         });
-        // What git would ask ssh to run on the server is run here.
-        let run = format!("#!/bin/sh\nshift $(($# - 1))\ncd '{}' && eval \"$1\"\n", scratch.root());
-        let ssh = scratch.script("bin/ssh", &run);
-        scratch.file("home/.gitconfig", format!("[core]\n\tsshCommand = {ssh}\n{USER}"));
         github
     }
 

@@ -21,6 +21,7 @@ mod explain;
 mod finds_the_way;
 mod forge;
 mod github;
+mod gitlab;
 mod install;
 mod iterations;
 mod locks;

@@ -2,26 +2,14 @@
 
 use test_support::gh_is_there;
 
-use crate::github::GitHub;
-use crate::stage::{PLAN, Stage};
+use crate::github::{GitHub, on_server, project_on};
+use crate::stage::Stage;
 
-/// A project whose remote is GitHub, with its plan there.
+/// A project whose remote is GitHub.
 fn on_github(plan: &str) -> (Stage, GitHub) {
-    let stage = Stage::new("works", plan);
-    let scratch = stage.repo.scratch();
-    let github = GitHub::serve(scratch);
-    let server = scratch.path("o/r.git");
-    stage.repo.git(["init", "-q", "--bare", "-b", "main", server.as_str()]);
-    stage.repo.git(["add", PLAN]);
-    stage.repo.git(["commit", "-q", "-m", "plan"]);
-    stage.repo.git(["push", "-q", server.as_str(), "main"]);
-    stage.repo.git(["remote", "add", "origin", "git@github.com:o/r.git"]);
+    let stage = project_on("github.com", plan);
+    let github = GitHub::serve(stage.repo.scratch());
     (stage, github)
-}
-
-fn on_server(stage: &Stage, branch: &str) -> String {
-    let server = stage.repo.scratch().path("o/r.git");
-    stage.repo.git_in(server.as_std_path(), ["rev-parse", branch])
 }
 
 #[test]

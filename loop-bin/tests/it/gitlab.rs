@@ -1,0 +1,111 @@
+//! Merge requests and issues of GitLab, with a stand-in for `glab` that takes only what `glab` takes, and
+//! answers in its words.
+
+use crate::github::{on_server, project_on};
+use crate::stage::{Ran, Stage};
+
+/// Notes each call on a line, and the description that it was given.
+const GLAB: &str = r##"#!/bin/sh
+[ "$1" != --version ] || exit 0
+printf '%s|' "$@" | tr '\n' ' ' >>"$AGENT_NOTES/glab"; echo >>"$AGENT_NOTES/glab"
+# As it does once a day.
+echo 'A new version of glab has been released: https://gitlab.com/gitlab-org/cli/-/releases/v9' >&2
+command="$1 $2"; shift 2
+address=https://gitlab.test/o/r/-/merge_requests/5
+case "$command" in
+'mr create'|'mr update')
+    [ "$command" = 'mr create' ] || { [ "$1" = 5 ] || exit 1; shift; }
+    while [ $# -gt 0 ]; do case "$1" in
+        --yes|--draft) shift;;
+        --source-branch) source=$2; shift 2;;
+        --title) shift 2;;
+        --description) printf '%s' "$2" >"$AGENT_NOTES/body"; shift 2;;
+        *) echo "Unknown flag: $1" >&2; exit 1;;
+    esac; done
+    if [ "$command" = 'mr create' ] && [ -e "$AGENT_NOTES/opened-${source##*/}" ]; then
+        echo 'POST https://gitlab.test/api/v4/projects/o%2Fr/merge_requests: 409 {message: [Another open merge request already exists for this source branch: !5]}' >&2
+        exit 1
+    fi
+    echo "Creating merge request for $source into main in o/r" >&2
+    [ -z "$source" ] || : >"$AGENT_NOTES/opened-${source##*/}"; echo "$address";;
+'mr view') [ "$*" = '5 --output json' ] && echo '{"id":900,"iid":5,"title":"x","description":"y","web_url":"'$address'"}';;
+'api --method')
+    [ -e "$AGENT_NOTES/looked-at" ] || { : >"$AGENT_NOTES/looked-at"; echo 'glab: 405 Method Not Allowed (HTTP 405)' >&2; exit 1; };;
+'issue list') cat "$AGENT_NOTES/issues";;
+*) exit 1;;
+esac
+"##;
+
+/// A project whose remote is GitLab, and the stand-in on the PATH.
+fn on_gitlab(plan: &str) -> Stage {
+    let stage = project_on("gitlab.test", plan);
+    stage.repo.scratch().script("bin/glab", GLAB);
+    stage
+}
+
+fn run(stage: &Stage, args: &[&str]) -> Ran {
+    let path = format!("{}:{}", stage.repo.scratch().path("bin"), std::env::var("PATH").unwrap());
+    stage.command(args).env("PATH", path).output().unwrap().into()
+}
+
+#[test]
+fn glab_opens_a_merge_request_and_updates_it() {
+    let stage = on_gitlab("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let args = ["--pr", "run", "--branch", "ralph/{plan}", "--max-iterations", "1"];
+    let address = "https://gitlab.test/o/r/-/merge_requests/5\n";
+    run(&stage, &args).says(&format!("pull request: {address}"));
+    let landed = stage.repo.git(["rev-parse", "ralph/prd-1"]);
+    assert_eq!(on_server(&stage, "ralph/prd-1"), landed);
+    let create = "mr|create|--yes|--source-branch|ralph/prd-1|--title|First|--description|## ";
+    assert!(stage.note("glab").contains(create), "{}", stage.note("glab"));
+    assert!(stage.note("body").contains("US-001"));
+    // With the other story in it, once as a draft: what marks a draft on GitLab is in the title.
+    run(&stage, &args).ended(0).says(&format!("pull request: {address}"));
+    let ran = run(&stage, &["pr", "--draft"]);
+    assert_eq!(ran.ended(0).out, address);
+    let called = stage.note("glab");
+    let update = "\nmr|update|5|--title|2 stories of PRD-1|--description|## ";
+    let updates: Vec<&str> = called.lines().filter(|line| line.starts_with("mr|update")).collect();
+    assert!(called.contains(update), "{called}");
+    assert_eq!(
+        updates.iter().map(|it| it.contains("|--draft|")).collect::<Vec<_>>(),
+        [false, true]
+    );
+    assert!(stage.note("body").starts_with("## 2 stories done"), "{}", stage.note("body"));
+}
+
+#[test]
+fn gitlab_merges_a_story_once_its_pipeline_allows() {
+    let stage = on_gitlab("- [ ] US-001: First\n");
+    let args = ["--pr", "story", "--wait", "1s", "--prove", "off"];
+    let says =
+        "US-001: https://gitlab.test/o/r/-/merge_requests/5; it is merged as soon as the forge";
+    run(&stage, &args).ended(0).says(says);
+    let called = stage.note("glab");
+    assert!(called.contains("mr|create|--yes|--source-branch|ralph-prd-1-us-001|"), "{called}");
+    // The forge had to look at it first.
+    let merge = "api|--method|PUT|projects/:fullpath/merge_requests/5/merge|-F|auto_merge=true|\
+                 -F|merge_when_pipeline_succeeds=true|\n";
+    assert_eq!(called.matches(merge).count(), 2, "{called}");
+    // It is there by now: its text stays.
+    run(&stage, &args).ended(0).says(says);
+    assert!(!stage.note("glab").contains("mr|update"), "{}", stage.note("glab"));
+}
+
+#[test]
+fn issues_of_gitlab_become_stories_however_long_they_are() {
+    let stage = on_gitlab("- [x] US-001: First\n");
+    let text = "We need it. ".repeat(10_000);
+    let issues = format!(
+        r#"[{{"id":900,"iid":12,"title":"Add login","description":"- [ ] a form\n{text}",
+            "web_url":"https://gitlab.test/o/r/-/issues/12","state":"opened","labels":["ready"]}},
+            {{"id":901,"iid":13,"title":"Fix logout","description":"","web_url":"https://gitlab.test/13"}}]"#
+    );
+    std::fs::write(stage.note_path("issues"), issues).unwrap();
+    run(&stage, &["plan", "--from-issues", "ready"]).ended(0).says("GL-12  Add login");
+    let list = "issue|list|--label|ready|--per-page|100|--output|json|\n";
+    assert!(stage.note("glab").contains(list), "{}", stage.note("glab"));
+    run(&stage, &["--prd", "2"]).ended(0).says("2 stories landed");
+    let messages = stage.repo.git(["log", "--format=%b", "-3"]);
+    assert!(messages.contains("Closes #12") && messages.contains("Closes #13"), "{messages}");
+}
