@@ -7,6 +7,7 @@ use ralph_base::env::Env;
 use ralph_base::state::plan_name;
 use ralph_core::git::{Repo, Status};
 use ralph_core::plan::{Plan, State, Story};
+use ralph_project::config::{Config, PullRequests};
 use run_history::Report;
 use work_copy::text_path;
 
@@ -48,14 +49,16 @@ impl Pr {
     }
 }
 
-/// Pushes the branch and opens the pull request; returns its address.
-pub(crate) fn open(
-    repo: &Repo,
-    branch: &str,
-    plan: &Plan,
-    report: &Report,
-    draft: bool,
-) -> Result<String, Failure> {
+/// Whether one is opened at the end of a run.
+pub(crate) fn is_wanted(config: &Config) -> bool {
+    match config.finish.pr {
+        PullRequests::None => config.finish.pull_request,
+        which => which == PullRequests::Run,
+    }
+}
+
+/// The remote and the forge for a pull request of a branch; an error says what is missing.
+pub(crate) fn way(repo: &Repo, branch: &str) -> Result<(String, Forge), Failure> {
     let git = repo.git();
     let (remote, url) = remote_of(git, branch)?;
     if branch == default_branch(git, &remote) {
@@ -65,8 +68,20 @@ pub(crate) fn open(
              `--branch 'ralph/{{plan}}'`"
         )));
     }
-    let root = text_path(repo.top())?;
-    let forge = Forge::of(&url, root)?;
+    let forge = Forge::of(&url, text_path(repo.top())?)?;
+    Ok((remote, forge))
+}
+
+/// Pushes the branch and opens the pull request; returns its address.
+pub(crate) fn open(
+    repo: &Repo,
+    branch: &str,
+    plan: &Plan,
+    report: &Report,
+    draft: bool,
+) -> Result<String, Failure> {
+    let (git, root) = (repo.git(), text_path(repo.top())?);
+    let (remote, forge) = way(repo, branch)?;
     let body = report.markdown()?;
     let done: Vec<&Story> =
         plan.stories().iter().filter(|story| story.state == State::Done).collect();

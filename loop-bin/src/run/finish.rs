@@ -9,7 +9,7 @@ use ralph_base::fault;
 use ralph_base::state::{self, plan_name};
 use ralph_core::git::Repo;
 use ralph_project::checks::one_line;
-use ralph_project::config::{Mode, PullRequests};
+use ralph_project::config::Mode;
 use ralph_project::install::quoted;
 use run_history::{RunHistory, Situation};
 
@@ -129,11 +129,7 @@ fn open_pull_request(
     situation: &Situation,
 ) -> Result<(), Failure> {
     let found = history.find(&run.context.run);
-    let settings = &run.context.config.finish;
-    let wanted = match settings.pr {
-        PullRequests::None => settings.pull_request,
-        which => which == PullRequests::Run,
-    } && run.record.tally.run.commits > 0;
+    let wanted = pr::is_wanted(&run.context.config) && run.record.tally.run.commits > 0;
     let Some(found) = found.filter(|_| wanted) else { return Ok(()) };
     let (git, plan) = (run.source.git(), run.books.load(&run.board)?);
     let report = history.report(&found, situation, &git)?;

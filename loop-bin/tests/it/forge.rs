@@ -139,8 +139,8 @@ fn nothing_is_pushed_without_being_asked_for() {
     stage.repo.git(["remote", "remove", "origin"]);
     run(&stage, &["--pr", "run"])
         .ended(0)
-        .says("1 story landed")
-        .says("this repository has no remote; add one");
+        .says("this run will end without a pull request: this repository has no remote; add one")
+        .says("1 story landed");
 }
 
 #[test]

@@ -16,8 +16,8 @@ use ralph_project::finding::Finding;
 use super::plan_file::find_plan;
 use super::preflight::Preflight;
 use crate::exit::Failure;
-use crate::here;
 use crate::run::scripts::broken;
+use crate::{here, pr};
 
 /// Agent, checks and scripts that cannot be started.
 pub(super) fn look_for_programs(
@@ -47,6 +47,11 @@ pub(super) fn look_for_programs(
         preflight.note(wrong);
     }
     if preflight.config.run.mode == Mode::Building {
+        if pr::is_wanted(&preflight.config)
+            && let Err(why) = pr::way(repo, &preflight.target.branch)
+        {
+            preflight.note(format!("this run will end without a pull request: {why}"));
+        }
         for line in preflight.config.verify.commands.clone() {
             if let Some(needs) = uncommitted_file(preflight, &line, repo, uncommitted) {
                 preflight.problem(format!("the check `{}` needs {needs}", one_line(&line)));
