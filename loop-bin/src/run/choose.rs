@@ -186,6 +186,11 @@ fn tick_again(
         }
         let key = StoryKey::new(&name, &story);
         let is_there = is_still_there(&run.source.git(), &key, tip)?;
+        if is_followed && !run.board.look()?.is_followed {
+            // A person switched branches while the plan was read: it may be that of the other branch.
+            plan = Plan::parse(plan.path(), plan.tick(&story)?, &run.books.options)?;
+            continue;
+        }
         let tally = run.record.tally.story(&key);
         let is_known = std::mem::replace(&mut tally.is_reopened, is_there);
         tally.is_landed = is_there;
