@@ -331,14 +331,15 @@ pub(super) fn forget(run: &mut Conductor, work: &UnderWay) -> Result<(), Failure
     for file in [state.current_story(), state.claim()] {
         state::remove_if_there(file)?;
     }
+    // Before the attempt: the next start after a kill sees to what is left only where it finds one.
+    if !run.slots.iter().any(|slot| slot.work.is_some()) {
+        state::remove_if_there(run.context.state().current_story())?;
+    }
     Attempt::clear(dir)?;
     for file in [dir.plan_given(), dir.progress_added()] {
         state::remove_if_there(file)?;
     }
     fault::point("attempt.forgotten");
-    if !run.slots.iter().any(|slot| slot.work.is_some()) {
-        state::remove_if_there(run.context.state().current_story())?;
-    }
     Ok(())
 }
 

@@ -107,6 +107,7 @@ fn at_the_steps_that_write_books_where_git_knows_no_plan() {
         "land.journaled",
         "land.logged",
         "attempt.forgotten",
+        "attempt.forgotten:2",
         "loop.finishing",
     ] {
         let mut stage = Stage::new("works", TWO);
