@@ -76,7 +76,12 @@ impl Attempts {
         let history = RunHistory::open(project.root(), project.own_state())?;
         match &self.of {
             Some(id) if is_attempt(repo.git(), id)? => {
-                return show(repo.git(), id).map(|()| ExitCode::SUCCESS);
+                let shown = show(repo.git(), id);
+                // One that changed nothing is not saved.
+                if shown.is_ok() || history.attempts(Some(id)).next().is_none() {
+                    return shown.map(|()| ExitCode::SUCCESS);
+                }
+                list(repo.git(), Some(id), &history)
             }
             Some(story) if saved::called(repo.git(), story)?.is_empty() => {
                 let plan = here::plan(&project, env, &here::config(&project, env, &[])?)?;

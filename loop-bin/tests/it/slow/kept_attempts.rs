@@ -66,6 +66,7 @@ fn a_story_without_attempts_says_so() {
         .run(&["attempts", "US-001"])
         .ended(0)
         .says("US-001/1 did not land: the agent changed nothing");
+    stage.run(&["attempts", "US-001/1"]).ended(0).says("ralph-loop logs US-001/1");
 }
 
 #[test]
