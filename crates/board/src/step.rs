@@ -227,9 +227,8 @@ impl<'a> Step<'a> {
         let written = listed(files.iter().filter(is_written).map(|one| &one.path));
         let entries = ours.iter().flat_map(|(one, _)| one.new.line(&one.path)).collect::<Vec<u8>>();
         // The index gets its checksum, which takes long in a large one, when the files are written.
-        let update = [&["-c", "index.skipHash=true"][..], &["update-index", "-z", "--index-info"]];
-        let update = update.get(usize::from(written.is_empty())..).unwrap_or_default().concat();
-        self.git.feed(&update, &entries)?;
+        let skip: &[&str] = if written.is_empty() { &[] } else { &["-c", "index.skipHash=true"] };
+        self.git.feed(&[skip, &["update-index", "-z", "--index-info"]].concat(), &entries)?;
         let place = |one: &Difference| self.place.top.join(&one.path);
         if let Some((one, _)) = ours.iter().find(|(one, seen)| stamp(&place(one)) != **seen) {
             let path = one.path.display();
