@@ -218,9 +218,16 @@ fn report_change(run: &Conductor, key: Option<&StoryKey>, what: String) {
     run.note_in(usize::MAX, key, &Event::ChangedMeanwhile { what });
 }
 
-/// Whether the commit of a landed story is on the target, and nobody has reverted it.
-fn is_still_there(git: &Git, key: &StoryKey, tip: Option<&str>) -> Result<bool, Failure> {
-    let landed = saved::at_story(git, key)?.into_iter().find(|one| one.outcome.is_none());
+/// Whether the commit of a landed story is on the target, and nobody has reverted it or asked for the story
+/// again with `ralph-loop retry`.
+pub(super) fn is_still_there(
+    git: &Git,
+    key: &StoryKey,
+    tip: Option<&str>,
+) -> Result<bool, Failure> {
+    let attempts = saved::at_story(git, key)?;
+    let is_asked = saved::newest(attempts.clone()).is_some_and(|newest| newest.is_retry());
+    let landed = attempts.into_iter().find(|one| one.outcome.is_none() && !is_asked);
     let (Some(SavedAttempt { commit, .. }), Some(tip)) = (landed, tip) else { return Ok(false) };
     // Work that waited may have been rebased since: then it is another commit with the same message.
     let message = git.line(&["log", "-1", "--format=%B", &commit])?;

@@ -5,7 +5,7 @@ use ralph_project::gate::ContextWindows;
 use ralph_project::strikes::record_failure;
 
 use super::attempt::{Course, Done, Ended, Left, Task, ToCheck, Used, from_user};
-use super::choose::{budget, messages};
+use super::choose::{budget, is_still_there, messages};
 use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Then, WorkEnd, after};
 use super::scripts::ScriptRequest;
 use super::state::{Conductor, Slot, UnderWay};
@@ -160,6 +160,13 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
 /// Does what follows from an attempt that does not land, or not yet.
 fn follow(run: &mut Conductor, mut work: UnderWay, mut end: WorkEnd) -> Result<(), Failure> {
     if let WorkEnd::Failed(Outcome::NoChanges, why) = &mut end {
+        let tip = run.board.look()?.commit;
+        if is_still_there(&run.source.git(), &work.key, tip.as_deref())? {
+            // An earlier run landed it, and something took the tick out: choosing ticks it again.
+            run.record.tally.story(&work.key).is_landed = true;
+            let why = "there was nothing left to do: the work of an earlier run has landed";
+            return discard(run, work, Discarding::new(Outcome::Success, why), Then::GoOn);
+        }
         why.push_str(&why_nothing_changed(run, &work));
     }
     let session = match run.desk(work.slot)?.session {

@@ -151,6 +151,21 @@ fn an_editor_that_saves_an_old_plan_does_not_reopen_a_story_that_landed() {
 }
 
 #[test]
+fn a_story_of_an_earlier_run_is_ticked_again_when_its_agent_finds_nothing_to_do() {
+    let idle = ["--agent", "cat >/dev/null; echo done already", "--attempts", "1"];
+    for stage in both("- [ ] US-001: First\n") {
+        stage.run(&[]).ended(0).says("1 story landed");
+        stage.repo.write(PLAN, "- [ ] US-001: First\n");
+        stage.run(&idle).ended(0).says("US-001: there was nothing left to do").says("ticked again");
+        assert_eq!(stage.plan(), "- [x] US-001: First\n");
+        assert_eq!(stage.repo.git(["status", "--porcelain", "--untracked-files=no"]), "");
+        // Who asks for it with `retry` wants more.
+        stage.run(&["retry", "US-001"]).ended(0);
+        stage.run(&idle).ended(8).says("US-001 is blocked");
+    }
+}
+
+#[test]
 fn a_story_that_is_reverted_is_done_again() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.repo.commit_all("the plan");
