@@ -12,7 +12,6 @@ use ralph_core::git::{Git, GitError};
 use super::beneath::read_beneath;
 use super::{Start, Workspace};
 use crate::git_output::{base_of, paths};
-use crate::remove::remove_pipes;
 
 /// Where hooks keep what they roll back.
 const DISCARDED: &str = "refs/ralph/discarded";
@@ -34,8 +33,8 @@ pub struct Imported {
 
 /// Fetches it. A repository that the agent damaged has nothing to give; one whose git was interrupted is
 /// asked again by the next start.
-pub fn import(copy: &Workspace, start: Start<'_>) -> Result<Imported, GitError> {
-    remove_pipes(copy.top.as_std_path(), false, false);
+pub fn import(copy: &mut Workspace, start: Start<'_>) -> Result<Imported, GitError> {
+    copy.remove_pipes(false);
     let theirs = copy.git_inside();
     if !copy.top.join(".git").is_dir() {
         return Ok(Imported::default());

@@ -57,8 +57,8 @@ use git_settings::GitSettings;
 pub use import::{Imported, bring, import};
 pub use linked_back::{linked_by_environment, linked_by_files};
 use ralph_project::failure::Failure;
+use remove::Pipes;
 pub use remove::remove_all;
-use remove::remove_pipes;
 use repository::Stamps;
 pub use repository::{adopt, copy_index};
 pub use setup::{changed_by_setup, is_used, needs_setup, set_up};
@@ -85,6 +85,8 @@ pub struct Workspace {
     own: OwnFiles,
     /// Whether the repository was made anew since the last agent.
     is_fresh: bool,
+    /// What is known of its pipes and sockets.
+    pipes: Pipes,
     /// What is known of its files.
     files: Files,
     /// Files that were carried, and what each looked like then.
@@ -184,6 +186,7 @@ impl Workspace {
             doors,
             source,
             is_fresh: false,
+            pipes: Pipes::Any,
             files: Files::Any,
             carried: BTreeMap::new(),
             settings,
@@ -240,8 +243,7 @@ impl Workspace {
         Ok(repo.using(self.over(top)))
     }
 
-    /// Whether there is a copy yet. Its repository may be missing, if a crash came while that was made
-    /// anew; the files are what counts.
+    /// Whether there is a copy yet, if only its files: a crash may have come while its repository was made anew.
     pub fn exists(&self) -> bool {
         self.top.is_dir()
     }
@@ -324,9 +326,8 @@ impl Workspace {
     /// An agent begins or goes on, so nothing that git keeps in the workspace is to be believed any more. One that
     /// begins finds nothing of an earlier one in a copy, not even what git does not see.
     pub fn distrust(&mut self, begins: bool) {
-        remove_pipes(self.top.as_std_path(), false, begins && !self.is_in_place);
-        self.is_fresh = false;
-        self.files = Files::Any;
+        self.remove_pipes(begins && !self.is_in_place);
+        (self.is_fresh, self.pipes, self.files) = (false, Pipes::Any, Files::Any);
         self.left_out.1.clear();
     }
 
@@ -353,7 +354,8 @@ impl Workspace {
     /// Checks were at work, which may have changed files; if they changed the repository as well, that
     /// is not to be believed any more.
     pub fn doubt(&mut self, before: Option<Stamps>) -> Result<Vec<String>, Failure> {
-        remove_pipes(self.top.as_std_path(), false, false);
+        self.pipes = Pipes::Any;
+        self.remove_pipes(false);
         self.is_fresh &= before.is_some() && before == self.stamps();
         self.files = Files::Any;
         in_place::restore_protected(self)
@@ -374,7 +376,7 @@ impl Workspace {
             return in_place::return_head(&self.source, start);
         }
         if !self.is_fresh || !self.top.join(".git/objects").is_dir() {
-            remove_pipes(self.top.as_std_path(), false, false);
+            self.remove_pipes(false);
             repository::renew(&self.source, &self.top, &self.settings)?;
             setup::ignore_leftovers(self)?;
             self.is_fresh = true;

@@ -1,4 +1,4 @@
-//! Removing a folder whatever an agent did to its permissions.
+//! Removing a folder whatever an agent did to its permissions, and pipes at which git would wait.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -6,6 +6,30 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 use fs_err as fs;
+
+use super::Workspace;
+
+/// What is known of the pipes and sockets in a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pipes {
+    /// Nothing: others were at work.
+    Any,
+    /// There are some, but none that git would open.
+    Harmless,
+    /// There are none.
+    None,
+}
+
+impl Workspace {
+    /// Removes the pipes that git would open, or `all` of them and all sockets, unless there are none: a large copy
+    /// takes long to search.
+    pub(super) fn remove_pipes(&mut self, all: bool) {
+        if self.pipes == Pipes::Any || all && self.pipes == Pipes::Harmless {
+            let are_left = remove_pipes(self.top.as_std_path(), false, all);
+            self.pipes = if are_left { Pipes::Harmless } else { Pipes::None };
+        }
+    }
+}
 
 /// Removes a file or a folder, if it is there; a link is removed, not followed.
 pub fn remove_all(path: &Path) -> io::Result<()> {
@@ -33,27 +57,33 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Removes pipes that git would open and wait at: among its own files, and among those that rule a
-/// work tree; or `all` pipes and sockets, which git does not see. Folders that cannot be read are made readable.
-pub(super) fn remove_pipes(folder: &Path, is_git: bool, all: bool) {
+/// work tree; or `all` pipes and sockets, which git does not see. Whether any is left. Folders that cannot be read
+/// are made readable.
+fn remove_pipes(folder: &Path, is_git: bool, all: bool) -> bool {
+    let mut are_left = false;
     let entries = fs::read_dir(folder).or_else(|_| {
         make_readable(folder);
         fs::read_dir(folder)
     });
     for entry in entries.into_iter().flatten().flatten() {
         let Ok(kind) = entry.file_type() else { continue };
-        let is_special = kind.is_fifo() || all && kind.is_socket();
+        let is_special = kind.is_fifo() || kind.is_socket();
         if !is_git && !kind.is_dir() && !is_special {
             continue;
         }
         let (path, name) = (entry.path(), entry.file_name());
+        let is_gits = is_git || name.as_bytes().starts_with(b".git");
         if kind.is_dir() {
-            remove_pipes(&path, is_git || name == ".git", all);
-        } else if is_special && (all || is_git || name.as_bytes().starts_with(b".git"))
+            are_left |= remove_pipes(&path, is_git || name == ".git", all);
+        } else if is_special && (all || kind.is_fifo() && is_gits)
             || is_git && path.metadata().is_ok_and(|found| found.file_type().is_fifo())
         {
             let _ = fs::remove_file(path);
+        } else {
+            are_left |= is_special;
         }
     }
+    are_left
 }
 
 /// Gives us every permission in a folder that is ours, whatever an agent took away; whether any was

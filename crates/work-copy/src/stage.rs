@@ -131,7 +131,8 @@ impl Workspace {
             let update = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
             git.feed(&update, &listed(&changed))?;
         }
-        let differing = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
+        staged.tree = git.line(&["write-tree"])?;
+        let differing = [&["diff-tree", "-r"], &RAW[..], &[base, &staged.tree]].concat();
         let found = differences(&git.run(&differing)?);
         // An earlier commit may have left its own version of a file there that is not the agent's to change.
         let is_held = |one: &Difference| {
@@ -142,6 +143,7 @@ impl Workspace {
         if !held.is_empty() {
             let lines: Vec<u8> = held.iter().flat_map(|one| one.old.line(&one.path)).collect();
             git.feed(&["update-index", "-z", "--index-info"], &lines)?;
+            staged.tree = git.line(&["write-tree"])?;
             all.left.extend(held.into_iter().map(|one| one.path));
         }
         if found.iter().any(|one| one.new.is_absent()) {
@@ -161,7 +163,6 @@ impl Workspace {
             staged.dirty_submodules.extend(stuck.map(|one| one.path.clone()));
         }
         staged.files = found.into_iter().map(|one| one.path).collect();
-        staged.tree = git.line(&["write-tree"])?;
         Ok((staged, all))
     }
 

@@ -209,7 +209,7 @@ fn summary(claim: Option<&Claim>, said: &str) -> Option<String> {
 pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result<Left, Stopped> {
     let attempt = &course.attempt;
     let start = Start::of(attempt);
-    let imported = import(&desk.copy, start)?;
+    let imported = import(&mut desk.copy, start)?;
     let staged = desk.copy.stage(start, &job.books.ours, &imported)?;
     if !staged.refused.is_empty() {
         let files = named_files(&staged.refused);
@@ -246,7 +246,7 @@ pub(in crate::run) fn left_in(
         return Ok(Left::default());
     }
     let start = Start::of(attempt);
-    let imported = import(&desk.copy, start)?;
+    let imported = import(&mut desk.copy, start)?;
     match desk.copy.stage(start, &job.books.ours, &imported) {
         Ok(staged) => Ok(Left { staged: Some(staged), imported }),
         // The work is there, and the next start keeps it.
