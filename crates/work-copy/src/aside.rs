@@ -9,7 +9,7 @@ use ralph_base::state;
 use ralph_core::git::{Git, GitError, Snapshot};
 use ralph_project::failure::Failure;
 
-use super::git_output::{LIST_CHANGED, RAW, base_of, differences, paths};
+use super::git_output::{RAW, base_of, changed_files, differences, paths};
 use super::remove::remove_all;
 use super::{Staged, Workspace};
 
@@ -106,7 +106,7 @@ fn commit_of(copy: &Workspace, folder: &Path, tip: Option<&str>) -> Result<Strin
     if is_work_tree {
         git.run(&["read-tree", &base_of(&git, tip)?])?;
     }
-    let mut changed = paths(&git.run(&LIST_CHANGED)?);
+    let mut changed = changed_files(&git)?;
     changed.retain(|file| !path.join(file).is_dir());
     let top = if is_work_tree { &path } else { copy.top.as_std_path() };
     if !is_work_tree {

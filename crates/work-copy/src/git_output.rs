@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use ralph_core::git::{Git, GitError};
 pub use run_history::saved::base_of;
@@ -17,9 +19,16 @@ const LINK: &str = "160000";
 /// The arguments after a command that prints differences as [`differences`] reads them.
 pub const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
 
-/// Lists what is not as it is in the index, and what is new.
-pub const LIST_CHANGED: [&str; 5] =
-    ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
+/// What is not as it is in the index, and what is new. Each search takes long in a large copy, so they run side by
+/// side.
+pub fn changed_files(git: &Git) -> Result<Vec<PathBuf>, GitError> {
+    let list = |how: &[&str]| git.run(&[&["ls-files", "-z"], how].concat());
+    let (edited, new) = thread::scope(|scope| {
+        let new = scope.spawn(|| list(&["--others", "--exclude-standard"]));
+        (list(&["--modified"]), new.join().unwrap_or_else(|bug| resume_unwind(bug)))
+    });
+    Ok([paths(&new?), paths(&edited?)].concat())
+}
 
 /// A path that two trees do not agree about.
 #[derive(Debug, Clone, PartialEq, Eq)]

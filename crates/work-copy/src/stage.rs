@@ -16,7 +16,7 @@ use super::carry::replace;
 use super::remove::{make_readable, remove_all};
 use super::{Files, Imported, Start, Workspace};
 use crate::git_output::{
-    Difference, LIST_CHANGED, RAW, base_of, differences, file_of, listed, naming, paths,
+    Difference, RAW, base_of, changed_files, differences, file_of, listed, naming, paths,
 };
 use ralph_project::failure::Failure;
 
@@ -172,7 +172,7 @@ impl Workspace {
         if !self.is_in_place {
             return make_readable(top);
         }
-        let changed = paths(&git.run(&LIST_CHANGED).unwrap_or_default());
+        let changed = changed_files(git).unwrap_or_default();
         let files = changed.iter().map(|path| top.join(path)).filter(|path| !path.is_dir());
         files.filter(|file| make_readable(file)).count() > 0
     }
@@ -215,8 +215,7 @@ impl Workspace {
         refused: &mut Vec<PathBuf>,
     ) -> Result<Changed, Failure> {
         // A repository is listed as a folder, with a slash.
-        let all =
-            paths(&git.run(&LIST_CHANGED)?).into_iter().map(|path| path.components().collect());
+        let all = changed_files(git)?.into_iter().map(|path| path.components().collect());
         let all: BTreeSet<PathBuf> = all.collect();
         let inner = repositories(&self.top, git, &all)?;
         let (files, left) = all.into_iter().partition(|path: &PathBuf| {
