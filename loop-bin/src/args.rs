@@ -13,9 +13,9 @@ use toml::Value;
 use crate::exit::Failure;
 use crate::terminal::say;
 use crate::{
-    attempts, clean, complete, completions, demo, doctor, explain, fleet, here, init, install,
-    logs, mcp, plan_command, pr, report, request_merge, retry, run, sandboxed, show_config, status,
-    stop, stories, suggest, tell, undo, verified,
+    attempts, clean, complete, completions, demo, doctor, explain, fleet, here, in_task, init,
+    install, logs, mcp, plan_command, pr, report, request_merge, retry, run, sandboxed,
+    show_config, status, stop, stories, suggest, tell, undo, verified,
 };
 use client::signals::Interrupts;
 
@@ -87,10 +87,8 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let restored = run::start::restore_files(&project)?;
         let config = here::config(&project, env, &flags)?;
         let is_task = !config.run.fleet.is_empty() || config.finish.pr == PullRequests::Story;
-        match env.get(fleet::IN_TASK) {
-            None if is_task => return fleet::task(env, &config, &flags),
-            Some(task) => fleet::end_with_task(&task),
-            None => {}
+        if !in_task::end_with_task(env) && is_task {
+            return fleet::task(env, &config, &flags, report::show);
         }
         let mut preflight = run::start::preflight(env, &flags)?;
         preflight.findings.extend(restored);

@@ -13,6 +13,7 @@ mod fleet;
 mod forge;
 mod here;
 mod housekeeping;
+mod in_task;
 mod init;
 mod install;
 mod logs;

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use camino::Utf8Path;
 use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::{Lock, StoryKey, plan_name};
@@ -34,6 +35,11 @@ pub(crate) struct PlanChoice {
 }
 
 impl PlanChoice {
+    /// A file that was found.
+    pub(crate) fn of(plan: &Utf8Path) -> Self {
+        Self { plan: Some(plan.to_string()), ..Self::default() }
+    }
+
     /// The same for a story: the plan that it is named with (`PRD-2/US-001`) or, where none is, the one
     /// in which it is blocked.
     pub(crate) fn for_story(&self, project: &Project, id: &str) -> Result<Self, Failure> {

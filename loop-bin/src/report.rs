@@ -78,6 +78,19 @@ pub(crate) fn report_on(
     Ok(history.report(&run, &situation, Repo::open(project.root())?.git())?)
 }
 
+/// Shows what a run did, and where the report on it is.
+pub(crate) fn show(
+    env: &Env,
+    project: &Project,
+    choice: &PlanChoice,
+    run: &str,
+) -> Result<(), Failure> {
+    let report = report_on(env, project, choice, run)?;
+    say(report.lines()?.trim_end());
+    say(format!("report: {}", write(project, &report, None)?));
+    Ok(())
+}
+
 /// Looks at plans and refs for a history, and at what only the loop's own files and git say.
 pub(crate) fn look<'a>(
     project: &Project,

@@ -32,6 +32,8 @@ pub struct Run {
     pub sandbox: Option<String>,
     /// Iterations begun, as the loop counts them: one that was interrupted is made again, and counts once.
     pub iterations: u64,
+    /// Those of earlier tasks: each begins to count anew.
+    pub(crate) of_earlier_tasks: u64,
     pub(crate) started_at: String,
     /// The time of its last event.
     pub(crate) ended_at: String,
@@ -80,9 +82,10 @@ impl Attempt {
     /// How it ended, in one line.
     pub fn in_words(&self) -> String {
         let (id, why) = (format!("{}/{}", self.key.story, self.number), self.why.as_ref());
-        match (&self.commit, why.unwrap_or(&self.outcome)) {
+        match (&self.commit, why.unwrap_or(&self.outcome).as_str()) {
             (Some(commit), _) => format!("{id} landed as {commit:.8}"),
-            (None, why) if why.is_empty() => format!("{id} is under way"),
+            (None, "") => format!("{id} is under way"),
+            (None, "success") => format!("{id} passed its checks and did not land"),
             (None, why) => line(&format!("{id} did not land: {why}")),
         }
     }
@@ -180,7 +183,8 @@ impl Run {
                 self.iterations = if self.attempts.is_empty() { 0 } else { self.iterations };
             }
             Event::IterationStarted { iteration, title, attempt } => {
-                self.iterations = self.iterations.max(u64::from(*iteration));
+                self.iterations =
+                    self.iterations.max(self.of_earlier_tasks + u64::from(*iteration));
                 let (title, number, began_at) = (title.clone(), *attempt, record.at.clone());
                 let worker = record.worker.clone();
                 let run = record.run.iter().chain(&worker).cloned().collect::<Vec<_>>().join(".");

@@ -6,7 +6,9 @@
 //! | `mod.rs` | commands that look at a server, and jobs for engines; nothing is submitted |
 //! | `task.rs` | a task: waits, runs the loop, pushes |
 //! | `server.rs` | a clone of the server, attempts and journals |
+//! | `home.rs` | the project in which `--pr story` was typed |
 
+mod home;
 mod server;
 mod task;
 
@@ -24,7 +26,7 @@ use crate::plan_choice::PlanChoice;
 use crate::terminal::{say, say_as_it_is};
 use board::commit_plainly;
 use server::{Server, address};
-pub(crate) use task::{IN_TASK, end_with_task, task};
+pub(crate) use task::task;
 
 /// For commands that look: works in a clone of the server with the journals of all tasks, if one is named.
 pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<(Env, Option<Server>), Failure> {

@@ -218,7 +218,7 @@ impl Server {
         let kept = self.journals()?;
         let kept: BTreeSet<&str> = kept.lines().collect();
         let mut lines: Vec<&str> = text.lines().filter(|line| !kept.contains(line)).collect();
-        lines.retain(|line| !LANDINGS.iter().any(|event| line.contains(event)));
+        lines.retain(|line| !line.is_empty() && !LANDINGS.iter().any(|event| line.contains(event)));
         if !lines.is_empty() {
             let empty = self.git.line(&["mktree"])?;
             let commit = commit_tree(&self.git, &empty, &[], &lines.join("\n"))?;
@@ -275,7 +275,7 @@ impl Server {
     }
 }
 
-fn text_of(file: &Utf8Path) -> Result<String, Failure> {
+pub(super) fn text_of(file: &Utf8Path) -> Result<String, Failure> {
     let text = state::read_if_there(file)?.unwrap_or_default();
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
@@ -285,6 +285,18 @@ fn has_moved(stderr: &str) -> bool {
     let moved =
         ["fetch first", "non-fast-forward", "already exists", "cannot lock ref", "stale info"];
     moved.iter().any(|words| stderr.contains(words))
+}
+
+/// What a server said that refuses a push for good, in a line.
+pub(super) fn refusal(failure: &Failure) -> Option<String> {
+    let Failure::Error(error) = failure else { return None };
+    let Some(GitError::Failed { stderr, .. }) = error.downcast_ref() else { return None };
+    let is_refused = |line: &&str| {
+        ["[remote rejected]", "denied", "error: 403"].iter().any(|words| line.contains(words))
+    };
+    let refused = stderr.lines().rfind(is_refused)?;
+    let mut said = stderr.lines().filter_map(|line| line.trim().strip_prefix("remote: "));
+    Some(said.rfind(|line| !line.trim().is_empty()).unwrap_or(refused).trim().to_owned())
 }
 
 #[cfg(test)]

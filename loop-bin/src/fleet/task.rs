@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, raise};
-use nix::unistd::getppid;
 use ralph_base::env::Env;
 use ralph_base::linux::own_program;
 use ralph_base::state::plan_name;
@@ -15,21 +13,17 @@ use ralph_core::plan::Plan;
 use ralph_project::config::{Config, Flag, LoopSettings, Mode, PullRequests};
 use run_history::RunHistory;
 
-use super::server::{MISLEADING, Server};
+use super::home::{BLOCKED, Home, Show, TRY_LATER};
+use super::server::{MISLEADING, Server, refusal};
 use crate::exit::Failure;
 use crate::forge::{Forge, PullRequest, remote_of};
 use crate::here;
+use crate::in_task::IN_TASK;
 use crate::run::decide::{Picked, pick_only};
 use crate::terminal::say;
 use board::forget;
 use client::signals::Interrupts;
 use work_copy::remove_all;
-
-/// Engines start a task again that ends with it.
-const TRY_LATER: u8 = 75;
-
-/// Nothing is left that can be done without a person.
-const BLOCKED: u8 = 8;
 
 const TERMINATED: u8 = 143;
 
@@ -38,25 +32,6 @@ const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
 /// How often the loop is started for one task: each time others landed first.
 const MOST_STARTS: usize = 20;
-
-/// Set for the loop of a task, which was given the options of the task: the task's process.
-pub(crate) const IN_TASK: &str = "RALPH_INTERNAL__IN_TASK";
-
-/// How often the loop of a task looks whether the task is still there.
-const PULSE: Duration = Duration::from_millis(200);
-
-/// Asks us to end as soon as the task that started us has ended. An agent's own loop was started by another.
-pub(crate) fn end_with_task(task: &str) {
-    let started_by = getppid();
-    if task == started_by.to_string() {
-        std::thread::spawn(move || {
-            while getppid() == started_by {
-                std::thread::sleep(PULSE);
-            }
-            raise(Signal::SIGTERM)
-        });
-    }
-}
 
 /// One story of a plan on a server.
 struct Task<'a> {
@@ -69,10 +44,17 @@ struct Task<'a> {
     is_trial: bool,
     /// Where it gets a pull request, in the place of landing.
     forge: Option<Forge>,
+    /// The project for which that is, unless a server was named.
+    home: Option<&'a Home>,
 }
 
 /// Works on the story, or on each open one if they get pull requests; returns the exit code for the engine.
-pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCode, Failure> {
+pub(crate) fn task(
+    env: &Env,
+    config: &Config,
+    flags: &[Flag],
+    show: Show,
+) -> Result<ExitCode, Failure> {
     let LoopSettings { story, fleet, branch, wait, .. } = &config.run;
     let gets_request = config.finish.pr == PullRequests::Story;
     if story.is_empty() && !gets_request {
@@ -88,46 +70,88 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
         return Err(Failure::usage(format!("a task of a fleet cannot be combined with {option}")));
     }
     let here = here::project(env)?.root().to_owned();
+    let is_here = fleet.is_empty() && !config.run.dry_run;
+    let home = if is_here { Some(Home::new(env, config, show)?) } else { None };
     let url = if fleet.is_empty() { remote_of(&Git::at(&here), branch)?.1 } else { fleet.clone() };
     let forge = if gets_request { Some(Forge::of(&url, &here)?) } else { None };
     let wait = wait.limit().unwrap_or(Duration::MAX);
-    let patience = &Patience { interrupts: Interrupts::listen()?, wait };
+    let patience = &Patience { interrupts: Interrupts::listen()?, wait, gets_request };
     let server = patience.tried(|| Server::open(env, &url, "task"));
     let worked = server.and_then(|server| {
         let branch = server.branch(branch);
         let is_trial = config.run.dry_run;
-        let task =
-            Task { story, branch: &branch, server: &server, flags, patience, is_trial, forge };
-        if story.is_empty() { task.work_on_all() } else { task.work() }
+        let (server, branch, home) = (&server, &*branch, home.as_ref());
+        let task = Task { story, branch, server, flags, patience, is_trial, forge, home };
+        if gets_request { task.work_on_all() } else { task.work() }
     });
     let (code, why) = match worked {
         Ok(end) => end,
         Err(failure) if patience.interrupts.count() > 0 => (TERMINATED, failure.to_string()),
         Err(Failure::Locked(why)) => (TRY_LATER, format!("{why}; try again later")),
-        Err(failure) => return Err(failure),
+        Err(failure) => {
+            home.map_or(Ok(()), |home| home.conclude(1, &failure.to_string()))?;
+            return Err(failure);
+        }
     };
     if !why.is_empty() {
-        say(why);
+        say(&why);
     }
+    home.map_or(Ok(()), |home| home.conclude(code, &why))?;
     Ok(ExitCode::from(code))
 }
 
 impl Task<'_> {
-    /// Works on each open story; ends with the first that a person or another time is needed for, unless the next
-    /// ones can be worked on.
+    /// Works on the story that was named, or on each open one; ends with the first that a person or another time is
+    /// needed for, unless the next ones can be worked on.
     fn work_on_all(&self) -> Result<(u8, String), Failure> {
-        self.tried(|server| server.publish(self.branch))?;
-        self.bring_up_to_date()?;
+        let begun = self.begin();
+        let plan = self.reported(begun)?;
+        let open = super::tasks(&plan).into_iter().map(|(story, ..)| story);
+        let stories: Vec<String> =
+            if self.story.is_empty() { open.collect() } else { vec![self.story.to_owned()] };
         let mut end = (0, "no story of the plan is open".to_owned());
-        for (story, ..) in super::tasks(&self.read()?.1) {
-            let (code, why) = Task { story: &story, ..*self }.work()?;
-            if !matches!(code, 0 | BLOCKED) {
+        for story in &stories {
+            let is_blocked =
+                self.home.is_some_and(|home| home.is_blocked(self.server, &plan, story));
+            let (code, why) = if is_blocked {
+                let how = format!("reopen it with `ralph-loop retry {story}`");
+                (BLOCKED, format!("{story} is blocked in the plan here; {how}"))
+            } else {
+                self.reported(Task { story, ..*self }.work())?
+            };
+            if stories.len() == 1 || !matches!(code, 0 | BLOCKED) {
                 return Ok((code, why));
             }
             say(why);
             end = (end.0.max(code), "every open story was worked on".to_owned());
         }
         Ok(end)
+    }
+
+    /// Pushes what a killed task left, and reads the plan.
+    fn begin(&self) -> Result<Plan, Failure> {
+        self.home.map_or(Ok(()), |home| home.give(self.server))?;
+        self.tried(|server| server.publish(self.branch))?;
+        self.bring_up_to_date()?;
+        self.home.map_or(Ok(()), |home| home.check(self.server, self.branch))?;
+        Ok(self.read()?.1)
+    }
+
+    /// Gives the project what was done by now, and says where work is whose push was refused.
+    fn reported<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
+        let refused = done.as_ref().err().and_then(refusal);
+        let give = |home: &Home| home.take(self.server, refused.as_deref());
+        let kept = self.home.map_or(Ok(Vec::new()), give)?.join(", ");
+        let Some(why) = refused else { return done };
+        let work = match kept.as_str() {
+            "" => "the server refused the push of earlier work".to_owned(),
+            ids => format!(
+                "{ids} passed the checks and is kept as an attempt, but the server refused its push"
+            ),
+        };
+        Err(Failure::because(format!(
+            "{work}: {why}; allow that push, then run the command again: it pushes the work that is there"
+        )))
     }
 
     /// Works on the story; returns the exit code, and what there is to say about it.
@@ -149,6 +173,10 @@ impl Task<'_> {
             // Without a pull request, the plan on the server says that the story is blocked.
             if !matches!(code, 0 | BLOCKED) || (code == BLOCKED && self.forge.is_some()) {
                 self.bring_up_to_date()?;
+                if let (BLOCKED, Some(home)) = (code, self.home) {
+                    home.block(self.server, &self.read()?.1, self.story)?;
+                    return Ok((code, format!("{} is blocked, in the plan here", self.story)));
+                }
                 return Ok((code, format!("{}: the loop ended with exit code {code}", self.story)));
             }
         }
@@ -289,7 +317,8 @@ impl Task<'_> {
     fn run_loop(&self) -> Result<u8, Failure> {
         let mut command = Command::new(own_program()?);
         command.args(std::env::args_os().skip(1));
-        command.env(IN_TASK, std::process::id().to_string());
+        let run = self.home.map_or("", |home| &home.run);
+        command.env(IN_TASK, format!("{} {run}", std::process::id()));
         command.env("RALPH_BRANCH", self.branch).env("RALPH_FLEET_STORY", self.story);
         let [root, other_root] = MISLEADING;
         command.env_remove(root).env_remove(other_root);
@@ -311,6 +340,8 @@ impl Task<'_> {
 struct Patience {
     interrupts: Interrupts,
     wait: Duration,
+    /// Whether the server is that of a person who waits for a pull request: what it refuses is said at once.
+    gets_request: bool,
 }
 
 impl Patience {
@@ -318,6 +349,9 @@ impl Patience {
         let begun = Instant::now();
         loop {
             match act() {
+                Err(failure) if self.gets_request && refusal(&failure).is_some() => {
+                    return Err(failure);
+                }
                 Err(Failure::Error(why)) if self.is_over(begun) => {
                     return Err(Failure::Locked(why));
                 }

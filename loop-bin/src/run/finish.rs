@@ -9,7 +9,7 @@ use ralph_base::fault;
 use ralph_base::state::{self, plan_name};
 use ralph_core::git::Repo;
 use ralph_project::checks::one_line;
-use ralph_project::config::Mode;
+use ralph_project::config::{Mode, PullRequests};
 use ralph_project::install::quoted;
 use run_history::{RunHistory, Situation};
 
@@ -197,11 +197,14 @@ fn close(
         _ => {}
     }
     let mut tone = if finish == Finish::Complete { Tone::Good } else { Tone::Warning };
-    for line in ending(run, &finish, history, situation).last_lines() {
-        view.toned(std::mem::replace(&mut tone, Tone::Plain), line);
-    }
-    if let Some(report) = report {
-        view.line(format!("report: {}", here::shown(report)));
+    // The last word on a story whose work is yet to be pushed is that of its task.
+    if context.config.finish.pr != PullRequests::Story {
+        for line in ending(run, &finish, history, situation).last_lines() {
+            view.toned(std::mem::replace(&mut tone, Tone::Plain), line);
+        }
+        if let Some(report) = report {
+            view.line(format!("report: {}", here::shown(report)));
+        }
     }
     let stories = history.counts();
     let remain = stories.open + stories.blocked > 0;

@@ -9,6 +9,7 @@ use ralph_base::state::{self, Event};
 use ralph_core::git::Checkpoint;
 use ralph_core::plan::State;
 use ralph_project::checks::{Check, one_line};
+use ralph_project::config::PullRequests;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
@@ -148,7 +149,10 @@ fn conclude(
     let branch = run.board.look()?.branch;
     let is_waiting = branch != run.board.branch;
     let place = if is_waiting { format!(" on {branch}") } else { String::new() };
-    let done = format!("{story} done: commit {short}{place}, {files}{checks}");
+    // It is yet to be pushed.
+    let is_done = run.context.config.finish.pr != PullRequests::Story;
+    let word = if is_done { "done" } else { "passed" };
+    let done = format!("{story} {word}: commit {short}{place}, {files}{checks}");
     run.toned(work.slot, Tone::Good, done);
     if let Some(what) = &passed.weakened {
         run.toned(work.slot, Tone::Warning, format!("{story}: review the tests: {what}"));

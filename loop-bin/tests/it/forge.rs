@@ -96,6 +96,82 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     assert_eq!(attempts_on_server(&stage), 3);
 }
 
+/// A project whose plan is on the server.
+fn pushed(plan: &str) -> Stage {
+    let stage = with_forge_for(plan);
+    stage.repo.git(["switch", "-q", "main"]);
+    stage.repo.commit_all("plan");
+    stage.repo.git(["push", "-q", "origin", "main"]);
+    stage
+}
+
+#[test]
+fn the_project_knows_what_was_done_for_pull_requests() {
+    let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n");
+    let agent = "cat >\"$AGENT_NOTES/prompt\"; s=$(cat $RALPH_STORY_FILE); echo $s >>\"$AGENT_NOTES/tried\"; \
+                 [ $s = US-002 ] || echo x >$s.txt";
+    let args = ["--pr", "story", "--prove", "off", "--attempts", "1", "--agent", agent];
+    let ran = run(&stage, &args);
+    let report = format!("report: {}/.ralph/logs/report-", stage.repo.root());
+    ran.ended(8).says("US-002 is blocked, in the plan here").says(&report);
+    assert!(
+        !ran.out.contains("finished (") && ran.out.matches("report:").count() == 1,
+        "{}",
+        ran.out
+    );
+    stage
+        .run(&["status"])
+        .ended(0)
+        .says("2 stories landed in 3 iterations")
+        .says("US-002 is blocked");
+    stage.run(&["logs", "US-003"]).ended(0).says("US-003/1 landed as");
+    stage.run(&["attempts"]).ended(0).says("US-001/1").says("US-003/1");
+    stage.run(&["report", "--markdown"]).ended(0).says("US-001: First").says("US-002: Second");
+    assert!(stage.plan().contains("- [!] US-002"), "{}", stage.plan());
+    // It waits for a person, who may say more about it.
+    run(&stage, &args).ended(8).says("reopen it with `ralph-loop retry US-002`");
+    assert_eq!(stage.note("tried"), "US-001\nUS-002\nUS-003\n");
+    stage.run(&["retry", "US-002", "--hint", "mind the gap"]).ended(0);
+    run(&stage, &args).ended(8);
+    assert_eq!(stage.note("tried"), "US-001\nUS-002\nUS-003\nUS-002\n");
+    assert!(stage.note("prompt").contains("mind the gap"), "{}", stage.note("prompt"));
+}
+
+#[test]
+fn a_story_whose_push_is_refused_is_kept_and_pushed_later() {
+    let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let refuse = "#!/bin/sh\necho 'this branch is protected' >&2\nexit 1\n";
+    stage.repo.scratch().script("server.git/hooks/pre-receive", refuse);
+    let agent = "cat >/dev/null; s=$(cat $RALPH_STORY_FILE); echo $s >>\"$AGENT_NOTES/tried\"; echo x >$s.txt";
+    let args = ["--pr", "story", "--prove", "off", "--agent", agent];
+    let ran = run(&stage, &args);
+    ran.ended(1).says(
+        "US-001 passed the checks and is kept as an attempt, but the server refused its push: \
+         this branch is protected",
+    );
+    assert!(!ran.out.contains("done:") && !ran.out.contains("trying again"), "{}", ran.out);
+    let show = stage.run(&["attempts"]);
+    show.ended(0).says("refused").says("its push was refused: this branch is protected");
+    stage.run(&["status"]).ended(0).says("0 stories landed").says("the server refused its push");
+    let server = stage.repo.scratch().path("server.git");
+    std::fs::remove_file(server.join("hooks/pre-receive")).unwrap();
+    run(&stage, &args).ended(0).says("US-001: https://forge.test/pull/7");
+    assert_eq!(stage.note("tried"), "US-001\nUS-002\n");
+    let status = stage.run(&["status"]);
+    assert!(!status.out.contains("refused"), "{}", status.out);
+}
+
+#[test]
+fn a_plan_that_the_server_does_not_have_is_refused_before_the_first_story() {
+    let stage = pushed("- [ ] US-001: First\n- [x] US-002: Second\n");
+    stage.repo.write(".ralph/PRD-1/plan.md", "- [ ] US-001: First\n- [ ] US-003: Third\n");
+    run(&stage, &["--pr", "story"])
+        .ended(1)
+        .says("US-003 in .ralph/PRD-1/plan.md is not what main on the server has")
+        .says("commit and push the plan");
+    assert!(!stage.note_path("gh").as_std_path().exists() || !stage.note("gh").contains("create"));
+}
+
 fn attempts_on_server(stage: &Stage) -> usize {
     let server = stage.repo.scratch().path("server.git");
     stage.repo.git(["ls-remote", server.as_str(), "refs/ralph/attempts/*"]).lines().count()

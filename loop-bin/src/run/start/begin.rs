@@ -25,14 +25,14 @@ use crate::run::record::{Clock, Context, RunRecord, slot_dirs};
 use crate::run::state::{Conductor, Slot};
 use crate::saved;
 use crate::terminal::{Asked, View};
-use crate::{here, logs, tell};
+use crate::{here, in_task, logs, tell};
 use board::Books;
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
 use work_copy::{ONLY_WORKER, Workspace, cache};
 
 /// Sorts by time, and is different for every run of a machine.
-fn run_name() -> String {
+pub(crate) fn run_name() -> String {
     format!("{}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"), std::process::id())
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     if let Some(plan) = &plan {
         books.asked_for = saved::asked_for(&source.git(), project.root(), plan)?;
     }
-    let run = run_name();
+    let run = in_task::run_of_task(env).unwrap_or_else(run_name);
     history.follow(&run);
     let context = Context {
         flags,
