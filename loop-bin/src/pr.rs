@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::plan_name;
-use ralph_core::git::{Repo, Status};
+use ralph_base::state::{Event, Journal, Marks, plan_name};
+use ralph_core::git::{Git, Repo, Status};
 use ralph_core::plan::{Plan, State, Story};
 use ralph_project::config::{Config, PullRequests};
-use run_history::Report;
+use run_history::{LOOP, Report};
 use work_copy::text_path;
 
 use crate::exit::Failure;
@@ -36,17 +36,34 @@ pub(crate) struct Pr {
 impl Pr {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let report = report_on(env, &project, &self.choice, "all")?;
         let plan = plan_with_work(env, &project, &self.choice.config(env, &project)?)?;
         let repo = Repo::open(project.root())?;
-        let record = RunRecord::load(&run_dir(&repo)?)?;
-        let target = record.map(|record| record.target).filter(|target| !target.is_empty());
-        let branch = target.or(Status::read(&repo)?.branch).ok_or_else(|| {
-            Failure::because("no branch is checked out; switch to the one with the work first")
-        })?;
-        say(open(&repo, &branch, &plan, &report, self.draft)?.as_str());
+        let record = RunRecord::load(&run_dir(&repo)?)?.unwrap_or_default();
+        let target = record.target.as_str();
+        let runs = if target.is_empty() { "all".to_owned() } else { format!("on {target}") };
+        let report = report_on(env, &project, &self.choice, &runs)?;
+        let branch = branch_with(repo.git(), target, Status::read(&repo)?.branch)?;
+        let address = open(&repo, &branch, &plan, &report, self.draft)?;
+        say(address.as_str());
+        let marks = Marks { run: Some(record.process.run), ..Marks::default() };
+        let event = Event::PullRequest { address: Some(address), why: None };
+        Journal::new(project.own_state(), LOOP).marked(marks).append(&event)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The branch that the last run landed on, or the current one if that has its commits and is not the one that pull
+/// requests are merged into.
+fn branch_with(git: &Git, target: &str, current: Option<String>) -> Result<String, Failure> {
+    let is_better = |current: &String| {
+        let has_work = || git.run(&["merge-base", "--is-ancestor", target, current]).is_ok();
+        let remote = remote_of(git, current).unwrap_or_default().0;
+        target.is_empty() || (has_work() && default_branch(git, &remote) != *current)
+    };
+    let known = Some(target.to_owned()).filter(|target| !target.is_empty());
+    current.filter(is_better).or(known).ok_or_else(|| {
+        Failure::because("no branch is checked out; switch to the one with the work first")
+    })
 }
 
 /// Whether one is opened at the end of a run.

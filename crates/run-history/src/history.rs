@@ -188,12 +188,15 @@ impl RunHistory {
         self.runs.iter().rfind(did).or(self.runs.last())
     }
 
-    /// The run that is meant by `last`, a number or a name; `all` makes one of them, and `sessions` are
-    /// those that no run started.
+    /// The run that is meant by `last`, a number or a name; `all` makes one of them, `on BRANCH` of those that landed
+    /// there, and `sessions` are those that no run started.
     pub fn find(&self, which: &str) -> Option<Run> {
-        if which == "all" {
-            let (first, others) = self.runs.split_first()?;
-            return Some(others.iter().fold(first.clone(), Run::and));
+        let branch = which.strip_prefix("on ");
+        if which == "all" || branch.is_some() {
+            let mut runs =
+                self.runs.iter().filter(|run| branch.is_none_or(|branch| run.branch == branch));
+            let first = runs.next()?.clone();
+            return Some(runs.fold(first, Run::and));
         }
         let number = || which.parse::<usize>().ok()?.checked_sub(1);
         let sessions = Some(&self.sessions).filter(|sessions| !sessions.started_at.is_empty());

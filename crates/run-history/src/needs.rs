@@ -140,6 +140,10 @@ impl RunHistory {
         if let Some(run) = run.filter(|run| run.finish.as_deref().is_some_and(is_trouble)) {
             others.push(format!("the run could not continue: {}", run.ending(false)));
         }
+        if let Some((run, why)) = run.and_then(|run| Some((run, run.no_request.as_ref()?))) {
+            let again = "`ralph-loop pr` tries again";
+            others.push(line(&format!("{} has no pull request: {why}; {again}", run.branch)));
+        }
         others.extend(situation.notes.iter().map(|note| line(note)));
         Needs { stories: self.blocked(run.unwrap_or(&nothing)), others }
     }

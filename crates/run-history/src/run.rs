@@ -41,6 +41,8 @@ pub struct Run {
     pub finish: Option<String>,
     /// More about that.
     pub reason: Option<String>,
+    /// Why its work has no pull request, where one was asked for.
+    pub(crate) no_request: Option<String>,
     pub(crate) forecast: Option<Forecast>,
     pub(crate) attempts: Vec<Attempt>,
     /// The checks before the first story.
@@ -176,6 +178,7 @@ impl Run {
                 let (seconds, cost_usd) = (*seconds, *cost_usd);
                 self.forecast = Some(Forecast { stories, based_on, seconds, cost_usd });
             }
+            Event::PullRequest { why, .. } => self.no_request.clone_from(why),
             Event::LoopFinished { finish_type, reason } => {
                 (self.finish, self.reason) = (Some(finish_type.clone()), reason.clone());
                 // Waiting work that was checked again is no attempt of this run.
@@ -344,6 +347,7 @@ impl Run {
         next.notes.into_iter().for_each(|note| self.add(note));
         self.stops.extend(next.stops);
         (self.name, self.ended_at) = ("all".to_owned(), next.ended_at);
+        self.no_request = next.no_request;
         (self.finish, self.reason, self.forecast) = (next.finish, next.reason, None);
         self
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
-use ralph_base::state::{self, plan_name};
+use ralph_base::state::{self, Event, plan_name};
 use ralph_core::git::Repo;
 use ralph_project::checks::one_line;
 use ralph_project::config::{Mode, PullRequests};
@@ -45,9 +45,17 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
         report_changes_by_others(&mut run, &plan);
     }
     run.save();
-    let (history, situation) = history_at_end(&run, &finish);
+    let (mut history, situation) = history_at_end(&run, &finish);
+    let request = match open_pull_request(&run, &history, &situation) {
+        Ok(address) => address.map(|address| (Some(address), None)),
+        Err(why) => Some((None, Some(why.to_string()))),
+    };
+    if let Some((address, why)) = request {
+        let event = Event::PullRequest { address, why };
+        run.note(&event);
+        history.take(&run.context.journal(&run.context.run, None).record(&event));
+    }
     let report = write_report(&run, &history, &situation);
-    show_failure(&run, open_pull_request(&run, &history, &situation));
     run_finished(&run, &finish, report.as_deref());
     notify_end(&run, &finish, report.as_deref());
     let interrupts = &run.context.interrupts;
@@ -127,16 +135,17 @@ fn open_pull_request(
     run: &Conductor,
     history: &RunHistory,
     situation: &Situation,
-) -> Result<(), Failure> {
-    let found = history.find(&run.context.run);
+) -> Result<Option<String>, Failure> {
+    // The branch may have the work of earlier runs.
+    let found = history.find(&format!("on {}", run.record.target));
     let wanted = pr::is_wanted(&run.context.config) && run.record.tally.run.commits > 0;
-    let Some(found) = found.filter(|_| wanted) else { return Ok(()) };
+    let Some(found) = found.filter(|_| wanted) else { return Ok(None) };
     let (git, plan) = (run.source.git(), run.books.load(&run.board)?);
     let report = history.report(&found, situation, &git)?;
     let repo = Repo::open(run.context.project.root())?;
     let address = pr::open(&repo, &run.record.target, &plan, &report, false)?;
     run.view.line(format!("pull request: {address}"));
-    Ok(())
+    Ok(Some(address))
 }
 
 fn write_report(

@@ -220,13 +220,43 @@ fn nothing_is_pushed_without_being_asked_for() {
 }
 
 #[test]
+fn the_text_of_a_pull_request_covers_all_runs_on_its_branch() {
+    let stage = with_forge_for("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let args = ["--pr", "run", "--max-iterations", "1"];
+    run(&stage, &args).ended(0);
+    std::fs::write(stage.note_path("exists"), "").unwrap();
+    run(&stage, &args).ended(0);
+    let body = stage.note("body");
+    assert!(body.contains("US-001") && body.contains("US-002"), "{body}");
+    assert!(body.starts_with("## 2 stories done"), "{body}");
+}
+
+#[test]
+fn the_branch_with_the_work_is_taken_though_the_run_was_on_the_default_branch() {
+    let stage = with_forge();
+    stage.repo.git(["switch", "-q", "main"]);
+    stage.run(&[]).ended(0);
+    run(&stage, &["pr"]).ended(1).says("git switch -c ralph/work");
+    // The branch of that name is there from before the work.
+    stage.repo.git(["switch", "-q", "ralph/work"]);
+    run(&stage, &["pr"]).ended(1);
+    stage.repo.git(["switch", "-q", "-C", "ralph/work", "main"]);
+    run(&stage, &["pr"]).ended(0).says("https://forge.test/pull/7");
+    assert!(stage.note("gh").contains("pr|create|--head|ralph/work|--title|First|"));
+}
+
+#[test]
 fn a_branch_that_the_server_protects_keeps_its_work() {
     let stage = with_forge();
     let server = stage.repo.scratch().path("server.git");
     let refuse = "#!/bin/sh\necho 'this branch is protected' >&2\nexit 1\n";
     stage.repo.scratch().script("server.git/hooks/pre-receive", refuse);
     // The run has done its work all the same; only the pull request is missing.
-    run(&stage, &["--pr", "run"]).says("1 story landed").says("this branch is protected");
+    let ran = run(&stage, &["--pr", "run"]);
+    ran.says("1 story landed").says("needs you: ralph/work has no pull request: ");
+    ran.says("this branch is protected").says("`ralph-loop pr` tries again");
+    let status = stage.run(&["status"]);
+    status.says("ralph/work has no pull request: ").says("this branch is protected");
     run(&stage, &["pr"]).ended(1).says("this branch is protected");
     assert_eq!(
         (stage.note("gh").contains("create"), on_server(&stage, "ralph/work")),
@@ -235,6 +265,8 @@ fn a_branch_that_the_server_protects_keeps_its_work() {
     std::fs::remove_file(server.join("hooks/pre-receive")).unwrap();
     run(&stage, &["pr"]).ended(0).says("https://forge.test/pull/7");
     assert!(on_server(&stage, "ralph/work").contains(stage.repo.head().trim()));
+    let status = stage.run(&["status"]);
+    assert!(!status.out.contains("no pull request"), "{}", status.out);
 }
 
 #[test]

@@ -184,6 +184,13 @@ pub enum Event {
         #[serde(flatten)]
         failure: HookFailure,
     },
+    /// A pull request for the work of the run: its address, or why there is none.
+    PullRequest {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        address: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
     LoopFinished {
         finish_type: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
