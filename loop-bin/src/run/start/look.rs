@@ -160,7 +160,7 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Resul
     }
     let path = plan.map(|plan| plan.path().to_owned());
     let path = path.unwrap_or_else(|| project_plan::to_write(project, config, project.root()));
-    let name = named.replace(PLAN_NAME, &plan_name(&path));
+    let name = named.replace(PLAN_NAME, &plan_name(&path, &config.plan.tag));
     if name.contains(['{', '}']) {
         return Err(Failure::usage(format!(
             "the branch name `{named}` has an unknown placeholder; the only one is `{PLAN_NAME}`"
@@ -182,11 +182,21 @@ fn target_of_run(run_dir: &RunDir, source: &Source, mut branch: String) -> Resul
     Board::find(source, &branch)
 }
 
-/// What a plan is called in the name of a branch: `prd-1` for a numbered one, else its file's name.
-fn plan_name(path: &Utf8Path) -> String {
+/// What a plan is called in the name of a branch: `prd-1` for a numbered one, the feature that it is about for one of
+/// another tool, else its file's name.
+fn plan_name(path: &Utf8Path, tag: &str) -> String {
     let folder = path.parent().and_then(Utf8Path::file_name).unwrap_or_default();
-    let is_numbered = folder.starts_with("PRD-");
-    let name = if is_numbered { folder } else { path.file_stem().unwrap_or("plan") };
+    let is_in = |name: &str| path.components().any(|part| part.as_str() == name);
+    let is_tools = path.file_name() == Some("tasks.md")
+        && [".kiro", "openspec", "specs"].iter().any(|name| is_in(name));
+    let name = match path.file_stem() {
+        Some("tasks") if is_in(".taskmaster") => match tag {
+            "" | "master" => "taskmaster",
+            tag => tag,
+        },
+        _ if is_tools || folder.starts_with("PRD-") => folder,
+        name => name.unwrap_or("plan"),
+    };
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
     name.to_ascii_lowercase().chars().map(plain).collect()
 }
@@ -359,10 +369,19 @@ mod tests {
 
     #[test]
     fn a_branch_is_named_after_the_plan() {
-        for (path, expected) in
-            [(".ralph/PRD-3/plan.md", "prd-3"), ("docs/My Plan.md", "my-plan"), ("prd.json", "prd")]
-        {
-            assert_eq!(plan_name(Utf8Path::new(path)), expected);
+        for (path, tag, expected) in [
+            (".ralph/PRD-3/plan.md", "", "prd-3"),
+            ("docs/My Plan.md", "", "my-plan"),
+            ("prd.json", "new", "prd"),
+            ("tasks.md", "", "tasks"),
+            ("specs/001-login/tasks.md", "", "001-login"),
+            (".kiro/specs/Log in/tasks.md", "", "log-in"),
+            ("openspec/changes/add-2fa/tasks.md", "", "add-2fa"),
+            (".taskmaster/tasks/tasks.json", "", "taskmaster"),
+            (".taskmaster/tasks/tasks.json", "master", "taskmaster"),
+            (".taskmaster/tasks/tasks.json", "new", "new"),
+        ] {
+            assert_eq!(plan_name(Utf8Path::new(path), tag), expected);
         }
     }
 }
