@@ -13,6 +13,7 @@ use run_history::words::dollars;
 use run_history::{Attempt, RunHistory};
 
 use crate::exit::Failure;
+use crate::plan_choice::PlanChoice;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::{say, say_as_it_is};
 use crate::{fleet, here};
@@ -84,7 +85,8 @@ impl Attempts {
                 list(repo.git(), Some(id), &history)
             }
             Some(story) if saved::called(repo.git(), story)?.is_empty() => {
-                let plan = here::plan(&project, env, &here::config(&project, env, &[])?)?;
+                let plan =
+                    here::plan(&project, env, &PlanChoice::default().config(env, &project)?)?;
                 if plan.story(story).is_none() {
                     let path = here::shown(plan.path());
                     return Err(Failure::because(format!(

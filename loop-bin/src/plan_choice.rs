@@ -23,7 +23,7 @@ use work_copy::Source;
 /// The plan that was named, if one was.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlanChoice {
-    /// The plan to read; defaults to that of the current run, or the first one found
+    /// The plan to read; defaults to that of the current or last run, or the first one found
     #[arg(long, value_name = "PATH")]
     plan: Option<String>,
     /// Number of the PRD-N folder to use
@@ -71,9 +71,23 @@ impl PlanChoice {
     pub(crate) fn config(&self, env: &Env, project: &Project) -> Result<Config, Failure> {
         let plan = self.plan.clone().map(|plan| Flag::new("loop.plan", plan));
         let prd = self.prd.map(|prd| Flag::new("loop.prd", prd.to_string()));
-        let flags = with_plan_of_run(plan.into_iter().chain(prd).collect(), project)?;
+        let mut flags = with_plan_of_run(plan.into_iter().chain(prd).collect(), project)?;
+        let config = here::config(project, env, &flags)?;
+        if !config.run.plan.is_empty() || config.run.prd > 0 {
+            return Ok(config);
+        }
+        flags.extend(plan_of_last_run(project, &config)?);
         here::config(project, env, &flags)
     }
+}
+
+/// The plan of the last run, as long as it has stories left: what that run said is about them.
+fn plan_of_last_run(project: &Project, config: &Config) -> io::Result<Option<Flag>> {
+    let run_dir = project.run_dir().map(|dir| dir.of_run());
+    let record = run_dir.map_or(Ok(None), |dir| RunRecord::load(&dir))?;
+    let is_left = |plan: &Plan| plan.counts().open + plan.counts().blocked > 0;
+    let plan = record.and_then(|it| plan::load(&it.plan, &config.plan).ok()).filter(is_left);
+    Ok(plan.map(|plan| Flag::new("loop.plan", plan.path().as_str())))
 }
 
 /// The plan with what the last run did to it: where that is not in the user's files, the plan of the

@@ -56,3 +56,24 @@ fn the_current_tag_of_task_master_is_worked_through() {
     stage.run(&["--workers", "3"]).ended(0).says("2 stories landed");
     assert_eq!(stage.read(path), plan("done"));
 }
+
+#[test]
+fn the_plan_of_the_last_run_is_meant_while_it_has_stories_left() {
+    let stage = Stage::new("works", "");
+    stage.repo.remove(".ralph/PRD-1/plan.md");
+    stage.repo.write(TASKS, "- [ ] T001 Start\n- [ ] T002 More\n- [ ] T003 End\n");
+    stage.repo.write(".kiro/specs/x/tasks.md", "- [ ] 1. Other\n");
+    stage.run(&["status"]).ended(0).says("choose one with --plan");
+    let agent = "cat >/dev/null; [ $(cat $RALPH_STORY_FILE) = T002 ] || echo x >>x.txt";
+    let args = ["--plan", TASKS, "--max-iterations", "2", "--attempts", "1", "--agent", agent];
+    stage.run(&args).ended(0).says("T002");
+    stage.run(&["status"]).ended(0).says(TASKS).says("1 done, 1 open, 1 blocked");
+    stage.run(&["stories"]).ended(0).says("T003");
+    stage.run(&["report", "--markdown"]).ended(0).says("T003");
+    stage.run(&["attempts", "T003"]).ended(0).says("nothing has been tried yet");
+    stage.run(&["retry", "T002"]).ended(0).says("T002 is open again");
+    // Another one is meant once it is done, or named.
+    stage.run(&["stories", "--plan", ".kiro/specs/x/tasks.md"]).ended(0).says("Other");
+    stage.run(&["--plan", TASKS]).ended(0);
+    stage.run(&["stories"]).ended(0).says("Other");
+}
