@@ -67,7 +67,7 @@ pub(super) fn read(bytes: &[u8], tag: &str) -> Result<Reading, Error> {
     let (format, stories) = match (lists.user_stories, lists.features) {
         (Some(stories), _) => (Format::Prd, stories),
         (None, Some(features)) => (Format::FeatureList, features),
-        (None, None) => match tasks(text, tag) {
+        (None, None) => match tasks(text, tag)? {
             Some(tasks) => (Format::TaskMaster, tasks),
             None => {
                 let hint = "a JSON plan needs a `features`, `userStories` or `tasks` array";
@@ -92,20 +92,31 @@ fn reason(error: &serde_json::Error) -> String {
     error.to_string().split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-/// The tasks of Task Master: at the top, or below a tag, the current one or `master` first.
-fn tasks<'a>(text: &'a str, current: &str) -> Option<Vec<&'a RawValue>> {
+/// The tasks of Task Master: at the top, or below a tag: the current one, else `master`, else the first that has any.
+fn tasks<'a>(text: &'a str, current: &str) -> Result<Option<Vec<&'a RawValue>>, Error> {
     #[derive(Deserialize)]
     struct Tag<'a> {
         #[serde(borrow)]
         tasks: Vec<&'a RawValue>,
     }
-    let below = |text| {
-        let tag: Result<Tag<'_>, _> = serde_json::from_str(text);
-        tag.ok().map(|tag| tag.tasks).filter(|tasks| !tasks.is_empty())
+    let below = |text| serde_json::from_str::<Tag<'_>>(text).ok().map(|tag| tag.tasks);
+    let Some(tags) = members(text).ok().filter(|_| below(text).is_none()) else {
+        return Ok(below(text).filter(|tasks| !tasks.is_empty()));
     };
-    let mut tags = members(text).ok()?;
-    tags.sort_by_key(|(name, _)| (name != current, name != "master"));
-    below(text).or_else(|| tags.iter().find_map(|(_, tag)| below(tag.get())))
+    let tags = tags.into_iter().filter_map(|(name, tag)| Some((name, below(tag.get())?)));
+    let mut tags: Vec<_> = tags.collect();
+    if !current.is_empty() && !tags.is_empty() {
+        let names: Vec<&str> = tags.iter().map(|(name, _)| &**name).collect();
+        let message = format!(
+            "Task Master's current tag `{current}` is not in this file; switch to one that is with \
+             `task-master use-tag`: {}",
+            names.join(", ")
+        );
+        let found = tags.into_iter().find(|(name, _)| name == current);
+        return found.map(|(_, tasks)| Some(tasks)).ok_or_else(|| Error::of_file(message));
+    }
+    tags.sort_by_key(|(name, tasks)| (tasks.is_empty(), name != "master"));
+    Ok(tags.into_iter().next().map(|(_, tasks)| tasks))
 }
 
 fn draft(object: &str, start: usize, line: usize, format: Format) -> Result<Draft, Error> {
@@ -132,12 +143,14 @@ fn draft(object: &str, start: usize, line: usize, format: Format) -> Result<Draf
     } else {
         State::Open
     };
-    // The words of Task Master; what it has put off is not worked on.
+    // The words of Task Master. What it has put off is not worked on, nor is what it has yet to review, for which
+    // others wait; for what was cancelled nothing waits.
     let status = item.status.as_str().filter(|_| format == Format::TaskMaster).unwrap_or_default();
     let (state, optional) = match status {
-        "done" | "completed" | "review" => (State::Done, false),
-        "blocked" => (State::Blocked, false),
-        "deferred" | "cancelled" => (State::Open, true),
+        "done" | "completed" => (State::Done, false),
+        "blocked" | "review" => (State::Blocked, false),
+        "cancelled" => (State::Done, true),
+        "deferred" => (State::Open, true),
         _ => (state, false),
     };
     let id = scalar(&item.id).ok_or_else(|| wrong("id", "a string or a number", &item.id))?;

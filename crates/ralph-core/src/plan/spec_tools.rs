@@ -241,3 +241,26 @@ mod tests {
         assert_eq!(changed(plan.reopen("1").unwrap()), text.replacen("\"done\"", "\"pending\"", 1));
     }
 }
+        let read = |tag: &str| {
+            let options = Options { tag: tag.into(), ..Options::default() };
+            Plan::parse("tasks.json".into(), text.as_bytes().to_vec(), &options)
+        };
+        let unknown = read("gone").unwrap_err().to_string();
+        assert!(unknown.contains("tag `gone` is not in this file"), "{unknown}");
+        assert!(unknown.ends_with(": other, master"), "{unknown}");
+        assert!(read("other").unwrap_err().is_without_stories, "it is empty");
+
+    #[test]
+    fn what_task_master_has_cancelled_or_reviews_is_not_worked_on() {
+        let task = |id: u32, status: &str, depends: &str| {
+            format!(r#"{{"id":{id},"title":"T","status":"{status}","dependencies":[{depends}]}}"#)
+        };
+        let (cancelled, review) = (task(1, "cancelled", ""), task(2, "review", ""));
+        let (free, waits) = (task(3, "pending", "1"), task(4, "pending", "2"));
+        let text = format!(r#"{{"tasks":[{cancelled},{review},{free},{waits}]}}"#);
+        let plan = plan(".taskmaster/tasks/tasks.json", &text);
+        let ready: Vec<&str> =
+            plan.ready_stories(&Default::default()).iter().map(|story| &*story.id).collect();
+        assert_eq!(ready, ["3"]);
+        assert_eq!((plan.counts().open, plan.counts().blocked, plan.counts().done), (2, 1, 0));
+    }
