@@ -47,8 +47,10 @@ pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Readin
         drafts = spec_tools::join_parts(text, drafts);
     }
     attach_dependencies(text, &blocks, &mut drafts);
-    if tool == Tool::SpecKit {
-        spec_tools::order_phases(text, &blocks, &mut drafts);
+    match tool {
+        Tool::SpecKit => spec_tools::order_phases(text, &blocks, &mut drafts),
+        Tool::Kiro | Tool::OpenSpec => spec_tools::order_steps(&mut drafts),
+        Tool::Other => {}
     }
     warnings.extend(lookalikes);
     warnings.extend(optional_warning(&drafts));

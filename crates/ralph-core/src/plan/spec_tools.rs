@@ -4,7 +4,7 @@ use super::blocks::{Block, Heading, TaskItem};
 use super::heading::Task;
 use super::ids;
 use super::list::optional_mark;
-use super::story::{Draft, Marks, State, Wanted};
+use super::story::{Draft, Marks, State, Story, Wanted};
 use super::text::Text;
 use camino::Utf8Path;
 use std::collections::HashMap;
@@ -108,19 +108,36 @@ pub(super) fn order_phases(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft
         if !is_story {
             start.append(&mut ends);
         }
-        let last = order_tasks(phase, start);
+        let last = order_tasks(phase.iter_mut(), start, true);
         if is_story { ends.extend(last) } else { before = last }
     }
 }
 
-/// Puts the tasks of a phase in order, behind those of `start`; returns what is to wait for behind them.
-fn order_tasks(tasks: &mut [Draft], start: Vec<String>) -> Vec<String> {
+/// Kiro and OpenSpec: the list is one of steps, each open one waiting for the one before, but for what a task says
+/// itself.
+pub(super) fn order_steps(drafts: &mut [Draft]) {
+    if !waits_for_later(drafts) {
+        let is_step = |story: &Story| story.state != State::Done && !story.optional;
+        let steps = drafts.iter_mut().filter(|task| is_step(&task.story));
+        order_tasks(steps, Vec::new(), false);
+    }
+}
+
+/// Puts tasks in order, behind those of `start`; returns what is to wait for behind them. One that names what it waits
+/// for waits for nothing else, unless `all` do.
+fn order_tasks<'a>(
+    tasks: impl Iterator<Item = &'a mut Draft>,
+    start: Vec<String>,
+    all: bool,
+) -> Vec<String> {
     let (mut barrier, mut together) = (start, Vec::new());
-    for Draft { story, wanted } in tasks.iter_mut().filter(|task| !task.story.id.is_empty()) {
+    for Draft { story, wanted } in tasks.filter(|task| !task.story.id.is_empty()) {
         let is_parallel = story.title.contains("[P]");
         let behind = if is_parallel || together.is_empty() { &barrier } else { &together };
         let line = story.line;
-        wanted.extend(behind.iter().map(|id| Wanted { text: id.clone(), line, strict: true }));
+        if all || wanted.is_empty() {
+            wanted.extend(behind.iter().map(|id| Wanted { text: id.clone(), line, strict: true }));
+        }
         if is_parallel {
             together.push(story.id.clone());
         } else {
@@ -215,7 +232,17 @@ mod tests {
     #[test]
     fn openspecs_numbered_sections_hold_the_tasks() {
         let text = "## 1. Model\n- [x] 1.1 A\n- [ ] 1.2 B\n## 2. Verification\n- [ ] 2.1 C\n";
-        assert_eq!(order("openspec/changes/x/tasks.md", text), ["1.1<-", "1.2<-", "2.1<-"]);
+        assert_eq!(order("openspec/changes/x/tasks.md", text), ["1.1<-", "1.2<-", "2.1<-1.2"]);
+    }
+
+    #[test]
+    fn steps_wait_for_the_open_one_before_unless_they_say_otherwise() {
+        let text = "- [ ] 1. A\n- [x] 2. B\n- [ ]* 3. Extra\n- [ ] 4. C\n- [ ] 5. D (depends: 1)\n\
+                    - [ ] 6. [P] E\n- [ ] 7. [P] F\n- [ ] 8. G\n";
+        let expected = ["1<-", "2<-", "3<-", "4<-1", "5<-1", "6<-5", "7<-5", "8<-6,7"];
+        assert_eq!(order(".kiro/specs/x/tasks.md", text), expected);
+        let back = "- [ ] 1.1 A (depends: 1.2)\n- [ ] 1.2 B\n- [ ] 1.3 C\n";
+        assert_eq!(order("openspec/changes/x/tasks.md", back), ["1.1<-1.2", "1.2<-", "1.3<-"]);
     }
 
     #[test]
@@ -226,6 +253,14 @@ mod tests {
              "details":"how","testStrategy":"run","subtasks":[{"id":1,"title":"P","status":"done"},{"id":2,"title":"Q","status":"pending"}]},
             {"id":3,"title":"C","status":"deferred","dependencies":[2]}]}}"#;
         let tagged = Options { tag: "other".into(), ..Options::default() };
+        let read = |tag: &str| {
+            let options = Options { tag: tag.into(), ..Options::default() };
+            Plan::parse("tasks.json".into(), text.as_bytes().to_vec(), &options)
+        };
+        let unknown = read("gone").unwrap_err().to_string();
+        assert!(unknown.contains("tag `gone` is not in this file"), "{unknown}");
+        assert!(unknown.ends_with(": other, master"), "{unknown}");
+        assert!(read("other").unwrap_err().is_without_stories, "it is empty");
         let other = text.replace("{\"tasks\":[]}", "{\"tasks\":[{\"id\":7,\"title\":\"Z\"}]}");
         let other = Plan::parse("tasks.json".into(), other.into_bytes(), &tagged).unwrap();
         assert_eq!(other.stories()[0].id, "7");
@@ -240,15 +275,6 @@ mod tests {
         assert_eq!(changed(plan.block("2").unwrap()), status("blocked"));
         assert_eq!(changed(plan.reopen("1").unwrap()), text.replacen("\"done\"", "\"pending\"", 1));
     }
-}
-        let read = |tag: &str| {
-            let options = Options { tag: tag.into(), ..Options::default() };
-            Plan::parse("tasks.json".into(), text.as_bytes().to_vec(), &options)
-        };
-        let unknown = read("gone").unwrap_err().to_string();
-        assert!(unknown.contains("tag `gone` is not in this file"), "{unknown}");
-        assert!(unknown.ends_with(": other, master"), "{unknown}");
-        assert!(read("other").unwrap_err().is_without_stories, "it is empty");
 
     #[test]
     fn what_task_master_has_cancelled_or_reviews_is_not_worked_on() {
@@ -264,3 +290,4 @@ mod tests {
         assert_eq!(ready, ["3"]);
         assert_eq!((plan.counts().open, plan.counts().blocked, plan.counts().done), (2, 1, 0));
     }
+}
