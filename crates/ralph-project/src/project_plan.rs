@@ -11,7 +11,7 @@
 //! assert!(none.unwrap_err().to_string().starts_with("no plan found;"));
 //! ```
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 
 use crate::config::Config;
 use crate::project::Project;
@@ -76,13 +76,39 @@ pub fn current_tag(root: &Utf8Path) -> String {
 
 /// Files beside a plan that say what is wanted, for whoever works on it.
 pub fn beside(root: &Utf8Path, plan: &Utf8Path) -> Vec<Utf8PathBuf> {
-    let names = ["spec", "plan", "requirements", "design", "proposal"];
+    let names = [
+        "spec",
+        "plan",
+        "requirements",
+        "design",
+        "proposal",
+        "data-model",
+        "research",
+        "quickstart",
+    ];
     let folder = plan.parent().unwrap_or(plan);
     let beside = names.into_iter().map(|name| folder.join(format!("{name}.md")));
+    let mut below =
+        [folder.join("contracts"), folder.join("specs")].map(|it| files_below(&it)).concat();
+    if plan.starts_with(root.join(".kiro")) {
+        below.extend(files_below(&root.join(".kiro/steering")));
+    }
     let constitution = [".specify/memory/constitution.md"].map(|name| root.join(name));
-    let files = beside.chain(constitution).filter(|file| file != plan && file.is_file());
+    let files = beside.chain(below).chain(constitution);
+    let files = files.filter(|file| file != plan && file.is_file());
     let is_tools = plan.file_name().is_some_and(|name| name.starts_with("tasks."));
     if is_tools { files.collect() } else { Vec::new() }
+}
+
+/// All files below a folder, by name; links are not followed.
+fn files_below(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+    let mut paths: Vec<Utf8PathBuf> = entries.map(Utf8DirEntry::into_path).collect();
+    paths.sort();
+    let files = |path: Utf8PathBuf| {
+        if path.is_dir() && !path.is_symlink() { files_below(&path) } else { vec![path] }
+    };
+    paths.into_iter().flat_map(files).collect()
 }
 
 /// The files that decide about the answer: it stays the same while none of them changes.
@@ -182,6 +208,30 @@ mod tests {
         check(&[kiro, "app/openspec/changes/archive/tasks.md"], &[], "app", Some(kiro));
         check(&[kiro, "app/specs/001/tasks.md"], &[], "app", None);
         check(&[kiro, "app/.ralph/fix_plan.md"], &[], "app", Some("app/.ralph/fix_plan.md"));
+    }
+
+    #[test]
+    fn what_the_tools_write_about_a_feature_stands_beside_its_plan() {
+        for (plan, expected) in [
+            ("specs/1/tasks.md", "specs/1/data-model.md specs/1/contracts/v1/api.yaml"),
+            (".kiro/specs/x/tasks.md", ".kiro/specs/x/design.md .kiro/steering/tech.md"),
+            ("openspec/changes/x/tasks.md", "openspec/changes/x/specs/auth/spec.md"),
+            ("plan.md", ""),
+        ] {
+            let scratch = Scratch::new();
+            for file in [
+                "specs/1/data-model.md",
+                "specs/1/contracts/v1/api.yaml",
+                ".kiro/specs/x/design.md",
+                ".kiro/steering/tech.md",
+                "openspec/changes/x/specs/auth/spec.md",
+            ] {
+                scratch.file(file, "text");
+            }
+            let found = beside(scratch.root(), &scratch.path(plan));
+            let found = found.iter().map(|it| it.strip_prefix(scratch.root()).unwrap().as_str());
+            assert_eq!(found.collect::<Vec<_>>().join(" "), expected, "{plan}");
+        }
     }
 
     #[test]
