@@ -9,6 +9,8 @@ use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::git::Repo;
 use ralph_core::plan::{self, Options};
+use ralph_project::client::Client;
+use ralph_project::install::quoted;
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
@@ -97,9 +99,42 @@ fn interview(env: &Env, project: &Project, idea: &str, path: &Utf8PathBuf) -> Re
         ));
     }
     let config = here::config(project, env, &[])?;
-    let agent = config.agent.command.split_whitespace().next().unwrap_or_default();
+    let agent = by_hand(&config.agent.command, &config.agent.model);
     let prompt = INTERVIEW.replace("{{IDEA}}", idea).replace("{{PLAN_PATH}}", path.as_str());
-    let status = Command::new(agent).arg(prompt).current_dir(project.root()).status();
+    let line = format!("{agent} \"$0\"");
+    let status =
+        Command::new("sh").args(["-c", &line, &prompt]).current_dir(project.root()).status();
     status.map_err(|error| Failure::because(format!("cannot start {agent}: {error}")))?;
     if path.is_file() { Ok(()) } else { Err(Failure::because(format!("{path} was not written"))) }
+}
+
+/// The agent's command without what only a run needs, and with its model.
+fn by_hand(command: &str, model: &str) -> String {
+    let Some(client) = Client::find(command) else { return command.to_owned() };
+    let of_runs: Vec<&str> = client.dialect.start.split_whitespace().skip(1).collect();
+    let words = command.split_whitespace().filter(|word| !of_runs.contains(word));
+    let line = words.collect::<Vec<_>>().join(" ");
+    let option = client.dialect.model.replace("{}", &quoted(model.into()));
+    let client = Client::find(&line).filter(|_| !model.is_empty());
+    client.map(|client| client.with(&option)).unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interview_has_the_agents_command_and_model() {
+        let start =
+            "claude -p --dangerously-skip-permissions --output-format stream-json --verbose";
+        for (command, model, expected) in [
+            (start, "", "claude"),
+            (start, "opus", "claude --model 'opus'"),
+            ("A=1 nice claude --model haiku -p", "", "A=1 nice claude --model haiku"),
+            ("codex exec --json -", "gpt", "codex --model 'gpt'"),
+            ("my-agent -x", "opus", "my-agent -x"),
+        ] {
+            assert_eq!(by_hand(command, model), expected);
+        }
+    }
 }
