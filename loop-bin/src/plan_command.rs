@@ -58,14 +58,24 @@ impl PlanCommand {
     }
 }
 
-/// One story for each issue.
+/// One story for each issue that no plan has yet.
 fn from_issues(project: &Project, label: &str, path: &Utf8PathBuf) -> Result<(), Failure> {
     let (root, repo) = (project.root(), Repo::open(project.root())?);
     let (_, url) = remote_of(repo.git(), "")?;
     let forge = Forge::of(&url, root)?;
-    let issues = forge.issues(root, label)?;
+    let numbers = project.own_state().prd_numbers().into_iter();
+    let plans =
+        numbers.map(|it| state::read_text(project.own_state().plan(it)).unwrap_or_default());
+    let plans = plans.collect::<String>();
+    let is_there = |issue: &Issue| plans.lines().any(|line| line == link(issue));
+    let (known, issues): (Vec<Issue>, _) =
+        forge.issues(root, label)?.into_iter().partition(is_there);
+    for Issue { number, .. } in &known {
+        say(format!("{}-{number} is in a plan already", forge.prefix()));
+    }
     if issues.is_empty() {
-        return Err(Failure::because(format!("no open issue has the label {label}")));
+        let more = if known.is_empty() { "" } else { " and is in no plan yet" };
+        return Err(Failure::because(format!("no open issue has the label {label}{more}")));
     }
     let stories: String = issues.iter().map(|issue| story(forge.prefix(), issue)).collect();
     project.own_state().prepare()?;
@@ -73,10 +83,15 @@ fn from_issues(project: &Project, label: &str, path: &Utf8PathBuf) -> Result<(),
     Ok(state::replace(path, format!("# Issues labelled {label}\n{stories}").as_bytes())?)
 }
 
+/// The line of a story that names its issue.
+fn link(issue: &Issue) -> String {
+    format!("Issue: {}", issue.url)
+}
+
 /// A story with the boxes of an issue, or one for all of it. What else it says is quoted, so that nothing in
 /// it is read as another story.
 fn story(prefix: &str, issue: &Issue) -> String {
-    let Issue { number, title, url, .. } = issue;
+    let (Issue { number, title, .. }, link) = (issue, link(issue));
     let text = issue.body.as_deref().unwrap_or_default();
     let is_box = |line: &&str| {
         let line = line.trim_start().trim_start_matches(['-', '*', '+', ' ']);
@@ -86,7 +101,7 @@ fn story(prefix: &str, issue: &Issue) -> String {
     let boxes: String = boxes.iter().map(|line| format!("{}\n", line.trim())).collect();
     let boxes = if boxes.is_empty() { "- [ ] What the issue asks for\n".to_owned() } else { boxes };
     let quoted: String = rest.iter().map(|line| format!("> {line}\n")).collect();
-    format!("\n### {prefix}-{number}: {}\n\nIssue: {url}\n\n{boxes}\n{quoted}", title.trim())
+    format!("\n### {prefix}-{number}: {}\n\n{link}\n\n{boxes}\n{quoted}", title.trim())
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the door for a session of the user's own")]

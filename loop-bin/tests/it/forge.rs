@@ -287,6 +287,16 @@ fn issues_become_stories_that_close_them() {
         ),
         "{plan}"
     );
+    // What a plan has already is not written again.
+    std::fs::write(stage.note_path("issues"), issues.replace("12", "1")).unwrap();
+    run(&stage, &["plan", "--from-issues", "ready"])
+        .ended(0)
+        .says("GH-13 is in a plan already")
+        .says("GH-1  Add login");
+    assert!(!stage.read(".ralph/PRD-3/plan.md").contains("GH-13"));
+    let again = run(&stage, &["plan", "--from-issues", "ready"]);
+    again.ended(1).says("no open issue has the label ready and is in no plan yet");
+    assert!(!stage.exists(".ralph/PRD-4"));
     run(&stage, &["--prd", "2"]).ended(0).says("2 stories landed");
     let messages = stage.repo.git(["log", "--format=%b", "-3"]);
     assert!(messages.contains("Closes #12") && messages.contains("Closes #13"), "{messages}");
