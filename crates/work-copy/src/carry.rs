@@ -14,8 +14,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::PROJECT_MARKER;
 
 use super::beneath::{beneath, read_beneath};
+use super::known::Files;
 use super::remove::remove_all;
-use super::{Files, Source, Workspace};
+use super::{Source, Workspace};
 use crate::git_output::paths;
 use ralph_project::failure::Failure;
 use run_history::words::counted;
@@ -54,7 +55,7 @@ impl Workspace {
         }
         if self.left(path).as_deref() != Some(content) {
             if !below.starts_with(self.source.inside.join(PROJECT_MARKER)) {
-                self.files = Files::Any;
+                self.known.files = Files::Any;
             }
             replace(&self.top, below.as_std_path(), content)?;
         }
@@ -84,7 +85,7 @@ impl Workspace {
         for below in wanted {
             let from = self.source.top.as_std_path().join(&below);
             if from.symlink_metadata().is_ok() {
-                self.files = Files::Any;
+                self.known.files = Files::Any;
                 beneath(self.top.as_std_path(), &below, true, |to| copy(&from, to))?;
                 self.note_carried(below);
             }

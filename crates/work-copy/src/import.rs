@@ -34,7 +34,7 @@ pub struct Imported {
 /// Fetches it. A repository that the agent damaged has nothing to give; one whose git was interrupted is
 /// asked again by the next start.
 pub fn import(copy: &mut Workspace, start: Start<'_>) -> Result<Imported, GitError> {
-    copy.remove_pipes(false);
+    copy.known.pipes.remove(&copy.top, false);
     let theirs = copy.git_inside();
     if !copy.top.join(".git").is_dir() {
         return Ok(Imported::default());

@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `cache.rs` | where copies are, what they take, and how they are removed |
 //! | `beneath.rs` | files in a folder that an agent writes, reached without following links |
+//! | `known.rs` | what is known of a copy since others were at work there |
 //! | `repository.rs` | a repository made anew around the files of the copy |
 //! | `source.rs` | the project |
 //! | `git_settings.rs` | which settings of the project's git hold in the copy |
@@ -30,6 +31,7 @@ pub mod git_output;
 mod git_settings;
 mod import;
 pub mod in_place;
+mod known;
 mod linked_back;
 mod remove;
 mod repository;
@@ -55,9 +57,9 @@ use doors::Doors;
 use git_output::base_of;
 use git_settings::GitSettings;
 pub use import::{Imported, bring, import};
+use known::{Files, Known};
 pub use linked_back::{linked_by_environment, linked_by_files};
 use ralph_project::failure::Failure;
-use remove::Pipes;
 pub use remove::remove_all;
 use repository::Stamps;
 pub use repository::{adopt, copy_index};
@@ -83,12 +85,8 @@ pub struct Workspace {
     pub source: Source,
     /// Files of the loop's about it, out of the agent's reach.
     own: OwnFiles,
-    /// Whether the repository was made anew since the last agent.
-    is_fresh: bool,
-    /// What is known of its pipes and sockets.
-    pipes: Pipes,
-    /// What is known of its files.
-    files: Files,
+    /// What is known of it since others were at work there.
+    known: Known,
     /// Files that were carried, and what each looked like then.
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
     /// The project's git settings.
@@ -98,19 +96,6 @@ pub struct Workspace {
     left_out: (Vec<PathBuf>, BTreeSet<String>),
     /// How programs are started in it.
     pub doors: Doors,
-}
-
-/// What is known of the files of a workspace.
-#[derive(Debug, PartialEq, Eq)]
-enum Files {
-    /// Nothing: others were at work.
-    Any,
-    /// They are those of HEAD.
-    Clean,
-    /// They are those that are staged, but for these; new ones count.
-    StagedBut(Vec<PathBuf>),
-    /// They are those of a commit that was made of them.
-    Of(String),
 }
 
 /// Files of the loop's about a workspace.
@@ -185,9 +170,7 @@ impl Workspace {
             },
             doors,
             source,
-            is_fresh: false,
-            pipes: Pipes::Any,
-            files: Files::Any,
+            known: Known::default(),
             carried: BTreeMap::new(),
             settings,
             left_out: Default::default(),
@@ -232,7 +215,7 @@ impl Workspace {
         let git = git.with_var("GIT_OBJECT_DIRECTORY", self.source.shared.join("objects"));
         // In a large index the checksum takes longer than all else.
         let git = git.with_settings(&[("index.skipHash".to_owned(), "true".to_owned())]);
-        if self.is_fresh { git } else { git.through(door) }
+        if self.known.is_fresh { git } else { git.through(door) }
     }
 
     /// The repository around the files of the workspace, which must be there.
@@ -274,7 +257,7 @@ impl Workspace {
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         self.renew(start)?;
         self.match_files_to(start.tip)?;
-        self.files = Files::Clean;
+        self.known.files = Files::Clean;
         // Git looks for submodules in the index of the copy.
         self.lend_index()?;
         repository::update_submodules(&self.source, &self.git_inside())
@@ -282,7 +265,7 @@ impl Workspace {
 
     /// Makes index and files what the commit says, at which HEAD is already.
     fn match_files_to(&self, tip: Option<&str>) -> Result<(), Failure> {
-        if matches!(&self.files, Files::Of(commit) if Some(commit.as_str()) == tip) {
+        if matches!(&self.known.files, Files::Of(commit) if Some(commit.as_str()) == tip) {
             return Ok(());
         }
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
@@ -326,18 +309,18 @@ impl Workspace {
     /// An agent begins or goes on, so nothing that git keeps in the workspace is to be believed any more. One that
     /// begins finds nothing of an earlier one in a copy, not even what git does not see.
     pub fn distrust(&mut self, begins: bool) {
-        self.remove_pipes(begins && !self.is_in_place);
-        (self.is_fresh, self.pipes, self.files) = (false, Pipes::Any, Files::Any);
+        self.known.pipes.remove(&self.top, begins && !self.is_in_place);
+        self.known = Known::default();
         self.left_out.1.clear();
     }
 
     /// What is staged was committed, with these files of the loop's. Where the checks left all else as
     /// staged, and no git hook ran, the files are those of the commit.
     pub fn settle(&mut self, commit: &str, files: &[&Path]) {
-        let is_as_committed = matches!(&self.files, Files::StagedBut(others)
+        let is_as_committed = matches!(&self.known.files, Files::StagedBut(others)
             if others.iter().all(|path| files.contains(&path.as_path())));
         if is_as_committed && !self.needs_full_commits() {
-            self.files = Files::Of(commit.to_owned());
+            self.known.files = Files::Of(commit.to_owned());
         }
     }
 
@@ -354,16 +337,15 @@ impl Workspace {
     /// Checks were at work, which may have changed files; if they changed the repository as well, that
     /// is not to be believed any more.
     pub fn doubt(&mut self, before: Option<Stamps>) -> Result<Vec<String>, Failure> {
-        self.pipes = Pipes::Any;
-        self.remove_pipes(false);
-        self.is_fresh &= before.is_some() && before == self.stamps();
-        self.files = Files::Any;
+        let is_fresh = self.known.is_fresh && before.is_some() && before == self.stamps();
+        self.known = Known { is_fresh, ..Known::default() };
+        self.known.pipes.remove(&self.top, false);
         in_place::restore_protected(self)
     }
 
     /// The status of the workspace, which need not be looked at if all is as it was made.
     pub fn status(&self, repo: &Repo, start: Start<'_>) -> Result<Status, GitError> {
-        if self.files == Files::Clean {
+        if self.known.files == Files::Clean {
             return Ok(Status::clean(start.tip, start.branch));
         }
         Status::read(repo)
@@ -375,11 +357,11 @@ impl Workspace {
         if self.is_in_place {
             return in_place::return_head(&self.source, start);
         }
-        if !self.is_fresh || !self.top.join(".git/objects").is_dir() {
-            self.remove_pipes(false);
+        if !self.known.is_fresh || !self.top.join(".git/objects").is_dir() {
+            self.known.pipes.remove(&self.top, false);
             repository::renew(&self.source, &self.top, &self.settings)?;
             setup::ignore_leftovers(self)?;
-            self.is_fresh = true;
+            self.known.is_fresh = true;
         }
         repository::check_out(&self.top, start)
     }

@@ -7,30 +7,6 @@ use std::path::Path;
 
 use fs_err as fs;
 
-use super::Workspace;
-
-/// What is known of the pipes and sockets in a workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pipes {
-    /// Nothing: others were at work.
-    Any,
-    /// There are some, but none that git would open.
-    Harmless,
-    /// There are none.
-    None,
-}
-
-impl Workspace {
-    /// Removes the pipes that git would open, or `all` of them and all sockets, unless there are none: a large copy
-    /// takes long to search.
-    pub(super) fn remove_pipes(&mut self, all: bool) {
-        if self.pipes == Pipes::Any || all && self.pipes == Pipes::Harmless {
-            let are_left = remove_pipes(self.top.as_std_path(), false, all);
-            self.pipes = if are_left { Pipes::Harmless } else { Pipes::None };
-        }
-    }
-}
-
 /// Removes a file or a folder, if it is there; a link is removed, not followed.
 pub fn remove_all(path: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
@@ -59,7 +35,7 @@ fn is_absent(error: &io::Error) -> bool {
 /// Removes pipes that git would open and wait at: among its own files, and among those that rule a
 /// work tree; or `all` pipes and sockets, which git does not see. Whether any is left. Folders that cannot be read
 /// are made readable.
-fn remove_pipes(folder: &Path, is_git: bool, all: bool) -> bool {
+pub(super) fn remove_pipes(folder: &Path, is_git: bool, all: bool) -> bool {
     let mut are_left = false;
     let entries = fs::read_dir(folder).or_else(|_| {
         make_readable(folder);

@@ -8,8 +8,9 @@ use std::time::Duration;
 use ralph_base::state;
 use ralph_project::checks::{CheckContext, CheckEnd, run_checks};
 
+use super::Workspace;
 use super::carry::replace;
-use super::{Files, Workspace};
+use super::known::Known;
 use crate::git_output::paths;
 use ralph_base::state::fingerprint;
 use ralph_project::failure::Failure;
@@ -53,7 +54,7 @@ pub fn set_up(
         }
         return Ok(false);
     }
-    copy.files = Files::Any;
+    copy.known = Known { is_fresh: copy.known.is_fresh, ..Known::default() };
     let door = if is_used { &copy.doors.checks } else { &copy.doors.setup };
     let context = CheckContext { dir: &copy.root, run, left: None, rules: None, door };
     let ran = run_checks(context, commands, limit, stop)?;

@@ -13,8 +13,9 @@ use ralph_core::git::{Git, Snapshot};
 
 use super::aside::{bring_submodule, dirty_submodules, repositories, set_aside};
 use super::carry::replace;
+use super::known::Files;
 use super::remove::{make_readable, remove_all};
-use super::{Files, Imported, Start, Workspace};
+use super::{Imported, Start, Workspace};
 use crate::git_output::{
     Difference, RAW, base_of, changed_files, differences, file_of, listed, naming, paths,
 };
@@ -84,7 +85,7 @@ impl Workspace {
             Err(error) if error.is_transient() => return Err(error),
             Err(error) => self.keep_as_it_is(&git, start.tip, ours, &error)?,
             Ok((staged, Changed { inner, left, .. })) => {
-                self.files = Files::StagedBut(left);
+                self.known.files = Files::StagedBut(left);
                 (staged, inner)
             }
         };
@@ -257,7 +258,7 @@ impl Workspace {
         let differ: Vec<_> = differ.filter(|(how, _)| *how != b' ').collect();
         let mut paths: Vec<PathBuf> =
             differ.iter().filter(|(how, _)| *how != b'?').map(|(_, path)| path.clone()).collect();
-        self.files = Files::StagedBut(differ.into_iter().map(|(_, path)| path).collect());
+        self.known.files = Files::StagedBut(differ.into_iter().map(|(_, path)| path).collect());
         paths.retain(|path| {
             let is_steering = is_protected(&self.source.inside, path);
             !is_steering && !ours.contains(path) && !self.is_only_carried(path)
@@ -322,7 +323,7 @@ impl Workspace {
     /// Lays the changes between a saved attempt and its first parent over the files, uncommitted. Where
     /// they do not fit, it says why, and the files are those of the commit.
     pub fn overlay(&mut self, attempt: &str, start: Start<'_>) -> Result<Option<String>, Failure> {
-        self.files = Files::Any;
+        self.known.files = Files::Any;
         let git = self.git();
         let Some(tip) = start.tip else {
             git.run(&["read-tree", "--reset", "-u", attempt])?;
