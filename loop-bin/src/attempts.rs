@@ -1,6 +1,7 @@
 //! `ralph-loop attempts`: lists the attempts that are kept, shows one, or brings one into the tree or
 //! onto a branch.
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -157,9 +158,13 @@ fn show(git: &Git, id: &str) -> Result<(), Failure> {
     let attempt = saved::find(git, id)?;
     let outcome = attempt.outcome.as_deref().unwrap_or("landed");
     say(format!("{}  {outcome}  {}", attempt.id, attempt.at));
-    say(format!("{}\n{}", attempt.why, attempt.details));
     let args = ["diff", "--no-ext-diff", "--no-color", "--stat", "--patch"];
-    say_as_it_is(&String::from_utf8_lossy(&attempt.changes(git, &args)?));
+    let changes = attempt.changes(git, &args)?;
+    let text =
+        format!("{}\n{}\n{}", attempt.why, attempt.details, String::from_utf8_lossy(&changes));
+    // What an agent wrote may hold commands for a terminal.
+    let is_command = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    say_as_it_is(&if io::stdout().is_terminal() { text.replace(is_command, "") } else { text });
     Ok(())
 }
 

@@ -27,7 +27,7 @@ pub use count::{SessionSoFar, Totals};
 pub use keeper::keep;
 pub use options::{ClientOptions, Start};
 pub use output::{each_line_of_log, seen_in_log};
-pub use processes::{Descendants, end_left_by, left_by};
+pub use processes::{Descendants, end_left_by, end_left_by_checks, left_by};
 pub use readable::Readable;
 pub use refusal::{Refusal, said};
 pub use stream::{Said, Seen};

@@ -12,7 +12,7 @@ use camino::Utf8PathBuf;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getppid};
 use ralph_base::linux::{self, Process};
-use ralph_project::checks::RUN_MARK;
+use ralph_project::checks::{RUN_MARK, mark};
 use ralph_project::install::HOOK_NAMES;
 
 /// The name of this program.
@@ -149,6 +149,11 @@ pub fn end_left_by(run: &str, copies: &[Utf8PathBuf]) -> usize {
     let count = left_by(run, copies).len();
     end(None, &|| left_by(run, copies), LEFTOVER_GRACE, &|| false);
     count
+}
+
+/// Ends what checks, setup commands or git hooks of a run left behind: nothing works in a copy but what we wait for.
+pub fn end_left_by_checks(run: &str) {
+    end_left_by(&mark(run), &[]);
 }
 
 /// All that descend from a process; none where the system does not list them.

@@ -123,6 +123,11 @@ pub fn one_line(command: &str) -> String {
 /// loop that is killed, and the next start ends them.
 pub const RUN_MARK: &str = "RALPH_INTERNAL__RUN";
 
+/// Its value for checks, setup commands and git hooks of a run: what they leave behind is ended with them.
+pub fn mark(run: &str) -> String {
+    format!("{run}.check")
+}
+
 /// Where checks run.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckContext<'a> {
@@ -194,7 +199,7 @@ fn run(
         (CheckEnd::Stopped, String::new())
     } else {
         let mut shell = shell(&context, command);
-        shell.env(RUN_MARK, context.run);
+        shell.env(RUN_MARK, mark(context.run));
         match run_and_worker(context.run) {
             (_, Some(worker)) => shell.env(WORKER, worker),
             (_, None) => shell.env_remove(WORKER),

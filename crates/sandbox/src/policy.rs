@@ -118,6 +118,7 @@ impl Policy {
         }
         CACHES.iter().for_each(|row| policy.let_write(request, row, row.name));
         policy.write.extend(request.listed(&settings.write));
+        policy.drop_nested();
         let provider: Vec<&Row> = PROVIDERS.iter().filter(|row| request.is_for(row)).collect();
         policy.show = provider.iter().flat_map(|row| request.listed(row.secrets)).collect();
         policy.show.extend(request.listed(&settings.show));
@@ -134,6 +135,14 @@ impl Policy {
             policy.git_settings = files.collect();
         }
         policy
+    }
+
+    /// Keeps one rule for folders in one another: an attempt could put a link in the place of the inner one, and the
+    /// next attempt would get a rule for what it leads to.
+    fn drop_nested(&mut self) {
+        let all = self.write.clone();
+        self.write
+            .retain(|path| !path.ancestors().skip(1).any(|above| all.iter().any(|it| it == above)));
     }
 
     /// Lets the paths of a row be written, unless that would open the project or another folder.

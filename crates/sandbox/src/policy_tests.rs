@@ -156,6 +156,17 @@ fn settings_change_the_lists() {
 }
 
 #[test]
+fn a_folder_in_a_writable_one_needs_no_rule_of_its_own() {
+    let settings = Settings { write: vec!["~/.cache".to_owned()], ..Settings::default() };
+    let vars = [("PIP_CACHE_DIR", "/home/dev/.npm/pip")];
+    let policy = policy_with(&settings, &vars, |_| {});
+    assert!(has(&policy.write, "/home/dev/.cache") && has(&policy.write, "/home/dev/.npm"));
+    let mut all = policy.write.iter();
+    assert!(all.all(|path| !path.as_str().starts_with("/home/dev/.cache/")), "{:?}", policy.write);
+    assert!(!has(&policy.write, "/home/dev/.npm/pip"));
+}
+
+#[test]
 fn a_policy_survives_being_passed_on() {
     let mut policy = policy(&[], |request| request.agent = Some("claude"));
     policy.create.clear();

@@ -110,13 +110,15 @@ impl ProtectedFiles {
         let (mut folders, mut kept) = (vec![state.lifecycle()], Vec::new());
         let mut moving = BTreeMap::from([(state.failure_context(), None)]);
         if let Ok(git) = Utf8PathBuf::from_path_buf(source.git_dir.clone()) {
-            paths.push(git.join("config.worktree"));
+            paths.extend(["config.worktree", "commondir"].map(|name| git.join(name)));
             let head = git.join("HEAD");
             moving.extend([(git.join("index"), None), (head.clone(), content(&head))]);
         }
         moving.retain(|path, _| !is_there(path) || !is_gone(path));
         if let Ok(git) = Utf8PathBuf::from_path_buf(source.shared.clone()) {
-            paths.extend(["config", "config.worktree"].map(|name| git.join(name)));
+            paths.extend(
+                ["config", "config.worktree", "objects/info/alternates"].map(|name| git.join(name)),
+            );
             folders.extend(["hooks", "info"].map(|name| git.join(name)));
             kept.extend(["refs", "objects", "logs"].map(|name| git.join(name)));
         }

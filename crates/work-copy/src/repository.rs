@@ -64,6 +64,10 @@ pub(super) fn renew(
     }
     let new = top.with_extension("new");
     let (old, new_git) = (top.join(".git"), new.join(".git"));
+    if !old.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        // A link may lead into the project.
+        remove_all(old.as_std_path())?;
+    }
     // A crash may have come while they were on their way.
     move_modules(&new_git, &old)?;
     let clone = ["clone", "--quiet", "--shared", "--no-checkout", "--template="];

@@ -165,6 +165,7 @@ pub(super) fn run_commands(
     let settings = CheckContext { dir: copy.root(), run, left, rules, door: &copy.doors.checks };
     let (limit, stop) = (context.config.verify.timeout.limit(), || context.is_interrupted());
     let checks = run_checks(settings, commands, limit, &stop);
+    client::end_left_by_checks(run);
     copy.doubt(before)?.into_iter().for_each(|said| job.reporter.warn(said));
     Ok(checks?)
 }
@@ -287,7 +288,12 @@ pub(in crate::run) fn commit(
         }
         let stop = || context.is_interrupted();
         let (base, limit) = (attempt.base.as_deref(), context.check_limit());
-        match board::commit(copy, (&wanted, base), &message(&passed), (&job.run, limit), &stop)? {
+        let made =
+            board::commit(copy, (&wanted, base), &message(&passed), (&job.run, limit), &stop)?;
+        client::end_left_by_checks(&job.run);
+        // Hooks may run what the agent wrote, and change the settings of the copy's git.
+        copy.doubt(None)?;
+        match made {
             Ok(made) if made.is_altered => {
                 return check_hooks_work(job, copy, attempt, made, passed);
             }
@@ -324,8 +330,6 @@ fn check_hooks_work(
 ) -> Result<(Made, Passed), Stopped> {
     let story = &attempt.story;
     job.reporter.line(format!("{story}: git hooks changed the commit; checking it again"));
-    // The hooks may have changed the repository's settings.
-    copy.doubt(None)?;
     copy.renew(Start::of(attempt))?;
     copy.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
     let checks = run(job, copy, attempt)?;

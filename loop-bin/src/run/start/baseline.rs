@@ -61,6 +61,7 @@ pub(crate) fn run_baseline(
         }
         checks.extend(found);
     }
+    client::end_left_by_checks(run);
     copy.doubt(before)?;
     Ok(checks)
 }

@@ -109,11 +109,10 @@ fn free_what_was_left(
             Attempt::clear(&folder)?;
         }
     }
-    let state = project.own_state().root();
-    for folder in [Some(run_dir.root()), Some(state), plan.parent()] {
-        folder.map_or(Ok(()), state::remove_stale_temporaries)?;
-    }
-    Ok(())
+    let slots = slot_dirs(run_dir);
+    let folders = [Some(run_dir.root()), Some(project.own_state().root()), plan.parent()];
+    let mut folders = folders.into_iter().flatten().chain(slots.iter().map(|dir| dir.root()));
+    Ok(folders.try_for_each(state::remove_stale_temporaries)?)
 }
 
 /// The plan that planning is to write. What was typed is meant from the folder in which that was typed.

@@ -1,6 +1,6 @@
 //! Links that an agent leaves lead nowhere: neither the loop nor its git reads or writes by way of them.
 
-use crate::stage::Stage;
+use crate::stage::{Ran, Stage};
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
@@ -177,4 +177,62 @@ fn whatever_an_attempt_starts_is_in_another_session() {
     let sessions = stage.note("sessions");
     assert_eq!(sessions.lines().count(), 4, "{sessions}");
     assert!(sessions.lines().all(|session| session.trim() != own.trim()), "{own}: {sessions}");
+}
+
+/// A filter that notes whether it runs in the sandbox.
+fn filter(stage: &Stage) -> String {
+    let note = stage.note_path("filtered");
+    format!("'grep NoNewPrivs /proc/self/status >>{note}; cat'")
+}
+
+fn ran_only_inside(stage: &Stage) {
+    let ran = stage.note("filtered");
+    assert!(ran.lines().all(|line| line.ends_with('1')), "{ran}");
+}
+
+/// A hook of the user's that runs what the agent wrote may change the settings of the copy's git, and its folders.
+#[test]
+fn what_a_git_hook_does_to_the_copys_repository_reaches_nothing_outside() {
+    let stage = Stage::new("works", TWO);
+    let outside = stage.repo.scratch().path("outside");
+    fs_err::create_dir_all(&outside).unwrap();
+    stage.repo.write("lint.sh", "exit 0\n");
+    stage.repo.write("b.txt", "b\n");
+    stage.repo.commit_all("a linter");
+    stage.repo.scratch().script("repo/.git/hooks/pre-commit", "#!/bin/sh\nexec sh ./lint.sh\n");
+    let attributes = stage.repo.scratch().file("home/attributes", "* filter=z\n");
+    let lint = format!(
+        "git config filter.z.clean {0}\ngit config filter.z.smudge {0}\n\
+         git config core.attributesFile {attributes}\necho formatted >>b.txt\n\
+         rm -rf .git/refs/ralph\nln -s {outside} .git/refs/ralph\n",
+        filter(&stage)
+    );
+    let agent = format!("cat >/dev/null; echo $$ >>x.txt; cat >lint.sh <<'END'\n{lint}END\n");
+    let mut command = stage.command(&["--agent", &agent]);
+    command.env("RALPH_SANDBOX_WRITE", stage.note_path("."));
+    let ran: Ran = command.output().unwrap().into();
+    ran.ended(0).says("2 stories landed");
+    ran_only_inside(&stage);
+    assert_eq!(outside.read_dir_utf8().unwrap().count(), 0);
+}
+
+#[test]
+fn what_a_check_leaves_behind_is_ended_with_it() {
+    let stage = Stage::new("works", TWO);
+    let attributes = stage.repo.scratch().file("home/attributes", "* filter=z\n");
+    let check = format!(
+        "F={0}; export F; setsid sh -c 'echo $$ >>{1}; while :; do git config filter.z.clean \"$F\"; \
+         git config core.attributesFile {attributes}; sleep 0.02; done' >/dev/null 2>&1 </dev/null & \
+         sleep 0.1",
+        filter(&stage),
+        stage.note_path("daemons"),
+    );
+    let agent = format!(
+        "cat >/dev/null; echo $$ >>x.txt; for pid in $(cat {0} 2>/dev/null); do \
+         kill -0 $pid 2>/dev/null && echo $pid >>{0}-alive; done; true",
+        stage.note_path("daemons")
+    );
+    stage.run(&["--agent", &agent, "--verify", &check]).ended(0).says("2 stories landed");
+    assert!(!stage.note("daemons").is_empty() && !stage.note_path("daemons-alive").exists());
+    ran_only_inside(&stage);
 }

@@ -367,3 +367,12 @@ fn one_tree_is_worked_on_by_one_worker() {
     ran.ended(1).says("with --in-place there is one tree, so one story at a time");
     stage.run(&["--workers", "0"]).ended(2).says("the minimum is 1");
 }
+
+#[test]
+fn a_file_that_a_kill_left_half_written_in_a_workers_folder_is_removed() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let left = ".git/ralph/workers/3/.attempt.json.4194303-83.tmp";
+    stage.repo.write(left, "{");
+    stage.run(&["--workers", "3"]).ended(0).says("1 story landed");
+    assert!(!stage.exists(left));
+}
