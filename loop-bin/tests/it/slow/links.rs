@@ -1,18 +1,20 @@
 //! Links that an agent leaves lead nowhere: neither the loop nor its git reads or writes by way of them.
 
+use camino::{Utf8Path, Utf8PathBuf};
+
 use crate::stage::{Ran, Stage};
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
 /// Files of the user's, to which the links lead.
-fn precious(stage: &Stage) -> camino::Utf8PathBuf {
+fn precious(stage: &Stage) -> Utf8PathBuf {
     for name in ["a.key", "settings.json", "plan.md", "exclude", "pre-commit", "config.toml"] {
         stage.repo.scratch().file(&format!("home/precious/{name}"), "precious\n");
     }
     stage.repo.scratch().path("home/precious")
 }
 
-fn is_untouched(folder: &camino::Utf8Path) {
+fn is_untouched(folder: &Utf8Path) {
     let entries: Vec<_> = folder.read_dir_utf8().unwrap().flatten().collect();
     assert_eq!(entries.len(), 6, "{entries:?}");
     for entry in entries {
@@ -179,60 +181,57 @@ fn whatever_an_attempt_starts_is_in_another_session() {
     assert!(sessions.lines().all(|session| session.trim() != own.trim()), "{own}: {sessions}");
 }
 
-/// A filter that notes whether it runs in the sandbox.
-fn filter(stage: &Stage) -> String {
-    let note = stage.note_path("filtered");
-    format!("'grep NoNewPrivs /proc/self/status >>{note}; cat'")
+/// A folder that no attempt may write, attributes for a filter `z`, and the filter, which writes into that folder.
+fn outside(stage: &Stage) -> (Utf8PathBuf, Utf8PathBuf, String) {
+    let outside = stage.repo.scratch().path("outside");
+    fs_err::create_dir_all(&outside).unwrap();
+    let attributes = stage.repo.scratch().file("home/attributes", "* filter=z\n");
+    let filter = format!("'touch {outside}/escaped; cat'");
+    (outside, attributes, filter)
 }
 
-fn ran_only_inside(stage: &Stage) {
-    let ran = stage.note("filtered");
-    assert!(ran.lines().all(|line| line.ends_with('1')), "{ran}");
+/// Both stories land, with notes as all that may be written besides.
+#[track_caller]
+fn lands_inside(stage: &Stage, args: &[&str], outside: &Utf8Path) {
+    let mut command = stage.command(args);
+    command.env("RALPH_SANDBOX_WRITE", stage.note_path("."));
+    let ran: Ran = command.output().unwrap().into();
+    ran.ended(0).says("2 stories landed");
+    assert_eq!(outside.read_dir_utf8().unwrap().count(), 0);
 }
 
 /// A hook of the user's that runs what the agent wrote may change the settings of the copy's git, and its folders.
 #[test]
 fn what_a_git_hook_does_to_the_copys_repository_reaches_nothing_outside() {
     let stage = Stage::new("works", TWO);
-    let outside = stage.repo.scratch().path("outside");
-    fs_err::create_dir_all(&outside).unwrap();
+    let (outside, attributes, filter) = outside(&stage);
     stage.repo.write("lint.sh", "exit 0\n");
     stage.repo.write("b.txt", "b\n");
     stage.repo.commit_all("a linter");
     stage.repo.scratch().script("repo/.git/hooks/pre-commit", "#!/bin/sh\nexec sh ./lint.sh\n");
-    let attributes = stage.repo.scratch().file("home/attributes", "* filter=z\n");
     let lint = format!(
-        "git config filter.z.clean {0}\ngit config filter.z.smudge {0}\n\
+        "git config filter.z.clean {filter}\ngit config filter.z.smudge {filter}\n\
          git config core.attributesFile {attributes}\necho formatted >>b.txt\n\
-         rm -rf .git/refs/ralph\nln -s {outside} .git/refs/ralph\n",
-        filter(&stage)
+         rm -rf .git/refs/ralph\nln -s {outside} .git/refs/ralph\n"
     );
     let agent = format!("cat >/dev/null; echo $$ >>x.txt; cat >lint.sh <<'END'\n{lint}END\n");
-    let mut command = stage.command(&["--agent", &agent]);
-    command.env("RALPH_SANDBOX_WRITE", stage.note_path("."));
-    let ran: Ran = command.output().unwrap().into();
-    ran.ended(0).says("2 stories landed");
-    ran_only_inside(&stage);
-    assert_eq!(outside.read_dir_utf8().unwrap().count(), 0);
+    lands_inside(&stage, &["--agent", &agent], &outside);
 }
 
 #[test]
 fn what_a_check_leaves_behind_is_ended_with_it() {
     let stage = Stage::new("works", TWO);
-    let attributes = stage.repo.scratch().file("home/attributes", "* filter=z\n");
+    let (outside, attributes, filter) = outside(&stage);
+    let daemons = stage.note_path("daemons");
     let check = format!(
-        "F={0}; export F; setsid sh -c 'echo $$ >>{1}; while :; do git config filter.z.clean \"$F\"; \
-         git config core.attributesFile {attributes}; sleep 0.02; done' >/dev/null 2>&1 </dev/null & \
-         sleep 0.1",
-        filter(&stage),
-        stage.note_path("daemons"),
+        "F={filter}; export F; setsid sh -c 'echo $$ >>{daemons}; while :; do \
+         git config filter.z.clean \"$F\"; git config core.attributesFile {attributes}; sleep 0.02; \
+         done' >/dev/null 2>&1 </dev/null & sleep 0.1"
     );
     let agent = format!(
-        "cat >/dev/null; echo $$ >>x.txt; for pid in $(cat {0} 2>/dev/null); do \
-         kill -0 $pid 2>/dev/null && echo $pid >>{0}-alive; done; true",
-        stage.note_path("daemons")
+        "cat >/dev/null; echo $$ >>x.txt; for pid in $(cat {daemons} 2>/dev/null); do \
+         kill -0 $pid 2>/dev/null && echo $pid >>{daemons}-alive; done; true"
     );
-    stage.run(&["--agent", &agent, "--verify", &check]).ended(0).says("2 stories landed");
+    lands_inside(&stage, &["--agent", &agent, "--verify", &check], &outside);
     assert!(!stage.note("daemons").is_empty() && !stage.note_path("daemons-alive").exists());
-    ran_only_inside(&stage);
 }
