@@ -275,9 +275,15 @@ impl Tally {
         self.run.idle = 0;
         let story = self.story(key);
         // A crash may have come after it was counted.
-        let count = u64::from(!std::mem::replace(&mut story.is_landed, true));
+        let count = u64::from(!story.is_landed);
         story.attempts += count;
         self.run.commits += count;
+        self.had_landed(key);
+    }
+
+    /// The work of a story is on the target.
+    pub fn had_landed(&mut self, key: &StoryKey) {
+        self.story(key).is_landed = true;
         if let Some(done) = self.run.done.get_mut(&key.plan) {
             done.insert(key.story.clone());
         }

@@ -74,7 +74,10 @@ fn try_discard(
         reason: headline(given_up.as_ref().unwrap_or(&why)),
         ..entry(&work.attempt, &work.facts, logged_as(outcome))
     };
-    if !run.books.has_entry(work.attempt.base.as_deref(), &entry, &work.attempt.began) {
+    // A story that had landed before has its entry.
+    let is_logged = outcome == Outcome::Success
+        || run.books.has_entry(work.attempt.base.as_deref(), &entry, &work.attempt.began);
+    if !is_logged {
         run.books.log(&entry)?;
     }
     fault::point("discard.logged");

@@ -163,7 +163,7 @@ fn follow(run: &mut Conductor, mut work: UnderWay, mut end: WorkEnd) -> Result<(
         let tip = run.board.look()?.commit;
         if is_still_there(&run.source.git(), &work.key, tip.as_deref())? {
             // An earlier run landed it, and something took the tick out: choosing ticks it again.
-            run.record.tally.story(&work.key).is_landed = true;
+            run.record.tally.had_landed(&work.key);
             let why = "there was nothing left to do: the work of an earlier run has landed";
             return discard(run, work, Discarding::new(Outcome::Success, why), Then::GoOn);
         }

@@ -156,7 +156,11 @@ fn a_story_of_an_earlier_run_is_ticked_again_when_its_agent_finds_nothing_to_do(
     for stage in both("- [ ] US-001: First\n") {
         stage.run(&[]).ended(0).says("1 story landed");
         stage.repo.write(PLAN, "- [ ] US-001: First\n");
-        stage.run(&idle).ended(0).says("US-001: there was nothing left to do").says("ticked again");
+        let ran = stage.run(&idle);
+        ran.ended(0).says("US-001: there was nothing left to do").says("ticked again");
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(!said.contains("not verified"), "{said}");
+        assert_eq!(stage.progress().matches("Status: SUCCESS").count(), 1);
         assert_eq!(stage.plan(), "- [x] US-001: First\n");
         assert_eq!(stage.repo.git(["status", "--porcelain", "--untracked-files=no"]), "");
         // Who asks for it with `retry` wants more.
