@@ -185,7 +185,7 @@ fn tick_again(
             continue;
         }
         let key = StoryKey::new(&name, &story);
-        let is_there = is_still_there(&run.source.git(), &key, tip)?;
+        let is_there = is_still_there(&run.source.git(), &key, tip, "")?;
         if is_followed && !run.board.look()?.is_followed {
             // A person switched branches while the plan was read: it may be that of the other branch.
             plan = Plan::parse(plan.path(), plan.tick(&story)?, &run.books.options)?;
@@ -218,12 +218,13 @@ fn report_change(run: &Conductor, key: Option<&StoryKey>, what: String) {
     run.note_in(usize::MAX, key, &Event::ChangedMeanwhile { what });
 }
 
-/// Whether the commit of a landed story is on the target, and nobody has reverted it or asked for the story
-/// again with `ralph-loop retry`.
+/// Whether the commit of a landed story is on the target and has this title, and nobody has reverted it or asked
+/// for the story again with `ralph-loop retry`. A plan may give an id to another story between two runs.
 pub(super) fn is_still_there(
     git: &Git,
     key: &StoryKey,
     tip: Option<&str>,
+    title: &str,
 ) -> Result<bool, Failure> {
     let attempts = saved::at_story(git, key)?;
     let is_asked = saved::newest(attempts.clone()).is_some_and(|newest| newest.is_retry());
@@ -231,6 +232,9 @@ pub(super) fn is_still_there(
     let (Some(SavedAttempt { commit, .. }), Some(tip)) = (landed, tip) else { return Ok(false) };
     // Work that waited may have been rebased since: then it is another commit with the same message.
     let message = git.line(&["log", "-1", "--format=%B", &commit])?;
+    if !message.contains(title.trim()) {
+        return Ok(false);
+    }
     let story = format!("--grep=Ralph-Story: {}", key.story);
     let listed = git.run(&["log", "-z", "--format=%H %B", "--fixed-strings", &story, tip])?;
     let listed = String::from_utf8_lossy(&listed).into_owned();

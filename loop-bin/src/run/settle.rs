@@ -161,7 +161,8 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
 fn follow(run: &mut Conductor, mut work: UnderWay, mut end: WorkEnd) -> Result<(), Failure> {
     if let WorkEnd::Failed(Outcome::NoChanges, why) = &mut end {
         let tip = run.board.look()?.commit;
-        if is_still_there(&run.source.git(), &work.key, tip.as_deref())? {
+        let git = run.source.git();
+        if is_still_there(&git, &work.key, tip.as_deref(), &work.attempt.title)? {
             // An earlier run landed it, and something took the tick out: choosing ticks it again.
             run.record.tally.had_landed(&work.key);
             let why = "there was nothing left to do: the work of an earlier run has landed";

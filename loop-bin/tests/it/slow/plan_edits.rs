@@ -170,6 +170,16 @@ fn a_story_of_an_earlier_run_is_ticked_again_when_its_agent_finds_nothing_to_do(
 }
 
 #[test]
+fn another_story_with_the_id_of_one_that_landed_is_not_ticked() {
+    for stage in both("- [ ] US-001: First\n") {
+        stage.run(&[]).ended(0).says("1 story landed");
+        stage.repo.write(PLAN, "- [ ] US-001: Another one\n");
+        let idle = ["--agent", "cat >/dev/null", "--attempts", "1"];
+        stage.run(&idle).ended(8).says("US-001 is blocked");
+    }
+}
+
+#[test]
 fn a_story_that_is_reverted_is_done_again() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.repo.commit_all("the plan");
