@@ -17,7 +17,7 @@ use super::checkout::{Checkout, duplicate, is_there};
 use super::loop_files::LoopFile;
 use ralph_project::failure::Failure;
 use work_copy::copy_index;
-use work_copy::git_output::{Difference, FileEntry, file_of, index_entries, listed, naming};
+use work_copy::git_output::{Difference, FileEntry, file_of, index_entries, listed, naming, paths};
 
 /// The flags by which users have git overlook a file, and how `ls-files -v` shows them.
 const FLAGS: [(&str, &str, [char; 2]); 2] = [
@@ -27,9 +27,6 @@ const FLAGS: [(&str, &str, [char; 2]); 2] = [
 
 /// What an index has, with the tag of `ls-files -v`.
 type Index = BTreeMap<PathBuf, (FileEntry, char)>;
-
-/// How `ls-files -v` shows a file that is not as in the index, after the line that says what the index has.
-const EDITED: char = 'C';
 
 /// One step of the checkout along its branch.
 pub(super) struct Step<'a> {
@@ -78,7 +75,7 @@ impl<'a> Step<'a> {
         if step.unflag(&index)? {
             index = step.index()?;
         }
-        step.find_users(&index);
+        step.find_users(index, &step.edited()?);
         if let Some(refused) = step.changed.iter().find_map(|one| step.refused(one)) {
             step.obstacle.get_or_insert(refused);
         }
@@ -87,11 +84,11 @@ impl<'a> Step<'a> {
         }
         let entries = step.users().flat_map(|(one, _)| one.new.line(&one.path));
         step.update(&["--index-info"], &entries.collect::<Vec<u8>>())?;
-        let index = step.index()?;
+        let edited = step.edited()?;
         let is_in_the_way = |(one, staged): &(&Difference, &FileEntry)| {
             let is_staged = **staged != one.old && **staged != one.new;
             let is_there = one.new.is_absent() && step.is_taken(&one.path);
-            (is_staged || is_there || is_edited(&index, &one.path))
+            (is_staged || is_there || edited.contains(&one.path))
                 && step.loop_file(&one.path).is_none()
         };
         let in_the_way = step.users().filter(is_in_the_way).map(|(one, _)| one.path.clone());
@@ -102,11 +99,21 @@ impl<'a> Step<'a> {
         Ok(step)
     }
 
-    /// What the copy of the index has at the changed paths. Files that are not as it says are tagged as changed.
-    fn index(&self) -> Result<Index, Failure> {
-        let list = ["ls-files", "-z", "-v", "--stage", "--modified"];
+    /// What git prints about the changed paths.
+    fn about_changed(&self, command: &[&str]) -> Result<Vec<u8>, Failure> {
         let paths = self.changed.iter().map(|one| &one.path);
-        Ok(index_entries(&self.git.run(&naming(&list, paths))?))
+        Ok(self.git.run(&naming(command, paths))?)
+    }
+
+    /// What the copy of the index has there.
+    fn index(&self) -> Result<Index, Failure> {
+        Ok(index_entries(&self.about_changed(&["ls-files", "-z", "-v", "--stage"])?))
+    }
+
+    /// Those whose files are not as in the copy of the index.
+    fn edited(&self) -> Result<Vec<PathBuf>, Failure> {
+        let shown = ["--no-ext-diff", "--ignore-submodules=dirty", "--no-renames", "--name-only"];
+        Ok(paths(&self.about_changed(&[&["diff", "-z"], &shown[..]].concat())?))
     }
 
     /// Has git look at files that it was set to overlook; returns whether there are any. Those that a
@@ -126,12 +133,12 @@ impl<'a> Step<'a> {
         Ok(self.flagged.iter().any(|flagged| !flagged.is_empty()))
     }
 
-    fn find_users(&mut self, index: &Index) {
+    fn find_users(&mut self, mut index: Index, edited: &[PathBuf]) {
         for one in &self.changed {
-            let staged = index.get(&one.path).map(|(entry, _)| entry.clone());
+            let staged = index.remove(&one.path).map(|(entry, _)| entry);
             let staged = staged.unwrap_or_else(|| FileEntry::absent_like(&one.old));
             let is_added = one.old.is_absent() && self.is_taken(&one.path);
-            if is_added || staged != one.old || is_edited(index, &one.path) {
+            if is_added || staged != one.old || edited.contains(&one.path) {
                 self.users.insert(one.path.clone(), staged);
             }
         }
@@ -300,11 +307,6 @@ impl<'a> Step<'a> {
         let text = file.change.apply(&self.place.git.run(&["cat-file", "blob", &staged.id])?);
         Ok(file_of(&self.place.git, &text)?)
     }
-}
-
-/// Whether the file at a path is not as in the index.
-fn is_edited(index: &Index, path: &Path) -> bool {
-    index.get(path).is_some_and(|(_, tag)| *tag == EDITED)
 }
 
 /// What tells that a file was written or replaced: its number, length and time. A second name for it changes
