@@ -286,11 +286,13 @@ impl Workspace {
         Ok(git.line(&["write-tree"])?)
     }
 
-    /// The checks find the work staged, so that `git diff` shows them what they change themselves.
-    pub fn show_staged(&self) -> Result<(), Failure> {
+    /// The checks find the work staged, so that `git diff` shows them what they change themselves, and no pipes, which
+    /// no commit can hold: a check that reads one would wait.
+    pub fn show_staged(&mut self) -> Result<(), Failure> {
         if self.is_in_place {
             return Ok(());
         }
+        self.known.pipes.remove(&self.top, true);
         self.lend_index()?;
         // Plan and progress, which the loop's own index leaves as they are committed. What git cannot add is
         // shown as changed.

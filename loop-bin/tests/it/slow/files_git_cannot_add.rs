@@ -122,6 +122,14 @@ fn pipes_that_git_or_we_would_open_hold_nothing_up() {
     }
 }
 
+/// No commit holds it, so no check is to wait for it.
+#[test]
+fn a_new_pipe_holds_no_check_up() {
+    let stage = with("", &[]);
+    let args = ["--agent", "cat >/dev/null; echo x >>x.txt; mkfifo new", "--max-iterations", "1"];
+    stage.run(&[&args[..], &["--verify", "! test -e new"]].concat()).ended(0).says("US-001 done");
+}
+
 #[test]
 fn a_filter_that_hangs_is_ended_by_a_signal_and_the_attempt_is_kept() {
     for (name, code) in [("TERM", 143), ("INT", 130)] {
