@@ -2,10 +2,11 @@
 
 use std::io::Write;
 use std::process::Stdio;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use camino::Utf8Path;
-use ralph_base::supervised::Door;
+use ralph_base::supervised::{self, Door};
 use ralph_core::git::Git;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +16,9 @@ use crate::exit::Failure;
 /// How often a forge is asked to merge what it has yet to look at, and how long it has for that.
 const TRIES: usize = 5;
 const BETWEEN_TRIES: Duration = Duration::from_secs(3);
+
+/// How long its program has for an answer: one that waits for a server or a person would hold up the run.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A program for a forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,17 +201,28 @@ impl Forge {
         command.current_dir(root).args(args).env("GH_PROMPT_DISABLED", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
-        let stdin = child.stdin.take();
+        let (stdin, group) = (child.stdin.take(), format!("-{}", child.id()));
+        let (has_ended, end) = mpsc::channel::<()>();
         let output = std::thread::scope(|scope| {
             // A program that does not read it is no failure of ours.
             scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
-            child.wait_with_output()
+            scope.spawn(move || {
+                if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                    supervised::signal("KILL", &[group]);
+                }
+            });
+            let output = child.wait_with_output();
+            drop(has_ended);
+            output
         })?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() {
             return Ok(said);
         }
-        let why = String::from_utf8_lossy(&output.stderr);
+        let mut why = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.code().is_none() {
+            why.push_str("it was ended; it has two minutes to answer");
+        }
         let what = args.first().copied().unwrap_or_default();
         let all = format!("{said}{why}");
         Err(Failure::because(format!("`{} {what}` failed: {}", self.program(), all.trim())))
