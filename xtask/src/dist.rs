@@ -22,11 +22,13 @@ const STATIC: &str = "-C target-feature=+crt-static -C relocation-model=static";
 const SMALL: &str = "-C force-unwind-tables=no -C link-arg=-Wl,-O2,--icf=all \
     -C link-arg=-Wl,--no-rosegment -C link-arg=-Wl,-z,norelro -C link-arg=-Wl,--no-eh-frame-hdr";
 
-/// At its start std asks where the stack of the main thread ends, for its message about overflows, and
-/// glibc reads the list of everything that is mapped to answer that: a quarter of what a hook executes.
-/// `getpid` answers in its place: it looks at no argument, writes nothing and never returns 0, which
-/// would stand for success; std then goes without the answer.
-const UNASKED: &str = "-C link-arg=-Wl,--defsym=pthread_getattr_np=getpid";
+/// What is asked at every start and needed by no hook, a third of what one executes: std asks where the stack of the
+/// main thread ends, for its message about overflows, and glibc reads the list of everything that is mapped to answer
+/// that; and glibc compares every variable with the names of its own settings (`GLIBC_TUNABLES`). `getpid` answers in
+/// their place: it looks at no argument, writes nothing and never returns 0, which would stand for success; std then
+/// goes without the answer, and glibc with its defaults.
+const UNASKED: &str = "-C link-arg=-Wl,--defsym=pthread_getattr_np=getpid \
+    -C link-arg=-Wl,--defsym=__tunables_init=getpid";
 
 /// The target whose linker that is.
 const OWN_LINKER: &str = "x86_64-unknown-linux-gnu";
