@@ -15,7 +15,7 @@ use crate::terminal::say;
 use crate::{
     attempts, clean, complete, completions, demo, doctor, explain, fleet, here, in_task, init,
     install, logs, mcp, plan_command, pr, report, request_merge, retry, run, sandboxed,
-    show_config, status, stop, stories, suggest, tell, undo, verified,
+    show_config, status, stop, stories, story_requests, suggest, tell, undo, verified,
 };
 use client::signals::Interrupts;
 
@@ -83,12 +83,17 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let mut flags = given_flags(matches);
         let plan = matches.get_one::<String>(PLAN_FILE);
         flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
+        flags.extend(in_task::flags(env));
         let project = here::project(env)?;
         let restored = run::start::restore_files(&project)?;
         let config = here::config(&project, env, &flags)?;
-        let is_task = !config.run.fleet.is_empty() || config.finish.pr == PullRequests::Story;
-        if !in_task::end_with_task(env) && is_task {
-            return fleet::task(env, &config, &flags, report::show);
+        if !in_task::end_with_task(env) {
+            if config.finish.pr == PullRequests::Story && !config.run.dry_run {
+                return story_requests::run(env, &config);
+            }
+            if !config.run.fleet.is_empty() {
+                return fleet::task(env, &config, &flags);
+            }
         }
         let mut preflight = run::start::preflight(env, &flags)?;
         preflight.findings.extend(restored);

@@ -49,6 +49,15 @@ pub(crate) struct PullRequest<'a> {
     pub(crate) replaces: bool,
 }
 
+/// A pull request that is there.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Request {
+    /// `OPEN`, `CLOSED` or `MERGED`, in the forge's own case and form.
+    pub(crate) state: String,
+    #[serde(alias = "url", alias = "web_url")]
+    pub(crate) address: String,
+}
+
 impl Forge {
     /// That of the remote's host; where its name does not say, the one whose program is installed.
     pub(crate) fn of(url: &str, root: &Utf8Path) -> Result<Self, Failure> {
@@ -139,6 +148,30 @@ impl Forge {
         self.run(root, &[&args[..], &["-F", "body=@-"]].concat(), body).map(drop)
     }
 
+    /// The newest pull request of a branch.
+    pub(crate) fn request_of(
+        self,
+        root: &Utf8Path,
+        branch: &str,
+    ) -> Result<Option<Request>, Failure> {
+        let args: &[&str] = match self {
+            Self::GitHub => &[
+                "pr",
+                "list",
+                "--head",
+                branch,
+                "--state",
+                "all",
+                "--limit",
+                "1",
+                "--json",
+                "state,url",
+            ],
+            Self::GitLab => &["mr", "list", "--source-branch", branch, "--all", "--output", "json"],
+        };
+        Ok(self.json::<Vec<Request>>(root, args)?.into_iter().next())
+    }
+
     /// Has the pull request of a branch merged as soon as the forge's own rules allow.
     pub(crate) fn merge_later(
         self,
@@ -147,7 +180,11 @@ impl Forge {
         address: &str,
     ) -> Result<(), Failure> {
         if self == Self::GitHub {
-            return self.run(root, &["pr", "merge", branch, "--auto", "--merge"], "").map(drop);
+            // A repository may allow only one of them.
+            let merge = |how| self.run(root, &["pr", "merge", branch, "--auto", how], "");
+            return merge("--merge")
+                .or_else(|why| merge("--squash").or_else(|_| merge("--rebase")).map_err(|_| why))
+                .map(drop);
         }
         // Not `glab mr merge`: that merges at once where the forge has not made the pipeline yet.
         let number = address.rsplit('/').next().unwrap_or_default();

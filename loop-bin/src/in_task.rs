@@ -1,20 +1,21 @@
-//! Whether this is the loop of a fleet's task, what the run is called then, and how it ends with the task.
+//! Whether another process of ours started this loop for one story, what it is to do then, and how it ends with it.
 
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, raise};
 use nix::unistd::getppid;
 use ralph_base::env::Env;
+use ralph_project::config::Flag;
 
-/// Set for the loop of a task, which was given the options of the task: the task's process, and the name that the run
-/// is to have, if one.
+/// Set for such a loop: the process that started it and, where it works in the project, the name of the run, the branch
+/// on which the work lands, and the story, with a space between them.
 pub(crate) const IN_TASK: &str = "RALPH_INTERNAL__IN_TASK";
 
-/// How often the loop of a task looks whether the task is still there.
+/// How often the loop looks whether the process that started it is still there.
 const PULSE: Duration = Duration::from_millis(200);
 
-/// In the loop of a task: asks us to end as soon as the task that started us has ended. An agent's own loop was
-/// started by another process.
+/// In such a loop: asks us to end as soon as the process that started us has ended. An agent's own loop was started
+/// by another one.
 pub(crate) fn end_with_task(env: &Env) -> bool {
     let started_by = getppid();
     if started_by_task(env).is_some() {
@@ -28,13 +29,24 @@ pub(crate) fn end_with_task(env: &Env) -> bool {
     env.get(IN_TASK).is_some()
 }
 
-/// The name of the run, in the loop of a task that gives it one.
+/// The name of the run, where it is one of several for a process of ours.
 pub(crate) fn run_of_task(env: &Env) -> Option<String> {
-    started_by_task(env).filter(|run| !run.is_empty())
+    Some(started_by_task(env)?.first()?.clone())
 }
 
-fn started_by_task(env: &Env) -> Option<String> {
+/// The branch and the story of such a run, as flags.
+pub(crate) fn flags(env: &Env) -> Vec<Flag> {
+    match started_by_task(env).as_deref() {
+        Some([_, branch, story]) => {
+            vec![Flag::new("loop.branch", branch), Flag::new("loop.story", story)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn started_by_task(env: &Env) -> Option<Vec<String>> {
     let task = env.get(IN_TASK)?;
-    let (process, run) = task.split_once(' ')?;
-    (process == getppid().to_string()).then(|| run.to_owned())
+    let mut words = task.splitn(4, ' ').map(str::to_owned);
+    words.next().filter(|process| *process == getppid().to_string())?;
+    Some(words.collect())
 }

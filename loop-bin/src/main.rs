@@ -30,6 +30,7 @@ mod show_config;
 mod status;
 mod stop;
 mod stories;
+mod story_requests;
 mod suggest;
 mod tell;
 mod terminal;

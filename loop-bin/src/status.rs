@@ -53,6 +53,8 @@ struct Standing {
     last: LastRun,
     /// Stories that wait for a person, with their titles.
     blocked: Vec<(String, String)>,
+    /// Stories with a pull request that is yet to be merged, and its address.
+    requested: Vec<(String, String)>,
     /// All that needs a person.
     waiting: Vec<String>,
 }
@@ -163,8 +165,11 @@ impl Status {
                 ending: run.ending(false),
             }
         });
+        let requested = history.requested().into_iter();
+        let requested = requested.map(|(key, address)| (key.story.clone(), address.to_owned()));
         let mut standing = Standing {
             stories: history.counts(),
+            requested: requested.collect(),
             now,
             last: last.unwrap_or_default(),
             waiting: needs.lines(),

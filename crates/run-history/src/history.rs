@@ -100,9 +100,7 @@ impl RunHistory {
         }
         let Some(run) = self.run_of(record).and_then(|at| self.runs.get_mut(at)) else { return };
         if let Event::LoopStarted { mode, plan, branch, unguarded, sandbox } = &record.event {
-            if run.finish.take().is_some() {
-                run.of_earlier_tasks = run.iterations;
-            }
+            run.finish = None;
             let name = || plan_name(&self.root, Utf8Path::new(plan));
             run.plan_name = record.plan_name.clone().unwrap_or_else(name);
             (run.plan, run.branch) = (plan.clone(), branch.clone());

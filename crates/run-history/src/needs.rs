@@ -140,12 +140,41 @@ impl RunHistory {
         if let Some(run) = run.filter(|run| run.finish.as_deref().is_some_and(is_trouble)) {
             others.push(format!("the run could not continue: {}", run.ending(false)));
         }
-        if let Some((run, why)) = run.and_then(|run| Some((run, run.no_request.as_ref()?))) {
-            let again = "`ralph-loop pr` tries again";
-            others.push(line(&format!("{} has no pull request: {why}; {again}", run.branch)));
-        }
+        others.extend(run.into_iter().flat_map(|run| self.requests(run)));
         others.extend(situation.notes.iter().map(|note| line(note)));
         Needs { stories: self.blocked(run.unwrap_or(&nothing)), others }
+    }
+
+    /// The open stories with a pull request of their own, each with its address.
+    pub fn requested(&self) -> Vec<(&StoryKey, &str)> {
+        let all = self.runs.iter().flat_map(|run| &run.requests);
+        let all: BTreeMap<_, _> = all.map(|(key, (address, _))| (key.as_ref(), address)).collect();
+        let of_story =
+            all.into_iter().filter_map(|(key, address)| Some((key?, address.as_deref()?)));
+        of_story.filter(|(key, _)| self.is_open(key)).collect()
+    }
+
+    fn is_open(&self, key: &StoryKey) -> bool {
+        self.stories.iter().any(|story| story.key == *key && story.state == State::Open)
+    }
+
+    /// The pull requests that need a person, as long as their stories are open.
+    fn requests(&self, run: &Run) -> Vec<String> {
+        let lines = run.requests.iter().filter_map(|(key, (address, why))| {
+            let why = why.as_ref()?;
+            Some(match (key, address) {
+                (None, _) => {
+                    let again = "`ralph-loop pr` tries again";
+                    format!("{} has no pull request: {why}; {again}", run.branch)
+                }
+                (Some(key), _) if !self.is_open(key) => return None,
+                (Some(key), None) => format!("{} has no pull request: {why}", self.name(run, key)),
+                (Some(key), Some(address)) => {
+                    format!("{}: {address}: {why}", self.name(run, key))
+                }
+            })
+        });
+        lines.map(|text| line(&text)).collect()
     }
 
     /// The blocked stories of the plans, and those that the run has set aside in other plans.

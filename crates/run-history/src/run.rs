@@ -32,8 +32,6 @@ pub struct Run {
     pub sandbox: Option<String>,
     /// Iterations begun, as the loop counts them: one that was interrupted is made again, and counts once.
     pub iterations: u64,
-    /// Those of earlier tasks: each begins to count anew.
-    pub(crate) of_earlier_tasks: u64,
     pub(crate) started_at: String,
     /// The time of its last event.
     pub(crate) ended_at: String,
@@ -41,8 +39,8 @@ pub struct Run {
     pub finish: Option<String>,
     /// More about that.
     pub reason: Option<String>,
-    /// Why its work has no pull request, where one was asked for.
-    pub(crate) no_request: Option<String>,
+    /// The pull requests of its work, or of a story of it, that a person has to look at, and why.
+    pub(crate) requests: BTreeMap<Option<StoryKey>, (Option<String>, Option<String>)>,
     pub(crate) forecast: Option<Forecast>,
     pub(crate) attempts: Vec<Attempt>,
     /// The checks before the first story.
@@ -178,7 +176,10 @@ impl Run {
                 let (seconds, cost_usd) = (*seconds, *cost_usd);
                 self.forecast = Some(Forecast { stories, based_on, seconds, cost_usd });
             }
-            Event::PullRequest { why, .. } => self.no_request.clone_from(why),
+            Event::PullRequest { address, why } => {
+                let key = record.story.as_ref().map(|_| key);
+                self.requests.insert(key, (address.clone(), why.clone()));
+            }
             Event::LoopFinished { finish_type, reason } => {
                 (self.finish, self.reason) = (Some(finish_type.clone()), reason.clone());
                 // Waiting work that was checked again is no attempt of this run.
@@ -186,8 +187,7 @@ impl Run {
                 self.iterations = if self.attempts.is_empty() { 0 } else { self.iterations };
             }
             Event::IterationStarted { iteration, title, attempt } => {
-                self.iterations =
-                    self.iterations.max(self.of_earlier_tasks + u64::from(*iteration));
+                self.iterations = self.iterations.max(u64::from(*iteration));
                 let (title, number, began_at) = (title.clone(), *attempt, record.at.clone());
                 let worker = record.worker.clone();
                 let run = record.run.iter().chain(&worker).cloned().collect::<Vec<_>>().join(".");
@@ -347,7 +347,7 @@ impl Run {
         next.notes.into_iter().for_each(|note| self.add(note));
         self.stops.extend(next.stops);
         (self.name, self.ended_at) = ("all".to_owned(), next.ended_at);
-        self.no_request = next.no_request;
+        self.requests.extend(next.requests);
         (self.finish, self.reason, self.forecast) = (next.finish, next.reason, None);
         self
     }

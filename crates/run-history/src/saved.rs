@@ -138,7 +138,7 @@ pub fn all(git: &Git) -> Result<Vec<SavedAttempt>, GitError> {
         let has_landed = |attempt: &SavedAttempt| landed.lines().any(|name| name == attempt.name);
         for attempt in found.iter_mut().filter(|one| one.outcome.is_none() && !has_landed(one)) {
             attempt.outcome = Some(OVERTAKEN.to_owned());
-            "another task landed first".clone_into(&mut attempt.why);
+            "another story landed first".clone_into(&mut attempt.why);
         }
     }
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();

@@ -6,9 +6,7 @@
 //! | `mod.rs` | commands that look at a server, and jobs for engines; nothing is submitted |
 //! | `task.rs` | a task: waits, runs the loop, pushes |
 //! | `server.rs` | a clone of the server, attempts and journals |
-//! | `home.rs` | the project in which `--pr story` was typed |
 
-mod home;
 mod server;
 mod task;
 
@@ -56,7 +54,7 @@ pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
     server.publish(&branch)?;
     let moved =
         || Failure::because("the branch has just changed on the server; run the command again");
-    server.push(&branch, &branch)?.then_some(()).ok_or_else(moved)
+    server.push(&branch)?.then_some(()).ok_or_else(moved)
 }
 
 /// Print a job for Slurm, Kubernetes, CI or GNU parallel that works on every open story
@@ -147,7 +145,7 @@ fn without_user(remote: &str) -> String {
 }
 
 /// An id as part of a name that every engine takes.
-fn named(id: &str) -> String {
+pub(crate) fn named(id: &str) -> String {
     let name = id.to_ascii_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     format!("ralph-{}", name.trim_matches('-'))
 }

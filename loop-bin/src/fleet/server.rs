@@ -153,9 +153,9 @@ impl Server {
         self.git.run(&args).map(drop)
     }
 
-    /// Pushes a branch to one of the server's; false if that has moved since it was fetched.
-    pub(super) fn push(&self, branch: &str, to: &str) -> Result<bool, Failure> {
-        let spec = format!("refs/heads/{branch}:refs/heads/{to}");
+    /// Pushes a branch; false if the server's has moved since it was fetched.
+    pub(super) fn push(&self, branch: &str) -> Result<bool, Failure> {
+        let spec = format!("refs/heads/{branch}");
         match self.git.run(&["push", "--quiet", "origin", &spec]) {
             Err(GitError::Failed { stderr, .. }) if has_moved(&stderr) => Ok(false),
             pushed => Ok(pushed.map(|_| true)?),
@@ -285,18 +285,6 @@ fn has_moved(stderr: &str) -> bool {
     let moved =
         ["fetch first", "non-fast-forward", "already exists", "cannot lock ref", "stale info"];
     moved.iter().any(|words| stderr.contains(words))
-}
-
-/// What a server said that refuses a push for good, in a line.
-pub(super) fn refusal(failure: &Failure) -> Option<String> {
-    let Failure::Error(error) = failure else { return None };
-    let Some(GitError::Failed { stderr, .. }) = error.downcast_ref() else { return None };
-    let is_refused = |line: &&str| {
-        ["[remote rejected]", "denied", "error: 403"].iter().any(|words| line.contains(words))
-    };
-    let refused = stderr.lines().rfind(is_refused)?;
-    let mut said = stderr.lines().filter_map(|line| line.trim().strip_prefix("remote: "));
-    Some(said.rfind(|line| !line.trim().is_empty()).unwrap_or(refused).trim().to_owned())
 }
 
 #[cfg(test)]

@@ -6,17 +6,13 @@ use std::time::{Duration, Instant};
 
 use ralph_base::env::Env;
 use ralph_base::linux::own_program;
-use ralph_base::state::plan_name;
 use ralph_base::supervised;
-use ralph_core::git::Git;
 use ralph_core::plan::Plan;
 use ralph_project::config::{Config, Flag, LoopSettings, Mode, PullRequests};
 use run_history::RunHistory;
 
-use super::home::{BLOCKED, Home, Show, TRY_LATER};
-use super::server::{MISLEADING, Server, refusal};
+use super::server::{MISLEADING, Server};
 use crate::exit::Failure;
-use crate::forge::{Forge, PullRequest, remote_of};
 use crate::here;
 use crate::in_task::IN_TASK;
 use crate::run::decide::{Picked, pick_only};
@@ -24,6 +20,12 @@ use crate::terminal::say;
 use board::forget;
 use client::signals::Interrupts;
 use work_copy::remove_all;
+
+/// Engines start a task again that ends with it.
+const TRY_LATER: u8 = 75;
+
+/// Nothing is left that can be done without a person.
+const BLOCKED: u8 = 8;
 
 const TERMINATED: u8 = 143;
 
@@ -42,118 +44,44 @@ struct Task<'a> {
     patience: &'a Patience,
     /// Whether it only shows what it would do.
     is_trial: bool,
-    /// Where it gets a pull request, in the place of landing.
-    forge: Option<Forge>,
-    /// The project for which that is, unless a server was named.
-    home: Option<&'a Home>,
 }
 
-/// Works on the story, or on each open one if they get pull requests; returns the exit code for the engine.
-pub(crate) fn task(
-    env: &Env,
-    config: &Config,
-    flags: &[Flag],
-    show: Show,
-) -> Result<ExitCode, Failure> {
+/// Works on the story; returns the exit code for the engine.
+pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCode, Failure> {
     let LoopSettings { story, fleet, branch, wait, .. } = &config.run;
-    let gets_request = config.finish.pr == PullRequests::Story;
-    if story.is_empty() && !gets_request {
+    if story.is_empty() {
         return Err(Failure::usage("--fleet works on one story; name it with --story"));
     }
     let refused = [
         ("--workers", config.run.workers > 1),
         ("--mode planning", config.run.mode == Mode::Planning),
         ("--in-place", config.workspace.in_place),
-        ("--pr run", config.finish.pr == PullRequests::Run),
+        ("--pr", config.finish.pr != PullRequests::None),
     ];
     if let Some((option, _)) = refused.iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::usage(format!("a task of a fleet cannot be combined with {option}")));
     }
-    let here = here::project(env)?.root().to_owned();
-    let is_here = fleet.is_empty() && !config.run.dry_run;
-    let home = if is_here { Some(Home::new(env, config, show)?) } else { None };
-    let url = if fleet.is_empty() { remote_of(&Git::at(&here), branch)?.1 } else { fleet.clone() };
-    let forge = if gets_request { Some(Forge::of(&url, &here)?) } else { None };
     let wait = wait.limit().unwrap_or(Duration::MAX);
-    let patience = &Patience { interrupts: Interrupts::listen()?, wait, gets_request };
-    let server = patience.tried(|| Server::open(env, &url, "task"));
+    let patience = &Patience { interrupts: Interrupts::listen()?, wait };
+    let server = patience.tried(|| Server::open(env, fleet, "task"));
     let worked = server.and_then(|server| {
         let branch = server.branch(branch);
         let is_trial = config.run.dry_run;
-        let (server, branch, home) = (&server, &*branch, home.as_ref());
-        let task = Task { story, branch, server, flags, patience, is_trial, forge, home };
-        if gets_request { task.work_on_all() } else { task.work() }
+        Task { story, branch: &branch, server: &server, flags, patience, is_trial }.work()
     });
     let (code, why) = match worked {
         Ok(end) => end,
         Err(failure) if patience.interrupts.count() > 0 => (TERMINATED, failure.to_string()),
         Err(Failure::Locked(why)) => (TRY_LATER, format!("{why}; try again later")),
-        Err(failure) => {
-            home.map_or(Ok(()), |home| home.conclude(1, &failure.to_string()))?;
-            return Err(failure);
-        }
+        Err(failure) => return Err(failure),
     };
     if !why.is_empty() {
         say(&why);
     }
-    home.map_or(Ok(()), |home| home.conclude(code, &why))?;
     Ok(ExitCode::from(code))
 }
 
 impl Task<'_> {
-    /// Works on the story that was named, or on each open one; ends with the first that a person or another time is
-    /// needed for, unless the next ones can be worked on.
-    fn work_on_all(&self) -> Result<(u8, String), Failure> {
-        let begun = self.begin();
-        let plan = self.reported(begun)?;
-        let open = super::tasks(&plan).into_iter().map(|(story, ..)| story);
-        let stories: Vec<String> =
-            if self.story.is_empty() { open.collect() } else { vec![self.story.to_owned()] };
-        let mut end = (0, "no story of the plan is open".to_owned());
-        for story in &stories {
-            let is_blocked =
-                self.home.is_some_and(|home| home.is_blocked(self.server, &plan, story));
-            let (code, why) = if is_blocked {
-                let how = format!("reopen it with `ralph-loop retry {story}`");
-                (BLOCKED, format!("{story} is blocked in the plan here; {how}"))
-            } else {
-                self.reported(Task { story, ..*self }.work())?
-            };
-            if stories.len() == 1 || !matches!(code, 0 | BLOCKED) {
-                return Ok((code, why));
-            }
-            say(why);
-            end = (end.0.max(code), "every open story was worked on".to_owned());
-        }
-        Ok(end)
-    }
-
-    /// Pushes what a killed task left, and reads the plan.
-    fn begin(&self) -> Result<Plan, Failure> {
-        self.home.map_or(Ok(()), |home| home.give(self.server))?;
-        self.tried(|server| server.publish(self.branch))?;
-        self.bring_up_to_date()?;
-        self.home.map_or(Ok(()), |home| home.check(self.server, self.branch))?;
-        Ok(self.read()?.1)
-    }
-
-    /// Gives the project what was done by now, and says where work is whose push was refused.
-    fn reported<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
-        let refused = done.as_ref().err().and_then(refusal);
-        let give = |home: &Home| home.take(self.server, refused.as_deref());
-        let kept = self.home.map_or(Ok(Vec::new()), give)?.join(", ");
-        let Some(why) = refused else { return done };
-        let work = match kept.as_str() {
-            "" => "the server refused the push of earlier work".to_owned(),
-            ids => format!(
-                "{ids} passed the checks and is kept as an attempt, but the server refused its push"
-            ),
-        };
-        Err(Failure::because(format!(
-            "{work}: {why}; allow that push, then run the command again: it pushes the work that is there"
-        )))
-    }
-
     /// Works on the story; returns the exit code, and what there is to say about it.
     fn work(&self) -> Result<(u8, String), Failure> {
         // What a killed task left.
@@ -170,13 +98,9 @@ impl Task<'_> {
                 return Ok((code, String::new()));
             }
             self.tried(|server| server.publish(self.branch))?;
-            // Without a pull request, the plan on the server says that the story is blocked.
-            if !matches!(code, 0 | BLOCKED) || (code == BLOCKED && self.forge.is_some()) {
+            // The plan on the server says that a story is blocked.
+            if !matches!(code, 0 | BLOCKED) {
                 self.bring_up_to_date()?;
-                if let (BLOCKED, Some(home)) = (code, self.home) {
-                    home.block(self.server, &self.read()?.1, self.story)?;
-                    return Ok((code, format!("{} is blocked, in the plan here", self.story)));
-                }
                 return Ok((code, format!("{}: the loop ended with exit code {code}", self.story)));
             }
         }
@@ -197,13 +121,7 @@ impl Task<'_> {
         if unpushed.is_empty() {
             // What could not be rebased is kept as an attempt, and the story begins again.
             forget(&server.git, &waiting)?;
-        } else if self.forge.is_some() {
-            // It may be the work of a killed task. Where another one was faster, it is kept as an attempt.
-            if let Some((_, landed)) = unpushed.iter().rfind(|(_, of)| !of.is_empty()) {
-                let to = self.request(&self.read()?.1, landed);
-                self.tried(|server| server.push(branch, &to))?;
-            }
-        } else if self.tried(|server| server.push(branch, branch))? {
+        } else if self.tried(|server| server.push(branch))? {
             return Ok(false);
         } else {
             self.tried(Server::fetch)?;
@@ -231,10 +149,8 @@ impl Task<'_> {
                 );
                 return Err(Failure::usage(why));
             }
-            let request = self.request(&plan, self.story);
             return Ok(Some(match pick_only(&plan, self.story, &BTreeSet::new()) {
                 Picked::Complete => (0, format!("{} is done", self.story)),
-                _ if self.has(&request)? => self.open(&request)?,
                 Picked::Stuck(why) => {
                     let see = "`ralph-loop status --fleet REMOTE` says what to do";
                     (BLOCKED, format!("{why}; {see}"))
@@ -267,39 +183,6 @@ impl Task<'_> {
         Ok((config, plan))
     }
 
-    /// The name of the branch that the pull request of a story has.
-    fn request(&self, plan: &Plan, story: &str) -> String {
-        super::named(&format!("{}-{story}", plan_name(&self.server.folder, plan.path())))
-    }
-
-    /// Whether the story has the branch of a pull request on the server.
-    fn has(&self, request: &str) -> Result<bool, Failure> {
-        let list = ["ls-remote", "origin", &format!("refs/heads/{request}")];
-        Ok(self.forge.is_some() && !self.tried(|server| Ok(server.git.line(&list)?))?.is_empty())
-    }
-
-    /// Opens the pull request of a branch, unless a killed task did, with the commit's message as its text.
-    fn open(&self, request: &str) -> Result<(u8, String), Failure> {
-        let (folder, git) = (&self.server.folder, &self.server.git);
-        let Some(forge) = self.forge else { return Ok((0, String::new())) };
-        let message =
-            |part| git.line(&["log", "-1", part, &format!("refs/remotes/origin/{request}")]);
-        let (title, body) = (message("--format=%s")?, message("--format=%b")?);
-        let text = PullRequest {
-            branch: request,
-            title: &title,
-            body: &body,
-            is_draft: false,
-            replaces: false,
-        };
-        let address = forge.open(folder, &text)?;
-        let then = match forge.merge_later(folder, request, &address) {
-            Ok(()) => "it is merged as soon as the forge allows".to_owned(),
-            Err(why) => format!("merge it by hand: {why}"),
-        };
-        Ok((0, format!("{}: {address}; {then}", self.story)))
-    }
-
     /// How the task ends if all tasks together have spent as much as they may.
     fn over_budget(&self, most: f64) -> Result<Option<(u8, String)>, Failure> {
         if most <= 0.0 {
@@ -317,8 +200,7 @@ impl Task<'_> {
     fn run_loop(&self) -> Result<u8, Failure> {
         let mut command = Command::new(own_program()?);
         command.args(std::env::args_os().skip(1));
-        let run = self.home.map_or("", |home| &home.run);
-        command.env(IN_TASK, format!("{} {run}", std::process::id()));
+        command.env(IN_TASK, std::process::id().to_string());
         command.env("RALPH_BRANCH", self.branch).env("RALPH_FLEET_STORY", self.story);
         let [root, other_root] = MISLEADING;
         command.env_remove(root).env_remove(other_root);
@@ -340,8 +222,6 @@ impl Task<'_> {
 struct Patience {
     interrupts: Interrupts,
     wait: Duration,
-    /// Whether the server is that of a person who waits for a pull request: what it refuses is said at once.
-    gets_request: bool,
 }
 
 impl Patience {
@@ -349,9 +229,6 @@ impl Patience {
         let begun = Instant::now();
         loop {
             match act() {
-                Err(failure) if self.gets_request && refusal(&failure).is_some() => {
-                    return Err(failure);
-                }
                 Err(Failure::Error(why)) if self.is_over(begun) => {
                     return Err(Failure::Locked(why));
                 }

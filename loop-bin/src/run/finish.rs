@@ -74,10 +74,11 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     if run.slots.iter().all(|slot| slot.work.is_none()) {
         show_failure(&run, saved::release(&git).map_err(Into::into));
     }
-    show_failure(
-        &run,
-        state::remove_if_there(run.context.run_dir.stop_request()).map_err(Into::into),
-    );
+    // One that is of several under its name leaves it to whoever starts the next one.
+    if run.context.config.finish.pr != PullRequests::Story {
+        let removed = state::remove_if_there(run.context.run_dir.stop_request());
+        show_failure(&run, removed.map_err(Into::into));
+    }
     let pruned = housekeeping::prune(&git, run.context.state(), false);
     show_failure(&run, pruned.map(drop));
     run.note(&finish.event());
@@ -191,7 +192,9 @@ fn close(
 ) -> ExitCode {
     let (context, view, tally) = (&run.context, &run.view, &run.record.tally);
     view.close();
-    show_receipts(run);
+    if context.config.finish.pr != PullRequests::Story {
+        show_receipts(run);
+    }
     let most = context.config.limits.max_cost_usd;
     let spent = tally.run.spent.cost_usd;
     match &finish {

@@ -214,9 +214,12 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// That of a run which continues the last one, if that was killed.
-    pub(crate) fn after(last: Option<&RunRecord>) -> Self {
-        let last = last.filter(|record| record.finish.is_none() && !record.planning);
+    /// That of a run which continues the last one: that was killed, or has the same name.
+    pub(crate) fn after(last: Option<&RunRecord>, run: &str) -> Self {
+        let is_continued = |record: &&RunRecord| {
+            record.process.run == run || record.finish.is_none() && !record.planning
+        };
+        let last = last.filter(is_continued);
         let earlier = last.map_or(0.0, |record| record.process.elapsed_s);
         Self {
             started_at: last.map_or_else(state::now, |record| record.process.started_at.clone()),

@@ -28,7 +28,14 @@ impl Standing {
             0 => String::new(),
             count => format!(" {count} to review,"),
         };
-        format!("{state}: {done} done,{review} {open} open; {}", needed(self.waiting.len()))
+        let (open, requests) = match self.requested.len() {
+            0 => (*open, String::new()),
+            count => (open.saturating_sub(count), format!(" {count} in pull requests,")),
+        };
+        format!(
+            "{state}: {done} done,{review}{requests} {open} open; {}",
+            needed(self.waiting.len())
+        )
     }
 
     /// Whether it runs or how it ended; more about the end follows in lines of their own.

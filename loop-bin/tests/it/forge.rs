@@ -6,7 +6,10 @@ const ONE: &str = "- [ ] US-001: First\n";
 const GH: &str = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$AGENT_NOTES/gh\"; echo >>\"$AGENT_NOTES/gh\"\n\
                   case \"$1 $2\" in\n\
                   'pr create') cat >\"$AGENT_NOTES/body\"; [ -e \"$AGENT_NOTES/exists\" ] && \
-                  { echo 'a pull request already exists: https://forge.test/o/r/pull/8'; exit 1; }; echo https://forge.test/pull/7;;\n\
+                  { echo 'a pull request already exists: https://forge.test/o/r/pull/8'; exit 1; }; \
+                  : >\"$AGENT_NOTES/opened-${4##*/}\"; echo https://forge.test/pull/7;;\n\
+                  'pr list') [ ! -e \"$AGENT_NOTES/opened-${4##*/}\" ] && echo '[]' || \
+                  printf '[{\"state\":\"%s\",\"url\":\"https://forge.test/pull/7\"}]' \"$(cat \"$AGENT_NOTES/state\" 2>/dev/null || echo OPEN)\";;\n\
                   'api --hostname') cat >\"$AGENT_NOTES/body\";;\n\
                   'pr merge') [ ! -e \"$AGENT_NOTES/unmerged\" ] || { echo 'not allowed'; exit 1; };;\n\
                   'issue list') cat \"$AGENT_NOTES/issues\";;\nesac\n";
@@ -58,19 +61,34 @@ fn a_pull_request_has_the_report_as_its_text() {
     assert!(called.contains(edit), "{called}");
 }
 
+const STORIES: [&str; 5] = ["--pr", "story", "--wait", "1s", "--prove"];
+
+/// The forge merges the pull request of a story.
+fn merge(stage: &Stage, story: &str) {
+    let merged = on_server(stage, &format!("ralph-prd-1-{story}"));
+    let commit = merged.split('\t').next().unwrap();
+    let server = stage.repo.scratch().path("server.git");
+    let parents =
+        ["commit-tree", &format!("{commit}^{{tree}}"), "-p", "main", "-p", commit, "-m", "Merge"];
+    let merge = stage.repo.git_in(server.as_std_path(), parents);
+    stage.repo.git_in(server.as_std_path(), ["update-ref", "refs/heads/main", merge.trim()]);
+}
+
+fn stories(stage: &Stage, more: &[&str]) -> Ran {
+    run(stage, &[&STORIES[..], &["off"], more].concat())
+}
+
 #[test]
 fn each_story_gets_a_pull_request_that_the_forge_merges() {
-    let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third (depends: US-001)\n";
-    let stage = with_forge_for(plan);
-    stage.repo.git(["switch", "-q", "main"]);
-    stage.repo.commit_all("plan");
-    stage.repo.git(["push", "-q", "origin", "main"]);
+    let stage = pushed(
+        "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third (depends: US-001)\n\
+         - [ ]* US-004: Not needed\n",
+    );
     let before = stage.repo.head();
-    let args = ["--pr", "story", "--wait", "1s", "--prove", "off"];
-    run(&stage, &args)
+    stories(&stage, &[])
         .ended(75)
         .says("US-001: https://forge.test/pull/7; it is merged as soon as the forge allows")
-        .says("US-003 depends on US-001, which is not done");
+        .says("2 pull requests are yet to be merged; the same command goes on");
     let called = stage.note("gh");
     for (story, title) in [("us-001", "First"), ("us-002", "Second")] {
         let branch = format!("ralph-prd-1-{story}");
@@ -82,18 +100,26 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     }
     // Neither the project nor its branch on the server has moved.
     assert!(on_server(&stage, "main").starts_with(before.trim()));
-    assert_eq!((stage.repo.head(), attempts_on_server(&stage)), (before, 2));
-    // The forge merges the first one, and may refuse to merge others by itself. Nothing is done twice.
-    let server = stage.repo.scratch().path("server.git");
-    let merged = on_server(&stage, "ralph-prd-1-us-001");
-    let update = ["update-ref", "refs/heads/main", merged.split('\t').next().unwrap()];
-    stage.repo.git_in(server.as_std_path(), update);
-    std::fs::write(stage.note_path("unmerged"), "").unwrap();
-    std::fs::write(stage.note_path("exists"), "").unwrap();
-    run(&stage, &args).ended(0).says(
-        "US-003: https://forge.test/o/r/pull/8; merge it by hand: `gh pr` failed: not allowed",
+    assert_eq!(stage.repo.head(), before);
+    assert!(
+        stage.repo.git(["branch", "--list", "ralph*"]).is_empty() || stage.repo.head() == before
     );
-    assert_eq!(attempts_on_server(&stage), 3);
+    // The forge merges the first one; the other one does not fit any more, and is rebased without an agent.
+    merge(&stage, "us-001");
+    let old = on_server(&stage, "ralph-prd-1-us-002");
+    std::fs::write(stage.note_path("unmerged"), "").unwrap();
+    stories(&stage, &[])
+        .ended(0)
+        .says("US-002: its branch does not fit main any more")
+        .says("US-003: https://forge.test/pull/7; merge it by hand: `gh pr` failed: not allowed");
+    assert_ne!(on_server(&stage, "ralph-prd-1-us-002"), old);
+    assert!(on_server(&stage, "ralph-prd-1-us-004").is_empty());
+    let status = stage.run(&["status"]);
+    status.ended(0).says("US-003: https://forge.test/pull/7: merge it by hand");
+    merge(&stage, "us-002");
+    stories(&stage, &[]).says("US-003: its branch does not fit main any more");
+    merge(&stage, "us-003");
+    stories(&stage, &[]).ended(0).says("every story is done");
 }
 
 /// A project whose plan is on the server.
@@ -105,13 +131,16 @@ fn pushed(plan: &str) -> Stage {
     stage
 }
 
+/// An agent that notes what it tried.
+const TRIES: &str = "cat >\"$AGENT_NOTES/prompt\"; s=$(cat $RALPH_STORY_FILE); \
+                     echo $s >>\"$AGENT_NOTES/tried\"; echo x >>$s.txt";
+
 #[test]
 fn the_project_knows_what_was_done_for_pull_requests() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n");
-    let agent = "cat >\"$AGENT_NOTES/prompt\"; s=$(cat $RALPH_STORY_FILE); echo $s >>\"$AGENT_NOTES/tried\"; \
-                 [ $s = US-002 ] || echo x >$s.txt";
-    let args = ["--pr", "story", "--prove", "off", "--attempts", "1", "--agent", agent];
-    let ran = run(&stage, &args);
+    let agent = TRIES.replace("echo x", "[ $s = US-002 ] || echo x");
+    let args = ["--attempts", "1", "--agent", &agent];
+    let ran = stories(&stage, &args);
     let report = format!("report: {}/.ralph/logs/report-", stage.repo.root());
     ran.ended(8).says("US-002 is blocked, in the plan here").says(&report);
     assert!(
@@ -123,18 +152,49 @@ fn the_project_knows_what_was_done_for_pull_requests() {
         .run(&["status"])
         .ended(0)
         .says("2 stories landed in 3 iterations")
+        .says("2 in pull requests, 0 open;")
+        .says("In PR     US-001: https://forge.test/pull/7")
         .says("US-002 is blocked");
     stage.run(&["logs", "US-003"]).ended(0).says("US-003/1 landed as");
     stage.run(&["attempts"]).ended(0).says("US-001/1").says("US-003/1");
     stage.run(&["report", "--markdown"]).ended(0).says("US-001: First").says("US-002: Second");
     assert!(stage.plan().contains("- [!] US-002"), "{}", stage.plan());
     // It waits for a person, who may say more about it.
-    run(&stage, &args).ended(8).says("reopen it with `ralph-loop retry US-002`");
+    stories(&stage, &args).ended(8);
     assert_eq!(stage.note("tried"), "US-001\nUS-002\nUS-003\n");
     stage.run(&["retry", "US-002", "--hint", "mind the gap"]).ended(0);
-    run(&stage, &args).ended(8);
+    stories(&stage, &args).ended(8);
     assert_eq!(stage.note("tried"), "US-001\nUS-002\nUS-003\nUS-002\n");
     assert!(stage.note("prompt").contains("mind the gap"), "{}", stage.note("prompt"));
+}
+
+#[test]
+fn limits_hold_for_all_pull_requests_of_a_run() {
+    let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n");
+    let ran = stories(&stage, &["--max-iterations", "2", "--agent", TRIES]);
+    ran.ended(0).says("ended: max_iterations");
+    assert_eq!(stage.note("tried"), "US-001\nUS-002\n");
+    let ran = stories(&stage, &["--dry-run"]);
+    ran.ended(0);
+    assert_eq!(stage.note("gh").matches("pr|create").count(), 2);
+}
+
+#[test]
+fn a_pull_request_that_was_closed_waits_for_a_person() {
+    let stage = pushed("- [ ] US-001: First\n");
+    stories(&stage, &["--agent", TRIES]).ended(0);
+    std::fs::write(stage.note_path("state"), "CLOSED").unwrap();
+    let ran = stories(&stage, &["--agent", TRIES]);
+    ran.ended(8)
+        .says("US-001: https://forge.test/pull/7 was closed; `ralph-loop retry US-001` tries");
+    assert_eq!(stage.note("gh").matches("pr|create").count(), 1);
+    stage.run(&["status"]).says("https://forge.test/pull/7 was closed");
+    stage.run(&["retry", "US-001"]).ended(0);
+    stories(&stage, &["--agent", &TRIES.replace("x >>", "y >>")]).ended(8);
+    assert_eq!(
+        (stage.note("tried").as_str(), 2),
+        ("US-001\nUS-001\n", stage.note("gh").matches("pr|create").count())
+    );
 }
 
 #[test]
@@ -142,20 +202,21 @@ fn a_story_whose_push_is_refused_is_kept_and_pushed_later() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     let refuse = "#!/bin/sh\necho 'this branch is protected' >&2\nexit 1\n";
     stage.repo.scratch().script("server.git/hooks/pre-receive", refuse);
-    let agent = "cat >/dev/null; s=$(cat $RALPH_STORY_FILE); echo $s >>\"$AGENT_NOTES/tried\"; echo x >$s.txt";
-    let args = ["--pr", "story", "--prove", "off", "--agent", agent];
-    let ran = run(&stage, &args);
-    ran.ended(1).says(
-        "US-001 passed the checks and is kept as an attempt, but the server refused its push: \
-         this branch is protected",
-    );
-    assert!(!ran.out.contains("done:") && !ran.out.contains("trying again"), "{}", ran.out);
-    let show = stage.run(&["attempts"]);
-    show.ended(0).says("refused").says("its push was refused: this branch is protected");
-    stage.run(&["status"]).ended(0).says("0 stories landed").says("the server refused its push");
+    for _ in 0..2 {
+        let ran = stories(&stage, &["--agent", TRIES]);
+        ran.ended(1).says(
+            "US-001 passed its checks and is kept on ralph-prd-1-us-001, but the server refused its push: \
+             this branch is protected",
+        );
+        assert!(!ran.out.contains("done:") && !ran.out.contains("trying again"), "{}", ran.out);
+        stage
+            .run(&["status"])
+            .ended(0)
+            .says("US-001 has no pull request: the server refused its push");
+    }
     let server = stage.repo.scratch().path("server.git");
     std::fs::remove_file(server.join("hooks/pre-receive")).unwrap();
-    run(&stage, &args).ended(0).says("US-001: https://forge.test/pull/7");
+    stories(&stage, &["--agent", TRIES]).ended(0).says("US-001: https://forge.test/pull/7");
     assert_eq!(stage.note("tried"), "US-001\nUS-002\n");
     let status = stage.run(&["status"]);
     assert!(!status.out.contains("refused"), "{}", status.out);
@@ -165,16 +226,11 @@ fn a_story_whose_push_is_refused_is_kept_and_pushed_later() {
 fn a_plan_that_the_server_does_not_have_is_refused_before_the_first_story() {
     let stage = pushed("- [ ] US-001: First\n- [x] US-002: Second\n");
     stage.repo.write(".ralph/PRD-1/plan.md", "- [ ] US-001: First\n- [ ] US-003: Third\n");
-    run(&stage, &["--pr", "story"])
+    stories(&stage, &[])
         .ended(1)
         .says("US-003 in .ralph/PRD-1/plan.md is not what main on the server has")
         .says("commit and push the plan");
     assert!(!stage.note_path("gh").as_std_path().exists() || !stage.note("gh").contains("create"));
-}
-
-fn attempts_on_server(stage: &Stage) -> usize {
-    let server = stage.repo.scratch().path("server.git");
-    stage.repo.git(["ls-remote", server.as_str(), "refs/ralph/attempts/*"]).lines().count()
 }
 
 #[test]

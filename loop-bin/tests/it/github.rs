@@ -119,11 +119,14 @@ impl GitHub {
             // Which fields this GitHub knows: only what every one does.
             return json!({"data": {}});
         }
+        // By one name where it looks for a request, by the other one where it lists some.
+        let head = &variables["headRefName"].as_str().or(variables["headBranch"].as_str());
+        let of_head = |it: &&Value| head.is_some_and(|head| it["headRefName"] == head);
         let repository = json!({
             "id": "R", "name": "r", "owner": {"login": "o"}, "hasIssuesEnabled": true,
             "viewerPermission": "WRITE", "defaultBranchRef": {"name": "main"},
-            "pullRequests": {"nodes": requests.iter()
-                .filter(|it| it["headRefName"] == variables["headRefName"]).collect::<Vec<_>>()},
+            "pullRequests": {"totalCount": 1, "pageInfo": {"hasNextPage": false, "endCursor": ""},
+                "nodes": requests.iter().filter(of_head).collect::<Vec<_>>()},
         });
         let labelled = variables["query"].as_str().is_some_and(|it| it.contains("label:ready"));
         let issue = json!({"number": 12, "title": "Add login", "body": "We need it.\n- [ ] a form",

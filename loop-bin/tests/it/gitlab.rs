@@ -28,6 +28,9 @@ case "$command" in
     fi
     echo "Creating merge request for $source into main in o/r" >&2
     [ -z "$source" ] || : >"$AGENT_NOTES/opened-${source##*/}"; echo "$address";;
+'mr list') [ "$1" = --source-branch ] && [ "$3 $4 $5" = '--all --output json' ] || exit 1
+    [ -e "$AGENT_NOTES/opened-${2##*/}" ] || { echo '[]'; exit; }
+    echo '[{"iid":5,"state":"opened","title":"x","web_url":"'$address'"}]';;
 'mr view') [ "$*" = '5 --output json' ] && echo '{"id":900,"iid":5,"title":"x","description":"y","web_url":"'$address'"}';;
 'api --method')
     [ -e "$AGENT_NOTES/looked-at" ] || { : >"$AGENT_NOTES/looked-at"; echo 'glab: 405 Method Not Allowed (HTTP 405)' >&2; exit 1; };;
@@ -88,7 +91,9 @@ fn gitlab_merges_a_story_once_its_pipeline_allows() {
                  -F|merge_when_pipeline_succeeds=true|\n";
     assert_eq!(called.matches(merge).count(), 2, "{called}");
     // It is there by now: its text stays.
-    run(&stage, &args).ended(0).says(says);
+    run(&stage, &args)
+        .ended(0)
+        .says("US-001: waiting for https://gitlab.test/o/r/-/merge_requests/5");
     assert!(!stage.note("glab").contains("mr|update"), "{}", stage.note("glab"));
 }
 

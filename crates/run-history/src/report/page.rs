@@ -94,10 +94,12 @@ impl Sources<'_> {
             return self.run.hooks_in_words();
         }
         let mut parts = vec![format!("{} done", counted(self.run.done(), "story", "stories"))];
+        let requested = self.history.requested().len();
         let numbers = [
             (self.review.stories.len(), "to review"),
             (self.needs.stories.len(), "blocked"),
-            (self.history.counts().open, "open"),
+            (requested, "in pull requests"),
+            (self.history.counts().open.saturating_sub(requested), "open"),
         ];
         let numbers = numbers.iter().filter(|(count, _)| *count > 0);
         parts.extend(numbers.map(|(count, what)| format!("{count} {what}")));

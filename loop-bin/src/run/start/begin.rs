@@ -140,9 +140,14 @@ fn new_record(
         ..RunRecord::new()
     };
     record.process.run.clone_from(&context.run);
-    record.process.continues = if is_unfinished { Some(last.process.run) } else { None };
+    record.process.continues = if is_unfinished { Some(last.process.run.clone()) } else { None };
     record.process.folder = context.run_dir.in_git().to_owned();
     record.process.started_at.clone_from(&context.clock.started_at);
+    if last.process.run == context.run {
+        // One of several under this name: the limits are those of all of them.
+        record.tally.run = last.tally.run;
+        return record;
+    }
     record.tally.run.price.known = last.tally.run.price.known;
     record
 }
@@ -208,8 +213,8 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     let context = Context {
         flags,
         interrupts,
+        clock: Clock::after(last.as_ref(), &run),
         run,
-        clock: Clock::after(last.as_ref()),
         path: env.get("PATH").unwrap_or_default(),
         forecast: history.forecast(),
         options,

@@ -160,7 +160,7 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Resul
     }
     let path = plan.map(|plan| plan.path().to_owned());
     let path = path.unwrap_or_else(|| project_plan::to_write(project, config, project.root()));
-    let name = named.replace(PLAN_NAME, &plan_name(&path, &config.plan.tag));
+    let name = named.replace(PLAN_NAME, &name_in_branch(&path, &config.plan.tag));
     if name.contains(['{', '}']) {
         return Err(Failure::usage(format!(
             "the branch name `{named}` has an unknown placeholder; the only one is `{PLAN_NAME}`"
@@ -184,7 +184,7 @@ fn target_of_run(run_dir: &RunDir, source: &Source, mut branch: String) -> Resul
 
 /// What a plan is called in the name of a branch: `prd-1` for a numbered one, the feature that it is about for one of
 /// another tool, else its file's name.
-fn plan_name(path: &Utf8Path, tag: &str) -> String {
+pub(crate) fn name_in_branch(path: &Utf8Path, tag: &str) -> String {
     let folder = path.parent().and_then(Utf8Path::file_name).unwrap_or_default();
     let is_in = |name: &str| path.components().any(|part| part.as_str() == name);
     let is_tools = path.file_name() == Some("tasks.md")
@@ -381,7 +381,7 @@ mod tests {
             (".taskmaster/tasks/tasks.json", "master", "taskmaster"),
             (".taskmaster/tasks/tasks.json", "new", "new"),
         ] {
-            assert_eq!(plan_name(Utf8Path::new(path), tag), expected);
+            assert_eq!(name_in_branch(Utf8Path::new(path), tag), expected);
         }
     }
 }

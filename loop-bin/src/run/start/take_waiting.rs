@@ -4,6 +4,7 @@
 //! Nothing is moved before all of it fits and has passed, so that there is nothing to recover.
 
 use ralph_base::state::{self, StoryKey, plan_name};
+use ralph_project::config::PullRequests;
 use ralph_project::strikes::record_failure;
 use ralph_project::under_way::Attempt;
 
@@ -41,7 +42,8 @@ pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
         };
         run.show_reports();
         if let Some(why) = why {
-            if !run.context.config.run.fleet.is_empty() {
+            let config = &run.context.config;
+            if !config.run.fleet.is_empty() || config.finish.pr == PullRequests::Story {
                 return keep_overtaken(run, &work, &why);
             }
             let branch = &run.board.branch;
@@ -61,7 +63,7 @@ pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps the work of a task that another task overtook. The story begins again, and its agent learns why.
+/// Keeps the work of a story that another one overtook. The story begins again, and its agent learns why.
 fn keep_overtaken(run: &Conductor, work: &str, why: &str) -> Result<(), Failure> {
     let git = run.source.git();
     let story =
@@ -69,9 +71,11 @@ fn keep_overtaken(run: &Conductor, work: &str, why: &str) -> Result<(), Failure>
     let plan = plan_name(run.context.project.root(), &run.books.plan);
     let key = StoryKey::new(&plan, &git.line(&story)?);
     let first = why.lines().next().unwrap_or_default();
-    run.view
-        .warn(format!("{}: another task landed first: {first}; the story begins again", key.story));
-    let why = format!("another task landed first: {why}");
+    run.view.warn(format!(
+        "{}: another story landed first: {first}; the story begins again",
+        key.story
+    ));
+    let why = format!("another story landed first: {why}");
     record_failure(run.context.state(), Some(&key.to_string()), &why)?;
     let number = saved::number_after(&saved::at_story(&git, &key)?);
     let (outcome, name) = (Outcome::Failed.word(), &run.context.run);

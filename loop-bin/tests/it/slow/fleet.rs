@@ -244,7 +244,7 @@ fn an_agent_learns_that_another_task_was_faster_and_only_what_landed_is_called_s
     assert_eq!(slow.wait().unwrap().code(), Some(0));
     assert_eq!(landed(&stage, &server), ["feat(US-003): Third", "feat(US-001): First"]);
     let prompts = stage.note("US-001");
-    assert!(prompts.contains("another task landed first: "), "{prompts}");
+    assert!(prompts.contains("another story landed first: "), "{prompts}");
     let attempts = stage.run(&["attempts", "--fleet", server.as_str()]);
     let of_story = attempts.out.lines().filter(|line| line.starts_with("US-001/"));
     let said: Vec<bool> = of_story.map(|line| line.contains("  landed ")).collect();

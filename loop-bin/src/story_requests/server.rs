@@ -1,0 +1,245 @@
+//! What the server has, and what is pushed to it.
+
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::state::{StoryKey, plan_name};
+use ralph_core::git::GitError;
+use ralph_core::plan::{self, Plan, State, Story};
+use run_history::LOOP;
+
+use super::{PAUSE, Requests};
+use crate::exit::Failure;
+use crate::fleet::named;
+use crate::forge::{PullRequest, Request, default_branch};
+use crate::run::start::take_lock;
+use crate::saved::{self, SavedAttempt};
+use crate::terminal::say;
+use board::{forget, is_ancestor, resolve};
+
+/// What is to be done about a story that is not done on the server.
+pub(super) enum Due {
+    /// Work, from the start.
+    Work,
+    /// Its branch does not fit the target any more.
+    Rebase(String),
+    /// Its work passed, and is not on the server.
+    Push,
+    /// Its branch has no pull request yet.
+    Open,
+    /// Its pull request is yet to be merged.
+    Wait(String),
+    /// Its pull request was closed.
+    Person(String),
+}
+
+impl Requests<'_> {
+    /// Finds the branch that is meant, and refuses a plan that is not the server's.
+    pub(super) fn begin(&mut self) -> Result<(), Failure> {
+        drop(take_lock(&self.run_dir, LOOP)?);
+        self.fetch()?;
+        if self.target.is_empty() {
+            self.target = default_branch(&self.git, &self.remote);
+        }
+        if self.target.is_empty() {
+            let said = self.git.line(&["ls-remote", "--symref", &self.remote, "HEAD"])?;
+            let name = said.strip_prefix("ref: refs/heads/").and_then(|it| it.split('\t').next());
+            let none =
+                || Failure::because("the server has no default branch; name one with --branch");
+            name.ok_or_else(none)?.clone_into(&mut self.target);
+        }
+        self.check(&self.plan_on_server()?)
+    }
+
+    /// What is to be done about a story.
+    pub(super) fn due(&self, story: &Story) -> Result<Due, Failure> {
+        let branch = self.branch(story);
+        let ours = resolve(&self.git, &format!("refs/heads/{branch}"))?;
+        let theirs = resolve(&self.git, &self.tracking(&branch))?;
+        let attempts = saved::at_story(&self.git, &self.key(story))?;
+        let newest = saved::newest(attempts);
+        if newest.as_ref().is_some_and(SavedAttempt::is_retry) {
+            return Ok(Due::Work);
+        }
+        if let Some(tip) = ours.filter(|tip| theirs.as_ref() != Some(tip))
+            && self.has_story(story, &tip)?
+        {
+            return Ok(Due::Push);
+        }
+        let Some(tip) = theirs else { return Ok(Due::Work) };
+        if is_ancestor(&self.git, &tip, &self.tracking(&self.target))? {
+            return Ok(Due::Work);
+        }
+        let retry = format!("`ralph-loop retry {}` tries again", story.id);
+        Ok(match self.forge.request_of(self.project.root(), &branch)? {
+            None => Due::Open,
+            Some(Request { state, address }) => match state.to_ascii_uppercase().as_str() {
+                "MERGED" => Due::Work,
+                "CLOSED" => Due::Person(format!("{address} was closed; {retry}")),
+                _ if self.conflicts(&tip)? => Due::Rebase(tip),
+                _ => Due::Wait(address),
+            },
+        })
+    }
+
+    /// Pushes the work of a story over what its branch on the server has, and opens its pull request.
+    pub(super) fn push(&self, story: &Story) -> Result<(), Failure> {
+        let branch = self.branch(story);
+        let known = resolve(&self.git, &self.tracking(&branch))?.unwrap_or_default();
+        let lease = format!("--force-with-lease=refs/heads/{branch}:{known}");
+        let spec = format!("refs/heads/{branch}:refs/heads/{branch}");
+        if let Err(error) = self.git.run(&["push", "--quiet", &lease, &self.remote, &spec]) {
+            let failure = Failure::from(error);
+            let why = refusal(&failure).unwrap_or_else(|| failure.to_string());
+            let why = format!("the server refused its push: {why}");
+            self.note(story, None, Some(why.clone()))?;
+            return Err(Failure::because(format!(
+                "{} passed its checks and is kept on {branch}, but {why}; allow that push, then run the \
+                 command again: it pushes the work that is there",
+                story.id
+            )));
+        }
+        self.open(story)?;
+        Ok(forget(&self.git, &format!("refs/heads/{branch}"))?)
+    }
+
+    /// Opens the pull request of a branch, with the commit's message as its text.
+    pub(super) fn open(&self, story: &Story) -> Result<(), Failure> {
+        let (branch, root) = (self.branch(story), self.project.root());
+        let of_story = format!("--grep=^Ralph-Story: {}$", story.id);
+        let tip = self.tracking(&branch);
+        let message = |part| self.git.line(&["log", "-1", &of_story, part, &tip]);
+        let (title, body) = (message("--format=%s")?, message("--format=%b")?);
+        let (title, body) = (title.as_str(), body.as_str());
+        let text = PullRequest { branch: &branch, title, body, is_draft: false, replaces: true };
+        let opened = self.forge.open(root, &text);
+        let address = match opened {
+            Ok(address) => address,
+            Err(failure) => {
+                self.note(story, None, Some(failure.to_string()))?;
+                return Err(failure);
+            }
+        };
+        let by_hand = self.forge.merge_later(root, &branch, &address).err();
+        let by_hand = by_hand.map(|why| format!("merge it by hand: {why}"));
+        let then = by_hand.as_deref().unwrap_or("it is merged as soon as the forge allows");
+        say(format!("{}: {address}; {then}", story.id));
+        self.note(story, Some(address), by_hand)
+    }
+
+    /// Refuses a plan whose open stories are not those that the server has.
+    fn check(&self, theirs: &Plan) -> Result<(), Failure> {
+        let ours = plan::load(&self.plan_here(), &self.config.plan)?;
+        let text =
+            |story: &Story| (story.title.clone(), story.details.clone(), story.depends.clone());
+        let differs = |story: &&Story| {
+            let other = theirs.story(&story.id);
+            let is_same = |other: &Story| other.state != State::Open || text(other) == text(story);
+            story.state == State::Open && !other.is_some_and(is_same)
+        };
+        let Some(story) = ours.stories().iter().find(differs) else { return Ok(()) };
+        Err(Failure::because(format!(
+            "{} in {} is not what {} on the server has, and `--pr story` works on what is there; \
+             commit and push the plan (or pull it), then run the command again",
+            story.id, self.plan, self.target
+        )))
+    }
+
+    /// The server's plan, with what is blocked here.
+    pub(super) fn plan_on_server(&self) -> Result<Plan, Failure> {
+        let name = format!("{}:{}", self.tracking(&self.target), self.plan);
+        let text = self.git.run(&["show", &name]).map_err(|_| {
+            Failure::because(format!(
+                "{} on the server has no {}; commit and push the plan, then run the command again",
+                self.target, self.plan
+            ))
+        })?;
+        let path = self.plan_here();
+        let mut plan = Plan::parse(&path, text, &self.config.plan)?;
+        let ours = plan::load(&path, &self.config.plan)?;
+        for story in ours.stories().iter().filter(|story| story.state == State::Blocked) {
+            if plan.story(&story.id).is_some_and(|one| one.state == State::Open) {
+                plan = Plan::parse(&path, plan.block(&story.id)?, &self.config.plan)?;
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Fetches the server's branches; tries again for a while if it does not answer.
+    pub(super) fn fetch(&self) -> Result<(), Failure> {
+        let limit = self.config.run.wait.limit().unwrap_or(Duration::MAX);
+        let since = Instant::now();
+        let mut is_said = false;
+        loop {
+            let error = match self.git.run(&["fetch", "--quiet", "--prune", &self.remote]) {
+                Ok(_) => return Ok(()),
+                Err(error) => error,
+            };
+            let left = limit.saturating_sub(since.elapsed());
+            if left.is_zero() || self.interrupts.count() > 0 {
+                return Err(self.unreachable(&error));
+            }
+            if !is_said {
+                say(format!("{}; trying again", self.unreachable(&error)));
+                is_said = true;
+            }
+            self.interrupts.wait(left.min(PAUSE));
+        }
+    }
+
+    fn unreachable(&self, error: &GitError) -> Failure {
+        let said = match error {
+            GitError::Failed { stderr, .. } => stderr.lines().next().unwrap_or_default().to_owned(),
+            other => other.to_string(),
+        };
+        Failure::because(format!("cannot fetch from {}: {said}", self.remote))
+    }
+
+    /// Whether a branch cannot be merged as it is.
+    fn conflicts(&self, tip: &str) -> Result<bool, Failure> {
+        let target = self.tracking(&self.target);
+        let merge = ["merge-tree", "--write-tree", "--name-only", &target, tip];
+        match self.git.run(&merge) {
+            Err(GitError::Failed { code: Some(1), .. }) => Ok(true),
+            // An older git cannot tell.
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether a branch has a commit of the story that the target lacks.
+    pub(super) fn has_story(&self, story: &Story, tip: &str) -> Result<bool, Failure> {
+        let range = format!("{}..{tip}", self.tracking(&self.target));
+        let trailer = format!("--grep=^Ralph-Story: {}$", story.id);
+        Ok(!self.git.line(&["log", "-1", "--format=%H", &trailer, &range])?.is_empty())
+    }
+
+    pub(super) fn plan_here(&self) -> Utf8PathBuf {
+        let top = self.git.dir();
+        Utf8Path::from_path(top).map_or_else(|| self.plan.clone(), |top| top.join(&self.plan))
+    }
+
+    pub(super) fn key(&self, story: &Story) -> StoryKey {
+        StoryKey::new(&plan_name(self.project.root(), &self.plan_here()), &story.id)
+    }
+
+    /// The name of the branch that the pull request of a story has.
+    pub(super) fn branch(&self, story: &Story) -> String {
+        named(&format!("{}-{}", self.in_branches, story.id))
+    }
+
+    pub(super) fn tracking(&self, branch: &str) -> String {
+        format!("refs/remotes/{}/{branch}", self.remote)
+    }
+}
+
+/// What a server said that refuses a push for good, in a line.
+fn refusal(failure: &Failure) -> Option<String> {
+    let Failure::Error(error) = failure else { return None };
+    let Some(GitError::Failed { stderr, .. }) = error.downcast_ref() else { return None };
+    let is_refused = |line: &&str| {
+        ["[remote rejected]", "denied", "error: 403"].iter().any(|words| line.contains(words))
+    };
+    let refused = stderr.lines().rfind(is_refused)?;
+    let mut said = stderr.lines().filter_map(|line| line.trim().strip_prefix("remote: "));
+    Some(said.rfind(|line| !line.trim().is_empty()).unwrap_or(refused).trim().to_owned())
+}
