@@ -312,7 +312,8 @@ impl Run {
 
     /// How many stories landed.
     pub fn done(&self) -> usize {
-        self.attempts.iter().filter(|attempt| attempt.commit.is_some()).count()
+        let landed = self.attempts.iter().filter(|attempt| attempt.commit.is_some());
+        landed.map(|attempt| &attempt.key).collect::<BTreeSet<_>>().len()
     }
 
     /// The landed attempts that no check has seen.

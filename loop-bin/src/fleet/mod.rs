@@ -23,6 +23,7 @@ use crate::here;
 use crate::plan_choice::PlanChoice;
 use crate::terminal::{say, say_as_it_is};
 use board::commit_plainly;
+pub(crate) use server::has_moved;
 use server::{Server, address};
 pub(crate) use task::task;
 

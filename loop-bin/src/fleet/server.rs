@@ -281,7 +281,7 @@ pub(super) fn text_of(file: &Utf8Path) -> Result<String, Failure> {
 }
 
 /// Whether git says that a ref of the server is not where it was, or that another push is at it.
-fn has_moved(stderr: &str) -> bool {
+pub(crate) fn has_moved(stderr: &str) -> bool {
     let moved =
         ["fetch first", "non-fast-forward", "already exists", "cannot lock ref", "stale info"];
     moved.iter().any(|words| stderr.contains(words))

@@ -16,7 +16,7 @@ use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{self, Plan, State, Story};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
-use run_history::LOOP;
+use run_history::{LOOP, RunHistory};
 
 use crate::exit::Failure;
 use crate::forge::{Forge, remote_of};
@@ -29,13 +29,13 @@ use crate::saved::{self};
 use crate::terminal::{counted, say};
 use crate::{here, report};
 use board::forget;
-use client::signals::Interrupts;
+use client::signals::{Interrupts, Signal};
 use jiff::Timestamp;
 use server::Due;
 
 const TRY_LATER: u8 = 75;
 const BLOCKED: u8 = 8;
-const TERMINATED: u8 = 143;
+const INCOMPLETE: u8 = 7;
 
 /// The pause before the server is asked again.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -90,11 +90,18 @@ pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
         project,
     };
     let worked = requests.begin().and_then(|()| requests.work_on_all());
-    let is_asked = requests.interrupts.count() > 0;
+    let asked = requests.interrupts.signal();
     let (code, why) = match worked {
+        Err(failure) if asked.is_none() => return Err(failure),
+        Err(failure) => (0, failure.to_string()),
         Ok(end) => end,
-        Err(failure) if is_asked => (TERMINATED, failure.to_string()),
-        Err(failure) => return Err(failure),
+    };
+    let remain = || Ok::<_, Failure>(requests.plan_on_server()?.counts().open > 0);
+    let code = match asked {
+        Some(Signal::Interrupt) => 130,
+        Some(Signal::Terminate) => 143,
+        None if code == 0 && config.run.fail_if_incomplete && remain()? => INCOMPLETE,
+        None => code,
     };
     say(&why);
     let last = RunRecord::load(&requests.run_dir)?;
@@ -117,6 +124,13 @@ impl Requests<'_> {
         loop {
             self.fetch()?;
             let plan = self.plan_on_server()?;
+            let requested = self.requested()?;
+            let is_merged =
+                |story: &&Story| story.state == State::Done && requested.contains(&story.id);
+            for story in plan.stories().iter().filter(is_merged) {
+                say(format!("{}: merged", story.id));
+                self.note(story, None, None)?;
+            }
             let mut waiting = BTreeSet::new();
             for story in plan.stories().iter().filter(|story| story.state == State::Open) {
                 match self.due(story)? {
@@ -156,7 +170,10 @@ impl Requests<'_> {
                     }
                     idle_since = Instant::now();
                 }
-                Picked::Complete => return Ok((0, "every story is done".to_owned())),
+                Picked::Complete => {
+                    let Self { target, remote, .. } = self;
+                    return Ok((0, format!("every story is done on {target} of {remote}")));
+                }
                 Picked::Stuck(why) | Picked::Depends(why) => return Ok((BLOCKED, why)),
                 Picked::Wait => {
                     if let Some(end) = self.wait(idle_since, &plan, &waiting)? {
@@ -181,12 +198,12 @@ impl Requests<'_> {
         self.git.run(&["update-ref", &name, &self.tracking(&self.target)])?;
         // Rebased once; if that failed, it was kept as an attempt, and the story begins again.
         let newest = saved::newest(saved::at_story(&self.git, &self.key(story))?);
-        if let Some(tip) = begun.filter(|_| newest.is_some_and(|one| one.outcome.is_none())) {
-            self.git.run(&["update-ref", &waiting, &tip])?;
+        let begun = begun.filter(|_| newest.is_some_and(|one| one.outcome.is_none()));
+        if let Some(tip) = &begun {
+            self.git.run(&["update-ref", &waiting, tip])?;
         }
         let code = self.run_loop(story, &branch)?;
         let mut record = RunRecord::load(&self.run_dir)?.unwrap_or_default();
-        let finish = record.finish.clone();
         // What is on the branch is the server's, not work that waits for the user's.
         record.target.clear();
         record.save(&self.run_dir)?;
@@ -201,11 +218,22 @@ impl Requests<'_> {
             blocked.insert(story.id.clone());
             return self.block(story).map(|()| None);
         }
-        let is_stopped = self.takes_stop()?;
-        let goes_on =
-            !is_stopped && has_landed && code == 0 && finish.as_deref() == Some("complete");
-        let why = format!("ended: {}", finish.unwrap_or_default());
-        Ok(if goes_on { None } else { Some((code, why)) })
+        let why = match record.finish {
+            _ if self.interrupts.count() > 0 => "interrupted; the same command goes on".to_owned(),
+            _ if self.takes_stop()? => "stopped by `ralph-loop stop`".to_owned(),
+            Some(finish) if finish == "complete" && (has_landed || begun.is_some()) => {
+                return Ok(None);
+            }
+            finish => record.reason.or(finish).unwrap_or_default(),
+        };
+        Ok(Some((code, why)))
+    }
+
+    /// The stories with a pull request that is not known to be merged.
+    fn requested(&self) -> Result<BTreeSet<String>, Failure> {
+        let mut history = RunHistory::open(self.project.root(), self.project.own_state())?;
+        history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
+        Ok(history.requested().into_iter().map(|(key, _)| key.story.clone()).collect())
     }
 
     /// Whether `ralph-loop stop` was asked for.
@@ -235,7 +263,7 @@ impl Requests<'_> {
             }
         }
         let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok());
-        Ok(code.unwrap_or(TERMINATED))
+        Ok(code.filter(|code| *code != INCOMPLETE).unwrap_or_default())
     }
 
     /// Writes down what became of the pull request of a story.
@@ -306,7 +334,7 @@ impl Requests<'_> {
         (record.finish, record.pause) = (finish, None);
         record.save(&self.run_dir)?;
         drop(lock);
-        let code = if is_asked { TERMINATED } else { 0 };
-        Ok(if is_asked || is_stopped { Some((code, format!("{requests} {again}"))) } else { None })
+        let end = Some((0, format!("{requests} {again}")));
+        Ok(end.filter(|_| is_asked || is_stopped))
     }
 }

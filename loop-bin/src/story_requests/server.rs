@@ -10,7 +10,7 @@ use run_history::LOOP;
 
 use super::{PAUSE, Requests};
 use crate::exit::Failure;
-use crate::fleet::named;
+use crate::fleet::{has_moved, named};
 use crate::forge::{PullRequest, Request, default_branch};
 use crate::run::start::take_lock;
 use crate::saved::{self, SavedAttempt};
@@ -88,7 +88,14 @@ impl Requests<'_> {
         let known = resolve(&self.git, &self.tracking(&branch))?.unwrap_or_default();
         let lease = format!("--force-with-lease=refs/heads/{branch}:{known}");
         let spec = format!("refs/heads/{branch}:refs/heads/{branch}");
-        if let Err(error) = self.git.run(&["push", "--quiet", &lease, &self.remote, &spec]) {
+        let pushed = self.git.run(&["push", "--quiet", &lease, &self.remote, &spec]);
+        if let Err(GitError::Failed { stderr, .. }) = &pushed
+            && has_moved(stderr)
+        {
+            // It was merged in the meantime, or somebody works on it; ours is kept as an attempt.
+            return Ok(forget(&self.git, &format!("refs/heads/{branch}"))?);
+        }
+        if let Err(error) = pushed {
             let failure = Failure::from(error);
             let why = refusal(&failure).unwrap_or_else(|| failure.to_string());
             let why = format!("the server refused its push: {why}");

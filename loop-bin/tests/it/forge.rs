@@ -119,7 +119,8 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     merge(&stage, "us-002");
     stories(&stage, &[]).says("US-003: its branch does not fit main any more");
     merge(&stage, "us-003");
-    stories(&stage, &[]).ended(0).says("every story is done");
+    let ran = stories(&stage, &[]);
+    ran.ended(0).says("US-003: merged").says("every story is done on main of origin");
 }
 
 /// A project whose plan is on the server.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::plan::{Next, Plan};
 use ralph_project::checks::one_line;
-use ralph_project::config::{Config, Limits, Mode};
+use ralph_project::config::{Config, Limits, Mode, PullRequests};
 use ralph_project::review::command_line;
 use run_history::RunHistory;
 
@@ -69,7 +69,10 @@ impl Preflight {
         let sandbox = format!("sandbox {}", doors::in_words(&self.config));
         let is_on = self.workspace.doors.are_sandboxed();
         findings.push(if is_on { good(sandbox) } else { Finding::Note(sandbox) });
-        findings.extend(self.waiting()?);
+        // The branch of a story is not the user's.
+        if self.config.finish.pr != PullRequests::Story {
+            findings.extend(self.waiting()?);
+        }
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
         if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {
             let open = plan.counts().open;

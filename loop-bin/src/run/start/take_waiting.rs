@@ -66,10 +66,11 @@ pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
 /// Keeps the work of a story that another one overtook. The story begins again, and its agent learns why.
 fn keep_overtaken(run: &Conductor, work: &str, why: &str) -> Result<(), Failure> {
     let git = run.source.git();
-    let story =
-        ["log", "-1", "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=)", work];
+    let format = "--format=%H %(trailers:key=Ralph-Story,valueonly=true,separator=)";
+    let found = git.line(&["log", "-1", "--grep=^Ralph-Story:", format, work])?;
+    let (work, story) = found.split_once(' ').unwrap_or((work, ""));
     let plan = plan_name(run.context.project.root(), &run.books.plan);
-    let key = StoryKey::new(&plan, &git.line(&story)?);
+    let key = StoryKey::new(&plan, story);
     let first = why.lines().next().unwrap_or_default();
     run.view.warn(format!(
         "{}: another story landed first: {first}; the story begins again",
