@@ -44,6 +44,20 @@ struct Item {
     subtasks: Value,
 }
 
+impl Item {
+    /// What Task Master's word for its status means, and whether it is optional. What it has put off is not worked
+    /// on, nor is what it has yet to review, for which others wait; for what was cancelled nothing waits.
+    fn standing(&self) -> Option<(State, bool)> {
+        match self.status.as_str()? {
+            "done" | "completed" => Some((State::Done, false)),
+            "blocked" | "review" => Some((State::Blocked, false)),
+            "cancelled" => Some((State::Done, true)),
+            "deferred" => Some((State::Open, true)),
+            _ => None,
+        }
+    }
+}
+
 /// Reads a JSON plan.
 pub(super) fn read(bytes: &[u8], tag: &str) -> Result<Reading, Error> {
     let base = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
@@ -143,14 +157,8 @@ fn draft(object: &str, start: usize, line: usize, format: Format) -> Result<Draf
     } else {
         State::Open
     };
-    // The words of Task Master. What it has put off is not worked on, nor is what it has yet to review, for which
-    // others wait; for what was cancelled nothing waits.
-    let status = item.status.as_str().filter(|_| format == Format::TaskMaster).unwrap_or_default();
-    let (state, optional) = match status {
-        "done" | "completed" => (State::Done, false),
-        "blocked" | "review" => (State::Blocked, false),
-        "cancelled" => (State::Done, true),
-        "deferred" => (State::Open, true),
+    let (state, optional) = match format {
+        Format::TaskMaster => item.standing().unwrap_or((state, false)),
         _ => (state, false),
     };
     let id = scalar(&item.id).ok_or_else(|| wrong("id", "a string or a number", &item.id))?;
@@ -193,8 +201,11 @@ fn details(item: &Item, description: &str) -> String {
         [&item.notes, &item.details, &item.test_strategy].map(|value| texts(value).join("\n"));
     let part = |part: &Item| {
         let [title, what] = [&part.title, &part.description].map(|value| texts(value).join(" "));
-        let is_done = if part.status == "done" { " (done)" } else { "" };
-        format!("\n- {title}{is_done}: {what}")
+        match part.standing() {
+            Some((_, true)) => String::new(),
+            Some((State::Done, _)) => format!("\n- {title} (done): {what}"),
+            _ => format!("\n- {title}: {what}"),
+        }
     };
     let subtasks: Vec<Item> = serde_json::from_value(item.subtasks.clone()).unwrap_or_default();
     let subtasks: String = subtasks.iter().map(part).collect();
@@ -242,7 +253,7 @@ fn priority(value: &Value) -> Option<Option<i64>> {
     }
 }
 
-/// The sub-tasks of a task that are not done, and where in its text they stand.
+/// The sub-tasks of a task that are done with it, and where in its text they stand.
 pub(super) fn open_parts(object: &str) -> Vec<(usize, &str)> {
     let parts = || {
         let (_, raw) = members(object).ok()?.into_iter().find(|(name, _)| name == "subtasks")?;
@@ -250,7 +261,7 @@ pub(super) fn open_parts(object: &str) -> Vec<(usize, &str)> {
     };
     let is_open = |part: &&RawValue| {
         let item: Result<Item, _> = serde_json::from_str(part.get());
-        item.is_ok_and(|item| item.status != "done" && item.status != "completed")
+        item.is_ok_and(|item| !matches!(item.standing(), Some((State::Done, _) | (_, true))))
     };
     let place = |raw: &RawValue| raw.get().as_ptr().addr().wrapping_sub(object.as_ptr().addr());
     let parts = parts().unwrap_or_default().into_iter().filter(is_open);

@@ -277,6 +277,26 @@ mod tests {
     }
 
     #[test]
+    fn sub_tasks_that_task_master_has_put_off_stay_as_they_are() {
+        let part =
+            |title: &str, status: &str| format!(r#"{{"title":"{title}","status":"{status}"}}"#);
+        let parts =
+            ["cancelled", "deferred", "completed", "review"].map(|it| part(it, it)).join(",");
+        let open = part("open", "pending");
+        let text = format!(
+            r#"{{"tasks":[{{"id":1,"title":"T","status":"pending","subtasks":[{parts},{open}]}}]}}"#
+        );
+        let plan = plan(".taskmaster/tasks/tasks.json", &text);
+        assert_eq!(
+            plan.stories()[0].details,
+            "Sub-tasks:\n- completed (done): \n- review: \n- open: "
+        );
+        let done = [r#""status":"pending""#, r#""status":"review""#];
+        let ticked = done.iter().fold(text, |text, word| text.replace(word, r#""status":"done""#));
+        assert_eq!(String::from_utf8(plan.tick("1").unwrap()).unwrap(), ticked);
+    }
+
+    #[test]
     fn what_task_master_has_cancelled_or_reviews_is_not_worked_on() {
         let task = |id: u32, status: &str, depends: &str| {
             format!(r#"{{"id":{id},"title":"T","status":"{status}","dependencies":[{depends}]}}"#)
