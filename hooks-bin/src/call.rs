@@ -18,7 +18,6 @@ use ralph_project::config::Config;
 use ralph_project::dialect::Dialect;
 use ralph_project::known_files::KnownFiles;
 use ralph_project::project::Project;
-use ralph_project::project_plan;
 use ralph_project::strikes::{Bound, is_old};
 use ralph_project::surroundings::{Surroundings, scope_of};
 use ralph_project::under_way::Attempt;
@@ -68,7 +67,7 @@ impl<'a> Call<'a> {
         self.config.get_or_init(|| {
             let path = self.project().own_state().config();
             let (mut config, error) = Config::load_or_default(&path, self.env);
-            config.plan.tag = project_plan::current_tag(self.project().root());
+            config.plan.tag = state::current_tag(self.project().root());
             if let Some(error) = error {
                 self.record("configuration", &error.to_string());
             }

@@ -2,6 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
+use ralph_base::state;
 use ralph_core::plan::{FindError, Format, Plan, Warning};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
@@ -42,7 +43,7 @@ pub(crate) fn project(env: &Env) -> std::io::Result<Project> {
 pub(crate) fn config(project: &Project, env: &Env, flags: &[Flag]) -> Result<Config, Failure> {
     let path = project.own_state().config();
     let mut config = Config::load(&path, env, flags).map_err(Failure::usage)?;
-    config.plan.tag = project_plan::current_tag(project.root());
+    config.plan.tag = state::current_tag(project.root());
     Ok(config)
 }
 

@@ -16,7 +16,7 @@ use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use crate::config::Config;
 use crate::project::Project;
 use ralph_base::env::Env;
-use ralph_base::state::{self, LoopDir};
+use ralph_base::state::LoopDir;
 use ralph_core::plan::{self, FindError, Plan};
 
 /// Finds and reads the plan. Paths that somebody gave are meant from the folder `from` if they lead
@@ -61,17 +61,6 @@ fn of_spec_tools(root: &Utf8Path) -> Vec<Utf8PathBuf> {
     plans.push(root.join(".taskmaster/tasks/tasks.json"));
     plans.retain(|plan| plan.is_file());
     plans
-}
-
-/// The tag that Task Master works on in this project, empty where it says none.
-pub fn current_tag(root: &Utf8Path) -> String {
-    let said = |(name, pointer): (&str, &str)| {
-        let text = state::read_text(root.join(".taskmaster").join(name)).ok()?;
-        let value: serde_json::Value = serde_json::from_str(&text).ok()?;
-        Some(value.pointer(pointer)?.as_str()?.to_owned())
-    };
-    let places = [("state.json", "/currentTag"), ("config.json", "/global/defaultTag")];
-    places.into_iter().find_map(said).unwrap_or_default()
 }
 
 /// Files beside a plan that say what is wanted, for whoever works on it.

@@ -6,6 +6,7 @@ use camino::Utf8Path;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::dir::StateDir;
+use super::read::read_text;
 
 /// A plan's name and a story's id, written `PRD-1/US-001`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +50,7 @@ impl<'de> Deserialize<'de> for StoryKey {
 }
 
 /// What a plan of the project at `root` is called in refs and records: `PRD-1`, or its path with other
-/// characters as `-` and a short hash.
+/// characters as `-` and a short hash. A tag of Task Master's is a plan of its own, as each has a task 1.
 pub fn plan_name(root: &Utf8Path, plan: &Utf8Path) -> String {
     let state = StateDir::of_project(root);
     let folder = plan.parent().unwrap_or(plan);
@@ -59,10 +60,25 @@ pub fn plan_name(root: &Utf8Path, plan: &Utf8Path) -> String {
     if is_numbered && plan.file_stem() == Some("plan") {
         return name.to_owned();
     }
-    let path = plan.strip_prefix(root).unwrap_or(plan).as_str();
+    let mut path = plan.strip_prefix(root).unwrap_or(plan).to_string();
+    let tag = (plan.file_name() == Some("tasks.json")).then(|| current_tag(root));
+    if let Some(tag) = tag.filter(|tag| !["", "master"].contains(&tag.as_str())) {
+        path.push_str(&format!(" {tag}"));
+    }
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = path.chars().map(plain).collect();
     format!("{}-{:08x}", name.trim_matches('-'), fingerprint(path.as_bytes()) as u32)
+}
+
+/// The tag that Task Master works on in this project, empty where it says none.
+pub fn current_tag(root: &Utf8Path) -> String {
+    let said = |(name, pointer): (&str, &str)| {
+        let text = read_text(root.join(".taskmaster").join(name)).ok()?;
+        let value: serde_json::Value = serde_json::from_str(&text).ok()?;
+        Some(value.pointer(pointer)?.as_str()?.to_owned())
+    };
+    let places = [("state.json", "/currentTag"), ("config.json", "/global/defaultTag")];
+    places.into_iter().find_map(said).unwrap_or_default()
 }
 
 /// FNV-1a: short, stable, and not meant against anybody who searches for collisions.
@@ -74,6 +90,8 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use test_support::Scratch;
+
     use super::*;
 
     #[test]
@@ -86,6 +104,19 @@ mod tests {
             let name = name(plan);
             assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)), "{name}");
         }
+    }
+
+    #[test]
+    fn each_tag_of_task_master_is_a_plan() {
+        let scratch = Scratch::new();
+        let name = |plan: &str| plan_name(scratch.root(), &scratch.path(plan));
+        let (tasks, other) = (".taskmaster/tasks/tasks.json", "prd.json");
+        let before = (name(tasks), name(other));
+        scratch.file(".taskmaster/state.json", r#"{"currentTag":"master"}"#);
+        assert_eq!((name(tasks), name(other)), before);
+        scratch.file(".taskmaster/state.json", r#"{"currentTag":"new"}"#);
+        assert!(name(tasks).starts_with("taskmaster-tasks-tasks-json-new-"), "{}", name(tasks));
+        assert_eq!(name(other), before.1);
     }
 
     #[test]

@@ -61,6 +61,33 @@ fn an_interrupted_attempt_is_continued_in_its_own_plan_alone() {
 }
 
 #[test]
+fn tags_of_task_master_are_plans_of_their_own() {
+    let stage = Stage::new("works", "");
+    stage.repo.remove(".ralph/PRD-1/plan.md");
+    let tag =
+        |name| format!(r#""{name}":{{"tasks":[{{"id":2,"title":"{name}","status":"pending"}}]}}"#);
+    let text = format!("{{{},{}}}", tag("master"), tag("other"));
+    stage.repo.write(".taskmaster/tasks/tasks.json", text);
+    let switch = |to: &str| {
+        stage.repo.write(".taskmaster/state.json", format!(r#"{{"currentTag":"{to}"}}"#));
+    };
+    switch("master");
+    let agent = "cat >/dev/null; echo half >first.txt; touch \"$AGENT_NOTES/begun\"; sleep 60";
+    let mut child = stage.start(&["--agent", agent]);
+    until("the agent works", || stage.note_path("begun").exists());
+    signal("INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    switch("other");
+    let ran = stage.run(&["--agent", WORKS]);
+    ran.ended(0).says("other").says("2 done");
+    assert!(!ran.out.contains("continuing from attempt"), "{}", ran.out);
+    switch("master");
+    let ran = stage.run(&["--agent", "cat >/dev/null; echo more >>first.txt"]);
+    ran.ended(0).says("continuing from attempt");
+    assert_eq!(stage.read("first.txt"), "half\nmore\n");
+}
+
+#[test]
 fn work_that_was_being_checked_lands_in_its_own_plan() {
     let stage = stage();
     let agent = "cat >/dev/null; echo whole >first.txt";
