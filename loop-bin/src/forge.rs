@@ -145,7 +145,9 @@ impl Forge {
         let path = format!("repos/{owner}/{name}/pulls/{number}");
         let title = format!("title={title}");
         let args = ["api", "--hostname", host, "--method", "PATCH", &path, "-f", &title];
-        self.run(root, &[&args[..], &["-F", "body=@-"]].concat(), body).map(drop)
+        self.run(root, &[&args[..], &["-F", "body=@-"]].concat(), body)?;
+        let undo = if is_draft { &["--undo"][..] } else { &[] };
+        self.run(root, &[&["pr", "ready", address], undo].concat(), "").map(drop)
     }
 
     /// The newest pull request of a branch.

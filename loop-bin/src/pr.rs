@@ -1,12 +1,13 @@
 //! `ralph-loop pr`: pushes the branch and opens a pull request with the report as its text.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::{Event, Journal, Marks, plan_name};
 use ralph_core::git::{Git, Repo, Status};
-use ralph_core::plan::{Plan, State, Story};
+use ralph_core::plan::Plan;
 use ralph_project::config::{Config, PullRequests};
 use run_history::{LOOP, Report};
 use work_copy::text_path;
@@ -23,7 +24,7 @@ use crate::terminal::{counted, say};
 /// Push the current branch and open a pull request, with the report as its text
 ///
 /// Uses `gh` or `glab`, whichever is installed. Opens a draft if stories are blocked. If the branch has a pull
-/// request already, its text is updated.
+/// request already, its text is updated, and whether it is a draft.
 #[derive(Debug, Args)]
 pub(crate) struct Pr {
     #[command(flatten)]
@@ -100,17 +101,26 @@ pub(crate) fn open(
     let (git, root) = (repo.git(), text_path(repo.top())?);
     let (remote, forge) = way(repo, branch)?;
     let body = report.markdown()?;
-    let done: Vec<&Story> =
-        plan.stories().iter().filter(|story| story.state == State::Done).collect();
-    let title = match done.as_slice() {
-        [story] => story.title.clone(),
-        done => format!(
-            "{} of {}",
-            counted(done.len(), "story", "stories"),
-            plan_name(root, plan.path())
-        ),
-    };
+    let stories = stories_in(git, &remote, branch)?;
+    let only = stories.first().filter(|_| stories.len() == 1).and_then(|id| plan.story(id));
+    let title = only.map_or_else(
+        || {
+            let stories = counted(stories.len(), "story", "stories");
+            format!("{stories} of {}", plan_name(root, plan.path()))
+        },
+        |story| story.title.clone(),
+    );
     git.run(&["push", "--set-upstream", &remote, branch])?;
     let is_draft = draft || plan.counts().blocked > 0;
     forge.open(root, &PullRequest { branch, title: &title, body: &body, is_draft, replaces: true })
+}
+
+/// The stories whose commits a pull request of the branch has.
+fn stories_in(git: &Git, remote: &str, branch: &str) -> Result<BTreeSet<String>, Failure> {
+    let (tip, base) = (format!("refs/heads/{branch}"), default_branch(git, remote));
+    let base = format!("^refs/remotes/{remote}/{base}");
+    let format = "--format=%(trailers:key=Ralph-Story,valueonly=true)";
+    // What it is merged into may not be known here.
+    let said = git.line(&["log", "--ignore-missing", format, &tip, &base])?;
+    Ok(said.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }

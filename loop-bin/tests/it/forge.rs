@@ -59,6 +59,24 @@ fn a_pull_request_has_the_report_as_its_text() {
     let edit =
         "--draft|\napi|--hostname|forge.test|--method|PATCH|repos/o/r/pulls/8|-f|title=First|";
     assert!(called.contains(edit), "{called}");
+    let draft = "\npr|ready|https://forge.test/o/r/pull/8|--undo|\n";
+    assert!(called.ends_with(draft), "{called}");
+    // As a draft it was not meant to stay.
+    run(&stage, &["pr"]).ended(0);
+    let called = stage.note("gh");
+    assert!(called.ends_with("\npr|ready|https://forge.test/o/r/pull/8|\n"), "{called}");
+}
+
+#[test]
+fn the_title_of_a_pull_request_is_about_the_stories_in_it() {
+    let plan = "- [x] US-000: Before\n- [ ] US-001: First\n- [ ] US-002: Second\n";
+    let stage = with_forge_for(plan);
+    run(&stage, &["--pr", "run", "--max-iterations", "1"]).ended(0);
+    assert!(stage.note("gh").contains("|--title|First|"), "{}", stage.note("gh"));
+    // What was merged is in the next one no more.
+    stage.repo.git(["push", "-q", "origin", "ralph/work:main"]);
+    run(&stage, &["--pr", "run"]).ended(0);
+    assert!(stage.note("gh").contains("|--title|Second|"), "{}", stage.note("gh"));
 }
 
 const STORIES: [&str; 5] = ["--pr", "story", "--wait", "1s", "--prove"];

@@ -106,6 +106,7 @@ impl GitHub {
             request["id"] = json!(format!("P{number}"));
             request["url"] = json!(format!("https://github.com/o/r/pull/{number}"));
             request["state"] = json!("OPEN");
+            request["isDraft"] = request["draft"].clone();
             request["mergeStateStatus"] = json!("BLOCKED");
             requests.push(request.clone());
             return json!({"data": {"createPullRequest": {"pullRequest": request}}});
@@ -114,6 +115,14 @@ impl GitHub {
             let of = |it: &&mut Value| it["id"] == input["pullRequestId"];
             requests.iter_mut().find(of).unwrap()["autoMerge"] = input["mergeMethod"].clone();
             return json!({"data": {"enablePullRequestAutoMerge": {"clientMutationId": null}}});
+        }
+        let drafts =
+            [("convertPullRequestToDraft", true), ("markPullRequestReadyForReview", false)];
+        if let Some((name, is_draft)) = drafts.into_iter().find(|(name, _)| query.contains(name)) {
+            let of = |it: &&mut Value| it["id"] == input["pullRequestId"];
+            let request = requests.iter_mut().find(of).unwrap();
+            request["isDraft"] = json!(is_draft);
+            return json!({"data": {name: {"pullRequest": {"id": request["id"]}}}});
         }
         if query.contains("__type(") {
             // Which fields this GitHub knows: only what every one does.
@@ -125,6 +134,7 @@ impl GitHub {
         let repository = json!({
             "id": "R", "name": "r", "owner": {"login": "o"}, "hasIssuesEnabled": true,
             "viewerPermission": "WRITE", "defaultBranchRef": {"name": "main"},
+            "pullRequest": requests.iter().find(|it| it["number"] == variables["pr_number"]),
             "pullRequests": {"totalCount": 1, "pageInfo": {"hasNextPage": false, "endCursor": ""},
                 "nodes": requests.iter().filter(of_head).collect::<Vec<_>>()},
         });

@@ -37,6 +37,10 @@ fn gh_opens_a_pull_request_for_the_run_and_updates_it() {
     let [updated] = requests.as_slice() else { panic!("{requests:?}") };
     assert!(updated["title"].as_str().unwrap().starts_with("2 stories of"), "{updated}");
     assert!(updated["body"].as_str().unwrap().starts_with("## 2 stories done"), "{updated}");
+    for (args, is_draft) in [(&["pr", "--draft"][..], true), (&["pr"], false), (&["pr"], false)] {
+        GitHub::run(&stage, args).ended(0).says("https://github.com/o/r/pull/1\n");
+        assert_eq!(github.requests()[0]["isDraft"], is_draft);
+    }
 }
 
 #[test]
