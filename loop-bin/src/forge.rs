@@ -20,6 +20,12 @@ const BETWEEN_TRIES: Duration = Duration::from_secs(3);
 /// How long its program has for an answer: one that waits for a server or a person would hold up the run.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How many issues are asked for; no search on GitHub finds more.
+pub(crate) const MOST_ISSUES: usize = 1_000;
+
+/// How many of them GitLab answers with at a time.
+const PAGE: usize = 100;
+
 /// A program for a forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forge {
@@ -206,14 +212,25 @@ impl Forge {
         self.run(root, &args, "").map(drop)
     }
 
-    /// The open issues with a label.
+    /// The open issues with a label, [`MOST_ISSUES`] at most.
     pub(crate) fn issues(self, root: &Utf8Path, label: &str) -> Result<Vec<Issue>, Failure> {
-        let list = ["issue", "list", "--label", label];
-        let how: &[&str] = match self {
-            Self::GitHub => &["--limit", "200", "--json", "number,title,body,url"],
-            Self::GitLab => &["--per-page", "100", "--output", "json"],
-        };
-        self.json(root, &[&list, how].concat())
+        let (list, most) = (["issue", "list", "--label", label], MOST_ISSUES.to_string());
+        if self == Self::GitHub {
+            let how = ["--limit", &most, "--json", "number,title,body,url"];
+            return self.json(root, &[list, how].concat());
+        }
+        let (mut issues, size): (Vec<Issue>, _) = (Vec::new(), PAGE.to_string());
+        for page in 1..=MOST_ISSUES / PAGE {
+            let page = page.to_string();
+            let how = ["--per-page", &size, "--page", &page, "--output", "json"];
+            let found: Vec<Issue> = self.json(root, &[&list[..], &how].concat())?;
+            let is_last = found.len() < PAGE;
+            issues.extend(found);
+            if is_last {
+                break;
+            }
+        }
+        Ok(issues)
     }
 
     fn json<T: DeserializeOwned>(self, root: &Utf8Path, args: &[&str]) -> Result<T, Failure> {

@@ -8,13 +8,15 @@ use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::git::Repo;
-use ralph_core::plan::{self, Options};
+use ralph_core::plan::foreign::{boxes_and_rest, plain};
+use ralph_core::plan::{self, Options, Plan};
 use ralph_project::client::Client;
+use ralph_project::config::Config;
 use ralph_project::install::quoted;
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
-use crate::forge::{Forge, Issue, remote_of};
+use crate::forge::{Forge, Issue, MOST_ISSUES, remote_of};
 use crate::here;
 use crate::terminal::say;
 
@@ -40,16 +42,17 @@ impl PlanCommand {
         let numbers = project.own_state().prd_numbers();
         let number = numbers.last().map_or(1, |last| last + 1);
         let path = project.own_state().plan(number);
+        let config = here::config(&project, env, &[])?;
         match (&self.label, &self.idea) {
-            (Some(label), _) => from_issues(&project, label, &path)?,
-            (None, Some(idea)) => interview(env, &project, idea, &path)?,
+            (Some(label), _) => from_issues(&project, label, &path, &config.plan)?,
+            (None, Some(idea)) => interview(&project, &config, idea, &path)?,
             (None, None) => {
                 return Err(Failure::usage(
                     "describe what you want in a sentence, or pass --from-issues",
                 ));
             }
         }
-        let plan = plan::load(&path, &Options::default())?;
+        let plan = plan::load(&path, &config.plan)?;
         for story in plan.stories() {
             say(format!("{}  {}", story.id, story.title).as_str());
         }
@@ -59,7 +62,12 @@ impl PlanCommand {
 }
 
 /// One story for each issue that no plan has yet.
-fn from_issues(project: &Project, label: &str, path: &Utf8PathBuf) -> Result<(), Failure> {
+fn from_issues(
+    project: &Project,
+    label: &str,
+    path: &Utf8PathBuf,
+    options: &Options,
+) -> Result<(), Failure> {
     let (root, repo) = (project.root(), Repo::open(project.root())?);
     let (_, url) = remote_of(repo.git(), "")?;
     let forge = Forge::of(&url, root)?;
@@ -68,8 +76,11 @@ fn from_issues(project: &Project, label: &str, path: &Utf8PathBuf) -> Result<(),
         numbers.map(|it| state::read_text(project.own_state().plan(it)).unwrap_or_default());
     let plans = plans.collect::<String>();
     let is_there = |issue: &Issue| plans.lines().any(|line| line == link(issue));
-    let (known, issues): (Vec<Issue>, _) =
-        forge.issues(root, label)?.into_iter().partition(is_there);
+    let found = forge.issues(root, label)?;
+    if found.len() >= MOST_ISSUES {
+        say(format!("only the first {MOST_ISSUES} issues were read; there may be more"));
+    }
+    let (known, issues): (Vec<Issue>, Vec<Issue>) = found.into_iter().partition(is_there);
     for Issue { number, .. } in &known {
         say(format!("{}-{number} is in a plan already", forge.prefix()));
     }
@@ -78,9 +89,21 @@ fn from_issues(project: &Project, label: &str, path: &Utf8PathBuf) -> Result<(),
         return Err(Failure::because(format!("no open issue has the label {label}{more}")));
     }
     let stories: String = issues.iter().map(|issue| story(forge.prefix(), issue)).collect();
+    let text = plain(&format!("# Issues labelled {label}")) + "\n" + &stories;
+    let plan = Plan::parse(path, text.into_bytes(), options).map_err(|error| {
+        Failure::because(format!(
+            "nothing was written, because the plan could not be read: {error}"
+        ))
+    })?;
+    let is_none = |issue: &&Issue| plan.story(&id(forge.prefix(), issue)).is_none();
+    if let Some(Issue { title, url, .. }) = issues.iter().find(is_none) {
+        return Err(Failure::because(format!(
+            "{url} would be no story, because its title `{title}` names a section of plans; rename it"
+        )));
+    }
     project.own_state().prepare()?;
     fs_err::create_dir_all(path.parent().unwrap_or(root))?;
-    Ok(state::replace(path, format!("# Issues labelled {label}\n{stories}").as_bytes())?)
+    Ok(state::replace(path, plan.bytes())?)
 }
 
 /// The line of a story that names its issue.
@@ -88,32 +111,35 @@ fn link(issue: &Issue) -> String {
     format!("Issue: {}", issue.url)
 }
 
+fn id(prefix: &str, issue: &Issue) -> String {
+    format!("{prefix}-{}", issue.number)
+}
+
 /// A story with the boxes of an issue, or one for all of it. What else it says is quoted, so that nothing in
 /// it is read as another story.
 fn story(prefix: &str, issue: &Issue) -> String {
-    let (Issue { number, title, .. }, link) = (issue, link(issue));
-    let text = issue.body.as_deref().unwrap_or_default();
-    let is_box = |line: &&str| {
-        let line = line.trim_start().trim_start_matches(['-', '*', '+', ' ']);
-        line.starts_with("[ ] ") || line.starts_with("[x] ")
-    };
-    let (boxes, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(is_box);
-    let boxes: String = boxes.iter().map(|line| format!("{}\n", line.trim())).collect();
+    let heading = plain(&format!("### {}: {}", id(prefix, issue), issue.title.trim()));
+    let (boxes, rest) = boxes_and_rest(issue.body.as_deref().unwrap_or_default());
+    let boxes: String = boxes.iter().map(|line| plain(line.trim()) + "\n").collect();
     let boxes = if boxes.is_empty() { "- [ ] What the issue asks for\n".to_owned() } else { boxes };
     let quoted: String = rest.iter().map(|line| format!("> {line}\n")).collect();
-    format!("\n### {prefix}-{number}: {}\n\n{link}\n\n{boxes}\n{quoted}", title.trim())
+    format!("\n{heading}\n\n{}\n\n{boxes}\n{quoted}", link(issue))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the door for a session of the user's own")]
 /// Has the user's own agent ask what it needs to know, in this terminal, and write the plan.
-fn interview(env: &Env, project: &Project, idea: &str, path: &Utf8PathBuf) -> Result<(), Failure> {
+fn interview(
+    project: &Project,
+    config: &Config,
+    idea: &str,
+    path: &Utf8PathBuf,
+) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::because(
             "an interview needs a terminal; to have the plan written without one, put what you want \
              into specs/ and run `ralph-loop --mode planning`",
         ));
     }
-    let config = here::config(project, env, &[])?;
     let agent = by_hand(&config.agent.command, &config.agent.model);
     let prompt = INTERVIEW.replace("{{IDEA}}", idea).replace("{{PLAN_PATH}}", path.as_str());
     let line = format!("{agent} \"$0\"");

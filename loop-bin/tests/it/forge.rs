@@ -378,6 +378,40 @@ fn issues_become_stories_that_close_them() {
 }
 
 #[test]
+fn what_an_issue_says_is_neither_a_dependency_nor_hidden() {
+    let stage = with_forge();
+    let issues = r##"[{"number":12,"title":"Add login (depends: US-001)","url":"https://forge.test/12",
+        "body":"- [ ] Depends on: #13\n```\n- [ ] code\n```\n<!--\n- [ ] hidden\n-->\n- [ ] a <!-- b"}]"##;
+    let list = |issues: String| std::fs::write(stage.note_path("issues"), issues).unwrap();
+    let plan_of = ["plan", "--from-issues", "ready"];
+    list(issues.replace("Add login (depends: US-001)", "Backlog"));
+    run(&stage, &plan_of)
+        .ended(1)
+        .says("https://forge.test/12 would be no story")
+        .says("rename it");
+    assert!(!stage.exists(".ralph/PRD-2"));
+    list(issues.to_owned());
+    run(&stage, &plan_of).ended(0).says("GH-12");
+    let plan = stage.read(".ralph/PRD-2/plan.md");
+    let boxes: Vec<&str> = plan.lines().filter(|line| line.starts_with("- [")).collect();
+    assert_eq!(boxes, ["- [ ] Depends on\u{a0}: #13", "- [ ] a <\\!-- b"], "{plan}");
+    assert!(plan.contains("> - [ ] code\n") && plan.contains("> - [ ] hidden\n"), "{plan}");
+    stage.run(&["stories", "--prd", "2"]).ended(0).says("GH-12");
+}
+
+#[test]
+fn as_many_issues_are_read_as_a_forge_finds() {
+    let stage = with_forge();
+    let issue = |number| {
+        format!(r#"{{"number":{number},"title":"T","url":"https://forge.test/{number}"}}"#)
+    };
+    let issues: Vec<String> = (1..=1000).map(issue).collect();
+    std::fs::write(stage.note_path("issues"), format!("[{}]", issues.join(","))).unwrap();
+    run(&stage, &["plan", "--from-issues", "ready"]).ended(0).says("only the first 1000 issues");
+    assert!(stage.note("gh").contains("|--limit|1000|"), "{}", stage.note("gh"));
+}
+
+#[test]
 fn an_interview_needs_a_terminal() {
     let stage = with_forge();
     run(&stage, &["plan", "a todo list"]).ended(1).says("an interview needs a terminal");

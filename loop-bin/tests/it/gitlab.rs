@@ -34,7 +34,8 @@ case "$command" in
 'mr view') [ "$*" = '5 --output json' ] && echo '{"id":900,"iid":5,"title":"x","description":"y","web_url":"'$address'"}';;
 'api --method')
     [ -e "$AGENT_NOTES/looked-at" ] || { : >"$AGENT_NOTES/looked-at"; echo 'glab: 405 Method Not Allowed (HTTP 405)' >&2; exit 1; };;
-'issue list') cat "$AGENT_NOTES/issues";;
+'issue list')
+    case "$*" in *'--page 1 '*) cat "$AGENT_NOTES/issues";; *) cat "$AGENT_NOTES/issues-2";; esac;;
 *) exit 1;;
 esac
 "##;
@@ -108,9 +109,26 @@ fn issues_of_gitlab_become_stories_however_long_they_are() {
     );
     std::fs::write(stage.note_path("issues"), issues).unwrap();
     run(&stage, &["plan", "--from-issues", "ready"]).ended(0).says("GL-12  Add login");
-    let list = "issue|list|--label|ready|--per-page|100|--output|json|\n";
+    let list = "issue|list|--label|ready|--per-page|100|--page|1|--output|json|\n";
     assert!(stage.note("glab").contains(list), "{}", stage.note("glab"));
+    assert!(!stage.note("glab").contains("|--page|2|"), "{}", stage.note("glab"));
     run(&stage, &["--prd", "2"]).ended(0).says("2 stories landed");
     let messages = stage.repo.git(["log", "--format=%b", "-3"]);
     assert!(messages.contains("Closes #12") && messages.contains("Closes #13"), "{messages}");
+}
+
+#[test]
+fn all_pages_of_issues_are_read() {
+    let stage = on_gitlab("- [x] US-001: First\n");
+    let issue = |number| {
+        format!(r#"{{"iid":{number},"title":"T","web_url":"https://gitlab.test/{number}"}}"#)
+    };
+    let page = |numbers: std::ops::RangeInclusive<u64>| {
+        format!("[{}]", numbers.map(issue).collect::<Vec<_>>().join(","))
+    };
+    std::fs::write(stage.note_path("issues"), page(1..=100)).unwrap();
+    std::fs::write(stage.note_path("issues-2"), page(101..=102)).unwrap();
+    let ran = run(&stage, &["plan", "--from-issues", "ready"]);
+    ran.ended(0).says("GL-1  T").says("GL-102  T");
+    assert!(!stage.note("glab").contains("|--page|3|"), "{}", stage.note("glab"));
 }

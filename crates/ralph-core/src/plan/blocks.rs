@@ -51,21 +51,27 @@ pub(super) enum Block {
 
 /// Reads the blocks of a Markdown file, in file order.
 pub(super) fn scan(bytes: &[u8]) -> Result<Vec<Block>, Error> {
+    let (blocks, fence, comment) = scan_open(bytes);
+    // To the end of the file nothing would count, and a plan must not look complete for that.
+    if let Some(line) = fence {
+        let message = "this code fence is never closed, so everything below it is hidden; close it";
+        return Err(Error::at(line, message));
+    }
+    if let Some(line) = comment {
+        let message = "this comment is never closed, so everything below it is hidden; add `-->`";
+        return Err(Error::at(line, message));
+    }
+    Ok(with_title(blocks))
+}
+
+/// The blocks of a text, and where a fence and a comment begin that are never closed.
+pub(super) fn scan_open(bytes: &[u8]) -> (Vec<Block>, Option<usize>, Option<usize>) {
     let mut scanner = Scanner::default();
     for line in lines(bytes) {
         scanner.line(line);
     }
     scanner.leave_lists(0);
-    // To the end of the file nothing would count, and a plan must not look complete for that.
-    if let Some((_, line)) = scanner.fence {
-        let message = "this code fence is never closed, so everything below it is hidden; close it";
-        return Err(Error::at(line, message));
-    }
-    if let Some(line) = scanner.comment {
-        let message = "this comment is never closed, so everything below it is hidden; add `-->`";
-        return Err(Error::at(line, message));
-    }
-    Ok(with_title(scanner.blocks))
+    (scanner.blocks, scanner.fence.map(|(_, line)| line), scanner.comment)
 }
 
 /// The title is the first heading, if it is the only one of the highest level.

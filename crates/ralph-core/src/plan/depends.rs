@@ -27,6 +27,8 @@ pub(super) fn is_mentioned(line: &[u8]) -> bool {
 /// A note such as `(depends: US-001)`.
 struct Note<'a> {
     list: &'a str,
+    /// Where its label ends.
+    label_end: usize,
     /// Whether a name that no story has is an error. Where people name libraries, tools and reasons
     /// as well, only ids count.
     strict: bool,
@@ -50,6 +52,16 @@ pub(super) fn strip(title: &str) -> String {
     let [before, behind] = [title.get(..range.start), title.get(range.end..)];
     let [before, behind] = [before, behind].map(Option::unwrap_or_default);
     format!("{} {}", before.trim_end(), behind.trim_start()).trim().to_owned()
+}
+
+/// The same line with a no-break space behind each label, so that it is read as prose.
+pub(super) fn unread(text: &str) -> String {
+    let mut text = text.to_owned();
+    while let Some(Note { label_end, .. }) = note(&text) {
+        let space = text.get(label_end..).is_some_and(|rest| rest.starts_with(' '));
+        text.replace_range(label_end..label_end + usize::from(space), "\u{a0}");
+    }
+    text
 }
 
 /// The note in a line, where a new thought begins with one of the labels.
@@ -81,6 +93,7 @@ fn note_at(text: &str, at: usize, is_first: bool) -> Option<Note<'_>> {
     let behind = part.get(label.len()..)?;
     let list = behind.trim_start_matches(['*', '_', ':', ' ']);
     let mark = behind.get(..behind.len() - list.len()).filter(|mark| !mark.is_empty())?;
+    let label_end = at + label_at + label.len();
     let is_strict = label.starts_with("depends");
     // A number among words is seldom an id: `Python 3`.
     let is_id = |id: ids::Leading<'_>| id.rank > Rank::Number;
@@ -92,14 +105,15 @@ fn note_at(text: &str, at: usize, is_first: bool) -> Option<Note<'_>> {
     };
     if let Some(end) = closing.filter(|_| is_strict || label == AFTER && names_id()) {
         let whole = at - 1..text.len() - list.len() + end + 1;
-        return Some(Note { list: list.get(..end)?, strict: is_strict, bracketed: Some(whole) });
+        let list = list.get(..end)?;
+        return Some(Note { list, label_end, strict: is_strict, bracketed: Some(whole) });
     }
     if label == AFTER {
         return None;
     }
     let is_labelled = is_first && mark.contains(':');
     let strict = is_strict && is_labelled;
-    (is_labelled || names_id()).then_some(Note { list, strict, bracketed: None })
+    (is_labelled || names_id()).then_some(Note { list, label_end, strict, bracketed: None })
 }
 
 fn split(list: &str) -> impl Iterator<Item = &str> {

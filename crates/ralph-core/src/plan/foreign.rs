@@ -1,0 +1,59 @@
+//! Text from elsewhere, an issue for instance, that becomes part of a Markdown plan.
+
+use super::blocks::{self, Block};
+use super::depends;
+use ralph_base::lines::lines;
+use std::collections::HashSet;
+
+/// The lines with boxes, as a plan would read them, and all others.
+pub fn boxes_and_rest(text: &str) -> (Vec<&str>, Vec<&str>) {
+    // What is never closed hides all that follows, as wherever the text is shown.
+    let boxes = blocks::scan_open(text.as_bytes()).0.into_iter().filter_map(|block| match block {
+        Block::Task(item) => Some(item.line),
+        _ => None,
+    });
+    let boxes: HashSet<usize> = boxes.collect();
+    let lines = lines(text.as_bytes());
+    let lines = lines.map(|line| (line.number, line.start..line.start + line.text.len()));
+    let (boxes, rest): (Vec<_>, Vec<_>) = lines.partition(|(number, _)| boxes.contains(number));
+    let text_of = |lines: Vec<(usize, std::ops::Range<usize>)>| {
+        lines.into_iter().filter_map(|(_, range)| text.get(range)).collect()
+    };
+    (text_of(boxes), text_of(rest))
+}
+
+/// A line that looks the same, of which a plan reads neither a dependency nor the beginning of a comment.
+pub fn plain(line: &str) -> String {
+    depends::unread(&line.replace("<!--", "<\\!--"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_in_code_comments_and_quotes_are_none() {
+        let text = "We need it.\r\n- [ ] a\r\n```\r\n- [ ] code\r\n```\r\n<!--\r\n- [ ] hidden\r\n-->\r\n\
+                    > - [ ] said\r\n  * [x] b\r\n- [a link](x)\r\n~~~\n- [ ] open";
+        let (boxes, rest) = boxes_and_rest(text);
+        assert_eq!(boxes, ["- [ ] a", "  * [x] b"]);
+        assert_eq!((rest.len(), rest[0]), (11, "We need it."));
+    }
+
+    #[test]
+    fn nothing_in_plain_text_is_a_dependency_or_a_comment() {
+        for (line, expected) in [
+            ("- [ ] Depends on: #13", "- [ ] Depends on\u{a0}: #13"),
+            (
+                "### A-1: Add (depends: US-001), blocked by US-2",
+                "### A-1: Add (depends\u{a0}: US-001), blocked by\u{a0}US-2",
+            ),
+            ("- [x] **Requires:** US-001", "- [x] **Requires\u{a0}:** US-001"),
+            ("It depends on luck <!-- a", "It depends on luck <\\!-- a"),
+        ] {
+            let found = plain(line);
+            assert_eq!(found, expected);
+            assert_eq!(depends::in_line(1, &found).len(), 0, "{found}");
+        }
+    }
+}
