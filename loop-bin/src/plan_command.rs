@@ -5,13 +5,14 @@ use std::process::{Command, ExitCode};
 
 use camino::Utf8PathBuf;
 use clap::Args;
+use client::{is_found, program_of};
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::git::Repo;
 use ralph_core::plan::foreign::{boxes_and_rest, plain};
 use ralph_core::plan::{self, Options, Plan};
 use ralph_project::client::Client;
-use ralph_project::config::Config;
+use ralph_project::config::{Config, Flag};
 use ralph_project::install::quoted;
 use ralph_project::project::Project;
 
@@ -34,6 +35,9 @@ pub(crate) struct PlanCommand {
     /// Make a story of each open issue with this label, with `gh` or `glab`
     #[arg(id = "label", long = "from-issues", value_name = "LABEL", conflicts_with = "idea")]
     label: Option<String>,
+    /// The agent that asks, if not the one of the settings
+    #[arg(long, value_name = "AGENT", conflicts_with = "label")]
+    agent: Option<String>,
 }
 
 impl PlanCommand {
@@ -42,10 +46,11 @@ impl PlanCommand {
         let numbers = project.own_state().prd_numbers();
         let number = numbers.last().map_or(1, |last| last + 1);
         let path = project.own_state().plan(number);
-        let config = here::config(&project, env, &[])?;
+        let agent = self.agent.iter().map(|agent| Flag::new("agent.command", agent.as_str()));
+        let config = here::config(&project, env, &agent.collect::<Vec<_>>())?;
         match (&self.label, &self.idea) {
             (Some(label), _) => from_issues(&project, label, &path, &config.plan)?,
-            (None, Some(idea)) => interview(&project, &config, idea, &path)?,
+            (None, Some(idea)) => interview(env, &project, &config, idea, &path)?,
             (None, None) => {
                 return Err(Failure::usage(
                     "describe what you want in a sentence, or pass --from-issues",
@@ -129,18 +134,27 @@ fn story(prefix: &str, issue: &Issue) -> String {
 #[expect(clippy::disallowed_methods, reason = "this is the door for a session of the user's own")]
 /// Has the user's own agent ask what it needs to know, in this terminal, and write the plan.
 fn interview(
+    env: &Env,
     project: &Project,
     config: &Config,
     idea: &str,
     path: &Utf8PathBuf,
 ) -> Result<(), Failure> {
+    let (agent, folders) =
+        (by_hand(&config.agent.command, &config.agent.model), env.get("PATH").unwrap_or_default());
+    let is_missing = |name: &String| !is_found(name, &folders, project.root());
+    if let Some(missing) = program_of(&agent).filter(is_missing) {
+        return Err(Failure::because(format!(
+            "the agent `{missing}` was not found; install it, or name another with --agent, \
+             RALPH_AGENT, or `command` under [agent] in the configuration"
+        )));
+    }
     if !std::io::stdin().is_terminal() {
         return Err(Failure::because(
             "an interview needs a terminal; to have the plan written without one, put what you want \
              into specs/ and run `ralph-loop --mode planning`",
         ));
     }
-    let agent = by_hand(&config.agent.command, &config.agent.model);
     let prompt = INTERVIEW.replace("{{IDEA}}", idea).replace("{{PLAN_PATH}}", path.as_str());
     let line = format!("{agent} \"$0\"");
     let status =

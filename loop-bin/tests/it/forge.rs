@@ -412,6 +412,14 @@ fn as_many_issues_are_read_as_a_forge_finds() {
 }
 
 #[test]
+fn an_agent_for_the_interview_that_is_not_installed_is_named() {
+    let stage = with_forge();
+    run(&stage, &["plan", "a todo list", "--agent", "no-such-agent -x"])
+        .ended(1)
+        .says("the agent `no-such-agent` was not found; install it, or name another with --agent");
+}
+
+#[test]
 fn an_interview_needs_a_terminal() {
     let stage = with_forge();
     run(&stage, &["plan", "a todo list"]).ended(1).says("an interview needs a terminal");
