@@ -9,7 +9,6 @@ use client::{is_found, program_of};
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::git::Repo;
-use ralph_core::plan::foreign::{boxes_and_rest, plain};
 use ralph_core::plan::{self, Options, Plan};
 use ralph_project::client::Client;
 use ralph_project::config::{Config, Flag};
@@ -35,7 +34,7 @@ pub(crate) struct PlanCommand {
     /// Make a story of each open issue with this label, with `gh` or `glab`
     #[arg(id = "label", long = "from-issues", value_name = "LABEL", conflicts_with = "idea")]
     label: Option<String>,
-    /// The agent that asks, if not the one of the settings
+    /// The agent that asks
     #[arg(long, value_name = "AGENT", conflicts_with = "label")]
     agent: Option<String>,
 }
@@ -93,8 +92,12 @@ fn from_issues(
         let more = if known.is_empty() { "" } else { " and is in no plan yet" };
         return Err(Failure::because(format!("no open issue has the label {label}{more}")));
     }
-    let stories: String = issues.iter().map(|issue| story(forge.prefix(), issue)).collect();
-    let text = plain(&format!("# Issues labelled {label}")) + "\n" + &stories;
+    let story = |issue: &Issue| {
+        let text = issue.body.as_deref().unwrap_or_default();
+        Plan::story_of_issue(&id(forge.prefix(), issue), &issue.title, &link(issue), text)
+    };
+    let stories: String = issues.iter().map(story).collect();
+    let text = format!("# Issues labelled {label}\n{stories}");
     let plan = Plan::parse(path, text.into_bytes(), options).map_err(|error| {
         Failure::because(format!(
             "nothing was written, because the plan could not be read: {error}"
@@ -118,17 +121,6 @@ fn link(issue: &Issue) -> String {
 
 fn id(prefix: &str, issue: &Issue) -> String {
     format!("{prefix}-{}", issue.number)
-}
-
-/// A story with the boxes of an issue, or one for all of it. What else it says is quoted, so that nothing in
-/// it is read as another story.
-fn story(prefix: &str, issue: &Issue) -> String {
-    let heading = plain(&format!("### {}: {}", id(prefix, issue), issue.title.trim()));
-    let (boxes, rest) = boxes_and_rest(issue.body.as_deref().unwrap_or_default());
-    let boxes: String = boxes.iter().map(|line| plain(line.trim()) + "\n").collect();
-    let boxes = if boxes.is_empty() { "- [ ] What the issue asks for\n".to_owned() } else { boxes };
-    let quoted: String = rest.iter().map(|line| format!("> {line}\n")).collect();
-    format!("\n{heading}\n\n{}\n\n{boxes}\n{quoted}", link(issue))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the door for a session of the user's own")]

@@ -37,7 +37,7 @@
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
 //! | `select.rs`, `edit.rs` | what is next; ticking, blocking and opening |
 //! | `agents_plan.rs`, `added.rs` | what an agent did to its file of the plan; its new stories |
-//! | `foreign.rs` | what an issue says, to become a story |
+//! | `issue.rs` | an issue as a story |
 //! | `planned.rs` | what planning may leave |
 //! | `find.rs` | which of several files is the plan |
 
@@ -49,9 +49,9 @@ mod depends;
 mod edit;
 mod error;
 mod find;
-pub mod foreign;
 mod heading;
 mod ids;
+mod issue;
 mod json;
 mod list;
 mod markdown;

@@ -1,12 +1,26 @@
-//! Text from elsewhere, an issue for instance, that becomes part of a Markdown plan.
+//! An issue as a story of a Markdown plan. Where issues come from is not known here.
 
 use super::blocks::{self, Block};
-use super::depends;
+use super::{Plan, depends};
 use ralph_base::lines::lines;
 use std::collections::HashSet;
 
+impl Plan {
+    /// A story with the boxes of an issue, or one for all of it. What else it says is quoted, so that nothing
+    /// in it is read as another story, and nothing is a dependency.
+    pub fn story_of_issue(id: &str, title: &str, link: &str, text: &str) -> String {
+        let heading = plain(&format!("### {id}: {}", title.trim()));
+        let (boxes, rest) = boxes_and_rest(text);
+        let boxes: String = boxes.iter().map(|line| plain(line.trim()) + "\n").collect();
+        let all = "- [ ] What the issue asks for\n";
+        let boxes = if boxes.is_empty() { all } else { &boxes };
+        let quoted: String = rest.iter().map(|line| format!("> {line}\n")).collect();
+        format!("\n{heading}\n\n{link}\n\n{boxes}\n{quoted}")
+    }
+}
+
 /// The lines with boxes, as a plan would read them, and all others.
-pub fn boxes_and_rest(text: &str) -> (Vec<&str>, Vec<&str>) {
+fn boxes_and_rest(text: &str) -> (Vec<&str>, Vec<&str>) {
     // What is never closed hides all that follows, as wherever the text is shown.
     let boxes = blocks::scan_open(text.as_bytes()).0.into_iter().filter_map(|block| match block {
         Block::Task(item) => Some(item.line),
@@ -23,7 +37,7 @@ pub fn boxes_and_rest(text: &str) -> (Vec<&str>, Vec<&str>) {
 }
 
 /// A line that looks the same, of which a plan reads neither a dependency nor the beginning of a comment.
-pub fn plain(line: &str) -> String {
+fn plain(line: &str) -> String {
     depends::unread(&line.replace("<!--", "<\\!--"))
 }
 
