@@ -23,8 +23,8 @@ use crate::terminal::{counted, say};
 
 /// Push the current branch and open a pull request, with the report as its text
 ///
-/// Uses `gh` or `glab`, whichever is installed. Opens a draft if stories are blocked. If the branch has a pull
-/// request already, its text is updated, and whether it is a draft.
+/// Uses `gh` or `glab`, whichever is installed. It is a draft if stories are blocked. One that the branch
+/// has already is updated.
 #[derive(Debug, Args)]
 pub(crate) struct Pr {
     #[command(flatten)]
