@@ -58,6 +58,15 @@ struct Requests<'a> {
     run: String,
 }
 
+/// What was said already.
+#[derive(Default)]
+struct Seen {
+    /// Stories that wait for a person.
+    blocked: BTreeSet<String>,
+    /// The addresses of pull requests that are waited for.
+    requests: BTreeSet<String>,
+}
+
 /// Works on each story that can be worked on.
 pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
     let refused = [
@@ -119,69 +128,84 @@ pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
 impl Requests<'_> {
     /// Ends when nothing is left to do, or a limit, a person or a signal asks for it.
     fn work_on_all(&self) -> Result<(u8, String), Failure> {
-        let (mut blocked, mut known) = (BTreeSet::new(), BTreeSet::new());
+        let mut seen = Seen::default();
         let mut idle_since = Instant::now();
         loop {
             self.fetch()?;
             let plan = self.plan_on_server()?;
-            let requested = self.requested()?;
-            let is_merged =
-                |story: &&Story| story.state == State::Done && requested.contains(&story.id);
-            for story in plan.stories().iter().filter(is_merged) {
-                say(format!("{}: merged", story.id));
-                self.note(story, None, None)?;
-            }
+            self.note_merged(&plan)?;
             let mut waiting = BTreeSet::new();
+            let mut next = None;
             for story in plan.stories().iter().filter(|story| story.state == State::Open) {
                 match self.due(story)? {
                     Due::Work => continue,
                     Due::Rebase(tip) => {
-                        say(format!(
-                            "{}: its branch does not fit {} any more",
-                            story.id, self.target
-                        ));
-                        if let Some(end) = self.work(story, Some(tip), &mut blocked)? {
-                            return Ok(end);
-                        }
-                        idle_since = Instant::now();
+                        let (id, target) = (&story.id, &self.target);
+                        say(format!("{id}: its branch does not fit {target} any more"));
+                        next = Some((story, Some(tip)));
+                        break;
                     }
-                    Due::Push => self.push(story)?,
-                    Due::Open => self.open(story)?,
-                    Due::Wait(address) => {
-                        if known.insert(address.clone()) {
-                            say(format!("{}: waiting for {address} to be merged", story.id));
-                        }
-                    }
-                    Due::Person(why) => {
-                        if blocked.insert(story.id.clone()) {
-                            say(format!("{}: {why}", story.id));
-                            self.note(story, None, Some(why))?;
-                        }
-                    }
+                    other => self.settle(story, other, &mut seen)?,
                 }
                 waiting.insert(story.id.clone());
             }
-            waiting.retain(|id| !blocked.contains(id));
-            match pick(&plan, &blocked, &waiting) {
-                Picked::Story(id) => {
-                    let Some(story) = plan.story(&id) else { continue };
-                    if let Some(end) = self.work(story, None, &mut blocked)? {
-                        return Ok(end);
-                    }
+            waiting.retain(|id| !seen.blocked.contains(id));
+            let picked = match next {
+                None => pick(&plan, &seen.blocked, &waiting),
+                Some(_) => Picked::Wait,
+            };
+            if let Picked::Story(id) = &picked {
+                next = plan.story(id).map(|story| (story, None));
+            }
+            let end = match (next, picked) {
+                (Some((story, begun)), _) => {
+                    let end = self.work(story, begun, &mut seen.blocked)?;
                     idle_since = Instant::now();
+                    end
                 }
-                Picked::Complete => {
+                (None, Picked::Complete) => {
                     let Self { target, remote, .. } = self;
-                    return Ok((0, format!("every story is done on {target} of {remote}")));
+                    Some((0, format!("every story is done on {target} of {remote}")))
                 }
-                Picked::Stuck(why) | Picked::Depends(why) => return Ok((BLOCKED, why)),
-                Picked::Wait => {
-                    if let Some(end) = self.wait(idle_since, &plan, &waiting)? {
-                        return Ok(end);
-                    }
-                }
+                (None, Picked::Stuck(why) | Picked::Depends(why)) => Some((BLOCKED, why)),
+                (None, _) => self.wait(idle_since, &plan, &waiting)?,
+            };
+            if let Some(end) = end {
+                return Ok(end);
             }
         }
+    }
+
+    /// Does for a story with work that passed what needs no agent.
+    fn settle(&self, story: &Story, due: Due, seen: &mut Seen) -> Result<(), Failure> {
+        let id = &story.id;
+        match due {
+            Due::Push => self.push(story),
+            Due::Open => self.open(story),
+            Due::Wait(address) if seen.requests.insert(address.clone()) => {
+                say(format!("{id}: waiting for {address} to be merged"));
+                Ok(())
+            }
+            Due::Person(why) if seen.blocked.insert(id.clone()) => {
+                say(format!("{id}: {why}"));
+                self.note(story, None, Some(why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes down which pull requests were merged.
+    fn note_merged(&self, plan: &Plan) -> Result<(), Failure> {
+        let mut history = RunHistory::open(self.project.root(), self.project.own_state())?;
+        history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
+        for (key, _) in history.requested() {
+            let story = plan.story(&key.story).filter(|story| story.state == State::Done);
+            if let Some(story) = story {
+                say(format!("{}: merged", story.id));
+                self.note(story, None, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// Works on a story; `begun` is work of it that is to be rebased. Returns how the run ends, if it does.
@@ -227,13 +251,6 @@ impl Requests<'_> {
             finish => record.reason.or(finish).unwrap_or_default(),
         };
         Ok(Some((code, why)))
-    }
-
-    /// The stories with a pull request that is not known to be merged.
-    fn requested(&self) -> Result<BTreeSet<String>, Failure> {
-        let mut history = RunHistory::open(self.project.root(), self.project.own_state())?;
-        history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
-        Ok(history.requested().into_iter().map(|(key, _)| key.story.clone()).collect())
     }
 
     /// Whether `ralph-loop stop` was asked for.
