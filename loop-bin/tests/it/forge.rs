@@ -19,7 +19,7 @@ fn with_forge() -> Stage {
     with_forge_for(ONE)
 }
 
-fn with_forge_for(plan: &str) -> Stage {
+pub(crate) fn with_forge_for(plan: &str) -> Stage {
     let stage = Stage::new("works", plan);
     let scratch = stage.repo.scratch();
     scratch.script("bin/gh", GH);
@@ -31,12 +31,12 @@ fn with_forge_for(plan: &str) -> Stage {
     stage
 }
 
-fn run(stage: &Stage, args: &[&str]) -> Ran {
+pub(crate) fn run(stage: &Stage, args: &[&str]) -> Ran {
     let path = format!("{}:{}", stage.repo.scratch().path("bin"), std::env::var("PATH").unwrap());
     stage.command(args).env("PATH", path).output().unwrap().into()
 }
 
-fn on_server(stage: &Stage, branch: &str) -> String {
+pub(crate) fn on_server(stage: &Stage, branch: &str) -> String {
     let server = stage.repo.scratch().path("server.git");
     stage.repo.git(["ls-remote", server.as_str(), &format!("refs/heads/{branch}")])
 }
@@ -77,179 +77,6 @@ fn the_title_of_a_pull_request_is_about_the_stories_in_it() {
     stage.repo.git(["push", "-q", "origin", "ralph/work:main"]);
     run(&stage, &["--pr", "run"]).ended(0);
     assert!(stage.note("gh").contains("|--title|Second|"), "{}", stage.note("gh"));
-}
-
-const STORIES: [&str; 5] = ["--pr", "story", "--wait", "1s", "--prove"];
-
-/// The forge merges the pull request of a story.
-fn merge(stage: &Stage, story: &str) {
-    let merged = on_server(stage, &format!("ralph-prd-1-{story}"));
-    let commit = merged.split('\t').next().unwrap();
-    let server = stage.repo.scratch().path("server.git");
-    let parents =
-        ["commit-tree", &format!("{commit}^{{tree}}"), "-p", "main", "-p", commit, "-m", "Merge"];
-    let merge = stage.repo.git_in(server.as_std_path(), parents);
-    stage.repo.git_in(server.as_std_path(), ["update-ref", "refs/heads/main", merge.trim()]);
-}
-
-fn stories(stage: &Stage, more: &[&str]) -> Ran {
-    run(stage, &[&STORIES[..], &["off"], more].concat())
-}
-
-#[test]
-fn each_story_gets_a_pull_request_that_the_forge_merges() {
-    let stage = pushed(
-        "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third (depends: US-001)\n\
-         - [ ]* US-004: Not needed\n",
-    );
-    let before = stage.repo.head();
-    stories(&stage, &[])
-        .ended(75)
-        .says("US-001: https://forge.test/pull/7; it is merged as soon as the forge allows")
-        .says("2 pull requests are yet to be merged; the same command goes on");
-    let called = stage.note("gh");
-    for (story, title) in [("us-001", "First"), ("us-002", "Second")] {
-        let branch = format!("ralph-prd-1-{story}");
-        for call in [format!("pr|create|--head|{branch}|"), format!("pr|merge|{branch}|--auto|")] {
-            assert!(called.contains(&call), "{called}");
-        }
-        assert!(called.contains(&format!(": {title}|--body-file|-|")), "{called}");
-        assert!(!on_server(&stage, &branch).is_empty());
-    }
-    // Neither the project nor its branch on the server has moved.
-    assert!(on_server(&stage, "main").starts_with(before.trim()));
-    assert_eq!(stage.repo.head(), before);
-    assert!(
-        stage.repo.git(["branch", "--list", "ralph*"]).is_empty() || stage.repo.head() == before
-    );
-    // The forge merges the first one; the other one does not fit any more, and is rebased without an agent.
-    merge(&stage, "us-001");
-    let old = on_server(&stage, "ralph-prd-1-us-002");
-    std::fs::write(stage.note_path("unmerged"), "").unwrap();
-    stories(&stage, &[])
-        .ended(0)
-        .says("US-002: its branch does not fit main any more")
-        .says("US-003: https://forge.test/pull/7; merge it by hand: `gh pr` failed: not allowed");
-    assert_ne!(on_server(&stage, "ralph-prd-1-us-002"), old);
-    assert!(on_server(&stage, "ralph-prd-1-us-004").is_empty());
-    let status = stage.run(&["status"]);
-    status.ended(0).says("US-003: https://forge.test/pull/7: merge it by hand");
-    merge(&stage, "us-002");
-    stories(&stage, &[]).says("US-003: its branch does not fit main any more");
-    merge(&stage, "us-003");
-    let ran = stories(&stage, &[]);
-    ran.ended(0).says("US-003: merged").says("every story is done on main of origin");
-}
-
-/// A project whose plan is on the server.
-fn pushed(plan: &str) -> Stage {
-    let stage = with_forge_for(plan);
-    stage.repo.git(["switch", "-q", "main"]);
-    stage.repo.commit_all("plan");
-    stage.repo.git(["push", "-q", "origin", "main"]);
-    stage
-}
-
-/// An agent that notes what it tried.
-const TRIES: &str = "cat >\"$AGENT_NOTES/prompt\"; s=$(cat $RALPH_STORY_FILE); \
-                     echo $s >>\"$AGENT_NOTES/tried\"; echo x >>$s.txt";
-
-#[test]
-fn the_project_knows_what_was_done_for_pull_requests() {
-    let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n");
-    let agent = TRIES.replace("echo x", "[ $s = US-002 ] || echo x");
-    let args = ["--attempts", "1", "--agent", &agent];
-    let ran = stories(&stage, &args);
-    let report = format!("report: {}/.ralph/logs/report-", stage.repo.root());
-    ran.ended(8).says("US-002 is blocked, in the plan here").says(&report);
-    assert!(
-        !ran.out.contains("finished (") && ran.out.matches("report:").count() == 1,
-        "{}",
-        ran.out
-    );
-    stage
-        .run(&["status"])
-        .ended(0)
-        .says("2 stories landed in 3 iterations")
-        .says("2 in pull requests, 0 open;")
-        .says("In PR     US-001: https://forge.test/pull/7")
-        .says("US-002 is blocked");
-    stage.run(&["logs", "US-003"]).ended(0).says("US-003/1 landed as");
-    stage.run(&["attempts"]).ended(0).says("US-001/1").says("US-003/1");
-    stage.run(&["report", "--markdown"]).ended(0).says("US-001: First").says("US-002: Second");
-    assert!(stage.plan().contains("- [!] US-002"), "{}", stage.plan());
-    // It waits for a person, who may say more about it.
-    stories(&stage, &args).ended(8);
-    assert_eq!(stage.note("tried"), "US-001\nUS-002\nUS-003\n");
-    stage.run(&["retry", "US-002", "--hint", "mind the gap"]).ended(0);
-    stories(&stage, &args).ended(8);
-    assert_eq!(stage.note("tried"), "US-001\nUS-002\nUS-003\nUS-002\n");
-    assert!(stage.note("prompt").contains("mind the gap"), "{}", stage.note("prompt"));
-}
-
-#[test]
-fn limits_hold_for_all_pull_requests_of_a_run() {
-    let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n");
-    let ran = stories(&stage, &["--max-iterations", "2", "--agent", TRIES]);
-    ran.ended(0).says("ended: max_iterations");
-    assert_eq!(stage.note("tried"), "US-001\nUS-002\n");
-    let ran = stories(&stage, &["--dry-run"]);
-    ran.ended(0);
-    assert_eq!(stage.note("gh").matches("pr|create").count(), 2);
-}
-
-#[test]
-fn a_pull_request_that_was_closed_waits_for_a_person() {
-    let stage = pushed("- [ ] US-001: First\n");
-    stories(&stage, &["--agent", TRIES]).ended(0);
-    std::fs::write(stage.note_path("state"), "CLOSED").unwrap();
-    let ran = stories(&stage, &["--agent", TRIES]);
-    ran.ended(8)
-        .says("US-001: https://forge.test/pull/7 was closed; `ralph-loop retry US-001` tries");
-    assert_eq!(stage.note("gh").matches("pr|create").count(), 1);
-    stage.run(&["status"]).says("https://forge.test/pull/7 was closed");
-    stage.run(&["retry", "US-001"]).ended(0);
-    stories(&stage, &["--agent", &TRIES.replace("x >>", "y >>")]).ended(8);
-    assert_eq!(
-        (stage.note("tried").as_str(), 2),
-        ("US-001\nUS-001\n", stage.note("gh").matches("pr|create").count())
-    );
-}
-
-#[test]
-fn a_story_whose_push_is_refused_is_kept_and_pushed_later() {
-    let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
-    let refuse = "#!/bin/sh\necho 'this branch is protected' >&2\nexit 1\n";
-    stage.repo.scratch().script("server.git/hooks/pre-receive", refuse);
-    for _ in 0..2 {
-        let ran = stories(&stage, &["--agent", TRIES]);
-        ran.ended(1).says(
-            "US-001 passed its checks and is kept on ralph-prd-1-us-001, but the server refused its push: \
-             this branch is protected",
-        );
-        assert!(!ran.out.contains("done:") && !ran.out.contains("trying again"), "{}", ran.out);
-        stage
-            .run(&["status"])
-            .ended(0)
-            .says("US-001 has no pull request: the server refused its push");
-    }
-    let server = stage.repo.scratch().path("server.git");
-    std::fs::remove_file(server.join("hooks/pre-receive")).unwrap();
-    stories(&stage, &["--agent", TRIES]).ended(0).says("US-001: https://forge.test/pull/7");
-    assert_eq!(stage.note("tried"), "US-001\nUS-002\n");
-    let status = stage.run(&["status"]);
-    assert!(!status.out.contains("refused"), "{}", status.out);
-}
-
-#[test]
-fn a_plan_that_the_server_does_not_have_is_refused_before_the_first_story() {
-    let stage = pushed("- [ ] US-001: First\n- [x] US-002: Second\n");
-    stage.repo.write(".ralph/PRD-1/plan.md", "- [ ] US-001: First\n- [ ] US-003: Third\n");
-    stories(&stage, &[])
-        .ended(1)
-        .says("US-003 in .ralph/PRD-1/plan.md is not what main on the server has")
-        .says("commit and push the plan");
-    assert!(!stage.note_path("gh").as_std_path().exists() || !stage.note("gh").contains("create"));
 }
 
 #[test]

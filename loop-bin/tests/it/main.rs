@@ -43,6 +43,7 @@ mod slow;
 mod spec_tools;
 mod stage;
 mod status;
+mod story_requests;
 mod talk_to_a_run;
 mod tutorial;
 mod undo;

@@ -108,10 +108,10 @@ tables! {
         branch: String, Text, "RALPH_BRANCH", "branch";
         /// Work on this story alone; empty means all of them.
         story: String, Text, "RALPH_FLEET_STORY", "story";
-        /// Work on one story of a plan on this git server, as a task of Slurm, Kubernetes, CI or GNU
-        /// parallel: in a clone, landing by push; needs `--story`; empty means this project.
+        /// Address of a git server to clone from and push to, for one story as a task of Slurm, Kubernetes, CI or
+        /// GNU parallel; needs `--story`; empty means this project.
         fleet: String, Text, "RALPH_FLEET", "fleet";
-        /// How long a fleet task waits for stories that it depends on, or for its server.
+        /// How long to wait for a server, other tasks of a fleet, and merges with `--pr story`.
         wait: Seconds = Seconds(1800), Seconds, "RALPH_FLEET_WAIT", "wait";
         /// Exit with code 7 instead of 0 if stories remain.
         fail_if_incomplete: bool, Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete";
@@ -123,7 +123,7 @@ tables! {
 
     /// The table `[agent]`.
     Agent "agent" {
-        /// The agent, if `command` does not say: claude, codex, copilot, gemini, qwen, opencode, kilo, droid
+        /// The agent, if `command` does not tell: one of claude, codex, copilot, gemini, qwen, opencode, kilo, droid
         /// or kimi; see docs/agents.md.
         name: String, Text, "", "";
         /// Name of an agent, or a command that runs one; it receives the prompt on standard input.
@@ -162,14 +162,14 @@ tables! {
         allow_no_tests: bool, Switch, "RALPH_ALLOW_NO_TESTS", "allow-no-tests";
         /// Refuse to start if no checks are configured and none are found.
         require_checks: bool, Switch, "RALPH_REQUIRE_CHECKS", "require-checks";
-        /// What to do when the tests that a story adds or changes pass without the rest of its
+        /// What to do when a story's new or changed tests pass without the rest of its
         /// work: `warn`, `refuse`, or `off` to not try.
         prove: Prove, Choice, "RALPH_PROVE", "prove";
     }
 
     /// The table `[rollback]`.
     Rollback "rollback" {
-        /// When to roll back a failed attempt: `failure`, `story-end` or `never`.
+        /// When to roll back: at a test `failure`, at `story-end`, or `never`.
         on: RollbackOn, Choice, "RALPH_ROLLBACK", "rollback";
         /// Number of failing test runs in a row before a rollback; at least 1.
         #[serde(deserialize_with = "at_least_one")]
@@ -204,9 +204,9 @@ tables! {
 
     /// The table `[stop]`.
     Stop "stop" {
-        /// Maximum number of times that gates may block one turn; 0 means never.
+        /// How often per turn hooks may keep the agent from stopping; 0 means never.
         max_blocks: u64 = 1, Integer, "RALPH_STOP_MAX_BLOCKS", "";
-        /// Maximum number of blocks in a row if nothing happens between them; 0 means none.
+        /// How often in a row they may do so while nothing else happens; 0 means never.
         max_idle_blocks: u64 = 2, Integer, "RALPH_STOP_MAX_IDLE_BLOCKS", "";
         /// Run the verify commands before the agent may stop.
         verify: bool, Switch, "RALPH_STOP_VERIFY", "";
@@ -257,7 +257,7 @@ tables! {
 
     /// The table `[finish]`: what follows a run.
     Finish "finish" {
-        /// Push the branch and open a pull request when a run ends that landed stories; the same as
+        /// Push the branch and open a pull request when a run that landed stories ends; the same as
         /// pr = "run".
         pull_request: bool, Switch, "RALPH_PULL_REQUEST", "";
         /// Pull requests that are opened: `none`, one for the `run`, or one for each `story`, which is merged as
@@ -282,7 +282,7 @@ tables! {
         /// Folder for copies of the project; defaults to the cache folder.
         folder: String, Text, "RALPH_WORKSPACE_FOLDER", "workspace-folder";
         /// Commands that set up a new copy, such as `npm ci`; they run again when a lock file
-        /// changes. Defaults to what the checks need, where those were found.
+        /// changes. Defaults to what automatically found checks need.
         #[serde(deserialize_with = "texts")]
         setup: Vec<String>, List, "RALPH_SETUP", "setup";
     }
@@ -336,7 +336,7 @@ const GUARD_KEYS: &[Key] = &[
     key("guard.enable", Kind::List, "RALPH_GUARD_ENABLE", "", "Names of guard rules to turn on that are off by default."),
     key("guard.allow", Kind::List, "RALPH_GUARD_ALLOW", "", "Commands that no guard rule denies; `*` matches anything."),
     key("guard.protect", Kind::List, "RALPH_GUARD_PROTECT", "", "Globs of files that the agent must not edit or overwrite."),
-    key("guard.own_sessions", Kind::Choice, "RALPH_GUARD_OWN_SESSIONS", "", "In sessions that no loop started: `ask` the person, `deny`, or `off`."),
+    key("guard.own_sessions", Kind::Choice, "RALPH_GUARD_OWN_SESSIONS", "", "What a rule does in your own sessions: `ask` you, `deny`, or `off`."),
     key("guard.rules", Kind::Table, "", "", "Your own rules: `name`, `commands`, `program` or `regex`, `unless`, `reason`, `instead`; see docs/guard.md."),
 ];
 
