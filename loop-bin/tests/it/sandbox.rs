@@ -226,10 +226,29 @@ fn a_check_that_only_passes_outside_stops_the_start_and_names_the_path() {
     let check = format!("echo x >{other}/file");
     let args = ["--verify", &*check, "--baseline", "check"];
     let ran = run_where(&stage, &args, "");
-    ran.ended(9).says("fails in the sandbox and passes outside of it");
-    ran.says(&format!("refused: {other}/file")).says("under [sandbox], list paths it writes");
+    ran.ended(9).says(&format!("fails in the sandbox, which refused {other}/file"));
+    ran.says("under [sandbox], list paths it writes");
     let ran = run_where(&stage, &args, &format!("{other}\n{}", stage.note_path("")));
     ran.ended(0).says("US-001 done");
+}
+
+/// It would run what an agent left.
+#[test]
+fn a_red_check_does_not_run_outside_where_an_agent_has_worked() {
+    if is_missing() {
+        return;
+    }
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.repo.write(".gitignore", "tool\n");
+    stage.repo.commit_all("a tool");
+    let other = stage.repo.scratch().dir("other");
+    let agent = format!("cat >/dev/null; echo w >w.txt; echo 'echo x >{other}/file' >tool");
+    let check = "if [ -e tool ]; then sh tool; fi";
+    let args = ["--agent", &*agent, "--verify", check, "--max-iterations", "1"];
+    run_where(&stage, &args, "").ended(0).says("US-001: `if [ -e tool ]");
+    let ran = run_where(&stage, &[&args[..], &["--baseline", "check"]].concat(), "");
+    ran.ended(9).says(&format!("fails in the sandbox, which refused {other}/file"));
+    assert!(!fs_err::exists(other.join("file")).unwrap());
 }
 
 #[test]

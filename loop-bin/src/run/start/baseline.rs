@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::run::attempt::{Report, Reporter, prepare};
 use crate::terminal::{View, counted, in_words};
 use ralph_project::finding::Finding;
-use work_copy::{Start, Workspace};
+use work_copy::{Start, Workspace, is_untouched};
 
 /// How much of a failing check is shown.
 const LINES_SHOWN: usize = 15;
@@ -36,9 +36,10 @@ const MISSING: &[&str] = &[
     "bundler: failed to load command",
 ];
 
-/// Runs every check, whatever the others say.
+/// Runs every check, whatever the others say. One that fails is run outside of the sandbox as well, where no agent has
+/// worked yet: what one leaves, git sees only in part.
 pub(crate) fn run_baseline(
-    copy: &mut Workspace,
+    (copy, is_untouched): (&mut Workspace, bool),
     config: &Config,
     run: &str,
     stop: &dyn Fn() -> bool,
@@ -55,9 +56,14 @@ pub(crate) fn run_baseline(
         if let Some(failed) = found.last_mut().filter(|check| !check.passed() && !stop())
             && copy.doors.are_sandboxed()
         {
-            let outside = CheckContext { door: &Door::default(), ..context };
-            let passes = run_checks(outside, one, limit, stop)?.iter().all(Check::passed);
-            failed.refused = passes.then(|| refused_paths(&failed.output));
+            let paths = refused_paths(&failed.output);
+            let is_refused = if is_untouched {
+                let outside = CheckContext { door: &Door::default(), ..context };
+                run_checks(outside, one, limit, stop)?.iter().all(Check::passed)
+            } else {
+                !paths.is_empty()
+            };
+            failed.refused = is_refused.then_some(paths);
         }
         checks.extend(found);
     }
@@ -88,6 +94,7 @@ pub(crate) fn examine_copy(
     start: Start<'_>,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Check>, Failure> {
+    let is_untouched = is_untouched(copy);
     let (sender, reports) = mpsc::channel();
     let reporter = Reporter { slot: 0, prefix: String::new(), reports: sender };
     std::thread::scope(|scope| {
@@ -104,7 +111,7 @@ pub(crate) fn examine_copy(
         }
         prepared.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
-    run_baseline(copy, config, "", stop)
+    run_baseline((copy, is_untouched), config, "", stop)
 }
 
 /// What the checks say about a project that nobody has changed yet, each with the way on.
@@ -119,11 +126,11 @@ fn finding(check: &Check, config: &Config) -> Finding {
     }
     if let Some(refused) = &check.refused {
         let paths = match &refused[..] {
-            [] => "its output names no refused path".to_owned(),
-            paths => format!("refused: {}", first_few(paths, TESTS_NAMED)),
+            [] => "but passes outside of it; its output names no refused path".to_owned(),
+            paths => format!("which refused {}", first_few(paths, TESTS_NAMED)),
         };
         return Finding::Problem(format!(
-            "`{name}` fails in the sandbox and passes outside of it; {paths}\n{}\nunder [sandbox], \
+            "`{name}` fails in the sandbox, {paths}\n{}\nunder [sandbox], \
              list paths it writes in `write`, paths it reads in `show` and variables in `env`, or \
              start with --sandbox off",
             last_lines(check)
