@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use ralph_base::state::{self, RunDir, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
 
@@ -123,7 +123,8 @@ impl ProtectedFiles {
             kept.extend(["refs", "objects", "logs"].map(|name| git.join(name)));
         }
         paths.extend(folders.iter().flat_map(|folder| files_below(folder)));
-        let above = paths.iter().chain(&folders).chain(&kept).flat_map(|path| path.ancestors());
+        let above = paths.iter().chain(moving.keys()).chain(&folders).chain(&kept);
+        let above = above.flat_map(|path| path.ancestors());
         let above = above.filter(|path| !root.starts_with(path));
         let links = above.map(|path| (path.to_owned(), fs_err::read_link(path).ok())).collect();
         let files = paths.iter().map(|path| (path.clone(), content(path))).collect();
@@ -292,6 +293,9 @@ fn content(path: &Utf8Path) -> Option<(u32, Vec<u8>)> {
 
 fn files_below(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
-    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
-    files.map(|entry| entry.into_path()).collect()
+    let below = |entry: Utf8DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => files_below(entry.path()),
+        _ => vec![entry.into_path()],
+    };
+    entries.flat_map(below).collect()
 }

@@ -112,7 +112,8 @@ fn in_place_protected_files_and_folders_that_became_links_are_restored() {
     let precious = precious(&stage);
     let agent = format!(
         "cat >/dev/null; rm -rf .git/hooks .git/info .ralph/config.toml; ln -s {precious} .git/hooks; \
-         ln -s {precious} .git/info; ln -s {precious}/config.toml .ralph/config.toml; echo x >>x.txt"
+         ln -s {precious} .git/info; ln -s {precious}/config.toml .ralph/config.toml; \
+         ln -sf {precious}/config.toml .git/HEAD; echo x >>x.txt"
     );
     let ran = stage.run(&["--in-place", "--agent", &agent]);
     ran.ended(0).says("2 stories landed");
@@ -150,6 +151,7 @@ fn in_place_what_a_check_or_a_git_hook_changes_is_restored_as_well() {
     stage.script("post_iteration", "echo mine");
     stage.repo.commit_all("a script");
     let change = "echo 'echo theirs' >.ralph/hooks/post_iteration; git config alias.x y; \
+                  mkdir -p .ralph/hooks/custom; echo theirs >.ralph/hooks/custom/date; \
                   git config core.fsmonitor \"touch $AGENT_NOTES/ran; false\"";
     let hook = format!("#!/bin/sh\n{change}\n");
     stage.repo.scratch().script("repo/.git/hooks/pre-commit", &hook);
@@ -159,7 +161,7 @@ fn in_place_what_a_check_or_a_git_hook_changes_is_restored_as_well() {
         ran.ended(0).says("[post_iteration] mine");
         assert!(!format!("{}{}", ran.out, ran.err).contains("[post_iteration] theirs"));
         assert_eq!(fs_err::read(stage.repo.root().join(".git/config")).unwrap(), before);
-        assert!(!stage.note_path("ran").exists());
+        assert!(!stage.note_path("ran").exists() && !stage.exists(".ralph/hooks/custom/date"));
         assert_eq!(format!("{}{}", ran.out, ran.err).contains("restored "), check == change);
     }
 }
