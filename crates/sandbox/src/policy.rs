@@ -59,6 +59,9 @@ pub struct Request<'a> {
 pub struct Policy {
     /// Files and folders that may be written, with everything below them.
     pub write: Vec<Utf8PathBuf>,
+    /// Those among them that the user lists.
+    #[serde(skip)]
+    pub listed: Vec<Utf8PathBuf>,
     /// Folders that are created if they are missing and the program, if one is named, is on the `PATH`.
     #[serde(skip)]
     pub create: Vec<(String, Utf8PathBuf)>,
@@ -117,7 +120,8 @@ impl Policy {
             }
         }
         CACHES.iter().for_each(|row| policy.let_write(request, row, row.name));
-        policy.write.extend(request.listed(&settings.write));
+        policy.listed = request.listed(&settings.write).collect();
+        policy.write.extend(policy.listed.iter().cloned());
         policy.drop_nested();
         let provider: Vec<&Row> = PROVIDERS.iter().filter(|row| request.is_for(row)).collect();
         policy.show = provider.iter().flat_map(|row| request.listed(row.secrets)).collect();

@@ -123,6 +123,12 @@ impl Doors {
         Ok(doors)
     }
 
+    /// What the user wants to be written and is not there: no rule can be made for it.
+    pub fn missing(&self) -> Vec<&Utf8Path> {
+        let listed = self.policies.first().into_iter().flat_map(|policy| &policy.listed);
+        listed.map(Utf8PathBuf::as_path).filter(|path| !path.exists()).collect()
+    }
+
     /// The door of an agent by its name; that of the run's own agent for an empty one.
     pub fn for_agent(&self, name: &str) -> Result<Door, Failure> {
         let Some(basis) = self.basis.as_ref().filter(|_| !name.is_empty()) else {

@@ -228,8 +228,10 @@ fn a_check_that_only_passes_outside_stops_the_start_and_names_the_path() {
     let ran = run_where(&stage, &args, "");
     ran.ended(9).says(&format!("fails in the sandbox, which refused {other}/file"));
     ran.says("under [sandbox], list paths it writes");
-    let ran = run_where(&stage, &args, &format!("{other}\n{}", stage.note_path("")));
+    let missing = format!("{other}/missing");
+    let ran = run_where(&stage, &args, &format!("{other}\n{missing}\n{}", stage.note_path("")));
     ran.ended(0).says("US-001 done");
+    ran.says(&format!("{missing} in [sandbox] write does not exist"));
 }
 
 /// It would run what an agent left.

@@ -69,6 +69,11 @@ impl Preflight {
         let sandbox = format!("sandbox {}", doors::in_words(&self.config));
         let is_on = self.workspace.doors.are_sandboxed();
         findings.push(if is_on { good(sandbox) } else { Finding::Note(sandbox) });
+        findings.extend(self.workspace.doors.missing().into_iter().map(|path| {
+            Finding::Note(format!(
+                "{path} in [sandbox] write does not exist, so it cannot be written; create it first"
+            ))
+        }));
         // The branch of a story is not the user's.
         if self.config.finish.pr != PullRequests::Story {
             findings.extend(self.waiting()?);
