@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getppid};
 use ralph_base::linux::{self, Process};
@@ -151,9 +151,22 @@ pub fn end_left_by(run: &str, copies: &[Utf8PathBuf]) -> usize {
     count
 }
 
-/// Ends what checks, setup commands or git hooks of a run left behind: nothing works in a copy but what we wait for.
-pub fn end_left_by_checks(run: &str) {
-    end_left_by(&mark(run), &[]);
+/// Ends what checks, setup commands or git hooks of a run left behind: nothing works in a copy but what we wait for and
+/// a paused agent. What has cleared its environment is known by the copy, and by us as its parent.
+pub fn end_left_by_checks(run: &str, copy: Option<&Utf8Path>) {
+    let of_agent = format!("RALPH_RUN={run}");
+    let is_orphan = |one: &Process| {
+        let is_in = copy.is_some_and(|copy| linux::is_at_work_in(one.pid, copy.as_std_path()));
+        let mut variables = linux::variables(one.pid).into_iter();
+        is_in && !one.is_dead && !variables.any(|variable| is_marked(&variable, &of_agent))
+    };
+    let living = || {
+        let mut found = left_by(&mark(run), &[]);
+        let children = processes().into_iter().filter(|one| one.parent == here());
+        found.extend(children.filter(is_orphan).map(|one| Pid::from_raw(one.pid)));
+        found
+    };
+    end(None, &living, LEFTOVER_GRACE, &|| false);
 }
 
 /// All that descend from a process; none where the system does not list them.

@@ -226,6 +226,11 @@ impl Workspace {
         Ok(repo.using(self.over(top)))
     }
 
+    /// The copy, where it is not the project itself.
+    pub fn folder(&self) -> Option<&Utf8Path> {
+        (!self.is_in_place).then_some(self.top.as_path())
+    }
+
     /// Whether there is a copy yet, if only its files: a crash may have come while its repository was made anew.
     pub fn exists(&self) -> bool {
         self.top.is_dir()

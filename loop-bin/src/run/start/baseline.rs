@@ -67,7 +67,7 @@ pub(crate) fn run_baseline(
         }
         checks.extend(found);
     }
-    client::end_left_by_checks(run);
+    client::end_left_by_checks(run, copy.folder());
     copy.doubt(before)?;
     Ok(checks)
 }

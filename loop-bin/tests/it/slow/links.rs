@@ -222,18 +222,21 @@ fn what_a_git_hook_does_to_the_copys_repository_reaches_nothing_outside() {
 
 #[test]
 fn what_a_check_leaves_behind_is_ended_with_it() {
-    let stage = Stage::new("works", TWO);
-    let (outside, attributes, filter) = outside(&stage);
-    let daemons = stage.note_path("daemons");
-    let check = format!(
-        "F={filter}; export F; setsid sh -c 'echo $$ >>{daemons}; while :; do \
-         git config filter.z.clean \"$F\"; git config core.attributesFile {attributes}; sleep 0.02; \
-         done' >/dev/null 2>&1 </dev/null & sleep 0.1"
-    );
-    let agent = format!(
-        "cat >/dev/null; echo $$ >>x.txt; for pid in $(cat {daemons} 2>/dev/null); do \
-         kill -0 $pid 2>/dev/null && echo $pid >>{daemons}-alive; done; true"
-    );
-    lands_inside(&stage, &["--agent", &agent, "--verify", &check], &outside);
-    assert!(!stage.note("daemons").is_empty() && !stage.note_path("daemons-alive").exists());
+    // One that has cleared its environment as well.
+    for setsid in ["setsid", "setsid env -i PATH=\"$PATH\" F=\"$F\" HOME=\"$HOME\""] {
+        let stage = Stage::new("works", TWO);
+        let (outside, attributes, filter) = outside(&stage);
+        let daemons = stage.note_path("daemons");
+        let check = format!(
+            "F={filter}; export F; {setsid} sh -c 'echo $$ >>{daemons}; while :; do \
+             git config filter.z.clean \"$F\"; git config core.attributesFile {attributes}; sleep 0.02; \
+             done' >/dev/null 2>&1 </dev/null & sleep 0.1"
+        );
+        let agent = format!(
+            "cat >/dev/null; echo $$ >>x.txt; for pid in $(cat {daemons} 2>/dev/null); do \
+             kill -0 $pid 2>/dev/null && echo $pid >>{daemons}-alive; done; true"
+        );
+        lands_inside(&stage, &["--agent", &agent, "--verify", &check], &outside);
+        assert!(!stage.note("daemons").is_empty() && !stage.note_path("daemons-alive").exists());
+    }
 }
