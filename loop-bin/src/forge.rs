@@ -188,11 +188,14 @@ impl Forge {
         address: &str,
     ) -> Result<(), Failure> {
         if self == Self::GitHub {
+            let merge = |how| self.run(root, &["pr", "merge", branch, "--auto", how], "").map(drop);
             // A repository may allow only one of them.
-            let merge = |how| self.run(root, &["pr", "merge", branch, "--auto", how], "");
-            return merge("--merge")
-                .or_else(|why| merge("--squash").or_else(|_| merge("--rebase")).map_err(|_| why))
-                .map(drop);
+            let merged = merge("--merge");
+            let is_refused = |why: &Failure| why.to_string().contains("not allowed");
+            if merged.as_ref().is_err_and(is_refused) {
+                return merge("--squash").or_else(|_| merge("--rebase")).or(merged);
+            }
+            return merged;
         }
         // Not `glab mr merge`: that merges at once where the forge has not made the pipeline yet.
         let number = address.rsplit('/').next().unwrap_or_default();

@@ -145,36 +145,39 @@ impl RunHistory {
         Needs { stories: self.blocked(run.unwrap_or(&nothing)), others }
     }
 
+    /// What is known last of the pull requests of open stories: the address, and why a person has to look at it.
+    fn of_stories(&self) -> impl Iterator<Item = (&StoryKey, &(Option<String>, Option<String>))> {
+        let all = self.runs.iter().flat_map(|run| &run.requests);
+        let newest: BTreeMap<_, _> =
+            all.filter_map(|(key, it)| Some((key.as_ref()?, it))).collect();
+        newest.into_iter().filter(|(key, _)| {
+            self.stories.iter().any(|story| story.key == **key && story.state == State::Open)
+        })
+    }
+
     /// The open stories with a pull request of their own, each with its address.
     pub fn requested(&self) -> Vec<(&StoryKey, &str)> {
-        let all = self.runs.iter().flat_map(|run| &run.requests);
-        let all: BTreeMap<_, _> = all.map(|(key, (address, _))| (key.as_ref(), address)).collect();
-        let of_story =
-            all.into_iter().filter_map(|(key, address)| Some((key?, address.as_deref()?)));
-        of_story.filter(|(key, _)| self.is_open(key)).collect()
+        self.of_stories()
+            .filter_map(|(key, (address, _))| Some((key, address.as_deref()?)))
+            .collect()
     }
 
-    fn is_open(&self, key: &StoryKey) -> bool {
-        self.stories.iter().any(|story| story.key == *key && story.state == State::Open)
-    }
-
-    /// The pull requests that need a person, as long as their stories are open.
+    /// The pull requests that need a person.
     fn requests(&self, run: &Run) -> Vec<String> {
-        let lines = run.requests.iter().filter_map(|(key, (address, why))| {
-            let why = why.as_ref()?;
-            Some(match (key, address) {
-                (None, _) => {
-                    let again = "`ralph-loop pr` tries again";
-                    format!("{} has no pull request: {why}; {again}", run.branch)
-                }
-                (Some(key), _) if !self.is_open(key) => return None,
-                (Some(key), None) => format!("{} has no pull request: {why}", self.name(run, key)),
-                (Some(key), Some(address)) => {
-                    format!("{}: {address}: {why}", self.name(run, key))
-                }
+        let of_run = run.requests.get(&None).and_then(|(_, why)| why.as_ref()).map(|why| {
+            let again = "`ralph-loop pr` tries again";
+            format!("{} has no pull request: {why}; {again}", run.branch)
+        });
+        let of_stories = self.of_stories().filter_map(|(key, (address, why))| {
+            let newest = self.saved.iter().find(|saved| saved.is_at(key));
+            let why = why.as_ref().filter(|_| !newest.is_some_and(SavedAttempt::is_retry))?;
+            let name = self.name(run, key);
+            Some(match address {
+                None => format!("{name} has no pull request: {why}"),
+                Some(address) => format!("{name}: {address}: {why}"),
             })
         });
-        lines.map(|text| line(&text)).collect()
+        of_run.into_iter().chain(of_stories).map(|text| line(&text)).collect()
     }
 
     /// The blocked stories of the plans, and those that the run has set aside in other plans.

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::linux::own_program;
-use ralph_base::state::{self, Event, Journal, Marks, RunDir};
+use ralph_base::state::{self, Event, RunDir};
 use ralph_base::supervised;
 use ralph_core::git::{Git, Repo};
-use ralph_core::plan::{self, Plan, State, Story};
+use ralph_core::plan::{Plan, State, Story};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 use run_history::{LOOP, RunHistory};
@@ -36,6 +36,9 @@ use server::Due;
 const TRY_LATER: u8 = 75;
 const BLOCKED: u8 = 8;
 const INCOMPLETE: u8 = 7;
+const BUDGET: u8 = 6;
+
+const STOPPED: &str = "stopped by `ralph-loop stop`";
 
 /// The pause before the server is asked again.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -54,8 +57,22 @@ struct Requests<'a> {
     target: String,
     forge: Forge,
     interrupts: Interrupts,
-    /// The name of the run that all of them are.
+    /// The name of the run that all of them are, and when it began.
     run: String,
+    begun: Instant,
+}
+
+/// How the run ends.
+struct End {
+    code: u8,
+    finish: String,
+    why: String,
+}
+
+impl End {
+    fn new(code: u8, finish: &str, why: impl Into<String>) -> Self {
+        Self { code, finish: finish.to_owned(), why: why.into() }
+    }
 }
 
 /// What was said already.
@@ -96,38 +113,54 @@ pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
         forge,
         interrupts: Interrupts::listen()?,
         run: run_name(),
+        begun: Instant::now(),
         project,
     };
     let worked = requests.begin().and_then(|()| requests.work_on_all());
-    let asked = requests.interrupts.signal();
-    let (code, why) = match worked {
-        Err(failure) if asked.is_none() => return Err(failure),
-        Err(failure) => (0, failure.to_string()),
-        Ok(end) => end,
-    };
-    let remain = || Ok::<_, Failure>(requests.plan_on_server()?.counts().open > 0);
-    let code = match asked {
-        Some(Signal::Interrupt) => 130,
-        Some(Signal::Terminate) => 143,
-        None if code == 0 && config.run.fail_if_incomplete && remain()? => INCOMPLETE,
-        None => code,
-    };
-    say(&why);
-    let last = RunRecord::load(&requests.run_dir)?;
-    if let Some(last) = last.filter(|last| last.process.run == requests.run) {
-        let finish_type = match code {
-            BLOCKED => "blocked".to_owned(),
-            _ => last.finish.unwrap_or_default(),
-        };
-        requests.append(None, &Event::LoopFinished { finish_type, reason: Some(why) })?;
+    let ended = requests.conclude(worked)?;
+    let history = RunHistory::open(requests.project.root(), requests.project.own_state())?;
+    if ended.is_ok() && history.find(&requests.run).is_some() && !config.run.json_events {
         report::show(env, &requests.project, &PlanChoice::of(&plan), &requests.run)?;
     }
-    Ok(ExitCode::from(code))
+    ended
 }
 
 impl Requests<'_> {
+    /// Writes down how it all ended, if there is anything to say of this run.
+    fn conclude(&self, worked: Result<End, Failure>) -> Result<Result<ExitCode, Failure>, Failure> {
+        let asked = self.interrupts.signal();
+        let (mut end, failure) = match worked {
+            Ok(end) => (end, None),
+            Err(failure) => (End::new(1, "error", failure.to_string()), Some(failure)),
+        };
+        let remain = || Ok::<_, Failure>(self.plan_on_server()?.counts().open > 0);
+        if let Some(signal) = asked {
+            end.finish = "manual".to_owned();
+            end.code = if signal == Signal::Interrupt { 130 } else { 143 };
+        } else if end.code == 0 && self.config.run.fail_if_incomplete && remain()? {
+            end.code = INCOMPLETE;
+        }
+        let history = RunHistory::open(self.project.root(), self.project.own_state())?;
+        if history.find(&self.run).is_some() {
+            let reason = Some(end.why.clone());
+            self.append(None, &Event::LoopFinished { finish_type: end.finish, reason })?;
+        }
+        if let Some(failure) = failure.filter(|_| asked.is_none()) {
+            return Ok(Err(failure));
+        }
+        self.say(end.why);
+        Ok(Ok(ExitCode::from(end.code)))
+    }
+
+    /// A line for people; programs read the events.
+    fn say(&self, text: impl AsRef<str>) {
+        if !self.config.run.json_events {
+            say(text);
+        }
+    }
+
     /// Ends when nothing is left to do, or a limit, a person or a signal asks for it.
-    fn work_on_all(&self) -> Result<(u8, String), Failure> {
+    fn work_on_all(&self) -> Result<End, Failure> {
         let mut seen = Seen::default();
         let mut idle_since = Instant::now();
         loop {
@@ -141,7 +174,7 @@ impl Requests<'_> {
                     Due::Work => continue,
                     Due::Rebase(tip) => {
                         let (id, target) = (&story.id, &self.target);
-                        say(format!("{id}: its branch does not fit {target} any more"));
+                        self.say(format!("{id}: its branch does not fit {target} any more"));
                         next = Some((story, Some(tip)));
                         break;
                     }
@@ -165,9 +198,12 @@ impl Requests<'_> {
                 }
                 (None, Picked::Complete) => {
                     let Self { target, remote, .. } = self;
-                    Some((0, format!("every story is done on {target} of {remote}")))
+                    let why = format!("every story is done on {target} of {remote}");
+                    Some(End::new(0, "complete", why))
                 }
-                (None, Picked::Stuck(why) | Picked::Depends(why)) => Some((BLOCKED, why)),
+                (None, Picked::Stuck(why) | Picked::Depends(why)) => {
+                    Some(End::new(BLOCKED, "blocked", why))
+                }
                 (None, _) => self.wait(idle_since, &plan, &waiting)?,
             };
             if let Some(end) = end {
@@ -183,29 +219,15 @@ impl Requests<'_> {
             Due::Push => self.push(story),
             Due::Open => self.open(story),
             Due::Wait(address) if seen.requests.insert(address.clone()) => {
-                say(format!("{id}: waiting for {address} to be merged"));
+                self.say(format!("{id}: waiting for {address} to be merged"));
                 Ok(())
             }
             Due::Person(why) if seen.blocked.insert(id.clone()) => {
-                say(format!("{id}: {why}"));
+                self.say(format!("{id}: {why}"));
                 self.note(story, None, Some(why))
             }
             _ => Ok(()),
         }
-    }
-
-    /// Writes down which pull requests were merged.
-    fn note_merged(&self, plan: &Plan) -> Result<(), Failure> {
-        let mut history = RunHistory::open(self.project.root(), self.project.own_state())?;
-        history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
-        for (key, _) in history.requested() {
-            let story = plan.story(&key.story).filter(|story| story.state == State::Done);
-            if let Some(story) = story {
-                say(format!("{}: merged", story.id));
-                self.note(story, None, None)?;
-            }
-        }
-        Ok(())
     }
 
     /// Works on a story; `begun` is work of it that is to be rebased. Returns how the run ends, if it does.
@@ -214,7 +236,7 @@ impl Requests<'_> {
         story: &Story,
         begun: Option<String>,
         blocked: &mut BTreeSet<String>,
-    ) -> Result<Option<(u8, String)>, Failure> {
+    ) -> Result<Option<End>, Failure> {
         let branch = self.branch(story);
         let (name, waiting) =
             (format!("refs/heads/{branch}"), format!("refs/heads/ralph/{branch}"));
@@ -242,15 +264,16 @@ impl Requests<'_> {
             blocked.insert(story.id.clone());
             return self.block(story).map(|()| None);
         }
-        let why = match record.finish {
-            _ if self.interrupts.count() > 0 => "interrupted; the same command goes on".to_owned(),
-            _ if self.takes_stop()? => "stopped by `ralph-loop stop`".to_owned(),
-            Some(finish) if finish == "complete" && (has_landed || begun.is_some()) => {
-                return Ok(None);
-            }
-            finish => record.reason.or(finish).unwrap_or_default(),
-        };
-        Ok(Some((code, why)))
+        if self.interrupts.count() > 0 {
+            return Ok(Some(End::new(code, "manual", "interrupted; the same command goes on")));
+        }
+        if self.takes_stop()? {
+            return Ok(Some(End::new(0, "manual", STOPPED)));
+        }
+        let finish = record.finish.unwrap_or_default();
+        let goes_on = finish == "complete" && (has_landed || begun.is_some());
+        let why = record.reason.unwrap_or_else(|| finish.clone());
+        Ok(if goes_on { None } else { Some(End::new(code, &finish, why)) })
     }
 
     /// Whether `ralph-loop stop` was asked for.
@@ -283,48 +306,17 @@ impl Requests<'_> {
         Ok(code.filter(|code| *code != INCOMPLETE).unwrap_or_default())
     }
 
-    /// Writes down what became of the pull request of a story.
-    fn note(
-        &self,
-        story: &Story,
-        address: Option<String>,
-        why: Option<String>,
-    ) -> Result<(), Failure> {
-        self.append(Some(story), &Event::PullRequest { address, why })
-    }
-
-    fn append(&self, story: Option<&Story>, event: &Event) -> Result<(), Failure> {
-        let key = story.map(|story| self.key(story));
-        let marks = Marks {
-            run: Some(self.run.clone()),
-            plan_name: key.as_ref().map(|key| key.plan.clone()),
-            story: key.map(|key| key.story),
-            ..Marks::default()
-        };
-        Ok(Journal::new(self.project.own_state(), LOOP).marked(marks).append(event)?)
-    }
-
-    /// Marks a story as blocked in the user's plan: what is on the server changes only by pull requests.
-    fn block(&self, story: &Story) -> Result<(), Failure> {
-        let plan = plan::load(&self.plan_here(), &self.config.plan)?;
-        if plan.story(&story.id).is_some_and(|one| one.state == State::Open) {
-            state::replace_users(plan.path(), &plan.block(&story.id)?)?;
-        }
-        say(format!("{} is blocked, in the plan here", story.id));
-        Ok(saved::forget_wish(&self.git, &self.key(story))?)
-    }
-
     /// Waits a while for pull requests to be merged; returns how the run ends if none was for long enough.
     fn wait(
         &self,
         since: Instant,
         plan: &Plan,
         waiting: &BTreeSet<String>,
-    ) -> Result<Option<(u8, String)>, Failure> {
+    ) -> Result<Option<End>, Failure> {
         let limit = self.config.run.wait.limit().unwrap_or(Duration::MAX);
         let left = limit.saturating_sub(since.elapsed());
         let requests = counted(waiting.len(), "pull request is", "pull requests are");
-        let again = "yet to be merged; the same command goes on";
+        let why = format!("{requests} yet to be merged; the same command goes on");
         if left.is_zero() {
             let open =
                 plan.stories().iter().filter(|one| one.state == State::Open && !one.optional);
@@ -334,15 +326,20 @@ impl Requests<'_> {
                 false if is_blocked => BLOCKED,
                 false => 0,
             };
-            return Ok(Some((code, format!("{requests} {again}"))));
+            return Ok(Some(End::new(code, "blocked", why)));
+        }
+        let of_run = self.config.limits.max_duration.limit().unwrap_or(Duration::MAX);
+        if self.begun.elapsed() >= of_run {
+            let why = format!("the time limit is reached; {why}");
+            return Ok(Some(End::new(BUDGET, "budget", why)));
         }
         // Commands see who waits, and can end it.
         let lock = take_lock(&self.run_dir, LOOP)?;
         let mut record = RunRecord::load(&self.run_dir)?.unwrap_or_else(RunRecord::new);
         let finish = record.finish.take().or(Some("complete".to_owned()));
         let until = Timestamp::now() + left.min(PAUSE);
-        let why = format!("{requests} yet to be merged");
-        record.pause = Some(Pause { why, until: until.to_string() });
+        let words = format!("{requests} yet to be merged");
+        record.pause = Some(Pause { why: words, until: until.to_string() });
         record.process.pid = std::process::id();
         self.run_dir.in_git().clone_into(&mut record.process.folder);
         record.save(&self.run_dir)?;
@@ -351,7 +348,10 @@ impl Requests<'_> {
         (record.finish, record.pause) = (finish, None);
         record.save(&self.run_dir)?;
         drop(lock);
-        let end = Some((0, format!("{requests} {again}")));
-        Ok(end.filter(|_| is_asked || is_stopped))
+        Ok(match is_asked || is_stopped {
+            false => None,
+            true if is_stopped => Some(End::new(0, "manual", STOPPED)),
+            true => Some(End::new(0, "manual", why)),
+        })
     }
 }

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{StoryKey, plan_name};
+use ralph_base::state::{self, Event, Journal, Marks, StoryKey, plan_name};
 use ralph_core::git::GitError;
 use ralph_core::plan::{self, Plan, State, Story};
-use run_history::LOOP;
+use run_history::{LOOP, RunHistory};
 
 use super::{PAUSE, Requests};
 use crate::exit::Failure;
@@ -56,9 +56,7 @@ impl Requests<'_> {
         let branch = self.branch(story);
         let ours = resolve(&self.git, &format!("refs/heads/{branch}"))?;
         let theirs = resolve(&self.git, &self.tracking(&branch))?;
-        let attempts = saved::at_story(&self.git, &self.key(story))?;
-        let newest = saved::newest(attempts);
-        if newest.as_ref().is_some_and(SavedAttempt::is_retry) {
+        if self.is_asked(story)? {
             return Ok(Due::Work);
         }
         if let Some(tip) = ours.filter(|tip| theirs.as_ref() != Some(tip))
@@ -71,15 +69,27 @@ impl Requests<'_> {
             return Ok(Due::Work);
         }
         let retry = format!("`ralph-loop retry {}` tries again", story.id);
-        Ok(match self.forge.request_of(self.project.root(), &branch)? {
+        Ok(match self.request_of(&branch)? {
             None => Due::Open,
             Some(Request { state, address }) => match state.to_ascii_uppercase().as_str() {
-                "MERGED" => Due::Work,
+                // Perhaps since the last fetch.
+                "MERGED" => {
+                    self.fetch()?;
+                    let plan = self.plan_on_server()?;
+                    let is_done = plan.story(&story.id).is_some_and(|it| it.state == State::Done);
+                    if is_done { Due::Wait(address) } else { Due::Work }
+                }
                 "CLOSED" => Due::Person(format!("{address} was closed; {retry}")),
                 _ if self.conflicts(&tip)? => Due::Rebase(tip),
                 _ => Due::Wait(address),
             },
         })
+    }
+
+    /// Whether `ralph-loop retry` asks for it.
+    fn is_asked(&self, story: &Story) -> Result<bool, Failure> {
+        let newest = saved::newest(saved::at_story(&self.git, &self.key(story))?);
+        Ok(newest.as_ref().is_some_and(SavedAttempt::is_retry))
     }
 
     /// Pushes the work of a story over what its branch on the server has, and opens its pull request.
@@ -119,7 +129,11 @@ impl Requests<'_> {
         let (title, body) = (message("--format=%s")?, message("--format=%b")?);
         let (title, body) = (title.as_str(), body.as_str());
         let text = PullRequest { branch: &branch, title, body, is_draft: false, replaces: true };
-        let opened = self.forge.open(root, &text);
+        let opened = match self.request_of(&branch)? {
+            // What was pushed came too late.
+            Some(Request { state, .. }) if state.eq_ignore_ascii_case("merged") => return Ok(()),
+            _ => self.forge.open(root, &text),
+        };
         let address = match opened {
             Ok(address) => address,
             Err(failure) => {
@@ -130,7 +144,7 @@ impl Requests<'_> {
         let by_hand = self.forge.merge_later(root, &branch, &address).err();
         let by_hand = by_hand.map(|why| format!("merge it by hand: {why}"));
         let then = by_hand.as_deref().unwrap_or("it is merged as soon as the forge allows");
-        say(format!("{}: {address}; {then}", story.id));
+        self.say(format!("{}: {address}; {then}", story.id));
         self.note(story, Some(address), by_hand)
     }
 
@@ -141,7 +155,11 @@ impl Requests<'_> {
             |story: &Story| (story.title.clone(), story.details.clone(), story.depends.clone());
         let differs = |story: &&Story| {
             let other = theirs.story(&story.id);
-            let is_same = |other: &Story| other.state != State::Open || text(other) == text(story);
+            let is_same = |other: &Story| match other.state {
+                State::Open => text(other) == text(story),
+                // It was merged, and is asked for again.
+                _ => !self.is_asked(story).unwrap_or_default(),
+            };
             story.state == State::Open && !other.is_some_and(is_same)
         };
         let Some(story) = ours.stories().iter().find(differs) else { return Ok(()) };
@@ -172,34 +190,44 @@ impl Requests<'_> {
         Ok(plan)
     }
 
-    /// Fetches the server's branches; tries again for a while if it does not answer.
+    /// Fetches the server's branches.
     pub(super) fn fetch(&self) -> Result<(), Failure> {
+        self.patiently(|| {
+            let fetched = self.git.run(&["fetch", "--quiet", "--prune", &self.remote]);
+            fetched.map(drop).map_err(|error| {
+                let said = match &error {
+                    GitError::Failed { stderr, .. } => stderr.lines().next().unwrap_or_default(),
+                    _ => &error.to_string(),
+                };
+                Failure::because(format!("cannot fetch from {}: {said}", self.remote))
+            })
+        })
+    }
+
+    /// The newest pull request of a branch.
+    fn request_of(&self, branch: &str) -> Result<Option<Request>, Failure> {
+        self.patiently(|| self.forge.request_of(self.project.root(), branch))
+    }
+
+    /// Tries again for a while what a server does not answer.
+    fn patiently<T>(&self, act: impl Fn() -> Result<T, Failure>) -> Result<T, Failure> {
         let limit = self.config.run.wait.limit().unwrap_or(Duration::MAX);
-        let since = Instant::now();
-        let mut is_said = false;
+        let (since, mut is_said) = (Instant::now(), false);
         loop {
-            let error = match self.git.run(&["fetch", "--quiet", "--prune", &self.remote]) {
-                Ok(_) => return Ok(()),
-                Err(error) => error,
+            let failure = match act() {
+                Err(failure) => failure,
+                done => return done,
             };
             let left = limit.saturating_sub(since.elapsed());
             if left.is_zero() || self.interrupts.count() > 0 {
-                return Err(self.unreachable(&error));
+                return Err(failure);
             }
             if !is_said {
-                say(format!("{}; trying again", self.unreachable(&error)));
+                self.say(format!("{failure}; trying again"));
                 is_said = true;
             }
             self.interrupts.wait(left.min(PAUSE));
         }
-    }
-
-    fn unreachable(&self, error: &GitError) -> Failure {
-        let said = match error {
-            GitError::Failed { stderr, .. } => stderr.lines().next().unwrap_or_default().to_owned(),
-            other => other.to_string(),
-        };
-        Failure::because(format!("cannot fetch from {}: {said}", self.remote))
     }
 
     /// Whether a branch cannot be merged as it is.
@@ -236,6 +264,58 @@ impl Requests<'_> {
 
     pub(super) fn tracking(&self, branch: &str) -> String {
         format!("refs/remotes/{}/{branch}", self.remote)
+    }
+
+    /// Writes down which pull requests were merged.
+    pub(super) fn note_merged(&self, plan: &Plan) -> Result<(), Failure> {
+        let mut history = RunHistory::open(self.project.root(), self.project.own_state())?;
+        history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
+        for (key, _) in history.requested() {
+            let story = plan.story(&key.story).filter(|story| story.state == State::Done);
+            if let Some(story) = story {
+                self.say(format!("{}: merged", story.id));
+                self.note(story, None, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down what became of the pull request of a story.
+    pub(super) fn note(
+        &self,
+        story: &Story,
+        address: Option<String>,
+        why: Option<String>,
+    ) -> Result<(), Failure> {
+        self.append(Some(story), &Event::PullRequest { address, why })
+    }
+
+    pub(super) fn append(&self, story: Option<&Story>, event: &Event) -> Result<(), Failure> {
+        let key = story.map(|story| self.key(story));
+        let marks = Marks {
+            run: Some(self.run.clone()),
+            plan_name: key.as_ref().map(|key| key.plan.clone()),
+            story: key.map(|key| key.story),
+            ..Marks::default()
+        };
+        let journal = Journal::new(self.project.own_state(), LOOP).marked(marks);
+        let is_shown = self.config.run.json_events;
+        let journal = if is_shown {
+            journal.echoed(|line| say(String::from_utf8_lossy(line)))
+        } else {
+            journal
+        };
+        Ok(journal.append(event)?)
+    }
+
+    /// Marks a story as blocked in the user's plan: what is on the server changes only by pull requests.
+    pub(super) fn block(&self, story: &Story) -> Result<(), Failure> {
+        let plan = plan::load(&self.plan_here(), &self.config.plan)?;
+        if plan.story(&story.id).is_some_and(|one| one.state == State::Open) {
+            state::replace_users(plan.path(), &plan.block(&story.id)?)?;
+        }
+        self.say(format!("{} is blocked, in the plan here", story.id));
+        Ok(saved::forget_wish(&self.git, &self.key(story))?)
     }
 }
 

@@ -141,6 +141,19 @@ fn a_pull_request_that_was_closed_waits_for_a_person() {
 }
 
 #[test]
+fn what_is_merged_while_we_look_is_not_done_again() {
+    let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second (depends: US-001)\n");
+    stories(&stage, &["--agent", TRIES]).ended(75);
+    let server = stage.repo.scratch().path("server.git");
+    let merge = format!("cd {server} && git update-ref refs/heads/main ralph-prd-1-us-001\n");
+    std::fs::write(stage.note_path("act"), merge).unwrap();
+    std::fs::write(stage.note_path("state"), "MERGED").unwrap();
+    let ran = stories(&stage, &["--agent", TRIES, "--max-iterations", "1"]);
+    ran.says("US-001: merged").says("iteration 1: US-002 Second");
+    assert_eq!(stage.note("tried"), "US-001\nUS-002\n");
+}
+
+#[test]
 fn a_story_whose_push_is_refused_is_kept_and_pushed_later() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     let refuse = "#!/bin/sh\necho 'this branch is protected' >&2\nexit 1\n";

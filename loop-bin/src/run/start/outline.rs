@@ -66,14 +66,7 @@ impl Preflight {
         }
         let (top, target) = (self.workspace.top(), &self.target.branch);
         findings.push(good(format!("the agent works in {top}; work lands on {target}")));
-        let sandbox = format!("sandbox {}", doors::in_words(&self.config));
-        let is_on = self.workspace.doors.are_sandboxed();
-        findings.push(if is_on { good(sandbox) } else { Finding::Note(sandbox) });
-        findings.extend(self.workspace.doors.missing().into_iter().map(|path| {
-            Finding::Note(format!(
-                "{path} in [sandbox] write does not exist, so it cannot be written; create it first"
-            ))
-        }));
+        findings.extend(self.sandbox());
         // The branch of a story is not the user's.
         if self.config.finish.pr != PullRequests::Story {
             findings.extend(self.waiting()?);
@@ -86,6 +79,18 @@ impl Preflight {
         self.findings.extend(findings);
         self.history = past;
         Ok(())
+    }
+
+    fn sandbox(&self) -> Vec<Finding> {
+        let doors = &self.workspace.doors;
+        let words = format!("sandbox {}", doors::in_words(&self.config));
+        let is_on = if doors.are_sandboxed() { Finding::Good(words) } else { Finding::Note(words) };
+        let missing = doors.missing().into_iter().map(|path| {
+            Finding::Note(format!(
+                "{path} in [sandbox] write does not exist, so it cannot be written; create it first"
+            ))
+        });
+        [is_on].into_iter().chain(missing).collect()
     }
 
     /// Work of earlier runs that is not in the user's files, on this target or on the last one.
