@@ -198,7 +198,9 @@ impl Requests<'_> {
                 }
                 (None, Picked::Complete) => {
                     let Self { target, remote, .. } = self;
-                    let why = format!("every story is done on {target} of {remote}");
+                    let why = format!(
+                        "every story is done on {target}; `git pull {remote} {target}` takes it"
+                    );
                     Some(End::new(0, "complete", why))
                 }
                 (None, Picked::Stuck(why) | Picked::Depends(why)) => {

@@ -62,7 +62,9 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     stories(&stage, &[]).says("US-003: its branch does not fit main any more");
     merge(&stage, "us-003");
     let ran = stories(&stage, &[]);
-    ran.ended(0).says("US-003: merged").says("every story is done on main of origin");
+    ran.ended(0)
+        .says("US-003: merged")
+        .says("every story is done on main; `git pull origin main` takes it");
 }
 
 /// A project whose plan is on the server.
@@ -117,8 +119,7 @@ fn limits_hold_for_all_pull_requests_of_a_run() {
     let ran = stories(&stage, &["--max-iterations", "2", "--agent", TRIES]);
     ran.ended(0).says("ended: max_iterations");
     assert_eq!(stage.note("tried"), "US-001\nUS-002\n");
-    let ran = stories(&stage, &["--dry-run"]);
-    ran.ended(0);
+    stories(&stage, &["--dry-run"]).ended(0).says("lands on a branch of its own");
     assert_eq!(stage.note("gh").matches("pr|create").count(), 2);
 }
 

@@ -70,6 +70,9 @@ impl Preflight {
         // The branch of a story is not the user's.
         if self.config.finish.pr != PullRequests::Story {
             findings.extend(self.waiting()?);
+        } else if run.dry_run {
+            let text = "each story begins and lands on a branch of its own, by the server's plan";
+            findings.push(Finding::Note(text.to_owned()));
         }
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
         if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {
