@@ -239,7 +239,7 @@ impl Requests<'_> {
         begun: Option<String>,
         blocked: &mut BTreeSet<String>,
     ) -> Result<Option<End>, Failure> {
-        let branch = self.branch(story);
+        let branch = self.ours(story);
         let (name, waiting) =
             (format!("refs/heads/{branch}"), format!("refs/heads/ralph/{branch}"));
         forget(&self.git, &waiting)?;

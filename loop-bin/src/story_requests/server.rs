@@ -54,9 +54,10 @@ impl Requests<'_> {
     /// What is to be done about a story.
     pub(super) fn due(&self, story: &Story) -> Result<Due, Failure> {
         let branch = self.branch(story);
-        let ours = resolve(&self.git, &format!("refs/heads/{branch}"))?;
+        let ours = resolve(&self.git, &format!("refs/heads/{}", self.ours(story)))?;
         let theirs = resolve(&self.git, &self.tracking(&branch))?;
-        if self.is_asked(story)? {
+        let others = theirs.as_deref().map_or(Ok(false), |tip| self.has_others(tip))?;
+        if self.is_asked(story)? && !others {
             return Ok(Due::Work);
         }
         if let Some(tip) = ours.filter(|tip| theirs.as_ref() != Some(tip))
@@ -80,6 +81,10 @@ impl Requests<'_> {
                     if is_done { Due::Wait(address) } else { Due::Work }
                 }
                 "CLOSED" => Due::Person(format!("{address} was closed; {retry}")),
+                _ if self.conflicts(&tip)? && others => Due::Person(format!(
+                    "{address} conflicts with {} and has commits of others; resolve that by hand",
+                    self.target
+                )),
                 _ if self.conflicts(&tip)? => Due::Rebase(tip),
                 _ => Due::Wait(address),
             },
@@ -94,16 +99,16 @@ impl Requests<'_> {
 
     /// Pushes the work of a story over what its branch on the server has, and opens its pull request.
     pub(super) fn push(&self, story: &Story) -> Result<(), Failure> {
-        let branch = self.branch(story);
+        let (branch, ours) = (self.branch(story), self.ours(story));
         let known = resolve(&self.git, &self.tracking(&branch))?.unwrap_or_default();
         let lease = format!("--force-with-lease=refs/heads/{branch}:{known}");
-        let spec = format!("refs/heads/{branch}:refs/heads/{branch}");
+        let spec = format!("refs/heads/{ours}:refs/heads/{branch}");
         let pushed = self.git.run(&["push", "--quiet", &lease, &self.remote, &spec]);
         if let Err(GitError::Failed { stderr, .. }) = &pushed
             && has_moved(stderr)
         {
             // It was merged in the meantime, or somebody works on it; ours is kept as an attempt.
-            return Ok(forget(&self.git, &format!("refs/heads/{branch}"))?);
+            return Ok(forget(&self.git, &format!("refs/heads/{ours}"))?);
         }
         if let Err(error) = pushed {
             let failure = Failure::from(error);
@@ -111,13 +116,13 @@ impl Requests<'_> {
             let why = format!("the server refused its push: {why}");
             self.note(story, None, Some(why.clone()))?;
             return Err(Failure::because(format!(
-                "{} passed its checks and is kept on {branch}, but {why}; allow that push, then run the \
+                "{} passed its checks and is kept on {ours}, but {why}; allow that push, then run the \
                  command again: it pushes the work that is there",
                 story.id
             )));
         }
         self.open(story)?;
-        Ok(forget(&self.git, &format!("refs/heads/{branch}"))?)
+        Ok(forget(&self.git, &format!("refs/heads/{ours}"))?)
     }
 
     /// Opens the pull request of a branch, with the commit's message as its text.
@@ -241,6 +246,13 @@ impl Requests<'_> {
         }
     }
 
+    /// Whether a branch has commits that no run made: those are not replaced.
+    fn has_others(&self, tip: &str) -> Result<bool, Failure> {
+        let range = format!("{}..{tip}", self.tracking(&self.target));
+        let others = ["log", "-1", "--format=%H", "--no-merges", "--invert-grep", "--grep=^Ralph-"];
+        Ok(!self.git.line(&[&others[..], &[&range]].concat())?.is_empty())
+    }
+
     /// Whether a branch has a commit of the story that the target lacks.
     pub(super) fn has_story(&self, story: &Story, tip: &str) -> Result<bool, Failure> {
         let range = format!("{}..{tip}", self.tracking(&self.target));
@@ -260,6 +272,11 @@ impl Requests<'_> {
     /// The name of the branch that the pull request of a story has.
     pub(super) fn branch(&self, story: &Story) -> String {
         named(&format!("{}-{}", self.in_branches, story.id))
+    }
+
+    /// The name of the branch here, until it is pushed. A person may have checked out the other one.
+    pub(super) fn ours(&self, story: &Story) -> String {
+        format!("ralph-pr/{}", self.branch(story))
     }
 
     pub(super) fn tracking(&self, branch: &str) -> String {

@@ -46,6 +46,11 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     assert!(
         stage.repo.git(["branch", "--list", "ralph*"]).is_empty() || stage.repo.head() == before
     );
+    // A person reads one, and what they add there is theirs.
+    stage.repo.git(["switch", "-q", "ralph-prd-1-us-002"]);
+    stage.repo.write("mine.txt", "mine\n");
+    stage.repo.commit_all("mine");
+    let mine = stage.repo.head();
     // The forge merges the first one; the other one does not fit any more, and is rebased without an agent.
     merge(&stage, "us-001");
     let old = on_server(&stage, "ralph-prd-1-us-002");
@@ -55,6 +60,8 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
         .says("US-002: its branch does not fit main any more")
         .says("US-003: https://forge.test/pull/7; merge it by hand: `gh pr` failed: not allowed");
     assert_ne!(on_server(&stage, "ralph-prd-1-us-002"), old);
+    assert_eq!((stage.repo.head(), stage.read("mine.txt")), (mine, "mine\n".to_owned()));
+    stage.repo.git(["switch", "-q", "main"]);
     assert!(on_server(&stage, "ralph-prd-1-us-004").is_empty());
     let status = stage.run(&["status"]);
     status.ended(0).says("US-003: https://forge.test/pull/7: merge it by hand");
@@ -155,6 +162,23 @@ fn what_is_merged_while_we_look_is_not_done_again() {
 }
 
 #[test]
+fn commits_of_a_person_on_the_branch_are_never_replaced() {
+    let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stories(&stage, &["--agent", TRIES]).ended(0);
+    stage.repo.git(["switch", "-q", "ralph-prd-1-us-002"]);
+    stage.repo.write("mine.txt", "mine\n");
+    stage.repo.commit_all("mine");
+    stage.repo.git(["push", "-q", "origin", "HEAD"]);
+    stage.repo.git(["switch", "-q", "main"]);
+    let theirs = on_server(&stage, "ralph-prd-1-us-002");
+    merge(&stage, "us-001");
+    stories(&stage, &["--agent", TRIES])
+        .ended(8)
+        .says("conflicts with main and has commits of others; resolve that by hand");
+    assert_eq!(on_server(&stage, "ralph-prd-1-us-002"), theirs);
+}
+
+#[test]
 fn a_story_whose_push_is_refused_is_kept_and_pushed_later() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     let refuse = "#!/bin/sh\necho 'this branch is protected' >&2\nexit 1\n";
@@ -162,7 +186,7 @@ fn a_story_whose_push_is_refused_is_kept_and_pushed_later() {
     for _ in 0..2 {
         let ran = stories(&stage, &["--agent", TRIES]);
         ran.ended(1).says(
-            "US-001 passed its checks and is kept on ralph-prd-1-us-001, but the server refused its push: \
+            "US-001 passed its checks and is kept on ralph-pr/ralph-prd-1-us-001, but the server refused its push: \
              this branch is protected",
         );
         assert!(!ran.out.contains("done:") && !ran.out.contains("trying again"), "{}", ran.out);
