@@ -3,7 +3,7 @@
 
 mod server;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -82,6 +82,9 @@ struct Seen {
     blocked: BTreeSet<String>,
     /// The addresses of pull requests that are waited for.
     requests: BTreeSet<String>,
+    /// How often each story was worked on, and how many were merged: each merge may undo one.
+    worked: BTreeMap<String, u64>,
+    merged: u64,
 }
 
 /// Works on each story that can be worked on.
@@ -166,7 +169,7 @@ impl Requests<'_> {
         loop {
             self.fetch()?;
             let plan = self.plan_on_server()?;
-            self.note_merged(&plan)?;
+            seen.merged += self.note_merged(&plan)?;
             let mut waiting = BTreeSet::new();
             let mut next = None;
             for story in plan.stories().iter().filter(|story| story.state == State::Open) {
@@ -191,8 +194,11 @@ impl Requests<'_> {
                 next = plan.story(id).map(|story| (story, None));
             }
             let end = match (next, picked) {
+                (Some(_), _) if self.is_late() => {
+                    Some(End::new(BUDGET, "budget", "the time limit is reached"))
+                }
                 (Some((story, begun)), _) => {
-                    let end = self.work(story, begun, &mut seen.blocked)?;
+                    let end = self.work_again(story, begun, &mut seen)?;
                     idle_since = Instant::now();
                     end
                 }
@@ -214,6 +220,26 @@ impl Requests<'_> {
         }
     }
 
+    /// Works on a story, unless that was done too often.
+    fn work_again(
+        &self,
+        story: &Story,
+        begun: Option<String>,
+        seen: &mut Seen,
+    ) -> Result<Option<End>, Failure> {
+        let worked = seen.worked.entry(story.id.clone()).or_default();
+        *worked += 1;
+        if *worked <= self.config.limits.attempts_per_story + seen.merged {
+            return self.work(story, begun, &mut seen.blocked);
+        }
+        seen.blocked.insert(story.id.clone());
+        self.block(story).map(|()| None)
+    }
+
+    fn is_late(&self) -> bool {
+        self.config.limits.max_duration.limit().is_some_and(|most| self.begun.elapsed() >= most)
+    }
+
     /// Does for a story with work that passed what needs no agent.
     fn settle(&self, story: &Story, due: Due, seen: &mut Seen) -> Result<(), Failure> {
         let id = &story.id;
@@ -222,7 +248,12 @@ impl Requests<'_> {
             Due::Open => self.open(story),
             Due::Wait(address) if seen.requests.insert(address.clone()) => {
                 self.say(format!("{id}: waiting for {address} to be merged"));
-                Ok(())
+                // One that a killed run has opened was not asked to be merged.
+                if self.requested()?.contains(id) {
+                    Ok(())
+                } else {
+                    self.merge_later(story, address)
+                }
             }
             Due::Person(why) if seen.blocked.insert(id.clone()) => {
                 self.say(format!("{id}: {why}"));
@@ -330,8 +361,7 @@ impl Requests<'_> {
             };
             return Ok(Some(End::new(code, "blocked", why)));
         }
-        let of_run = self.config.limits.max_duration.limit().unwrap_or(Duration::MAX);
-        if self.begun.elapsed() >= of_run {
+        if self.is_late() {
             let why = format!("the time limit is reached; {why}");
             return Ok(Some(End::new(BUDGET, "budget", why)));
         }

@@ -57,6 +57,10 @@ impl Requests<'_> {
         let ours = resolve(&self.git, &format!("refs/heads/{}", self.ours(story)))?;
         let theirs = resolve(&self.git, &self.tracking(&branch))?;
         let others = theirs.as_deref().map_or(Ok(false), |tip| self.has_others(tip))?;
+        if ours.as_deref().map_or(Ok(false), |tip| self.has_others(tip))? {
+            let name = self.ours(story);
+            return Ok(Due::Person(format!("{name} has commits of yours; rename that branch")));
+        }
         if self.is_asked(story)? && !others {
             return Ok(Due::Work);
         }
@@ -69,17 +73,17 @@ impl Requests<'_> {
         if is_ancestor(&self.git, &tip, &self.tracking(&self.target))? {
             return Ok(Due::Work);
         }
+        if !self.has_story(story, &tip)? {
+            let name = format!("{branch} on {}", self.remote);
+            return Ok(Due::Person(format!("{name} has other work; rename or delete that branch")));
+        }
         let retry = format!("`ralph-loop retry {}` tries again", story.id);
         Ok(match self.request_of(&branch)? {
             None => Due::Open,
             Some(Request { state, address }) => match state.to_ascii_uppercase().as_str() {
                 // Perhaps since the last fetch.
-                "MERGED" => {
-                    self.fetch()?;
-                    let plan = self.plan_on_server()?;
-                    let is_done = plan.story(&story.id).is_some_and(|it| it.state == State::Done);
-                    if is_done { Due::Wait(address) } else { Due::Work }
-                }
+                "MERGED" if self.is_done_now(story)? => Due::Wait(address),
+                "MERGED" => Due::Work,
                 "CLOSED" => Due::Person(format!("{address} was closed; {retry}")),
                 _ if self.conflicts(&tip)? && others => Due::Person(format!(
                     "{address} conflicts with {} and has commits of others; resolve that by hand",
@@ -89,6 +93,13 @@ impl Requests<'_> {
                 _ => Due::Wait(address),
             },
         })
+    }
+
+    /// Whether the server's plan has it done by now.
+    fn is_done_now(&self, story: &Story) -> Result<bool, Failure> {
+        self.fetch()?;
+        let plan = self.plan_on_server()?;
+        Ok(plan.story(&story.id).is_some_and(|it| it.state == State::Done))
     }
 
     /// Whether `ralph-loop retry` asks for it.
@@ -135,8 +146,12 @@ impl Requests<'_> {
         let (title, body) = (title.as_str(), body.as_str());
         let text = PullRequest { branch: &branch, title, body, is_draft: false, replaces: true };
         let opened = match self.request_of(&branch)? {
-            // What was pushed came too late.
-            Some(Request { state, .. }) if state.eq_ignore_ascii_case("merged") => return Ok(()),
+            // What was pushed came too late, unless that was an earlier one.
+            Some(Request { state, .. })
+                if state.eq_ignore_ascii_case("merged") && self.is_done_now(story)? =>
+            {
+                return Ok(());
+            }
             _ => self.forge.open(root, &text),
         };
         let address = match opened {
@@ -146,6 +161,12 @@ impl Requests<'_> {
                 return Err(failure);
             }
         };
+        self.merge_later(story, address)
+    }
+
+    /// Has a pull request merged as soon as the forge allows.
+    pub(super) fn merge_later(&self, story: &Story, address: String) -> Result<(), Failure> {
+        let (branch, root) = (self.branch(story), self.project.root());
         let by_hand = self.forge.merge_later(root, &branch, &address).err();
         let by_hand = by_hand.map(|why| format!("merge it by hand: {why}"));
         let then = by_hand.as_deref().unwrap_or("it is merged as soon as the forge allows");
@@ -283,18 +304,25 @@ impl Requests<'_> {
         format!("refs/remotes/{}/{branch}", self.remote)
     }
 
-    /// Writes down which pull requests were merged.
-    pub(super) fn note_merged(&self, plan: &Plan) -> Result<(), Failure> {
+    /// The stories whose pull requests are known and not known to be merged.
+    pub(super) fn requested(&self) -> Result<Vec<String>, Failure> {
         let mut history = RunHistory::open(self.project.root(), self.project.own_state())?;
         history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
-        for (key, _) in history.requested() {
-            let story = plan.story(&key.story).filter(|story| story.state == State::Done);
+        Ok(history.requested().into_iter().map(|(key, _)| key.story.clone()).collect())
+    }
+
+    /// Writes down which pull requests were merged; returns how many.
+    pub(super) fn note_merged(&self, plan: &Plan) -> Result<u64, Failure> {
+        let mut count = 0;
+        for id in self.requested()? {
+            let story = plan.story(&id).filter(|story| story.state == State::Done);
             if let Some(story) = story {
-                self.say(format!("{}: merged", story.id));
+                self.say(format!("{id}: merged"));
                 self.note(story, None, None)?;
+                count += 1;
             }
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Writes down what became of the pull request of a story.

@@ -162,6 +162,35 @@ fn what_is_merged_while_we_look_is_not_done_again() {
 }
 
 #[test]
+fn a_story_that_is_opened_again_gets_another_pull_request() {
+    let stage = pushed("- [ ] US-001: First\n");
+    stories(&stage, &["--agent", TRIES]).ended(0);
+    merge(&stage, "us-001");
+    stage.repo.git(["pull", "-q", "origin", "main"]);
+    stage.repo.write(".ralph/PRD-1/plan.md", "- [ ] US-001: First\n");
+    stage.repo.commit_all("again");
+    stage.repo.git(["push", "-q", "origin", "main"]);
+    std::fs::write(stage.note_path("state"), "MERGED").unwrap();
+    // This forge names the old one for ever.
+    stories(&stage, &["--agent", TRIES, "--attempts", "2"]).ended(8).says("US-001 is blocked");
+    assert_eq!(stage.note("gh").matches("pr|create").count(), 3);
+    assert_eq!(stage.note("tried").matches("US-001").count(), 3);
+}
+
+#[test]
+fn a_branch_of_a_person_is_not_taken_over() {
+    let stage = pushed("- [ ] US-001: First\n");
+    stage.repo.git(["switch", "-q", "-c", "ralph-prd-1-us-001"]);
+    stage.repo.write("mine.txt", "mine\n");
+    stage.repo.commit_all("mine");
+    stage.repo.git(["push", "-q", "origin", "HEAD"]);
+    stage.repo.git(["switch", "-q", "main"]);
+    let ran = stories(&stage, &["--agent", TRIES]);
+    ran.ended(8).says("ralph-prd-1-us-001 on origin has other work; rename or delete that branch");
+    assert!(!stage.note("gh").contains("create") && !stage.note_path("tried").exists());
+}
+
+#[test]
 fn commits_of_a_person_on_the_branch_are_never_replaced() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     stories(&stage, &["--agent", TRIES]).ended(0);
