@@ -1,31 +1,28 @@
 //! A task: one story, worked on in a clone of the server by the loop as it is, and pushed.
 
 use std::collections::BTreeSet;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ralph_base::env::Env;
-use ralph_base::linux::own_program;
-use ralph_base::supervised;
 use ralph_core::plan::Plan;
 use ralph_project::config::{Config, Flag, LoopSettings, Mode, PullRequests};
 use run_history::RunHistory;
 
 use super::server::{MISLEADING, Server};
 use crate::exit::Failure;
-use crate::here;
-use crate::in_task::IN_TASK;
 use crate::run::decide::{Picked, pick_only};
 use crate::terminal::say;
+use crate::{here, in_task};
 use board::forget;
 use client::signals::Interrupts;
 use work_copy::remove_all;
 
 /// Engines start a task again that ends with it.
-const TRY_LATER: u8 = 75;
+pub(crate) const TRY_LATER: u8 = 75;
 
 /// Nothing is left that can be done without a person.
-const BLOCKED: u8 = 8;
+pub(crate) const BLOCKED: u8 = 8;
 
 const TERMINATED: u8 = 143;
 
@@ -196,22 +193,12 @@ impl Task<'_> {
     }
 
     /// Runs the loop in the clone; returns its exit code.
-    #[expect(clippy::disallowed_methods, reason = "our own program, as the user started it")]
     fn run_loop(&self) -> Result<u8, Failure> {
-        let mut command = Command::new(own_program()?);
-        command.args(std::env::args_os().skip(1));
-        command.env(IN_TASK, std::process::id().to_string());
-        command.env("RALPH_BRANCH", self.branch).env("RALPH_FLEET_STORY", self.story);
-        let [root, other_root] = MISLEADING;
-        command.env_remove(root).env_remove(other_root);
-        let mut child = command.spawn()?;
-        while child.try_wait()?.is_none() {
-            if self.patience.interrupts.wait(Duration::from_millis(50)).is_some() {
-                supervised::signal("TERM", &[child.id().to_string()]);
-                break;
-            }
-        }
-        let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok());
+        let code = in_task::run_loop(&self.patience.interrupts, &[], |command| {
+            command.env("RALPH_BRANCH", self.branch).env("RALPH_FLEET_STORY", self.story);
+            let [root, other_root] = MISLEADING;
+            command.env_remove(root).env_remove(other_root);
+        })?;
         // Where nobody asked it to end, it was killed, and may be started again.
         let is_asked = self.patience.interrupts.count() > 0;
         Ok(code.unwrap_or(if is_asked { TERMINATED } else { TRY_LATER }))

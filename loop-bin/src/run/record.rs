@@ -204,6 +204,26 @@ pub(crate) struct Context {
     pub(crate) _lock: Lock,
 }
 
+/// The journal, marked with a run and a story; its lines are printed as well where that is asked for.
+pub(crate) fn journal(
+    state: &StateDir,
+    config: &Config,
+    run: &str,
+    story: Option<&StoryKey>,
+) -> Journal {
+    let marks = Marks {
+        run: Some(run.to_owned()),
+        plan_name: story.map(|key| key.plan.clone()),
+        story: story.map(|key| key.story.clone()),
+        session: None,
+    };
+    let journal = Journal::new(state, LOOP).marked(marks);
+    if !config.run.json_events {
+        return journal;
+    }
+    journal.echoed(|line| say(String::from_utf8_lossy(line)))
+}
+
 /// How long a run has taken, including the time before a crash.
 #[derive(Debug)]
 pub(crate) struct Clock {
@@ -237,17 +257,7 @@ impl Context {
 
     /// The journal, marked with the run and a story.
     pub(crate) fn journal(&self, run: &str, story: Option<&StoryKey>) -> Journal {
-        let marks = Marks {
-            run: Some(run.to_owned()),
-            plan_name: story.map(|key| key.plan.clone()),
-            story: story.map(|key| key.story.clone()),
-            session: None,
-        };
-        let journal = Journal::new(self.state(), LOOP).marked(marks);
-        if !self.config.run.json_events {
-            return journal;
-        }
-        journal.echoed(|line| say(String::from_utf8_lossy(line)))
+        journal(self.state(), &self.config, run, story)
     }
 
     /// The key of a story in a plan of the project.

@@ -4,14 +4,12 @@
 mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
-use ralph_base::linux::own_program;
 use ralph_base::state::{self, Event, RunDir};
-use ralph_base::supervised;
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Plan, State, Story};
 use ralph_project::config::{Config, Mode};
@@ -19,22 +17,20 @@ use ralph_project::project::Project;
 use run_history::{LOOP, RunHistory};
 
 use crate::exit::Failure;
+use crate::fleet::{BLOCKED, TRY_LATER};
 use crate::forge::{Forge, remote_of};
-use crate::in_task::IN_TASK;
 use crate::plan_choice::PlanChoice;
 use crate::run::decide::{Picked, pick};
 use crate::run::record::{Pause, RunRecord};
 use crate::run::start::{name_in_branch, run_dir, run_name, take_lock};
-use crate::saved::{self};
+use crate::saved;
 use crate::terminal::{counted, say};
-use crate::{here, report};
+use crate::{here, in_task, report};
 use board::forget;
 use client::signals::{Interrupts, Signal};
 use jiff::Timestamp;
 use server::Due;
 
-const TRY_LATER: u8 = 75;
-const BLOCKED: u8 = 8;
 const INCOMPLETE: u8 = 7;
 const BUDGET: u8 = 6;
 
@@ -120,17 +116,16 @@ pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
         project,
     };
     let worked = requests.begin().and_then(|()| requests.work_on_all());
-    let ended = requests.conclude(worked)?;
-    let history = RunHistory::open(requests.project.root(), requests.project.own_state())?;
-    if ended.is_ok() && history.find(&requests.run).is_some() && !config.run.json_events {
+    let code = requests.conclude(worked)?;
+    if requests.history()?.find(&requests.run).is_some() && !config.run.json_events {
         report::show(env, &requests.project, &PlanChoice::of(&plan), &requests.run)?;
     }
-    ended
+    Ok(code)
 }
 
 impl Requests<'_> {
     /// Writes down how it all ended, if there is anything to say of this run.
-    fn conclude(&self, worked: Result<End, Failure>) -> Result<Result<ExitCode, Failure>, Failure> {
+    fn conclude(&self, worked: Result<End, Failure>) -> Result<ExitCode, Failure> {
         let asked = self.interrupts.signal();
         let (mut end, failure) = match worked {
             Ok(end) => (end, None),
@@ -143,16 +138,19 @@ impl Requests<'_> {
         } else if end.code == 0 && self.config.run.fail_if_incomplete && remain()? {
             end.code = INCOMPLETE;
         }
-        let history = RunHistory::open(self.project.root(), self.project.own_state())?;
-        if history.find(&self.run).is_some() {
+        if self.history()?.find(&self.run).is_some() {
             let reason = Some(end.why.clone());
             self.append(None, &Event::LoopFinished { finish_type: end.finish, reason })?;
         }
         if let Some(failure) = failure.filter(|_| asked.is_none()) {
-            return Ok(Err(failure));
+            return Err(failure);
         }
         self.say(end.why);
-        Ok(Ok(ExitCode::from(end.code)))
+        Ok(ExitCode::from(end.code))
+    }
+
+    fn history(&self) -> Result<RunHistory, Failure> {
+        Ok(RunHistory::open(self.project.root(), self.project.own_state())?)
     }
 
     /// A line for people; programs read the events.
@@ -322,20 +320,8 @@ impl Requests<'_> {
     }
 
     /// Runs the loop for one story; returns its exit code.
-    #[expect(clippy::disallowed_methods, reason = "our own program, as the user started it")]
     fn run_loop(&self, story: &Story, branch: &str) -> Result<u8, Failure> {
-        let mut command = Command::new(own_program()?);
-        command.args(std::env::args_os().skip(1));
-        let [process, run] = [&std::process::id().to_string(), &self.run];
-        command.env(IN_TASK, [process, run, branch, &story.id].join(" "));
-        let mut child = command.spawn()?;
-        while child.try_wait()?.is_none() {
-            if self.interrupts.wait(Duration::from_millis(50)).is_some() {
-                supervised::signal("TERM", &[child.id().to_string()]);
-                break;
-            }
-        }
-        let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok());
+        let code = in_task::run_loop(&self.interrupts, &[&self.run, branch, &story.id], |_| {})?;
         Ok(code.filter(|code| *code != INCOMPLETE).unwrap_or_default())
     }
 

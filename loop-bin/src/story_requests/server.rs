@@ -3,18 +3,18 @@
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{self, Event, Journal, Marks, StoryKey, plan_name};
+use ralph_base::state::{self, Event, StoryKey, plan_name};
 use ralph_core::git::GitError;
 use ralph_core::plan::{self, Plan, State, Story};
-use run_history::{LOOP, RunHistory};
+use run_history::LOOP;
 
 use super::{PAUSE, Requests};
 use crate::exit::Failure;
 use crate::fleet::{has_moved, named};
 use crate::forge::{PullRequest, Request, default_branch};
+use crate::run::record::journal;
 use crate::run::start::take_lock;
 use crate::saved::{self, SavedAttempt};
-use crate::terminal::say;
 use board::{forget, is_ancestor, resolve};
 
 /// What is to be done about a story that is not done on the server.
@@ -139,9 +139,8 @@ impl Requests<'_> {
     /// Opens the pull request of a branch, with the commit's message as its text.
     pub(super) fn open(&self, story: &Story) -> Result<(), Failure> {
         let (branch, root) = (self.branch(story), self.project.root());
-        let of_story = format!("--grep=^Ralph-Story: {}$", story.id);
         let tip = self.tracking(&branch);
-        let message = |part| self.git.line(&["log", "-1", &of_story, part, &tip]);
+        let message = |part| self.git.line(&["log", "-1", &of_story(story), part, &tip]);
         let (title, body) = (message("--format=%s")?, message("--format=%b")?);
         let (title, body) = (title.as_str(), body.as_str());
         let text = PullRequest { branch: &branch, title, body, is_draft: false, replaces: true };
@@ -277,8 +276,8 @@ impl Requests<'_> {
     /// Whether a branch has a commit of the story that the target lacks.
     pub(super) fn has_story(&self, story: &Story, tip: &str) -> Result<bool, Failure> {
         let range = format!("{}..{tip}", self.tracking(&self.target));
-        let trailer = format!("--grep=^Ralph-Story: {}$", story.id);
-        Ok(!self.git.line(&["log", "-1", "--format=%H", &trailer, &range])?.is_empty())
+        let log = ["log", "-1", "--format=%H", &of_story(story), &range];
+        Ok(!self.git.line(&log)?.is_empty())
     }
 
     pub(super) fn plan_here(&self) -> Utf8PathBuf {
@@ -306,7 +305,7 @@ impl Requests<'_> {
 
     /// The stories whose pull requests are known and not known to be merged.
     pub(super) fn requested(&self) -> Result<Vec<String>, Failure> {
-        let mut history = RunHistory::open(self.project.root(), self.project.own_state())?;
+        let mut history = self.history()?;
         history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
         Ok(history.requested().into_iter().map(|(key, _)| key.story.clone()).collect())
     }
@@ -337,19 +336,7 @@ impl Requests<'_> {
 
     pub(super) fn append(&self, story: Option<&Story>, event: &Event) -> Result<(), Failure> {
         let key = story.map(|story| self.key(story));
-        let marks = Marks {
-            run: Some(self.run.clone()),
-            plan_name: key.as_ref().map(|key| key.plan.clone()),
-            story: key.map(|key| key.story),
-            ..Marks::default()
-        };
-        let journal = Journal::new(self.project.own_state(), LOOP).marked(marks);
-        let is_shown = self.config.run.json_events;
-        let journal = if is_shown {
-            journal.echoed(|line| say(String::from_utf8_lossy(line)))
-        } else {
-            journal
-        };
+        let journal = journal(self.project.own_state(), self.config, &self.run, key.as_ref());
         Ok(journal.append(event)?)
     }
 
@@ -362,6 +349,11 @@ impl Requests<'_> {
         self.say(format!("{} is blocked, in the plan here", story.id));
         Ok(saved::forget_wish(&self.git, &self.key(story))?)
     }
+}
+
+/// Has `git log` find the commits of a story.
+fn of_story(story: &Story) -> String {
+    format!("--grep=^Ralph-Story: {}$", story.id)
 }
 
 /// What a server said that refuses a push for good, in a line.
