@@ -19,6 +19,7 @@ use crate::run::start::run_dir;
 use board::Books;
 use board::{Waiting, resolve};
 use work_copy::Source;
+use work_copy::git_output::text_at;
 
 /// The plan that was named, if one was.
 #[derive(Debug, Clone, Default, Args)]
@@ -111,6 +112,12 @@ pub(crate) fn plan_with_work(
         }
         None => plan,
     };
+    for story in done_on_server(&source, &record.server, &plan, config)? {
+        // Merged, though the user has yet to pull it.
+        if plan.story(&story).is_some_and(|story| story.state != State::Done) {
+            plan = Plan::parse(plan.path(), plan.tick(&story)?, &config.plan)?;
+        }
+    }
     if Lock::holder(&run_dir.lock()).is_some() && record.plan == plan.path() {
         // What the run has given up is committed with its next commit; until then its record says so.
         for story in record.tally.set_aside_in(&plan_name(project.root(), plan.path())) {
@@ -120,6 +127,22 @@ pub(crate) fn plan_with_work(
         }
     }
     Ok(plan)
+}
+
+/// The stories of a plan that the server has done, where the last run's work is merged there.
+fn done_on_server(
+    source: &Source,
+    server: &str,
+    plan: &Plan,
+    config: &Config,
+) -> Result<Vec<String>, Failure> {
+    let (git, path) = (source.git(), source.below_top(plan.path()).unwrap_or_default());
+    let tip = if server.is_empty() { None } else { resolve(&git, server)? };
+    let text = tip.and_then(|tip| text_at(&git, &tip, path.as_std_path()));
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let theirs = Plan::parse(plan.path(), text, &config.plan)?;
+    let done = theirs.stories().iter().filter(|story| story.state == State::Done);
+    Ok(done.map(|story| story.id.clone()).collect())
 }
 
 /// While a run goes on, its plan is meant, unless another one is named.

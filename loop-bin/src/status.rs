@@ -148,8 +148,11 @@ impl Status {
         // The tasks of a fleet are one run.
         let run = history.find(if self.choice.fleet.is_some() { "all" } else { "last" });
         let needs = history.needs(run.as_ref(), &situation);
+        // One that found nothing to do has said why.
+        let newest = history.runs().last().filter(|_| self.choice.fleet.is_none());
         let last = run.as_ref().map(|run| {
             let (cost, review) = (history.cost(run), history.review(run));
+            let newest = newest.unwrap_or(run);
             LastRun {
                 iteration: run.iterations,
                 commits: run.done(),
@@ -157,12 +160,12 @@ impl Status {
                 cost_usd: cost.cost_usd,
                 tokens: cost.tokens,
                 account: format!("{}, {}", run.account(), cost.with_tokens()),
-                last_finish: run.finish.clone(),
-                last_reason: run.reason.clone(),
+                last_finish: newest.finish.clone(),
+                last_reason: newest.reason.clone(),
                 sandbox: run.sandbox.clone(),
                 to_review: review.stories.len(),
                 review: review.lines(),
-                ending: run.ending(false),
+                ending: newest.ending(false),
             }
         });
         let requested = history.requested().into_iter();

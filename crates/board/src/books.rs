@@ -14,7 +14,7 @@ use ralph_base::secrets::mask;
 use ralph_base::state::{self, Cap, RunDir, StateDir, plan_name};
 use ralph_core::git::GitError;
 use ralph_core::plan::{self, Options, Plan, agents_plan};
-use ralph_project::config::{Config, LoopSettings};
+use ralph_project::config::{Config, LoopSettings, PullRequests};
 use ralph_project::failure::Failure;
 use ralph_project::progress::ProgressEntry;
 use ralph_project::project::Project;
@@ -57,6 +57,9 @@ pub struct Books {
     known: RefCell<KnownTexts>,
     /// Stories that a person has asked for again, whatever the plan of the target says.
     pub asked_for: Vec<String>,
+    /// Whether progress and lessons wait for a later run: at the end of the same file, those of one story would conflict
+    /// with those of every other.
+    keeps_back: bool,
 }
 
 /// Where progress is written: beside the plan, unless the user wants it elsewhere.
@@ -90,6 +93,7 @@ impl Books {
             index_lock: source.git_dir.join("index.lock"),
             known: RefCell::default(),
             asked_for: Vec::new(),
+            keeps_back: config.finish.pr == PullRequests::Story,
         }
     }
 
@@ -263,7 +267,8 @@ impl Books {
             let file = LoopFile::new(path, Some(committed), self.plan_change(in_commit));
             files.push(LoopFile { change: self.plan_change(changes.clone()), ..file });
         }
-        for file in &self.appended {
+        let appended = if self.keeps_back { &[] } else { &self.appended[..] };
+        for file in appended {
             let Some(change) = file.waiting() else { continue };
             let (before, path) = (self.committed(tip, &file.path), self.below_top(&file.path));
             // What a commit holds already does not wait any more, though a crash may have left it.

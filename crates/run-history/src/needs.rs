@@ -173,7 +173,7 @@ impl RunHistory {
             let why = why.as_ref().filter(|_| !newest.is_some_and(SavedAttempt::is_retry))?;
             let name = self.name(run, key);
             Some(match address {
-                None => format!("{name} has no pull request: {why}"),
+                None => format!("{name} has no open pull request: {why}"),
                 Some(address) => format!("{name}: {address}: {why}"),
             })
         });

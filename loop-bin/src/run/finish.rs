@@ -74,14 +74,17 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     if run.slots.iter().all(|slot| slot.work.is_none()) {
         show_failure(&run, saved::release(&git).map_err(Into::into));
     }
-    // One that is of several under its name leaves it to whoever starts the next one.
-    if run.context.config.finish.pr != PullRequests::Story {
+    // One of several under its name is not the end of them.
+    let is_last = run.context.config.finish.pr != PullRequests::Story;
+    if is_last {
         let removed = state::remove_if_there(run.context.run_dir.stop_request());
         show_failure(&run, removed.map_err(Into::into));
     }
     let pruned = housekeeping::prune(&git, run.context.state(), false);
     show_failure(&run, pruned.map(drop));
-    run.note(&finish.event());
+    if is_last {
+        run.note(&finish.event());
+    }
     let reason = finish.reason().map(str::to_owned);
     (run.record.finish, run.record.reason) = (Some(finish.word().to_owned()), reason);
     run.save();

@@ -38,6 +38,8 @@ pub(crate) struct RunRecord {
     pub(crate) plan: Utf8PathBuf,
     /// The branch on which the work lands.
     pub(crate) target: String,
+    /// Where the server's branch is known here, if that is where the run's work is merged.
+    pub(crate) server: String,
     /// Whether it writes the plan instead of working through it.
     pub(crate) planning: bool,
     pub(crate) tally: Tally,

@@ -3,13 +3,14 @@
 
 mod server;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
-use ralph_base::state::{self, Event, RunDir};
+use ralph_base::state::{self, Event, Lock, RunDir};
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Plan, State, Story};
 use ralph_project::config::{Config, Mode};
@@ -56,6 +57,8 @@ struct Requests<'a> {
     /// The name of the run that all of them are, and when it began.
     run: String,
     begun: Instant,
+    /// Keeps other loops out, but for the one that works on a story.
+    lock: Cell<Option<Lock>>,
 }
 
 /// How the run ends.
@@ -113,18 +116,22 @@ pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
         interrupts: Interrupts::listen()?,
         run: run_name(),
         begun: Instant::now(),
+        lock: Cell::default(),
         project,
     };
-    let worked = requests.begin().and_then(|()| requests.work_on_all());
+    requests.begin()?;
+    let worked = requests.work_on_all();
     let code = requests.conclude(worked)?;
-    if requests.history()?.find(&requests.run).is_some() && !config.run.json_events {
+    drop(requests.lock.take());
+    let run = requests.history()?.find(&requests.run);
+    if run.is_some_and(|run| run.iterations > 0) && !config.run.json_events {
         report::show(env, &requests.project, &PlanChoice::of(&plan), &requests.run)?;
     }
     Ok(code)
 }
 
 impl Requests<'_> {
-    /// Writes down how it all ended, if there is anything to say of this run.
+    /// Writes down how it all ended.
     fn conclude(&self, worked: Result<End, Failure>) -> Result<ExitCode, Failure> {
         let asked = self.interrupts.signal();
         let (mut end, failure) = match worked {
@@ -138,15 +145,24 @@ impl Requests<'_> {
         } else if end.code == 0 && self.config.run.fail_if_incomplete && remain()? {
             end.code = INCOMPLETE;
         }
-        if self.history()?.find(&self.run).is_some() {
-            let reason = Some(end.why.clone());
-            self.append(None, &Event::LoopFinished { finish_type: end.finish, reason })?;
-        }
+        let reason = Some(end.why.clone());
+        self.append(None, &Event::LoopFinished { finish_type: end.finish, reason })?;
         if let Some(failure) = failure.filter(|_| asked.is_none()) {
             return Err(failure);
         }
         self.say(end.why);
         Ok(ExitCode::from(end.code))
+    }
+
+    /// What commands read about the run.
+    fn record(&self) -> Result<RunRecord, Failure> {
+        Ok(RunRecord::load(&self.run_dir)?.unwrap_or_else(|| {
+            let mut record = RunRecord::new();
+            self.run_dir.in_git().clone_into(&mut record.process.folder);
+            // Of a run before this one, which there was not.
+            record.finish = Some("complete".to_owned());
+            record
+        }))
     }
 
     fn history(&self) -> Result<RunHistory, Failure> {
@@ -253,9 +269,10 @@ impl Requests<'_> {
                     self.merge_later(story, address)
                 }
             }
-            Due::Person(why) if seen.blocked.insert(id.clone()) => {
-                self.say(format!("{id}: {why}"));
-                self.note(story, None, Some(why))
+            Due::Person(address, why) if seen.blocked.insert(id.clone()) => {
+                let about = address.as_ref().map_or(String::new(), |it| format!("{it}: "));
+                self.say(format!("{id}: {about}{why}"));
+                self.note(story, address, Some(why))
             }
             _ => Ok(()),
         }
@@ -280,7 +297,7 @@ impl Requests<'_> {
             self.git.run(&["update-ref", &waiting, tip])?;
         }
         let code = self.run_loop(story, &branch)?;
-        let mut record = RunRecord::load(&self.run_dir)?.unwrap_or_default();
+        let mut record = self.record()?;
         // What is on the branch is the server's, not work that waits for the user's.
         record.target.clear();
         record.save(&self.run_dir)?;
@@ -311,8 +328,7 @@ impl Requests<'_> {
     fn takes_stop(&self) -> Result<bool, Failure> {
         let request = self.run_dir.stop_request();
         let asked = state::read_text(&request).unwrap_or_default();
-        let record = RunRecord::load(&self.run_dir)?;
-        let is_meant = record.is_some_and(|record| record.process.run == asked);
+        let is_meant = self.record()?.process.run == asked;
         if is_meant {
             state::remove_if_there(request)?;
         }
@@ -321,7 +337,16 @@ impl Requests<'_> {
 
     /// Runs the loop for one story; returns its exit code.
     fn run_loop(&self, story: &Story, branch: &str) -> Result<u8, Failure> {
-        let code = in_task::run_loop(&self.interrupts, &[&self.run, branch, &story.id], |_| {})?;
+        let mut record = self.record()?;
+        if record.process.run == self.run {
+            // The time in which nobody worked counts as well.
+            record.process.elapsed_s = self.begun.elapsed().as_secs_f64();
+            record.save(&self.run_dir)?;
+        }
+        drop(self.lock.take());
+        let code = in_task::run_loop(&self.interrupts, &[&self.run, branch, &story.id], |_| {});
+        self.lock.set(Some(take_lock(&self.run_dir, LOOP)?));
+        let code = code?;
         Ok(code.filter(|code| *code != INCOMPLETE).unwrap_or_default())
     }
 
@@ -352,20 +377,17 @@ impl Requests<'_> {
             return Ok(Some(End::new(BUDGET, "budget", why)));
         }
         // Commands see who waits, and can end it.
-        let lock = take_lock(&self.run_dir, LOOP)?;
-        let mut record = RunRecord::load(&self.run_dir)?.unwrap_or_else(RunRecord::new);
-        let finish = record.finish.take().or(Some("complete".to_owned()));
+        let mut record = self.record()?;
+        let finish = record.finish.take();
         let until = Timestamp::now() + left.min(PAUSE);
         let words = format!("{requests} yet to be merged");
         record.pause = Some(Pause { why: words, until: until.to_string() });
         record.process.pid = std::process::id();
-        self.run_dir.in_git().clone_into(&mut record.process.folder);
         record.save(&self.run_dir)?;
         let is_asked = self.interrupts.wait(left.min(PAUSE)).is_some();
         let is_stopped = self.takes_stop()?;
         (record.finish, record.pause) = (finish, None);
         record.save(&self.run_dir)?;
-        drop(lock);
         Ok(match is_asked || is_stopped {
             false => None,
             true if is_stopped => Some(End::new(0, "manual", STOPPED)),

@@ -29,14 +29,14 @@ pub(super) enum Due {
     Open,
     /// Its pull request is yet to be merged.
     Wait(String),
-    /// Its pull request was closed.
-    Person(String),
+    /// A person is to decide, about its pull request if there is one.
+    Person(Option<String>, String),
 }
 
 impl Requests<'_> {
     /// Finds the branch that is meant, and refuses a plan that is not the server's.
     pub(super) fn begin(&mut self) -> Result<(), Failure> {
-        drop(take_lock(&self.run_dir, LOOP)?);
+        self.lock.set(Some(take_lock(&self.run_dir, LOOP)?));
         self.fetch()?;
         if self.target.is_empty() {
             self.target = default_branch(&self.git, &self.remote);
@@ -48,7 +48,22 @@ impl Requests<'_> {
                 || Failure::because("the server has no default branch; name one with --branch");
             name.ok_or_else(none)?.clone_into(&mut self.target);
         }
-        self.check(&self.plan_on_server()?)
+        self.check(&self.plan_on_server()?)?;
+        // Before the first agent: one who is not logged in is told now.
+        self.forge.request_of(self.project.root(), &self.target)?;
+        let mut record = self.record()?;
+        record.server = self.tracking(&self.target);
+        record.save(&self.run_dir)?;
+        self.append(
+            None,
+            &Event::LoopStarted {
+                mode: "building".to_owned(),
+                plan: self.plan_here().into_string(),
+                branch: self.target.clone(),
+                unguarded: None,
+                sandbox: None,
+            },
+        )
     }
 
     /// What is to be done about a story.
@@ -59,7 +74,8 @@ impl Requests<'_> {
         let others = theirs.as_deref().map_or(Ok(false), |tip| self.has_others(tip))?;
         if ours.as_deref().map_or(Ok(false), |tip| self.has_others(tip))? {
             let name = self.ours(story);
-            return Ok(Due::Person(format!("{name} has commits of yours; rename that branch")));
+            let why = format!("{name} has commits of yours; rename that branch");
+            return Ok(Due::Person(None, why));
         }
         if self.is_asked(story)? && !others {
             return Ok(Due::Work);
@@ -75,7 +91,8 @@ impl Requests<'_> {
         }
         if !self.has_story(story, &tip)? {
             let name = format!("{branch} on {}", self.remote);
-            return Ok(Due::Person(format!("{name} has other work; rename or delete that branch")));
+            let why = format!("{name} has other work; rename or delete that branch");
+            return Ok(Due::Person(None, why));
         }
         let retry = format!("`ralph-loop retry {}` tries again", story.id);
         Ok(match self.request_of(&branch)? {
@@ -84,11 +101,14 @@ impl Requests<'_> {
                 // Perhaps since the last fetch.
                 "MERGED" if self.is_done_now(story)? => Due::Wait(address),
                 "MERGED" => Due::Work,
-                "CLOSED" => Due::Person(format!("{address} was closed; {retry}")),
-                _ if self.conflicts(&tip)? && others => Due::Person(format!(
-                    "{address} conflicts with {} and has commits of others; resolve that by hand",
-                    self.target
-                )),
+                "CLOSED" => Due::Person(None, format!("{address} was closed; {retry}")),
+                _ if self.conflicts(&tip)? && others => {
+                    let target = &self.target;
+                    let why = format!(
+                        "it conflicts with {target} and has commits of others; resolve that by hand"
+                    );
+                    Due::Person(Some(address), why)
+                }
                 _ if self.conflicts(&tip)? => Due::Rebase(tip),
                 _ => Due::Wait(address),
             },

@@ -8,7 +8,9 @@ const GH: &str = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$AGENT_NOTES/gh\"; echo >>\
                   'pr create') cat >\"$AGENT_NOTES/body\"; [ -e \"$AGENT_NOTES/exists\" ] && \
                   { echo 'a pull request already exists: https://forge.test/o/r/pull/8'; exit 1; }; \
                   : >\"$AGENT_NOTES/opened-${4##*/}\"; echo https://forge.test/pull/7;;\n\
-                  'pr list') [ ! -e \"$AGENT_NOTES/act\" ] || sh \"$AGENT_NOTES/act\"; [ ! -e \"$AGENT_NOTES/opened-${4##*/}\" ] && echo '[]' || \
+                  'pr list') [ ! -e \"$AGENT_NOTES/logged-out\" ] || { echo 'run gh auth login'; exit 4; }; \
+                  [ -e \"$AGENT_NOTES/opened-${4##*/}\" ] || { echo '[]'; exit; }; \
+                  [ ! -e \"$AGENT_NOTES/act\" ] || sh \"$AGENT_NOTES/act\"; \
                   printf '[{\"state\":\"%s\",\"url\":\"https://forge.test/pull/7\"}]' \"$(cat \"$AGENT_NOTES/state\" 2>/dev/null || echo OPEN)\";;\n\
                   'api --hostname') cat >\"$AGENT_NOTES/body\";;\n\
                   'pr merge') [ ! -e \"$AGENT_NOTES/unmerged\" ] || { echo 'not allowed'; exit 1; };;\n\

@@ -72,6 +72,74 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     ran.ended(0)
         .says("US-003: merged")
         .says("every story is done on main; `git pull origin main` takes it");
+    // What was merged is done, though it is yet to be pulled.
+    stage
+        .run(&["status"])
+        .ended(0)
+        .says("3 done, 1 to review, 0 open")
+        .says("the last run ended: every story is done on main");
+    assert!(stage.plan().contains("- [ ] US-001"), "{}", stage.plan());
+}
+
+#[test]
+fn only_stories_that_touch_the_same_lines_are_in_each_others_way() {
+    let plan = "- [ ] US-001: First\n  - [ ] one\n  - a\n- [ ] US-002: Second\n  - b\n- [ ] US-003: Third\n";
+    let stage = pushed(plan);
+    stages_end_in_pull_requests(&stage);
+    // A person may add to one of them.
+    stage.repo.git(["switch", "-q", "ralph-prd-1-us-003"]);
+    assert!(!stage.repo.root().join(".ralph/PRD-1/progress.md").exists());
+    stage.repo.write("mine.txt", "mine\n");
+    stage.repo.commit_all("mine");
+    stage.repo.git(["push", "-q", "origin", "HEAD"]);
+    stage.repo.git(["switch", "-q", "main"]);
+    merge(&stage, "us-001");
+    merge_ort(&stage, "us-002");
+    let ran = stories(&stage, &["--agent", TRIES]);
+    ran.ended(0).says("US-002: merged").says("US-003: waiting for https://forge.test/pull/7");
+    assert!(!ran.out.contains("does not fit"), "{}", ran.out);
+    stage.run(&["status"]).says("2 done, 1 open, 0 blocked").says("1 in pull requests, 0 open");
+    // The next run of another kind takes the progress along.
+    stage.repo.git(["pull", "-q", "origin", "main"]);
+    stage.run(&["--agent", TRIES]).ended(0);
+    let progress = stage.repo.git(["show", "HEAD:.ralph/PRD-1/progress.md"]);
+    for story in ["US-001", "US-002", "US-003"] {
+        assert!(progress.contains(story), "{progress}");
+    }
+}
+
+/// All stories are worked on.
+fn stages_end_in_pull_requests(stage: &Stage) {
+    stories(stage, &["--agent", TRIES]).ended(0).says("3 pull requests are yet to be merged");
+}
+
+/// The forge merges the pull request of a story, by itself.
+fn merge_ort(stage: &Stage, story: &str) {
+    let server = stage.repo.scratch().path("server.git");
+    let git = |args: &[&str]| stage.repo.git_in(server.as_std_path(), args.to_vec());
+    let branch = format!("ralph-prd-1-{story}");
+    let tree = git(&["merge-tree", "--write-tree", "main", &branch]);
+    let merged = git(&["commit-tree", tree.trim(), "-p", "main", "-p", &branch, "-m", "Merge"]);
+    git(&["update-ref", "refs/heads/main", merged.trim()]);
+}
+
+#[test]
+fn one_who_is_not_logged_in_is_told_before_the_first_agent() {
+    let stage = pushed("- [ ] US-001: First\n");
+    std::fs::write(stage.note_path("logged-out"), "").unwrap();
+    stories(&stage, &["--agent", TRIES]).ended(1).says("run gh auth login");
+    assert!(!stage.note_path("tried").exists());
+}
+
+#[test]
+fn a_run_that_only_waits_is_a_run() {
+    let stage = pushed("- [ ] US-001: First\n");
+    stories(&stage, &["--agent", TRIES]).ended(0);
+    let ran = stories(&stage, &["--agent", TRIES, "--json"]);
+    let events: Vec<serde_json::Value> =
+        ran.ended(0).out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let names: Vec<&str> = events.iter().filter_map(|event| event["event"].as_str()).collect();
+    assert_eq!(names, ["loop_started", "loop_finished"], "{}", ran.out);
 }
 
 /// A project whose plan is on the server.
@@ -222,7 +290,7 @@ fn a_story_whose_push_is_refused_is_kept_and_pushed_later() {
         stage
             .run(&["status"])
             .ended(0)
-            .says("US-001 has no pull request: the server refused its push");
+            .says("US-001 has no open pull request: the server refused its push");
     }
     let server = stage.repo.scratch().path("server.git");
     std::fs::remove_file(server.join("hooks/pre-receive")).unwrap();
