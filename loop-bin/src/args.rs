@@ -83,8 +83,8 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let mut flags = given_flags(matches);
         let plan = matches.get_one::<String>(PLAN_FILE);
         flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
-        flags.extend(in_task::flags(env));
         let project = here::project(env)?;
+        flags.extend(in_task::flags(env, project.root()));
         let restored = run::start::restore_files(&project)?;
         let config = here::config(&project, env, &flags)?;
         if !in_task::end_with_task(env) {

@@ -4,16 +4,18 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
+use camino::Utf8Path;
 use client::signals::Interrupts;
 use nix::sys::signal::{Signal, raise};
 use nix::unistd::getppid;
 use ralph_base::env::Env;
 use ralph_base::linux::own_program;
+use ralph_base::state::keep_tag;
 use ralph_base::supervised;
 use ralph_project::config::Flag;
 
 /// Set for such a loop: the process that started it and, where it works in the project, the name of the run, the branch
-/// on which the work lands, and the story, with a space between them.
+/// on which the work lands, Task Master's tag, and the story, with a space between them.
 const IN_TASK: &str = "RALPH_INTERNAL__IN_TASK";
 
 /// How often the loop looks whether the process that started it is still there.
@@ -61,10 +63,11 @@ pub(crate) fn run_of_task(env: &Env) -> Option<String> {
     Some(started_by_task(env)?.first()?.clone())
 }
 
-/// The branch and the story of such a run, as flags.
-pub(crate) fn flags(env: &Env) -> Vec<Flag> {
+/// The branch and the story of such a run, as flags. It goes on with the tag that was current before.
+pub(crate) fn flags(env: &Env, root: &Utf8Path) -> Vec<Flag> {
     match started_by_task(env).as_deref() {
-        Some([_, branch, story]) => {
+        Some([_, branch, tag, story]) => {
+            keep_tag(root, tag);
             vec![Flag::new("loop.branch", branch), Flag::new("loop.story", story)]
         }
         _ => Vec::new(),
@@ -73,7 +76,7 @@ pub(crate) fn flags(env: &Env) -> Vec<Flag> {
 
 fn started_by_task(env: &Env) -> Option<Vec<String>> {
     let task = env.get(IN_TASK)?;
-    let mut words = task.splitn(4, ' ').map(str::to_owned);
+    let mut words = task.splitn(5, ' ').map(str::to_owned);
     words.next().filter(|process| *process == getppid().to_string())?;
     Some(words.collect())
 }

@@ -112,7 +112,7 @@ pub(crate) fn plan_with_work(
         }
         None => plan,
     };
-    for story in done_on_server(&source, &record.server, &plan, config)? {
+    for story in done_on_server(&source, &record.process.server, &plan, config)? {
         // Merged, though the user has yet to pull it.
         if plan.story(&story).is_some_and(|story| story.state != State::Done) {
             plan = Plan::parse(plan.path(), plan.tick(&story)?, &config.plan)?;

@@ -57,8 +57,7 @@ pub struct Books {
     known: RefCell<KnownTexts>,
     /// Stories that a person has asked for again, whatever the plan of the target says.
     pub asked_for: Vec<String>,
-    /// Whether progress and lessons wait for a later run: at the end of the same file, those of one story would conflict
-    /// with those of every other.
+    /// Whether progress and lessons wait for a later run: in branches of their own, stories would conflict by them.
     keeps_back: bool,
 }
 
@@ -127,8 +126,7 @@ impl Books {
         text
     }
 
-    /// A commit was made on top of another one, with these texts; the others are as they were, unless
-    /// git hooks had a hand in it.
+    /// A commit was made on top of another one, with these texts; the others are as before, unless git hooks did it.
     pub fn remember(&self, base: Option<&str>, made: &Made, files: &[LoopFile]) {
         let mut known = self.known.borrow_mut();
         // Older ones are hardly asked for again.
@@ -161,8 +159,8 @@ impl Books {
         plan::read_file(&self.plan)
     }
 
-    /// The plan that counts: the user's own file where the project is on the target, else that of the
-    /// target, with the stories that the user has added since.
+    /// The plan that counts: the user's own file if the project is on the target, else the target's with the user's new
+    /// stories.
     pub fn load(&self, target: &Board) -> Result<Plan, Failure> {
         let Tip { commit, is_followed, .. } = target.look()?;
         self.load_at(commit.as_deref(), is_followed)
@@ -214,7 +212,7 @@ impl Books {
         state::append_capped(&progress.pending, text.as_bytes(), never)
     }
 
-    /// Puts into the user's own files what no commit will take along, unless they have put them away.
+    /// Puts into the user's own files what no commit will take along, unless they are put away.
     pub fn publish(&self, tip: Option<&str>) -> Result<(), Failure> {
         let is_away = !self.plan.is_file() && !self.is_tracked(tip);
         for file in &self.appended {
@@ -267,8 +265,7 @@ impl Books {
             let file = LoopFile::new(path, Some(committed), self.plan_change(in_commit));
             files.push(LoopFile { change: self.plan_change(changes.clone()), ..file });
         }
-        let appended = if self.keeps_back { &[] } else { &self.appended[..] };
-        for file in appended {
+        for file in self.appended.iter().filter(|_| !self.keeps_back) {
             let Some(change) = file.waiting() else { continue };
             let (before, path) = (self.committed(tip, &file.path), self.below_top(&file.path));
             // What a commit holds already does not wait any more, though a crash may have left it.
@@ -312,7 +309,7 @@ impl Books {
         Ok(files)
     }
 
-    /// These files as work that waits has them, for a branch that is to follow.
+    /// These files as waiting work has them, for a branch that is to follow.
     pub fn files_that_wait(&self, tip: &str) -> Vec<LoopFile> {
         let append = |title| Change::Append { title, text: Vec::new() };
         let changes = [(&self.plan, self.plan_change(PlanChanges::default()))].into_iter();
@@ -365,9 +362,8 @@ impl Books {
         ralph_project::progress::progress_has(&self.progress_text(tip), entry, began)
     }
 
-    /// Undoes a tick of the story under way in the user's own text, unless a commit on the target has
-    /// it; returns whether there was one. While its attempt goes on, such a tick is only the agent's
-    /// word: the loop ticks what has landed.
+    /// Undoes a tick of the story under way in the user's own text, unless a commit on the target has it; returns
+    /// whether there was one. It would be only the agent's word.
     pub fn untick(&self, target: &Board, story: &str) -> Result<bool, Failure> {
         let Tip { commit: tip, is_followed, .. } = target.look()?;
         let ticked = |text: Option<&[u8]>| {

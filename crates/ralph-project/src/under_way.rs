@@ -46,6 +46,9 @@ pub struct Attempt {
     pub number: u64,
     /// The plan's file, in the project.
     pub plan: Utf8PathBuf,
+    /// The tag of Task Master's in it that the story is of.
+    #[serde(default)]
+    pub tag: String,
     /// Where progress is written, in the project.
     pub progress: Utf8PathBuf,
     /// The folder in which the agent works.

@@ -332,6 +332,7 @@ pub(super) fn new_attempt(
         iteration: run.record.tally.run.iteration,
         number,
         plan: run.books.plan.clone(),
+        tag: run.books.options.tag.clone(),
         progress: run.books.progress.clone(),
         work: desk.copy.root().to_owned(),
         target: start.branch.to_owned(),

@@ -38,8 +38,6 @@ pub(crate) struct RunRecord {
     pub(crate) plan: Utf8PathBuf,
     /// The branch on which the work lands.
     pub(crate) target: String,
-    /// Where the server's branch is known here, if that is where the run's work is merged.
-    pub(crate) server: String,
     /// Whether it writes the plan instead of working through it.
     pub(crate) planning: bool,
     pub(crate) tally: Tally,
@@ -72,6 +70,8 @@ pub(crate) struct RunProcess {
     pub(crate) elapsed_s: f64,
     /// Whether it was asked to end.
     pub(crate) interrupted: bool,
+    /// The ref of the server's branch, where the work is merged there.
+    pub(crate) server: String,
     /// The name of the run that it continues.
     pub(crate) continues: Option<String>,
 }

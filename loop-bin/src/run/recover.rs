@@ -82,6 +82,16 @@ fn is_on_a_branch(git: &Git, commit: &str) -> bool {
 /// Does what has to be done. Work that is still to land stays in slots of its own.
 pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
     let found = find(&run.context.run_dir, &run.source)?;
+    let tag = &run.context.config.plan.tag;
+    let is_tagged = |left: &Attempt| left.plan.file_name() == Some("tasks.json");
+    let mut left = found.attempts.iter().map(|left| &left.attempt);
+    if let Some(left) = left.find(|left| is_tagged(left) && left.tag != *tag) {
+        let Attempt { story, tag: then, .. } = left;
+        return Err(Failure::because(format!(
+            "task {story} of the tag `{then}` was interrupted, and `{tag}` is the current tag now; run \
+             `task-master use-tag {then}`, then `ralph-loop` to finish it"
+        )));
+    }
     for step in recovery(&found) {
         log::info!("recovery: {step:?}");
         match step {

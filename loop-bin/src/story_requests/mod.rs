@@ -23,7 +23,7 @@ use crate::forge::{Forge, remote_of};
 use crate::plan_choice::PlanChoice;
 use crate::run::decide::{Picked, pick};
 use crate::run::record::{Pause, RunRecord};
-use crate::run::start::{name_in_branch, run_dir, run_name, take_lock};
+use crate::run::start::{run_dir, run_name, take_lock};
 use crate::saved;
 use crate::terminal::{counted, say};
 use crate::{here, in_task, report};
@@ -46,9 +46,8 @@ struct Requests<'a> {
     project: Project,
     git: Git,
     run_dir: RunDir,
-    /// The plan, from the top of the repository, and its name in branches.
+    /// The plan, from the top of the repository.
     plan: Utf8PathBuf,
-    in_branches: String,
     remote: String,
     /// The branch that pull requests are merged into.
     target: String,
@@ -107,7 +106,6 @@ pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
     let mut requests = Requests {
         config,
         run_dir: run_dir(&repo)?,
-        in_branches: name_in_branch(&plan, &config.plan.tag),
         plan: plan.strip_prefix(&top).map_or_else(|_| plan.clone(), Utf8Path::to_owned),
         git,
         remote,
@@ -344,7 +342,8 @@ impl Requests<'_> {
             record.save(&self.run_dir)?;
         }
         drop(self.lock.take());
-        let code = in_task::run_loop(&self.interrupts, &[&self.run, branch, &story.id], |_| {});
+        let task = [&*self.run, branch, &self.config.plan.tag, &story.id];
+        let code = in_task::run_loop(&self.interrupts, &task, |_| {});
         self.lock.set(Some(take_lock(&self.run_dir, LOOP)?));
         let code = code?;
         Ok(code.filter(|code| *code != INCOMPLETE).unwrap_or_default())

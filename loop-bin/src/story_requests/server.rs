@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use crate::fleet::{has_moved, named};
 use crate::forge::{PullRequest, Request, default_branch};
 use crate::run::record::journal;
-use crate::run::start::take_lock;
+use crate::run::start::{name_in_branch, take_lock};
 use crate::saved::{self, SavedAttempt};
 use board::{forget, is_ancestor, resolve};
 
@@ -52,7 +52,7 @@ impl Requests<'_> {
         // Before the first agent: one who is not logged in is told now.
         self.forge.request_of(self.project.root(), &self.target)?;
         let mut record = self.record()?;
-        record.server = self.tracking(&self.target);
+        record.process.server = self.tracking(&self.target);
         record.save(&self.run_dir)?;
         self.append(
             None,
@@ -311,7 +311,8 @@ impl Requests<'_> {
 
     /// The name of the branch that the pull request of a story has.
     pub(super) fn branch(&self, story: &Story) -> String {
-        named(&format!("{}-{}", self.in_branches, story.id))
+        let plan = name_in_branch(&self.plan_here(), &self.config.plan.tag);
+        named(&format!("{plan}-{}", story.id))
     }
 
     /// The name of the branch here, until it is pushed. A person may have checked out the other one.

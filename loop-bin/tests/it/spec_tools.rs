@@ -58,6 +58,42 @@ fn the_current_tag_of_task_master_is_worked_through() {
 }
 
 #[test]
+fn a_run_stays_with_its_tag_of_task_master() {
+    let stage = Stage::new("works", "");
+    stage.repo.remove(".ralph/PRD-1/plan.md");
+    let path = ".taskmaster/tasks/tasks.json";
+    let task = |id: u32| {
+        format!(r#"{{"id": {id}, "title": "Do {id}", "status": "pending", "dependencies": []}}"#)
+    };
+    let (one, two) = (task(1), task(2));
+    stage
+        .repo
+        .write(path, format!(r#"{{"a": {{"tasks": [{one}, {two}]}}, "b": {{"tasks": [{one}]}}}}"#));
+    let state = ".taskmaster/state.json";
+    stage.repo.write(state, r#"{"currentTag": "a"}"#);
+    let switch = format!(
+        "cat >/dev/null; printf '%s' '{{\"currentTag\": \"b\"}}' >{}/{state}; echo x >>x.txt",
+        stage.repo.root()
+    );
+    stage.run(&["--sandbox", "off", "--agent", &switch]).ended(0).says("2 stories landed");
+    let ticked = stage.read(path);
+    assert!(
+        ticked.matches("done").count() == 2
+            && ticked.ends_with("\"pending\", \"dependencies\": []}]}}"),
+        "{ticked}"
+    );
+    // Only the person can say which of them is meant after a crash.
+    let hang = "cat >/dev/null; echo y >>y.txt; : >\"$AGENT_NOTES/began\"; sleep 60";
+    let began = || stage.note_path("began").exists();
+    stage.killed_when(&["--sandbox", "off", "--agent", hang], "the agent works", began);
+    stage.repo.write(state, r#"{"currentTag": "a"}"#);
+    let refused = stage.run(&[]);
+    refused.ended(1).says("task 1 of the tag `b` was interrupted").says("task-master use-tag b");
+    stage.repo.write(state, r#"{"currentTag": "b"}"#);
+    stage.run(&[]).ended(0).says("1 story landed");
+}
+
+#[test]
 fn the_plan_of_the_last_run_is_meant_while_it_has_stories_left() {
     let stage = Stage::new("works", "");
     stage.repo.remove(".ralph/PRD-1/plan.md");

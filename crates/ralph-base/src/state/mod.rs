@@ -52,7 +52,7 @@ pub use read::{
 };
 pub use run_dir::{RESTORE_NOTE, RunDir};
 pub use session_dir::{LoopDir, SessionDir};
-pub use story_key::{StoryKey, current_tag, fingerprint, plan_name};
+pub use story_key::{StoryKey, current_tag, fingerprint, keep_tag, plan_name};
 pub use write::{
     Cap, append_capped, append_line, drain, edit_users, keep_content_as_found, leads_elsewhere,
     open_log, remove_beginning, remove_if_there, remove_stale_temporaries, replace,

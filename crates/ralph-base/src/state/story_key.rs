@@ -1,8 +1,9 @@
 //! A story is known by its plan and its id: ids are unique only within a plan.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::dir::StateDir;
@@ -70,8 +71,26 @@ pub fn plan_name(root: &Utf8Path, plan: &Utf8Path) -> String {
     format!("{}-{:08x}", name.trim_matches('-'), fingerprint(path.as_bytes()) as u32)
 }
 
+/// The tag of each project, as long as this process lives: who switches it means the next run.
+static TAGS: Mutex<Vec<(Utf8PathBuf, String)>> = Mutex::new(Vec::new());
+
 /// The tag that Task Master works on in this project, empty where it says none.
 pub fn current_tag(root: &Utf8Path) -> String {
+    let tags = || TAGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = tags().iter().rfind(|(of, _)| of == root).map(|(_, tag)| tag.clone());
+    known.unwrap_or_else(|| {
+        keep_tag(root, &tag_now(root));
+        current_tag(root)
+    })
+}
+
+/// Has this process work on that tag, whatever Task Master works on by now.
+pub fn keep_tag(root: &Utf8Path, tag: &str) {
+    let mut tags = TAGS.lock().unwrap_or_else(PoisonError::into_inner);
+    tags.push((root.to_owned(), tag.to_owned()));
+}
+
+fn tag_now(root: &Utf8Path) -> String {
     let said = |(name, pointer): (&str, &str)| {
         let text = read_text(root.join(".taskmaster").join(name)).ok()?;
         let value: serde_json::Value = serde_json::from_str(&text).ok()?;
@@ -112,9 +131,11 @@ mod tests {
         let name = |plan: &str| plan_name(scratch.root(), &scratch.path(plan));
         let (tasks, other) = (".taskmaster/tasks/tasks.json", "prd.json");
         let before = (name(tasks), name(other));
-        scratch.file(".taskmaster/state.json", r#"{"currentTag":"master"}"#);
+        keep_tag(scratch.root(), "master");
         assert_eq!((name(tasks), name(other)), before);
         scratch.file(".taskmaster/state.json", r#"{"currentTag":"new"}"#);
+        assert_eq!((name(tasks), tag_now(scratch.root())), (before.0, "new".to_owned()));
+        keep_tag(scratch.root(), "new");
         assert!(name(tasks).starts_with("taskmaster-tasks-tasks-json-new-"), "{}", name(tasks));
         assert_eq!(name(other), before.1);
     }

@@ -146,7 +146,7 @@ fn new_record(
     if last.process.run == context.run {
         // One of several under this name: the limits are those of all of them.
         record.tally.run = last.tally.run;
-        record.server = last.server;
+        record.process.server = last.process.server;
         return record;
     }
     record.tally.run.price.known = last.tally.run.price.known;
