@@ -18,7 +18,6 @@ use ralph_core::git::{Git, GitError, Repo, Status};
 use super::remove::remove_all;
 use super::{Source, Start, Workspace};
 use ralph_project::failure::Failure;
-use ralph_project::project::Project;
 use serde::{Deserialize, Serialize};
 
 /// Uncommitted work of the user's: files but for those that the loop writes.
@@ -96,12 +95,11 @@ impl ProtectedFiles {
     /// Remembers them: settings, templates beside the plan, progress, lessons, lifecycle scripts, the client's
     /// settings, and git's settings, hooks and attributes, which our own git obeys.
     pub fn remember(
-        source: &Source,
-        run_dir: &RunDir,
-        project: &Project,
+        copy: &Workspace,
         (plan, progress): (&Utf8Path, Option<&Utf8PathBuf>),
     ) -> io::Result<()> {
-        let (root, state) = (project.root(), project.own_state());
+        let (source, root) = (&copy.source, copy.root());
+        let state = StateDir::of_project(root);
         let mut paths = vec![state.config(), state.guardrails()];
         paths.extend(progress.cloned());
         paths.extend([StateDir::prompt_beside(plan), StateDir::review_prompt_beside(plan)]);
@@ -132,7 +130,7 @@ impl ProtectedFiles {
         let (mut refs, stashes) = refs(&git).map_err(io::Error::other)?;
         refs.remove(&git.line(&["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default());
         let protected = Self { files, moving, folders, links, refs, stashes };
-        state::replace_unsynced(&run_dir.protected(), &serde_json::to_vec(&protected)?)
+        state::replace_unsynced(&copy.own.records.protected(), &serde_json::to_vec(&protected)?)
     }
 
     /// Those that are remembered, if some are.
@@ -176,7 +174,7 @@ impl ProtectedFiles {
             if now == *before && !is_new_link && !is_odd {
                 continue;
             }
-            let mut said = format!("restored {path}, which changed while the agent worked");
+            let mut said = format!("restored {path}, which changed during the run");
             if let Some((_, bytes)) = now {
                 let name = format!("{}{}", state::now(), path.as_str().replace('/', "-"));
                 let kept = run_dir.replaced().join(name);
@@ -234,7 +232,7 @@ impl ProtectedFiles {
         let mut restore = |name: &str, id: &str, args: &[&str]| {
             said.push(match git.run(args) {
                 Ok(_) => {
-                    format!("restored {name} at {id}, which was deleted while the agent worked")
+                    format!("restored {name} at {id}, which was deleted during the run")
                 }
                 Err(error) => format!("could not restore {name}, which was at {id}: {error}"),
             });
@@ -250,7 +248,7 @@ impl ProtectedFiles {
         }
         for (name, id) in &self.refs {
             if let Some(now) = refs.get(name).filter(|now| *now != id) {
-                said.push(format!("{name} moved from {id} to {now} while the agent worked"));
+                said.push(format!("{name} moved from {id} to {now} during the run"));
             }
         }
         said
@@ -263,6 +261,24 @@ pub fn restore_protected(copy: &Workspace) -> Result<Vec<String>, Failure> {
     let records = &copy.own.records;
     let files = if copy.is_in_place { ProtectedFiles::remembered(records) } else { None };
     Ok(files.map_or(Ok(Vec::new()), |files| files.restore(&copy.source.git(), records))?)
+}
+
+/// Does what runs programs of the project's, and restores in place what they changed of that, as after an attempt.
+pub fn protecting<T>(
+    copy: &mut Workspace,
+    [plan, progress]: [&Utf8PathBuf; 2],
+    act: impl FnOnce(&mut Workspace) -> Result<T, Failure>,
+) -> Result<(T, Vec<String>), Failure> {
+    let is_new = copy.is_in_place && ProtectedFiles::remembered(&copy.own.records).is_none();
+    if is_new {
+        ProtectedFiles::remember(copy, (plan, Some(progress)))?;
+    }
+    let done = act(copy);
+    let restored = restore_protected(copy)?;
+    if is_new {
+        ProtectedFiles::forget(&copy.own.records)?;
+    }
+    Ok((done?, restored))
 }
 
 /// Branches and tags, and the stashes, the newest first.

@@ -93,8 +93,10 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     }
     run.view.doing(0, "running the checks before the first story");
     let stop = || context.is_interrupted();
-    let checks =
-        run_baseline((&mut run.desk_mut(0)?.copy, is_untouched), config, &context.run, &stop)?;
+    let copy = &mut run.desk_mut(0)?.copy;
+    let (checks, restored) =
+        run_baseline((copy, is_untouched), books, (config, &context.run), &stop)?;
+    restored.into_iter().for_each(|said| run.view.warn(said));
     if let Some(signal) = context.interrupts.signal() {
         return Ok(Some(Finish::Manual(signal)));
     }

@@ -99,7 +99,7 @@ fn commit_records(
     if copy.is_in_place {
         // A hook may format the progress.
         let books = (&*run.books.plan, None);
-        ProtectedFiles::remember(&copy.source, &desk.dir, &run.context.project, books)?;
+        ProtectedFiles::remember(copy, books)?;
     }
     let made = board::commit(copy, (tree, Some(base)), &message, (name, limit), &stop);
     ProtectedFiles::forget(&desk.dir)?;

@@ -24,7 +24,7 @@ use crate::saved::{self, SavedAttempt};
 use crate::terminal::in_words;
 use client::path_of_agent;
 use work_copy::git_output::base_of;
-use work_copy::in_place::ProtectedFiles;
+use work_copy::in_place::{ProtectedFiles, protecting};
 use work_copy::{Start, Workspace, changed_by_setup, is_used, needs_setup, set_up};
 
 /// What an agent reads that continues the work of an earlier attempt.
@@ -72,8 +72,8 @@ pub(super) fn begin(
         }
     }
     if copy.is_in_place {
-        let (project, [plan, progress]) = (&job.context.project, start.books);
-        ProtectedFiles::remember(&copy.source, &desk.dir, project, (plan, Some(progress)))?;
+        let [plan, progress] = start.books;
+        ProtectedFiles::remember(copy, (plan, Some(progress)))?;
     }
     take_checkpoint(job, desk, attempt)?;
     state::remove_if_there(desk.state().claim())?;
@@ -114,10 +114,15 @@ pub(in crate::run) fn prepare(
         reporter.doing("setting up the copy");
     }
     let begun = Instant::now();
-    let ran = set_up(copy, setup, config.verify.timeout.limit(), run, stop);
-    if !matches!(ran, Ok(false)) {
-        client::end_left_by_checks(run, copy.folder());
-    }
+    let limit = config.verify.timeout.limit();
+    let (ran, restored) = protecting(copy, start.books, |copy| {
+        let ran = set_up(copy, setup, limit, run, stop);
+        if !matches!(ran, Ok(false)) {
+            client::end_left_by_checks(run, copy.folder());
+        }
+        Ok(ran)
+    })?;
+    restored.into_iter().for_each(|said| reporter.warn(said));
     if ran.is_err() && is_used(copy) && !stop() {
         reporter.line("the setup failed in a used copy; creating a new one");
         copy.throw_away()?;

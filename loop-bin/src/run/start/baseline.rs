@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
+use camino::Utf8PathBuf;
 use ralph_base::listing::first_few;
 use ralph_base::supervised::Door;
 use ralph_core::verdict::Kind;
@@ -15,6 +16,7 @@ use crate::exit::Failure;
 use crate::run::attempt::{Report, Reporter, prepare};
 use crate::terminal::{View, counted, in_words};
 use ralph_project::finding::Finding;
+use work_copy::in_place::protecting;
 use work_copy::{Start, Workspace, is_untouched};
 
 /// How much of a failing check is shown.
@@ -40,8 +42,17 @@ const MISSING: &[&str] = &[
 /// worked yet: what one leaves, git sees only in part.
 pub(crate) fn run_baseline(
     (copy, is_untouched): (&mut Workspace, bool),
-    config: &Config,
-    run: &str,
+    books: [&Utf8PathBuf; 2],
+    (config, run): (&Config, &str),
+    stop: &dyn Fn() -> bool,
+) -> Result<(Vec<Check>, Vec<String>), Failure> {
+    protecting(copy, books, |copy| run_checks_first(copy, is_untouched, (config, run), stop))
+}
+
+fn run_checks_first(
+    copy: &mut Workspace,
+    is_untouched: bool,
+    (config, run): (&Config, &str),
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Check>, Failure> {
     let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
@@ -111,7 +122,9 @@ pub(crate) fn examine_copy(
         }
         prepared.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
-    run_baseline((copy, is_untouched), config, "", stop)
+    let (checks, restored) = run_baseline((copy, is_untouched), start.books, (config, ""), stop)?;
+    restored.into_iter().for_each(|said| view.warn(said));
+    Ok(checks)
 }
 
 /// What the checks say about a project that nobody has changed yet, each with the way on.

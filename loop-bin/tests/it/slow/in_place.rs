@@ -76,7 +76,7 @@ fn files_that_steer_the_run_are_restored() {
     let ran = stage.run(&["--in-place", "--agent", &agent]);
     ran.ended(0)
         .says("[finished] mine")
-        .says("which changed while the agent worked; the other version is ")
+        .says("which changed during the run; the other version is ")
         .says("2 stories landed");
     assert_eq!(stage.read(".ralph/config.toml"), settings);
     assert_eq!(stage.read(".claude/settings.json"), "{}\n");
@@ -338,4 +338,20 @@ fn branches_tags_and_stashes_that_the_agent_deletes_are_restored() {
         assert_eq!([git(list), git("stash list")], before, "{end}");
         assert_eq!(git("symbolic-ref --short HEAD"), "main\n");
     }
+}
+
+#[test]
+fn checks_and_setup_before_the_first_story_change_nothing_that_steers_the_run() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let set = "printf '[sandbox]\\nmode = \"off\"\\n' >>.ralph/config.toml; echo x >.git/hooks/post-commit";
+    stage.repo.write("package-lock.json", "{}\n");
+    stage.repo.write(".ralph/config.toml", &format!("[workspace]\nsetup = ['''{set}''']\n"));
+    stage.repo.commit_all("settings");
+    let before = stage.read(".ralph/config.toml");
+    let said = "config.toml, which changed during the run";
+    let args = ["--in-place", "--verify", &format!("{set}; true")];
+    let ran = stage.run(&args);
+    ran.ended(0).says(said);
+    assert_eq!(stage.read(".ralph/config.toml"), before);
+    assert!(!stage.exists(".git/hooks/post-commit"));
 }
