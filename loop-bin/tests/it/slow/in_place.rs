@@ -345,7 +345,7 @@ fn checks_and_setup_before_the_first_story_change_nothing_that_steers_the_run() 
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let set = "printf '[sandbox]\\nmode = \"off\"\\n' >>.ralph/config.toml; echo x >.git/hooks/post-commit";
     stage.repo.write("package-lock.json", "{}\n");
-    stage.repo.write(".ralph/config.toml", &format!("[workspace]\nsetup = ['''{set}''']\n"));
+    stage.repo.write(".ralph/config.toml", format!("[workspace]\nsetup = ['''{set}''']\n"));
     stage.repo.commit_all("settings");
     let before = stage.read(".ralph/config.toml");
     let said = "config.toml, which changed during the run";
