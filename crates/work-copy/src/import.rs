@@ -104,8 +104,13 @@ pub fn bring(copy: &Workspace, commits: &[&str], base: Option<&str>) -> Result<(
     }
     let base = base.map(|base| format!("^{base}\n"));
     let list: String = commits.iter().map(|commit| format!("{commit}\n")).chain(base).collect();
-    let pack = ["pack-objects", "--quiet", "--stdout", "--revs", "--local"];
-    let pack = copy.git_inside().feed(&pack, list.as_bytes())?;
+    // All that is borrowed is the project's, unless the agent borrows from elsewhere as well.
+    let borrowed = read_beneath(&copy.top, Path::new(".git/objects/info/alternates"));
+    let project = format!("{}\n", copy.source.shared.join("objects").display());
+    let is_only = borrowed.is_ok_and(|borrowed| borrowed == project.as_bytes());
+    let local = if is_only { &["--local"][..] } else { &[] };
+    let pack = ["pack-objects", "--quiet", "--stdout", "--revs"];
+    let pack = copy.git_inside().feed(&[&pack[..], local].concat(), list.as_bytes())?;
     copy.source.git().feed(&["unpack-objects", "-q"], &pack).map(drop)
 }
 

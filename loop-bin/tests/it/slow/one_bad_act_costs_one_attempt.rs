@@ -46,6 +46,8 @@ fn what_is_done_to_the_repository_of_the_copy_ends_with_it() {
         "git gc -q --prune=now",
         "git reflog expire --expire=now --all; git prune --expire=now",
         "rm .git/objects/info/alternates",
+        "mkdir $TMPDIR/o; echo $TMPDIR/o >>.git/objects/info/alternates; git add -A; \
+         GIT_OBJECT_DIRECTORY=$TMPDIR/o GIT_ALTERNATE_OBJECT_DIRECTORIES=$PWD/.git/objects git commit -qm elsewhere",
         "git replace -f HEAD $(git commit-tree HEAD^{tree} -m replaced)",
         "git config core.worktree /nowhere",
         "git config core.bare true",
