@@ -101,7 +101,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let checks = examine_copy(workspace, config, &view, start, &stop)?;
     view.close();
-    Ok(findings(&checks, config))
+    Ok(findings(&checks, config, &workspace.doors))
 }
 
 /// Proves that the sandbox holds: a write to the project, from inside, has to fail.

@@ -1,7 +1,7 @@
 //! How programs are started for an attempt: in the sandbox, if there is one. And the folders that they may
 //! write besides the copy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -205,6 +205,31 @@ impl Doors {
         let mut doors = Self::for_whom(&attempt, &[(None, false)])?;
         doors.create_folders()?;
         Ok(doors.policies.pop())
+    }
+
+    /// The settings under `[sandbox]` with which a check reaches these paths, if the user agrees.
+    pub fn settings_for(&self, refused: &[String]) -> Vec<String> {
+        let (Some(basis), [_, checks, ..]) = (&self.basis, &*self.policies) else {
+            return Vec::new();
+        };
+        let is_in = |path: &Utf8Path, folders: &[Utf8PathBuf]| {
+            folders.iter().any(|folder| path.starts_with(folder))
+        };
+        let paths = refused.iter().map(Utf8Path::new).filter(|path| !is_in(path, &basis.read_only));
+        let (hidden, others): (Vec<_>, Vec<_>) = paths.partition(|path| is_in(path, &checks.hide));
+        // A rule can only be made for what is there, and is wanted for more than one file.
+        let is_folder = |path: &&Utf8Path| path.is_dir() && !basis.home.starts_with(path);
+        let folder = |path: &Utf8Path| path.ancestors().find(is_folder).map(Utf8Path::to_owned);
+        let there = others.into_iter().filter_map(|path| {
+            folder(path).or_else(|| Some(path.to_owned()).filter(|path| path.is_file()))
+        });
+        let hidden = hidden.into_iter().map(Utf8Path::to_owned);
+        let (there, hidden): (BTreeSet<_>, BTreeSet<_>) = (there.collect(), hidden.collect());
+        let line = |(name, paths): (&str, BTreeSet<Utf8PathBuf>)| {
+            let paths = paths.iter().map(|path| format!("{path:?}")).collect::<Vec<_>>().join(", ");
+            Some(format!("{name} = [{paths}]")).filter(|_| !paths.is_empty())
+        };
+        [("write", there), ("show", hidden)].into_iter().filter_map(line).collect()
     }
 
     /// Whether there is a sandbox.

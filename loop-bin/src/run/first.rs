@@ -104,7 +104,7 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
         run.note(&event);
     }
     let mut problems = Vec::new();
-    for found in findings(&checks, config) {
+    for found in findings(&checks, config, &run.desk(0)?.copy.doors) {
         match found {
             Finding::Good(text) | Finding::Later(text) => run.view.line(text),
             Finding::Note(text) => run.view.warn(text),

@@ -227,7 +227,10 @@ fn a_check_that_only_passes_outside_stops_the_start_and_names_the_path() {
     let args = ["--verify", &*check, "--baseline", "check"];
     let ran = run_where(&stage, &args, "");
     ran.ended(9).says(&format!("fails in the sandbox, which refused {other}/file"));
-    ran.says("under [sandbox], list paths it writes");
+    ran.says(&format!("under [sandbox], add `write = [\"{other}\"]`, or start with --sandbox off"));
+    let secret = stage.repo.scratch().file("home/.netrc", "x");
+    let ran = run_where(&stage, &["--verify", "cat ~/.netrc", "--baseline", "check"], "");
+    ran.ended(9).says(&format!("under [sandbox], add `show = [\"{secret}\"]`"));
     let missing = format!("{other}/missing");
     let ran = run_where(&stage, &args, &format!("{other}\n{missing}\n{}", stage.note_path("")));
     ran.ended(0).says("US-001 done");

@@ -16,6 +16,7 @@ use crate::exit::Failure;
 use crate::run::attempt::{Report, Reporter, prepare};
 use crate::terminal::{View, counted, in_words};
 use ralph_project::finding::Finding;
+use work_copy::doors::Doors;
 use work_copy::in_place::protecting;
 use work_copy::{Start, Workspace, is_untouched};
 
@@ -128,11 +129,11 @@ pub(crate) fn examine_copy(
 }
 
 /// What the checks say about a project that nobody has changed yet, each with the way on.
-pub(crate) fn findings(checks: &[Check], config: &Config) -> Vec<Finding> {
-    checks.iter().map(|check| finding(check, config)).collect()
+pub(crate) fn findings(checks: &[Check], config: &Config, doors: &Doors) -> Vec<Finding> {
+    checks.iter().map(|check| finding(check, config, doors)).collect()
 }
 
-fn finding(check: &Check, config: &Config) -> Finding {
+fn finding(check: &Check, config: &Config, doors: &Doors) -> Finding {
     let (name, took) = (check.name(), in_words(check.took));
     if check.passed() {
         return Finding::Good(format!("`{name}` passes before any changes ({took})"));
@@ -142,10 +143,17 @@ fn finding(check: &Check, config: &Config) -> Finding {
             [] => "but passes outside of it; its output names no refused path".to_owned(),
             paths => format!("which refused {}", first_few(paths, TESTS_NAMED)),
         };
+        let lines = doors.settings_for(refused);
+        let way_on = match &lines[..] {
+            [] => {
+                "list paths it writes in `write`, paths it reads in `show` and variables in `env`"
+                    .to_owned()
+            }
+            lines => format!("add `{}`", lines.join("` and `")),
+        };
         return Finding::Problem(format!(
-            "`{name}` fails in the sandbox, {paths}\n{}\nunder [sandbox], \
-             list paths it writes in `write`, paths it reads in `show` and variables in `env`, or \
-             start with --sandbox off",
+            "`{name}` fails in the sandbox, {paths}\n{}\nunder [sandbox], {way_on}, or start with \
+             --sandbox off",
             last_lines(check)
         ));
     }
