@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tables::{
     AGENTS, CACHES, GIT_SETTINGS, PROVIDERS, REMOVE, REMOVE_UNLESS_SETUP, Row, SECRETS,
-    SETUP_SECRETS, TEMPORARY,
+    SETUP_CACHES, SETUP_SECRETS, TEMPORARY,
 };
 
 /// Settings of git inside: commits and tags are not signed.
@@ -119,7 +119,9 @@ impl Policy {
                 policy.set.insert(variable.to_owned(), folder.into_string());
             }
         }
-        CACHES.iter().for_each(|row| policy.let_write(request, row, row.name));
+        let for_setup: &[Row] = if request.is_setup { SETUP_CACHES } else { &[] };
+        let caches = CACHES.iter().chain(for_setup);
+        caches.for_each(|row| policy.let_write(request, row, row.name));
         policy.listed = request.listed(&settings.write).collect();
         policy.write.extend(policy.listed.iter().cloned());
         policy.drop_nested();

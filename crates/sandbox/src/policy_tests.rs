@@ -125,6 +125,18 @@ fn the_set_up_keeps_credentials_of_registries_only() {
 }
 
 #[test]
+fn programs_that_the_user_runs_are_written_by_the_setup_at_most() {
+    let (check, setup) = (policy(&[], |_| {}), policy(&[], |request| request.is_setup = true));
+    for folder in [".mix", ".local/share/uv/python"].map(|name| format!("/home/dev/{name}")) {
+        assert!(!has(&check.write, &folder) && has(&setup.write, &folder), "{folder}");
+    }
+    for folder in [".dotnet", ".pub-cache", ".pub-cache/bin", ".cargo/bin", ".local/bin"] {
+        assert!(!has(&setup.write, &format!("/home/dev/{folder}")), "{folder}");
+    }
+    assert_eq!(check.set["DOTNET_CLI_HOME"], "/tmp/r1");
+}
+
+#[test]
 fn programs_are_led_to_the_temporary_folder() {
     let vars = [("XDG_RUNTIME_DIR", "/run/user/1"), ("JAVA_TOOL_OPTIONS", "-Da=b")];
     let usual = policy(&vars, |_| {});
