@@ -6,6 +6,9 @@ pub(crate) use ralph_project::failure::Failure;
 
 use crate::terminal;
 
+/// The code of what may succeed later.
+pub(crate) const TRY_LATER: u8 = 75;
+
 /// Prints what went wrong, and returns the code for it.
 pub(crate) fn code(outcome: Result<ExitCode, Failure>) -> ExitCode {
     let failure = match outcome {
@@ -17,6 +20,7 @@ pub(crate) fn code(outcome: Result<ExitCode, Failure>) -> ExitCode {
         Failure::Error(_) => 1,
         Failure::Usage(_) => 2,
         Failure::Locked(_) => 5,
+        Failure::Away(_) => TRY_LATER,
     })
 }
 

@@ -2,11 +2,12 @@
 
 use std::io::Write;
 use std::process::Stdio;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
-use ralph_base::supervised::{self, Door};
+use ralph_base::supervised::{self, Door, INTERRUPTS};
 use ralph_core::git::Git;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +20,9 @@ const BETWEEN_TRIES: Duration = Duration::from_secs(3);
 
 /// How long its program has for an answer: one that waits for a server or a person would hold up the run.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often it is looked whether a person wants to wait no longer.
+const PULSE: Duration = Duration::from_millis(100);
 
 /// How many issues are asked for; no search on GitHub finds more.
 pub(crate) const MOST_ISSUES: usize = 1_000;
@@ -62,6 +66,34 @@ pub(crate) struct Request {
     pub(crate) state: String,
     #[serde(alias = "url", alias = "web_url")]
     pub(crate) address: String,
+    /// The checks of the forge, as GitHub names them.
+    #[serde(default, rename = "statusCheckRollup")]
+    checks: Option<Vec<ForgeCheck>>,
+    /// What keeps it from being merged, as GitLab says it.
+    #[serde(default)]
+    detailed_merge_status: String,
+}
+
+/// A check that runs on the forge; one of both says how it ended.
+#[derive(Debug, Deserialize)]
+struct ForgeCheck {
+    #[serde(default)]
+    conclusion: Option<String>,
+    #[serde(default)]
+    state: Option<String>,
+}
+
+impl Request {
+    /// Whether checks failed on the forge.
+    pub(crate) fn is_red(&self) -> bool {
+        const RED: [&str; 5] =
+            ["FAILURE", "ERROR", "TIMED_OUT", "STARTUP_FAILURE", "ACTION_REQUIRED"];
+        let is_red =
+            |said: &Option<String>| said.as_deref().is_some_and(|said| RED.contains(&said));
+        let mut checks = self.checks.iter().flatten();
+        checks.any(|check| is_red(&check.conclusion) || is_red(&check.state))
+            || self.detailed_merge_status == "ci_must_pass"
+    }
 }
 
 impl Forge {
@@ -173,7 +205,7 @@ impl Forge {
                 "--limit",
                 "1",
                 "--json",
-                "state,url",
+                "state,url,statusCheckRollup",
             ],
             Self::GitLab => &["mr", "list", "--source-branch", branch, "--all", "--output", "json"],
         };
@@ -262,12 +294,17 @@ impl Forge {
         let mut child = command.spawn()?;
         let (stdin, group) = (child.stdin.take(), format!("-{}", child.id()));
         let (has_ended, end) = mpsc::channel::<()>();
+        let (begun, signals) = (Instant::now(), INTERRUPTS.load(Ordering::SeqCst));
+        let is_over = || begun.elapsed() > PATIENCE || INTERRUPTS.load(Ordering::SeqCst) > signals;
         let output = std::thread::scope(|scope| {
             // A program that does not read it is no failure of ours.
             scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
             scope.spawn(move || {
-                if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                    supervised::signal("KILL", &[group]);
+                while end.recv_timeout(PULSE) == Err(RecvTimeoutError::Timeout) {
+                    if is_over() {
+                        supervised::signal("KILL", &[group]);
+                        return;
+                    }
                 }
             });
             let output = child.wait_with_output();
@@ -280,7 +317,9 @@ impl Forge {
         }
         let mut why = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.code().is_none() {
-            why.push_str("it was ended; it has two minutes to answer");
+            why.push_str(
+                "it was ended, because it did not answer within two minutes or you asked for it",
+            );
         }
         let what = args.first().copied().unwrap_or_default();
         let all = format!("{said}{why}");

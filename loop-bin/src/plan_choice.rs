@@ -6,10 +6,11 @@ use camino::Utf8Path;
 use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::{Lock, StoryKey, plan_name};
-use ralph_core::git::Repo;
+use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{self, Options, Plan, State};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
+use run_history::RunHistory;
 
 use crate::exit::Failure;
 use crate::here;
@@ -102,7 +103,8 @@ pub(crate) fn plan_with_work(
     let Ok(repo) = Repo::open(project.root()) else { return Ok(plan) };
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
     let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
-    let elsewhere = Waiting::find(&source, &record.target)?;
+    let is_merged_there = !record.process.server.is_empty();
+    let elsewhere = Waiting::find(&source, &record.target)?.filter(|_| !is_merged_there);
     let elsewhere = elsewhere.map(|waiting| format!("refs/heads/{}", waiting.branch));
     let mut plan = match elsewhere {
         Some(name) => {
@@ -118,6 +120,9 @@ pub(crate) fn plan_with_work(
             plan = Plan::parse(plan.path(), plan.tick(&story)?, &config.plan)?;
         }
     }
+    if is_merged_there {
+        plan = with_given_up(plan, project, repo.git(), &config.plan)?;
+    }
     if Lock::holder(&run_dir.lock()).is_some() && record.plan == plan.path() {
         // What the run has given up is committed with its next commit; until then its record says so.
         for story in record.tally.set_aside_in(&plan_name(project.root(), plan.path())) {
@@ -125,6 +130,25 @@ pub(crate) fn plan_with_work(
                 plan = Plan::parse(plan.path(), plan.block(&story)?, &config.plan)?;
             }
         }
+    }
+    Ok(plan)
+}
+
+/// A plan with the stories as blocked that a run for pull requests has given up: the user's own file stays as it is, so
+/// that `git pull` takes what was merged.
+pub(crate) fn with_given_up(
+    mut plan: Plan,
+    project: &Project,
+    git: &Git,
+    options: &Options,
+) -> Result<Plan, Failure> {
+    let mut history = RunHistory::open(project.root(), project.own_state())?;
+    history.see_saved(git)?;
+    let name = plan_name(project.root(), plan.path());
+    let open = plan.stories().iter().filter(|story| story.state == State::Open);
+    let given_up = open.filter(|story| history.gave_up(&StoryKey::new(&name, &story.id)));
+    for story in given_up.map(|story| story.id.clone()).collect::<Vec<_>>() {
+        plan = Plan::parse(plan.path(), plan.block(&story)?, options)?;
     }
     Ok(plan)
 }

@@ -55,6 +55,9 @@ struct Standing {
     blocked: Vec<(String, String)>,
     /// Stories with a pull request that is yet to be merged, and its address.
     requested: Vec<(String, String)>,
+    /// A branch with work that the user's own branch lacks, and the address of its pull request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch_requested: Option<(String, String)>,
     /// All that needs a person.
     waiting: Vec<String>,
 }
@@ -168,11 +171,14 @@ impl Status {
                 ending: newest.ending(false),
             }
         });
-        let requested = history.requested().into_iter();
-        let requested = requested.map(|(key, address)| (key.story.clone(), address.to_owned()));
+        let requested = history.requests_of_stories().into_iter();
+        let requested = requested.map(|(key, address, _)| (key.story.clone(), address.to_owned()));
+        let waits_on = situation.waiting.iter().map(|(_, branch)| branch);
+        let of_branch = waits_on.filter_map(|name| Some((name, history.request_of(name)?)));
         let mut standing = Standing {
             stories: history.counts(),
             requested: requested.collect(),
+            branch_requested: of_branch.map(|(name, it)| (name.clone(), it.to_owned())).next(),
             now,
             last: last.unwrap_or_default(),
             waiting: needs.lines(),

@@ -57,7 +57,7 @@ pub struct Books {
     known: RefCell<KnownTexts>,
     /// Stories that a person has asked for again, whatever the plan of the target says.
     pub asked_for: Vec<String>,
-    /// Whether progress and lessons wait for a later run: in branches of their own, stories would conflict by them.
+    /// Whether no commit takes progress and lessons along: in branches of their own, stories would conflict by them.
     keeps_back: bool,
 }
 
@@ -79,7 +79,9 @@ impl Books {
         run_dir: &RunDir,
     ) -> Self {
         let path = progress_path(&config.run, project.root(), plan);
-        let pending = run_dir.progress_pending(&plan_name(project.root(), plan));
+        let keeps_back = config.finish.pr == PullRequests::Story;
+        let name = plan_name(project.root(), plan) + if keeps_back { "-in-requests" } else { "" };
+        let pending = run_dir.progress_pending(&name);
         let progress = Appended { path: path.clone(), pending, title: TITLE };
         let (guardrails, pending) = (project.own_state().guardrails(), run_dir.lessons());
         let lessons = Appended { path: guardrails, pending, title: LESSONS_TITLE };
@@ -92,7 +94,7 @@ impl Books {
             index_lock: source.git_dir.join("index.lock"),
             known: RefCell::default(),
             asked_for: Vec::new(),
-            keeps_back: config.finish.pr == PullRequests::Story,
+            keeps_back,
         }
     }
 
@@ -159,8 +161,7 @@ impl Books {
         plan::read_file(&self.plan)
     }
 
-    /// The plan that counts: the user's own file if the project is on the target, else the target's with the user's new
-    /// stories.
+    /// The plan that counts: the user's file if the project is on the target, else the target's with new stories of theirs.
     pub fn load(&self, target: &Board) -> Result<Plan, Failure> {
         let Tip { commit, is_followed, .. } = target.look()?;
         self.load_at(commit.as_deref(), is_followed)
@@ -193,8 +194,8 @@ impl Books {
 
     /// What the progress says, entries that wait for a commit included.
     pub fn progress_text(&self, tip: Option<&str>) -> Vec<u8> {
-        let text = state::read(&self.progress).ok();
-        let text = text.or_else(|| self.committed(tip, &self.progress)).unwrap_or_default();
+        let on_disk = state::read(&self.progress).ok();
+        let text = on_disk.or_else(|| self.committed(tip, &self.progress)).unwrap_or_default();
         let [progress, _] = &self.appended;
         progress.waiting().map_or(text.clone(), |change| change.apply(&text))
     }
@@ -205,7 +206,7 @@ impl Books {
         self.append_progress(&entry.appended_to(b"\n"))
     }
 
-    /// Without the keys in it: the file may be committed.
+    /// Without keys: the file may be committed.
     fn append_progress(&self, text: &[u8]) -> io::Result<()> {
         let (never, [progress, _]) = (Cap { above: u64::MAX, keep_lines: 0 }, &self.appended);
         let text = mask(&String::from_utf8_lossy(text));
@@ -326,8 +327,7 @@ impl Books {
         Change::Plan { path: self.plan.clone(), options: self.options.clone(), changes }
     }
 
-    /// What a commit took along does not wait any more; what no commit will take goes into the user's own
-    /// files now. Others may have written more since.
+    /// What a commit took along does not wait any more; what none will take goes into the user's own files now.
     pub fn clear_pending(&self, tip: Option<&str>, taken: &[LoopFile]) -> Result<(), Failure> {
         self.publish(tip)?;
         for file in &self.appended {
@@ -385,8 +385,8 @@ impl Books {
 
     /// The same, whether git has it or not: for a landing that a crash interrupted.
     pub fn mark_users_text(&self, changes: &PlanChanges) -> Result<(), Failure> {
-        let change = self.plan_change(changes.clone());
-        Ok(state::edit_users(&self.plan, |text| Some(change.apply(text?)))?)
+        let to = self.plan_change(changes.clone());
+        Ok(state::edit_users(&self.plan, |text| Some(to.apply(text?)))?)
     }
 
     /// What the agent wrote into its file of the progress goes to the end.

@@ -15,6 +15,8 @@ pub enum Failure {
     Usage(Box<dyn Error + Send + Sync>),
     /// Another loop holds the project.
     Locked(Box<dyn Error + Send + Sync>),
+    /// A server does not answer.
+    Away(Box<dyn Error + Send + Sync>),
 }
 
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
@@ -56,8 +58,11 @@ impl Failure {
     }
 
     fn error(&self) -> &(dyn Error + 'static) {
-        let (Self::Error(error) | Self::Usage(error) | Self::Locked(error)) = self;
-        error.as_ref()
+        match self {
+            Self::Error(error) | Self::Usage(error) | Self::Locked(error) | Self::Away(error) => {
+                error.as_ref()
+            }
+        }
     }
 }
 

@@ -12,6 +12,9 @@ use crate::forecast::{CostSum, Forecast, price};
 use crate::run::{Attempt, LOOP, NoteKind, Run, SESSIONS, is_called};
 use crate::saved::{SavedAttempt, all};
 
+/// What the branches begin with on which stories land before they become pull requests.
+pub const REQUESTS: &str = "ralph-pr/";
+
 /// What the runs of a project did, and where its stories are now.
 #[derive(Debug, Clone, Default)]
 pub struct RunHistory {
@@ -104,6 +107,7 @@ impl RunHistory {
             let name = || plan_name(&self.root, Utf8Path::new(plan));
             run.plan_name = record.plan_name.clone().unwrap_or_else(name);
             (run.plan, run.branch) = (plan.clone(), branch.clone());
+            run.is_for_requests |= branch.starts_with(REQUESTS);
             run.is_planning = mode == "planning" && run.attempts.is_empty();
             run.sandbox.clone_from(sandbox);
             if let Some(why) = unguarded {
@@ -168,6 +172,18 @@ impl RunHistory {
         given_up.for_each(|story| story.state = State::Blocked);
     }
 
+    /// Whether a run for pull requests has given up a story, of which no plan tells. A person may have asked for another
+    /// try since.
+    pub fn gave_up(&self, key: &StoryKey) -> bool {
+        let landed =
+            |run: &Run| run.attempts.iter().any(|it| it.key == *key && it.commit.is_some());
+        let newest = self.runs.iter().rfind(|run| run.set_aside.contains_key(key) || landed(run));
+        let is_retried =
+            || self.saved.iter().find(|it| it.is_at(key)).is_some_and(SavedAttempt::is_retry);
+        newest.is_some_and(|run| run.is_for_requests && run.set_aside.contains_key(key))
+            && !is_retried()
+    }
+
     /// Whether plans were looked at.
     pub fn has_plans(&self) -> bool {
         !self.stories.is_empty()
@@ -181,7 +197,8 @@ impl RunHistory {
 
     /// The last run that did something; none if there is none.
     pub fn last(&self) -> Option<&Run> {
-        let is_idle = |run: &Run| matches!(run.finish.as_deref(), Some("complete" | "blocked"));
+        let is_idle =
+            |run: &Run| matches!(run.finish.as_deref(), Some("complete" | "blocked" | "waiting"));
         let did = |run: &&Run| !run.attempts.is_empty() || !is_idle(run);
         self.runs.iter().rfind(did).or(self.runs.last())
     }

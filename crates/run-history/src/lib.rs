@@ -17,7 +17,7 @@ mod tally;
 pub mod words;
 
 pub use forecast::{CostSum, Forecast};
-pub use history::RunHistory;
+pub use history::{REQUESTS, RunHistory};
 pub use needs::{BlockedStory, Needs, Review, Situation};
 pub use report::Report;
 pub use run::{Attempt, Check, LOOP, Run};

@@ -130,8 +130,9 @@ pub(crate) fn may_be_done(changed_nothing: bool, why: &str) -> bool {
 impl RunHistory {
     /// What needs a person after a run, or while it goes on.
     pub fn needs(&self, run: Option<&Run>, situation: &Situation) -> Needs {
-        let mut others: Vec<String> =
-            situation.waiting.iter().map(|(text, _)| line(text)).collect();
+        let waiting = situation.waiting.iter();
+        let waiting = waiting.filter(|(_, branch)| self.request_of(branch).is_none());
+        let mut others: Vec<String> = waiting.map(|(text, _)| line(text)).collect();
         let nothing = Run::default();
         if run.is_some_and(Run::is_unfinished) && !situation.is_running {
             others.push("the last run was killed; `ralph-loop` continues it".to_owned());
@@ -145,6 +146,13 @@ impl RunHistory {
         Needs { stories: self.blocked(run.unwrap_or(&nothing)), others }
     }
 
+    /// The address of the pull request of a run's branch, unless the last try failed.
+    pub fn request_of(&self, branch: &str) -> Option<&str> {
+        let mut runs = self.runs.iter().rev().filter(|run| run.branch == branch);
+        let (address, why) = runs.find_map(|run| run.requests.get(&None))?;
+        address.as_deref().filter(|_| why.is_none())
+    }
+
     /// What is known last of the pull requests of open stories: the address, and why a person has to look at it.
     fn of_stories(&self) -> impl Iterator<Item = (&StoryKey, &(Option<String>, Option<String>))> {
         let all = self.runs.iter().flat_map(|run| &run.requests);
@@ -155,10 +163,10 @@ impl RunHistory {
         })
     }
 
-    /// The open stories with a pull request of their own, each with its address.
-    pub fn requested(&self) -> Vec<(&StoryKey, &str)> {
+    /// The open stories with a pull request of their own, each with its address, and why a person has to look at it.
+    pub fn requests_of_stories(&self) -> Vec<(&StoryKey, &str, Option<&str>)> {
         self.of_stories()
-            .filter_map(|(key, (address, _))| Some((key, address.as_deref()?)))
+            .filter_map(|(key, (address, why))| Some((key, address.as_deref()?, why.as_deref())))
             .collect()
     }
 

@@ -28,6 +28,8 @@ pub struct Run {
     pub(crate) is_planning: bool,
     /// The branch on which it lands.
     pub(crate) branch: String,
+    /// Whether its stories become pull requests of their own, on branches of their own.
+    pub(crate) is_for_requests: bool,
     /// Its sandbox in words; none for runs of older versions.
     pub sandbox: Option<String>,
     /// Iterations begun, as the loop counts them: one that was interrupted is made again, and counts once.
@@ -308,6 +310,11 @@ impl Run {
         let mut landed: Vec<&Attempt> = landed.collect();
         landed.sort_by(|one, other| one.landed_at.cmp(&other.landed_at));
         landed
+    }
+
+    /// Whether a pull request of a story was opened or updated in it.
+    pub fn asked_for(&self, story: &StoryKey) -> bool {
+        self.requests.contains_key(&Some(story.clone()))
     }
 
     /// How many stories landed.

@@ -25,7 +25,7 @@ use crate::terminal::{say, say_as_it_is};
 use board::commit_plainly;
 pub(crate) use server::has_moved;
 use server::{Server, address};
-pub(crate) use task::{BLOCKED, TRY_LATER, task};
+pub(crate) use task::{BLOCKED, task};
 
 /// For commands that look: works in a clone of the server with the journals of all tasks, if one is named.
 pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<(Env, Option<Server>), Failure> {

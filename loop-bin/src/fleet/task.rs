@@ -10,16 +10,13 @@ use ralph_project::config::{Config, Flag, LoopSettings, Mode, PullRequests};
 use run_history::RunHistory;
 
 use super::server::{MISLEADING, Server};
-use crate::exit::Failure;
+use crate::exit::{Failure, TRY_LATER};
 use crate::run::decide::{Picked, pick_only};
 use crate::terminal::say;
 use crate::{here, in_task};
 use board::forget;
 use client::signals::Interrupts;
 use work_copy::remove_all;
-
-/// Engines start a task again that ends with it.
-pub(crate) const TRY_LATER: u8 = 75;
 
 /// Nothing is left that can be done without a person.
 pub(crate) const BLOCKED: u8 = 8;

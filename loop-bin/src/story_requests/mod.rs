@@ -1,6 +1,7 @@
 //! `--pr story`: ordinary runs of the project, one for each story and all under one name. The work of each is a branch
 //! that begins where the server's is, and becomes a pull request.
 
+mod requests;
 mod server;
 
 use std::cell::Cell;
@@ -12,14 +13,15 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::state::{self, Event, Lock, RunDir};
 use ralph_core::git::{Git, Repo};
-use ralph_core::plan::{Plan, State, Story};
+use ralph_core::plan::{State, Story};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 use run_history::{LOOP, RunHistory};
 
 use crate::exit::Failure;
-use crate::fleet::{BLOCKED, TRY_LATER};
-use crate::forge::{Forge, remote_of};
+use crate::exit::TRY_LATER;
+use crate::fleet::BLOCKED;
+use crate::forge::Forge;
 use crate::plan_choice::PlanChoice;
 use crate::run::decide::{Picked, pick};
 use crate::run::record::{Pause, RunRecord};
@@ -31,6 +33,7 @@ use board::forget;
 use client::signals::{Interrupts, Signal};
 use jiff::Timestamp;
 use server::Due;
+pub(crate) use server::find_forge;
 
 const INCOMPLETE: u8 = 7;
 const BUDGET: u8 = 6;
@@ -78,8 +81,8 @@ impl End {
 struct Seen {
     /// Stories that wait for a person.
     blocked: BTreeSet<String>,
-    /// The addresses of pull requests that are waited for.
-    requests: BTreeSet<String>,
+    /// The addresses of pull requests that are waited for, and whether their checks failed on the forge.
+    requests: BTreeMap<String, bool>,
     /// How often each story was worked on, and how many were merged: each merge may undo one.
     worked: BTreeMap<String, u64>,
     merged: u64,
@@ -100,8 +103,7 @@ pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
     let repo = Repo::open(project.root())?;
     let git = repo.git().clone();
     let plan = here::plan(&project, env, config)?.path().to_owned();
-    let (remote, url) = remote_of(&git, &config.run.branch)?;
-    let forge = Forge::of(&url, project.root())?;
+    let (remote, forge) = find_forge(project.root(), &git, &config.run.branch)?;
     let top = Utf8Path::from_path(repo.top()).unwrap_or(project.root()).to_owned();
     let mut requests = Requests {
         config,
@@ -134,16 +136,24 @@ impl Requests<'_> {
         let asked = self.interrupts.signal();
         let (mut end, failure) = match worked {
             Ok(end) => (end, None),
+            Err(failure @ Failure::Away(_)) => {
+                (End::new(TRY_LATER, "waiting", failure.to_string()), Some(failure))
+            }
             Err(failure) => (End::new(1, "error", failure.to_string()), Some(failure)),
         };
         let remain = || Ok::<_, Failure>(self.plan_on_server()?.counts().open > 0);
         if let Some(signal) = asked {
-            end.finish = "manual".to_owned();
+            end = End::new(0, "manual", "interrupted; the same command goes on");
             end.code = if signal == Signal::Interrupt { 130 } else { 143 };
         } else if end.code == 0 && self.config.run.fail_if_incomplete && remain()? {
             end.code = INCOMPLETE;
         }
         let reason = Some(end.why.clone());
+        let mut record = self.record()?;
+        if record.process.run == self.run {
+            (record.finish, record.reason) = (Some(end.finish.clone()), reason.clone());
+            record.save(&self.run_dir)?;
+        }
         self.append(None, &Event::LoopFinished { finish_type: end.finish, reason })?;
         if let Some(failure) = failure.filter(|_| asked.is_none()) {
             return Err(failure);
@@ -157,7 +167,7 @@ impl Requests<'_> {
         Ok(RunRecord::load(&self.run_dir)?.unwrap_or_else(|| {
             let mut record = RunRecord::new();
             self.run_dir.in_git().clone_into(&mut record.process.folder);
-            // Of a run before this one, which there was not.
+            record.process.run.clone_from(&self.run);
             record.finish = Some("complete".to_owned());
             record
         }))
@@ -224,7 +234,7 @@ impl Requests<'_> {
                 (None, Picked::Stuck(why) | Picked::Depends(why)) => {
                     Some(End::new(BLOCKED, "blocked", why))
                 }
-                (None, _) => self.wait(idle_since, &plan, &waiting)?,
+                (None, _) => self.wait(idle_since, &waiting)?,
             };
             if let Some(end) = end {
                 return Ok(end);
@@ -245,7 +255,11 @@ impl Requests<'_> {
             return self.work(story, begun, &mut seen.blocked);
         }
         seen.blocked.insert(story.id.clone());
-        self.block(story).map(|()| None)
+        let why = "it was worked on several times, and could not be merged".to_owned();
+        self.say(format!("{} is blocked: {why}", story.id));
+        self.append(Some(story), &Event::StorySetAside { why })?;
+        saved::forget_wish(&self.git, &self.key(story))?;
+        Ok(None)
     }
 
     fn is_late(&self) -> bool {
@@ -258,14 +272,10 @@ impl Requests<'_> {
         match due {
             Due::Push => self.push(story),
             Due::Open => self.open(story),
-            Due::Wait(address) if seen.requests.insert(address.clone()) => {
-                self.say(format!("{id}: waiting for {address} to be merged"));
-                // One that a killed run has opened was not asked to be merged.
-                if self.requested()?.contains(id) {
-                    Ok(())
-                } else {
-                    self.merge_later(story, address)
-                }
+            Due::Wait(address, is_red)
+                if seen.requests.insert(address.clone(), is_red) != Some(is_red) =>
+            {
+                self.see(story, address, is_red)
             }
             Due::Person(address, why) if seen.blocked.insert(id.clone()) => {
                 let about = address.as_ref().map_or(String::new(), |it| format!("{it}: "));
@@ -296,8 +306,13 @@ impl Requests<'_> {
         }
         let code = self.run_loop(story, &branch)?;
         let mut record = self.record()?;
-        // What is on the branch is the server's, not work that waits for the user's.
-        record.target.clear();
+        let mut ended = (None, None);
+        if record.process.run == self.run {
+            ended = (record.finish.clone(), record.reason.clone());
+            // What is on the branch is the server's, not work that waits for the user's.
+            record.target.clear();
+        }
+        record.process.pid = std::process::id();
         record.save(&self.run_dir)?;
         forget(&self.git, &waiting)?;
         let has_landed = self.has_story(story, &name)?;
@@ -308,7 +323,8 @@ impl Requests<'_> {
         }
         if code == BLOCKED {
             blocked.insert(story.id.clone());
-            return self.block(story).map(|()| None);
+            saved::forget_wish(&self.git, &self.key(story))?;
+            return Ok(None);
         }
         if self.interrupts.count() > 0 {
             return Ok(Some(End::new(code, "manual", "interrupted; the same command goes on")));
@@ -316,9 +332,9 @@ impl Requests<'_> {
         if self.takes_stop()? {
             return Ok(Some(End::new(0, "manual", STOPPED)));
         }
-        let finish = record.finish.unwrap_or_default();
+        let finish = ended.0.unwrap_or_else(|| "error".to_owned());
         let goes_on = finish == "complete" && (has_landed || begun.is_some());
-        let why = record.reason.unwrap_or_else(|| finish.clone());
+        let why = ended.1.unwrap_or_else(|| finish.clone());
         Ok(if goes_on { None } else { Some(End::new(code, &finish, why)) })
     }
 
@@ -326,7 +342,7 @@ impl Requests<'_> {
     fn takes_stop(&self) -> Result<bool, Failure> {
         let request = self.run_dir.stop_request();
         let asked = state::read_text(&request).unwrap_or_default();
-        let is_meant = self.record()?.process.run == asked;
+        let is_meant = !asked.is_empty() && self.record()?.process.run == asked;
         if is_meant {
             state::remove_if_there(request)?;
         }
@@ -350,26 +366,13 @@ impl Requests<'_> {
     }
 
     /// Waits a while for pull requests to be merged; returns how the run ends if none was for long enough.
-    fn wait(
-        &self,
-        since: Instant,
-        plan: &Plan,
-        waiting: &BTreeSet<String>,
-    ) -> Result<Option<End>, Failure> {
+    fn wait(&self, since: Instant, waiting: &BTreeSet<String>) -> Result<Option<End>, Failure> {
         let limit = self.config.run.wait.limit().unwrap_or(Duration::MAX);
         let left = limit.saturating_sub(since.elapsed());
         let requests = counted(waiting.len(), "pull request is", "pull requests are");
         let why = format!("{requests} yet to be merged; the same command goes on");
         if left.is_zero() {
-            let open =
-                plan.stories().iter().filter(|one| one.state == State::Open && !one.optional);
-            let is_blocked = plan.stories().iter().any(|one| one.state == State::Blocked);
-            let code = match open.count() > waiting.len() {
-                true => TRY_LATER,
-                false if is_blocked => BLOCKED,
-                false => 0,
-            };
-            return Ok(Some(End::new(code, "blocked", why)));
+            return Ok(Some(End::new(TRY_LATER, "waiting", why)));
         }
         if self.is_late() {
             let why = format!("the time limit is reached; {why}");
@@ -377,15 +380,13 @@ impl Requests<'_> {
         }
         // Commands see who waits, and can end it.
         let mut record = self.record()?;
-        let finish = record.finish.take();
         let until = Timestamp::now() + left.min(PAUSE);
         let words = format!("{requests} yet to be merged");
         record.pause = Some(Pause { why: words, until: until.to_string() });
-        record.process.pid = std::process::id();
         record.save(&self.run_dir)?;
         let is_asked = self.interrupts.wait(left.min(PAUSE)).is_some();
         let is_stopped = self.takes_stop()?;
-        (record.finish, record.pause) = (finish, None);
+        record.pause = None;
         record.save(&self.run_dir)?;
         Ok(match is_asked || is_stopped {
             false => None,

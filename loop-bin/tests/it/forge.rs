@@ -11,7 +11,8 @@ const GH: &str = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$AGENT_NOTES/gh\"; echo >>\
                   'pr list') [ ! -e \"$AGENT_NOTES/logged-out\" ] || { echo 'run gh auth login'; exit 4; }; \
                   [ -e \"$AGENT_NOTES/opened-${4##*/}\" ] || { echo '[]'; exit; }; \
                   [ ! -e \"$AGENT_NOTES/act\" ] || sh \"$AGENT_NOTES/act\"; \
-                  printf '[{\"state\":\"%s\",\"url\":\"https://forge.test/pull/7\"}]' \"$(cat \"$AGENT_NOTES/state\" 2>/dev/null || echo OPEN)\";;\n\
+                  printf '[{\"state\":\"%s\",\"url\":\"https://forge.test/pull/7\",\"statusCheckRollup\":[{\"conclusion\":\"%s\"}]}]' \
+                  \"$(cat \"$AGENT_NOTES/state\" 2>/dev/null || echo OPEN)\" \"$(cat \"$AGENT_NOTES/checks\" 2>/dev/null)\";;\n\
                   'api --hostname') cat >\"$AGENT_NOTES/body\";;\n\
                   'pr merge') [ ! -e \"$AGENT_NOTES/unmerged\" ] || { echo 'not allowed'; exit 1; };;\n\
                   'issue list') cat \"$AGENT_NOTES/issues\";;\nesac\n";
@@ -67,6 +68,16 @@ fn a_pull_request_has_the_report_as_its_text() {
     run(&stage, &["pr"]).ended(0);
     let called = stage.note("gh");
     assert!(called.ends_with("\npr|ready|https://forge.test/o/r/pull/8|\n"), "{called}");
+}
+
+#[test]
+fn work_on_another_branch_needs_nobody_once_it_has_a_pull_request() {
+    let stage = with_forge();
+    stage.repo.git(["switch", "-q", "main"]);
+    let ran = run(&stage, &["--pr", "run", "--branch", "ralph/{plan}"]);
+    ran.ended(0).says("1 of 1 story done, 1 to review (US-001); nothing needs you");
+    let status = stage.run(&["status"]);
+    status.says("In PR     ralph/prd-1: https://forge.test/pull/7").says("nothing needs you");
 }
 
 #[test]

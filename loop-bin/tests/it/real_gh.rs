@@ -50,10 +50,12 @@ fn gh_opens_a_pull_request_for_each_story_and_asks_for_its_merge() {
     }
     let (stage, github) = on_github("- [ ] US-001: First\n- [ ] US-002: Second\n");
     let args = ["--pr", "story", "--wait", "1s", "--prove", "off"];
-    GitHub::run(&stage, &args)
-        .ended(0)
+    let ran = GitHub::run(&stage, &args);
+    ran.ended(75)
         .says("US-001: https://github.com/o/r/pull/1; it is merged as soon as the forge allows")
-        .says("US-002: https://github.com/o/r/pull/2; it is merged as soon as the forge allows");
+        .says("US-002: https://github.com/o/r/pull/2; it is merged as soon as the forge allows")
+        .says("US-002: https://github.com/o/r/pull/2: its checks failed on the forge");
+    assert!(!ran.out.contains("pull/1: its checks failed"), "{}", ran.out);
     let requests = github.requests();
     assert_eq!(requests.len(), 2, "{requests:?}");
     for (request, story) in requests.iter().zip(["US-001", "US-002"]) {

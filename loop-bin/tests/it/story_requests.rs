@@ -1,7 +1,9 @@
 //! A pull request for each story, with the stand-in for `gh`.
 
+use std::os::unix::process::CommandExt;
+
 use crate::forge::{on_server, run, with_forge_for};
-use crate::stage::{Ran, Stage};
+use crate::stage::{Ran, Stage, signal, until};
 
 const STORIES: [&str; 5] = ["--pr", "story", "--wait", "1s", "--prove"];
 
@@ -56,7 +58,7 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     let old = on_server(&stage, "ralph-prd-1-us-002");
     std::fs::write(stage.note_path("unmerged"), "").unwrap();
     stories(&stage, &[])
-        .ended(0)
+        .ended(75)
         .says("US-002: its branch does not fit main any more")
         .says("US-003: https://forge.test/pull/7; merge it by hand: `gh pr` failed: not allowed");
     assert_ne!(on_server(&stage, "ralph-prd-1-us-002"), old);
@@ -96,21 +98,25 @@ fn only_stories_that_touch_the_same_lines_are_in_each_others_way() {
     merge(&stage, "us-001");
     merge_ort(&stage, "us-002");
     let ran = stories(&stage, &["--agent", TRIES]);
-    ran.ended(0).says("US-002: merged").says("US-003: waiting for https://forge.test/pull/7");
+    ran.ended(75).says("US-002: merged").says("1 pull request is yet to be merged");
     assert!(!ran.out.contains("does not fit"), "{}", ran.out);
     stage.run(&["status"]).says("2 done, 1 open, 0 blocked").says("1 in pull requests, 0 open");
-    // The next run of another kind takes the progress along.
+    // An ordinary run does not do it again.
     stage.repo.git(["pull", "-q", "origin", "main"]);
-    stage.run(&["--agent", TRIES]).ended(0);
-    let progress = stage.repo.git(["show", "HEAD:.ralph/PRD-1/progress.md"]);
-    for story in ["US-001", "US-002", "US-003"] {
-        assert!(progress.contains(story), "{progress}");
-    }
+    let pulled = stage.repo.head();
+    let ran = stage.run(&["--agent", TRIES]);
+    ran.ended(1).says("(US-003: https://forge.test/pull/7); run `git pull` if they were merged");
+    stage.run(&["doctor"]).ended(1).says("start with `--pr story` to go on");
+    merge_ort(&stage, "us-003");
+    stage.repo.git(["pull", "-q", "origin", "main"]);
+    stage.run(&["--agent", TRIES]).ended(0).says("3 of 3 stories done");
+    assert_eq!(stage.repo.git(["log", "-1", "--format=%s"]), "Merge\n");
+    assert_ne!(stage.repo.head(), pulled);
 }
 
 /// All stories are worked on.
 fn stages_end_in_pull_requests(stage: &Stage) {
-    stories(stage, &["--agent", TRIES]).ended(0).says("3 pull requests are yet to be merged");
+    stories(stage, &["--agent", TRIES]).ended(75).says("3 pull requests are yet to be merged");
 }
 
 /// The forge merges the pull request of a story, by itself.
@@ -132,12 +138,52 @@ fn one_who_is_not_logged_in_is_told_before_the_first_agent() {
 }
 
 #[test]
+fn a_person_hears_of_checks_that_fail_on_the_forge() {
+    let stage = pushed("- [ ] US-001: First\n");
+    std::fs::write(stage.note_path("unmerged"), "").unwrap();
+    stories(&stage, &["--agent", TRIES]).ended(75).says("merge it by hand");
+    let asked = || stage.note("gh").matches("pr|merge|").count();
+    let before = asked();
+    // It allows by now what it refused.
+    std::fs::remove_file(stage.note_path("unmerged")).unwrap();
+    std::fs::write(stage.note_path("checks"), "FAILURE").unwrap();
+    let red = "US-001: https://forge.test/pull/7: its checks failed on the forge";
+    stories(&stage, &["--agent", TRIES]).ended(75).says(red);
+    stage.run(&["status"]).says(&format!("Needs you {red}"));
+    assert_eq!(asked(), before + 1);
+    std::fs::write(stage.note_path("checks"), "SUCCESS").unwrap();
+    stories(&stage, &["--agent", TRIES]).ended(75);
+    stage.run(&["status"]).says("1 in pull requests, 0 open; nothing needs you");
+}
+
+#[test]
+fn a_forge_that_does_not_answer_is_not_waited_for_against_the_users_will() {
+    let stage = pushed("- [ ] US-001: First\n");
+    stories(&stage, &["--agent", TRIES]).ended(75);
+    // As in another clone.
+    std::fs::remove_dir_all(stage.repo.root().join(".git/ralph")).unwrap();
+    std::fs::remove_dir_all(stage.repo.root().join(".ralph/logs")).unwrap();
+    stories(&stage, &["--agent", TRIES]).ended(75).says("1 pull request is yet to be merged");
+    let hang = format!(": >{}; exec sleep 60\n", stage.note_path("hangs"));
+    std::fs::write(stage.note_path("act"), hang).unwrap();
+    let path = format!("{}:{}", stage.repo.scratch().path("bin"), std::env::var("PATH").unwrap());
+    let mut command = stage.command(&[&STORIES[..], &["off", "--agent", TRIES]].concat());
+    let child = command.env("PATH", path).process_group(0).spawn().unwrap();
+    until("gh hangs", || stage.note_path("hangs").exists());
+    stage.run(&["stop"]).ended(0);
+    signal("INT", child.id());
+    let begun = std::time::Instant::now();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    assert!(begun.elapsed().as_secs() < 20);
+}
+
+#[test]
 fn a_run_that_only_waits_is_a_run() {
     let stage = pushed("- [ ] US-001: First\n");
-    stories(&stage, &["--agent", TRIES]).ended(0);
+    stories(&stage, &["--agent", TRIES]).ended(75);
     let ran = stories(&stage, &["--agent", TRIES, "--json"]);
     let events: Vec<serde_json::Value> =
-        ran.ended(0).out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        ran.ended(75).out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let names: Vec<&str> = events.iter().filter_map(|event| event["event"].as_str()).collect();
     assert_eq!(names, ["loop_started", "loop_finished"], "{}", ran.out);
 }
@@ -162,7 +208,7 @@ fn the_project_knows_what_was_done_for_pull_requests() {
     let args = ["--attempts", "1", "--agent", &agent];
     let ran = stories(&stage, &args);
     let report = format!("report: {}/.ralph/logs/report-", stage.repo.root());
-    ran.ended(8).says("US-002 is blocked, in the plan here").says(&report);
+    ran.ended(75).says("US-002 is blocked").says(&report);
     assert!(
         !ran.out.contains("finished (") && ran.out.matches("report:").count() == 1,
         "{}",
@@ -178,12 +224,14 @@ fn the_project_knows_what_was_done_for_pull_requests() {
     stage.run(&["logs", "US-003"]).ended(0).says("US-003/1 landed as");
     stage.run(&["attempts"]).ended(0).says("US-001/1").says("US-003/1");
     stage.run(&["report", "--markdown"]).ended(0).says("US-001: First").says("US-002: Second");
-    assert!(stage.plan().contains("- [!] US-002"), "{}", stage.plan());
+    // The plan here is as it was, so that it can be pulled.
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+    stage.run(&["status"]).says("2 in pull requests, 0 open; 1 thing needs you");
     // It waits for a person, who may say more about it.
-    stories(&stage, &args).ended(8);
+    stories(&stage, &args).ended(75);
     assert_eq!(stage.note("tried"), "US-001\nUS-002\nUS-003\n");
     stage.run(&["retry", "US-002", "--hint", "mind the gap"]).ended(0);
-    stories(&stage, &args).ended(8);
+    stories(&stage, &args).ended(75);
     assert_eq!(stage.note("tried"), "US-001\nUS-002\nUS-003\nUS-002\n");
     assert!(stage.note("prompt").contains("mind the gap"), "{}", stage.note("prompt"));
 }
@@ -194,14 +242,14 @@ fn limits_hold_for_all_pull_requests_of_a_run() {
     let ran = stories(&stage, &["--max-iterations", "2", "--agent", TRIES]);
     ran.ended(0).says("ended: max_iterations");
     assert_eq!(stage.note("tried"), "US-001\nUS-002\n");
-    stories(&stage, &["--dry-run"]).ended(0).says("lands on a branch of its own");
+    stories(&stage, &["--dry-run"]).ended(0).says("work lands on a branch for each story");
     assert_eq!(stage.note("gh").matches("pr|create").count(), 2);
 }
 
 #[test]
 fn a_pull_request_that_was_closed_waits_for_a_person() {
     let stage = pushed("- [ ] US-001: First\n");
-    stories(&stage, &["--agent", TRIES]).ended(0);
+    stories(&stage, &["--agent", TRIES]).ended(75);
     std::fs::write(stage.note_path("state"), "CLOSED").unwrap();
     let ran = stories(&stage, &["--agent", TRIES]);
     ran.ended(8)
@@ -232,7 +280,7 @@ fn what_is_merged_while_we_look_is_not_done_again() {
 #[test]
 fn a_story_that_is_opened_again_gets_another_pull_request() {
     let stage = pushed("- [ ] US-001: First\n");
-    stories(&stage, &["--agent", TRIES]).ended(0);
+    stories(&stage, &["--agent", TRIES]).ended(75);
     merge(&stage, "us-001");
     stage.repo.git(["pull", "-q", "origin", "main"]);
     stage.repo.write(".ralph/PRD-1/plan.md", "- [ ] US-001: First\n");
@@ -261,7 +309,7 @@ fn a_branch_of_a_person_is_not_taken_over() {
 #[test]
 fn commits_of_a_person_on_the_branch_are_never_replaced() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
-    stories(&stage, &["--agent", TRIES]).ended(0);
+    stories(&stage, &["--agent", TRIES]).ended(75);
     stage.repo.git(["switch", "-q", "ralph-prd-1-us-002"]);
     stage.repo.write("mine.txt", "mine\n");
     stage.repo.commit_all("mine");
@@ -294,7 +342,7 @@ fn a_story_whose_push_is_refused_is_kept_and_pushed_later() {
     }
     let server = stage.repo.scratch().path("server.git");
     std::fs::remove_file(server.join("hooks/pre-receive")).unwrap();
-    stories(&stage, &["--agent", TRIES]).ended(0).says("US-001: https://forge.test/pull/7");
+    stories(&stage, &["--agent", TRIES]).ended(75).says("US-001: https://forge.test/pull/7");
     assert_eq!(stage.note("tried"), "US-001\nUS-002\n");
     let status = stage.run(&["status"]);
     assert!(!status.out.contains("refused"), "{}", status.out);

@@ -1,5 +1,8 @@
 //! What a report holds.
 
+use std::collections::BTreeSet;
+
+use ralph_base::state::StoryKey;
 use ralph_core::git::{Git, GitError};
 use serde::Serialize;
 
@@ -93,8 +96,12 @@ impl Sources<'_> {
         if self.run.name == SESSIONS {
             return self.run.hooks_in_words();
         }
-        let mut parts = vec![format!("{} done", counted(self.run.done(), "story", "stories"))];
-        let requested = self.history.requested().len();
+        let requested = self.history.requests_of_stories();
+        let landed = self.run.landed().into_iter().map(|attempt| &attempt.key);
+        let is_merged = |key: &&StoryKey| !requested.iter().any(|(other, ..)| other == key);
+        let done: BTreeSet<_> = landed.filter(is_merged).collect();
+        let mut parts = vec![format!("{} done", counted(done.len(), "story", "stories"))];
+        let requested = requested.len();
         let numbers = [
             (self.review.stories.len(), "to review"),
             (self.needs.stories.len(), "blocked"),

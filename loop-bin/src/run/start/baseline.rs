@@ -246,7 +246,7 @@ mod tests {
     fn in_words(baseline: Baseline, check: &Check) -> (&'static str, String) {
         let mut config = Config::default();
         config.verify.baseline = baseline;
-        match finding(check, &config) {
+        match finding(check, &config, &Doors::default()) {
             Finding::Good(text) | Finding::Later(text) => ("good", text),
             Finding::Note(text) => ("note", text),
             Finding::Problem(text) => ("problem", text),

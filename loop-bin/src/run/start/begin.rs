@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, raise};
 use ralph_base::env::Env;
 use ralph_base::state::{self, Held, Id, Lock, LockError, name_of_worker};
 use ralph_core::git::Repo;
-use ralph_project::config::{Config, Flag, Mode};
+use ralph_project::config::{Config, Flag, Mode, PullRequests};
 use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
@@ -140,13 +140,15 @@ fn new_record(
         ..RunRecord::new()
     };
     record.process.run.clone_from(&context.run);
+    if context.config.finish.pr == PullRequests::Story {
+        record.process.server = last.process.server;
+    }
     record.process.continues = if is_unfinished { Some(last.process.run.clone()) } else { None };
     record.process.folder = context.run_dir.in_git().to_owned();
     record.process.started_at.clone_from(&context.clock.started_at);
     if last.process.run == context.run {
         // One of several under this name: the limits are those of all of them.
         record.tally.run = last.tally.run;
-        record.process.server = last.process.server;
         return record;
     }
     record.tally.run.price.known = last.tally.run.price.known;

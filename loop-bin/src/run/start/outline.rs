@@ -3,21 +3,26 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use ralph_base::listing::first_few;
 use ralph_core::plan::{Next, Plan};
 use ralph_project::checks::one_line;
-use ralph_project::config::{Config, Limits, Mode, PullRequests};
+use ralph_project::config::{Config, Limits, LoopSettings, Mode, PullRequests};
 use ralph_project::review::command_line;
 use run_history::RunHistory;
 
 use super::preflight::Preflight;
 use crate::exit::Failure;
-use crate::here;
 use crate::run::RunRecord;
+use crate::saved;
 use crate::stories::lines as story_lines;
 use crate::terminal::{counted, dollars, in_words};
+use crate::{here, story_requests};
 use board::Waiting;
 use ralph_project::finding::Finding;
 use work_copy::doors;
+
+/// How many pull requests of stories are named.
+const REQUESTS_NAMED: usize = 3;
 
 impl Preflight {
     /// Puts it among the findings.
@@ -44,7 +49,7 @@ impl Preflight {
         };
         findings.push(good(format!("agent `{}`{model}{workers}", agent.command)));
         let past = RunHistory::open(self.project.root(), self.project.own_state());
-        let past = past.unwrap_or_default();
+        let mut past = past.unwrap_or_default();
         let one = past.forecast();
         let took = |check: &str| {
             let checks = past.runs().last()?.baseline.iter().find(|past| past.check == check)?;
@@ -65,15 +70,12 @@ impl Preflight {
             findings.push(good(format!("each story is reviewed before it lands: `{reviewer}`")));
         }
         let (top, target) = (self.workspace.top(), &self.target.branch);
-        findings.push(good(format!("the agent works in {top}; work lands on {target}")));
+        let for_requests = self.config.finish.pr == PullRequests::Story;
+        let place = if for_requests { "a branch for each story" } else { target };
+        findings.push(good(format!("the agent works in {top}; work lands on {place}")));
         findings.extend(self.sandbox());
-        // The branch of a story is not the user's.
-        if self.config.finish.pr != PullRequests::Story {
-            findings.extend(self.waiting()?);
-        } else if run.dry_run {
-            let text = "each story begins and lands on a branch of its own, by the server's plan";
-            findings.push(Finding::Note(text.to_owned()));
-        }
+        findings.extend(if for_requests { self.forge() } else { self.waiting()? });
+        findings.extend(self.requested(&mut past)?);
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
         if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {
             let open = plan.counts().open;
@@ -94,6 +96,39 @@ impl Preflight {
             ))
         });
         [is_on].into_iter().chain(missing).collect()
+    }
+
+    /// Whether there is one for the pull requests of stories. The branch of a story is not the user's.
+    fn forge(&self) -> Vec<Finding> {
+        let LoopSettings { story, branch, .. } = &self.config.run;
+        let (root, git) = (self.project.root(), self.workspace.source.git());
+        let find = || story_requests::find_forge(root, &git, branch).err();
+        let missing = if story.is_empty() { find() } else { None };
+        missing.map(|failure| Finding::Problem(failure.to_string())).into_iter().collect()
+    }
+
+    /// Stories with pull requests: their work is not on the target.
+    fn requested(&self, past: &mut RunHistory) -> Result<Option<Finding>, Failure> {
+        let is_other =
+            self.config.finish.pr == PullRequests::Story || !self.config.run.fleet.is_empty();
+        let Some(plan) = self.plan.as_ref().filter(|_| !is_other) else { return Ok(None) };
+        let git = self.workspace.source.git();
+        past.see_plans([plan]);
+        let mut requests = Vec::new();
+        for (key, address, _) in past.requests_of_stories() {
+            // A person may have asked for it to be done again.
+            let newest = saved::newest(saved::at_story(&git, key)?);
+            if !newest.is_some_and(|newest| newest.is_retry()) {
+                requests.push(format!("{}: {address}", key.story));
+            }
+        }
+        let named = first_few(&requests, REQUESTS_NAMED);
+        let problem = format!(
+            "stories have pull requests whose work is not here ({named}); run `git pull` if they were \
+             merged, start with `--pr story` to go on with them, or have one done again with \
+             `ralph-loop retry`"
+        );
+        Ok((!requests.is_empty()).then_some(Finding::Problem(problem)))
     }
 
     /// Work of earlier runs that is not in the user's files, on this target or on the last one.

@@ -1,0 +1,149 @@
+//! The pull requests of stories: how they are made, and what is known of them.
+
+use std::collections::BTreeMap;
+
+use ralph_base::state::Event;
+use ralph_core::git::GitError;
+use ralph_core::plan::{self, Plan, State, Story};
+
+use super::Requests;
+use super::server::of_story;
+use crate::exit::Failure;
+use crate::fleet::has_moved;
+use crate::forge::{PullRequest, Request};
+use board::{forget, resolve};
+
+/// What a person should know of a pull request whose checks failed on the forge.
+const RED: &str = "its checks failed on the forge";
+
+impl Requests<'_> {
+    /// Pushes the work of a story over what its branch on the server has, and opens its pull request.
+    pub(super) fn push(&self, story: &Story) -> Result<(), Failure> {
+        let (branch, ours) = (self.branch(story), self.ours(story));
+        let known = resolve(&self.git, &self.tracking(&branch))?.unwrap_or_default();
+        let lease = format!("--force-with-lease=refs/heads/{branch}:{known}");
+        let spec = format!("refs/heads/{ours}:refs/heads/{branch}");
+        let pushed = self.git.run(&["push", "--quiet", &lease, &self.remote, &spec]);
+        if let Err(GitError::Failed { stderr, .. }) = &pushed
+            && has_moved(stderr)
+        {
+            // It was merged in the meantime, or somebody works on it; ours is kept as an attempt.
+            return Ok(forget(&self.git, &format!("refs/heads/{ours}"))?);
+        }
+        if let Err(error) = pushed {
+            let failure = Failure::from(error);
+            let why = refusal(&failure).unwrap_or_else(|| failure.to_string());
+            let why = format!("the server refused its push: {why}");
+            self.note(story, None, Some(why.clone()))?;
+            return Err(Failure::because(format!(
+                "{} passed its checks and is kept on {ours}, but {why}; allow that push, then run the \
+                 command again: it pushes the work that is there",
+                story.id
+            )));
+        }
+        self.open(story)?;
+        Ok(forget(&self.git, &format!("refs/heads/{ours}"))?)
+    }
+
+    /// Opens the pull request of a branch, with the commit's message as its text.
+    pub(super) fn open(&self, story: &Story) -> Result<(), Failure> {
+        let (branch, root) = (self.branch(story), self.project.root());
+        let tip = self.tracking(&branch);
+        let message = |part| self.git.line(&["log", "-1", &of_story(story), part, &tip]);
+        let (title, body) = (message("--format=%s")?, message("--format=%b")?);
+        let (title, body) = (title.as_str(), body.as_str());
+        let text = PullRequest { branch: &branch, title, body, is_draft: false, replaces: true };
+        // It may be merged before it is asked for, or while that is done.
+        if self.is_done_now(story)? {
+            return Ok(());
+        }
+        let opened = self.forge.open(root, &text);
+        if opened.is_err() && self.is_done_now(story)? {
+            return Ok(());
+        }
+        let address = match opened {
+            Ok(address) => address,
+            Err(failure) => {
+                self.note(story, None, Some(failure.to_string()))?;
+                return Err(failure);
+            }
+        };
+        self.merge_later(story, address)
+    }
+
+    /// Has a pull request merged as soon as the forge allows.
+    pub(super) fn merge_later(&self, story: &Story, address: String) -> Result<(), Failure> {
+        let (branch, root) = (self.branch(story), self.project.root());
+        let by_hand = self.forge.merge_later(root, &branch, &address).err();
+        let by_hand = by_hand.map(|why| format!("merge it by hand: {why}"));
+        let then = by_hand.as_deref().unwrap_or("it is merged as soon as the forge allows");
+        self.say(format!("{}: {address}; {then}", story.id));
+        self.note(story, Some(address), by_hand)
+    }
+
+    /// The newest pull request of a branch.
+    pub(super) fn request_of(&self, branch: &str) -> Result<Option<Request>, Failure> {
+        self.patiently(|| self.forge.request_of(self.project.root(), branch))
+    }
+
+    /// The stories whose pull requests are known and not known to be merged, and why a person has to look at each.
+    pub(super) fn requested(&self) -> Result<BTreeMap<String, Option<String>>, Failure> {
+        let mut history = self.history()?;
+        history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
+        let requests = history.requests_of_stories().into_iter();
+        Ok(requests.map(|(key, _, why)| (key.story.clone(), why.map(str::to_owned))).collect())
+    }
+
+    /// What is seen of a pull request that waits, for the first time or because its checks have changed.
+    pub(super) fn see(&self, story: &Story, address: String, is_red: bool) -> Result<(), Failure> {
+        let known = self.requested()?.remove(&story.id);
+        let was_red = known.as_ref().is_some_and(|why| why.as_deref() == Some(RED));
+        let is_new =
+            self.history()?.find(&self.run).is_some_and(|run| run.asked_for(&self.key(story)));
+        if was_red != is_red || !is_new && known != Some(None) {
+            // One that a killed run has opened, or that the forge did not want to merge.
+            self.merge_later(story, address.clone())?;
+        }
+        if is_red {
+            self.say(format!("{}: {address}: {RED}", story.id));
+            self.note(story, Some(address), Some(RED.to_owned()))?;
+        }
+        Ok(())
+    }
+
+    /// Writes down which pull requests were merged; returns how many.
+    pub(super) fn note_merged(&self, plan: &Plan) -> Result<u64, Failure> {
+        let mut count = 0;
+        for id in self.requested()?.into_keys() {
+            let story = plan.story(&id).filter(|story| story.state == State::Done);
+            if let Some(story) = story {
+                self.say(format!("{id}: merged"));
+                self.note(story, None, None)?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Writes down what became of the pull request of a story.
+    pub(super) fn note(
+        &self,
+        story: &Story,
+        address: Option<String>,
+        why: Option<String>,
+    ) -> Result<(), Failure> {
+        self.append(Some(story), &Event::PullRequest { address, why })
+    }
+}
+
+/// What a server said that refuses a push for good, in a line.
+fn refusal(failure: &Failure) -> Option<String> {
+    let Failure::Error(error) = failure else { return None };
+    let Some(GitError::Failed { stderr, .. }) = error.downcast_ref() else { return None };
+    let is_refused = |line: &&str| {
+        ["[remote rejected]", "denied", "error: 403"].iter().any(|words| line.contains(words))
+    };
+    let refused = stderr.lines().rfind(is_refused)?;
+    let mut said = stderr.lines().filter_map(|line| line.trim().strip_prefix("remote: "));
+    Some(said.rfind(|line| !line.trim().is_empty()).unwrap_or(refused).trim().to_owned())
+}
