@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use ralph_base::env::Env;
+use ralph_base::state;
+use ralph_project::project::Project;
 
 use crate::exit::Failure;
 use crate::here;
@@ -20,11 +23,24 @@ pub(crate) struct Sandboxed {
     command: Vec<OsString>,
 }
 
+/// The project of the copy that we are in, if we are in one: copies borrow its objects.
+fn project_of_copy() -> Option<Utf8PathBuf> {
+    let here = here::folder().ok()?;
+    let top = here.ancestors().find(|folder| folder.join(".git").exists())?;
+    let borrowed = state::read_text(top.join(".git/objects/info/alternates")).ok()?;
+    let project = Utf8Path::new(borrowed.trim()).parent()?.parent()?;
+    let is_copy = top.ancestors().any(|folder| folder.file_name() == Some("ralph"));
+    is_copy.then(|| project.to_owned())
+}
+
 impl Sandboxed {
     /// Becomes the command.
     #[expect(clippy::disallowed_methods, reason = "a command of the user's replaces this process")]
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
-        let project = here::project(env)?;
+        let project = match project_of_copy() {
+            Some(project) => Project::locate(env, &project),
+            None => here::project(env)?,
+        };
         let config = here::config(&project, env, &[])?;
         let mut words = self.command.iter();
         let mut command = Command::new(words.next().cloned().unwrap_or_default());

@@ -37,15 +37,13 @@ pub struct Check {
     pub ran_no_test: bool,
     /// What fails in it as it did before the first story, if nothing else does.
     pub excused: Option<FailedBefore>,
-    /// Paths that were refused, where it fails inside the sandbox and passes outside.
-    pub refused: Option<Vec<String>>,
 }
 
 impl Check {
     /// One that ended so, before it is judged by more than that.
     pub fn new(command: &str, end: CheckEnd, output: String, took: Duration) -> Self {
         let command = command.to_owned();
-        Self { command, end, output, took, ran_no_test: false, excused: None, refused: None }
+        Self { command, end, output, took, ran_no_test: false, excused: None }
     }
 
     /// What its output says about tests; none if it did not come to its own end.

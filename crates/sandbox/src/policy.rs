@@ -62,6 +62,9 @@ pub struct Policy {
     /// Those among them that the user lists.
     #[serde(skip)]
     pub listed: Vec<Utf8PathBuf>,
+    /// Where agents keep their settings.
+    #[serde(skip)]
+    pub of_agents: Vec<Utf8PathBuf>,
     /// Folders that are created if they are missing and the program, if one is named, is on the `PATH`.
     #[serde(skip)]
     pub create: Vec<(String, Utf8PathBuf)>,
@@ -119,6 +122,7 @@ impl Policy {
                 policy.set.insert(variable.to_owned(), folder.into_string());
             }
         }
+        policy.of_agents = AGENTS.iter().flat_map(|row| request.places(row.at)).collect();
         let for_setup: &[Row] = if request.is_setup { SETUP_CACHES } else { &[] };
         let caches = CACHES.iter().chain(for_setup);
         caches.for_each(|row| policy.let_write(request, row, row.name));

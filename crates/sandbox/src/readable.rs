@@ -12,7 +12,10 @@ use camino::Utf8PathBuf;
 /// The files and folders to grant, so that everything but these paths and what is below them can be read.
 pub(crate) fn paths(hidden: &[Utf8PathBuf]) -> Vec<PathBuf> {
     let mut known = HashMap::new();
-    let hidden: HashSet<_> = hidden.iter().map(|path| real(path.as_ref(), &mut known)).collect();
+    let mut hidden: HashSet<_> =
+        hidden.iter().map(|path| real(path.as_ref(), &mut known)).collect();
+    let led_to: Vec<_> = hidden.iter().flat_map(|folder| led_to(folder)).collect();
+    hidden.extend(led_to);
     let is_hidden = |path: &Path| path.ancestors().any(|above| hidden.contains(above));
     let above = hidden.iter().flat_map(|path| path.ancestors().skip(1));
     let above: HashSet<&Path> = above.chain([Path::new("/")]).collect();
@@ -25,6 +28,18 @@ pub(crate) fn paths(hidden: &[Utf8PathBuf]) -> Vec<PathBuf> {
         granted.extend(siblings.filter(|path| !above.contains(&**path) && !hidden.contains(path)));
     }
     granted
+}
+
+/// The files nearby to which links in a hidden folder lead: they are as secret.
+fn led_to(folder: &Path) -> Vec<PathBuf> {
+    let links = folder.read_dir().into_iter().flatten().flatten();
+    let links = links.filter(|entry| entry.file_type().is_ok_and(|it| it.is_symlink()));
+    let files = links.filter_map(|link| link.path().canonicalize().ok()).filter(|it| it.is_file());
+    let nearby = |file: &PathBuf| {
+        let mut above = folder.ancestors().skip(1).take(2).filter(|it| it.parent().is_some());
+        above.any(|above| file.starts_with(above))
+    };
+    files.filter(nearby).collect()
 }
 
 /// The path without symbolic links, as far as it exists: rules hold for places, not for names. What is found is
@@ -85,5 +100,19 @@ mod tests {
             std::os::unix::fs::symlink(scratch.path(target), scratch.path(link)).unwrap();
         }
         assert_eq!(granted(&scratch, &[".netrc", ".ssh", ".aws"]), ["dotfiles/vimrc"]);
+    }
+
+    #[test]
+    fn what_links_in_a_hidden_folder_lead_to_is_hidden() {
+        let scratch = Scratch::new();
+        for name in ["home/dotfiles/key", "home/dotfiles/vimrc", "home/.ssh/config", "etc/cert"] {
+            scratch.file(name, "");
+        }
+        for (target, link) in [("home/dotfiles/key", "id"), ("etc/cert", "cert"), ("none", "gone")]
+        {
+            let link = scratch.path("home/.ssh").join(link);
+            std::os::unix::fs::symlink(scratch.path(target), link).unwrap();
+        }
+        assert_eq!(granted(&scratch, &["home/.ssh"]), ["home/dotfiles/vimrc"]);
     }
 }

@@ -6,6 +6,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use nix::unistd::{AccessFlags, access};
 use ralph_base::env::Env;
 use ralph_base::linux::own_program;
 use ralph_base::state::{self, PROJECT_MARKER, RunDir, fingerprint};
@@ -63,6 +64,13 @@ pub(crate) struct Attempt<'a> {
     pub(crate) top: &'a Utf8Path,
 }
 
+/// How programs say that something was refused.
+const SAYS_REFUSED: [&str; 5] =
+    ["ermission denied", "EACCES", "EPERM", "not permitted", "Read-only"];
+
+/// No check is to write there.
+const SYSTEM: [&str; 6] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/boot"];
+
 /// The sandbox of a run in a few words: whether it is on, or why not.
 pub fn in_words(config: &Config) -> String {
     let support = sandbox::support();
@@ -90,6 +98,10 @@ pub fn sandbox_of(config: &Config) -> Result<Option<Support>, Failure> {
             sandbox::Error::Unsupported(support.abi)
         ))),
     }
+}
+
+fn is_in(path: &Utf8Path, folders: &[Utf8PathBuf]) -> bool {
+    folders.iter().any(|folder| path.starts_with(folder))
 }
 
 /// The agent that a command line starts, after other programs perhaps: `timeout 60 claude -p`.
@@ -207,29 +219,58 @@ impl Doors {
         Ok(doors.policies.pop())
     }
 
-    /// The settings under `[sandbox]` with which a check reaches these paths, if the user agrees.
-    pub fn settings_for(&self, refused: &[String]) -> Vec<String> {
+    /// The paths that the sandbox refused, by what programs printed: the last one of each line that says so.
+    pub fn refused(&self, output: &str) -> BTreeSet<Utf8PathBuf> {
+        let [_, checks, ..] = &*self.policies else { return BTreeSet::new() };
+        // In the log of an agent, several lines may be one.
+        let lines = output.lines().flat_map(|line| line.split("\\n"));
+        let lines = lines.filter(|line| SAYS_REFUSED.iter().any(|words| line.contains(words)));
+        let is_edge = |c: char| c.is_whitespace() || "'\"`‘’“”()[]<>,;\\".contains(c);
+        let last = |line: &str| {
+            let mut words = line.split(is_edge).map(|word| word.trim_end_matches([':', '.']));
+            words.rfind(|word| word.starts_with('/') && word.len() > 1).map(Utf8PathBuf::from)
+        };
+        let is_refused = |path: &Utf8PathBuf| {
+            let is_there = |path: &&Utf8Path| path.exists();
+            // What the user could not write either is nothing of ours.
+            let is_mine = || {
+                path.ancestors()
+                    .find(is_there)
+                    .is_some_and(|it| access(it.as_std_path(), AccessFlags::W_OK).is_ok())
+            };
+            is_in(path, &checks.hide) || !is_in(path, &checks.write) && is_mine()
+        };
+        lines.filter_map(last).filter(is_refused).collect()
+    }
+
+    /// The settings under `[sandbox]` with which a check reaches refused paths, if the user agrees: none that would
+    /// open the home folder, the copies, or settings of agents.
+    pub fn settings_for(&self, refused: &BTreeSet<Utf8PathBuf>) -> Vec<String> {
         let (Some(basis), [_, checks, ..]) = (&self.basis, &*self.policies) else {
             return Vec::new();
         };
-        let is_in = |path: &Utf8Path, folders: &[Utf8PathBuf]| {
-            folders.iter().any(|folder| path.starts_with(folder))
+        let closed: Vec<_> = basis.read_only.iter().chain(&checks.of_agents).cloned().collect();
+        let is_wide = |path: &Utf8Path| {
+            let mut narrower = closed.iter().chain([&basis.home]);
+            is_in(path, &closed)
+                || narrower.any(|it| it.starts_with(path))
+                || SYSTEM.iter().any(|it| path.starts_with(it))
         };
-        let paths = refused.iter().map(Utf8Path::new).filter(|path| !is_in(path, &basis.read_only));
-        let (hidden, others): (Vec<_>, Vec<_>) = paths.partition(|path| is_in(path, &checks.hide));
+        let (hidden, others): (BTreeSet<_>, BTreeSet<_>) =
+            refused.iter().cloned().partition(|path| is_in(path, &checks.hide));
         // A rule can only be made for what is there, and is wanted for more than one file.
-        let is_folder = |path: &&Utf8Path| path.is_dir() && !basis.home.starts_with(path);
-        let folder = |path: &Utf8Path| path.ancestors().find(is_folder).map(Utf8Path::to_owned);
-        let there = others.into_iter().filter_map(|path| {
-            folder(path).or_else(|| Some(path.to_owned()).filter(|path| path.is_file()))
+        let there = others.iter().filter_map(|path| {
+            let folder = path.ancestors().find(|path| path.is_dir())?;
+            [folder, path]
+                .into_iter()
+                .find(|path| path.exists() && !is_wide(path))
+                .map(Utf8Path::to_owned)
         });
-        let hidden = hidden.into_iter().map(Utf8Path::to_owned);
-        let (there, hidden): (BTreeSet<_>, BTreeSet<_>) = (there.collect(), hidden.collect());
         let line = |(name, paths): (&str, BTreeSet<Utf8PathBuf>)| {
             let paths = paths.iter().map(|path| format!("{path:?}")).collect::<Vec<_>>().join(", ");
             Some(format!("{name} = [{paths}]")).filter(|_| !paths.is_empty())
         };
-        [("write", there), ("show", hidden)].into_iter().filter_map(line).collect()
+        [("write", there.collect()), ("show", hidden)].into_iter().filter_map(line).collect()
     }
 
     /// Whether there is a sandbox.

@@ -118,7 +118,7 @@ impl ProtectedFiles {
                 ["config", "config.worktree", "objects/info/alternates"].map(|name| git.join(name)),
             );
             folders.extend(["hooks", "info"].map(|name| git.join(name)));
-            kept.extend(["refs", "objects", "logs"].map(|name| git.join(name)));
+            kept.extend(["refs", "objects", "logs", "ralph"].map(|name| git.join(name)));
         }
         paths.extend(folders.iter().flat_map(|folder| files_below(folder)));
         let above = paths.iter().chain(moving.keys()).chain(&folders).chain(&kept);

@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::terminal::counted;
 use board::Tip;
 use ralph_project::finding::Finding;
-use work_copy::{Start, doors, is_untouched, linked_by_files};
+use work_copy::{Start, doors, linked_by_files};
 
 /// Does what comes before the first story; returns why there is none, if so.
 pub(super) fn before_first_story(
@@ -74,7 +74,6 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     let books = [&plan, &progress];
     let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let job = run.job(0, &StoryKey::default())?;
-    let is_untouched = is_untouched(&run.desk(0)?.copy);
     prepare_copy(&job, &mut run.desk_mut(0)?.copy, start)?;
     // What it reports is shown before what follows.
     run.show_reports();
@@ -94,8 +93,7 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     run.view.doing(0, "running the checks before the first story");
     let stop = || context.is_interrupted();
     let copy = &mut run.desk_mut(0)?.copy;
-    let (checks, restored) =
-        run_baseline((copy, is_untouched), books, (config, &context.run), &stop)?;
+    let (checks, restored) = run_baseline(copy, books, (config, &context.run), &stop)?;
     restored.into_iter().for_each(|said| run.view.warn(said));
     if let Some(signal) = context.interrupts.signal() {
         return Ok(Some(Finish::Manual(signal)));

@@ -14,7 +14,9 @@ use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
 
-use super::attempt::{Facts, Left, Passed, Proof, Reviewed, report_findings, rollbacks, set_phase};
+use super::attempt::{
+    Facts, Left, Passed, Proof, Reviewed, refused_in, report_findings, rollbacks, set_phase,
+};
 use super::decide::{Finish, Outcome};
 use super::scripts;
 use super::state::{Conductor, UnderWay};
@@ -314,6 +316,11 @@ pub(super) fn end_iteration(
         cost_usd: work.facts.cost_usd,
         why,
     };
+    let doors = &run.desk(work.slot)?.copy.doors;
+    for target in refused_in(doors, run.context.state(), &work.attempt) {
+        let (rule, tool, target) = ("sandbox".to_owned(), String::new(), target.into_string());
+        run.note_of(work, &Event::Denied { rule, tool, target, asked: false });
+    }
     run.note_of(work, &finished);
     if outcome == Outcome::Success {
         // That it landed is known before its attempt is forgotten.

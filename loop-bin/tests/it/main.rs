@@ -36,6 +36,7 @@ mod real_gh;
 mod refused_at_the_start;
 mod report;
 mod sandbox;
+mod sandbox_refuses;
 mod says_done_only_when_checked;
 mod sessions;
 #[cfg(feature = "slow-tests")]

@@ -9,7 +9,7 @@ use camino::Utf8Path;
 
 use crate::stage::{Ran, Stage, executable};
 
-const ONE: &str = "- [ ] US-001: First\n";
+pub(crate) const ONE: &str = "- [ ] US-001: First\n";
 
 /// Whether this kernel has no sandbox; tests that need one pass without it.
 pub(crate) fn is_missing() -> bool {
@@ -92,7 +92,7 @@ fn run(stage: &Stage, args: &[&str]) -> Ran {
 }
 
 /// Runs the loop where only these paths may be written besides.
-fn run_where(stage: &Stage, args: &[&str], writable: &str) -> Ran {
+pub(crate) fn run_where(stage: &Stage, args: &[&str], writable: &str) -> Ran {
     let mut command = stage.command(args);
     // Caches that the tests' own environment names are not those of the home folder.
     command.env("RALPH_SANDBOX_WRITE", writable).env_remove("CARGO_HOME");
@@ -214,46 +214,6 @@ fn credentials_and_their_variables_are_out_of_reach() {
     assert!(!log.contains("hunter2") && log.contains("token: , tool: hunter4"), "{log}");
     let setup = stage.copy().unwrap().join("npm.log");
     assert_eq!(fs_err::read_to_string(setup).unwrap(), "hunter2", "a registry's, for the setup");
-}
-
-#[test]
-fn a_check_that_only_passes_outside_stops_the_start_and_names_the_path() {
-    if is_missing() {
-        return;
-    }
-    let stage = Stage::new("works", ONE);
-    let other = stage.repo.scratch().dir("other");
-    let check = format!("echo x >{other}/file");
-    let args = ["--verify", &*check, "--baseline", "check"];
-    let ran = run_where(&stage, &args, "");
-    ran.ended(9).says(&format!("fails in the sandbox, which refused {other}/file"));
-    ran.says(&format!("under [sandbox], add `write = [\"{other}\"]`, or start with --sandbox off"));
-    let secret = stage.repo.scratch().file("home/.netrc", "x");
-    let ran = run_where(&stage, &["--verify", "cat ~/.netrc", "--baseline", "check"], "");
-    ran.ended(9).says(&format!("under [sandbox], add `show = [\"{secret}\"]`"));
-    let missing = format!("{other}/missing");
-    let ran = run_where(&stage, &args, &format!("{other}\n{missing}\n{}", stage.note_path("")));
-    ran.ended(0).says("US-001 done");
-    ran.says(&format!("{missing} in [sandbox] write does not exist"));
-}
-
-/// It would run what an agent left.
-#[test]
-fn a_red_check_does_not_run_outside_where_an_agent_has_worked() {
-    if is_missing() {
-        return;
-    }
-    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
-    stage.repo.write(".gitignore", "tool\n");
-    stage.repo.commit_all("a tool");
-    let other = stage.repo.scratch().dir("other");
-    let agent = format!("cat >/dev/null; echo w >w.txt; echo 'echo x >{other}/file' >tool");
-    let check = "if [ -e tool ]; then sh tool; fi";
-    let args = ["--agent", &*agent, "--verify", check, "--max-iterations", "1"];
-    run_where(&stage, &args, "").ended(0).says("US-001: `if [ -e tool ]");
-    let ran = run_where(&stage, &[&args[..], &["--baseline", "check"]].concat(), "");
-    ran.ended(9).says(&format!("fails in the sandbox, which refused {other}/file"));
-    assert!(!fs_err::exists(other.join("file")).unwrap());
 }
 
 #[test]

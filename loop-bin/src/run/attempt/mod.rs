@@ -43,7 +43,7 @@ pub(super) use prepare::{from_user, prepare, prepare_copy};
 pub(crate) use prepare::{review_template, template};
 pub(super) use prove::Proof;
 pub(super) use review::Reviewed;
-pub(super) use watch::{LiveAgent, log_of, release, rollbacks, set_phase};
+pub(super) use watch::{LiveAgent, log_of, refused_in, release, rollbacks, set_phase};
 pub(super) use work::{left_in, read_agents_plan, report_findings};
 use work_copy::{Imported, Staged, Workspace};
 

@@ -100,7 +100,15 @@ pub(in crate::run) fn prepare(
     run: &str,
 ) -> Result<(), Failure> {
     let (is_new, begun) = (!copy.exists(), Instant::now());
-    copy.reset(start)?;
+    match copy.reset(start) {
+        // What landed may have put something in the way in which git does not find on.
+        Err(failure) if !is_new && !copy.is_in_place && !failure.is_transient() => {
+            log::warn!("creating a new copy: {failure}");
+            copy.throw_away()?;
+            copy.reset(start)?;
+        }
+        done => done?,
+    }
     copy.carry(&config.run.specs)?;
     if is_new {
         let (top, took) = (copy.top(), in_words(begun.elapsed()));

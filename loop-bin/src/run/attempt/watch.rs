@@ -24,12 +24,17 @@ use client::{
     AgentRun, Seen, Session, SessionSoFar, Start, Supervision, Totals, Turn,
     folder_of_this_program, with_files_of,
 };
+use work_copy::doors::Doors;
 
 /// How long an agent that was released has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(60);
 
 /// How often the hooks' notes are read while an agent works.
 const LOOKS_EVERY: Duration = Duration::from_millis(500);
+
+/// How much of the end of a log is read for what was refused, and how many paths are written down.
+const MOST_READ: u64 = 4 << 20;
+const MOST_REFUSED: usize = 10;
 
 /// An agent at work, or one that is paused in its stop hook.
 pub(in crate::run) struct LiveAgent {
@@ -293,6 +298,18 @@ pub(in crate::run) fn release(
 pub(in crate::run) fn log_of(state: &StateDir, attempt: &Attempt) -> Utf8PathBuf {
     let Attempt { run, iteration, story, .. } = attempt;
     state.logs().join(format!("{run}-{iteration:03}-{story}.log"))
+}
+
+/// What the sandbox refused to an agent, as far as its log says so.
+pub(in crate::run) fn refused_in(
+    doors: &Doors,
+    state: &StateDir,
+    attempt: &Attempt,
+) -> impl Iterator<Item = Utf8PathBuf> + use<> {
+    let is_sandboxed = doors.are_sandboxed();
+    let log = is_sandboxed.then(|| state::tail(&log_of(state, attempt), MOST_READ).ok()).flatten();
+    let said = log.map(|log| log.bytes).unwrap_or_default();
+    doors.refused(&String::from_utf8_lossy(&said)).into_iter().take(MOST_REFUSED)
 }
 
 pub(super) fn supervision(context: &Context) -> Supervision<'_> {

@@ -1,12 +1,11 @@
 //! The checks on the project before anybody has changed it: what is red then would be red for every
 //! story, and each of them would be paid for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::mpsc;
 
 use camino::Utf8PathBuf;
 use ralph_base::listing::first_few;
-use ralph_base::supervised::Door;
 use ralph_core::verdict::Kind;
 use ralph_project::checks::{Check, CheckContext, CheckEnd, CheckRules, run_checks};
 use ralph_project::config::{Baseline, Config};
@@ -18,13 +17,17 @@ use crate::terminal::{View, counted, in_words};
 use ralph_project::finding::Finding;
 use work_copy::doors::Doors;
 use work_copy::in_place::protecting;
-use work_copy::{Start, Workspace, is_untouched};
+use work_copy::{Start, Workspace};
 
 /// How much of a failing check is shown.
 const LINES_SHOWN: usize = 15;
 
 /// How many failing tests are named.
 const TESTS_NAMED: usize = 10;
+
+/// How a check gets what the sandbox refuses.
+const NEEDS: &str =
+    "list paths it writes in `write`, paths it reads in `show` and variables in `env`";
 
 /// What one line of output says where a program or a module is missing.
 const MISSING: &[&str] = &[
@@ -39,63 +42,28 @@ const MISSING: &[&str] = &[
     "bundler: failed to load command",
 ];
 
-/// Runs every check, whatever the others say. One that fails is run outside of the sandbox as well, where no agent has
-/// worked yet: what one leaves, git sees only in part.
+/// Runs every check, whatever the others say. Only inside the sandbox: what it refused to a test that cleans up too
+/// much would be done outside.
 pub(crate) fn run_baseline(
-    (copy, is_untouched): (&mut Workspace, bool),
+    copy: &mut Workspace,
     books: [&Utf8PathBuf; 2],
     (config, run): (&Config, &str),
     stop: &dyn Fn() -> bool,
 ) -> Result<(Vec<Check>, Vec<String>), Failure> {
-    protecting(copy, books, |copy| run_checks_first(copy, is_untouched, (config, run), stop))
-}
-
-fn run_checks_first(
-    copy: &mut Workspace,
-    is_untouched: bool,
-    (config, run): (&Config, &str),
-    stop: &dyn Fn() -> bool,
-) -> Result<Vec<Check>, Failure> {
-    let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
-    let before = copy.stamps();
-    let door = copy.doors.checks.clone();
-    let context = CheckContext { dir: copy.root(), run, left: None, rules, door: &door };
-    let mut checks = Vec::new();
-    for command in &config.verify.commands {
-        let one = std::slice::from_ref(command);
-        let limit = config.verify.timeout.limit();
-        let mut found = run_checks(context, one, limit, stop)?;
-        if let Some(failed) = found.last_mut().filter(|check| !check.passed() && !stop())
-            && copy.doors.are_sandboxed()
-        {
-            let paths = refused_paths(&failed.output);
-            let is_refused = if is_untouched {
-                let outside = CheckContext { door: &Door::default(), ..context };
-                run_checks(outside, one, limit, stop)?.iter().all(Check::passed)
-            } else {
-                !paths.is_empty()
-            };
-            failed.refused = is_refused.then_some(paths);
+    protecting(copy, books, |copy| {
+        let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
+        let before = copy.stamps();
+        let door = copy.doors.checks.clone();
+        let context = CheckContext { dir: copy.root(), run, left: None, rules, door: &door };
+        let mut checks = Vec::new();
+        for command in &config.verify.commands {
+            let (one, limit) = (std::slice::from_ref(command), config.verify.timeout.limit());
+            checks.extend(run_checks(context, one, limit, stop)?);
         }
-        checks.extend(found);
-    }
-    client::end_left_by_checks(run, copy.folder());
-    copy.doubt(before)?;
-    Ok(checks)
-}
-
-/// Absolute paths in lines that say that something was refused.
-fn refused_paths(output: &str) -> Vec<String> {
-    let says = |line: &&str| {
-        ["ermission denied", "EACCES", "EPERM", "not permitted", "Read-only"]
-            .iter()
-            .any(|words| line.contains(words))
-    };
-    let is_edge = |c: char| c.is_whitespace() || "'\"`‘’“”()[]<>,;".contains(c);
-    let words = output.lines().filter(says).flat_map(|line| line.split(is_edge));
-    let paths = words.map(|word| word.trim_end_matches([':', '.']));
-    let paths = paths.filter(|path| path.starts_with('/') && path.len() > 1);
-    paths.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+        client::end_left_by_checks(run, copy.folder());
+        copy.doubt(before)?;
+        Ok(checks)
+    })
 }
 
 /// Makes the copy ready and runs the checks in it, without a run.
@@ -106,7 +74,6 @@ pub(crate) fn examine_copy(
     start: Start<'_>,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Check>, Failure> {
-    let is_untouched = is_untouched(copy);
     let (sender, reports) = mpsc::channel();
     let reporter = Reporter { slot: 0, prefix: String::new(), reports: sender };
     std::thread::scope(|scope| {
@@ -123,7 +90,7 @@ pub(crate) fn examine_copy(
         }
         prepared.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
-    let (checks, restored) = run_baseline((copy, is_untouched), start.books, (config, ""), stop)?;
+    let (checks, restored) = run_baseline(copy, start.books, (config, ""), stop)?;
     restored.into_iter().for_each(|said| view.warn(said));
     Ok(checks)
 }
@@ -138,22 +105,16 @@ fn finding(check: &Check, config: &Config, doors: &Doors) -> Finding {
     if check.passed() {
         return Finding::Good(format!("`{name}` passes before any changes ({took})"));
     }
-    if let Some(refused) = &check.refused {
-        let paths = match &refused[..] {
-            [] => "but passes outside of it; its output names no refused path".to_owned(),
-            paths => format!("which refused {}", first_few(paths, TESTS_NAMED)),
-        };
-        let lines = doors.settings_for(refused);
-        let way_on = match &lines[..] {
-            [] => {
-                "list paths it writes in `write`, paths it reads in `show` and variables in `env`"
-                    .to_owned()
-            }
+    let refused = doors.refused(&check.output);
+    if !refused.is_empty() {
+        let way_on = match &doors.settings_for(&refused)[..] {
+            [] => NEEDS.to_owned(),
             lines => format!("add `{}`", lines.join("` and `")),
         };
         return Finding::Problem(format!(
-            "`{name}` fails in the sandbox, {paths}\n{}\nunder [sandbox], {way_on}, or start with \
-             --sandbox off",
+            "`{name}` fails in the sandbox, which refused {}\n{}\nunder [sandbox], {way_on}, or start \
+             with --sandbox off",
+            first_few(&refused, TESTS_NAMED),
             last_lines(check)
         ));
     }
@@ -182,6 +143,9 @@ fn finding(check: &Check, config: &Config, doors: &Doors) -> Finding {
     }
     text.push('\n');
     text.push_str(&last_lines(check));
+    if doors.are_sandboxed() {
+        text.push_str(&format!("\nif it passes without the sandbox: under [sandbox], {NEEDS}"));
+    }
     match config.verify.baseline {
         Baseline::Ignore => Finding::Note(text + "\n" + &ignored(check, config)),
         _ => Finding::Problem(format!(

@@ -355,3 +355,20 @@ fn checks_and_setup_before_the_first_story_change_nothing_that_steers_the_run() 
     assert_eq!(stage.read(".ralph/config.toml"), before);
     assert!(!stage.exists(".git/hooks/post-commit"));
 }
+
+#[test]
+fn the_records_of_a_run_are_led_nowhere_else() {
+    let stage = Stage::new("works", TWO);
+    let away = stage.repo.scratch().dir("away");
+    for act in [
+        format!("rm -rf .git/ralph; ln -s {away} .git/ralph"),
+        "rm .git/ralph; mkdir .git/ralph".into(),
+    ] {
+        let agent = format!("cat >/dev/null; echo x >>$(cat .ralph/current-story).txt; {act}");
+        stage.run(&["--in-place", "--agent", &agent, "--max-iterations", "1"]).ended(0);
+        let leads = stage.repo.root().join(".git/ralph").read_link_utf8().unwrap();
+        assert!(leads.starts_with(stage.repo.scratch().path("home")), "{leads}");
+    }
+    stage.run(&["status"]).ended(0);
+    assert_eq!(away.read_dir_utf8().unwrap().count(), 0);
+}
