@@ -66,8 +66,7 @@ impl<'a> Call<'a> {
     pub fn config(&self) -> &Config {
         self.config.get_or_init(|| {
             let path = self.project().own_state().config();
-            let (mut config, error) = Config::load_or_default(&path, self.env);
-            config.plan.tag = state::current_tag(self.project().root());
+            let (config, error) = Config::load_or_default(&path, self.env);
             if let Some(error) = error {
                 self.record("configuration", &error.to_string());
             }

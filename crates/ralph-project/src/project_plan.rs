@@ -16,7 +16,7 @@ use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use crate::config::Config;
 use crate::project::Project;
 use ralph_base::env::Env;
-use ralph_base::state::LoopDir;
+use ralph_base::state::{LoopDir, TASK_MASTER};
 use ralph_core::plan::{self, FindError, Plan};
 
 /// Finds and reads the plan. Paths that somebody gave are meant from the folder `from` if they lead
@@ -58,7 +58,7 @@ fn of_spec_tools(root: &Utf8Path) -> Vec<Utf8PathBuf> {
         plans
     };
     let mut plans = ["specs", ".kiro/specs", "openspec/changes"].map(below).concat();
-    plans.push(root.join(".taskmaster/tasks/tasks.json"));
+    plans.push(root.join(TASK_MASTER));
     plans.retain(|plan| plan.is_file());
     plans
 }

@@ -3,8 +3,8 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::write;
 use super::{Id, SessionDir};
+use super::{below, write};
 
 /// The folder whose presence makes a folder a project of ours.
 pub const PROJECT_MARKER: &str = ".ralph";
@@ -79,7 +79,7 @@ pub struct StateDir {
 impl StateDir {
     /// The state folder of the project at `root`.
     pub fn of_project(root: &Utf8Path) -> Self {
-        Self::at(root.join(PROJECT_MARKER))
+        Self::at(below(root, PROJECT_MARKER))
     }
 
     fn at(root: Utf8PathBuf) -> Self {
@@ -109,7 +109,7 @@ impl StateDir {
 
     /// The state folder for projects that have none of their own.
     pub fn of_home(home: &Utf8Path) -> Self {
-        Self::at(home.join(PROJECT_MARKER))
+        Self::at(below(home, PROJECT_MARKER))
     }
 
     /// The folder itself.
@@ -242,7 +242,7 @@ impl StateDir {
 
     /// The files of one client session.
     pub fn session(&self, id: &Id) -> SessionDir {
-        SessionDir::at(self.sessions().join(id.as_str()))
+        SessionDir::at(below(&self.sessions(), id.as_str()))
     }
 
     /// The files of a mailbox: question, answer and lock. They are in no folder of their own, because an agent could

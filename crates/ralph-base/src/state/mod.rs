@@ -22,8 +22,20 @@
 /// Methods that give the path of one file each: `name: folder / "file";`.
 macro_rules! paths {
     ($($(#[$doc:meta])* $name:ident: $folder:ident / $file:expr;)*) => {
-        $($(#[$doc])* pub fn $name(&self) -> camino::Utf8PathBuf { self.$folder.join($file) })*
+        $($(#[$doc])* pub fn $name(&self) -> camino::Utf8PathBuf { crate::state::below(&self.$folder, $file) })*
     };
+}
+
+/// A path below a folder, in one piece of memory: hooks make dozens of them.
+pub(crate) fn below(folder: &camino::Utf8Path, name: &str) -> camino::Utf8PathBuf {
+    let folder = folder.as_str();
+    let mut path = String::with_capacity(folder.len() + 1 + name.len());
+    path.push_str(folder);
+    if !folder.is_empty() && !folder.ends_with('/') {
+        path.push('/');
+    }
+    path.push_str(name);
+    path.into()
 }
 
 mod dir;
@@ -52,7 +64,7 @@ pub use read::{
 };
 pub use run_dir::{RESTORE_NOTE, RunDir};
 pub use session_dir::{LoopDir, SessionDir};
-pub use story_key::{StoryKey, current_tag, fingerprint, keep_tag, plan_name};
+pub use story_key::{StoryKey, TASK_MASTER, current_tag, fingerprint, keep_tag, plan_name};
 pub use write::{
     Cap, append_capped, append_line, drain, edit_users, keep_content_as_found, leads_elsewhere,
     open_log, remove_beginning, remove_if_there, remove_stale_temporaries, replace,

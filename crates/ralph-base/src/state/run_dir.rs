@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::below;
 use super::id::Id;
 use super::read;
 
@@ -29,7 +30,7 @@ pub struct RunDir {
 impl RunDir {
     /// The one in this git folder.
     pub fn in_git_folder(git_dir: &Utf8Path) -> Self {
-        let root = git_dir.join("ralph");
+        let root = below(git_dir, "ralph");
         Self { shared: root.clone(), in_git: root.clone(), root }
     }
 

@@ -71,6 +71,9 @@ pub fn plan_name(root: &Utf8Path, plan: &Utf8Path) -> String {
     format!("{}-{:08x}", name.trim_matches('-'), fingerprint(path.as_bytes()) as u32)
 }
 
+/// Task Master's file in a project.
+pub const TASK_MASTER: &str = ".taskmaster/tasks/tasks.json";
+
 /// The tag of each project, as long as this process lives: who switches it means the next run.
 static TAGS: Mutex<Vec<(Utf8PathBuf, String)>> = Mutex::new(Vec::new());
 

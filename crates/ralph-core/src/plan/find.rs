@@ -45,7 +45,7 @@ pub fn find(groups: &[Vec<Utf8PathBuf>], options: &Options) -> Result<Plan, Find
         let mut finished = None;
         for path in group {
             let Some(bytes) = read_file(path)? else { continue };
-            let plan = Plan::parse(path, bytes, options)?;
+            let plan = parse(path, bytes, options)?;
             if plan.counts().open > 0 {
                 return Ok(plan);
             }
@@ -56,6 +56,18 @@ pub fn find(groups: &[Vec<Utf8PathBuf>], options: &Options) -> Result<Plan, Find
         }
     }
     Err(FindError::NotFound(groups.concat()))
+}
+
+/// Reads a plan; of Task Master's, the tag that is current, unless the options name one.
+fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Plan, Error> {
+    let project = path.ancestors().nth(3).filter(|_| path.ends_with(state::TASK_MASTER));
+    match project.filter(|_| options.tag.is_empty()) {
+        None => Plan::parse(path, bytes, options),
+        Some(project) => {
+            let tag = state::current_tag(project);
+            Plan::parse(path, bytes, &Options { tag, ..options.clone() })
+        }
+    }
 }
 
 /// Chooses among plans that other tools wrote: the only one with open stories, else the last one.

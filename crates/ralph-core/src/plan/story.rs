@@ -4,7 +4,9 @@
 
 use super::ids;
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::{Deserialize, Serialize};
+use ralph_base::texts::texts;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -33,13 +35,29 @@ pub enum Format {
     TaskMaster,
 }
 
+/// The usual names of optional sections.
+const OPTIONAL: [&str; 12] = [
+    "Optional",
+    "Optional Tasks",
+    "Future",
+    "Future Work",
+    "Future Enhancements",
+    "Nice to Have",
+    "Backlog",
+    "Out of Scope",
+    "Deferred",
+    "Stretch Goals",
+    "Open Questions",
+    "Future Improvements",
+];
+
 /// What the user can set about reading plans.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Names of sections whose stories do not keep the loop going; case and hyphens do not matter.
-    #[serde(deserialize_with = "ralph_base::texts::texts")]
-    pub optional_sections: Vec<String>,
+    #[serde(deserialize_with = "names")]
+    pub optional_sections: Vec<Cow<'static, str>>,
     /// The tag of Task Master's whose tasks count; no setting of ours, Task Master keeps it.
     #[serde(skip)]
     pub tag: String,
@@ -47,11 +65,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let names = "Optional|Optional Tasks|Future|Future Work|Future Enhancements|Nice to Have|\
-                     Backlog|Out of Scope|Deferred|Stretch Goals|Open Questions|Future Improvements";
-        let optional_sections = names.split('|').map(str::to_owned).collect();
+        let optional_sections = OPTIONAL.map(Cow::Borrowed).to_vec();
         Self { optional_sections, tag: String::new() }
     }
+}
+
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cow<'static, str>>, D::Error> {
+    Ok(texts(deserializer)?.into_iter().map(Cow::Owned).collect())
 }
 
 /// One piece of work in a plan.
