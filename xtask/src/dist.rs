@@ -43,6 +43,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
 pub(crate) fn run() -> Result<Utf8PathBuf> {
     let target = target()?;
     let mut flags = if target.contains("linux") { STATIC.to_owned() } else { String::new() };
+    flags.push_str(&short_paths());
     build(&target, "release", &flags)?;
     if target == OWN_LINKER {
         let script = run::root().join("xtask/packaging/hooks.ld");
@@ -65,6 +66,16 @@ pub(crate) fn run() -> Result<Utf8PathBuf> {
     }
     write_share(&dist)?;
     Ok(dist)
+}
+
+/// Has panics name files of packages without the folder into which this machine put them.
+fn short_paths() -> String {
+    let home = std::env::home_dir().unwrap_or_default().join(".cargo");
+    let home = std::env::var_os("CARGO_HOME").map_or(home, Into::into);
+    let folders = home.join("registry/src").read_dir().into_iter().flatten().flatten();
+    let names = folders.filter_map(|folder| folder.path().to_str().map(str::to_owned));
+    let names = names.filter(|name| !name.contains(char::is_whitespace));
+    names.map(|name| format!(" --remap-path-prefix={name}/=")).collect()
 }
 
 /// How a program is built.

@@ -26,7 +26,8 @@ macro_rules! paths {
     };
 }
 
-/// A path below a folder, in one piece of memory: hooks make dozens of them.
+/// A path below a folder, in one piece of memory and by one piece of code: hooks make dozens of them.
+#[inline(never)]
 pub(crate) fn below(folder: &camino::Utf8Path, name: &str) -> camino::Utf8PathBuf {
     let folder = folder.as_str();
     let mut path = String::with_capacity(folder.len() + 1 + name.len());
