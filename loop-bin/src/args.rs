@@ -33,7 +33,7 @@ Exit codes:
   7    stories remain, with --fail-if-incomplete
   8    the remaining stories are blocked and need a person
   9    the checks failed before the first story
-  75   try later, with --fleet
+  75   try later, with --fleet or --pr story
   130  interrupted (Ctrl-C, `ralph-loop stop --now`)
   143  terminated
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Lock, StateDir};
+use ralph_base::state::{self, StateDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::Plan;
 use ralph_project::project::Project;
@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::RunRecord;
 use crate::run::look_for_recovery;
-use crate::run::start::run_dir;
+use crate::run::start::{holder, run_dir};
 use crate::terminal::{say, say_as_it_is};
 use crate::{fleet, here};
 use board::Waiting;
@@ -103,11 +103,13 @@ pub(crate) fn look<'a>(
     let Ok(repo) = Repo::open(project.root()) else { return Ok(situation) };
     history.see_saved(repo.git())?;
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
-    situation.is_running = Lock::holder(&run_dir.lock()).is_some();
+    situation.is_running = holder(&run_dir).is_some();
     // It may have ended since the journal was read.
     history.read_on()?;
     let record = RunRecord::load(&run_dir)?.unwrap_or_default();
-    let waiting = Waiting::find(&source, &record.target)?;
+    // Branches of stories are the server's as soon as they are pushed.
+    let is_users = record.process.server.is_empty();
+    let waiting = if is_users { Waiting::find(&source, &record.target)? } else { None };
     situation.waiting =
         waiting.map(|waiting| (waiting.in_words(record.rebase_problem.as_deref()), waiting.branch));
     situation.notes = look_for_recovery(project)?;

@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use askama::Template;
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::Lock;
 use ralph_core::git::Repo;
 use ralph_core::plan::StoryCounts;
 use ralph_project::project::Project;
@@ -20,7 +19,7 @@ use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::report::{look, report_on};
 use crate::run::RunRecord;
 use crate::run::record::Pause;
-use crate::run::start::run_dir;
+use crate::run::start::{holder, run_dir};
 use crate::terminal::{Scene, say};
 use crate::{fleet, here};
 
@@ -198,7 +197,7 @@ impl Now {
         let mut now = Self::default();
         let Ok(repo) = Repo::open(project.root()) else { return Ok(now) };
         let run_dir = run_dir(&repo)?;
-        let holder = Lock::holder(&run_dir.lock());
+        let holder = holder(&run_dir);
         now.running = holder.as_ref().and_then(|held| held.by.as_ref()).map(|by| by.pid);
         now.now = now.running.and_then(|_| Scene::load(&run_dir));
         let Some(record) = RunRecord::load(&run_dir)? else { return Ok(now) };

@@ -11,6 +11,7 @@ use ralph_base::state::{self, Lock};
 use crate::exit::Failure;
 use crate::here;
 use crate::run::RunRecord;
+use crate::run::start::holder;
 use crate::terminal::say;
 
 /// End the current run after the story it is working on
@@ -27,8 +28,10 @@ impl Stop {
         let none =
             || Failure::because("no run is under way in this project; `ralph-loop` starts one");
         let run_dir = project.run_dir().ok_or_else(none)?;
-        let by = Lock::holder(&run_dir.lock()).and_then(|held| held.by).ok_or_else(none)?;
-        let record = RunRecord::load(&run_dir)?.filter(|record| record.process.pid == by.pid);
+        let by = holder(&run_dir).and_then(|held| held.by).ok_or_else(none)?;
+        let is_between = Lock::holder(&run_dir.requests_lock()).is_some();
+        let is_its = |record: &RunRecord| record.process.pid == by.pid || is_between;
+        let record = RunRecord::load(&run_dir)?.filter(is_its);
         let record = record.ok_or_else(none)?;
         if self.now {
             let pid = i32::try_from(by.pid).map_err(Failure::usage)?;

@@ -25,10 +25,10 @@ use crate::forge::Forge;
 use crate::plan_choice::PlanChoice;
 use crate::run::decide::{Picked, pick};
 use crate::run::record::{Pause, RunRecord};
-use crate::run::start::{run_dir, run_name, take_lock};
+use crate::run::start::{run_dir, run_name, take};
 use crate::saved;
-use crate::terminal::{counted, say};
-use crate::{here, in_task, report};
+use crate::terminal::{counted, in_words, say};
+use crate::{here, report};
 use board::forget;
 use client::signals::{Interrupts, Signal};
 use jiff::Timestamp;
@@ -42,6 +42,9 @@ const STOPPED: &str = "stopped by `ralph-loop stop`";
 
 /// The pause before the server is asked again.
 const PAUSE: Duration = Duration::from_secs(10);
+
+/// The longest wait that is shown: without a limit, it has no end.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// What all stories have in common.
 struct Requests<'a> {
@@ -103,17 +106,19 @@ pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
     let repo = Repo::open(project.root())?;
     let git = repo.git().clone();
     let plan = here::plan(&project, env, config)?.path().to_owned();
+    let (run_dir, interrupts) = (run_dir(&repo)?, Interrupts::listen()?);
+    let whole = take(&run_dir.requests_lock(), LOOP)?;
     let (remote, forge) = find_forge(project.root(), &git, &config.run.branch)?;
     let top = Utf8Path::from_path(repo.top()).unwrap_or(project.root()).to_owned();
     let mut requests = Requests {
         config,
-        run_dir: run_dir(&repo)?,
+        run_dir,
         plan: plan.strip_prefix(&top).map_or_else(|_| plan.clone(), Utf8Path::to_owned),
         git,
         remote,
         target: config.run.branch.clone(),
         forge,
-        interrupts: Interrupts::listen()?,
+        interrupts,
         run: run_name(),
         begun: Instant::now(),
         lock: Cell::default(),
@@ -122,7 +127,7 @@ pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
     requests.begin()?;
     let worked = requests.work_on_all();
     let code = requests.conclude(worked)?;
-    drop(requests.lock.take());
+    drop((requests.lock.take(), whole));
     let run = requests.history()?.find(&requests.run);
     if run.is_some_and(|run| run.iterations > 0) && !config.run.json_events {
         report::show(env, &requests.project, &PlanChoice::of(&plan), &requests.run)?;
@@ -250,6 +255,11 @@ impl Requests<'_> {
         seen: &mut Seen,
     ) -> Result<Option<End>, Failure> {
         let worked = seen.worked.entry(story.id.clone()).or_default();
+        // Its branch may be gone with it.
+        if begun.is_none() && self.is_rejected(story)? {
+            seen.blocked.insert(story.id.clone());
+            return Ok(None);
+        }
         *worked += 1;
         if *worked <= self.config.limits.attempts_per_story + seen.merged {
             return self.work(story, begun, &mut seen.blocked);
@@ -280,6 +290,8 @@ impl Requests<'_> {
             Due::Person(address, why) if seen.blocked.insert(id.clone()) => {
                 let about = address.as_ref().map_or(String::new(), |it| format!("{it}: "));
                 self.say(format!("{id}: {about}{why}"));
+                // A wish that cannot be fulfilled hides nothing.
+                saved::forget_wish(&self.git, &self.key(story))?;
                 self.note(story, address, Some(why))
             }
             _ => Ok(()),
@@ -349,22 +361,6 @@ impl Requests<'_> {
         Ok(is_meant)
     }
 
-    /// Runs the loop for one story; returns its exit code.
-    fn run_loop(&self, story: &Story, branch: &str) -> Result<u8, Failure> {
-        let mut record = self.record()?;
-        if record.process.run == self.run {
-            // The time in which nobody worked counts as well.
-            record.process.elapsed_s = self.begun.elapsed().as_secs_f64();
-            record.save(&self.run_dir)?;
-        }
-        drop(self.lock.take());
-        let task = [&*self.run, branch, &self.config.plan.tag, &story.id];
-        let code = in_task::run_loop(&self.interrupts, &task, |_| {});
-        self.lock.set(Some(take_lock(&self.run_dir, LOOP)?));
-        let code = code?;
-        Ok(code.filter(|code| *code != INCOMPLETE).unwrap_or_default())
-    }
-
     /// Waits a while for pull requests to be merged; returns how the run ends if none was for long enough.
     fn wait(&self, since: Instant, waiting: &BTreeSet<String>) -> Result<Option<End>, Failure> {
         let limit = self.config.run.wait.limit().unwrap_or(Duration::MAX);
@@ -380,8 +376,12 @@ impl Requests<'_> {
         }
         // Commands see who waits, and can end it.
         let mut record = self.record()?;
-        let until = Timestamp::now() + left.min(PAUSE);
+        let until = Timestamp::now() + left.min(LONGEST);
         let words = format!("{requests} yet to be merged");
+        if since.elapsed() < PAUSE {
+            let how_long = in_words(left.min(LONGEST));
+            self.say(format!("{words}; waiting for that, {how_long} at most (--wait)"));
+        }
         record.pause = Some(Pause { why: words, until: until.to_string() });
         record.save(&self.run_dir)?;
         let is_asked = self.interrupts.wait(left.min(PAUSE)).is_some();

@@ -16,6 +16,9 @@ use board::{forget, resolve};
 /// What a person should know of a pull request whose checks failed on the forge.
 const RED: &str = "its checks failed on the forge";
 
+/// The same of one that was merged, until the plan here has that.
+const MERGED: &str = "it was merged; `git pull` takes it";
+
 impl Requests<'_> {
     /// Pushes the work of a story over what its branch on the server has, and opens its pull request.
     pub(super) fn push(&self, story: &Story) -> Result<(), Failure> {
@@ -23,15 +26,16 @@ impl Requests<'_> {
         let known = resolve(&self.git, &self.tracking(&branch))?.unwrap_or_default();
         let lease = format!("--force-with-lease=refs/heads/{branch}:{known}");
         let spec = format!("refs/heads/{ours}:refs/heads/{branch}");
-        let pushed = self.git.run(&["push", "--quiet", &lease, &self.remote, &spec]);
-        if let Err(GitError::Failed { stderr, .. }) = &pushed
-            && has_moved(stderr)
-        {
-            // It was merged in the meantime, or somebody works on it; ours is kept as an attempt.
-            return Ok(forget(&self.git, &format!("refs/heads/{ours}"))?);
-        }
-        if let Err(error) = pushed {
-            let failure = Failure::from(error);
+        let push = ["push", "--quiet", &lease, &self.remote, &spec];
+        let pushed = self.patiently(|| Ok(self.git.run(&push).map(drop)?));
+        if let Err(failure) = pushed {
+            if has_moved(&failure.to_string()) {
+                // It was merged in the meantime, or somebody works on it; ours is kept as an attempt.
+                return Ok(forget(&self.git, &format!("refs/heads/{ours}"))?);
+            }
+            if let Failure::Away(_) = failure {
+                return Err(failure);
+            }
             let why = refusal(&failure).unwrap_or_else(|| failure.to_string());
             let why = format!("the server refused its push: {why}");
             self.note(story, None, Some(why.clone()))?;
@@ -57,7 +61,7 @@ impl Requests<'_> {
         if self.is_done_now(story)? {
             return Ok(());
         }
-        let opened = self.forge.open(root, &text);
+        let opened = self.patiently(|| self.forge.open(root, &text));
         if opened.is_err() && self.is_done_now(story)? {
             return Ok(());
         }
@@ -86,17 +90,18 @@ impl Requests<'_> {
         self.patiently(|| self.forge.request_of(self.project.root(), branch))
     }
 
-    /// The stories whose pull requests are known and not known to be merged, and why a person has to look at each.
-    pub(super) fn requested(&self) -> Result<BTreeMap<String, Option<String>>, Failure> {
+    /// The open stories here whose pull requests are known: the address, and why a person has to look at it.
+    pub(super) fn requested(&self) -> Result<BTreeMap<String, (String, Option<String>)>, Failure> {
         let mut history = self.history()?;
         history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
         let requests = history.requests_of_stories().into_iter();
-        Ok(requests.map(|(key, _, why)| (key.story.clone(), why.map(str::to_owned))).collect())
+        let known = |address: &str, why: Option<&str>| (address.to_owned(), why.map(str::to_owned));
+        Ok(requests.map(|(key, address, why)| (key.story.clone(), known(address, why))).collect())
     }
 
     /// What is seen of a pull request that waits, for the first time or because its checks have changed.
     pub(super) fn see(&self, story: &Story, address: String, is_red: bool) -> Result<(), Failure> {
-        let known = self.requested()?.remove(&story.id);
+        let known = self.requested()?.remove(&story.id).map(|(_, why)| why);
         let was_red = known.as_ref().is_some_and(|why| why.as_deref() == Some(RED));
         let is_new =
             self.history()?.find(&self.run).is_some_and(|run| run.asked_for(&self.key(story)));
@@ -114,11 +119,11 @@ impl Requests<'_> {
     /// Writes down which pull requests were merged; returns how many.
     pub(super) fn note_merged(&self, plan: &Plan) -> Result<u64, Failure> {
         let mut count = 0;
-        for id in self.requested()?.into_keys() {
+        for (id, (address, why)) in self.requested()? {
             let story = plan.story(&id).filter(|story| story.state == State::Done);
-            if let Some(story) = story {
+            if let Some(story) = story.filter(|_| why.as_deref() != Some(MERGED)) {
                 self.say(format!("{id}: merged"));
-                self.note(story, None, None)?;
+                self.note(story, Some(address), Some(MERGED.to_owned()))?;
                 count += 1;
             }
         }

@@ -8,15 +8,32 @@ use ralph_core::git::{Git, GitError};
 use ralph_core::plan::{self, Plan, State, Story};
 use run_history::{LOOP, REQUESTS};
 
-use super::{PAUSE, Requests};
+use super::{INCOMPLETE, PAUSE, Requests};
 use crate::exit::Failure;
-use crate::fleet::named;
+use crate::fleet::{has_moved, named};
 use crate::forge::{Forge, default_branch, remote_of};
+use crate::in_task;
 use crate::plan_choice::with_given_up;
 use crate::run::record::journal;
 use crate::run::start::{name_in_branch, take_lock};
 use crate::saved::{self, SavedAttempt};
 use board::{forget, is_ancestor, resolve};
+
+/// What a forge or a server says that will say the same next time.
+const FINAL: [&str; 12] = [
+    "auth login",
+    "logged in",
+    "HTTP 401",
+    "HTTP 403",
+    "HTTP 404",
+    "HTTP 422",
+    "not allowed",
+    "GraphQL",
+    "rejected]",
+    "denied",
+    "error: 403",
+    "stale info",
+];
 
 /// How long the project may be locked at the start.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -37,17 +54,20 @@ pub(super) enum Due {
     Person(Option<String>, String),
 }
 
-/// The remote and its forge, to which the user is logged in.
+/// The remote and its forge.
 pub(crate) fn find_forge(
     root: &Utf8Path,
     git: &Git,
     branch: &str,
 ) -> Result<(String, Forge), Failure> {
     let (remote, url) = remote_of(git, branch)?;
-    let forge = Forge::of(&url, root)?;
-    // There is none, but one who is not logged in is told.
-    forge.request_of(root, REQUESTS)?;
-    Ok((remote, forge))
+    Ok((remote, Forge::of(&url, root)?))
+}
+
+/// Whether trying again later helps against what a server said: not against a refusal.
+pub(super) fn may_pass(failure: &Failure) -> bool {
+    let said = failure.to_string();
+    !has_moved(&said) && !FINAL.iter().any(|words| said.contains(words))
 }
 
 impl Requests<'_> {
@@ -64,6 +84,11 @@ impl Requests<'_> {
             }
         };
         self.lock.set(Some(lock));
+        let mut record = self.record()?;
+        record.process.pid = std::process::id();
+        record.save(&self.run_dir)?;
+        // There is none, but one who is not logged in is told.
+        self.request_of(REQUESTS)?;
         self.fetch()?;
         if self.target.is_empty() {
             self.target = default_branch(&self.git, &self.remote);
@@ -80,7 +105,6 @@ impl Requests<'_> {
         self.forget_merged(&plan)?;
         let mut record = self.record()?;
         record.process.server = self.tracking(&self.target);
-        record.process.pid = std::process::id();
         record.save(&self.run_dir)?;
         self.append(
             None,
@@ -92,6 +116,22 @@ impl Requests<'_> {
                 sandbox: None,
             },
         )
+    }
+
+    /// Runs the loop for one story; returns its exit code.
+    pub(super) fn run_loop(&self, story: &Story, branch: &str) -> Result<u8, Failure> {
+        let mut record = self.record()?;
+        if record.process.run == self.run {
+            // The time in which nobody worked counts as well.
+            record.process.elapsed_s = self.begun.elapsed().as_secs_f64();
+            record.save(&self.run_dir)?;
+        }
+        drop(self.lock.take());
+        let task = [&*self.run, branch, &self.config.plan.tag, &story.id];
+        let code = in_task::run_loop(&self.interrupts, &task, |_| {});
+        self.lock.set(Some(take_lock(&self.run_dir, LOOP)?));
+        let code = code?;
+        Ok(code.filter(|code| *code != INCOMPLETE).unwrap_or_default())
     }
 
     /// Removes the branches here of stories that were merged: a killed run left them.
@@ -118,7 +158,13 @@ impl Requests<'_> {
             let why = format!("{name} has commits of yours; rename that branch");
             return Ok(Due::Person(None, why));
         }
-        if self.is_asked(story)? && !others {
+        if self.is_asked(story)? && others {
+            let why = format!(
+                "{branch} has commits of others, so it is not done again; merge or delete it"
+            );
+            return Ok(Due::Person(None, why));
+        }
+        if self.is_asked(story)? {
             return Ok(Due::Work);
         }
         if let Some(tip) = ours.filter(|tip| theirs.as_ref() != Some(tip))
@@ -165,6 +211,20 @@ impl Requests<'_> {
         self.fetch()?;
         let plan = self.plan_on_server()?;
         Ok(plan.story(&story.id).is_some_and(|it| it.state == State::Done))
+    }
+
+    /// Whether its pull request was closed, and nobody has asked for another one; says so.
+    pub(super) fn is_rejected(&self, story: &Story) -> Result<bool, Failure> {
+        let request = self.request_of(&self.branch(story))?;
+        let closed = request.filter(|request| request.state.eq_ignore_ascii_case("closed"));
+        let Some(closed) = closed.filter(|_| !self.is_asked(story).unwrap_or_default()) else {
+            return Ok(false);
+        };
+        let (id, address) = (&story.id, closed.address);
+        let why = format!("{address} was closed; `ralph-loop retry {id}` tries again");
+        self.say(format!("{id}: {why}"));
+        self.note(story, None, Some(why))?;
+        Ok(true)
     }
 
     /// Whether `ralph-loop retry` asks for it.
@@ -232,6 +292,9 @@ impl Requests<'_> {
                 Err(failure) => failure,
                 done => return done,
             };
+            if !may_pass(&failure) {
+                return Err(failure);
+            }
             let left = limit.saturating_sub(since.elapsed());
             if left.is_zero() || self.interrupts.count() > 0 {
                 return Err(Failure::Away(failure.to_string().into()));

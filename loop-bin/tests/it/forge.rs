@@ -5,7 +5,7 @@ use crate::stage::{Ran, Stage};
 const ONE: &str = "- [ ] US-001: First\n";
 const GH: &str = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$AGENT_NOTES/gh\"; echo >>\"$AGENT_NOTES/gh\"\n\
                   case \"$1 $2\" in\n\
-                  'pr create') cat >\"$AGENT_NOTES/body\"; [ -e \"$AGENT_NOTES/exists\" ] && \
+                  'pr create') [ ! -e \"$AGENT_NOTES/down\" ] || { rm \"$AGENT_NOTES/down\"; echo 'error connecting'; exit 1; }; cat >\"$AGENT_NOTES/body\"; [ -e \"$AGENT_NOTES/exists\" ] && \
                   { echo 'a pull request already exists: https://forge.test/o/r/pull/8'; exit 1; }; \
                   : >\"$AGENT_NOTES/opened-${4##*/}\"; echo https://forge.test/pull/7;;\n\
                   'pr list') [ ! -e \"$AGENT_NOTES/logged-out\" ] || { echo 'run gh auth login'; exit 4; }; \

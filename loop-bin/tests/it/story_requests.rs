@@ -178,6 +178,17 @@ fn a_forge_that_does_not_answer_is_not_waited_for_against_the_users_will() {
 }
 
 #[test]
+fn a_forge_that_is_away_for_a_moment_does_not_end_the_run() {
+    let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    std::fs::write(stage.note_path("down"), "").unwrap();
+    let ran = run(&stage, &["--pr", "story", "--wait", "4s", "--prove", "off", "--agent", TRIES]);
+    ran.ended(75)
+        .says("error connecting; trying again")
+        .says("2 pull requests are yet to be merged");
+    assert_eq!(stage.note("gh").matches("pr|create").count(), 3);
+}
+
+#[test]
 fn a_run_that_only_waits_is_a_run() {
     let stage = pushed("- [ ] US-001: First\n");
     stories(&stage, &["--agent", TRIES]).ended(75);
@@ -256,6 +267,11 @@ fn a_pull_request_that_was_closed_waits_for_a_person() {
         .says("US-001: https://forge.test/pull/7 was closed; `ralph-loop retry US-001` tries");
     assert_eq!(stage.note("gh").matches("pr|create").count(), 1);
     stage.run(&["status"]).says("https://forge.test/pull/7 was closed");
+    // Who closes it may delete its branch.
+    let server = stage.repo.scratch().path("server.git");
+    stage.repo.git_in(server.as_std_path(), ["branch", "-D", "ralph-prd-1-us-001"]);
+    stories(&stage, &["--agent", TRIES]).ended(8).says("/7 was closed; `ralph-loop retry US-001`");
+    assert_eq!(stage.note("tried"), "US-001\n");
     stage.run(&["retry", "US-001"]).ended(0);
     stories(&stage, &["--agent", &TRIES.replace("x >>", "y >>")]).ended(8);
     assert_eq!(

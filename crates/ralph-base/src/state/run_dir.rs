@@ -111,6 +111,8 @@ impl RunDir {
         stop_request: shared / "stop";
         /// Held by the loop for as long as it lives.
         lock: shared / "lock";
+        /// Held as long as a run for pull requests lives, whose stories are loops of their own.
+        requests_lock: shared / "requests.lock";
         /// The client's settings that the loop passes to its agent.
         passed_settings: root / "passed-settings.json";
         /// The MCP servers that the loop passes to its agent.

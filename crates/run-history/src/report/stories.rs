@@ -39,6 +39,8 @@ pub(crate) struct StoryPart {
     pub(crate) retry: String,
     /// The rest of what is known if it landed.
     pub(crate) commit: String,
+    /// The address of its pull request, until that is merged.
+    pub(crate) request: String,
     pub(crate) tests: String,
     pub(crate) stat: String,
     pub(crate) checks: String,
@@ -125,6 +127,9 @@ impl Sources<'_> {
                 let before = before.map(|before| format!("{before} → ")).unwrap_or_default();
                 part.tests = format!("{before}{after}");
             }
+            let requests = self.history.requests_of_stories();
+            let request = requests.iter().find(|(other, ..)| *other == key);
+            part.request = request.map(|(_, address, _)| (*address).to_owned()).unwrap_or_default();
             part.failed = self.tried(key, part.state == "blocked", &mut diffs)?;
             parts.push(part);
         }

@@ -38,11 +38,21 @@ pub(crate) fn run_name() -> String {
 
 /// Takes the lock, or says who has it.
 pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Failure> {
-    match Lock::take(&run_dir.lock(), doing) {
+    take(&run_dir.lock(), doing)
+}
+
+/// Takes one of our locks, or says who has it.
+pub(crate) fn take(lock: &Utf8Path, doing: &str) -> Result<Lock, Failure> {
+    match Lock::take(lock, doing) {
         Ok(lock) => Ok(lock),
         Err(LockError::Held(held)) => Err(Failure::Locked(held_by(&held).into())),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Who works in the project, if anybody does.
+pub(crate) fn holder(run_dir: &state::RunDir) -> Option<Held> {
+    Lock::holder(&run_dir.lock()).or_else(|| Lock::holder(&run_dir.requests_lock()))
 }
 
 /// Who works in the project, and what to do about it.

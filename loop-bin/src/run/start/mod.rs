@@ -12,7 +12,7 @@ mod take_waiting;
 
 pub(crate) use baseline::{examine_copy, failed_before, findings, run_baseline};
 pub(super) use begin::desk;
-pub(crate) use begin::{held_by, run_name, start, take_lock};
+pub(crate) use begin::{held_by, holder, run_name, start, take, take_lock};
 pub(crate) use look::{name_in_branch, preflight, restore_files};
 pub(crate) use preflight::{Preflight, run_dir};
 pub(crate) use programs::troubles;

@@ -8,7 +8,7 @@ use ralph_core::plan::{Next, Plan};
 use ralph_project::checks::one_line;
 use ralph_project::config::{Config, Limits, LoopSettings, Mode, PullRequests};
 use ralph_project::review::command_line;
-use run_history::RunHistory;
+use run_history::{REQUESTS, RunHistory};
 
 use super::preflight::Preflight;
 use crate::exit::Failure;
@@ -102,15 +102,18 @@ impl Preflight {
     fn forge(&self) -> Vec<Finding> {
         let LoopSettings { story, branch, .. } = &self.config.run;
         let (root, git) = (self.project.root(), self.workspace.source.git());
-        let find = || story_requests::find_forge(root, &git, branch).err();
-        let missing = if story.is_empty() { find() } else { None };
+        let find = || {
+            let (_, forge) = story_requests::find_forge(root, &git, branch)?;
+            forge.request_of(root, REQUESTS).map(drop)
+        };
+        let missing = if story.is_empty() { find().err() } else { None };
         missing.map(|failure| Finding::Problem(failure.to_string())).into_iter().collect()
     }
 
     /// Stories with pull requests: their work is not on the target.
     fn requested(&self, past: &mut RunHistory) -> Result<Option<Finding>, Failure> {
-        let is_other =
-            self.config.finish.pr == PullRequests::Story || !self.config.run.fleet.is_empty();
+        let LoopSettings { story, fleet, .. } = &self.config.run;
+        let is_other = !story.is_empty() || !fleet.is_empty();
         let Some(plan) = self.plan.as_ref().filter(|_| !is_other) else { return Ok(None) };
         let git = self.workspace.source.git();
         past.see_plans([plan]);
@@ -123,6 +126,10 @@ impl Preflight {
             }
         }
         let named = first_few(&requests, REQUESTS_NAMED);
+        if self.config.finish.pr == PullRequests::Story {
+            let text = format!("in pull requests already: {named}");
+            return Ok((!requests.is_empty()).then_some(Finding::Note(text)));
+        }
         let problem = format!(
             "stories have pull requests whose work is not here ({named}); run `git pull` if they were \
              merged, start with `--pr story` to go on with them, or have one done again with \
