@@ -194,8 +194,8 @@ impl Books {
 
     /// What the progress says, entries that wait for a commit included.
     pub fn progress_text(&self, tip: Option<&str>) -> Vec<u8> {
-        let on_disk = state::read(&self.progress).ok();
-        let text = on_disk.or_else(|| self.committed(tip, &self.progress)).unwrap_or_default();
+        let text = state::read(&self.progress).ok();
+        let text = text.or_else(|| self.committed(tip, &self.progress)).unwrap_or_default();
         let [progress, _] = &self.appended;
         progress.waiting().map_or(text.clone(), |change| change.apply(&text))
     }
@@ -385,8 +385,8 @@ impl Books {
 
     /// The same, whether git has it or not: for a landing that a crash interrupted.
     pub fn mark_users_text(&self, changes: &PlanChanges) -> Result<(), Failure> {
-        let to = self.plan_change(changes.clone());
-        Ok(state::edit_users(&self.plan, |text| Some(to.apply(text?)))?)
+        let change = self.plan_change(changes.clone());
+        Ok(state::edit_users(&self.plan, |text| Some(change.apply(text?)))?)
     }
 
     /// What the agent wrote into its file of the progress goes to the end.

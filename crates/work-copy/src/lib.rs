@@ -63,7 +63,7 @@ use ralph_project::failure::Failure;
 pub use remove::remove_all;
 use repository::Stamps;
 pub use repository::{adopt, copy_index};
-pub use setup::{changed_by_setup, is_untouched, is_used, needs_setup, set_up};
+pub use setup::{changed_by_setup, is_used, needs_setup, set_up};
 pub use source::{Source, text_path};
 pub use stage::Staged;
 

@@ -39,11 +39,6 @@ pub fn is_used(copy: &Workspace) -> bool {
     copy.own.setup_stamp.exists()
 }
 
-/// Whether the next setup is the first one of a copy in which no agent has worked.
-pub fn is_untouched(copy: &Workspace) -> bool {
-    !copy.is_in_place && !is_used(copy)
-}
-
 /// Runs the setup commands, if they have to be run; returns whether they were.
 pub fn set_up(
     copy: &mut Workspace,

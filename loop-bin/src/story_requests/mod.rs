@@ -254,12 +254,13 @@ impl Requests<'_> {
         begun: Option<String>,
         seen: &mut Seen,
     ) -> Result<Option<End>, Failure> {
-        let worked = seen.worked.entry(story.id.clone()).or_default();
-        // Its branch may be gone with it.
-        if begun.is_none() && self.is_rejected(story)? {
-            seen.blocked.insert(story.id.clone());
-            return Ok(None);
+        // A request may be closed, and its branch gone with it.
+        if begun.is_none()
+            && let Some(due) = self.rejection(story)?
+        {
+            return self.settle(story, due, seen).map(|()| None);
         }
+        let worked = seen.worked.entry(story.id.clone()).or_default();
         *worked += 1;
         if *worked <= self.config.limits.attempts_per_story + seen.merged {
             return self.work(story, begun, &mut seen.blocked);

@@ -87,7 +87,7 @@ impl Requests<'_> {
         let mut record = self.record()?;
         record.process.pid = std::process::id();
         record.save(&self.run_dir)?;
-        // There is none, but one who is not logged in is told.
+        // No request has this branch: the question shows only whether the user is logged in.
         self.request_of(REQUESTS)?;
         self.fetch()?;
         if self.target.is_empty() {
@@ -181,7 +181,6 @@ impl Requests<'_> {
             let why = format!("{name} has other work; rename or delete that branch");
             return Ok(Due::Person(None, why));
         }
-        let retry = format!("`ralph-loop retry {}` tries again", story.id);
         Ok(match self.request_of(&branch)? {
             None => Due::Open,
             Some(request) => {
@@ -189,9 +188,7 @@ impl Requests<'_> {
                     // Perhaps since the last fetch.
                     ("MERGED", address) if self.is_done_now(story)? => Due::Wait(address, false),
                     ("MERGED", _) => Due::Work,
-                    ("CLOSED", address) => {
-                        Due::Person(None, format!("{address} was closed; {retry}"))
-                    }
+                    ("CLOSED", address) => rejected(story, &address),
                     (_, address) if self.conflicts(&tip)? && others => {
                         let target = &self.target;
                         let why = format!(
@@ -213,18 +210,14 @@ impl Requests<'_> {
         Ok(plan.story(&story.id).is_some_and(|it| it.state == State::Done))
     }
 
-    /// Whether its pull request was closed, and nobody has asked for another one; says so.
-    pub(super) fn is_rejected(&self, story: &Story) -> Result<bool, Failure> {
+    /// That its pull request was closed, unless somebody has asked for another one.
+    pub(super) fn rejection(&self, story: &Story) -> Result<Option<Due>, Failure> {
+        if self.is_asked(story)? {
+            return Ok(None);
+        }
         let request = self.request_of(&self.branch(story))?;
         let closed = request.filter(|request| request.state.eq_ignore_ascii_case("closed"));
-        let Some(closed) = closed.filter(|_| !self.is_asked(story).unwrap_or_default()) else {
-            return Ok(false);
-        };
-        let (id, address) = (&story.id, closed.address);
-        let why = format!("{address} was closed; `ralph-loop retry {id}` tries again");
-        self.say(format!("{id}: {why}"));
-        self.note(story, None, Some(why))?;
-        Ok(true)
+        Ok(closed.map(|request| rejected(story, &request.address)))
     }
 
     /// Whether `ralph-loop retry` asks for it.
@@ -361,6 +354,12 @@ impl Requests<'_> {
         let journal = journal(self.project.own_state(), self.config, &self.run, key.as_ref());
         Ok(journal.append(event)?)
     }
+}
+
+/// What there is to do about a closed pull request.
+fn rejected(story: &Story, address: &str) -> Due {
+    let id = &story.id;
+    Due::Person(None, format!("{address} was closed; `ralph-loop retry {id}` tries again"))
 }
 
 /// Has `git log` find the commits of a story.

@@ -82,8 +82,9 @@ pub fn current_tag(root: &Utf8Path) -> String {
     let tags = || TAGS.lock().unwrap_or_else(PoisonError::into_inner);
     let known = tags().iter().rfind(|(of, _)| of == root).map(|(_, tag)| tag.clone());
     known.unwrap_or_else(|| {
-        keep_tag(root, &tag_now(root));
-        current_tag(root)
+        let tag = tag_now(root);
+        keep_tag(root, &tag);
+        tag
     })
 }
 

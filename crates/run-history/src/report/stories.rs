@@ -120,14 +120,13 @@ impl Sources<'_> {
         let mut seen: BTreeSet<&StoryKey> = own.iter().map(|story| &story.key).collect();
         let begun = self.run.attempts.iter().filter(|one| !one.key.story.is_empty());
         let others = begun.filter(|one| seen.insert(&one.key)).map(|one| (&one.key, &one.title));
-        let (mut parts, mut diffs) = (Vec::new(), 0);
+        let (requests, mut parts, mut diffs) = (self.history.requests_of_stories(), Vec::new(), 0);
         for (key, title) in others.chain(own.iter().map(|story| (&story.key, &story.title))) {
             let mut part = self.part(key, title, &commits);
             if let Some((before, Some(after))) = tests.get(key) {
                 let before = before.map(|before| format!("{before} → ")).unwrap_or_default();
                 part.tests = format!("{before}{after}");
             }
-            let requests = self.history.requests_of_stories();
             let request = requests.iter().find(|(other, ..)| *other == key);
             part.request = request.map(|(_, address, _)| (*address).to_owned()).unwrap_or_default();
             part.failed = self.tried(key, part.state == "blocked", &mut diffs)?;

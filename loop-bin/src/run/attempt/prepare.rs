@@ -24,7 +24,7 @@ use crate::saved::{self, SavedAttempt};
 use crate::terminal::in_words;
 use client::path_of_agent;
 use work_copy::git_output::base_of;
-use work_copy::in_place::{ProtectedFiles, protecting};
+use work_copy::in_place::ProtectedFiles;
 use work_copy::{Start, Workspace, changed_by_setup, is_used, needs_setup, set_up};
 
 /// What an agent reads that continues the work of an earlier attempt.
@@ -122,15 +122,10 @@ pub(in crate::run) fn prepare(
         reporter.doing("setting up the copy");
     }
     let begun = Instant::now();
-    let limit = config.verify.timeout.limit();
-    let (ran, restored) = protecting(copy, start.books, |copy| {
-        let ran = set_up(copy, setup, limit, run, stop);
-        if !matches!(ran, Ok(false)) {
-            client::end_left_by_checks(run, copy.folder());
-        }
-        Ok(ran)
-    })?;
-    restored.into_iter().for_each(|said| reporter.warn(said));
+    let ran = set_up(copy, setup, config.verify.timeout.limit(), run, stop);
+    if !matches!(ran, Ok(false)) {
+        client::end_left_by_checks(run, copy.folder());
+    }
     if ran.is_err() && is_used(copy) && !stop() {
         reporter.line("the setup failed in a used copy; creating a new one");
         copy.throw_away()?;

@@ -50,7 +50,7 @@ pub(crate) fn run_baseline(
     (config, run): (&Config, &str),
     stop: &dyn Fn() -> bool,
 ) -> Result<(Vec<Check>, Vec<String>), Failure> {
-    protecting(copy, books, |copy| {
+    let ((checks, restored), more) = protecting(copy, books, |copy| {
         let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
         let before = copy.stamps();
         let door = copy.doors.checks.clone();
@@ -61,9 +61,9 @@ pub(crate) fn run_baseline(
             checks.extend(run_checks(context, one, limit, stop)?);
         }
         client::end_left_by_checks(run, copy.folder());
-        copy.doubt(before)?;
-        Ok(checks)
-    })
+        Ok((checks, copy.doubt(before)?))
+    })?;
+    Ok((checks, [restored, more].concat()))
 }
 
 /// Makes the copy ready and runs the checks in it, without a run.
