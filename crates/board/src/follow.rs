@@ -60,14 +60,13 @@ fn try_to_follow(
     if let Some(cause) = unready(&place, branch, &found) {
         return Ok(Advance::Waits(cause));
     }
-    let name = full(branch);
-    if !found.is_here {
-        let moved = place.git.prepare_ref(&name, old, new).and_then(|prepared| prepared.commit());
-        let unmoved = |error| unmoved(&place.git, branch, old, error);
-        return moved.map_or_else(unmoved, |()| Ok(Advance::Landed));
-    }
     if lock.is_none() {
         return Ok(Advance::Waits(Cause::Locked(index_lock::path_in(&place.git_dir))));
+    }
+    if !found.is_here
+        && let Some(advance) = move_alone(&place.git, branch, old, new)?
+    {
+        return Ok(advance);
     }
     let step = Step::of(&place, (old, new), files, place.next())?;
     let result = match step.obstacle.clone() {
@@ -79,6 +78,25 @@ fn try_to_follow(
     };
     let settled = settle(&place, true);
     result.and_then(|advance| settled.map(|()| advance))
+}
+
+/// Moves a branch that is not checked out. `git switch` unlocks the index before it moves HEAD, so a
+/// branch that is checked out by now is put back: none, its files have to go along.
+fn move_alone(
+    git: &Git,
+    branch: &str,
+    old: Option<&str>,
+    new: &str,
+) -> Result<Option<Advance>, Failure> {
+    let name = full(branch);
+    let move_it =
+        |from, to| git.prepare_ref(&name, from, to).and_then(|prepared| prepared.commit());
+    if let Err(error) = move_it(old, new) {
+        return unmoved(git, branch, old, error).map(Some);
+    }
+    let [found] = look_at(git, [branch])?;
+    let is_back = |old| found.is_here && move_it(Some(new), old).is_ok();
+    Ok(if old.is_some_and(is_back) { None } else { Some(Advance::Landed) })
 }
 
 fn bring(place: &Checkout, step: &Step<'_>, note: &Note) -> Result<Advance, Failure> {

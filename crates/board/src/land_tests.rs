@@ -1,6 +1,6 @@
 //! Landings that fail, meet other processes, or happen where things are a little different.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ralph_base::env::Env;
 use test_support::TestRepo;
@@ -133,6 +133,28 @@ fn a_commit_of_the_users_branch_is_not_taken_for_one_on_ours_once_git_forgot_whe
     case.repo.git(["reflog", "delete", "main@{1}"]);
     let found = Board::find(&case.source, "main").map(|board| board.branch);
     assert_eq!(found.map_err(|failure| failure.to_string()), Ok("main".to_owned()));
+}
+
+/// Git unlocks the index before it moves HEAD: here HEAD moves as soon as the branch has.
+#[test]
+fn files_of_a_branch_that_the_user_switches_to_as_it_moves_go_along() {
+    let case = Case::new(&[]);
+    let new = case.story(STORY);
+    case.repo.git(["switch", "-q", "-c", "other"]);
+    let (branch, head) =
+        (case.source.git_dir.join("refs/heads/main"), case.source.git_dir.join("HEAD"));
+    let advance = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let begun = Instant::now();
+            let is_old = || fs_err::read_to_string(&branch).is_ok_and(|tip| tip.trim() == case.old);
+            while is_old() && begun.elapsed() < Duration::from_secs(60) {}
+            fs_err::write(&head, "ref: refs/heads/main\n").unwrap();
+        });
+        case.land(&new)
+    });
+    assert_eq!((advance, case.tip("main")), (Advance::Landed, Some(new)));
+    assert_eq!(case.repo.git(["status", "--porcelain"]), "");
+    case.has_no_leftovers("a switch");
 }
 
 /// As many rounds as this variable says, or few.
