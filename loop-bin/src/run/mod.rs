@@ -9,7 +9,7 @@
 //! | landing, and attempts that do not land | `land.rs`, `discard.rs` |
 //! | the attempt itself, in its copy | `attempt/` |
 //! | what never changes, and what is on disk | `record.rs` |
-//! | lifecycle scripts, which agent or a wait, messages to the user, the end | `scripts.rs`, `wait.rs`, `notify.rs`, `finish.rs` |
+//! | lifecycle scripts, which agent or a wait, messages to the user, the end | `scripts.rs`, `wait.rs`, `notify.rs`, `wind_up.rs` |
 //! | what hooks of an attempt wrote | `take_over.rs` |
 //! | commits without a story | `records.rs` |
 //! | writing the plan instead of working through it | `planning.rs` |
@@ -19,7 +19,6 @@ mod choose;
 mod conductor;
 pub(crate) mod decide;
 mod discard;
-mod finish;
 mod first;
 mod land;
 mod notify;
@@ -33,6 +32,7 @@ pub(crate) mod start;
 mod state;
 mod take_over;
 mod wait;
+mod wind_up;
 
 use std::process::ExitCode;
 
@@ -62,11 +62,11 @@ pub(crate) fn run(env: &Env, preflight: Preflight) -> Result<ExitCode, Failure> 
     });
     let finish = match before {
         Ok(Some(finish)) => finish,
-        Ok(None) => conduct(&mut run, finish::report_so_far),
+        Ok(None) => conduct(&mut run, wind_up::report_so_far),
         Err(failure) => {
             run.fail(&failure);
             run.ending.take().unwrap_or(Finish::Complete)
         }
     };
-    Ok(finish::finish(run, finish))
+    Ok(wind_up::finish(run, finish))
 }
