@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::refs::full;
 use ralph_project::failure::Failure;
 use work_copy::Source;
-use work_copy::git_output::{Difference, RAW, base_of, differences};
+use work_copy::git_output::{Difference, base_of, differences_between};
 
 /// What git leaves in its folder during a command of several steps on the branch that is checked out.
 const STEPS: [(&str, &str); 6] = [
@@ -113,8 +113,7 @@ impl Checkout {
     /// The paths that differ between two commits.
     pub(super) fn changed(&self, old: Option<&str>, new: &str) -> Result<Vec<Difference>, Failure> {
         let base = base_of(&self.git, old)?;
-        let between = [&["diff-tree", "-r"], &RAW[..], &[&base, new]].concat();
-        Ok(differences(&self.git.run(&between)?))
+        Ok(differences_between(&self.git, &base, new)?)
     }
 
     /// The command of several steps that is at work on a branch, in any work tree.

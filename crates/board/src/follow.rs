@@ -82,7 +82,7 @@ fn try_to_follow(
 
 /// Moves a branch that is not checked out. `git switch` unlocks the index before it moves HEAD, so a
 /// branch that is checked out by now is put back: none, its files have to go along.
-fn move_alone(
+pub(super) fn move_alone(
     git: &Git,
     branch: &str,
     old: Option<&str>,

@@ -1,10 +1,11 @@
 //! Landings that fail, meet other processes, or happen where things are a little different.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ralph_base::env::Env;
 use test_support::TestRepo;
 
+use super::follow::move_alone;
 use super::test_case::{Case, LANDS, PLAN, STORY, sh, source_of};
 use super::{Advance, Board};
 
@@ -135,26 +136,16 @@ fn a_commit_of_the_users_branch_is_not_taken_for_one_on_ours_once_git_forgot_whe
     assert_eq!(found.map_err(|failure| failure.to_string()), Ok("main".to_owned()));
 }
 
-/// Git unlocks the index before it moves HEAD: here HEAD moves as soon as the branch has.
 #[test]
-fn files_of_a_branch_that_the_user_switches_to_as_it_moves_go_along() {
+fn a_branch_that_the_user_has_switched_to_is_not_moved_without_its_files() {
     let case = Case::new(&[]);
-    let new = case.story(STORY);
+    let (new, before) = (case.story(STORY), case.repo.fingerprint());
+    let git = case.source.git();
+    assert_eq!(move_alone(&git, "main", Some(&case.old), &new).unwrap(), None);
+    assert_eq!((case.tip("main"), case.repo.fingerprint()), (Some(case.old.clone()), before));
     case.repo.git(["switch", "-q", "-c", "other"]);
-    let (branch, head) =
-        (case.source.git_dir.join("refs/heads/main"), case.source.git_dir.join("HEAD"));
-    let advance = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let begun = Instant::now();
-            let is_old = || fs_err::read_to_string(&branch).is_ok_and(|tip| tip.trim() == case.old);
-            while is_old() && begun.elapsed() < Duration::from_secs(60) {}
-            fs_err::write(&head, "ref: refs/heads/main\n").unwrap();
-        });
-        case.land(&new)
-    });
-    assert_eq!((advance, case.tip("main")), (Advance::Landed, Some(new)));
-    assert_eq!(case.repo.git(["status", "--porcelain"]), "");
-    case.has_no_leftovers("a switch");
+    assert_eq!(case.land(&new), Advance::Landed);
+    assert_eq!((case.tip("main"), case.repo.head()), (Some(new), case.old));
 }
 
 /// As many rounds as this variable says, or few.

@@ -17,7 +17,9 @@ use super::checkout::{Checkout, duplicate, is_there};
 use super::loop_files::LoopFile;
 use ralph_project::failure::Failure;
 use work_copy::copy_index;
-use work_copy::git_output::{Difference, FileEntry, file_of, index_entries, listed, naming, paths};
+use work_copy::git_output::{
+    Difference, EDITED, FileEntry, file_of, index_entries, listed, naming, paths,
+};
 
 /// The flags by which users have git overlook a file, and how `ls-files -v` shows them.
 const FLAGS: [(&str, &str, [char; 2]); 2] = [
@@ -112,8 +114,7 @@ impl<'a> Step<'a> {
 
     /// Those whose files are not as in the copy of the index.
     fn edited(&self) -> Result<Vec<PathBuf>, Failure> {
-        let shown = ["--no-ext-diff", "--ignore-submodules=dirty", "--no-renames", "--name-only"];
-        Ok(paths(&self.about_changed(&[&["diff", "-z"], &shown[..]].concat())?))
+        Ok(paths(&self.about_changed(&EDITED)?))
     }
 
     /// Has git look at files that it was set to overlook; returns whether there are any. Those that a

@@ -19,15 +19,24 @@ const LINK: &str = "160000";
 /// The arguments after a command that prints differences as [`differences`] reads them.
 pub const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
 
+/// Lists the files that are not as they are in the index; `ls-files --modified` takes twice as long.
+pub const EDITED: [&str; 6] =
+    ["diff", "-z", "--no-ext-diff", "--ignore-submodules=dirty", "--no-renames", "--name-only"];
+
 /// What is not as it is in the index, and what is new. Each search takes long in a large copy, so they run side by
 /// side.
 pub fn changed_files(git: &Git) -> Result<Vec<PathBuf>, GitError> {
-    let list = |how: &[&str]| git.run(&[&["ls-files", "-z"], how].concat());
     let (edited, new) = thread::scope(|scope| {
-        let new = scope.spawn(|| list(&["--others", "--exclude-standard"]));
-        (list(&["--modified"]), new.join().unwrap_or_else(|bug| resume_unwind(bug)))
+        let new = scope.spawn(|| git.run(&["ls-files", "-z", "--others", "--exclude-standard"]));
+        (git.run(&EDITED), new.join().unwrap_or_else(|bug| resume_unwind(bug)))
     });
     Ok([paths(&new?), paths(&edited?)].concat())
+}
+
+/// The paths at which two trees differ. Git would read the index first, for nothing.
+pub fn differences_between(git: &Git, from: &str, to: &str) -> Result<Vec<Difference>, GitError> {
+    let git = git.on_index("/nonexistent/index".into());
+    Ok(differences(&git.run(&[&["diff-tree", "-r"], &RAW[..], &[from, to]].concat())?))
 }
 
 /// A path that two trees do not agree about.

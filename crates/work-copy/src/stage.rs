@@ -17,7 +17,7 @@ use super::known::Files;
 use super::remove::{make_readable, remove_all};
 use super::{Imported, Start, Workspace};
 use crate::git_output::{
-    Difference, RAW, base_of, changed_files, differences, file_of, listed, naming, paths,
+    Difference, base_of, changed_files, differences_between, file_of, listed, naming, paths,
 };
 use ralph_project::failure::Failure;
 
@@ -133,8 +133,7 @@ impl Workspace {
             git.feed(&update, &listed(&changed))?;
         }
         staged.tree = git.line(&["write-tree"])?;
-        let differing = [&["diff-tree", "-r"], &RAW[..], &[base, &staged.tree]].concat();
-        let found = differences(&git.run(&differing)?);
+        let found = differences_between(git, base, &staged.tree)?;
         // An earlier commit may have left its own version of a file there that is not the agent's to change.
         let is_held = |one: &Difference| {
             !changed.contains(&one.path)

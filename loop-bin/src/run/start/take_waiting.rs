@@ -15,7 +15,7 @@ use crate::run::state::Conductor;
 use crate::terminal::counted;
 use board::Advance;
 use board::saved::{self, Account};
-use work_copy::git_output::{RAW, differences};
+use work_copy::git_output::differences_between;
 use work_copy::{Start, Workspace};
 
 /// Takes what waits onto its branch, or says why that cannot be.
@@ -136,8 +136,7 @@ fn without_loop_files(copy: &Workspace, job: &Job, commit: &str) -> Result<Strin
     let index = job.context.run_dir.root().join("index-rebase");
     let git = copy.source.git().on_index(index.clone().into());
     let parent = git.line(&["rev-parse", &format!("{commit}^1")])?;
-    let changed = [&["diff-tree", "-r"], &RAW[..], &[&parent, commit]].concat();
-    let changed = differences(&git.run(&changed)?);
+    let changed = differences_between(&git, &parent, commit)?;
     let ours = changed.iter().filter(|one| job.books.ours.contains(&one.path));
     let restored: Vec<u8> = ours.flat_map(|one| one.old.line(&one.path)).collect();
     git.run(&["read-tree", commit])?;
