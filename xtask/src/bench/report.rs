@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::growth::Growth;
-use super::loop_time::{BAR, BAR_FILES, LoopTime};
+use super::loop_time::{BAR, LoopTime};
 use super::program::{EMPTY, Measured, Spread};
 use crate::run;
 
@@ -86,10 +86,10 @@ impl Report {
             .growth
             .iter()
             .filter_map(|growth| Some((growth.name.to_owned(), growth.ratio(), growth.bar?)));
-        let loops = self.loops.iter().filter(|one| one.files == BAR_FILES);
-        let loops = loops.map(|one| {
-            let name = format!("ms of an iteration with {} files", one.files);
-            (name, one.iteration.median / 1e3, BAR)
+        let ends = self.loops.first().zip(self.loops.last());
+        let loops = ends.map(|(small, large)| {
+            let name = format!("an iteration with {} files by {}", large.files, small.files);
+            (name, large.iteration.median / small.iteration.median, BAR)
         });
         let missed = hooks.chain(growth).chain(loops).filter(|(_, found, bar)| found > bar);
         missed.map(|(name, found, bar)| format!("{name}: {found:.2}, at most {bar}")).collect()
