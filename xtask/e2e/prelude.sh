@@ -30,7 +30,7 @@ is() { [ "$1" = "$2" ]; }
 
 # A file must hold a text, or must not.
 has() { grep -qF -- "$2" "$1"; }
-lacks() { ! grep -qF -- "$2" "$1"; }
+lacks() { [ -f "$1" ] && ! grep -qF -- "$2" "$1"; }
 
 # A failing test, after so many lines of output.
 failing_test() {
