@@ -1,6 +1,6 @@
-//! One call of a hook: the input, and what can be asked about the project around it.
+//! One call of a hook: the input, and queries about the project it was called in.
 //!
-//! Everything is looked up when it is asked for, because most calls need next to nothing.
+//! Everything is read lazily, because most calls need very little.
 
 use std::cell::OnceCell;
 use std::io;
@@ -23,7 +23,7 @@ use ralph_project::surroundings::{Surroundings, scope_of};
 use ralph_project::under_way::Attempt;
 use shell_reader::Script;
 
-/// More files than this nobody reads at once.
+/// How many files a pattern may match; no agent reads more at once.
 const MOST_FITTING: usize = 100;
 
 /// One call of a hook.
@@ -31,38 +31,38 @@ const MOST_FITTING: usize = 100;
 pub struct Call<'a> {
     /// The hook's name.
     pub hook: &'static str,
-    /// What the client sent.
+    /// The input that the client sent.
     pub input: &'a Input,
-    /// The variables around us.
+    /// The environment variables of the process.
     pub env: &'a Env,
-    /// The agent that sent it, if it is not Claude Code.
+    /// The agent that sent the input, if it is not Claude Code.
     pub agent: Option<&'static Dialect>,
     project: OnceCell<Project>,
     config: OnceCell<Config>,
 }
 
 impl<'a> Call<'a> {
-    /// A call with this input.
+    /// Creates a call with this input.
     pub fn new(hook: &'static str, input: &'a Input, env: &'a Env) -> Self {
         Self { hook, input, env, agent: None, project: OnceCell::new(), config: OnceCell::new() }
     }
 
-    /// The project whose state and settings count.
+    /// Returns the project whose state and settings apply.
     pub fn project(&self) -> &Project {
         self.project.get_or_init(|| Project::locate(self.env, &self.cwd()))
     }
 
-    /// Where the client works: the copy in a session that our loop started, else the project.
+    /// Returns the client's work folder: the copy in a session of our loop, else the project.
     pub fn work_root(&self) -> &Utf8Path {
         self.project().work_root()
     }
 
-    /// The repository there.
+    /// Opens the repository of the work folder.
     pub fn repo(&self) -> Result<Repo, RepoError> {
         Repo::open(self.work_root())
     }
 
-    /// The settings. A broken file is recorded and the defaults hold.
+    /// Returns the settings. A broken file is recorded, and the defaults apply.
     pub fn config(&self) -> &Config {
         self.config.get_or_init(|| {
             let path = self.project().own_state().config();
@@ -74,19 +74,19 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// What a guard needs to know about a command line.
+    /// Returns what a guard needs to know about a command line.
     pub fn facts(&self, command: &str) -> Facts {
         let session = self.session_id();
         self.surroundings(session.as_ref()).of_command(&self.cwd(), command)
     }
 
-    /// What a guard needs to know about an edit, but for whether the file was read.
+    /// Returns what a guard needs to know about an edit, except whether the file was read.
     pub fn edit(&self, path: &Utf8Path) -> Edit {
         let session = self.session_id();
         Edit { scope: self.scope(), ..self.surroundings(session.as_ref()).of_edit(path) }
     }
 
-    /// The globs that the session is held to; none for a session without a story.
+    /// Returns the globs that limit the session's edits; empty for a session without a story.
     pub fn scope(&self) -> Vec<String> {
         let set = &self.config().scope;
         if set.paths.is_empty() && set.stories.is_empty() {
@@ -99,26 +99,26 @@ impl<'a> Call<'a> {
         Surroundings { project: self.project(), env: self.env, config: self.config(), session }
     }
 
-    /// The client's folder at this moment.
+    /// Returns the client's current folder.
     pub fn cwd(&self) -> Utf8PathBuf {
         self.input.cwd.clone().or_else(working_directory).unwrap_or_default()
     }
 
-    /// A path that a tool was given, made absolute.
+    /// Makes a path from a tool call absolute.
     pub fn absolute(&self, path: &Utf8Path) -> Utf8PathBuf {
         if path.is_absolute() { path.to_owned() } else { self.cwd().join(path) }
     }
 
-    /// The files that the agent has seen in this session.
+    /// Returns the files that the agent has seen in this session.
     pub fn known_files(&self) -> KnownFiles {
         let own = self.session().map(|session| session.reads());
-        // Older setups send no session; then all of them share a log.
+        // Older setups send no session id; then all sessions share a log.
         let own = own.or_else(|| Some(self.project().state()?.shared_reads()));
         KnownFiles::new(own, vec![self.project().own_state().shared_reads()])
     }
 
-    /// Records the files that a command line shows to the agent or writes, and what becomes of known
-    /// ones that it is about to move or copy.
+    /// Records the files that a command line shows to the agent or writes, and the new paths of
+    /// known files that it is about to move or copy.
     pub fn record_command(&self, script: &Script, facts: &Facts) -> io::Result<()> {
         let known = self.known_files();
         let read = guard::reads(script, facts).into_iter().flat_map(|path| fitting(&path));
@@ -131,78 +131,78 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// The session's own folder; none if its id cannot be part of a path.
+    /// Returns the session's own folder; `None` if its id cannot be part of a path.
     pub fn session(&self) -> Option<SessionDir> {
         Some(self.project().state()?.session(&self.session_id()?))
     }
 
-    /// The session as far as checkpoints of other loops are concerned.
+    /// Returns the session's facts that decide whether another loop's checkpoint applies to it.
     pub fn bound(&self) -> Bound {
         Bound::of(self.input.transcript_path.as_deref(), self.session().as_ref())
     }
 
-    /// The session's id; none if it cannot be part of a path.
+    /// Returns the session's id; `None` if it cannot be part of a path.
     pub fn session_id(&self) -> Option<Id> {
         Id::parse(&self.input.session_id).ok()
     }
 
-    /// Whether our loop started this very session. One that its agent starts in turn inherits the
-    /// loop's variables, but not the story.
+    /// Whether our loop started this very session. A session that its agent starts in turn inherits
+    /// the loop's variables, but not the story.
     pub fn is_of_our_loop(&self) -> bool {
         let working = || state::read_text(self.project().own_state().working_session()).ok();
         self.env.run().is_some() && working().is_none_or(|id| id.trim() == self.input.session_id)
     }
 
-    /// Whether a person started the session, and no loop: there is somebody to ask.
+    /// Whether a user started the session, not a loop, so that someone can be asked.
     pub fn is_a_persons(&self) -> bool {
         let has_list = || self.env.loop_dir().is_some_and(|dir| self.loop_dir(dir).is_some());
         self.agent.is_none() && self.env.run().is_none() && self.story().is_none() && !has_list()
     }
 
-    /// The folder of another loop, if it holds a feature list.
+    /// Returns the folder of another loop, if it contains a feature list.
     pub fn loop_dir(&self, dir: Utf8PathBuf) -> Option<LoopDir> {
         let dir = LoopDir::at(self.project().root().join(dir));
         dir.feature_list().is_file().then_some(dir)
     }
 
-    /// What our loop keeps of its run; none outside of a repository.
+    /// Returns the folder with our loop's records of its run; `None` outside of a repository.
     pub fn run_dir(&self) -> Option<RunDir> {
         self.project().run_dir()
     }
 
-    /// Whether a loop is at work in the project. An agent that outlived its loop has nobody to work
-    /// for, and with `--in-place` the tree may be the user's again.
+    /// Whether a loop is running in the project. An agent that outlived its loop must not act for
+    /// it, and with `--in-place` the tree may be the user's again.
     pub fn is_loop_alive(&self) -> bool {
         self.run_dir().is_some_and(|run| Lock::holder(&run.lock()).is_some())
     }
 
-    /// The attempt that our loop has under way in the project, in whatever session.
+    /// Returns the attempt of our loop in the project, in whatever session it runs.
     pub fn attempt(&self) -> io::Result<Option<Attempt>> {
         self.run_dir().map_or(Ok(None), |run| Attempt::load(&run))
     }
 
-    /// Whether our loop is at work in the project and this session is none of its own: a person's,
-    /// or one that outlived its run. Checkpoint, story and strikes are not its business then.
+    /// Whether our loop is running in the project for another session, so that checkpoint, story
+    /// and strikes do not apply to this one: a user's own session, or one that outlived its run.
     pub fn is_beside_a_run(&self) -> bool {
         let run = self.env.run();
         match self.attempt() {
             Ok(Some(attempt)) => run != Some(attempt.run),
             Ok(None) => run.is_none() && self.is_loop_alive(),
-            // It cannot be read, but it is a run's.
+            // The attempt cannot be read, but it exists, so it belongs to a run.
             Err(_) => run.is_none(),
         }
     }
 
-    /// Notes the session as the one that works for our loop, if it is the first to speak.
+    /// Records the session as the one that works for our loop, if it is the first to call a hook.
     pub fn claim_work(&self) {
         let path = self.project().own_state().working_session();
         if self.env.run().is_some() && self.project().takes_part() && !path.exists() {
-            // Without the note every session of the run counts, as it does without this hook.
+            // Without the file every session of the run counts, as without this hook.
             let _ = state::replace(&path, self.input.session_id.as_bytes());
         }
     }
 
-    /// The story under way, if it is one of this session's loop.
+    /// Returns the current story, if it belongs to this session's loop.
     pub fn story(&self) -> Option<Id> {
         let path = self.project().own_state().current_story();
         let text = state::read_text(&path).ok()?;
@@ -210,7 +210,7 @@ impl<'a> Call<'a> {
         Id::parse(text.trim()).ok().filter(|_| !is_left && !self.is_beside_a_run())
     }
 
-    /// The same with the name of its plan in front, where an attempt of our loop says which it is.
+    /// Returns the current story, prefixed with its plan if our loop's attempt names that.
     pub fn story_key(&self) -> Option<String> {
         let story = self.story()?;
         let attempt = self.attempt().ok().flatten();
@@ -224,8 +224,7 @@ impl<'a> Call<'a> {
         ))
     }
 
-    /// Writes an event into the journal. A journal that cannot be written is no reason to fail a
-    /// decision that was made.
+    /// Writes an event to the journal. If that fails, the decision that was made still stands.
     pub fn journal(&self, event: &Event) {
         let Some(state) = self.prepared_state() else { return };
         let marks = Marks {
@@ -237,7 +236,7 @@ impl<'a> Call<'a> {
         let _ = Journal::new(state, self.hook).marked(marks).append(event);
     }
 
-    /// Leaves an internal failure where the loop and the user will see it.
+    /// Records an internal failure where the loop and the user will see it.
     pub fn record(&self, phase: &str, error: &str) {
         let failure = HookFailure {
             hook_event: Some(self.input.event.clone()).filter(|event| !event.is_empty()),
@@ -253,14 +252,14 @@ impl<'a> Call<'a> {
     fn prepared_state(&self) -> Option<&StateDir> {
         let project = self.project();
         if project.takes_part() {
-            // Best effort: on a full disk there is nothing to keep out of git either.
+            // Best effort: on a full disk there is nothing to hide from git either.
             let _ = project.own_state().prepare();
         }
         project.state()
     }
 }
 
-/// The file of this name, or the files that a pattern such as `src/*.rs` stands for.
+/// Returns the file of this name, or the files that a pattern such as `src/*.rs` matches.
 fn fitting(path: &Utf8Path) -> Vec<Utf8PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];

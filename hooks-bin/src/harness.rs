@@ -1,8 +1,8 @@
 //! The failure policy of every hook, in one place: a hook never crashes the client and never
 //! blocks by accident.
 //!
-//! The input is bounded, the answer is one write, and whatever goes wrong, a panic included, leaves no
-//! opinion, exit code 0 and a record for the loop and the user.
+//! The input is bounded, and the answer is a single write. Any error, including a panic, results in
+//! no opinion, exit code 0 and a record for the loop and the user.
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
@@ -17,41 +17,41 @@ use serde_json::Value;
 
 use crate::call::Call;
 
-/// Why a decision could not be made.
+/// The reason why no decision could be made.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// One hook.
+/// A hook.
 #[derive(Debug, Clone, Copy)]
 pub struct Hook {
     /// The name of its binary.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// What it does, in a sentence for users.
     pub purpose: &'static str,
-    /// The events that it understands.
+    /// The events that it handles.
     pub events: &'static [&'static str],
-    /// What it decides.
+    /// The function that decides about a call.
     pub decide: fn(&Call<'_>) -> Result<Decision, Failure>,
 }
 
-/// Runs a hook as a program.
+/// Runs a hook as a program, with the process's arguments and standard input.
 pub fn run(hook: &'static Hook) -> ExitCode {
     let env = Env::process();
     let mut words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let agent = match (words.next().as_deref(), words.next()) {
-        // Copilot runs the hooks in Claude's settings as they are.
+        // Copilot runs the hooks from Claude's settings, without arguments.
         (None, _) => Ok(env.get("COPILOT_CLI").and_then(|_| Dialect::find("copilot"))),
         (Some("--agent"), Some(name)) => Dialect::find(&name).map(Some).ok_or(()),
         _ => Err(()),
     };
     let (Ok(agent), false) = (agent, io::stdin().is_terminal()) else {
-        // Somebody tries it by hand.
+        // A user runs it by hand.
         let _ = writeln!(io::stderr(), "{}", about(hook));
         return ExitCode::SUCCESS;
     };
     speak(hook, agent)
 }
 
-/// Answers on behalf of a hook what stands on standard input.
+/// Reads standard input and answers it on behalf of a hook.
 pub fn speak(hook: &'static Hook, agent: Option<&'static Dialect>) -> ExitCode {
     let panicked = |said: &str, bytes: &[u8]| {
         let input = Input::parse(bytes).unwrap_or_default();
@@ -60,7 +60,7 @@ pub fn speak(hook: &'static Hook, agent: Option<&'static Dialect>) -> ExitCode {
     exchange(|bytes| serve(hook, &Env::process(), agent, bytes), panicked)
 }
 
-/// Decides about one input and words the answer. Never fails.
+/// Decides about one input and formats the answer. Never fails.
 pub fn serve(
     hook: &Hook,
     env: &Env,
@@ -78,8 +78,8 @@ pub fn serve(
     let Some((agent, payload)) = agent.and_then(own) else {
         return decide(hook, env, agent, bytes, |decision, event| Ok(decision.reply_to(event)?));
     };
-    // What another agent sends may be several of Claude's inputs; the first that something is
-    // decided about counts.
+    // One input of another agent may correspond to several of Claude's; the first one with a
+    // decision counts.
     let name =
         payload.get("hook_event_name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let replies = inputs(agent, payload).into_iter().map(|input| {
@@ -89,7 +89,7 @@ pub fn serve(
     replies.into_iter().find(|reply| *reply != Reply::default()).unwrap_or_default()
 }
 
-/// Decides about one input of Claude's.
+/// Decides about one input in Claude's format.
 fn decide(
     hook: &Hook,
     env: &Env,
@@ -124,7 +124,7 @@ fn decide(
         call.record("deciding", &with_causes(error.as_ref()));
         Reply::default()
     });
-    // The process ends now; giving back piece by piece what goes with it would only take time.
+    // The process ends now; freeing the call's memory would only take time.
     std::mem::forget(call);
     reply
 }

@@ -1,4 +1,4 @@
-//! The four hooks: each decides in its own file, and the harness around them is one for all.
+//! The four hooks: each decides in its own module, and all share one harness.
 
 pub mod call;
 pub mod harness;

@@ -1,10 +1,10 @@
-//! Holds the agent back while work is unfinished, and lets it go in the end.
+//! Keeps the agent from stopping while work is unfinished, within limits.
 //!
 //! Each question reads what it needs and returns a `Stop`; the first that applies decides.
-//! `stop.rs` writes the decision down and answers.
+//! `stop.rs` records the decision and answers.
 //!
-//! 1. Is the context nearly full? Then a fresh session is better than this one.
-//! 2. Does something still run? Then nothing is judged on unfinished work.
+//! 1. Is the context nearly full? Then a fresh session should continue.
+//! 2. Is something still running? Then nothing is judged while work is unfinished.
 //! 3. Is there a next story, and was this session asked to continue? (`continuation.rs`)
 //! 4. Is a gate unmet? (`gates.rs`)
 
@@ -62,7 +62,7 @@ fn session_stops(call: &Call<'_>) -> Decision {
     stop.map(|stop| stop::conclude(&session, stop)).unwrap_or_default()
 }
 
-/// A subagent is held by the gates on its work, if its type is one that is gated.
+/// Holds a subagent back by the gates on its work, if its type is configured as gated.
 fn subagent_stops(call: &Call<'_>) -> Decision {
     let agent_type = call.input.agent_type.as_deref().unwrap_or_default();
     let id = call.input.agent_id.as_deref().unwrap_or(agent_type);
@@ -74,8 +74,8 @@ fn subagent_stops(call: &Call<'_>) -> Decision {
     stop::conclude(&session, gates::decide(&session, StopStatus::Allowed))
 }
 
-/// The agent's service failed, so no `Stop` will come. A context that does not fit any more is a
-/// case for a fresh session.
+/// Records that the agent's service failed, so that no `Stop` follows. If the prompt is too long, a
+/// fresh session should continue.
 fn service_failed(call: &Call<'_>) -> Decision {
     let session = Session::new(call, Who::Session);
     let words = call.input.last_assistant_message.as_deref().unwrap_or_default();
@@ -89,7 +89,7 @@ fn service_failed(call: &Call<'_>) -> Decision {
 
 /// Lets the session stop while something runs in the background.
 fn background_tasks(input: &Input) -> Option<Stop> {
-    // A subagent that stops is still listed as running itself.
+    // A subagent that stops is itself still listed as running.
     let is_awaited = |task: &&BackgroundTask| {
         task.status == "running" && input.agent_id.as_ref() != Some(&task.id)
     };

@@ -1,7 +1,7 @@
-//! Notices failing test runs, and rolls the attempt back without losing it.
+//! Detects failing test runs, and rolls back the attempt after saving it.
 //!
-//! The client reports a command that failed by another event than one that succeeded; both come
-//! here. How a run is judged is in `ralph_core::verdict`, what it means in `ralph_project::strikes`.
+//! The client reports successful and failed commands by different events; both are handled here.
+//! Test runs are judged in `ralph_core::verdict`, their consequences in `ralph_project::strikes`.
 
 mod failed;
 mod output;
@@ -35,7 +35,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
 }
 
 fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<Decision, Failure> {
-    // Whether an amended commit is the agent's own is not asked here, so git need not be.
+    // Whether an amended commit is the agent's own does not matter here, so git is not asked.
     let facts = call.facts("");
     let script = facts.read(command);
     call.record_command(&script, &facts)?;
@@ -58,12 +58,12 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<De
     if verdict.kind == Kind::NotATest || runs_elsewhere(call, &script) {
         return Ok(Decision::NoOpinion);
     }
-    // An agent that keeps the exit code to itself may have seen a failure that the output does not show.
+    // If an agent reports no exit code, there may be a failure that the output does not show.
     let is_sure = result.exit_code.is_some() || call.agent.is_none_or(|agent| !agent.exit_unknown);
     if is_sure || verdict.kind != Kind::Passed {
         remember(call, command, output.text(result), &verdict);
     } else if let Some(session) = call.session() {
-        // Nor does an earlier failure stand.
+        // An earlier failure may no longer hold either.
         state::remove_if_there(session.last_verdict())?;
     }
     match verdict.kind {
@@ -76,10 +76,10 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<De
     }
 }
 
-/// Whether all tests of the line ran elsewhere than in the tree that the agent works in: they say
+/// Whether all tests of the line ran outside the tree that the agent works in, so that they say
 /// nothing about its work. A subagent may have a work tree of its own.
 fn runs_elsewhere(call: &Call<'_>, script: &Script) -> bool {
-    // A folder that is not there is none of this machine's.
+    // A folder that does not exist may be on another machine.
     let is_elsewhere = |folder: &Utf8Path| folder.is_dir() && !call.project().works_in(folder);
     let leads_elsewhere = |folder: &Option<&Word>| match folder {
         None => is_elsewhere(&call.cwd()),
@@ -93,7 +93,7 @@ fn runs_elsewhere(call: &Call<'_>, script: &Script) -> bool {
     if folders.is_empty() { leads_elsewhere(&None) } else { folders.iter().all(leads_elsewhere) }
 }
 
-/// For the journal, the gates and the loop.
+/// Records a verdict for the journal, the gates and the loop.
 fn remember(call: &Call<'_>, command: &str, output: &str, verdict: &Verdict) {
     call.journal(&verdict.event());
     let Some(session) = call.session() else { return };

@@ -1,5 +1,5 @@
-//! Records the prompt, and adds what the agent should know about the story under way; reminds a
-//! session of a run of it wherever the context begins anew or is about to get lost.
+//! Records the prompt, and adds what the agent should know about the current story. In a session of
+//! a run, repeats that whenever the context starts afresh or is about to be compacted.
 
 use ralph_base::secrets::mask;
 use ralph_base::state::{Event, Id};
@@ -20,20 +20,20 @@ pub const HOOK: Hook = Hook {
     decide,
 };
 
-/// How much of a prompt is kept.
+/// How many characters of a prompt are recorded.
 const KEPT_CHARS: usize = 2000;
 
-/// How much further is read, so that a key at the end is seen as a whole.
+/// How many more are read, so that a secret at the end is recognized as a whole.
 const MARGIN_CHARS: usize = 4000;
 
 /// How many lines of a failure are passed on, and of the guardrails.
 const FAILURE_LINES: usize = 8;
 const GUARDRAIL_LINES: usize = 20;
 
-/// How many lessons a reminder has.
+/// How many lessons a reminder contains.
 const REMINDED: usize = 5;
 
-/// How much of a line is passed on.
+/// How many characters of a line are passed on.
 const LONGEST_LINE: usize = 300;
 
 fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
@@ -46,7 +46,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     Ok(attempt.map_or(Decision::NoOpinion, |attempt| reminder(call, &attempt)))
 }
 
-/// Story, limits and lessons in a few lines. A subagent has its own task, and does not report.
+/// Builds a reminder of story, checks and lessons. A subagent has a task of its own.
 fn reminder(call: &Call<'_>, attempt: &Attempt) -> Decision {
     let (config, story) = (call.config(), format!("{} ({})", attempt.story, attempt.title));
     let mut text = match call.input.event.as_str() {
@@ -100,7 +100,7 @@ fn with_prompt(call: &Call<'_>) -> Decision {
     Decision::Context(text)
 }
 
-/// The beginning of a prompt, without its keys.
+/// Returns the beginning of a prompt, with secrets masked.
 fn kept(prompt: &str) -> String {
     let beginning: String = prompt.chars().take(KEPT_CHARS + MARGIN_CHARS).collect();
     mask(&beginning).chars().take(KEPT_CHARS).collect()
@@ -116,7 +116,7 @@ fn under_way(call: &Call<'_>, story: &Id) -> String {
     }
 }
 
-/// Where no attempt of ours tells it: the session's own loop.
+/// Returns the iteration of another loop, for a session without an attempt of ours.
 fn iteration(call: &Call<'_>) -> Option<u64> {
     match LoopState::load(&call.session()?) {
         Reading::Found(state) => state.iteration,
@@ -124,7 +124,7 @@ fn iteration(call: &Call<'_>) -> Option<u64> {
     }
 }
 
-/// Messages from the user to the agents of our loop.
+/// Returns messages from the user to the agents of our loop.
 fn in_words(call: &Call<'_>) -> Option<String> {
     let path = call.run_dir().filter(|_| call.is_of_our_loop())?.messages();
     fs_err::read_to_string(path).ok().map(|text| text.trim().to_owned())
@@ -134,7 +134,7 @@ fn guardrails(call: &Call<'_>, most: usize) -> Option<String> {
     let text = lessons(call.project().own_state(), call.run_dir().as_ref()).ok()?;
     let known = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let known: Vec<&str> = known.collect();
-    // The newest are the ones that matter most.
+    // The newest lessons matter most.
     let newest = known.iter().skip(known.len().saturating_sub(most));
     let newest: Vec<String> =
         newest.map(|line| line.chars().take(LONGEST_LINE).collect()).collect();

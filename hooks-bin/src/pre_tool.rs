@@ -1,8 +1,7 @@
-//! Refuses tool calls that must not happen: pushes, merges, destructive commands, edits of files
-//! that were not read.
+//! Denies tool calls: pushes, merges, destructive commands, edits of files that were not read.
 //!
-//! The rules are in `ralph_core::guard`; here is what they need to know and what becomes of their
-//! answer.
+//! The rules are in `ralph_core::guard`; this module collects the facts for them and answers the
+//! client.
 
 mod commit;
 mod transcript;
@@ -30,7 +29,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     let Some(file) = call.input.file() else { return Ok(Decision::NoOpinion) };
     let path = call.absolute(&file.file_path);
     if file.only_reads {
-        // So that this binary alone is enough; a file that is not there teaches nothing.
+        // Recorded here, so that this hook alone is enough. A missing file shows nothing.
         if path.exists() {
             call.known_files().record(&path)?;
         }
@@ -52,7 +51,7 @@ fn command(call: &Call<'_>, command: &str) -> Decision {
             Decision::NoOpinion
         }
     };
-    // As with the call itself: the process is about to end.
+    // Not freed, like the call itself: the process is about to end.
     std::mem::forget((script, facts));
     decision
 }
@@ -61,7 +60,7 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
     let config = call.config();
     let mut edit = call.edit(path);
     let known = call.known_files();
-    // Where nothing can be recorded, a denial could never be met.
+    // If nothing can be recorded, the agent could never satisfy a denial.
     edit.known = !(edit.exists && config.guard.in_force("read-before-edit"))
         || call.project().state().is_none()
         || known.contains(&edit.path)
@@ -70,7 +69,7 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
     match guard::check_edit(&edit, &config.guard) {
         Some(denial) => deny(call, &denial),
         None => {
-            // A file that the agent makes is known to it; an Edit may fail where there is none.
+            // The agent knows a file that it creates; an Edit may fail if there is none.
             if !edit.exists && call.input.tool_name != "Edit" {
                 let _ = known.record(path);
             }
@@ -79,12 +78,12 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
     }
 }
 
-/// There is nothing to read in a file that `touch` made.
+/// Whether a file is empty, as after `touch`: there is nothing to read in it.
 fn is_empty(path: &Utf8Path) -> bool {
     path.metadata().is_ok_and(|file| file.len() == 0)
 }
 
-/// In a session of a person's own, the person decides.
+/// Denies the call; in the user's own session, the settings may let the user decide.
 fn deny(call: &Call<'_>, denial: &Denial) -> Decision {
     let own =
         if call.is_a_persons() { call.config().guard.own_sessions } else { OwnSessions::Deny };

@@ -1,6 +1,6 @@
-//! What was typed: subcommands, and one flag for every configuration key that has one.
+//! The command line: subcommands, and one flag for each configuration key that has one.
 //!
-//! The flags are made from [`config::keys`], so that a flag without a variable and a key cannot exist.
+//! The flags are generated from [`config::keys`], so each flag has a key and a variable.
 
 use std::io;
 use std::process::ExitCode;
@@ -77,7 +77,7 @@ enum Request {
     Demo,
 }
 
-/// Does what was asked for.
+/// Runs the command that was given.
 pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let Some((_, given)) = matches.subcommand() else {
         let mut flags = given_flags(matches);
@@ -132,19 +132,19 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
     }
 }
 
-/// Whether a signal asks for the end: checks that run end with us.
+/// Returns a check for signals: once one has arrived, running checks are stopped too.
 fn until_asked_to_end() -> io::Result<impl Fn() -> bool> {
     let interrupts = Interrupts::listen()?;
     Ok(move || interrupts.signal().is_some())
 }
 
-/// Prints what a command has to say.
+/// Prints a command's answer.
 fn said(answer: Result<String, Failure>) -> Result<ExitCode, Failure> {
     say(answer?);
     Ok(ExitCode::SUCCESS)
 }
 
-/// The whole command line; the documentation is made from it.
+/// The whole command line, from which the documentation is generated.
 pub(crate) fn command() -> Command {
     let flags = flags_of_keys();
     let hidden: Vec<Arg> = flags.iter().cloned().map(|flag| flag.hide(true)).collect();
@@ -167,7 +167,7 @@ pub(crate) fn command() -> Command {
         .mut_subcommand("config", |config| config.args(&hidden))
 }
 
-/// The plan, named without a flag. A word that could be a subcommand is none.
+/// The positional argument for the plan. A word that might be a misspelt subcommand is refused.
 fn plan_file() -> Arg {
     let parse = |text: &str| -> Result<String, String> {
         if text.contains(['.', '/']) || std::path::Path::new(text).is_file() {
@@ -180,13 +180,13 @@ fn plan_file() -> Arg {
     arg.conflicts_with("loop.plan").help("The plan to work on, as with --plan")
 }
 
-/// The flags that stand for configuration keys.
+/// The flags for configuration keys.
 fn flags_of_keys() -> Vec<Arg> {
     let default_of = Config::default().values();
     config::keys().filter_map(|key| Some(flag_of(key, key.flag?, default_of(key)))).collect()
 }
 
-/// What the flags for a table of the settings are about.
+/// The help heading for the flags of a settings table.
 fn heading(key: &Key) -> &'static str {
     match key.name.split('.').next().unwrap_or_default() {
         "loop" => "Run and plan",
@@ -203,7 +203,7 @@ fn heading(key: &Key) -> &'static str {
     }
 }
 
-/// A default as a person would write it.
+/// A default value as a person would write it.
 fn shown(key: &Key, default: &Value) -> String {
     match (key.kind, default) {
         (Kind::Seconds, Value::Integer(seconds @ 1..)) if seconds % 3600 == 0 => {
@@ -227,12 +227,12 @@ fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg
     let help = format!("{}{default}{variable}", key.help);
     let mut flag = Arg::new(key.name).long(name).help(help).help_heading(heading(key));
     if name == "max-cost" {
-        // What other loops call it.
+        // The names that other loops use for it.
         flag = flag.alias("budget");
     }
     match key.kind {
         Kind::List => flag.action(ArgAction::Append).value_name("ITEM"),
-        // `--flag` alone means yes; `--flag=false` switches off what the file switches on.
+        // `--flag` alone means true; `--flag=false` overrides the file.
         Kind::Switch => flag
             .num_args(0..=1)
             .require_equals(true)
@@ -244,7 +244,7 @@ fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg
     }
 }
 
-/// What was given for those flags.
+/// The values that were given for these flags.
 fn given_flags(matches: &ArgMatches) -> Vec<Flag> {
     let keys = config::keys().filter(|key| key.flag.is_some());
     keys.flat_map(|key| {

@@ -1,5 +1,5 @@
-//! `ralph-loop attempts`: lists the attempts that are kept, shows one, or brings one into the tree or
-//! onto a branch.
+//! `ralph-loop attempts`: lists saved attempts, shows one, or applies one to the tree or to a
+//! branch.
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -79,7 +79,7 @@ impl Attempts {
         match &self.of {
             Some(id) if is_attempt(repo.git(), id)? => {
                 let shown = show(repo.git(), id);
-                // One that changed nothing is not saved.
+                // An attempt that changed nothing is not saved.
                 if shown.is_ok() || history.attempts(Some(id)).next().is_none() {
                     return shown.map(|()| ExitCode::SUCCESS);
                 }
@@ -103,7 +103,7 @@ impl Attempts {
     }
 }
 
-/// Whether an id is that of an attempt, and not that of a story or of one in a plan.
+/// Whether an id names an attempt rather than a story.
 fn is_attempt(git: &Git, id: &str) -> Result<bool, Failure> {
     let is_story = |one: &SavedAttempt| one.is_at(&StoryKey::parse(id).unwrap_or_default());
     Ok(id.contains('/') && !saved::called(git, id)?.iter().any(is_story))
@@ -162,7 +162,7 @@ fn show(git: &Git, id: &str) -> Result<(), Failure> {
     let changes = attempt.changes(git, &args)?;
     let text =
         format!("{}\n{}\n{}", attempt.why, attempt.details, String::from_utf8_lossy(&changes));
-    // What an agent wrote may hold commands for a terminal.
+    // An agent's text may contain terminal control sequences.
     let is_command = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     say_as_it_is(&if io::stdout().is_terminal() { text.replace(is_command, "") } else { text });
     Ok(())
@@ -175,7 +175,7 @@ fn take_branch(git: &Git, id: &str, branch: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As a patch that git applies wholly or not at all.
+/// Applies it as a patch: git applies all of it or nothing.
 fn take(git: &Git, id: &str) -> Result<(), Failure> {
     let attempt = saved::find(git, id)?;
     let args = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames"];

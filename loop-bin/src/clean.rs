@@ -1,5 +1,5 @@
-//! `ralph-loop clean`: removes the copies of the project and what is beyond the bounds of what is
-//! kept, and says what that frees.
+//! `ralph-loop clean`: removes the project's copies and the oldest saved files, and prints how much
+//! space that frees.
 
 use std::process::ExitCode;
 
@@ -49,7 +49,7 @@ impl Clean {
             if !self.dry_run {
                 remove_all(folder.as_std_path())?;
                 for entry in run_dir.root().read_dir_utf8()?.flatten() {
-                    // What is remembered of each copy.
+                    // Setup records of the removed copies.
                     if entry.file_name().starts_with("setup-") {
                         state::remove_if_there(entry.path())?;
                     }
@@ -70,7 +70,7 @@ impl Clean {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What interrupted attempts left, the loop's own and those of its workers.
+    /// Removes what interrupted attempts left, with one or several workers.
     fn clean_attempts(
         &self,
         project: &Project,

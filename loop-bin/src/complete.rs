@@ -1,5 +1,5 @@
-//! `ralph-loop complete`: the agent's own word about its story. The loop reads it when the agent
-//! has ended; a story that is said to be done is checked here first.
+//! `ralph-loop complete`: the agent's report on its story. The loop reads it when the agent has
+//! ended; with `success`, the checks must pass before it is recorded.
 
 use clap::Args;
 use ralph_base::env::Env;
@@ -44,7 +44,7 @@ fn parse_status(text: &str) -> Result<ClaimStatus, serde_json::Error> {
 }
 
 impl Complete {
-    /// Records it, once the checks agree; they end early where `stop` says so.
+    /// Records the report once the checks pass; `stop` cancels running checks.
     pub(crate) fn answer(&self, env: &Env, stop: &dyn Fn() -> bool) -> Result<String, Failure> {
         let project = here::project(env)?;
         let config = here::config(&project, env, &[])?;
@@ -71,8 +71,8 @@ impl Complete {
     }
 }
 
-/// What an agent says to be done is checked first; `refusal` is what it is told otherwise. Returns
-/// the names of what passed.
+/// Runs the checks, and refuses with `refusal` and the output of the first that fails. Returns
+/// the names of the checks that passed.
 pub(crate) fn refuse_red_checks(
     env: &Env,
     (project, config): (&Project, &Config),
@@ -80,7 +80,7 @@ pub(crate) fn refuse_red_checks(
     refusal: &str,
 ) -> Result<Vec<String>, Failure> {
     let verify = &config.verify;
-    // The agent works in its copy, and that is what is checked.
+    // Checks run in the copy that the agent works in.
     let work = env.workspace().filter(|_| env.run().is_some());
     let dir = work.unwrap_or_else(|| project.root().to_owned());
     let record = project.run_dir().map(|dir| RunRecord::load(&dir));
@@ -99,8 +99,8 @@ pub(crate) fn refuse_red_checks(
     }
 }
 
-/// Nobody would read the word about another story. The story under way is that of our loop's
-/// attempt, or the one that somebody else's loop has written down.
+/// Refuses a report on another story, which nobody would read. The current story is the one of our
+/// loop's attempt, or the one that another loop has recorded.
 fn refuse_if_not_under_way(project: &Project, story: &str) -> Result<(), Failure> {
     let run_dir = project.run_dir();
     let is_alone = run_dir.is_some_and(|run_dir| Lock::holder(&run_dir.lock()).is_none());
@@ -118,17 +118,17 @@ fn refuse_if_not_under_way(project: &Project, story: &str) -> Result<(), Failure
     Err(Failure::because(format!("{story} is not in progress, so nothing was recorded; {instead}")))
 }
 
-/// What is said where nothing is worked on.
+/// The answer if no story is in progress.
 pub(crate) const NO_STORY: &str = "no story is in progress; run `ralph-loop` to start one";
 
-/// The story that is worked on.
+/// The id of the current story.
 pub(crate) fn story_under_way(project: &Project) -> Result<Option<String>, Failure> {
     let noted = || state::read_text(project.own_state().current_story()).ok();
     let story = attempt_of(project)?.map(|attempt| attempt.story).or_else(noted);
     Ok(story.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty()))
 }
 
-/// Our loop's attempt at it.
+/// Our loop's current attempt.
 pub(crate) fn attempt_of(project: &Project) -> Result<Option<Attempt>, Failure> {
     let run_dir = project.run_dir();
     Ok(run_dir.as_ref().map(Attempt::load).transpose()?.flatten())

@@ -1,4 +1,4 @@
-//! `ralph-loop completions`: what a shell needs to complete our command line.
+//! `ralph-loop completions`: prints a completion script for a shell.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ impl Completions {
     pub(crate) fn run(&self, mut command: Command) -> Result<ExitCode, Failure> {
         let mut script = Vec::new();
         generate(self.shell, &mut command, "ralph-loop", &mut script);
-        // In bash, the generator takes the dash in our name for the one before a subcommand.
+        // The bash generator mistakes the hyphen in our name for the start of a subcommand.
         let script = String::from_utf8_lossy(&script).replace("ralph__subcmd__loop", "ralph__loop");
         say_as_it_is(&script);
         Ok(ExitCode::SUCCESS)

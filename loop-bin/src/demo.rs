@@ -1,4 +1,4 @@
-//! `ralph-loop demo`: the whole loop in a scratch project, with a scripted agent and no network.
+//! `ralph-loop demo`: the whole loop in a temporary project, with a scripted agent and no network.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
@@ -15,12 +15,12 @@ use crate::exit::Failure;
 use crate::run;
 use crate::terminal::say;
 
-/// The agent: a script that reads the prompt and works on the story in it.
+/// The agent: a script that reads the prompt and works on its story.
 const AGENT: &str = include_str!("demo/agent.sh");
 const PLAN: &str = include_str!("demo/plan.md");
 const TESTS: &str = include_str!("demo/tests.sh");
 
-/// Shows it.
+/// Runs the demo.
 pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
     let folder = env.temp_dir().join(format!("ralph-demo-{stamp}"));
@@ -41,11 +41,11 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let env = demo_env(env, &folder, &root);
     let outcome = run::run(&env, run::start::preflight(&env, &flags)?)?;
     show_results(&root)?;
-    // A blocked story is part of the demonstration.
+    // A blocked story is part of the demo, so it is no error here.
     Ok(if outcome == ExitCode::from(8) { ExitCode::SUCCESS } else { outcome })
 }
 
-/// Nothing of the user's settings may change the demonstration.
+/// The environment without settings of the user's that would change the demo.
 fn demo_env(env: &Env, folder: &Utf8Path, root: &Utf8Path) -> Env {
     let kept = ["PATH", "TERM", "NO_COLOR"];
     let vars = kept.into_iter().filter_map(|name| Some((name.to_owned(), env.get(name)?)));

@@ -1,4 +1,4 @@
-//! `ralph-loop doctor` and `--dry-run`: everything that a start would find out, with no agent run.
+//! `ralph-loop doctor` and `--dry-run`: finds every problem that a start would find, without an agent.
 //! `doctor` also makes the copy and runs the checks in it; a dry run writes nothing.
 
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ pub(crate) struct Doctor {
     no_checks: bool,
 }
 
-/// Examines.
+/// Runs all examinations.
 pub(crate) fn run(
     env: &Env,
     flags: &[Flag],
@@ -70,7 +70,7 @@ pub(crate) fn run(
     end_of(&findings)
 }
 
-/// A problem keeps a run from beginning, so whoever goes on from here is to know.
+/// Ends with an error if there was a problem, so that a script can stop there.
 fn end_of(findings: &[Finding]) -> Result<ExitCode, Failure> {
     match findings.iter().filter(|finding| finding.is_problem()).count() {
         0 => Ok(ExitCode::SUCCESS),
@@ -78,7 +78,7 @@ fn end_of(findings: &[Finding]) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Makes the copy and runs the checks in it, as a start does, unless somebody's work is there.
+/// Makes the copy and runs the checks in it, as a start does, unless it holds unfinished work.
 fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Failure> {
     let Preflight { project, config, run_dir, plan, workspace, target, .. } = preflight;
     let is_planning = config.run.mode == Mode::Planning;
@@ -104,7 +104,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     Ok(findings(&checks, config, &workspace.doors))
 }
 
-/// Proves that the sandbox holds: a write to the project, from inside, has to fail.
+/// Proves that the sandbox works: a write to the project from inside must fail.
 fn try_to_escape(preflight: &Preflight) -> Result<Option<Finding>, Failure> {
     let (doors, state) = (&preflight.workspace.doors, preflight.project.own_state());
     if !doors.are_sandboxed() || preflight.workspace.is_in_place {
@@ -135,7 +135,7 @@ fn try_to_escape(preflight: &Preflight) -> Result<Option<Finding>, Failure> {
     }))
 }
 
-/// Shows what a run would do.
+/// Prints what a run would do.
 pub(crate) fn dry_run(preflight: &Preflight) -> Result<ExitCode, Failure> {
     let findings = all(preflight)?;
     findings.iter().for_each(show);
@@ -151,7 +151,7 @@ fn show(finding: &Finding) {
     });
 }
 
-/// What was found, and what a start finds later than that.
+/// All findings, and those that a start makes only later.
 fn all(preflight: &Preflight) -> Result<Vec<Finding>, Failure> {
     let mut findings = preflight.findings.clone();
     findings.extend(linked_by_files(&preflight.workspace, &preflight.config.verify.commands));

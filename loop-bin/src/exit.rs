@@ -1,4 +1,4 @@
-//! The exit code of a command.
+//! Exit codes of commands.
 
 use std::process::ExitCode;
 
@@ -6,10 +6,10 @@ pub(crate) use ralph_project::failure::Failure;
 
 use crate::terminal;
 
-/// The code of what may succeed later.
+/// The code for a failure that may go away when tried again later.
 pub(crate) const TRY_LATER: u8 = 75;
 
-/// Prints what went wrong, and returns the code for it.
+/// Prints the failure, and returns its code.
 pub(crate) fn code(outcome: Result<ExitCode, Failure>) -> ExitCode {
     let failure = match outcome {
         Ok(code) => return code,
@@ -24,9 +24,9 @@ pub(crate) fn code(outcome: Result<ExitCode, Failure>) -> ExitCode {
     })
 }
 
-/// A command line that is not understood is an error, never ignored; asking for help is none.
+/// An invalid command line is an error, never ignored; asking for help is not.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    // A closed pipe is no reason to complain.
+    // A closed pipe is no error.
     let _ = error.print();
     if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }

@@ -1,4 +1,4 @@
-//! `ralph-loop explain`: how a command or an edit is read, and which rule would speak.
+//! `ralph-loop explain`: how a command or an edit is parsed, and which rule would block it.
 
 use std::process::ExitCode;
 
@@ -47,7 +47,7 @@ impl Explain {
             let mut edit = around.of_edit(&here.join(file));
             say(format!("file      {}", edit.path));
             say(format!("project   {}", edit.facts.root));
-            // Whether an agent has read it depends on its session; suppose that it has.
+            // Whether an agent has read the file depends on its session; assume that it has.
             edit.known = true;
             denial = guard::check_edit(&edit, &config.guard);
         }

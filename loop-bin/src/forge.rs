@@ -1,4 +1,4 @@
-//! The forge, by the user's own program for it: `gh` or `glab`. Nothing here knows a token.
+//! The forge, by way of the user's own `gh` or `glab`. Tokens stay with those programs.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -14,30 +14,30 @@ use serde::de::DeserializeOwned;
 
 use crate::exit::Failure;
 
-/// How often a forge is asked to merge what it has yet to look at, and how long it has for that.
+/// How often, and how long, a forge is asked to merge a pull request that it is still examining.
 const TRIES: usize = 5;
 const BETWEEN_TRIES: Duration = Duration::from_secs(3);
 
-/// How long its program has for an answer: one that waits for a server or a person would hold up the run.
+/// Time limit of the forge's program, so that a prompt or a slow server cannot hold up the run.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often it is looked whether a person wants to wait no longer.
+/// How often signals are checked while waiting.
 const PULSE: Duration = Duration::from_millis(100);
 
-/// How many issues are asked for; no search on GitHub finds more.
+/// The most issues to ask for; a GitHub search finds no more.
 pub(crate) const MOST_ISSUES: usize = 1_000;
 
-/// How many of them GitLab answers with at a time.
+/// How many of them GitLab returns per page.
 const PAGE: usize = 100;
 
-/// A program for a forge.
+/// A forge's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forge {
     GitHub,
     GitLab,
 }
 
-/// An open issue, or as much of a merge request.
+/// An open issue, or the same fields of a merge request.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Issue {
     #[serde(alias = "iid")]
@@ -49,32 +49,32 @@ pub(crate) struct Issue {
     pub(crate) url: String,
 }
 
-/// What a pull request says.
+/// The content of a pull request.
 pub(crate) struct PullRequest<'a> {
     pub(crate) branch: &'a str,
     pub(crate) title: &'a str,
     pub(crate) body: &'a str,
     pub(crate) is_draft: bool,
-    /// Whether the text of one that is there is replaced.
+    /// Whether an existing pull request's text is replaced.
     pub(crate) replaces: bool,
 }
 
-/// A pull request that is there.
+/// An existing pull request.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Request {
-    /// `OPEN`, `CLOSED` or `MERGED`, in the forge's own case and form.
+    /// `OPEN`, `CLOSED` or `MERGED`; spelling and case depend on the forge.
     pub(crate) state: String,
     #[serde(alias = "url", alias = "web_url")]
     pub(crate) address: String,
-    /// The checks of the forge, as GitHub names them.
+    /// The checks on the forge (GitHub only).
     #[serde(default, rename = "statusCheckRollup")]
     checks: Option<Vec<ForgeCheck>>,
-    /// What keeps it from being merged, as GitLab says it.
+    /// Why it cannot be merged (GitLab only).
     #[serde(default)]
     detailed_merge_status: String,
 }
 
-/// A check that runs on the forge; one of both says how it ended.
+/// A check on the forge; its result is in one of the two fields.
 #[derive(Debug, Deserialize)]
 struct ForgeCheck {
     #[serde(default)]
@@ -97,7 +97,7 @@ impl Request {
 }
 
 impl Forge {
-    /// That of the remote's host; where its name does not say, the one whose program is installed.
+    /// The forge of the remote's host; if the name does not tell, the one whose program is installed.
     pub(crate) fn of(url: &str, root: &Utf8Path) -> Result<Self, Failure> {
         let host = host_of(url);
         let (forges, need) = if host.contains("gitlab") {
@@ -114,7 +114,7 @@ impl Forge {
         })
     }
 
-    /// What ids of its issues begin with.
+    /// The prefix of its issues' ids.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::GitHub => "GH",
@@ -122,7 +122,7 @@ impl Forge {
         }
     }
 
-    /// Opens a pull request, unless the branch has one; returns its address.
+    /// Opens a pull request, unless the branch has one already; returns its address.
     pub(crate) fn open(
         self,
         root: &Utf8Path,
@@ -151,19 +151,19 @@ impl Forge {
         }
     }
 
-    /// The address of the pull request that is there, by what the program said of it.
+    /// The address of the pull request that exists already, from the program's error message.
     fn existing(self, root: &Utf8Path, said: &str) -> Result<String, Failure> {
         if self == Self::GitHub {
             return Ok(address_in(said));
         }
-        // It names the number only. By its branch, older ones would be found as well.
+        // The message has only its number. By branch name, older ones would be found too.
         let number = said.rsplit('!').next().unwrap_or_default();
         let number = number.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
         let request: Issue = self.json(root, &["mr", "view", number, "--output", "json"])?;
         Ok(request.url)
     }
 
-    /// Gives a pull request that is there its new title and text.
+    /// Updates title and text of an existing pull request.
     fn update(
         self,
         root: &Utf8Path,
@@ -173,12 +173,12 @@ impl Forge {
         let PullRequest { title, body, is_draft, .. } = *request;
         let parts: Vec<&str> = address.split('/').collect();
         if let (Self::GitLab, Some(number)) = (self, parts.last()) {
-            // A title without that mark makes it ready.
+            // A title without the draft mark makes it ready.
             let draft = if is_draft { &["--draft"][..] } else { &[] };
             let args = ["mr", "update", number, "--title", title, "--description", body];
             return self.run(root, &[&args[..], draft].concat(), "").map(drop);
         }
-        // Not `gh pr edit`: many versions ask for classic projects as well, which GitHub refuses.
+        // Not `gh pr edit`: many versions also query classic projects, which GitHub refuses.
         let [_, _, host, owner, name, _, number, ..] = parts.as_slice() else { return Ok(()) };
         let path = format!("repos/{owner}/{name}/pulls/{number}");
         let title = format!("title={title}");
@@ -212,7 +212,7 @@ impl Forge {
         Ok(self.json::<Vec<Request>>(root, args)?.into_iter().next())
     }
 
-    /// Has the pull request of a branch merged as soon as the forge's own rules allow.
+    /// Enables auto-merge for a branch's pull request.
     pub(crate) fn merge_later(
         self,
         root: &Utf8Path,
@@ -221,7 +221,7 @@ impl Forge {
     ) -> Result<(), Failure> {
         if self == Self::GitHub {
             let merge = |how| self.run(root, &["pr", "merge", branch, "--auto", how], "").map(drop);
-            // A repository may allow only one of them.
+            // A repository may allow only one merge method.
             let merged = merge("--merge");
             let is_refused = |why: &Failure| why.to_string().contains("not allowed");
             if merged.as_ref().is_err_and(is_refused) {
@@ -229,13 +229,13 @@ impl Forge {
             }
             return merged;
         }
-        // Not `glab mr merge`: that merges at once where the forge has not made the pipeline yet.
+        // Not `glab mr merge`: that merges at once if there is no pipeline yet.
         let number = address.rsplit('/').next().unwrap_or_default();
         let path = format!("projects/:fullpath/merge_requests/{number}/merge");
-        // By the new name, and by that which older servers know.
+        // Under both the current and the older name of the parameter.
         let how = ["-F", "auto_merge=true", "-F", "merge_when_pipeline_succeeds=true"];
         let args = [&["api", "--method", "PUT", &path], &how[..]].concat();
-        // The forge refuses it until it has looked at a new one.
+        // The forge refuses while it is still examining a new request.
         for _ in 1..TRIES {
             match self.run(root, &args, "") {
                 Err(failure) if failure.to_string().contains("405 Method") => {
@@ -286,7 +286,7 @@ impl Forge {
         }
     }
 
-    /// Runs the program in the project and returns what it printed, whole; an error has all that it said.
+    /// Runs the program in the project and returns its whole output; an error contains all that it printed.
     fn run(self, root: &Utf8Path, args: &[&str], input: &str) -> Result<String, Failure> {
         let mut command = Door::default().command(self.program());
         command.current_dir(root).args(args).env("GH_PROMPT_DISABLED", "1");
@@ -297,7 +297,7 @@ impl Forge {
         let (begun, signals) = (Instant::now(), INTERRUPTS.load(Ordering::SeqCst));
         let is_over = || begun.elapsed() > PATIENCE || INTERRUPTS.load(Ordering::SeqCst) > signals;
         let output = std::thread::scope(|scope| {
-            // A program that does not read it is no failure of ours.
+            // A program need not read its input.
             scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
             scope.spawn(move || {
                 while end.recv_timeout(PULSE) == Err(RecvTimeoutError::Timeout) {
@@ -327,13 +327,13 @@ impl Forge {
     }
 }
 
-/// The last address that a program printed, else all that it printed.
+/// The last address in a program's output, or else all of it.
 fn address_in(said: &str) -> String {
     let address = said.split_whitespace().rev().find(|word| word.starts_with("http"));
     address.unwrap_or(said.trim()).to_owned()
 }
 
-/// The host in the address of a remote; nothing for a path.
+/// The host in a remote's address; empty for a path.
 fn host_of(url: &str) -> &str {
     let (_, rest) = url.split_once("://").unwrap_or(("", url));
     let place = rest.split('/').next().unwrap_or_default();
@@ -341,7 +341,7 @@ fn host_of(url: &str) -> &str {
     place.split(':').next().unwrap_or_default()
 }
 
-/// The remote of a branch: its own, `origin`, or the only one; with its address.
+/// The remote of a branch with its address: the branch's own, `origin`, or the only one.
 pub(crate) fn remote_of(git: &Git, branch: &str) -> Result<(String, String), Failure> {
     let own = git.line(&["config", &format!("branch.{branch}.remote")]).unwrap_or_default();
     let listed = git.line(&["remote"])?;
@@ -350,11 +350,11 @@ pub(crate) fn remote_of(git: &Git, branch: &str) -> Result<(String, String), Fai
     let name = found.or(remotes.first().copied()).ok_or_else(|| {
         Failure::because("this repository has no remote; add one with `git remote add origin URL`")
     })?;
-    // As it is written: the tools of a forge know it by that.
+    // Not expanded by `insteadOf`: the forge's tools compare the configured address.
     Ok((name.to_owned(), git.line(&["config", &format!("remote.{name}.url")])?))
 }
 
-/// The branch that pull requests are merged into, as far as it is known here.
+/// The branch that pull requests are merged into, as far as the local repository knows.
 pub(crate) fn default_branch(git: &Git, remote: &str) -> String {
     let name = git.line(&["symbolic-ref", "--short", &format!("refs/remotes/{remote}/HEAD")]);
     let name =

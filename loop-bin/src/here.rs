@@ -1,4 +1,4 @@
-//! The project around the working directory: what every subcommand begins with.
+//! The project around the working directory, which every subcommand starts with.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
@@ -20,13 +20,13 @@ pub(crate) fn folder() -> std::io::Result<Utf8PathBuf> {
         .map_err(|path| std::io::Error::other(format!("{} is not UTF-8", path.display())))
 }
 
-/// A path as it is shown: from the working directory, where it lies below that.
+/// A path for display, relative to the working directory if it is below it.
 pub(crate) fn shown(path: &Utf8Path) -> Utf8PathBuf {
     let below = folder().ok().and_then(|here| path.strip_prefix(here).ok().map(Utf8Path::to_owned));
     below.filter(|path| !path.as_str().is_empty()).unwrap_or_else(|| path.to_owned())
 }
 
-/// The project that we are in.
+/// The current project.
 pub(crate) fn project(env: &Env) -> std::io::Result<Project> {
     let project = Project::locate(env, &folder()?);
     let root = project.root();
@@ -39,7 +39,7 @@ pub(crate) fn project(env: &Env) -> std::io::Result<Project> {
     Ok(project)
 }
 
-/// Its settings.
+/// The project's settings.
 pub(crate) fn config(project: &Project, env: &Env, flags: &[Flag]) -> Result<Config, Failure> {
     let path = project.own_state().config();
     let mut config = Config::load(&path, env, flags).map_err(Failure::usage)?;
@@ -47,14 +47,14 @@ pub(crate) fn config(project: &Project, env: &Env, flags: &[Flag]) -> Result<Con
     Ok(config)
 }
 
-/// What in a plan is probably not meant so, and on which line.
+/// Warnings about probable mistakes in a plan, with line numbers.
 pub(crate) fn warnings(plan: &Plan) -> Vec<String> {
     let line =
         |warning: &Warning| format!("{}:{}: {}", shown(plan.path()), warning.line, warning.message);
     plan.warnings().iter().map(line).collect()
 }
 
-/// Its plan.
+/// The project's plan.
 pub(crate) fn plan(project: &Project, env: &Env, config: &Config) -> Result<Plan, FindError> {
     project_plan::find(project, env, config, &folder().unwrap_or_default())
 }

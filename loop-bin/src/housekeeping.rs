@@ -1,6 +1,5 @@
-//! What is kept is kept within bounds: attempts at stories that are done, checkpoints, logs and
-//! session folders.
-//! The oldest go first; nothing that needs a person is dropped.
+//! Limits how many finished attempts, checkpoints, logs and session folders are kept.
+//! The oldest are removed first; nothing that needs a person is removed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,13 +12,13 @@ use ralph_core::git::Git;
 use crate::exit::Failure;
 use crate::saved;
 
-/// The snapshots of checkpoints, which only attempts in place leave in the project.
+/// Checkpoint snapshots, which only in-place attempts leave in the project.
 const CHECKPOINTS: &str = "refs/ralph/checkpoint/";
 
-/// How many attempts at finished stories, checkpoints, logs and session folders are kept.
+/// How many of each kind are kept.
 const KEPT: usize = 100;
 
-/// Removes, or only counts, the oldest attempts at finished stories, logs and session folders.
+/// Removes, or with a dry run counts, the oldest attempts at finished stories, logs and session folders.
 pub(crate) fn prune(
     git: &Git,
     state: &StateDir,
@@ -55,7 +54,7 @@ pub(crate) fn prune(
     Ok(counts)
 }
 
-/// The entries of a folder but for the newest.
+/// The entries of a folder except the newest.
 fn oldest(folder: &Utf8Path) -> Vec<PathBuf> {
     let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
     let mut dated: Vec<(SystemTime, PathBuf)> = entries

@@ -1,4 +1,4 @@
-//! Whether another process of ours started this loop for one story, what it is to do then, and how it ends with it.
+//! Runs the loop as a child process for one story, and lets that child find out its task.
 
 use std::io;
 use std::process::Command;
@@ -14,14 +14,14 @@ use ralph_base::state::keep_tag;
 use ralph_base::supervised;
 use ralph_project::config::Flag;
 
-/// Set for such a loop: the process that started it and, where it works in the project, the name of the run, the branch
-/// on which the work lands, Task Master's tag, and the story, with a space between them.
+/// Set for such a child: the parent's process id and, if it works in the project, the run's name, the branch to land
+/// on, Task Master's tag, and the story, separated by spaces.
 const IN_TASK: &str = "RALPH_INTERNAL__IN_TASK";
 
-/// How often the loop looks whether the process that started it is still there.
+/// How often the child checks that its parent is alive.
 const PULSE: Duration = Duration::from_millis(200);
 
-/// Runs such a loop, with the options that we were given; returns its exit code, none if it was killed.
+/// Runs such a child with our own options; returns its exit code, or `None` if it was killed.
 #[expect(clippy::disallowed_methods, reason = "our own program, as the user started it")]
 pub(crate) fn run_loop(
     interrupts: &Interrupts,
@@ -43,8 +43,8 @@ pub(crate) fn run_loop(
     Ok(child.wait()?.code().and_then(|code| u8::try_from(code).ok()))
 }
 
-/// In such a loop: asks us to end as soon as the process that started us has ended. An agent's own loop was started
-/// by another one.
+/// In such a child: sends itself SIGTERM once its parent has ended. The variable also reaches loops that an agent
+/// starts, which have another parent.
 pub(crate) fn end_with_task(env: &Env) -> bool {
     let started_by = getppid();
     if started_by_task(env).is_some() {
@@ -58,12 +58,12 @@ pub(crate) fn end_with_task(env: &Env) -> bool {
     env.get(IN_TASK).is_some()
 }
 
-/// The name of the run, where it is one of several for a process of ours.
+/// The run's name, if the parent gave one.
 pub(crate) fn run_of_task(env: &Env) -> Option<String> {
     Some(started_by_task(env)?.first()?.clone())
 }
 
-/// The branch and the story of such a run, as flags. It goes on with the tag that was current before.
+/// The branch and the story of such a run, as flags. Restores the Task Master tag of the parent's start.
 pub(crate) fn flags(env: &Env, root: &Utf8Path) -> Vec<Flag> {
     match started_by_task(env).as_deref() {
         Some([_, branch, tag, story]) => {

@@ -1,6 +1,6 @@
 //! `ralph-loop init`: a config with the right checks, an example plan and lifecycle templates.
-//! Nothing that exists is overwritten. What is right for a project is found out in `init/detect.rs`,
-//! by the table in `init/kinds.toml`; a run without checks asks there too.
+//! Nothing that exists is overwritten. `init/detect.rs` finds the checks, by the table in
+//! `init/kinds.toml`; a run without checks uses it too.
 
 mod ci;
 mod config_text;
@@ -42,7 +42,7 @@ const SCRIPTS: [(&str, &str); 4] = [
     ("finished", include_str!("init/templates/finished.sh")),
 ];
 
-/// A program of the user's own that scripts may call.
+/// A helper program for the user's scripts.
 const NOTIFY: &str = include_str!("init/templates/notify.sh");
 
 /// Set up a project with a config, example plan and script templates, without overwriting files
@@ -70,7 +70,7 @@ fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
     if agent != CLAUDE && config.agent.name != agent {
         say(format!("note     set `name = \"{agent}\"` in its table [agent]"));
     }
-    // Not the user's, and of this version of ours: written anew each time.
+    // These are ours, so each version rewrites them.
     state::replace(&state.config_schema(), show_config::schema_text()?.as_bytes())?;
     let find = || Ok::<_, Failure>(here::plan(&project, env, &config));
     if find()?.is_err() && state.prd_numbers().is_empty() {
@@ -81,7 +81,7 @@ fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
     let path =
         path.unwrap_or_else(|| state.plan(state.prd_numbers().first().copied().unwrap_or(1)));
     let ready = found.filter(|plan| plan.counts().open > 0 && example_in(plan).is_none());
-    // Scripts in the folder of another tool would be hidden by those in ours.
+    // Scripts in our folder would hide those in another tool's folder.
     let scripts = run::script_folder(state, root);
     if scripts == state.lifecycle() {
         for (name, text) in SCRIPTS {
@@ -121,7 +121,7 @@ fn detect_in(root: &Utf8Path) -> Result<(KindTable, Detected), Failure> {
     Ok((table, found))
 }
 
-/// What was found, and why.
+/// Prints what was detected, and why.
 fn tell(Detected { checks, setup, proposed }: &Detected) {
     if checks.is_empty() {
         say("No tests were found; set `commands` in [verify], or work will land unchecked.");
@@ -133,8 +133,8 @@ fn tell(Detected { checks, setup, proposed }: &Detected) {
     }
 }
 
-/// Gives a run without checks those that would be written, with what they need, and says so. An empty
-/// list in the file is the user's own word.
+/// Adds the detected checks and setup to a run that has none, and reports them. An empty list in the
+/// config is deliberate and stays empty.
 pub(crate) fn add_checks(
     project: &Project,
     env: &Env,
@@ -178,7 +178,7 @@ pub(crate) fn add_checks(
     Ok([found_as("check", &found.checks), setup].concat())
 }
 
-/// The example that `init` writes is no work: every story of it must be replaced.
+/// Finds stories of the example that `init` writes; they must be replaced before a run.
 pub(crate) fn example_in(plan: &Plan) -> Option<String> {
     let is_example = |story: &Story| PLAN.contains(&format!(": {}\n", story.title));
     let mut open = plan.stories().iter().filter(|story| story.state == State::Open);

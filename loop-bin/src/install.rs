@@ -1,5 +1,5 @@
-//! `ralph-loop install` and `uninstall`: the hooks that lie beside this program. What an installation
-//! changes is worked out by [`ralph_project::install`].
+//! `ralph-loop install` and `uninstall`, for the hooks in the folder of this program. The changes are
+//! computed by [`ralph_project::install`].
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use similar::TextDiff;
 use crate::exit::Failure;
 use crate::terminal::{say, say_as_it_is};
 
-/// The agent that is meant unless another one is named.
+/// The default agent.
 pub(crate) const CLAUDE: &str = "claude";
 
 /// Which settings file, and whether to touch it.
@@ -88,7 +88,7 @@ impl Install {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Its version decides about the events that may be registered.
+    /// The client's version decides which events may be registered.
     fn client(&self) -> Result<ClientVersion, Failure> {
         if let Some(version) = self.client_version {
             return Ok(version);
@@ -131,7 +131,7 @@ impl Target {
         Ok(place(&self.project()?))
     }
 
-    /// Where another agent has hooks.
+    /// The folder of another agent's hooks.
     fn place_of_agent(&self, env: &Env) -> Result<Place, Failure> {
         let project = if self.user { None } else { Some(self.project()?) };
         let agent = Dialect::find(&self.agent).filter(|_| !self.local);
@@ -150,7 +150,7 @@ impl Target {
     }
 }
 
-/// The agents that we know by name.
+/// The names of the agents that we support.
 pub(crate) fn agent_names() -> PossibleValuesParser {
     PossibleValuesParser::new(AGENTS.iter().map(|agent| agent.name))
 }
@@ -168,7 +168,7 @@ fn carry_out(change: &Change, dry_run: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What would change, in lines: the difference of the settings, and the files that come and go.
+/// Lists the changes: the difference of the settings, and the files that are added or removed.
 fn described(change: &Change) -> String {
     if change.is_empty() {
         return format!("{}: nothing to change\n", change.settings());

@@ -1,4 +1,4 @@
-//! `ralph-loop logs`: what the agent of an attempt said and did, as people read it.
+//! `ralph-loop logs`: what the agent of an attempt said and did, in readable form.
 
 use std::io;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use crate::here;
 use crate::terminal::say;
 use client::{Readable, each_line_of_log};
 
-/// How many lines the end of a log has.
+/// How many lines of a log's end are shown.
 const LAST_LINES: usize = 12;
 
 /// Show what the agent said and did in an attempt, and what became of it
@@ -50,7 +50,7 @@ fn each_readable_line(log: &Utf8Path, mut take: impl FnMut(String)) -> io::Resul
     each_line_of_log(log, 0, |line| readable.lines(line).into_iter().for_each(&mut take))
 }
 
-/// The end of a log, below its name.
+/// The end of a log, under its name.
 pub(crate) fn last_lines(log: &Utf8Path) -> io::Result<String> {
     let mut lines = Vec::new();
     each_readable_line(log, |line| lines.push(format!("\n  {line}")))?;

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         typed.insert(1, "attempts".into());
     }
     let parse = |words| args::command().try_get_matches_from(typed.iter().take(words));
-    // A first word that is neither a subcommand nor a plan is what went wrong.
+    // The first word is neither a subcommand nor a plan, so report that.
     let is_first = |error: &clap::Error| error.kind() == ErrorKind::ValueValidation;
     let matches = match parse(typed.len()) {
         Ok(matches) => matches,
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     exit::code(args::perform(&env, &matches))
 }
 
-/// A debug log for those who ask for it, by `-v` or by `RUST_LOG`.
+/// Sets up the debug log, for `-v` or `RUST_LOG`.
 fn log_decisions(verbosity: u8) {
     let level = match verbosity {
         0 => "off",

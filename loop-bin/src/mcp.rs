@@ -1,5 +1,5 @@
-//! `ralph-loop mcp`: our commands as tools of an MCP server: JSON-RPC, a message a line. Standard output
-//! carries the protocol and nothing else; a tool that fails tells the agent why, and the server goes on.
+//! `ralph-loop mcp`: our commands as the tools of an MCP server (JSON-RPC, one message per line). Only
+//! the protocol goes to standard output; a tool that fails reports why, and the server continues.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead};
@@ -22,13 +22,13 @@ use crate::terminal::say;
 use crate::verified::Verified;
 use client::signals::Interrupts;
 
-/// How often a server without a message looks whether a signal came.
+/// How often an idle server checks for signals.
 const PULSE: Duration = Duration::from_millis(100);
 
-/// The newest version of the protocol that we know; a client that names its own gets that one.
+/// The newest supported protocol version; a client that names another known one gets that.
 const PROTOCOL: &str = "2025-06-18";
 
-/// What the agent is told about the server as a whole.
+/// The server's instructions for the agent.
 const INSTRUCTIONS: &str = "What you work on, and how you report it. A claim that the checks \
                             contradict is refused with the reason; fix that and call again.";
 
@@ -42,10 +42,10 @@ struct Message {
     params: Value,
 }
 
-/// The requests that the client does not wait for any more.
+/// The requests that the client has cancelled.
 type Cancelled = Arc<Mutex<BTreeSet<String>>>;
 
-/// Serves until standard input is closed, or a signal asks for the end.
+/// Serves until standard input is closed or a signal arrives.
 pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let (interrupts, cancelled) = (Interrupts::listen()?, Cancelled::default());
     let (sender, messages) = mpsc::channel();
@@ -74,7 +74,7 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads messages while a tool may be at work. A line that is none is passed over.
+/// Reads messages, also while a tool is running. Lines that are not messages are skipped.
 fn read(cancelled: &Cancelled, sender: &mpsc::Sender<Message>) {
     let lines = io::stdin().lock().lines().map_while(Result::ok);
     for message in lines.filter_map(|line| serde_json::from_str::<Message>(&line).ok()) {
@@ -90,7 +90,7 @@ fn read(cancelled: &Cancelled, sender: &mpsc::Sender<Message>) {
     }
 }
 
-/// The result of a request, or the code and the text of an error of the protocol.
+/// The result of a request, or the code and message of a protocol error.
 fn answer(env: &Env, message: Message, stop: &dyn Fn() -> bool) -> Result<Value, (i32, String)> {
     let Message { method, mut params, .. } = message;
     match method.as_str() {
@@ -115,7 +115,7 @@ fn answer(env: &Env, message: Message, stop: &dyn Fn() -> bool) -> Result<Value,
     }
 }
 
-/// All tools, as the client is told.
+/// The list of all tools for the client.
 fn tools() -> Vec<Value> {
     vec![
         tool("current_story", "Show the story that you work on, with its details", |none| none),
@@ -139,7 +139,7 @@ fn tools() -> Vec<Value> {
     ]
 }
 
-/// A tool takes what its command takes.
+/// A tool's parameters are its command's.
 fn tool(name: &'static str, description: &str, takes: fn(Command) -> Command) -> Value {
     let command = takes(Command::new(name));
     let arguments = || command.get_arguments();
@@ -167,7 +167,7 @@ fn schema(arg: &Arg) -> Value {
     }
 }
 
-/// Does what a tool is for; none if there is no such tool.
+/// Runs a tool; returns `None` if there is no such tool.
 fn call(
     name: &str,
     given: Value,
@@ -187,7 +187,7 @@ fn parsed<T: DeserializeOwned>(given: Value) -> Result<T, Failure> {
     serde_json::from_value(given).map_err(Failure::usage)
 }
 
-/// The story under way, as the plan has it.
+/// The current story, as in the plan.
 fn current_story(env: &Env) -> Result<String, Failure> {
     let project = here::project(env)?;
     let Some(id) = story_under_way(&project)? else { return Ok(NO_STORY.to_owned()) };

@@ -1,4 +1,4 @@
-//! Which plan a command that only looks is about.
+//! Chooses the plan for commands that only read.
 
 use std::io;
 
@@ -22,7 +22,7 @@ use board::{Waiting, resolve};
 use work_copy::Source;
 use work_copy::git_output::text_at;
 
-/// The plan that was named, if one was.
+/// The plan options of the command line.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlanChoice {
     /// The plan to read; defaults to that of the current or last run, or the first one found
@@ -37,13 +37,13 @@ pub(crate) struct PlanChoice {
 }
 
 impl PlanChoice {
-    /// A file that was found.
+    /// Chooses a plan by its path.
     pub(crate) fn of(plan: &Utf8Path) -> Self {
         Self { plan: Some(plan.to_string()), ..Self::default() }
     }
 
-    /// The same for a story: the plan that it is named with (`PRD-2/US-001`) or, where none is, the one
-    /// in which it is blocked.
+    /// The choice for a story: the plan in the story's name (`PRD-2/US-001`), or else the plan in which
+    /// the story is blocked.
     pub(crate) fn for_story(&self, project: &Project, id: &str) -> Result<Self, Failure> {
         if self.plan.is_some() || self.prd.is_some() {
             return Ok(self.clone());
@@ -69,7 +69,7 @@ impl PlanChoice {
         Ok(Self { plan: None, fleet: None, prd: named.or_else(|| blocked.first().copied()) })
     }
 
-    /// The settings with which that plan is read.
+    /// The settings for reading that plan.
     pub(crate) fn config(&self, env: &Env, project: &Project) -> Result<Config, Failure> {
         let plan = self.plan.clone().map(|plan| Flag::new("loop.plan", plan));
         let prd = self.prd.map(|prd| Flag::new("loop.prd", prd.to_string()));
@@ -83,7 +83,7 @@ impl PlanChoice {
     }
 }
 
-/// The plan of the last run, as long as it has stories left: what that run said is about them.
+/// The plan of the last run, if it has stories left; the last run's messages refer to it.
 fn plan_of_last_run(project: &Project, config: &Config) -> io::Result<Option<Flag>> {
     let run_dir = project.run_dir().map(|dir| dir.of_run());
     let record = run_dir.map_or(Ok(None), |dir| RunRecord::load(&dir))?;
@@ -92,8 +92,8 @@ fn plan_of_last_run(project: &Project, config: &Config) -> io::Result<Option<Fla
     Ok(plan.map(|plan| Flag::new("loop.plan", plan.path().as_str())))
 }
 
-/// The plan with what the last run did to it: where that is not in the user's files, the plan of the
-/// branch on which it is.
+/// The plan including the last run's work: if that is not in the user's files, the plan on the branch
+/// with the work.
 pub(crate) fn plan_with_work(
     env: &Env,
     project: &Project,
@@ -115,7 +115,7 @@ pub(crate) fn plan_with_work(
         None => plan,
     };
     for story in done_on_server(&source, &record.process.server, &plan, config)? {
-        // Merged, though the user has yet to pull it.
+        // Merged on the server, though the user has not pulled yet.
         if plan.story(&story).is_some_and(|story| story.state != State::Done) {
             plan = Plan::parse(plan.path(), plan.tick(&story)?, &config.plan)?;
         }
@@ -124,7 +124,7 @@ pub(crate) fn plan_with_work(
         plan = with_given_up(plan, project, repo.git(), &config.plan)?;
     }
     if Lock::holder(&run_dir.lock()).is_some() && record.plan == plan.path() {
-        // What the run has given up is committed with its next commit; until then its record says so.
+        // Stories given up are committed with the next commit; until then they are only in the run's record.
         for story in record.tally.set_aside_in(&plan_name(project.root(), plan.path())) {
             if plan.story(&story).is_some_and(|story| story.state == State::Open) {
                 plan = Plan::parse(plan.path(), plan.block(&story)?, &config.plan)?;
@@ -134,8 +134,8 @@ pub(crate) fn plan_with_work(
     Ok(plan)
 }
 
-/// A plan with the stories as blocked that a run for pull requests has given up: the user's own file stays as it is, so
-/// that `git pull` takes what was merged.
+/// Marks stories as blocked that a run with `--pr story` has given up. The user's file does not have them, so
+/// that `git pull` accepts what was merged.
 pub(crate) fn with_given_up(
     mut plan: Plan,
     project: &Project,
@@ -153,7 +153,7 @@ pub(crate) fn with_given_up(
     Ok(plan)
 }
 
-/// The stories of a plan that the server has done, where the last run's work is merged there.
+/// The stories that are done in the server's plan, if the last run's work is merged there.
 fn done_on_server(
     source: &Source,
     server: &str,
@@ -169,7 +169,7 @@ fn done_on_server(
     Ok(done.map(|story| story.id.clone()).collect())
 }
 
-/// While a run goes on, its plan is meant, unless another one is named.
+/// Selects the plan of the run in progress, unless another plan is named.
 pub(crate) fn with_plan_of_run(mut flags: Vec<Flag>, project: &Project) -> io::Result<Vec<Flag>> {
     if !flags.iter().any(|flag| ["loop.plan", "loop.prd"].contains(&flag.key.as_str())) {
         flags.extend(plan_of_run(project)?.map(|plan| Flag::new("loop.plan", plan)));

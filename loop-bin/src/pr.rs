@@ -53,8 +53,8 @@ impl Pr {
     }
 }
 
-/// The branch that the last run landed on, or the current one if that has its commits and is not the one that pull
-/// requests are merged into.
+/// The branch that the last run landed on, or the current branch if that has the run's commits and is not the one
+/// that pull requests are merged into.
 fn branch_with(git: &Git, target: &str, current: Option<String>) -> Result<String, Failure> {
     let is_better = |current: &String| {
         let has_work = || git.run(&["merge-base", "--is-ancestor", target, current]).is_ok();
@@ -67,7 +67,7 @@ fn branch_with(git: &Git, target: &str, current: Option<String>) -> Result<Strin
     })
 }
 
-/// Whether one is opened at the end of a run.
+/// Whether a run ends with a pull request.
 pub(crate) fn is_wanted(config: &Config) -> bool {
     match config.finish.pr {
         PullRequests::None => config.finish.pull_request,
@@ -75,7 +75,7 @@ pub(crate) fn is_wanted(config: &Config) -> bool {
     }
 }
 
-/// The remote and the forge for a pull request of a branch; an error says what is missing.
+/// The remote and the forge for a branch's pull request; an error says what is missing.
 pub(crate) fn way(repo: &Repo, branch: &str) -> Result<(String, Forge), Failure> {
     let git = repo.git();
     let (remote, url) = remote_of(git, branch)?;
@@ -115,12 +115,12 @@ pub(crate) fn open(
     forge.open(root, &PullRequest { branch, title: &title, body: &body, is_draft, replaces: true })
 }
 
-/// The stories whose commits a pull request of the branch has.
+/// The stories whose commits are in the branch's pull request.
 fn stories_in(git: &Git, remote: &str, branch: &str) -> Result<BTreeSet<String>, Failure> {
     let (tip, base) = (format!("refs/heads/{branch}"), default_branch(git, remote));
     let base = format!("^refs/remotes/{remote}/{base}");
     let format = "--format=%(trailers:key=Ralph-Story,valueonly=true)";
-    // What it is merged into may not be known here.
+    // The base branch may never have been fetched.
     let said = git.line(&["log", "--ignore-missing", format, &tip, &base])?;
     Ok(said.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }

@@ -1,4 +1,4 @@
-//! `ralph-loop report`: the report on a run, written to a file or printed.
+//! `ralph-loop report`: writes the report on a run to a file, or prints it.
 
 use std::process::ExitCode;
 
@@ -61,7 +61,7 @@ impl ReportCommand {
     }
 }
 
-/// The report on the last run, on the one of this number, or on all.
+/// The report on the last run, on a given run, or on all runs.
 pub(crate) fn report_on(
     env: &Env,
     project: &Project,
@@ -78,7 +78,7 @@ pub(crate) fn report_on(
     Ok(history.report(&run, &situation, Repo::open(project.root())?.git())?)
 }
 
-/// Shows what a run did, and where the report on it is.
+/// Prints the summary of a run and the path of its report.
 pub(crate) fn show(
     env: &Env,
     project: &Project,
@@ -91,7 +91,7 @@ pub(crate) fn show(
     Ok(())
 }
 
-/// Looks at plans and refs for a history, and at what only the loop's own files and git say.
+/// Adds plans and refs to a history; returns what only the loop's own files and git know.
 pub(crate) fn look<'a>(
     project: &Project,
     history: &mut RunHistory,
@@ -104,10 +104,10 @@ pub(crate) fn look<'a>(
     history.see_saved(repo.git())?;
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
     situation.is_running = holder(&run_dir).is_some();
-    // It may have ended since the journal was read.
+    // The run may have ended since the journal was read.
     history.read_on()?;
     let record = RunRecord::load(&run_dir)?.unwrap_or_default();
-    // Branches of stories are the server's as soon as they are pushed.
+    // Story branches belong to the server once they are pushed.
     let is_users = record.process.server.is_empty();
     let waiting = if is_users { Waiting::find(&source, &record.target)? } else { None };
     situation.waiting =
@@ -124,7 +124,7 @@ pub(crate) fn look<'a>(
     Ok(situation)
 }
 
-/// Writes it as one file; beside the logs, if no other place is meant. Returns where it is.
+/// Writes the report to one file, by default in the folder of logs. Returns its path.
 pub(crate) fn write(
     project: &Project,
     report: &Report,

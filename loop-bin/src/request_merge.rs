@@ -1,4 +1,4 @@
-//! `ralph-loop request-merge`: leaves a merge request for the user instead of a push.
+//! `ralph-loop request-merge`: records a merge request for the user, instead of a push.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -20,9 +20,9 @@ pub(crate) struct RequestMerge {
 }
 
 impl RequestMerge {
-    /// Writes it down for the user.
+    /// Records the request for the user.
     pub(crate) fn answer(&self, env: &Env) -> Result<String, Failure> {
-        // A request that says nothing helps nobody.
+        // An empty request would not help the user.
         let summary = self.summary.trim();
         if summary.is_empty() {
             return Err(Failure::usage("the summary is empty; say what to merge, and why"));

@@ -1,4 +1,4 @@
-//! `ralph-loop retry`: reopens stories, and says what their next attempts begin with.
+//! `ralph-loop retry`: reopens stories, and sets what their next attempts start with.
 
 use std::process::ExitCode;
 
@@ -41,17 +41,17 @@ impl Retry {
         let project = here::project(env)?;
         let first = self.stories.first().map_or("", String::as_str);
         let config = self.choice.for_story(&project, first)?.config(env, &project)?;
-        // The plan that counts may be that of another branch than the one that is checked out.
+        // The plan with the run's work may be on another branch than the checked-out one.
         let counts = plan_with_work(env, &project, &config)?;
         let mut plan = here::plan(&project, env, &config)?;
         let (repo, name) = (Repo::open(project.root())?, plan_name(project.root(), plan.path()));
-        // A run has its own list of blocked stories, and gets a request.
+        // A run in progress has its own list of blocked stories, so it gets a request.
         let run_dir = run_dir(&repo)?;
         let is_running = Lock::holder(&run_dir.lock()).is_some();
         let lock = || take_lock(&run_dir, "ralph-loop retry");
         let _lock = if is_running { None } else { Some(lock()?) };
         let from = self.from.as_deref().map(|id| saved::find(repo.git(), id)).transpose()?;
-        // All of them before the first is reopened.
+        // Find all stories before reopening the first.
         let found = self.stories.iter().map(|id| {
             let key = StoryKey::parse(id).filter(|key| key.plan == name);
             let key = key.unwrap_or_else(|| StoryKey::new(&name, id));
@@ -81,7 +81,7 @@ impl Retry {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The id of a story as the plan has it, if it can be reopened.
+    /// The story's id as the plan spells it, if it can be reopened.
     fn find(
         &self,
         git: &Git,
@@ -125,7 +125,7 @@ impl Retry {
     }
 }
 
-/// An attempt that the next one goes on with: the work to begin with, and what a person says.
+/// The saved attempt whose work the next one starts with, and the user's hint.
 fn begin_with(
     git: &Git,
     root: &Utf8Path,

@@ -1,4 +1,4 @@
-//! `ralph-loop sandbox -- COMMAND`: runs a command as the checks of an attempt are run.
+//! `ralph-loop sandbox -- COMMAND`: runs a command in the sandbox that an attempt's checks have.
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
@@ -23,7 +23,7 @@ pub(crate) struct Sandboxed {
     command: Vec<OsString>,
 }
 
-/// The project of the copy that we are in, if we are in one: copies borrow its objects.
+/// The project of the copy that we are in, if any; its objects must be readable.
 fn project_of_copy() -> Option<Utf8PathBuf> {
     let here = here::folder().ok()?;
     let top = here.ancestors().find(|folder| folder.join(".git").exists())?;
@@ -34,7 +34,7 @@ fn project_of_copy() -> Option<Utf8PathBuf> {
 }
 
 impl Sandboxed {
-    /// Becomes the command.
+    /// Replaces this process with the command.
     #[expect(clippy::disallowed_methods, reason = "a command of the user's replaces this process")]
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = match project_of_copy() {

@@ -1,4 +1,4 @@
-//! `ralph-loop config`: every effective value, and where it comes from.
+//! `ralph-loop config`: all effective values and their sources.
 
 use std::process::ExitCode;
 
@@ -9,12 +9,12 @@ use crate::exit::Failure;
 use crate::here;
 use crate::terminal::say;
 
-/// The JSON schema of the file, for editors.
+/// The file's JSON schema, for editors.
 pub(crate) fn schema_text() -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(&schema())? + "\n")
 }
 
-/// Prints them as the file would have them.
+/// Prints the values in the format of the file.
 pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
     let project = here::project(env)?;
     let config = here::config(&project, env, flags)?;

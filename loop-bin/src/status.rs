@@ -1,4 +1,4 @@
-//! `ralph-loop status`: where the run stands, and what waits for the user.
+//! `ralph-loop status`: the state of the run, and what needs the user's attention.
 
 mod lines;
 mod watch;
@@ -39,7 +39,7 @@ pub(crate) struct Status {
     json: bool,
 }
 
-/// Where the run stands.
+/// The state of the plan and the run.
 #[derive(Debug, Default, Serialize, Template)]
 #[template(path = "status.txt", escape = "none")]
 struct Standing {
@@ -50,57 +50,57 @@ struct Standing {
     now: Now,
     #[serde(flatten)]
     last: LastRun,
-    /// Stories that wait for a person, with their titles.
+    /// Blocked stories that need a person, with their titles.
     blocked: Vec<(String, String)>,
-    /// Stories with a pull request that is yet to be merged, and its address.
+    /// Stories whose pull requests are open, with the addresses.
     requested: Vec<(String, String)>,
     /// A branch with work that the user's own branch lacks, and the address of its pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
     branch_requested: Option<(String, String)>,
-    /// All that needs a person.
+    /// Everything that needs a person.
     waiting: Vec<String>,
 }
 
-/// What goes on.
+/// The current activity.
 #[derive(Debug, Default, Serialize)]
 struct Now {
-    /// The process that runs the loop, if one does.
+    /// The process id of a running loop.
     running: Option<u32>,
-    /// The story under way, several with a comma between.
+    /// The stories in progress, separated by commas.
     story: Option<String>,
-    /// Whether `ralph-loop stop` asked it to end after that.
+    /// Whether `ralph-loop stop` asked it to stop after them.
     stopping: bool,
-    /// Whether it was asked to end now, by Ctrl-C or `ralph-loop stop --now`.
+    /// Whether it was asked to stop at once, by Ctrl-C or `ralph-loop stop --now`.
     interrupted: bool,
-    /// What the loop shows.
+    /// The loop's live view.
     now: Option<Scene>,
-    /// What the run waits for, if it does.
+    /// The run's current pause.
     pause: Option<Pause>,
 }
 
-/// The last run, or the one that goes on.
+/// The last run, or the current one.
 #[derive(Debug, Default, Serialize)]
 struct LastRun {
     iteration: u64,
     commits: usize,
-    /// How many of those no check has seen.
+    /// How many of those were not checked.
     unchecked: usize,
-    /// None if nothing is known of it.
+    /// `None` if unknown.
     cost_usd: Option<f64>,
     tokens: u64,
-    /// What landed and what it cost, in words.
+    /// What landed and what it cost, as text.
     #[serde(skip)]
     account: String,
-    /// How it ended; none if it runs, or was killed.
+    /// How it ended; `None` if it is running or was killed.
     last_finish: Option<String>,
-    /// The same in words.
+    /// The end as text.
     #[serde(skip)]
     ending: String,
-    /// What there is to say about that.
+    /// More about the end.
     last_reason: Option<String>,
-    /// Its sandbox, in words.
+    /// Its sandbox, as text.
     sandbox: Option<String>,
-    /// How many of those should be reviewed.
+    /// How many landed stories should be reviewed.
     to_review: usize,
     /// What is worth a second look.
     review: Vec<String>,
@@ -138,19 +138,19 @@ impl Status {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Where the run stands now.
+    /// Collects the current state.
     fn standing(&self, env: &Env, project: &Project) -> Result<Standing, Failure> {
-        // Before the journal: a run that has ended by now has its end in there.
+        // Before the journal: the end of a run that has just finished is then in the journal.
         let now = Now::look(project)?;
         let config = self.choice.config(env, project)?;
         let plan = plan_with_work(env, project, &config);
-        // A journal that cannot be read hides nothing else.
+        // An unreadable journal must not hide the rest.
         let mut history = RunHistory::open(project.root(), project.own_state()).unwrap_or_default();
         let situation = look(project, &mut history, plan.as_ref().ok())?;
-        // The tasks of a fleet are one run.
+        // The tasks of a fleet count as one run.
         let run = history.find(if self.choice.fleet.is_some() { "all" } else { "last" });
         let needs = history.needs(run.as_ref(), &situation);
-        // One that found nothing to do has said why.
+        // A run that found nothing to do has already reported that.
         let newest = history.runs().last().filter(|_| self.choice.fleet.is_none());
         let last = run.as_ref().map(|run| {
             let (cost, review) = (history.cost(run), history.review(run));
@@ -203,7 +203,7 @@ impl Now {
         let Some(record) = RunRecord::load(&run_dir)? else { return Ok(now) };
         let stop = fs_err::read_to_string(run_dir.stop_request()).unwrap_or_default();
         now.stopping = holder.is_some() && stop == record.process.run;
-        // Between its start and its first record, a run shows that of the last one.
+        // Until a run writes its first record, the last run's is there.
         if now.running == Some(record.process.pid) {
             now.interrupted = record.process.interrupted;
             let stories: Vec<&str> = record.stories().map(|(_, key)| key.story.as_str()).collect();

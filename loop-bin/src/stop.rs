@@ -1,4 +1,4 @@
-//! `ralph-loop stop`: ends the run that is under way.
+//! `ralph-loop stop`: stops the current run.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `ralph-loop stories`: the plan as it was read.
+//! `ralph-loop stories`: lists the plan as it was read.
 
 use std::process::ExitCode;
 
@@ -51,7 +51,7 @@ fn word(state: State) -> &'static str {
     }
 }
 
-/// One line for each story, for people.
+/// One line per story.
 pub(crate) fn lines(plan: &Plan) -> Vec<String> {
     let width = plan.stories().iter().map(|story| story.id.chars().count()).max().unwrap_or(0);
     let line = |story: &Story| {

@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-/// How alike a subcommand must be to be meant.
+/// How similar a subcommand must be to be suggested.
 const ALIKE: f64 = 0.8;
 
 /// Words of other programs.

@@ -1,4 +1,4 @@
-//! `ralph-loop tell`: a message to the agent, while it works or before.
+//! `ralph-loop tell`: leaves a message for the agent, before or while it works.
 
 use std::io;
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ impl Tell {
     }
 }
 
-/// Leaves a message for the next prompts; returns what to say about it.
+/// Leaves a message for the next prompts; returns the answer for the user.
 pub(crate) fn leave(run_dir: &RunDir, text: &str) -> io::Result<&'static str> {
     fs_err::create_dir_all(run_dir.root())?;
     state::append_line(&run_dir.messages(), format!("- {}", text.trim()).as_bytes())?;

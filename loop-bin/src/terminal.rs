@@ -1,4 +1,4 @@
-//! Everything that is printed.
+//! All output to the terminal.
 
 mod keys;
 mod lines;
@@ -18,17 +18,17 @@ pub(crate) use scene::{Glimpse, Scene, Worker};
 pub(crate) use screen::Redrawn;
 pub(crate) use view::View;
 
-/// A line for the user. A closed pipe is no reason to complain.
+/// Prints a line. A closed pipe is no error.
 pub(crate) fn say(line: impl AsRef<str>) {
     let _ = writeln!(io::stdout().lock(), "{}", line.as_ref());
 }
 
-/// Text that has its own line ends.
+/// Prints text that has its own line ends.
 pub(crate) fn say_as_it_is(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// What went wrong, for the user.
+/// Prints an error message.
 pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr().lock(), "ralph-loop: {text}");
 }

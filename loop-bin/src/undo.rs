@@ -1,4 +1,4 @@
-//! `ralph-loop undo`: lists, shows and brings back what a rollback discarded.
+//! `ralph-loop undo`: lists, shows and restores what a rollback discarded.
 
 use std::process::ExitCode;
 
@@ -59,9 +59,9 @@ fn list(repo: &Repo) -> Result<(), Failure> {
 }
 
 fn bring_back(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
-    // In another work tree nothing keeps the state out of git yet.
+    // In another work tree the state's `.gitignore` does not exist yet.
     project.own_state().prepare()?;
-    // In place a loop would take what comes back for its agent's work.
+    // An in-place loop would mistake the restored files for its agent's work.
     let _lock = take_lock(&run_dir(repo)?, "ralph-loop undo")?;
     let files = git::undo(repo, project.own_state(), id)?;
     say(match files.len() {

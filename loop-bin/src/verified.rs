@@ -1,5 +1,5 @@
-//! `ralph-loop verified`: how far a session's own verification is. It writes the file that the stop
-//! gate reads, and refuses what is not so.
+//! `ralph-loop verified`: records a session's verification progress in the file that the stop
+//! gate reads, and refuses false claims.
 
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
@@ -47,7 +47,7 @@ pub(crate) struct Verified {
     session: Option<String>,
 }
 
-/// What keeps a session until it is verified.
+/// The kind of verification that keeps a session from stopping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Verification {
@@ -67,7 +67,7 @@ impl Verification {
 }
 
 impl Verified {
-    /// The same as a tool: without arguments it only runs the checks.
+    /// As a tool: without arguments it only runs the checks.
     pub(crate) fn answer_or_check(
         &self,
         env: &Env,
@@ -85,7 +85,7 @@ impl Verified {
         Ok(format!("all checks passed: `{}`", passed.join("`, `")))
     }
 
-    /// Records what holds; what does not is refused. The checks end early where `stop` says so.
+    /// Records what is true, and refuses the rest. `stop` cancels running checks.
     pub(crate) fn answer(&self, env: &Env, stop: &dyn Fn() -> bool) -> Result<String, Failure> {
         let is_of_begin = self.task.is_some() || self.max_iterations.is_some();
         if self.begin.is_some() != self.task.is_some() || self.begin.is_none() && is_of_begin {
@@ -112,7 +112,7 @@ impl Verified {
             )));
         }
         let last = sessions.iter().find_map(LastVerdict::load);
-        // A session may have both: iterations are a loop's, all else is an orchestrator's.
+        // A session may have both: iterations belong to a loop, everything else to an orchestrator.
         let [orchestrator, round] = kinds;
         let wanted = if self.iteration.is_some() { round } else { orchestrator };
         let is_there = found.iter().any(|(kind, _)| *kind == wanted);
@@ -137,7 +137,7 @@ impl Verified {
         Ok(lines.join("\n"))
     }
 
-    /// Whose state it is. A session speaks for itself only; a person's terminal belongs to none.
+    /// The session whose state it is. Agents report only for their own session; a user's terminal has none.
     fn session(&self, env: &Env) -> Result<Id, Failure> {
         let id = match (self.session.clone(), env.client_session()) {
             (Some(named), Some(own)) if named != own => {
@@ -201,7 +201,7 @@ impl Verified {
     }
 }
 
-/// Whether a session is held by this file: what is damaged or verified holds nobody.
+/// Whether this file holds a session: damaged and verified files do not.
 fn is_unfinished(file: &Utf8PathBuf) -> bool {
     let state: Option<Value> =
         state::read_text(file).ok().and_then(|t| serde_json::from_str(&t).ok());

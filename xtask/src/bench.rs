@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: how fast the released programs are.
+//! `cargo xtask bench`: measures how fast the released programs are.
 //!
-//! Times only mean something as ratios within one run; instruction counts hold across runs. Figures of
-//! single commands are for hyperfine.
+//! Times are only meaningful as ratios within one run; instruction counts are comparable across
+//! runs. To measure single commands, use hyperfine.
 
 mod growth;
 mod hooks;
@@ -22,7 +22,7 @@ use self::report::Report;
 use self::stage::Stage;
 use crate::{dist, run};
 
-/// After so long a file that was written counts as settled.
+/// The age after which a written file counts as unchanged.
 const SETTLED: Duration = Duration::from_millis(2100);
 
 /// What to measure.
@@ -78,7 +78,7 @@ fn measured(binaries: &Utf8Path, arguments: &Bench) -> Result<Report> {
     Ok(report)
 }
 
-/// The project, and the hooks in all situations.
+/// Creates the project, and the cases of all hooks.
 fn staged(binaries: &Utf8Path) -> Result<(Stage, Vec<Case>)> {
     let stage = Stage::new(binaries)?;
     let cases = hooks::cases(&stage)?;

@@ -1,10 +1,10 @@
-//! `cargo xtask book`: the pages of `docs/` as a site with search, in `target/book`.
+//! `cargo xtask book`: builds the pages of `docs/` as a site with search, in `target/book`.
 
 use anyhow::Result;
 
 use crate::run;
 
-/// What makes the site, unless there is one already.
+/// The version of mdbook to install, unless there is one already.
 const MDBOOK: &str = "mdbook@0.5";
 
 /// Runs the task.

@@ -1,11 +1,11 @@
-//! Everything that must pass before a change lands, cheapest first. The dependencies are built three
-//! times: for clippy and docs, for tests and tasks, and for the released programs.
+//! All checks that must pass before a change lands, cheapest first. The dependencies are built
+//! three times: for clippy and docs, for tests and tasks, and for the released programs.
 
 use anyhow::{Result, ensure};
 
 use crate::{dist, run, task};
 
-/// With the released programs; `cargo xtask nightly` runs the campaigns at full length.
+/// The tasks for the released programs; `cargo xtask nightly` runs the campaigns at full length.
 const TASKS: [&str; 7] = [
     "guard",
     "verdicts",
@@ -37,7 +37,7 @@ pub(crate) fn run() -> Result<()> {
     TASKS.into_iter().try_for_each(task)
 }
 
-/// A dynamic loader in a binary would make every hook slower, silently.
+/// Checks that the binaries are static: a dynamic loader would make every hook slower, unnoticed.
 fn static_binaries() -> Result<()> {
     let folder = dist::run()?;
     for name in dist::BINARIES {

@@ -1,36 +1,36 @@
-//! The five release binaries, statically linked: a hook that needs no dynamic loader starts sooner
-//! and runs wherever it is copied. Beside them, below `share`, completions.
+//! The five release binaries, statically linked: a hook that needs no dynamic loader starts faster
+//! and runs wherever it is copied. Shell completions are written to `share` beside them.
 
 use anyhow::{Context, Result};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::run;
 
-/// What people copy.
+/// The released programs.
 pub(crate) const BINARIES: [&str; 5] =
     ["ralph-loop", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop", "ralph-pre-prompt"];
 
-/// Where they are.
+/// The folder of the release binaries.
 pub(crate) const FOLDER: &str = "target/dist";
 
-/// No dynamic loader, and addresses that are fixed when linking: a program that can be loaded
-/// anywhere first has to correct thousands of pointers in its tables, page by page.
+/// No dynamic loader, and addresses fixed at link time: a position-independent program first has to
+/// relocate thousands of pointers in its tables, page by page.
 const STATIC: &str = "-C target-feature=+crt-static -C relocation-model=static";
 
-/// What makes the hooks small, where the linker is rustc's own: equal functions once, one segment for
-/// code and constants, no tables for unwinding.
+/// Flags that make the hooks small, if rustc's own linker is used: identical functions merged, one
+/// segment for code and constants, no unwind tables.
 const SMALL: &str = "-C force-unwind-tables=no -C link-arg=-Wl,-O2,--icf=all \
     -C link-arg=-Wl,--no-rosegment -C link-arg=-Wl,-z,norelro -C link-arg=-Wl,--no-eh-frame-hdr";
 
-/// What is asked at every start and needed by no hook, a third of what one executes: std asks where the stack of the
-/// main thread ends, for its message about overflows, and glibc reads the list of everything that is mapped to answer
-/// that; and glibc compares every variable with the names of its own settings (`GLIBC_TUNABLES`). `getpid` answers in
-/// their place: it looks at no argument, writes nothing and never returns 0, which would stand for success; std then
-/// goes without the answer, and glibc with its defaults.
+/// Avoids two startup tasks that no hook needs, a third of its instructions: std asks for the end
+/// of the main thread's stack, for its overflow message, for which glibc reads the list of all
+/// mappings; and glibc compares every variable with the names of its settings (`GLIBC_TUNABLES`).
+/// `getpid` replaces both functions: it reads no argument, writes nothing and never returns 0,
+/// which would mean success; std then does without the answer, and glibc uses its defaults.
 const UNASKED: &str = "-C link-arg=-Wl,--defsym=pthread_getattr_np=getpid \
     -C link-arg=-Wl,--defsym=__tunables_init=getpid";
 
-/// The target whose linker that is.
+/// The target for which rustc uses its own linker.
 const OWN_LINKER: &str = "x86_64-unknown-linux-gnu";
 
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -39,7 +39,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "fish/vendor_completions.d/ralph-loop.fish"),
 ];
 
-/// Builds them and returns the folder that holds them.
+/// Builds the binaries and returns their folder.
 pub(crate) fn run() -> Result<Utf8PathBuf> {
     let target = target()?;
     let mut flags = if target.contains("linux") { STATIC.to_owned() } else { String::new() };
@@ -57,7 +57,7 @@ pub(crate) fn run() -> Result<Utf8PathBuf> {
     for name in BINARIES {
         // A running binary cannot be overwritten, but it can be replaced.
         let fresh = dist.join(format!("{name}.new"));
-        // Written in one piece, as an archive would be unpacked: the kernel then maps large parts at once.
+        // A single write, as when unpacking an archive: the kernel then maps large parts at once.
         let program = built.join(profile(name)).join(name);
         fs_err::write(&fresh, fs_err::read(&program)?)?;
         fs_err::set_permissions(&fresh, fs_err::metadata(&program)?.permissions())?;
@@ -68,7 +68,7 @@ pub(crate) fn run() -> Result<Utf8PathBuf> {
     Ok(dist)
 }
 
-/// Has panics name files of packages without the folder into which this machine put them.
+/// Returns the flags that make panics name the files of packages without this machine's folder.
 fn short_paths() -> String {
     let home = std::env::home_dir().unwrap_or_default().join(".cargo");
     let home = std::env::var_os("CARGO_HOME").map_or(home, Into::into);
@@ -78,7 +78,7 @@ fn short_paths() -> String {
     names.map(|name| format!(" --remap-path-prefix={name}/=")).collect()
 }
 
-/// How a program is built.
+/// Returns the profile with which a program is built.
 fn profile(name: &str) -> &'static str {
     match name {
         "ralph-loop" => "release",
@@ -89,7 +89,7 @@ fn profile(name: &str) -> &'static str {
 
 fn build(target: &str, profile_name: &str, flags: &str) -> Result<()> {
     let mut build = run::command("cargo");
-    // The target is named although it is the host: otherwise the flags would also hold for derive
+    // The target is named although it is the host: otherwise the flags would also apply to derive
     // macros, which are dynamic libraries and cannot be linked that way.
     build.args(["build", "--profile", profile_name, "--target", target]);
     for name in BINARIES.iter().filter(|name| profile(name) == profile_name) {
@@ -98,7 +98,7 @@ fn build(target: &str, profile_name: &str, flags: &str) -> Result<()> {
     run::run(build.env("RUSTFLAGS", flags))
 }
 
-/// Completions, from the program itself.
+/// Writes the shell completions, generated by the program itself.
 fn write_share(dist: &Utf8Path) -> Result<()> {
     let program = dist.join("ralph-loop");
     let share = dist.join("share");
@@ -111,7 +111,7 @@ fn write_share(dist: &Utf8Path) -> Result<()> {
     Ok(())
 }
 
-/// The machine that cargo-dist asks for, else this one.
+/// Returns the target that cargo-dist requests, or else the host.
 fn target() -> Result<String> {
     if let Ok(target) = std::env::var("CARGO_DIST_TARGET") {
         return Ok(target);

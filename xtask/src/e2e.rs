@@ -1,8 +1,8 @@
 //! `cargo xtask e2e`: the real client with our hooks, against a scripted model on loopback.
 //!
-//! The scenarios are the files in `xtask/e2e`, those of all agents in `xtask/e2e/agents`; the README
-//! there describes their format. A scenario is red when an expectation is not met. With `--mutate` the named hook does nothing, and then every
-//! scenario that proves it must be red: a scenario that stays green proves nothing.
+//! The scenarios are the files in `xtask/e2e`, those for all agents in `xtask/e2e/agents`; the
+//! README there describes their format. A scenario is red if an expectation is not met. With
+//! `--mutate` the named hook does nothing, and every scenario that proves it must then be red.
 
 mod client;
 pub(crate) mod npm;
@@ -58,12 +58,12 @@ impl E2e {
     }
 }
 
-/// How a scenario ended.
+/// The result of a scenario.
 #[derive(PartialEq, Eq)]
 enum End {
     Green,
     Red,
-    /// This client cannot do what the scenario needs.
+    /// The client cannot do what the scenario needs.
     Skipped,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &E2e) -> Result<()> {
         println!("skipped: npm is missing, and with it every agent");
         return Ok(());
     }
-    // Scenarios run elsewhere, so a path that is meant from here must be absolute.
+    // Scenarios run in other folders, so a relative path must be made absolute.
     let binaries = match &arguments.binaries {
         Some(folder) => camino::absolute_utf8(folder)?,
         None => run::built()?,
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &E2e) -> Result<()> {
     }
 }
 
-/// Only an unmet expectation makes a scenario red; any other trouble is our own and ends the task.
+/// Plays a scenario. Only an unmet expectation makes it red; any other error ends the task.
 fn play(
     scenario: &Scenario,
     client: &Client,
@@ -157,7 +157,7 @@ fn played(
     scenario.session.iter().try_for_each(|session| stage.play(session))
 }
 
-/// The results as a table in Markdown.
+/// Prints the results as a Markdown table.
 fn print_table(scenarios: &[Scenario], played: &[(String, Vec<End>)]) {
     let names: Vec<&str> = played.iter().map(|(name, _)| name.as_str()).collect();
     println!("| scenario | {} |", names.join(" | "));

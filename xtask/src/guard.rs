@@ -1,4 +1,4 @@
-//! `cargo xtask guard`: how well the guard judges the labelled commands, by category.
+//! `cargo xtask guard`: measures the guard on the labelled commands, by category.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use anyhow::ensure;
 use ralph_core::guard::{self, Facts, Settings};
 use test_support::{COMMAND_TABLES, LabelledCommand, labelled_commands};
 
-/// The share of right answers below which the task fails, for rows that are no matter of taste.
+/// The minimum share of right answers, for rows whose label is not a matter of taste.
 const BAR: f64 = 1.0;
 
-/// Right answers and all rows of one category.
+/// The number of right answers and of all rows in one category.
 #[derive(Default)]
 struct Score {
     right: usize,
@@ -17,10 +17,10 @@ struct Score {
     false_alarms: usize,
 }
 
-/// Measures the guard on the tables under `fixtures/` and prints what it gets wrong.
+/// Measures the guard on the tables under `fixtures/` and prints its wrong answers.
 ///
 /// # Errors
-/// When a table cannot be read, or when an answer is wrong that should be right.
+/// If a table cannot be read, or if an answer is wrong that should be right.
 pub(crate) fn run() -> anyhow::Result<()> {
     let mut certain = Score::default();
     for file in COMMAND_TABLES {
@@ -68,7 +68,7 @@ fn count(score: &mut Score, right: bool, denied: bool) {
     score.false_alarms += usize::from(!right && denied);
 }
 
-/// The place that the labels have in mind.
+/// Returns the project and folders that the labels assume.
 pub(crate) fn facts() -> Facts {
     Facts {
         root: "/home/dev/project".into(),

@@ -106,7 +106,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
     }
 }
 
-/// Performs a task as its command line names it, and prints how long it took.
+/// Runs a task given by its command line, and prints how long it took.
 fn task(line: &str) -> anyhow::Result<()> {
     println!("$ cargo xtask {line}");
     let started = std::time::Instant::now();

@@ -1,12 +1,12 @@
-//! What takes too long for every change: the fault campaigns at full length, all scenarios with both
-//! clients and every other agent, more random cases, fleets with real engines, the benchmark, the pages, the packages
-//! and the trial.
+//! Checks that take too long for every change: the fault campaigns at full length, all scenarios
+//! with both clients and every other agent, more random cases, fleets with real engines, the
+//! benchmark, the pages, the packages and the trial.
 
 use anyhow::{Result, ensure};
 
 use crate::{dist, run, task};
 
-/// Campaigns and how many rounds each has.
+/// The campaigns, with the number of rounds of each.
 const CAMPAIGNS: [&str; 7] = [
     "hostile --rounds 300",
     "hostile-in-place --rounds 300",
@@ -19,7 +19,7 @@ const CAMPAIGNS: [&str; 7] = [
 
 const TASKS: [&str; 8] = [
     "e2e --binaries target/dist",
-    // Tasks and teammates are only found in an older client.
+    // Only an older client has tasks and teammates.
     "e2e --binaries target/dist --client-version 2.1.63 --only held-back",
     "e2e --agent all --binaries target/dist",
     "bench --binaries target/dist",
@@ -29,11 +29,11 @@ const TASKS: [&str; 8] = [
     "trial",
 ];
 
-/// The crates that are published, packed in an order in which each one finds those before it.
+/// Packs the published crates, in an order in which each one finds its dependencies.
 const PACKAGE: &str = "package --quiet --allow-dirty -p ralph-loop-shell -p ralph-loop-base \
                        -p ralph-loop-core -p ralph-loop-project";
 
-/// Runs all of it; failures are listed at the end, so that one does not hide another.
+/// Runs all checks; failures are listed at the end, so that one does not hide another.
 pub(crate) fn run(seed: u64) -> Result<()> {
     dist::run()?;
     let mut failed = Vec::new();

@@ -1,6 +1,6 @@
 //! `cargo xtask pages`: the report of a bad night in a headless Chromium, at two widths and in both
-//! colour schemes. No error, no request, nothing wider than the screen, no serious finding of
-//! axe; the picture of a report in the documentation shows the page as it is.
+//! colour schemes. There must be no error, no request, nothing wider than the screen, and no
+//! serious finding of axe; the picture in the documentation must match the page.
 
 mod night;
 
@@ -11,10 +11,10 @@ use clap::Args;
 use crate::e2e::npm;
 use crate::run;
 
-/// What drives the browser, and what judges the pages.
+/// The packages that drive the browser and check the pages.
 const PACKAGES: [&str; 2] = ["puppeteer-core@24", "axe-core@4"];
 
-/// What the script is called.
+/// The script that runs in node.
 const SCRIPT: &str = include_str!("pages/look.mjs");
 
 /// Which programs make the pages.
@@ -46,7 +46,7 @@ pub(crate) fn run(wanted: &Pages) -> Result<()> {
         fs_err::write(&path, page)?;
         arguments.push(path);
     }
-    // Beside the packages, where it finds them.
+    // Beside the packages, so that it finds them.
     let script = browser.join("look.mjs");
     fs_err::write(&script, SCRIPT)?;
     run::run(

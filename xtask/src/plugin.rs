@@ -1,5 +1,5 @@
-//! `cargo xtask plugin`: the plugin with its binaries inside, in a marketplace of its own. The one in
-//! the sources has none, and finds them in PATH.
+//! `cargo xtask plugin`: the plugin with its binaries included, in its own marketplace. The plugin
+//! in the sources has none, and finds them in PATH.
 
 use anyhow::Result;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -8,10 +8,10 @@ use ralph_project::install::{ClientVersion, Registrations, merge};
 
 use crate::{dist, run};
 
-/// The client for whose events the plugin is made.
+/// The client version for whose events the plugin is built.
 const CLIENT: ClientVersion = ClientVersion::new(2, 1, 325);
 
-/// The folder of the plugin, in the sources and in the marketplace that is built.
+/// The name of the plugin's folder, in the sources and in the marketplace that is built.
 const PLUGIN: &str = "plugin";
 
 const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
@@ -29,7 +29,7 @@ pub(crate) struct Plugin {
     output: Utf8PathBuf,
 }
 
-/// Builds it and says how to install it.
+/// Builds the plugin and prints how to install it.
 pub(crate) fn run(arguments: &Plugin) -> Result<()> {
     let binaries = match &arguments.binaries {
         Some(folder) => folder.clone(),
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Plugin) -> Result<()> {
     Ok(())
 }
 
-/// A marketplace in this folder, with the plugin and these binaries in it.
+/// Creates a marketplace in this folder, with the plugin and these binaries.
 fn build(binaries: &Utf8Path, folder: &Utf8Path) -> Result<()> {
     if folder.exists() {
         fs_err::remove_dir_all(folder)?;

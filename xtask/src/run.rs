@@ -1,4 +1,4 @@
-//! Runs programs from the root of the workspace and insists on their success.
+//! Runs programs from the root of the workspace, and fails if they fail.
 
 use std::process::Command;
 use std::time::Instant;
@@ -6,31 +6,31 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub(crate) fn root() -> Utf8PathBuf {
     let here = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Runs cargo with these words.
+/// Runs cargo with these arguments, separated by spaces.
 pub(crate) fn cargo(words: &str) -> Result<()> {
     run(command("cargo").args(words.split(' ')))
 }
 
-/// Builds the programs for tests and returns the folder that holds them.
+/// Builds the programs for tests and returns their folder.
 pub(crate) fn built() -> Result<Utf8PathBuf> {
     cargo("build --quiet --package ralph-hooks --package ralph-loop")?;
     Ok(root().join("target/debug"))
 }
 
-/// A program that runs in the root of the workspace.
+/// Returns a command that runs in the root of the workspace.
 pub(crate) fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root());
     command
 }
 
-/// Runs a program to its end, showing what it prints, and prints how long it took.
+/// Runs a program with its output shown, and prints how long it took.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = format!("{command:?}");
     println!("$ {shown}");
@@ -43,7 +43,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a program and returns what it prints.
+/// Runs a program and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let shown = format!("{command:?}");
     let output = command.output().with_context(|| format!("could not start {shown}"))?;

@@ -1,4 +1,4 @@
-//! The tree's own rules, checked as tests: what a reader may rely on without looking.
+//! Tests of the tree's own rules, on which readers may rely.
 
 mod anchors;
 mod circles;

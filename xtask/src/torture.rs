@@ -1,5 +1,5 @@
-//! `cargo xtask torture`: campaigns that break our own programs on purpose. An oracle says what must
-//! be true afterwards; docs/dev/reliability.md lists the promises and how each one is tested.
+//! `cargo xtask torture`: campaigns that break our own programs on purpose. An oracle checks what
+//! must be true afterwards; docs/dev/reliability.md lists the promises and how each one is tested.
 
 mod campaign;
 mod dice;
@@ -92,7 +92,7 @@ impl Name {
 /// Runs the campaigns.
 ///
 /// # Errors
-/// When a promise was broken, or a campaign could not be run.
+/// If a promise was broken, or a campaign could not be run.
 pub(crate) fn run(wanted: &Torture) -> Result<()> {
     if wanted.list {
         POINTS.split(' ').for_each(|point| println!("{point}"));
@@ -108,7 +108,7 @@ pub(crate) fn run(wanted: &Torture) -> Result<()> {
     let started = Instant::now();
     let mut violations = Vec::new();
     for (number, name) in campaigns.iter().enumerate() {
-        // The time that a campaign does not use is left for those after it.
+        // Time that a campaign does not use is left for those after it.
         let until = wanted.seconds.map(|seconds| {
             let left = Duration::from_secs(seconds).saturating_sub(started.elapsed());
             Instant::now() + left / u32::try_from(campaigns.len() - number).unwrap_or(1)

@@ -1,12 +1,12 @@
 //! `cargo xtask trial`: an archive of `target/dist`, installed without cargo into an empty home and
-//! used there: the demo runs, the hooks go into a project, and the guard answers.
+//! used there: the demo runs, the hooks are installed in a project, and the guard answers.
 
 use anyhow::Result;
 use test_support::Scratch;
 
 use crate::{dist, run};
 
-/// The system's own programs, git among them, but nothing of cargo.
+/// The system's own programs, including git, but not cargo.
 const PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// Runs the task.

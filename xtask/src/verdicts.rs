@@ -1,4 +1,4 @@
-//! Measures verdicts against the recorded and the written test runs, and fails below the bars.
+//! Measures verdicts against the recorded and the written test runs, and fails below the limits.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use anyhow::{Result, bail};
 use ralph_core::verdict::{Run, Verdict, judge};
 use test_support::test_runs::{self, Case, Score, cut_by_client};
 
-/// Ten times the output may take this much more time; work that grows with the square takes a hundred.
+/// The maximum ratio of times for ten times the output; quadratic work would take a hundred times.
 const MOST_GROWTH: f64 = 50.0;
 
-/// A share that must be reached, for each folder: recall and precision of `failed`, then the other
-/// labels.
+/// The minimum shares for each folder: recall and precision of `failed`, then recall of each other
+/// label.
 const BARS: [(&str, f64, f64, f64); 5] = [
     ("recorded", 0.99, 0.995, 0.95),
     ("recorded later", 0.98, 0.985, 0.93),
@@ -109,8 +109,8 @@ fn measure(title: &str, cases: &[Case]) -> Score {
     all
 }
 
-/// How much of the verdict the exit code and the table of runners carry: without either, the
-/// output must do.
+/// Measures how much the verdict depends on the exit code and the table of runners: without either,
+/// the output must be enough.
 #[expect(clippy::print_stdout, reason = "a task reports to the terminal")]
 fn measure_disguises(cases: &[Case]) {
     let (mut hidden, mut unknown) = (Score::default(), Score::default());
@@ -130,7 +130,7 @@ fn measure_disguises(cases: &[Case]) {
     }
 }
 
-/// Hostile outputs: ten times the length may not take much more than ten times as long.
+/// Measures hostile outputs: ten times the length must not take much more than ten times as long.
 #[expect(clippy::print_stdout, reason = "a task reports to the terminal")]
 fn measure_growth() -> Result<()> {
     let pieces = [
@@ -147,7 +147,7 @@ fn measure_growth() -> Result<()> {
     println!();
     for (name, piece) in pieces {
         let timed = |length: usize| time(&piece.repeat(length / piece.len()));
-        // Beyond 256 KiB the middle is left out, so growth shows below that.
+        // Beyond 256 KiB the middle is left out, so growth is only visible below that.
         let (short, long, whole) = (timed(25_000), timed(250_000), timed(1_000_000));
         let growth = long.as_secs_f64() / short.as_secs_f64().max(1e-6);
         println!(
@@ -160,7 +160,7 @@ fn measure_growth() -> Result<()> {
     Ok(())
 }
 
-/// The best of five, which other work on the machine disturbs least.
+/// Measures the best of five runs, which other load on the machine disturbs least.
 fn time(output: &str) -> Duration {
     let once = || {
         let start = Instant::now();

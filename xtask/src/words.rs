@@ -1,17 +1,17 @@
-//! Every text of the programs that a person may read, as one list.
+//! Lists every text of the programs that users may read.
 
 use camino::Utf8PathBuf;
 use regex::Regex;
 
 use crate::run;
 
-/// A word in a text between quotation marks.
+/// A word in a string literal.
 const WORD: &str = r#"[^"\\ ]*[a-z]{2}[^"\\ ]*"#;
 
-/// What may stand before and behind it.
+/// What may precede and follow it in the literal.
 const REST: &str = r#"(?:[^"\\]|\\.)*"#;
 
-/// Where no text is for users.
+/// Folders without texts for users.
 const OTHERS: [&str; 4] = ["xtask/", "crates/test-support/", "crates/scripted-model/", "fixtures/"];
 
 /// Prints the list.
@@ -22,12 +22,12 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each text with its file.
+/// Returns each text with its file.
 pub(crate) fn texts() -> anyhow::Result<Vec<(Utf8PathBuf, String)>> {
     let listed = run::output(run::command("git").args(["ls-files", "*.rs", "*.toml", "*.html"]))?;
     let is_test = |name: &&str| name.contains("/tests/") || name.ends_with("_tests.rs");
     let is_other = |name: &&str| OTHERS.iter().any(|other| name.starts_with(other));
-    // At least three words; a text may go on in the next line of the source.
+    // At least three words; a text may continue on the next line of the source.
     let text = Regex::new(&format!("\"({REST}{WORD} {WORD} {WORD}{REST})\""))?;
     let folded = Regex::new(r"\\\n\s*")?;
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
-//! Plan, progress and lessons: where their text is, and how it changes.
+//! Plan, progress and lessons: where they are stored, and how they change.
 //!
-//! One rule: **a file that git tracks changes by commits, any other one on disk.** So the user's
-//! checkout never shows a change of ours, and a person may switch branches or stash at any time.
+//! One rule: **files that git tracks change by commits, all others on disk.** So the user's
+//! checkout never shows a change of ours, and the user may switch branches or stash at any time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -27,41 +27,41 @@ use crate::commit::Made;
 use crate::local::{Board, Tip};
 use crate::loop_files::{Appended, Change, LoopFile, PlanChanges, PlanFiles, contains, marks_of};
 
-/// How a new progress file begins.
+/// The title of a new progress file.
 const TITLE: &str = "# Progress Log\n";
 
-/// How often, and after which pause, a plan is read that another process is writing.
+/// How often, and at which interval, a plan that another process is writing is read again.
 const MOST_LOOKS: usize = 100;
 const PULSE: Duration = Duration::from_millis(10);
 
 const SECONDS: usize = "2026-01-01T00:00:00".len();
 
-/// What a file says in a commit; none if it is not there.
+/// Texts of files by commit and path; `None` for a file that the commit lacks.
 type KnownTexts = HashMap<(String, PathBuf), Option<Vec<u8>>>;
 
-/// Plan, progress and lessons of a run.
+/// The plan, progress and lessons of a run.
 #[derive(Debug)]
 pub struct Books {
-    /// The plan.
+    /// The path of the plan.
     pub plan: Utf8PathBuf,
-    /// The progress.
+    /// The path of the progress file.
     pub progress: Utf8PathBuf,
-    /// Progress and lessons.
+    /// The progress and lessons files.
     appended: [Appended; 2],
-    /// How the plan is read.
+    /// How the plan is parsed.
     pub options: Options,
     source: Source,
     /// Git's lock on the index of the user's checkout.
     index_lock: PathBuf,
-    /// Texts of commits, which never change.
+    /// A cache of texts in commits, which never change.
     known: RefCell<KnownTexts>,
-    /// Stories that a person has asked for again, whatever the plan of the target says.
+    /// Blocked stories that the user wants retried; they count as open.
     pub asked_for: Vec<String>,
-    /// Whether no commit takes progress and lessons along: in branches of their own, stories would conflict by them.
+    /// Whether progress and lessons stay out of commits: story branches would conflict in them.
     keeps_back: bool,
 }
 
-/// Where progress is written: beside the plan, unless the user wants it elsewhere.
+/// Returns the path of the progress file: beside the plan unless configured otherwise.
 pub fn progress_path(settings: &LoopSettings, root: &Utf8Path, plan: &Utf8Path) -> Utf8PathBuf {
     match settings.progress.as_str() {
         "" => StateDir::progress_beside(plan),
@@ -70,7 +70,7 @@ pub fn progress_path(settings: &LoopSettings, root: &Utf8Path, plan: &Utf8Path) 
 }
 
 impl Books {
-    /// Those of a plan.
+    /// Creates the books of a plan.
     pub fn of(
         plan: &Utf8Path,
         project: &Project,
@@ -98,18 +98,18 @@ impl Books {
         }
     }
 
-    /// A file named from the top of the repository; none if it is outside.
+    /// Returns a path relative to the top of the repository; `None` if it is outside.
     fn below_top(&self, path: &Utf8Path) -> Option<PathBuf> {
         self.source.below_top(path).map(PathBuf::from)
     }
 
-    /// The files, for an attempt.
+    /// Returns the files that an attempt works with.
     pub fn files(&self) -> PlanFiles {
         let (plan, progress) = (self.plan.clone(), self.progress.clone());
         PlanFiles { plan, progress, options: self.options.clone(), ours: self.ours() }
     }
 
-    /// The files that only the loop writes, from the top.
+    /// Returns the files that only the loop writes, from the top of the repository.
     pub fn ours(&self) -> Vec<PathBuf> {
         let beside = StateDir::loop_progress_beside(&self.plan);
         let paths = [&self.plan, &beside].into_iter();
@@ -117,7 +117,7 @@ impl Books {
         paths.filter_map(|path| self.below_top(path)).collect()
     }
 
-    /// The text of a file in a commit.
+    /// Returns the text of a file in a commit.
     fn committed(&self, tip: Option<&str>, path: &Utf8Path) -> Option<Vec<u8>> {
         let key = (tip?.to_owned(), self.below_top(path)?);
         if let Some(text) = self.known.borrow().get(&key) {
@@ -128,10 +128,10 @@ impl Books {
         text
     }
 
-    /// A commit was made on top of another one, with these texts; the others are as before, unless git hooks did it.
+    /// Caches the texts of a commit on top of `base`, and unchanged ones unless hooks altered it.
     pub fn remember(&self, base: Option<&str>, made: &Made, files: &[LoopFile]) {
         let mut known = self.known.borrow_mut();
-        // Older ones are hardly asked for again.
+        // Texts of older commits are rarely needed again.
         known.retain(|(of, _), _| Some(of.as_str()) == base);
         let mut new = if made.is_altered { KnownTexts::new() } else { known.clone() };
         new = new.drain().map(|((_, path), text)| ((made.commit.clone(), path), text)).collect();
@@ -141,13 +141,13 @@ impl Books {
         known.extend(new);
     }
 
-    /// Whether git has the plan.
+    /// Whether git tracks the plan.
     pub fn is_tracked(&self, tip: Option<&str>) -> bool {
         self.committed(tip, &self.plan).is_some()
     }
 
-    /// The user's own file, read while no git is at work on it and no editor has just emptied it: git
-    /// takes a file away before it writes it anew, and holds the index meanwhile.
+    /// Reads the user's own plan while git is not updating it and no editor has just emptied it:
+    /// git deletes a file before it writes the new version, and locks the index meanwhile.
     fn settled_plan(&self) -> io::Result<Option<Vec<u8>>> {
         for _ in 0..MOST_LOOKS {
             let is_busy = self.index_lock.exists();
@@ -161,13 +161,13 @@ impl Books {
         plan::read_file(&self.plan)
     }
 
-    /// The plan that counts: the user's file if the project is on the target, else the target's with new stories of theirs.
+    /// Loads the plan: the user's file on the target branch, else the target's plus new stories.
     pub fn load(&self, target: &Board) -> Result<Plan, Failure> {
         let Tip { commit, is_followed, .. } = target.look()?;
         self.load_at(commit.as_deref(), is_followed)
     }
 
-    /// The same where the target's commit is known, and whether the user's files are those of it.
+    /// Like `load`, for a known tip of the target and whether it is checked out in the project.
     pub fn load_at(&self, tip: Option<&str>, is_followed: bool) -> Result<Plan, Failure> {
         let mut plan = self.plan_at(tip, is_followed)?;
         for story in &self.asked_for {
@@ -192,7 +192,7 @@ impl Books {
         Ok(Plan::parse(&self.plan, committed.with_added(&added), &self.options)?)
     }
 
-    /// What the progress says, entries that wait for a commit included.
+    /// Returns the text of the progress, including entries that wait for a commit.
     pub fn progress_text(&self, tip: Option<&str>) -> Vec<u8> {
         let text = state::read(&self.progress).ok();
         let text = text.or_else(|| self.committed(tip, &self.progress)).unwrap_or_default();
@@ -202,18 +202,18 @@ impl Books {
 
     /// Appends an entry to the progress.
     pub fn log(&self, entry: &ProgressEntry) -> io::Result<()> {
-        // Always as a section behind others; a new file gets its title when it is made.
+        // Always as a section after others; a new file gets its title when it is created.
         self.append_progress(&entry.appended_to(b"\n"))
     }
 
-    /// Without keys: the file may be committed.
+    /// Appends with secrets masked, as the file may be committed.
     fn append_progress(&self, text: &[u8]) -> io::Result<()> {
         let (never, [progress, _]) = (Cap { above: u64::MAX, keep_lines: 0 }, &self.appended);
         let text = mask(&String::from_utf8_lossy(text));
         state::append_capped(&progress.pending, text.as_bytes(), never)
     }
 
-    /// Puts into the user's own files what no commit will take along, unless they are put away.
+    /// Writes pending text that no commit will include to the user's files, unless these are gone.
     pub fn publish(&self, tip: Option<&str>) -> Result<(), Failure> {
         let is_away = !self.plan.is_file() && !self.is_tracked(tip);
         for file in &self.appended {
@@ -229,7 +229,7 @@ impl Books {
         Ok(())
     }
 
-    /// Whether a file goes by commits: if git has it, or has the plan and does not ignore it.
+    /// Whether commits change a file: git tracks it, or tracks the plan and does not ignore it.
     fn goes_by_commits(&self, tip: Option<&str>, path: &Utf8Path) -> Result<bool, Failure> {
         if self.committed(tip, path).is_some() || !self.is_tracked(tip) {
             return Ok(self.committed(tip, path).is_some());
@@ -241,7 +241,7 @@ impl Books {
         }
     }
 
-    /// What a commit on the target's `tip` changes in these files.
+    /// Returns the changes that a commit on the target's `tip` makes to these files.
     pub fn files_for(
         &self,
         is_followed: bool,
@@ -254,8 +254,8 @@ impl Books {
         {
             let mut in_commit = changes.clone();
             if let Some(on_disk) = plan::read_file(&self.plan)?.filter(|text| *text != committed) {
-                // A story that only the user's own text has gets its tick with its commit all the
-                // same: that text may not follow.
+                // A story that only the user's own plan contains is ticked in the commit all the
+                // same: the user's file may not be updated.
                 let committed = Plan::parse(&self.plan, committed.clone(), &self.options)?;
                 let mut added = agents_plan(&committed, Some(&on_disk), "");
                 if is_followed {
@@ -269,7 +269,7 @@ impl Books {
         for file in self.appended.iter().filter(|_| !self.keeps_back) {
             let Some(change) = file.waiting() else { continue };
             let (before, path) = (self.committed(tip, &file.path), self.below_top(&file.path));
-            // What a commit holds already does not wait any more, though a crash may have left it.
+            // Text that a commit already has is no longer pending, though a crash may have left it.
             let is_there = matches!((&before, &change), (Some(before), Change::Append { text, .. })
                 if contains(before, text));
             if let (Some(path), false, true) =
@@ -281,7 +281,7 @@ impl Books {
         Ok(files)
     }
 
-    /// The change that a commit made to these files, for another tip.
+    /// Returns the change that a commit made to these files, applied to another tip.
     pub fn files_of(&self, commit: &str, tip: &str) -> Result<Vec<LoopFile>, Failure> {
         let parent = format!("{commit}^1");
         let texts = |path: &Utf8Path| {
@@ -310,7 +310,7 @@ impl Books {
         Ok(files)
     }
 
-    /// These files as waiting work has them, for a branch that is to follow.
+    /// Returns these files as of the waiting work, for a branch that is to follow it.
     pub fn files_that_wait(&self, tip: &str) -> Vec<LoopFile> {
         let append = |title| Change::Append { title, text: Vec::new() };
         let changes = [(&self.plan, self.plan_change(PlanChanges::default()))].into_iter();
@@ -327,7 +327,7 @@ impl Books {
         Change::Plan { path: self.plan.clone(), options: self.options.clone(), changes }
     }
 
-    /// What a commit took along does not wait any more; what none will take goes into the user's own files now.
+    /// Removes pending text that a commit has taken, and publishes what no commit will include.
     pub fn clear_pending(&self, tip: Option<&str>, taken: &[LoopFile]) -> Result<(), Failure> {
         self.publish(tip)?;
         for file in &self.appended {
@@ -342,12 +342,12 @@ impl Books {
         Ok(())
     }
 
-    /// Makes a change in the user's own file, where git does not have the plan.
+    /// Applies changes to the user's own plan, if git does not track it.
     pub fn mark_on_disk(&self, tip: Option<&str>, changes: &PlanChanges) -> Result<(), Failure> {
         if self.is_tracked(tip) { Ok(()) } else { self.mark_users_text(changes) }
     }
 
-    /// Makes the change of a commit in the user's own texts.
+    /// Applies the changes of a commit to the user's own files.
     pub fn bring_users_texts(&self, files: &[LoopFile]) -> io::Result<()> {
         for file in files {
             file.bring_to(&self.source.top.join(file.path.to_string_lossy().as_ref()))?;
@@ -355,15 +355,15 @@ impl Books {
         Ok(())
     }
 
-    /// Whether the progress has this entry already, about an attempt that began then: a crash may have
-    /// come before the attempt was forgotten.
+    /// Whether the progress already has this entry for an attempt that began at `began`: a crash
+    /// may have come before the record of the attempt was removed.
     pub fn has_entry(&self, tip: Option<&str>, entry: &ProgressEntry, began: &str) -> bool {
         let began = began.get(..SECONDS).unwrap_or(began);
         ralph_project::progress::progress_has(&self.progress_text(tip), entry, began)
     }
 
-    /// Undoes a tick of the story under way in the user's own text, unless a commit on the target has it; returns
-    /// whether there was one. It would be only the agent's word.
+    /// Reopens a story that the agent ticked in the user's own plan, unless a commit on the target
+    /// has the tick too; returns whether it did.
     pub fn untick(&self, target: &Board, story: &str) -> Result<bool, Failure> {
         let Tip { commit: tip, is_followed, .. } = target.look()?;
         let ticked = |text: Option<&[u8]>| {
@@ -383,13 +383,13 @@ impl Books {
         Ok(is_undone.get())
     }
 
-    /// The same, whether git has it or not: for a landing that a crash interrupted.
+    /// Like `mark_on_disk`, but also for a tracked plan: for a landing that a crash interrupted.
     pub fn mark_users_text(&self, changes: &PlanChanges) -> Result<(), Failure> {
         let change = self.plan_change(changes.clone());
         Ok(state::edit_users(&self.plan, |text| Some(change.apply(text?)))?)
     }
 
-    /// What the agent wrote into its file of the progress goes to the end.
+    /// Appends the agent's own progress entries to the pending progress, and removes its file.
     pub fn take_progress(&self, run_dir: &RunDir) -> io::Result<()> {
         let new = state::read(run_dir.progress_added()).unwrap_or_default();
         if !new.is_empty() {

@@ -1,4 +1,4 @@
-//! What became of a landing, and why work waits.
+//! The outcome of a landing, and why work waits.
 
 use std::path::PathBuf;
 
@@ -6,51 +6,51 @@ use ralph_base::listing::named_files;
 
 use run_history::words::printable;
 
-/// What became of a landing.
+/// The outcome of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advance {
     /// The work is on the user's branch, and in the user's files if that is checked out.
     Landed,
     /// Another process moved the branch first; nothing landed.
     Moved,
-    /// The work has landed, on a branch of ours that the user's cannot follow yet.
+    /// The work has landed on our branch, but the user's branch cannot follow yet.
     Waits(Cause),
 }
 
 /// Why work is not in the user's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// Files of the user's would be overwritten.
+    /// The user's uncommitted changes in these files would be overwritten.
     InTheWay(Vec<PathBuf>),
-    /// Another process holds a lock of git's.
+    /// Another process holds this lock file of git.
     Locked(PathBuf),
-    /// A git command of several steps, such as a rebase, is working on the branch.
+    /// A git operation of several steps, such as a rebase, is in progress on the branch.
     Busy(&'static str),
     /// The branch has commits that the work does not build on.
     Diverged,
-    /// The branch is not there any more.
+    /// The branch no longer exists.
     Gone,
-    /// The system does not let this be written, for this reason.
+    /// The system does not allow this path to be written, for this reason.
     Refused(PathBuf, &'static str),
     /// A landing was interrupted, and has not been undone yet.
     Interrupted,
-    /// Git could not write the files or move the branch, with these words.
+    /// Git could not write the files or move the branch, with this output.
     Failed(String),
-    /// Another work tree has the branch.
+    /// The branch is checked out in another work tree, at this path.
     Elsewhere(String),
     /// The project is on another branch.
     NotCheckedOut,
-    /// Whatever it was, it is over.
+    /// The cause no longer exists.
     Nothing,
 }
 
 impl Cause {
-    /// Whether no story can land until a person has seen to it.
+    /// Whether no story can land until the user intervenes.
     pub fn ends_run(&self) -> bool {
         *self == Self::Gone
     }
 
-    /// Why the work for `target` waits.
+    /// Returns why the work for `target` waits.
     pub fn why(&self, target: &str) -> String {
         match self {
             Self::InTheWay(files) => {
@@ -69,7 +69,7 @@ impl Cause {
         }
     }
 
-    /// How the user takes the work for `target` from the branch on which it is.
+    /// Returns how the user can get the work for `target` from `branch`.
     pub fn way_on(&self, target: &str, branch: &str) -> String {
         let merge = format!("`git merge --ff-only {branch}`");
         match self {

@@ -1,5 +1,5 @@
-//! The project's checkout: what is at work on it, the note about a step that is under way, and how such a
-//! step is undone.
+//! The project's checkout: git operations in progress, the note about an unfinished step, and how
+//! such a step is undone.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,7 +17,7 @@ use ralph_project::failure::Failure;
 use work_copy::Source;
 use work_copy::git_output::{Difference, base_of, differences_between};
 
-/// What git leaves in its folder during a command of several steps on the branch that is checked out.
+/// Files in the git folder during an operation of several steps on the checked-out branch.
 const STEPS: [(&str, &str); 6] = [
     ("rebase-merge", "a rebase"),
     ("rebase-apply", "a rebase or am"),
@@ -27,7 +27,7 @@ const STEPS: [(&str, &str); 6] = [
     ("sequencer", "a cherry-pick or revert"),
 ];
 
-/// Where git writes which branches it will move at the end of such a command.
+/// Files in which git names the branches that it will move at the end of such an operation.
 const NAMED: [&str; 4] = [
     "rebase-merge/head-name",
     "rebase-apply/head-name",
@@ -35,10 +35,10 @@ const NAMED: [&str; 4] = [
     "BISECT_START",
 ];
 
-/// How long another process may hold the lock on a ref, while we hold that on the index.
+/// How long to wait for the lock on a ref while we hold the lock on the index.
 const REF_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is going on, for whoever comes after a crash.
+/// The step in progress, recorded for recovery after a crash.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Note {
     pub(super) branch: String,
@@ -65,7 +65,7 @@ impl Checkout {
         self.git_dir.join(format!("ralph-{name}"))
     }
 
-    /// The index as it is to be.
+    /// The path of the new index.
     pub(super) fn next(&self) -> PathBuf {
         self.scratch("index-next")
     }
@@ -74,12 +74,12 @@ impl Checkout {
         self.git_dir.join("index")
     }
 
-    /// Where a file is kept that a step replaces, by its place among the changed ones.
+    /// The backup path of a file that a step replaces, by its position in the list of changes.
     pub(super) fn kept_as(&self, name: impl ToString) -> PathBuf {
         self.scratch("undo").join(name.to_string())
     }
 
-    /// Where the text is that a step writes in the place of the user's own.
+    /// The path of the text that a step writes to the user's own copy of a file.
     pub(super) fn text_for(&self, at: usize) -> PathBuf {
         self.kept_as(format!("{at}.text"))
     }
@@ -98,7 +98,7 @@ impl Checkout {
         serde_json::from_slice(&fs_err::read(self.note_path()).ok()?).ok()
     }
 
-    /// Removes what a step needed. The note goes first: without it there is nothing to undo.
+    /// Removes a step's temporary files. The note goes first: without it there is nothing to undo.
     pub(super) fn clean(&self) -> io::Result<()> {
         state::remove_if_there(self.note_path())?;
         for name in ["index-next", "index-next.lock"] {
@@ -116,7 +116,7 @@ impl Checkout {
         Ok(differences_between(&self.git, &base, new)?)
     }
 
-    /// The command of several steps that is at work on a branch, in any work tree.
+    /// Returns the git operation in progress on a branch, in any work tree.
     pub(super) fn busy(&self, branch: &str, is_here: bool) -> Option<&'static str> {
         let step = STEPS.iter().find(|(file, _)| is_here && self.git_dir.join(file).exists());
         if let Some((_, what)) = step {
@@ -134,9 +134,9 @@ impl Checkout {
         is_busy.then_some("a rebase or bisect")
     }
 
-    /// Puts files back as they were before a step, and the index if nobody has changed it since. What
-    /// is neither as before nor as the step leaves it is the user's by now, and stays. A file that cannot
-    /// be restored keeps no other from it.
+    /// Restores the files from before a step, and the index with `with_index`. A file that matches
+    /// neither its previous state nor what the step writes has been changed by the user, and stays.
+    /// A file that cannot be restored does not prevent the others from being restored.
     pub(super) fn undo(&self, note: &Note, with_index: bool) -> Result<(), Failure> {
         let changed = self.changed(note.old.as_deref(), &note.new)?;
         let all = || changed.iter().enumerate();
@@ -147,7 +147,7 @@ impl Checkout {
         Ok(removed.and(restored).and(index)?)
     }
 
-    /// Removes what a step has written. What is as it was may be where nothing can be removed.
+    /// Removes a file that a step has written. An unchanged file may be in a read-only folder.
     fn remove_written(&self, at: usize, one: &Difference, commit: &str) -> io::Result<()> {
         let path = self.top.join(&one.path);
         if content(&path) != content(&self.kept_as(at)) && self.is_written(at, one, commit) {
@@ -160,7 +160,7 @@ impl Checkout {
     fn restore(&self, at: usize, one: &Difference) -> io::Result<()> {
         let (kept, path) = (self.kept_as(at), self.top.join(&one.path));
         if !one.old.is_link() {
-            // The empty folder of a submodule.
+            // An empty folder of a submodule.
             let _ = fs_err::remove_dir(&path);
         }
         if is_there(&path) {
@@ -186,7 +186,7 @@ impl Checkout {
         fs_err::rename(next, self.index())
     }
 
-    /// Whether a file is what a step writes there, or the beginning of it.
+    /// Whether a file contains what a step writes there, or the beginning of it.
     fn is_written(&self, at: usize, one: &Difference, commit: &str) -> bool {
         let Some((_, found)) = content(&self.top.join(&one.path)) else { return false };
         if let Ok(text) = fs_err::read(self.text_for(at)) {
@@ -204,7 +204,7 @@ impl Checkout {
         }
     }
 
-    /// Removes the locks of the ref that a power cut left, if they are those of this step.
+    /// Removes the locks on the ref that a power cut left, if they belong to this step.
     pub(super) fn free_ref(&self, note: &Note) -> io::Result<()> {
         let lock = self.shared.join(full(&note.branch) + ".lock");
         if fs_err::read_to_string(&lock).is_ok_and(|text| text.trim_end() == note.new) {
@@ -215,19 +215,19 @@ impl Checkout {
     }
 }
 
-/// Whether anything is there, be it a link that leads nowhere.
+/// Whether anything exists at a path, even a dangling link.
 pub(super) fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// The kind, mode and content of a file or link.
+/// The mode, with the file type, and the content of a file or link.
 fn content(path: &Path) -> Option<(u32, Vec<u8>)> {
     let mode = path.symlink_metadata().ok()?.mode();
     let link = fs_err::read_link(path).map(|to| to.into_os_string().into_vec());
     Some((mode, link.or_else(|_| fs_err::read(path)).ok()?))
 }
 
-/// Gives a file another name; copies it where that cannot be, as on another file system.
+/// Hard-links a file to a second path, or copies it if that fails, as on another file system.
 pub(super) fn duplicate(from: &Path, to: &Path) -> io::Result<()> {
     if fs_err::hard_link(from, to).is_ok() {
         return Ok(());

@@ -12,28 +12,28 @@ use ralph_project::strikes::with_cause;
 use run_history::words::counted;
 use work_copy::Workspace;
 
-/// Stands in where git does not know the user; a commit would otherwise be refused.
+/// The identity to commit with if git has none configured; it would refuse the commit otherwise.
 const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
 
-/// A commit that was made.
+/// A commit that was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
     /// The id of the commit.
     pub commit: String,
     /// Whether git hooks changed what was to be committed.
     pub is_altered: bool,
-    /// Whether git did not know the user.
+    /// Whether git had no identity of the user.
     pub is_by_nobody: bool,
 }
 
 /// Why no commit was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// A git hook of the user's refused, with these words.
+    /// One of the user's git hooks rejected it, with this output.
     ByHook(String),
-    /// Git can write no commit here, whatever the agent does, for this reason.
+    /// Git cannot create a commit here, whatever the agent does, for this reason.
     Impossible(String),
-    /// We were asked to stop.
+    /// The run was asked to stop.
     Stopped,
 }
 
@@ -55,9 +55,9 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Commits what is staged in a workspace, which is this tree, with the user's git hooks; the inner error is
-/// a commit that was refused. The hooks run in the sandbox, where no key can be read, so the commit is signed
-/// outside.
+/// Commits the staged tree of a workspace, with the user's git hooks; the inner error is a refused
+/// commit. The hooks run in the sandbox, where no key can be read, so the commit is signed
+/// afterwards outside of it.
 pub fn commit(
     copy: &Workspace,
     (tree, base): (&str, Option<&str>),
@@ -79,7 +79,7 @@ pub fn commit(
     if is_by_nobody {
         made = commit(&NOBODY);
     }
-    // What the hooks wrote in their place is kept in the records of the run.
+    // The run's records keep what the hooks wrote to these files.
     work_copy::in_place::restore_protected(copy)?;
     match made {
         Ok(()) => {}
@@ -111,7 +111,7 @@ pub fn commit(
     Ok(Ok(made))
 }
 
-/// The same commit with the user's signature.
+/// Creates a copy of a commit with the user's signature.
 pub fn signed(git: &Git, commit: &str) -> Result<String, GitError> {
     let format = "--format=%P%n%an%n%ae%n%ad%n%B";
     let shown = git.run(&["show", "--no-patch", "--date=raw", format, commit])?;
@@ -130,7 +130,7 @@ pub fn signed(git: &Git, commit: &str) -> Result<String, GitError> {
     Ok(String::from_utf8_lossy(&made).trim().to_owned())
 }
 
-/// Commits a tree at HEAD, where no hook is to run and nothing to sign. Git does not look at files for it.
+/// Commits a tree at HEAD without hooks or signature; git does not need to read the files.
 pub fn commit_plainly(
     git: &Git,
     tree: &str,
@@ -143,14 +143,14 @@ pub fn commit_plainly(
     Ok(Made { commit, is_altered: false, is_by_nobody })
 }
 
-/// Whether git knows under whose name to commit; asked only once it has refused.
+/// Whether git has an identity to commit with.
 fn knows_user(git: &Git) -> bool {
     git.run(&["var", "GIT_COMMITTER_IDENT"]).is_ok()
 }
 
-/// Why git cannot write a commit at all, if it said so: a branch that a hook does not let move, a
-/// signature that cannot be made, a disk that is full. What the user's other hooks refuse reads
-/// otherwise, and is for the agent to fix.
+/// Returns why git cannot create a commit at all, if its output shows that: a hook that does not
+/// allow the branch to move, a failed signature, a full disk. Output of the user's other hooks does
+/// not match, and is for the agent to fix.
 fn why_impossible(git: &Git, said: &str) -> Option<String> {
     let has = |is_meant: &dyn Fn(&str) -> bool| said.lines().map(str::trim).any(is_meant);
     if has(&|line| line.starts_with("fatal: ") && line.contains("aborted by")) {
@@ -169,7 +169,7 @@ fn not_created(said: &str) -> String {
     )
 }
 
-/// Makes a commit of a tree without hooks, for what is only kept.
+/// Creates a commit of a tree without hooks and without moving a branch.
 pub fn commit_tree(
     git: &Git,
     tree: &str,
@@ -179,7 +179,7 @@ pub fn commit_tree(
     Ok(tree_commit(git, tree, parents, message)?.0)
 }
 
-/// The commit, and whether git does not know the user.
+/// Returns the commit, and whether git had no identity of the user.
 fn tree_commit(
     git: &Git,
     tree: &str,
@@ -199,8 +199,8 @@ fn tree_commit(
     Ok((String::from_utf8_lossy(&output).trim().to_owned(), is_by_nobody))
 }
 
-/// Whether every object of a commit can be read back, but for those of `base`; before anything is
-/// removed because it is saved.
+/// Verifies that every object of a commit can be read back, except those of `base`; called before
+/// anything is removed because it has been saved.
 pub fn verify(top: &Utf8Path, commit: &str, base: Option<&str>) -> Result<(), GitError> {
     let git = Git::at(top.as_std_path());
     let mut args = vec!["rev-list", "--quiet", "--objects", "--verify-objects", commit];

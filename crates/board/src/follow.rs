@@ -1,17 +1,17 @@
-//! The user's branch follows ours: the branch, and where it is checked out in the project, index and files.
+//! Moves the user's branch to ours, and updates index and files if the project has it checked out.
 //!
-//! The order, all of it under git's own lock on the index, which says that it is ours:
+//! The order, all of it under git's own lock on the index, marked as ours:
 //!
-//! 1. Wait until no git is at work; lock the index; check that none has begun.
-//! 2. Refuse what would overwrite or disturb the user's work; then it waits.
-//! 3. Make a copy of the index ready, and keep every file that will change by a hard link.
-//! 4. Write a note, from here on an interrupted step is undone; have git lock the ref.
-//! 5. Files, the user's own text of plan and progress, index, ref.
-//! 6. Remove note, links and lock.
+//! 1. Wait until no git is running; lock the index; check that none has started.
+//! 2. Stop if the user's work would be overwritten or disturbed; the story's work then waits.
+//! 3. Prepare a copy of the index, and keep every file that will change by a hard link.
+//! 4. Write a note: from here on an interrupted step is undone. Have git lock the ref.
+//! 5. Write the files, the user's own plan and progress, the index, and the ref.
+//! 6. Remove the note, the links and the lock.
 //!
-//! `git commit` reads HEAD, then the index, and then locks the index; so a writer goes the other way
-//! round. Were the ref moved first, a commit in between would revert the story; were the index unlocked
-//! before the ref is moved, a commit would contain it.
+//! `git commit` reads HEAD, then the index, and then locks the index; so a writer uses the opposite
+//! order. If the ref were moved first, a commit in between would revert the story; if the index
+//! were unlocked before the ref is moved, a commit would contain the story.
 
 use ralph_base::{fault, state};
 use ralph_core::git::{Git, GitError};
@@ -25,8 +25,8 @@ use super::step::Step;
 use ralph_project::failure::Failure;
 use work_copy::Source;
 
-/// Moves a branch; where it is checked out in the project, index and files go along. Where they cannot,
-/// nothing is moved: the work is safe on our branch, whatever keeps it from the files.
+/// Moves a branch and, if it is checked out in the project, updates index and files. If that is not
+/// possible, nothing is moved: the work is safe on our branch, and waits.
 pub(super) fn follow(
     source: &Source,
     branch: &str,
@@ -47,7 +47,7 @@ fn try_to_follow(
 ) -> Result<Advance, Failure> {
     finish_interrupted(source)?;
     let place = Checkout::of(source);
-    // No git that was at work here before can still move HEAD, and none that starts now gets far.
+    // No git that was running before can still move HEAD, and a new one cannot take the lock.
     let lock = IndexLock::take(&place.git_dir, &place.top)?;
     fault::point("follow.locked");
     if lock.is_some() && place.note().is_some() {
@@ -80,8 +80,8 @@ fn try_to_follow(
     result.and_then(|advance| settled.map(|()| advance))
 }
 
-/// Moves a branch that is not checked out. `git switch` unlocks the index before it moves HEAD, so a
-/// branch that is checked out by now is put back: none, its files have to go along.
+/// Moves a branch that is not checked out. `git switch` unlocks the index before it moves HEAD: if
+/// the branch is checked out meanwhile, moves it back and returns `None`: its files must follow.
 pub(super) fn move_alone(
     git: &Git,
     branch: &str,
@@ -119,13 +119,13 @@ fn bring(place: &Checkout, step: &Step<'_>, note: &Note) -> Result<Advance, Fail
     Ok(Advance::Landed)
 }
 
-/// What keeps a branch from being moved, whatever its files are.
+/// Returns why a branch cannot be moved now, regardless of its files.
 fn unready(place: &Checkout, branch: &str, found: &Branch) -> Option<Cause> {
     let elsewhere = found.elsewhere().map(|path| Cause::Elsewhere(path.to_owned()));
     elsewhere.or_else(|| place.busy(branch, found.is_here).map(Cause::Busy))
 }
 
-/// Why a branch has not been moved to work that is on top of it, for those who only look.
+/// Returns why a branch has not been moved to work on top of it, without changing anything.
 pub(super) fn why_not_here(
     source: &Source,
     branch: &str,
@@ -153,7 +153,7 @@ pub(super) fn why_not_here(
     Ok(cause.unwrap_or(Cause::Nothing))
 }
 
-/// What to make of a branch that git did not move.
+/// Returns the outcome for a branch that git did not move.
 pub(super) fn unmoved(
     git: &Git,
     branch: &str,
@@ -176,8 +176,8 @@ pub fn is_interrupted(source: &Source) -> bool {
     place.note_path().is_file() || index_lock::is_left(&place.git_dir)
 }
 
-/// Undoes a step that a crash interrupted, under the lock that was held then: nobody comes in between.
-/// What is the user's own by now stays as it is. The work is on our branch, and follows again.
+/// Undoes a step that a crash interrupted, under the lock that was held then, so no process
+/// interferes. Later changes by the user stay. The work is on our branch, and can follow again.
 pub fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     if !is_interrupted(source) {
         return Ok(());
@@ -195,8 +195,8 @@ pub fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     }
 }
 
-/// Ends a step, which may have been interrupted at any point: unless the branch has the work, all goes
-/// back to what it was.
+/// Ends a step, which may have been interrupted at any point: restores the previous state unless
+/// the branch already has the work.
 fn settle(place: &Checkout, with_index: bool) -> Result<(), Failure> {
     if let Some(note) = place.note() {
         let tip = resolve(&place.git, &full(&note.branch))?;

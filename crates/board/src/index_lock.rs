@@ -1,8 +1,8 @@
 //! Git's own lock on the index of the project's checkout.
 //!
-//! It says whose it is: so the next start can take over one that a killed loop left, and never touches
-//! one that another process holds. It is not taken while another git is at work in the project: some
-//! commands (`git stash`) take the lock several times, and would fail halfway.
+//! The lock file contains a mark of ours, so the next start can take over a lock that a killed loop
+//! left and never touches one of another process. It is not taken while another git runs in the
+//! project: some commands (`git stash`) take the lock several times, and would fail halfway.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 
 use ralph_base::{linux, state};
 
-/// How long another process may hold the index before the work waits instead.
+/// How long to wait for another process to release the index; after that, the work waits instead.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PULSE: Duration = Duration::from_millis(10);
 
-/// What the file holds.
+/// The content of our lock file.
 const OURS: &[u8] = b"held by ralph-loop\n";
 
-/// The lock; dropped, the index is free again.
+/// The lock on the index; dropping it releases the index.
 pub(super) struct IndexLock {
     path: PathBuf,
 }
 
 impl IndexLock {
-    /// Takes the lock on the index in a git folder; none if another process keeps it.
+    /// Takes the index lock in a git folder; `None` if another process keeps it.
     pub(super) fn take(git_dir: &Path, top: &Path) -> io::Result<Option<Self>> {
         Self::take_within(git_dir, top, PATIENCE)
     }
@@ -33,16 +33,16 @@ impl IndexLock {
         loop {
             let is_late = begun.elapsed() >= patience;
             let is_free = || is_late || !is_git_at_work(top);
-            // Looked at before, so that no git fails halfway, and once more after: one that started
-            // during the first look may be past the index and about to move HEAD. Whoever starts
-            // after the second fails at once and does nothing.
+            // Checked before, so that no running git fails halfway, and again after: a git that
+            // started during the first check may be past the index and about to move HEAD. One that
+            // starts after the second check fails at once and changes nothing.
             if is_free()
                 && let Some(lock) = Self::create(git_dir)?
                 && is_free()
             {
                 return Ok(Some(lock));
             }
-            // One that has been there for longer is not waited for anew at every landing.
+            // A lock that is already older than that is not waited for again at every landing.
             if is_late || is_older(&path_in(git_dir), patience) {
                 return Ok(None);
             }
@@ -50,8 +50,8 @@ impl IndexLock {
         }
     }
 
-    /// None if another process holds it. It appears with its content, so that one which a killed loop
-    /// left can be distinguished from all others.
+    /// Creates the lock file; `None` if another process holds the lock. The file appears with its
+    /// content, so that a lock left by a killed loop can be recognized.
     fn create(git_dir: &Path) -> io::Result<Option<Self>> {
         let mark = git_dir.join(format!("ralph-lock-{}", std::process::id()));
         fs_err::write(&mark, OURS)?;
@@ -69,8 +69,8 @@ impl IndexLock {
         }
     }
 
-    /// The lock that a killed loop left, if it left one; whoever calls this holds the lock that only
-    /// one loop has. What that loop started may still be at work for a moment.
+    /// Takes over the lock that a killed loop left, if any; the caller must hold the lock of the
+    /// only running loop. Waits for processes that the killed loop started.
     pub(super) fn left(git_dir: &Path, top: &Path) -> Option<Self> {
         if !is_left(git_dir) {
             return None;
@@ -89,12 +89,12 @@ impl Drop for IndexLock {
     }
 }
 
-/// Whether the lock is one of a loop's.
+/// Whether the lock file was written by a loop.
 pub(super) fn is_left(git_dir: &Path) -> bool {
     fs_err::read(path_in(git_dir)).is_ok_and(|content| content == OURS)
 }
 
-/// Where git looks for it.
+/// The path of git's lock file for the index.
 pub(super) fn path_in(git_dir: &Path) -> PathBuf {
     git_dir.join("index.lock")
 }
@@ -104,7 +104,7 @@ fn is_older(path: &Path, patience: Duration) -> bool {
     since.and_then(|since| since.elapsed().ok()).is_some_and(|age| age >= patience)
 }
 
-/// Whether a git of another process is at work in a folder, as far as the system tells.
+/// Whether a git of another process is running in a folder, as far as the system shows it.
 fn is_git_at_work(top: &Path) -> bool {
     let mut processes = linux::processes().into_iter().flatten();
     let is_in = |folder: PathBuf| folder.starts_with(top);

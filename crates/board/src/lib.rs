@@ -1,20 +1,20 @@
-//! The board takes what is done: one commit a story lands on a branch of ours, by compare-and-swap, and the
-//! user's branch and files follow if that overwrites nothing. Callers know no names of refs.
+//! Lands finished stories: one commit per story goes to a branch of the loop by compare-and-swap,
+//! then the user's branch and files follow if nothing is overwritten. Callers need no ref names.
 //!
-//! | file | what it knows |
+//! | file | contents |
 //! | --- | --- |
-//! | `local.rs` | the board of this repository: where work lands, and where it is now |
-//! | `cause.rs` | what became of a landing, and why work waits |
-//! | `waiting.rs` | what waits, and how the user takes it |
-//! | `follow.rs` | the order in which branch, index and files follow, and what a crash leaves |
-//! | `step.rs` | one such step: what is in its way, the index, the files |
-//! | `checkout.rs` | the project's checkout: what is at work there, notes and undo |
+//! | `local.rs` | the board of this repository: the target branch and where the work currently is |
+//! | `cause.rs` | the outcome of a landing, and why work waits |
+//! | `waiting.rs` | work that waits, and how the user can take it |
+//! | `follow.rs` | the order in which files, index and branch are updated, and crash recovery |
+//! | `step.rs` | a single such update: obstacles, the index, the files |
+//! | `checkout.rs` | the project's checkout: git operations in progress, the note, undo |
 //! | `index_lock.rs` | git's lock on the project's index, marked as ours |
-//! | `loop_files.rs` | plan and progress, in a commit and in the user's own text |
-//! | `books.rs`, `loop_files.rs` | what the plan of a run says now, and what a commit changes in plan, progress and lessons |
-//! | `saved.rs` | attempts, kept as commits |
-//! | `commit.rs`, `message.rs` | the commit itself, with the user's git hooks, and what it says |
-//! | `refs.rs` | what git says of branches and commits |
+//! | `loop_files.rs` | changes to plan and progress, in a commit and in the user's own files |
+//! | `books.rs` | the plan, progress and lessons of a run, and what a commit changes in them |
+//! | `saved.rs` | attempts, saved as commits |
+//! | `commit.rs`, `message.rs` | the commit itself, with the user's git hooks, and its message |
+//! | `refs.rs` | queries about branches and commits |
 
 mod books;
 mod cause;

@@ -1,8 +1,8 @@
-//! The board of this repository: the branch on which the work lands.
+//! The board of this repository: the target branch for finished work.
 //!
-//! Work lands on a branch of our own first, by compare-and-swap; then the user's branch follows, and with
-//! it the project's files. Once it has, our branch is deleted. So work waits exactly while our branch has
-//! commits that the user's lacks, and nothing has to be stored about it.
+//! Work lands on our own branch first, by compare-and-swap; then the user's branch and the
+//! project's files follow, and our branch is deleted. So work waits exactly while our branch has
+//! commits that the user's lacks, and no other state is needed.
 
 use ralph_base::fault;
 
@@ -14,30 +14,30 @@ use ralph_project::failure::Failure;
 use work_copy::Source;
 use work_copy::git_output::text_at;
 
-/// Where the work is, and what is there.
+/// The current tip of the work.
 #[derive(Debug, Clone)]
 pub struct Tip {
-    /// The last commit, if there is one.
+    /// The last commit; `None` in a repository without commits.
     pub commit: Option<String>,
-    /// Whether the project's files are those of that commit.
+    /// Whether that branch is checked out in the project.
     pub is_followed: bool,
-    /// The branch with the work, as people write it: ours while work waits.
+    /// The short name of the branch with the work: ours while work waits.
     pub branch: String,
 }
 
-/// The branch on which the work lands.
+/// The target branch on which work lands.
 #[derive(Debug, Clone)]
 pub struct Board {
     source: Source,
-    /// The branch's name as people write it.
+    /// The branch's short name.
     pub branch: String,
-    /// The name of ours.
+    /// The short name of our branch for it.
     ours: String,
 }
 
 impl Board {
-    /// The branch of this name, or the one that is checked out. A missing one is made by
-    /// [`Board::make`].
+    /// Finds the board for the branch of this name, or for the checked-out one if the name is
+    /// empty. [`Board::make`] creates a branch that is missing.
     pub fn find(source: &Source, name: &str) -> Result<Self, Failure> {
         let branch = Self::branch_name(source, name)?;
         let ours = ours_for(&source.git(), &branch)?;
@@ -63,7 +63,7 @@ impl Board {
         Ok(board)
     }
 
-    /// The branch that is meant by a name; that which is checked out, if there is none.
+    /// Resolves a branch name from the user: an empty one means the checked-out branch.
     pub fn branch_name(source: &Source, name: &str) -> Result<String, Failure> {
         let git = source.git();
         Ok(match name {
@@ -84,7 +84,7 @@ impl Board {
         })
     }
 
-    /// Makes the branch at what is checked out, if it is missing; deletes ours if nothing waits there.
+    /// Creates the branch at HEAD if it is missing, and deletes our branch if no work waits there.
     pub fn make(&self) -> Result<(), Failure> {
         let git = self.source.git();
         let [theirs, ours] = self.branches()?;
@@ -98,7 +98,7 @@ impl Board {
             .map_err(|why| Failure::because(format!("cannot create {branch}: {why}")))
     }
 
-    /// Where the work is now. A branch that is about to be made begins where the project is.
+    /// Returns the current tip of the work. A branch that does not exist yet starts at HEAD.
     pub fn look(&self) -> Result<Tip, Failure> {
         let [theirs, ours] = self.branches()?;
         let is_ahead = self.is_ahead(&theirs, &ours)?;
@@ -110,12 +110,12 @@ impl Board {
         Ok(Tip { commit, is_followed: found.is_here, branch: name.clone() })
     }
 
-    /// What is on the board and not in the user's files, if anything is.
+    /// Returns the work that has landed but is not in the user's files, if any.
     pub fn waiting(&self) -> Result<Option<Waiting>, Failure> {
         Waiting::find(&self.source, &self.branch)
     }
 
-    /// The tip of the branch and that of the work that waits, if neither follows from the other.
+    /// Returns the tips of the user's branch and of the waiting work, if the two have diverged.
     pub fn diverged(&self) -> Result<Option<(String, String)>, Failure> {
         let [theirs, ours] = self.branches()?;
         let is_ahead = self.is_ahead(&theirs, &ours)?;
@@ -126,13 +126,13 @@ impl Board {
         Ok(if follows { None } else { Some((tip, work)) })
     }
 
-    /// Puts work that was rebased in the place of that which waited.
+    /// Replaces the waiting work with its rebased version.
     pub fn replace_waiting(&self, old: &str, new: &str) -> Result<(), Failure> {
         Ok(swap(&self.source.git(), &self.ours, Some(old), Some(new))?)
     }
 
-    /// Lands work that was made on top of `old`: on our branch, and then on the user's if that can
-    /// follow. Work that `waits` stays on our branch if the user's has moved.
+    /// Lands work that was made on top of `old`: on our branch, and then on the user's if that one
+    /// can follow. With `waits`, work stays on our branch if the user's branch has moved.
     pub fn land(
         &self,
         (old, waits): (Option<&str>, bool),
@@ -164,7 +164,7 @@ impl Board {
         Ok(advance)
     }
 
-    /// Brings the user's branch along to the work that waits, if any does.
+    /// Moves the user's branch to the waiting work, if there is any.
     pub fn follow(&self, files: &[LoopFile]) -> Result<Advance, Failure> {
         let [theirs, ours] = self.branches()?;
         let (Some(new), true) = (&ours.commit, self.is_ahead(&theirs, &ours)?) else {
@@ -183,7 +183,7 @@ impl Board {
         Ok(look_at(&self.source.git(), [&self.branch, &self.ours])?)
     }
 
-    /// Whether our branch has work that theirs lacks.
+    /// Whether our branch has work that the user's branch lacks.
     fn is_ahead(&self, theirs: &Branch, ours: &Branch) -> Result<bool, Failure> {
         Ok(match (&theirs.commit, &ours.commit) {
             (_, None) => false,
@@ -192,8 +192,8 @@ impl Board {
         })
     }
 
-    /// The subject of a commit on our branch that is neither the loop's own nor part of the user's branch, as that
-    /// is or was: a user may have amended a commit, and git forgets after a while what was there before.
+    /// Returns the subject of a commit on our branch that is neither the loop's nor in the user's
+    /// branch or its reflog: a user may have amended a commit, and git drops old reflog entries.
     fn users_commit(&self, theirs: &Branch) -> Result<Option<String>, Failure> {
         let (git, ours) = (self.source.git(), full(&self.ours));
         let fork = git.line(&["merge-base", "--fork-point", &full(&self.branch), &ours]).ok();
@@ -205,7 +205,7 @@ impl Board {
         Ok(if subject.is_empty() { None } else { Some(subject) })
     }
 
-    /// Moves our branch to the work. A person may have checked it out.
+    /// Moves our branch to the work. The user may have it checked out.
     fn keep(&self, ours: &Branch, new: &str, files: &[LoopFile]) -> Result<Advance, Failure> {
         let (git, name, old) = (self.source.git(), &self.ours, ours.commit.as_deref());
         let kept = if !ours.work_tree.is_empty() {
@@ -222,7 +222,7 @@ impl Board {
         )))
     }
 
-    /// Brings the user's branch along to `new`, which is on ours, and deletes ours.
+    /// Moves the user's branch to `new`, which is on our branch, and deletes our branch.
     fn bring(
         &self,
         theirs: &Branch,
@@ -245,7 +245,7 @@ impl Board {
         Ok(followed)
     }
 
-    /// Moves our branch back to where it was before, or deletes it. A checked-out branch stays.
+    /// Moves our branch back to `to`, or deletes it. A checked-out branch is left alone.
     fn put_back(&self, ours: &Branch, from: Option<&str>, to: Option<&str>) -> Result<(), Failure> {
         if from.is_some() && ours.work_tree.is_empty() {
             swap(&self.source.git(), &self.ours, from, to)?;

@@ -1,5 +1,5 @@
-//! Files that the loop itself writes and git knows: the plan gets its tick, the progress its entries.
-//! The same change is made to the committed text and to the user's own, which may differ.
+//! Files that the loop writes and git tracks: the plan gets ticks, the progress new entries. The
+//! same change is made to the committed text and to the user's copy, which may differ.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use ralph_core::git::Git;
 use ralph_core::plan::{AgentsPlan, Options, Plan, State};
 use work_copy::git_output::text_at;
 
-/// A story, and what becomes of its box.
+/// The id of a story, and the new state of its box.
 pub type Mark = (String, State);
 
-/// What becomes of a plan: stories that the user or the agent added, and boxes.
+/// Changes to a plan: added stories and changed boxes.
 #[derive(Debug, Clone, Default)]
 pub struct PlanChanges {
     /// Stories that the agent added.
@@ -22,19 +22,19 @@ pub struct PlanChanges {
     pub marks: Vec<Mark>,
 }
 
-/// A change that can be made to any text of a file.
+/// A change that can be applied to any version of a file.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// The plan.
+    /// A change of the plan.
     Plan {
-        /// Where it is.
+        /// The path of the plan.
         path: Utf8PathBuf,
-        /// How it is read.
+        /// How the plan is parsed.
         options: Options,
-        /// What changes in it.
+        /// The changes to make.
         changes: PlanChanges,
     },
-    /// Text at the end; a new file begins with `title`.
+    /// Text appended at the end; a new file begins with `title`.
     Append {
         /// The heading of a new file.
         title: &'static str,
@@ -44,8 +44,8 @@ pub enum Change {
 }
 
 impl Change {
-    /// The text with the change in it; made twice, it is in it once. A plan that cannot be read, or has
-    /// no such story, stays.
+    /// Returns the text with the change applied; applying it twice has no further effect. A plan
+    /// that cannot be parsed, or that lacks the story, stays the same.
     pub fn apply(&self, text: &[u8]) -> Vec<u8> {
         match self {
             Self::Append { text: more, .. } if contains(text, more) => text.to_vec(),
@@ -79,33 +79,33 @@ impl Change {
     }
 }
 
-/// A file of the loop's, from the top of the repository.
+/// A file that the loop writes, with its path from the top of the repository.
 #[derive(Debug, Clone)]
 pub struct LoopFile {
     /// The path in the work tree.
     pub path: PathBuf,
-    /// Its text on the target; none if it is new there.
+    /// Its text on the target branch; `None` if it is new there.
     pub before: Option<Vec<u8>>,
     /// Its text in the commit.
     pub after: Vec<u8>,
-    /// What changes in it.
+    /// The change that leads from `before` to `after`.
     pub change: Change,
 }
 
 impl LoopFile {
-    /// Its path, and the text that a commit is to have there.
+    /// Returns its path and its text in the commit.
     pub fn text(&self) -> (&Path, &[u8]) {
         (&self.path, &self.after)
     }
 
-    /// The change of a file.
+    /// Applies a change to the text `before`.
     pub fn new(path: PathBuf, before: Option<Vec<u8>>, change: Change) -> Self {
         let after = change.apply(before.as_deref().unwrap_or_default());
         Self { path, before, after, change }
     }
 
-    /// The same file for a branch that has not seen what waited before this commit: all that is marked
-    /// or appended by now is marked or appended there too.
+    /// Returns the same file for a branch that lacks the work that waited before this commit: all
+    /// that has been marked or appended since `before` is marked or appended there too.
     pub fn since(&self, before: Option<Vec<u8>>) -> Self {
         let mut change = self.change.clone();
         match &mut change {
@@ -121,19 +121,19 @@ impl LoopFile {
         Self { before, change, ..self.clone() }
     }
 
-    /// The same file as a commit really has it: git hooks may have formatted it.
+    /// Returns the file with its actual text in the commit, which git hooks may have formatted.
     pub fn in_commit(self, git: &Git, commit: &str) -> Self {
         let after = text_at(git, commit, &self.path);
         Self { after: after.unwrap_or_else(|| self.after.clone()), ..self }
     }
 
-    /// Whether the commit changes it. The user's own text may change where the commit's does not: a
-    /// story that is in nobody else's text, for instance.
+    /// Whether the commit changes the file. If not, the user's own copy may still change, for
+    /// instance for a story that only this copy contains.
     pub fn is_changed(&self) -> bool {
         self.before.as_deref() != Some(self.after.as_slice())
     }
 
-    /// Makes the change in the user's own file. One that the user removed stays away.
+    /// Applies the change to the user's own file. A file that the user removed stays removed.
     pub fn bring_to(&self, path: &Utf8Path) -> io::Result<()> {
         state::edit_users(path, |text| match text {
             Some(text) => Some(self.in_users_text(text)),
@@ -142,7 +142,7 @@ impl LoopFile {
         })
     }
 
-    /// What becomes of the user's own text of the file.
+    /// Returns the user's own text of the file with the change applied.
     pub(crate) fn in_users_text(&self, text: &[u8]) -> Vec<u8> {
         if self.before.as_deref() == Some(text) {
             return self.after.clone();
@@ -151,32 +151,32 @@ impl LoopFile {
     }
 }
 
-/// Whether a text has another one in it: at its end, or before what other workers have added.
+/// Whether a text contains `part`: at its end, or before entries that other workers have added.
 pub(crate) fn contains(text: &[u8], part: &[u8]) -> bool {
     String::from_utf8_lossy(text).contains(&*String::from_utf8_lossy(part))
 }
 
-/// What a plan says of its stories.
+/// Returns the stories of a plan that are not open, with their states.
 pub(crate) fn marks_of(plan: &Plan) -> Vec<Mark> {
     let stories = plan.stories().iter().filter(|story| story.state != State::Open);
     stories.map(|story| (story.id.clone(), story.state)).collect()
 }
 
-/// The files of a plan, as an attempt has to know them.
+/// The files of a plan that an attempt works with.
 #[derive(Debug, Clone)]
 pub struct PlanFiles {
-    /// The plan.
+    /// The path of the plan.
     pub plan: Utf8PathBuf,
-    /// The progress.
+    /// The path of the progress file.
     pub progress: Utf8PathBuf,
-    /// How the plan is read.
+    /// How the plan is parsed.
     pub options: Options,
     /// The files that only the loop writes, from the top of the repository.
     pub ours: Vec<PathBuf>,
 }
 
-/// A file to whose end the loop writes. What it writes waits in the git folder until a commit takes it
-/// along, or is put into the file where none will.
+/// A file that the loop appends to. New text waits in the git folder until a commit includes it, or
+/// is written to the file itself if no commit will.
 #[derive(Debug)]
 pub(crate) struct Appended {
     pub(crate) path: Utf8PathBuf,
@@ -185,13 +185,13 @@ pub(crate) struct Appended {
 }
 
 impl Appended {
-    /// What waits, as a change of the file.
+    /// Returns the pending text as a change of the file, if there is any.
     pub(crate) fn waiting(&self) -> Option<Change> {
         let text = fs_err::read(&self.pending).ok().filter(|text| !text.is_empty())?;
         Some(Change::Append { title: self.title, text })
     }
 
-    /// The first lines that wait and that a commit has already: after a crash nobody knows what it took.
+    /// Returns the leading pending lines that a commit already has; used after a crash.
     pub(crate) fn committed_beginning(&self, committed: Option<&[u8]>) -> Vec<u8> {
         let committed = committed.unwrap_or_default();
         let mut text = fs_err::read(&self.pending).unwrap_or_default();

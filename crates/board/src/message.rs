@@ -1,52 +1,52 @@
-//! The message of a story's commit: a first line with the title, what the agent says that it did, and
-//! trailers for machines.
+//! The commit message of a story: a subject with the title, the agent's summary, and trailers for
+//! machines.
 
 use camino::Utf8Path;
 use ralph_base::listing::one_line;
 
-/// The longest lines that the usual linters accept; one of the body may get a blank in front.
+/// The longest lines that common linters accept; a body line may get a leading space.
 const LONGEST_SUBJECT: usize = 100;
 const LONGEST_LINE: usize = 99;
 
-/// More of the agent's own words nobody reads in a log.
+/// The maximum length of the agent's summary.
 const LONGEST_BODY: usize = 4_000;
 
-/// Types that a story's title may begin with, as in `fix: the parser`.
+/// Commit types that a story's title may begin with, as in `fix: the parser`.
 const TYPES: [&str; 11] =
     ["build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test"];
 
-/// How the names of linters' settings begin.
+/// Prefixes of the names of linters' configuration files.
 const LINTERS: [&str; 5] = ["commitlint.config.", ".commitlintrc", ".gitlint", "cog.toml", ".cz"];
 
-/// What stands for the checks of a commit that none has seen.
+/// The value of the checks trailer when no checks ran.
 pub const UNCHECKED: &str = "unchecked";
 
-/// What a message tells of.
+/// The facts about a story that go into its commit message.
 #[derive(Debug, Clone, Default)]
 pub struct Story<'a> {
     /// The story's id.
     pub id: &'a str,
     /// The story's title.
     pub title: &'a str,
-    /// What the agent says that it did.
+    /// The agent's summary of its work.
     pub summary: Option<&'a str>,
-    /// The checks that passed; none if nothing was checked.
+    /// The checks that passed; empty if none ran.
     pub checks: &'a [String],
-    /// What its tests do without the change, and what came of its review.
+    /// What running its tests without the change showed.
     pub proof: Option<String>,
     /// The reviewer's verdict.
     pub review: Option<String>,
-    /// The agent, if it is one that is known.
+    /// The agent's name, if known.
     pub agent: Option<String>,
     /// The number of the attempt.
     pub attempt: u64,
-    /// What the story cost, where known.
+    /// The cost of the story in US dollars, if known.
     pub cost_usd: Option<f64>,
-    /// Whether a linter reads it.
+    /// Whether a linter checks the message.
     pub is_linted: bool,
 }
 
-/// Whether a project has settings for a linter of commit messages.
+/// Whether a project configures a linter for commit messages.
 pub fn lints_commits(root: &Utf8Path) -> bool {
     let names = root.read_dir_utf8().into_iter().flatten().flatten();
     let is_settings = |name: &str| LINTERS.iter().any(|start| name.starts_with(start));
@@ -55,7 +55,7 @@ pub fn lints_commits(root: &Utf8Path) -> bool {
     names.any(|name| is_settings(&name)) || package.contains("commitlint")
 }
 
-/// The whole message.
+/// Builds the whole message.
 pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let subject = subject(template, kind, story);
     let summary = story.summary.map(str::trim).filter(|summary| !summary.is_empty());
@@ -71,7 +71,7 @@ pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     format!("{subject}{body}\n\n{trailers}{cost}")
 }
 
-/// What closes the issue that a story came from, by the id that such stories get: `GH-12`.
+/// Returns the line that closes the issue a story came from, for ids such as `GH-12`.
 fn closing(id: &str) -> Option<String> {
     let number = ["GH-", "GL-"].iter().find_map(|prefix| id.strip_prefix(prefix))?;
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
@@ -82,7 +82,7 @@ fn trailer(key: &str, text: &str) -> String {
     shortened(&format!("Ralph-{key}: {text}"), LONGEST_LINE)
 }
 
-/// The checks that passed; folded, as a trailer may be, where a line would be too long.
+/// Builds the trailer with the checks that passed, folded over several lines if it is too long.
 fn checks_trailer(checks: &[String]) -> String {
     if checks.is_empty() {
         return format!("Ralph-Checks: {UNCHECKED}");
@@ -91,7 +91,7 @@ fn checks_trailer(checks: &[String]) -> String {
     wrapped("Ralph-Checks:", "  ", checks).trim_end_matches(',').to_owned()
 }
 
-/// Items in lines that are not too long; all but the first begin with an indent.
+/// Wraps items into lines of limited length; all lines but the first are indented.
 fn wrapped(first: &str, indent: &str, items: impl Iterator<Item = String>) -> String {
     let mut lines = vec![first.to_owned()];
     for item in items {
@@ -106,12 +106,12 @@ fn wrapped(first: &str, indent: &str, items: impl Iterator<Item = String>) -> St
     lines.join("\n")
 }
 
-/// As the linters count.
+/// Returns the length in UTF-16 units, as linters count it.
 fn length(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// A line cut to a length, at a blank if there is one.
+/// Cuts a line to a length, preferably at a space.
 fn shortened(line: &str, longest: usize) -> String {
     if length(line) <= longest {
         return line.to_owned();
@@ -126,12 +126,12 @@ fn shortened(line: &str, longest: usize) -> String {
     format!("{}…", cut.get(..at).unwrap_or(&cut).trim_end())
 }
 
-/// The first line. A title that begins with a type of its own keeps it, and is as written unless a
-/// linter reads it: those want a scope, words and no full stop.
+/// Builds the subject. A title with its own commit type keeps it, and is left as written unless it
+/// is linted: linters expect a scope, lower case and no full stop.
 fn subject(template: &str, kind: &str, story: &Story<'_>) -> String {
     let mut title = one_line(story.title);
     if story.is_linted {
-        // Linters would take all before it for the scope.
+        // Linters would parse everything before it as the scope.
         title = title.replace("): ", ") ");
     }
     let (kind, mut title) = own_type(&title).unwrap_or((kind.to_owned(), title));
@@ -150,8 +150,8 @@ fn own_type(title: &str) -> Option<(String, String)> {
     TYPES.contains(&kind.as_str()).then(|| (kind, rest.trim().to_owned()))
 }
 
-/// Conventional linters refuse a subject that begins with a capital letter; a name or an abbreviation
-/// keeps it in quotes, which they pass over.
+/// Lowercases the first letter, as conventional linters demand; a name or an abbreviation is put in
+/// backticks instead, which linters ignore.
 fn uncapitalised(title: &str) -> String {
     let end = title.find(|c: char| !c.is_alphanumeric() && !"_-./".contains(c));
     let (word, rest) = title.split_at(end.unwrap_or(title.len()));
@@ -167,7 +167,7 @@ fn uncapitalised(title: &str) -> String {
     }
 }
 
-/// The agent's words, wrapped. A line that begins like a trailer or a comment would be read as one.
+/// Wraps the agent's summary; indents lines that would be read as a trailer or a comment.
 fn body(summary: &str) -> String {
     let short: String = summary.chars().take(LONGEST_BODY).collect();
     let lines = short.lines().map(|line| {

@@ -1,32 +1,32 @@
-//! What git says of branches and commits.
+//! Queries and updates of branches and commits.
 
 use ralph_core::git::{Git, GitError};
 
-/// A branch as it is at one moment.
+/// The state of a branch at one moment.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Branch {
-    /// The commit at its end, if it has one.
+    /// The commit at its tip; `None` if the branch does not exist.
     pub(super) commit: Option<String>,
     /// Whether it is checked out in the project; it may have no commit yet.
     pub(super) is_here: bool,
-    /// The work tree in which it is checked out, here or elsewhere; empty if in none.
+    /// The work tree in which it is checked out, the project's or another; empty if none.
     pub(super) work_tree: String,
 }
 
 impl Branch {
-    /// Another work tree in which it is checked out.
+    /// Returns the other work tree in which it is checked out, if any.
     pub(super) fn elsewhere(&self) -> Option<&str> {
         (!self.is_here && !self.work_tree.is_empty()).then_some(&self.work_tree)
     }
 }
 
-/// The full name of a branch.
+/// Returns the full ref name of a branch.
 pub(super) fn full(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }
 
-/// The name of the branch of ours on which work for a branch lands first. Git does not allow `ralph/x`
-/// beside a branch `ralph`.
+/// Returns the name of our branch on which work for a branch lands first. Git does not allow
+/// `ralph/x` beside a branch `ralph`.
 pub(super) fn ours_for(git: &Git, branch: &str) -> Result<String, GitError> {
     let (usual, other) = (format!("ralph/{branch}"), format!("ralph-work/{branch}"));
     let listed =
@@ -35,17 +35,17 @@ pub(super) fn ours_for(git: &Git, branch: &str) -> Result<String, GitError> {
     Ok(if branch == "ralph" || listed.lines().any(is_used) { other } else { usual })
 }
 
-/// The full name of the branch that is checked out; none if HEAD is detached.
+/// Returns the full ref name of the checked-out branch; `None` if HEAD is detached.
 pub(super) fn checked_out(git: &Git) -> Option<String> {
     git.line(&["symbolic-ref", "--quiet", "HEAD"]).ok()
 }
 
-/// Whether git's mark for the branch that is checked out comes first.
+/// Whether the text starts with git's mark of the checked-out branch.
 fn is_marked(place: &str) -> bool {
     place.starts_with('*')
 }
 
-/// These branches, all at the same moment.
+/// Reads these branches, all at the same moment.
 pub(super) fn look_at<const N: usize>(
     git: &Git,
     names: [&str; N],
@@ -67,7 +67,7 @@ pub(super) fn look_at<const N: usize>(
     Ok(names.each_ref().map(found))
 }
 
-/// Moves a branch by compare-and-swap; where there is no commit, it is not there or goes.
+/// Moves a branch by compare-and-swap; `None` stands for a missing branch, so it can delete one.
 pub(super) fn swap(
     git: &Git,
     branch: &str,
@@ -79,7 +79,7 @@ pub(super) fn swap(
     git.feed(&["update-ref", "-m", "ralph: land", "--stdin"], update.as_bytes()).map(drop)
 }
 
-/// The commit that a name stands for, if there is one.
+/// Resolves a name to a commit, if there is one.
 pub fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError> {
     let commit = format!("{name}^{{commit}}");
     match git.line(&["rev-parse", "--quiet", "--verify", &commit]) {
@@ -89,13 +89,13 @@ pub fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError> {
     }
 }
 
-/// Removes all refs of ours below a folder.
+/// Deletes all of our refs below a folder.
 pub fn forget(git: &Git, folder: &str) -> Result<(), GitError> {
     let all = git.run(&["for-each-ref", "--format=delete %(refname)", folder])?;
     git.feed(&["update-ref", "--stdin"], &all).map(drop)
 }
 
-/// Whether one commit is part of the history of another.
+/// Whether commit `old` is `new` or an ancestor of it.
 pub fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
     if old == new {
         return Ok(true);

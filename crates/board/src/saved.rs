@@ -1,5 +1,5 @@
-//! Keeps attempts as commits in the project: `refs/ralph/attempts/<plan>/<story>/<n>`. They are read by
-//! [`run_history::saved`].
+//! Saves attempts as commits in the project: `refs/ralph/attempts/<plan>/<story>/<n>`. They are
+//! read by [`run_history::saved`].
 
 use std::collections::BTreeMap;
 
@@ -18,41 +18,41 @@ pub use run_history::saved::{RETRY, all, at_story, called, number_after};
 use crate::commit::{commit_tree, verify};
 use crate::refs::{forget, resolve};
 
-/// What the attempt under way began from. The user may rewrite the target and have git remove what
-/// nothing names any more; what our record names stays.
+/// The ref that holds the commits from which running attempts began. If the user rewrites the
+/// target, git may otherwise delete them while our record still names them.
 const BEGUN: &str = "refs/ralph/begun";
 
-/// The longest first line.
+/// The maximum length of the subject.
 const LONGEST_SUBJECT: usize = 200;
 
-/// How much of the failing output a message holds.
+/// The maximum length of the failing output in a message.
 const LONGEST_BODY: usize = 16 * 1024;
 
-/// What is written down of an attempt.
+/// The facts about an attempt that are saved with it.
 #[derive(Debug, Clone, Default)]
 pub struct Account<'a> {
     /// The story.
     pub key: StoryKey,
-    /// Which attempt at the story.
+    /// The number of the attempt at the story.
     pub number: u64,
-    /// How it ended, in one word.
+    /// The outcome, in one word.
     pub outcome: &'a str,
-    /// The first line says why, the others what failed.
+    /// The first line says why it ended so, the others what failed.
     pub why: &'a str,
-    /// What it cost, where known.
+    /// Its cost in US dollars, if known.
     pub cost_usd: Option<f64>,
-    /// The tokens that it took.
+    /// The number of tokens that it used.
     pub tokens: Option<u64>,
-    /// How long its agent worked.
+    /// How long its agent worked, in seconds.
     pub seconds: Option<f64>,
-    /// The run that made it.
+    /// The id of its run.
     pub run: &'a str,
-    /// The client's session.
+    /// The id of the client's session.
     pub session: Option<String>,
 }
 
 impl Account<'_> {
-    /// The message of the commit.
+    /// Builds the commit message.
     fn message(&self) -> String {
         let masked = mask(self.why);
         let (first, rest) = masked.split_once('\n').unwrap_or((&masked, ""));
@@ -62,7 +62,7 @@ impl Account<'_> {
         let rest: String =
             rest.trim_end().chars().filter(|c| *c != '\0').take(LONGEST_BODY).collect();
         if !rest.trim().is_empty() {
-            // Indented, so that no line of it can pass for a trailer.
+            // Indented, so that no line can be read as a trailer.
             let lines = rest.lines().map(|line| format!("    {line}"));
             text.push_str(&format!("\n\n{}", lines.collect::<Vec<_>>().join("\n")));
         }
@@ -84,35 +84,35 @@ impl Account<'_> {
     }
 }
 
-/// Holds the commit that an attempt begins from.
+/// Keeps the commit that a worker's attempt begins from reachable.
 pub fn hold(git: &Git, worker: &str, base: &str) -> Result<(), GitError> {
     git.run(&["update-ref", &format!("{BEGUN}/{worker}"), base]).map(drop)
 }
 
-/// No attempt is under way any more.
+/// Releases the held commits of all workers, when no attempt is running any more.
 pub fn release(git: &Git) -> Result<(), GitError> {
     forget(git, BEGUN)
 }
 
-/// The story of an attempt under way in the project at `root`.
+/// Returns the key of the story of an attempt in the project at `root`.
 pub fn key_of(root: &Utf8Path, attempt: &Attempt) -> StoryKey {
     StoryKey::new(&plan_name(root, &attempt.plan), &attempt.story)
 }
 
-/// The ref of an attempt. Ids of stories are plain enough but for dots in some places.
+/// Returns the ref of an attempt. Story ids are valid in a ref except for dots in some places.
 pub fn name_of(key: &StoryKey, number: u64) -> String {
     let is_odd = |c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c);
     format!("{ATTEMPTS}{}/{}/{number}", key.plan, key.story.replace(is_odd, "_"))
 }
 
-/// What the user types for the attempt with this ref: without the plan, where that is enough.
+/// Returns the id that the user types for the attempt with this ref: the ref without the plan.
 pub fn shown(name: &str) -> &str {
     let id = name.trim_start_matches(ATTEMPTS);
     id.split_once('/').map_or(id, |(_, id)| id)
 }
 
-/// Keeps a tree as an attempt, reads it back, and returns its ref's name and its commit. `git` has the tree, in the
-/// project at `top` or in a copy that shares its objects. What the run kept of it before becomes a parent.
+/// Saves a tree as an attempt, verifies it, and returns its ref and commit. `git` has the tree: in
+/// the project at `top` or a copy sharing its objects. The run's earlier save becomes a parent.
 pub fn keep(
     git: &Git,
     top: &Utf8Path,
@@ -138,7 +138,7 @@ fn point(git: &Git, name: &str, to: &str, from: Option<&str>) -> Result<(), GitE
     git.run(&["update-ref", name, to, from.unwrap_or_default()]).map(drop)
 }
 
-/// Points the ref of an attempt that a run made to a commit.
+/// Points the ref of a run's attempt at a commit, and returns the ref.
 pub fn put(
     git: &Git,
     key: &StoryKey,
@@ -150,15 +150,15 @@ pub fn put(
         let (name, old) = place(git, key, number, run, commit)?;
         match point(git, &name, commit, old.as_deref()) {
             Ok(()) => return Ok(name),
-            // Another process was faster.
+            // Another process moved the ref first.
             Err(_) if resolve(git, &name)? != old => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// The ref for a commit of an attempt, and what it points to. One that another run made is never
-/// overwritten: the next free number is taken instead.
+/// Chooses the ref for a commit of an attempt, and returns it with its current value. A ref of
+/// another run is never overwritten: the next free number is used instead.
 fn place(
     git: &Git,
     key: &StoryKey,
@@ -175,7 +175,7 @@ fn place(
     }
 }
 
-/// The commit of an attempt that has not landed, if it is kept.
+/// Returns the saved commit of an attempt that has not landed, if there is one.
 pub fn commit_of(
     git: &Git,
     root: &Utf8Path,
@@ -191,12 +191,12 @@ fn is_made_by(git: &Git, commit: &str, run: &str) -> Result<bool, GitError> {
     Ok(git.line(&["log", "-1", format, commit])? == run)
 }
 
-/// The newest of the attempts at a story.
+/// Returns the newest of the attempts at a story.
 pub fn newest(attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
     attempts.into_iter().max_by_key(|attempt| attempt.number)
 }
 
-/// The stories of a plan whose newest attempt is a person's wish for another one, if it has blocked any.
+/// Returns the stories whose newest attempt is a retry request, if any of the plan is blocked.
 pub fn asked_for(git: &Git, root: &Utf8Path, plan: &Plan) -> Result<Vec<String>, GitError> {
     if !plan.stories().iter().any(|story| story.state == State::Blocked) {
         return Ok(Vec::new());
@@ -213,7 +213,7 @@ pub fn asked_for(git: &Git, root: &Utf8Path, plan: &Plan) -> Result<Vec<String>,
     Ok(asked_for.map(|newest| newest.key.story).collect())
 }
 
-/// A wish for another attempt that was granted: where that changed nothing, none is kept in its place.
+/// Removes a retry request that has been granted and had nothing saved in its place.
 pub fn forget_wish(git: &Git, key: &StoryKey) -> Result<(), GitError> {
     match newest(at_story(git, key)?) {
         Some(wish) if wish.is_retry() => git.run(&["update-ref", "-d", &wish.name]).map(drop),
@@ -221,7 +221,7 @@ pub fn forget_wish(git: &Git, key: &StoryKey) -> Result<(), GitError> {
     }
 }
 
-/// An attempt by its id; a story's id alone means its newest attempt.
+/// Finds an attempt by its id; a story's id alone means its newest attempt.
 pub fn find(git: &Git, id: &str) -> Result<SavedAttempt, Failure> {
     let found = called(git, id)?;
     let mut keys: Vec<&StoryKey> = found.iter().map(|attempt| &attempt.key).collect();

@@ -1,5 +1,4 @@
-//! One step of the project's checkout along its branch: what is in its way, the index as it is to be, and
-//! the files.
+//! One step of the project's checkout along its branch: obstacles, the new index, and the files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,13 +20,13 @@ use work_copy::git_output::{
     Difference, EDITED, FileEntry, file_of, index_entries, listed, naming, paths,
 };
 
-/// The flags by which users have git overlook a file, and how `ls-files -v` shows them.
+/// The flags that make git ignore changes of a file, and their tags in `ls-files -v`.
 const FLAGS: [(&str, &str, [char; 2]); 2] = [
     ("--skip-worktree", "--no-skip-worktree", ['S', 's']),
     ("--assume-unchanged", "--no-assume-unchanged", ['h', 's']),
 ];
 
-/// What an index has, with the tag of `ls-files -v`.
+/// The entries of an index, with their tags in `ls-files -v`.
 type Index = BTreeMap<PathBuf, (FileEntry, char)>;
 
 /// One step of the checkout along its branch.
@@ -37,24 +36,24 @@ pub(super) struct Step<'a> {
     files: &'a [LoopFile],
     /// The paths that differ between the two commits.
     changed: Vec<Difference>,
-    /// What was at each of them before git was asked.
+    /// The stamp of the file at each of them, taken before git was asked.
     seen: Vec<Option<Stamp>>,
-    /// Those at which the user's file or index is not as in the old commit, with what is staged.
+    /// Those where the user's file or index differs from the old commit, with the staged entry.
     users: BTreeMap<PathBuf, FileEntry>,
-    /// Those with each of the flags.
+    /// Those with each of the flags, in the order of `FLAGS`.
     flagged: [Vec<PathBuf>; 2],
-    /// Those without a file because git is to leave them out, as in a sparse checkout.
+    /// Those that a sparse checkout leaves out, so they have no file.
     left_out: Vec<PathBuf>,
-    /// What keeps the files from following, as far as can be seen.
+    /// What prevents the files from following, as far as that can be determined.
     pub(super) obstacle: Option<Cause>,
-    /// Git on a copy of the index.
+    /// Git with a copy of the index.
     git: Git,
 }
 
 impl<'a> Step<'a> {
-    /// Examines what is there. In the copy of the index, all that the user has changed becomes as in the
-    /// new commit: those files are not written, and they are in the way unless they are as in the new
-    /// commit, too.
+    /// Examines the checkout. In the copy of the index, everything that the user has changed gets
+    /// the entry of the new commit: those files are not written, and they are obstacles unless they
+    /// already match the new commit.
     pub(super) fn of(
         place: &'a Checkout,
         (old, new): (Option<&str>, &'a str),
@@ -101,24 +100,24 @@ impl<'a> Step<'a> {
         Ok(step)
     }
 
-    /// What git prints about the changed paths.
+    /// Runs a git command on the changed paths and returns its output.
     fn about_changed(&self, command: &[&str]) -> Result<Vec<u8>, Failure> {
         let paths = self.changed.iter().map(|one| &one.path);
         Ok(self.git.run(&naming(command, paths))?)
     }
 
-    /// What the copy of the index has there.
+    /// Reads the entries of the changed paths from the copy of the index.
     fn index(&self) -> Result<Index, Failure> {
         Ok(index_entries(&self.about_changed(&["ls-files", "-z", "-v", "--stage"])?))
     }
 
-    /// Those whose files are not as in the copy of the index.
+    /// Returns the changed paths whose files differ from the copy of the index.
     fn edited(&self) -> Result<Vec<PathBuf>, Failure> {
         Ok(paths(&self.about_changed(&EDITED)?))
     }
 
-    /// Has git look at files that it was set to overlook; returns whether there are any. Those that a
-    /// sparse checkout leaves out are not there, and stay so.
+    /// Clears the flags on changed files, so that git checks them; returns whether there were any.
+    /// Files that a sparse checkout leaves out do not exist, and stay flagged.
     fn unflag(&mut self, index: &Index) -> Result<bool, Failure> {
         let flagged = FLAGS.map(|(_, _, shown)| {
             let is_flagged =
@@ -153,12 +152,12 @@ impl<'a> Step<'a> {
         self.changed.iter().filter_map(|one| Some((one, self.users.get(&one.path)?)))
     }
 
-    /// Whether the path is gone in the new commit.
+    /// Whether the new commit deletes the path.
     fn goes(&self, path: &Path) -> bool {
         self.changed.iter().any(|one| one.path == path && one.new.is_absent())
     }
 
-    /// Whether something is where no file is to be, apart from what goes.
+    /// Whether something that the step does not delete occupies a path.
     fn is_taken(&self, path: &Path) -> bool {
         let is_file = |path: &Path| {
             let metadata = self.place.top.join(path).symlink_metadata();
@@ -170,7 +169,7 @@ impl<'a> Step<'a> {
             || folders.any(|folder| is_file(folder) && !self.goes(folder))
     }
 
-    /// Whether a folder has any file that does not go.
+    /// Whether a folder contains any file that the step does not delete.
     fn holds_more(&self, folder: &Path) -> bool {
         let Ok(entries) = fs_err::read_dir(self.place.top.join(folder)) else { return false };
         let mut inside = entries.flatten().map(|entry| (folder.join(entry.file_name()), entry));
@@ -180,8 +179,8 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// What the system says against a change, as far as it can be asked: git removes a file and writes
-    /// another one, so it is the folder that has to be writable.
+    /// Returns the permission error that a change would meet, as far as that can be checked: git
+    /// deletes a file and creates a new one, so the folder has to be writable.
     fn refused(&self, one: &Difference) -> Option<Cause> {
         if one.new.is_link() || self.users.contains_key(&one.path) {
             return None;
@@ -189,14 +188,14 @@ impl<'a> Step<'a> {
         let path = self.place.top.join(&one.path);
         let folder = path.ancestors().skip(1).find(|folder| folder.is_dir())?;
         let refused = |path: &Path, how| Some((path.to_owned(), access(path, how).err()?));
-        // A file that is read-only can be replaced, but not one that is immutable.
+        // A read-only file can be replaced, but an immutable one cannot.
         let immutable =
             || refused(&path, AccessFlags::W_OK).filter(|(_, why)| *why == Errno::EPERM);
         let found = refused(folder, AccessFlags::W_OK | AccessFlags::X_OK).or_else(immutable);
         found.map(|(path, why)| Cause::Refused(path, why.desc()))
     }
 
-    /// Keeps every file that changes.
+    /// Makes backups of all files that the step changes.
     pub(super) fn prepare(&self) -> Result<(), Failure> {
         fs_err::create_dir_all(self.place.kept_as(""))?;
         for (at, one) in self.changed.iter().enumerate() {
@@ -216,8 +215,8 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// Writes the files, and the copy of the index with them. What was there is removed first, if it is
-    /// still what was examined: git writes a file only where there is none.
+    /// Writes the files and the copy of the index. Old files are deleted first, if they are
+    /// unchanged since they were examined: git only writes a file that does not exist.
     pub(super) fn write_files(&self) -> Result<(), Failure> {
         let all = self.changed.iter().zip(&self.seen);
         let ours: Vec<_> = all.filter(|(one, _)| !self.users.contains_key(&one.path)).collect();
@@ -227,7 +226,7 @@ impl<'a> Step<'a> {
         let is_written = |one: &&&Difference| !self.left_out.contains(&one.path);
         let written = listed(files.iter().filter(is_written).map(|one| &one.path));
         let entries = ours.iter().flat_map(|(one, _)| one.new.line(&one.path)).collect::<Vec<u8>>();
-        // The index gets its checksum, which takes long in a large one, when the files are written.
+        // The checksum of the index, slow for a large one, is added when the files are written.
         let skip: &[&str] = if written.is_empty() { &[] } else { &["-c", "index.skipHash=true"] };
         self.git.feed(&[skip, &["update-index", "-z", "--index-info"]].concat(), &entries)?;
         let place = |one: &Difference| self.place.top.join(&one.path);
@@ -255,7 +254,7 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// Makes the loop's change in the user's own text, where git has not written it.
+    /// Applies the loop's change to the user's own files that git has not written.
     pub(super) fn write_texts(&self) -> io::Result<()> {
         let written = |path: &Path| {
             !self.users.contains_key(path) && self.changed.iter().any(|one| one.path == path)
@@ -268,8 +267,8 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// Puts back what the user had staged of the loop's files, with the same change, and the user's
-    /// flags; then the copy takes the place of the index.
+    /// Restores what the user had staged of the loop's files, with the loop's change, and the
+    /// user's flags; then the copy replaces the index.
     pub(super) fn write_index(&self) -> Result<(), Failure> {
         let mut entries = Vec::new();
         for (one, staged) in self.users().filter(|(one, staged)| **staged != one.new) {
@@ -286,7 +285,7 @@ impl<'a> Step<'a> {
             self.update(&[set, "--stdin"], &flagged)?;
         }
         if !self.users.is_empty() {
-            // That some files are not as in the index is no failure.
+            // It is no error if some files differ from the index.
             let _ = self.git.run(&["update-index", "-q", "--refresh"]);
         }
         Ok(fs_err::rename(self.place.next(), self.place.index())?)
@@ -299,8 +298,8 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// What the user has staged of a file of the loop's, with the loop's change. One that the user
-    /// took out of the index stays out.
+    /// Returns the user's staged entry of a loop file with the loop's change applied. A file that
+    /// the user removed from the index stays removed.
     fn with_change(&self, file: &LoopFile, staged: &FileEntry) -> Result<FileEntry, Failure> {
         if staged.is_absent() {
             return Ok(staged.clone());
@@ -310,17 +309,17 @@ impl<'a> Step<'a> {
     }
 }
 
-/// What tells that a file was written or replaced: its number, length and time. A second name for it changes
-/// none of these.
+/// The inode, length and modification time of a file, which show whether it was written or
+/// replaced. A new hard link changes none of these.
 type Stamp = (u64, u64, i64, i64);
 
-/// That of a file, if one is there.
+/// Returns the stamp of a file, if there is one.
 fn stamp(path: &Path) -> Option<Stamp> {
     let found = path.symlink_metadata().ok().filter(|metadata| !metadata.is_dir())?;
     Some((found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
 }
 
-/// Removes a folder that has no file in it.
+/// Removes a folder that contains no files, and its subfolders.
 fn remove_empty(folder: &Path) {
     let Ok(entries) = fs_err::read_dir(folder) else { return };
     let folders =

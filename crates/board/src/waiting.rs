@@ -1,4 +1,4 @@
-//! Work that has landed and is not in the user's files: how much of it, why, and what to do about it.
+//! Work that has landed but is not in the user's files: how much, why, and how to get it.
 
 use ralph_core::git::{Git, GitError};
 
@@ -9,18 +9,18 @@ use ralph_project::failure::Failure;
 use run_history::words::counted;
 use work_copy::Source;
 
-/// Work that is not in the user's files.
+/// Work that has landed but is not in the user's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     target: String,
-    /// Where it is.
+    /// The short name of the branch with the work.
     pub branch: String,
     commits: usize,
     cause: Cause,
 }
 
 impl Waiting {
-    /// What waits for `target`, if anything does.
+    /// Finds the work that waits for `target`, if any.
     pub fn find(source: &Source, target: &str) -> Result<Option<Self>, Failure> {
         if target.is_empty() {
             return Ok(None);
@@ -47,7 +47,7 @@ impl Waiting {
             }
         }
         let (Some(tip), false) = (theirs.commit, theirs.is_here) else { return Ok(None) };
-        // Of another branch only what the loop has made is of interest here.
+        // On another branch only the loop's own commits are of interest here.
         let commits = count(&git, &tip, head.as_deref(), &["--grep=^Ralph-"])?;
         if commits == 0 {
             return Ok(None);
@@ -55,12 +55,12 @@ impl Waiting {
         Ok(found(target, commits, Cause::NotCheckedOut))
     }
 
-    /// Whether it is on the branch that was asked for, which is just not checked out.
+    /// Whether the work is on the target branch itself, which is just not checked out.
     pub fn is_landed(&self) -> bool {
         self.branch == self.target
     }
 
-    /// All about it, in one line, with the reason why the last run could not rebase it.
+    /// Describes it in one line. `misfit` is why the last run could not rebase it.
     pub fn in_words(&self, misfit: Option<&str>) -> String {
         let Self { target, branch, commits, cause } = self;
         if self.is_landed() {
@@ -79,7 +79,7 @@ impl Waiting {
     }
 }
 
-/// How many commits one has that the other does not.
+/// Counts the commits of `of` that `not` lacks.
 fn count(git: &Git, of: &str, not: Option<&str>, which: &[&str]) -> Result<usize, GitError> {
     let mut args = [&["rev-list", "--count", of], which].concat();
     args.extend(not.iter().flat_map(|not| ["--not", not]));

@@ -1,25 +1,25 @@
-//! The agent's calls of tools, in a few words, and those that were refused.
+//! The agent's tool calls, described in a few words, and those that were refused.
 
 use std::collections::VecDeque;
 
 use serde_json::Value;
 
-/// How many calls are kept for those who look but now and then.
+/// How many calls are kept for readers that poll rarely.
 const MOST_KEPT: usize = 256;
 
-/// What an agent called so far.
+/// The tool calls of an agent so far.
 #[derive(Debug, Clone, Default)]
 pub struct Calls {
-    /// Where it works: paths are shown from there.
+    /// The agent's working folder: paths are shown relative to it.
     root: String,
-    /// Calls without a result yet: their ids, and what they are in a few words.
+    /// Calls without a result yet: their ids and descriptions.
     open: Vec<(String, String)>,
-    /// The newest ones, and how many there were in all.
+    /// The newest calls, and the total number of calls.
     newest: VecDeque<String>,
     pub count: usize,
-    /// Those that a hook or the user's settings refused.
+    /// Calls that a hook or the user's settings refused.
     pub refused: Vec<RefusedCall>,
-    /// The commands among them, and those of which the exit code is known, in the order of their ends.
+    /// The commands, and those with a known exit code in the order in which they ended.
     pub ran: Vec<Ran>,
     pub ended: Vec<Ran>,
 }
@@ -31,13 +31,13 @@ pub struct Ran {
     pub id: String,
     /// The command line.
     pub command: String,
-    /// How it ended.
+    /// The exit code, if it is known.
     pub exit_code: Option<i32>,
-    /// The end of what it printed.
+    /// The end of its output.
     pub output: String,
 }
 
-/// A call of a tool that was refused, and why.
+/// A refused tool call, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedCall {
     pub call: String,
@@ -49,13 +49,13 @@ impl Calls {
         Self { root: root.trim_end_matches('/').to_owned(), ..Self::default() }
     }
 
-    /// Those behind so many first ones, oldest first.
+    /// Returns the calls after the first `known` ones, oldest first.
     pub fn since(&self, known: usize) -> impl Iterator<Item = &str> {
         let new = self.count.saturating_sub(known).min(self.newest.len());
         self.newest.iter().take(new).rev().map(String::as_str)
     }
 
-    /// A call begins; says what it is.
+    /// Records the start of a call; returns its description.
     pub(super) fn begin(&mut self, name: &str, part: &Value) -> String {
         let call = call(name, part.get("input"), &self.root);
         let id = text_of(part, "id").unwrap_or_default().to_owned();
@@ -70,7 +70,7 @@ impl Calls {
         call
     }
 
-    /// Calls have given back something; says which one was refused, if any was.
+    /// Records the results of calls; returns the last one that was refused, if any.
     pub(super) fn end(&mut self, event: &Value) -> Option<String> {
         let parts = event.get("message").and_then(|message| message.get("content")?.as_array());
         let mut last = None;
@@ -93,30 +93,30 @@ impl Calls {
     }
 }
 
-/// What is kept of plain text, of complaints and of a command's output.
+/// How many bytes are kept of plain text, of standard error and of a command's output.
 const KEPT: usize = 4 * 1024;
 
-/// Adds a line to a text of which the end is kept.
+/// Appends a line to a text of which only the end is kept.
 pub(super) fn keep_end(kept: &mut String, text: &str) {
     kept.push_str(text);
     kept.push('\n');
     kept.drain(..kept.ceil_char_boundary(kept.len().saturating_sub(KEPT)));
 }
 
-/// A text in an event.
+/// Returns a string field of an event.
 pub(super) fn text_of<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
-/// A refusal ends with what to do instead, which is never cut.
+/// The maximum length of a refusal: it ends with what to do instead, which must not be cut.
 const REFUSAL: usize = 500;
 
-/// The first line, cut to what fits into a line of the view.
+/// Returns the first line, truncated to fit into a line of the view.
 pub(super) fn short(text: &str) -> String {
     cut(text, 120)
 }
 
-/// The first line with a mark where it was cut.
+/// Returns the first line, with an ellipsis if it was truncated.
 fn cut(text: &str, longest: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|c| !c.is_control()).take(longest + 1).collect();
@@ -126,7 +126,7 @@ fn cut(text: &str, longest: usize) -> String {
     }
 }
 
-/// Why a call was refused, if its result says that it was.
+/// Returns why a call was refused, if its result reports a refusal.
 fn refusal(content: Option<&Value>) -> Option<String> {
     let content = content?;
     let text = content.as_str().or_else(|| text_of(content.as_array()?.first()?, "text"))?;
@@ -137,7 +137,7 @@ fn refusal(content: Option<&Value>) -> Option<String> {
     if is_refused { Some(cut(text, REFUSAL)) } else { None }
 }
 
-/// The tool and what it is used on, seen from where the agent works.
+/// Describes a call: the tool and its target, with paths relative to the agent's folder.
 fn call(name: &str, input: Option<&Value>, root: &str) -> String {
     let keys = ["command", "file_path", "notebook_path", "pattern", "path", "url", "description"];
     let Some(target) = keys.iter().find_map(|key| input?.get(key)?.as_str()) else {

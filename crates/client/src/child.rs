@@ -1,5 +1,5 @@
-//! The agent's life: prompt in, output followed, deadline and silence watched, everything it
-//! started ended with it.
+//! Runs the agent: passes the prompt, follows the output, watches deadline and silence, and ends
+//! everything that the agent started.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,56 +20,56 @@ use super::stream::{Said, Seen, Verdict};
 use super::{Descendants, Refusal, Totals};
 use crate::signals::{Interrupts, Signal};
 
-/// How often deadline, silence and signals are looked at.
+/// How often deadline, silence and signals are checked.
 const PULSE: Duration = Duration::from_millis(25);
 
-/// How often what is shown is shown anew, at least.
+/// The longest time between two refreshes of the display.
 const CLOCK: Duration = Duration::from_millis(500);
 
-/// How long the pipes are read after everything that could write to them was ended.
+/// How long the pipes are read after everything that could write to them was killed.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// How long an agent that ended well, or a background process of one, may take to end at least.
+/// How long an agent that has finished, or its background processes, may take to exit.
 const TIDY_GRACE: Duration = Duration::from_secs(2);
 
-/// How agents say that they do not know a session.
+/// Messages of agents that do not know a session.
 const LOST: &str = "\
     no conversation found|no rollout found|session not found|no session found|\
     invalid session identifier";
 
-/// What is watched.
+/// The limits and callbacks for watching an agent.
 pub struct Supervision<'a> {
-    /// How long it may run.
+    /// How long the agent may run.
     pub deadline: Option<Duration>,
-    /// How long it may print nothing while no hook of ours is at work.
+    /// How long it may print nothing while none of our hooks is running.
     pub silence: Option<Duration>,
-    /// How long it has to end after TERM.
+    /// How long it has to exit after SIGTERM.
     pub grace: Duration,
-    /// Signals that ask us to end.
+    /// Signals that ask us to terminate.
     pub interrupts: &'a Interrupts,
-    /// Called all the time while it works.
+    /// Called repeatedly while the agent works.
     pub beat: &'a dyn Fn(),
-    /// Whether an agent that has given its result and is silent since still waits for work of its
-    /// own, and not only for a command that it forgot.
+    /// Whether an agent that has been silent since its result still waits for its own background
+    /// work, and not only for a command that it forgot.
     pub awaits_work: &'a dyn Fn(&Seen) -> bool,
-    /// Why it has to be ended at once: it does what is forbidden.
+    /// Returns why the agent must be ended at once: it does something forbidden.
     pub forbids: &'a dyn Fn(&Seen) -> Option<String>,
 }
 
 /// How the agent's process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {
-    /// By itself.
+    /// It exited by itself.
     Exited(ExitStatus),
-    /// Its turn was over, and only commands in the background were left.
+    /// Its turn was over, and only background commands were left.
     Finished,
     /// It ran too long.
     Overdue(Duration),
     /// It printed nothing for too long.
     Silent(Duration),
-    /// We were asked to end.
+    /// We were asked to terminate.
     Signalled(Signal),
-    /// It did what is forbidden.
+    /// It did something forbidden.
     Forbidden(String),
 }
 
@@ -78,12 +78,12 @@ pub enum RunEnd {
 pub struct AgentRun {
     /// How it ended.
     pub end: RunEnd,
-    /// What its stream showed.
+    /// What was seen in its output.
     pub seen: Seen,
 }
 
 impl AgentRun {
-    /// The exit code, if there is one.
+    /// Returns the exit code, if there is one.
     pub fn exit_code(&self) -> Option<i32> {
         match self.end {
             RunEnd::Exited(status) => status.code(),
@@ -92,13 +92,13 @@ impl AgentRun {
         }
     }
 
-    /// Whether it ended itself because it may spend no more.
+    /// Returns whether the agent ended because its budget was exhausted.
     pub fn is_over_budget(&self) -> bool {
         let reason = self.seen.verdict.as_ref().and_then(|verdict| verdict.reason.as_deref());
         matches!(reason, Some("budget_exhausted" | "error_max_budget_usd"))
     }
 
-    /// Whether the client does not know the session any more that was to go on.
+    /// Returns whether the client no longer knows the session to resume.
     pub fn has_lost_session(&self) -> bool {
         let Seen { verdict, said: Said { text, complaints }, .. } = &self.seen;
         let said = verdict.as_ref().map_or("", |verdict| &verdict.text);
@@ -106,7 +106,7 @@ impl AgentRun {
         self.exit_code() != Some(0) && LOST.split('|').any(|words| said.contains(words))
     }
 
-    /// Why the service refused, if that is what ended it.
+    /// Returns the service's refusal, if that ended the agent.
     pub fn refusal(&self) -> Option<Refusal> {
         let Seen { verdict, said: Said { text, complaints }, rejected, refused, .. } = &self.seen;
         let now = Timestamp::now();
@@ -126,7 +126,7 @@ impl AgentRun {
         }
         let Verdict { reason, api_status, .. } = verdict.clone().unwrap_or_default();
         let reason = reason.as_deref();
-        // Where another reason is given, the text is about something else.
+        // With another reason, the text is about something else.
         let is_services = matches!(
             reason,
             None | Some("api_error" | "blocking_limit" | "error_during_execution")
@@ -141,13 +141,13 @@ impl AgentRun {
             .or_else(|| Refusal::of_exit_code(self.exit_code()?))
     }
 
-    /// Whether its context was too full to go on.
+    /// Returns whether the context was too full to continue.
     pub fn is_context_full(&self) -> bool {
         self.refusal() == Some(Refusal::Full)
     }
 }
 
-/// An agent at work.
+/// A running agent.
 pub struct Session {
     child: Child,
     descendants: Descendants,
@@ -155,18 +155,18 @@ pub struct Session {
     ticks: Receiver<()>,
 }
 
-/// Why we stopped to watch an agent.
+/// Why watching an agent ended.
 #[derive(Debug)]
 pub enum Turn {
-    /// It has ended, and everything that it started with it.
+    /// It has ended, together with everything that it started.
     Ended(Box<AgentRun>),
-    /// It wants to stop, and its hook waits for our word.
+    /// It wants to stop, and its stop hook waits for our answer.
     Asks(Question),
 }
 
 impl Session {
-    /// Starts an agent with a prompt; what it prints goes to the log. `earlier` is what the session used
-    /// that it goes on with.
+    /// Starts an agent with a prompt; its output goes to the log. `earlier` is the usage of the
+    /// session that it resumes.
     pub fn start(
         line: &str,
         root: &Utf8Path,
@@ -177,8 +177,8 @@ impl Session {
         let mut child = keeper::spawn(line, root, vars, door)?;
         let descendants = Descendants::of_keeper(child.id());
         if let (Some(mut stdin), prompt) = (child.stdin.take(), prompt.to_owned()) {
-            // In a thread of its own: an agent that does not read must not hold us up, and one that
-            // ends without reading all of it is no failure of ours.
+            // In a separate thread: an agent that does not read must not block us, and it is not an
+            // error if it exits without reading everything.
             std::thread::spawn(move || drop(stdin.write_all(prompt.as_bytes())));
         }
         let seen = Arc::new(Mutex::new(Seen::of_agent_in(root.as_str(), earlier)));
@@ -186,12 +186,12 @@ impl Session {
         Ok(Self { child, descendants, seen, ticks })
     }
 
-    /// What was seen so far.
+    /// Returns what was seen so far.
     pub fn seen(&self) -> Seen {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Watches it until it ends or, with a mailbox, asks whether it may stop.
+    /// Watches the agent until it ends or, with a mailbox, asks whether it may stop.
     pub fn watch(
         &mut self,
         watch: &Supervision<'_>,
@@ -203,7 +203,7 @@ impl Session {
         let end = loop {
             match self.ticks.recv_timeout(PULSE) {
                 Ok(()) => look(&self.seen()),
-                // A clock is shown as well, and it goes on while the agent is silent.
+                // The display includes a clock, which runs even while the agent is silent.
                 Err(RecvTimeoutError::Timeout) if shown.elapsed() >= CLOCK => {
                     shown = Instant::now();
                     look(&self.seen());
@@ -224,7 +224,7 @@ impl Session {
                 watch.reason_to_end(begun, seen.heard.unwrap_or(begun).max(hook_seen), &seen)
             };
             match reason {
-                // The client prints nothing while a hook is at work, for as long as that takes.
+                // The client prints nothing while a hook is running, however long that takes.
                 Some(RunEnd::Silent(_) | RunEnd::Finished) if self.descendants.include_ours() => {
                     hook_seen = Instant::now();
                 }
@@ -234,7 +234,7 @@ impl Session {
                 None => {}
             }
         };
-        // A signal may have come since the last beat, and to end the agent takes its time.
+        // A signal may have come since the last beat, and ending the agent takes time.
         (watch.beat)();
         end_everything(&mut self.child, &self.descendants, &end, watch)?;
         drain(&self.ticks);
@@ -251,7 +251,7 @@ impl Supervision<'_> {
         if let Some(why) = (self.forbids)(seen) {
             return Some(RunEnd::Forbidden(why));
         }
-        // Work that is finished is not lost to what follows it.
+        // Finished work must not be lost because of what follows it.
         let has_result = seen.verdict.is_some();
         if let Some(limit) = self.deadline.filter(|limit| begun.elapsed() >= *limit) {
             return Some(if has_result { RunEnd::Finished } else { RunEnd::Overdue(limit) });
@@ -276,8 +276,8 @@ fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Seen>>) -> io::Result<
     Ok(ticks)
 }
 
-/// However it ended, nothing that it started is left. A signal that comes during the clean-up of
-/// an agent that ended by itself is seen by whoever acts next.
+/// Ends everything that the agent started, however the agent ended. If it exited by itself, the
+/// caller handles a signal that comes during this clean-up.
 fn end_everything(
     child: &mut Child,
     descendants: &Descendants,
@@ -292,8 +292,8 @@ fn end_everything(
     if matches!(end, RunEnd::Exited(_)) {
         return Ok(());
     }
-    // Its keeper has nothing left to keep, and ends by itself. One that had not started the agent yet
-    // starts it now.
+    // Its keeper has nothing left to keep, and exits by itself. A keeper that had not started the
+    // agent yet may start it now.
     let begun = Instant::now();
     while child.wait_timeout(PULSE)?.is_none() {
         if begun.elapsed() >= DRAIN {
@@ -306,7 +306,7 @@ fn end_everything(
     Ok(())
 }
 
-/// Everything that could write is gone, so the pipes close by themselves; the limit is for a
+/// Waits until the pipes close, as everything that could write to them is gone; the limit is for a
 /// process beyond our reach.
 fn drain(ticks: &Receiver<()>) {
     let begun = Instant::now();

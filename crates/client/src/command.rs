@@ -1,4 +1,4 @@
-//! What a command line of the agent runs.
+//! Analyses the agent's command line: which program it runs, and where that is.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -10,8 +10,8 @@ use ralph_project::client::written;
 use ralph_project::install::quoted;
 use run_history::LOOP;
 
-/// The command line with a program that is a file of this folder, or the script that an interpreter is
-/// given, by its whole path.
+/// Returns the command line with the absolute path of its program, or of the script that its
+/// interpreter runs, if that is a file in this folder.
 pub fn with_files_of(folder: &Utf8Path, line: &str) -> String {
     let mut whole = line.to_owned();
     let file = script_of(line).or_else(|| program_of(line)).filter(|word| {
@@ -27,13 +27,13 @@ pub fn with_files_of(folder: &Utf8Path, line: &str) -> String {
     whole
 }
 
-/// Programs that are given a script to run.
+/// Programs that run a script given as an argument.
 const INTERPRETERS: &str = "sh bash dash zsh ksh python python3 node ruby perl deno";
 
-/// Why a command line cannot be run: a shell cannot read it, or finds nothing to run in it.
+/// Returns why a command line cannot be run: invalid shell syntax, or no command in it.
 #[expect(clippy::disallowed_methods, reason = "the shell that will start the agent reads its line")]
 pub fn flaw_in(line: &str) -> Option<String> {
-    // The shell reads it and runs nothing. A shell that cannot be asked finds no fault.
+    // `-n` only checks the syntax. If the shell cannot be started, no flaw is reported.
     let asked = Command::new("sh").args(["-n", "-c", line]).stdin(Stdio::null()).output().ok()?;
     if asked.status.success() {
         let script = shell_reader::read(line);
@@ -45,14 +45,14 @@ pub fn flaw_in(line: &str) -> Option<String> {
     Some(format!("is not valid shell syntax ({said})"))
 }
 
-/// The program that a command line starts, where that is known without running it.
+/// Returns the program that a command line starts, if that is known without running it.
 pub fn program_of(line: &str) -> Option<String> {
     let script = shell_reader::read(line);
     let program = script.commands.first()?.program.known()?;
     (!program.starts_with('~')).then(|| program.to_owned())
 }
 
-/// The script that the line's interpreter is to run.
+/// Returns the script that the line's interpreter runs.
 pub fn script_of(line: &str) -> Option<String> {
     let script = shell_reader::read(line);
     let command = script.commands.first()?;
@@ -62,7 +62,7 @@ pub fn script_of(line: &str) -> Option<String> {
     command.arg(0).filter(is_file).filter(|_| is_interpreter).map(str::to_owned)
 }
 
-/// Whether a program can be found and started.
+/// Returns whether a program can be found and started.
 pub fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
     if program.contains('/') {
         return is_executable(&root.join(program));
@@ -71,7 +71,7 @@ pub fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
         || is_builtin(program)
 }
 
-/// Words that the shell knows by itself.
+/// Whether a word is a builtin or keyword of the shell.
 fn is_builtin(word: &str) -> bool {
     "cd exec eval set export unset if for while until case command true false umask ulimit trap . : \
      test echo printf read exit time type wait kill source let select function declare"
@@ -79,19 +79,19 @@ fn is_builtin(word: &str) -> bool {
         .any(|known| known == word)
 }
 
-/// Whether it is a file that can be started.
+/// Returns whether a path is an executable file.
 pub fn is_executable(path: &Utf8Path) -> bool {
     fs_err::metadata(path)
         .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// The folder that holds this program, and so its hooks; links are followed.
+/// Returns the folder of this program, and so of its hooks; symlinks are followed.
 pub fn folder_of_this_program() -> Option<Utf8PathBuf> {
     let program = std::env::current_exe().ok()?.canonicalize().ok()?;
     Utf8PathBuf::from_path_buf(program.parent()?.to_owned()).ok()
 }
 
-/// Where the agent looks for programs: with the folder of this one at its end, unless `ralph-loop` is
+/// Returns the agent's `PATH`: with the folder of this program at its end, unless `ralph-loop` is
 /// found already.
 pub fn path_of_agent(path: &str, root: &Utf8Path) -> String {
     let is_missing = !path.is_empty() && !is_found(LOOP, path, root);
@@ -102,11 +102,11 @@ pub fn path_of_agent(path: &str, root: &Utf8Path) -> String {
     }
 }
 
-/// How long a client may take to say its version.
+/// How long a client may take to print its version.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What `<program> --version` prints first; none if it does not run, fails or takes too long. The
-/// program is looked up from `folder`, as whoever works there would start it.
+/// Returns the first line of `<program> --version`; `None` if it does not run, fails or takes too
+/// long. A path is resolved relative to `folder`.
 pub fn version_text(program: &str, folder: &Utf8Path) -> Option<String> {
     let is_path = program.contains('/');
     let program = if is_path { folder.join(program).into_string() } else { program.to_owned() };

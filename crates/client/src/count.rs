@@ -1,4 +1,4 @@
-//! What an agent's session used: tokens and money, each counted once.
+//! The tokens and the cost of an agent's session, each counted once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-/// What a session used, over all processes that worked in it.
+/// The usage of a session, summed over all its processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Totals {
     /// Its tokens.
@@ -15,12 +15,12 @@ pub struct Totals {
     pub cost_usd: f64,
 }
 
-/// A session with what it used, as it is recorded: `<id> <tokens> <cost> <agent>`.
+/// A session and its usage, recorded as `<id> <tokens> <cost> <agent>`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionSoFar {
     /// The id of the session.
     pub id: String,
-    /// What it used.
+    /// The session's usage.
     pub totals: Totals,
     /// The agent whose session it is; empty in older records.
     pub agent: String,
@@ -47,35 +47,35 @@ impl FromStr for SessionSoFar {
     }
 }
 
-/// How the tokens of a process are counted.
+/// The token counter of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Count {
-    /// The tokens of each message: one is printed once for every part of it.
+    /// The tokens of each message by id: a message is printed once for every part of it.
     messages: BTreeMap<String, u64>,
-    /// What the session had used before this process went on with it.
+    /// What the session had used before this process resumed it.
     earlier: Totals,
 }
 
-/// What a process used, as far as its result says.
+/// The usage of a process, as far as its result reports it.
 pub(super) struct Process {
     pub(super) tokens: Option<u64>,
     pub(super) cost_usd: Option<f64>,
 }
 
 impl Count {
-    /// Of a process that goes on with a session.
+    /// Returns the counter of a process that resumes a session.
     pub(super) fn after(earlier: Totals) -> Self {
         Self { earlier, ..Self::default() }
     }
 
-    /// How many tokens a message adds.
+    /// Returns how many tokens a message adds.
     pub(super) fn message(&mut self, id: &str, tokens: u64) -> u64 {
         let known = if id.is_empty() { None } else { self.messages.insert(id.to_owned(), tokens) };
         tokens.saturating_sub(known.unwrap_or_default())
     }
 
-    /// What the process used by its result. In a session that was resumed, newer clients report the whole
-    /// session, older ones this process alone.
+    /// Returns the usage that a result reports for the process. In a resumed session, newer clients
+    /// report the whole session, older ones this process alone.
     pub(super) fn process(&self, result: &Value) -> Process {
         let session = tokens_of_session(result);
         let streamed: u64 = self.messages.values().sum();
@@ -89,22 +89,22 @@ impl Count {
         }
     }
 
-    /// What the session used in all.
+    /// Returns the total usage of the session.
     pub(super) fn totals(&self, tokens: u64, cost_usd: Option<f64>) -> Totals {
         let Totals { tokens: earlier, cost_usd: cost } = self.earlier;
         Totals { tokens: earlier + tokens, cost_usd: cost + cost_usd.unwrap_or_default() }
     }
 }
 
-/// All tokens of a message or of a result.
+/// Returns all tokens of a message or a result.
 pub(super) fn tokens_of(value: &Value) -> u64 {
     let kinds =
         ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
     kinds.iter().filter_map(|kind| value.get("usage")?.get(kind)?.as_u64()).sum()
 }
 
-/// All tokens of a session, by model: with those of subagents and of turns that background tasks
-/// brought about, which `usage` leaves out.
+/// Returns all tokens of a session over all models, including those of subagents and of turns that
+/// background tasks triggered, which `usage` leaves out.
 fn tokens_of_session(result: &Value) -> u64 {
     let kinds = ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
     let models = result.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
@@ -112,7 +112,7 @@ fn tokens_of_session(result: &Value) -> u64 {
     counts.flatten().sum()
 }
 
-/// A sum of money; some agents print numbers as texts.
+/// Parses an amount of money; some agents print numbers as strings.
 fn sum(value: &Value) -> Option<f64> {
     let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
     number.filter(|sum: &f64| sum.is_finite() && *sum >= 0.0)

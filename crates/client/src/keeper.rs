@@ -1,6 +1,6 @@
-//! The process between the loop and an agent: it adopts what the agent's tools leave behind, and ends all
-//! of it when the agent has ended or the loop is gone. So several agents can run below one loop, and none
-//! of their processes outlives them, whatever signal ends the loop.
+//! The process between the loop and an agent: it adopts what the agent's tools leave behind, and
+//! ends all of it when the agent has ended or the loop is gone. So one loop can run several agents,
+//! and none of their processes outlives them, whatever signal kills the loop.
 
 use std::ffi::OsStr;
 use std::io;
@@ -26,20 +26,20 @@ use crate::linux;
 /// through which it is started follow.
 const KEEP: &str = "keep-agent";
 
-/// The name of a keeper whose agent has ended.
+/// The process name of a keeper whose agent has ended.
 const TIDYING: &str = "ralph-tidying";
 
-/// How often it looks whether the loop is still there.
+/// How often the keeper checks whether the loop is still running.
 const PULSE: Duration = Duration::from_millis(100);
 
-/// How often it takes note of orphans that have ended, so that they vanish.
+/// How often the keeper reaps orphans that have exited.
 const REAPED_EVERY: Duration = Duration::from_secs(5);
 
-/// How long the processes that an agent leaves behind have to end.
+/// How long the processes that an agent leaves behind have to exit.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Starts an agent below a keeper, in a session of its own without a terminal: Ctrl-C there reaches the loop
-/// alone, and the loop decides; nor can the agent type into it.
+/// Starts an agent below a keeper, in its own session without a terminal: Ctrl-C reaches only the
+/// loop, which decides what to do, and the agent cannot type into the terminal.
 #[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
 pub(super) fn spawn(
     line: &str,
@@ -56,7 +56,7 @@ pub(super) fn spawn(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
-/// Keeps an agent, if that is what this process was started for.
+/// Runs as a keeper if this process was started as one.
 pub fn keep() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     if args.next()? != KEEP {
@@ -75,7 +75,7 @@ fn run(line: &OsStr, door: &Door) -> io::Result<ExitStatus> {
     setsid()?;
     linux::adopt_orphans();
     let loop_pid = getppid();
-    // Heard and not obeyed: the agent hears them too, and its end is ours.
+    // Caught, but not obeyed: the agent receives them too, and we exit when it does.
     for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
@@ -95,18 +95,18 @@ fn run(line: &OsStr, door: &Door) -> io::Result<ExitStatus> {
             reap_orphans(child.id());
         }
     };
-    // Read by the loop, for which the agent has ended; elsewhere it waits for us.
+    // The loop reads this name and treats the agent as ended; outside of Linux it waits for us.
     linux::rename_process(TIDYING);
     Descendants::all().end(GRACE, &|| false);
     Ok(status)
 }
 
-/// Whether an agent has ended, and its keeper only ends what it left behind.
+/// Returns whether an agent has ended, and its keeper only ends what it left behind.
 pub(super) fn is_tidying(pid: u32) -> bool {
     linux::process_name(pid).as_deref() == Some(TIDYING)
 }
 
-/// Ends this process as another one ended.
+/// Exits this process in the same way as another one: by signal or with an exit code.
 fn exit_like(status: ExitStatus) -> ExitCode {
     if let Some(signal) = status.signal() {
         let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -114,7 +114,7 @@ fn exit_like(status: ExitStatus) -> ExitCode {
     ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1))
 }
 
-/// Takes note of adopted processes that have ended.
+/// Reaps adopted processes that have exited.
 fn reap_orphans(agent: u32) {
     let here = std::process::id().cast_signed();
     for process in linux::children_that_ended(here) {

@@ -1,4 +1,4 @@
-//! The agent: started, watched, understood and ended, together with everything it started.
+//! Starts, supervises, interprets and ends the agent, together with everything that it started.
 
 mod calls;
 mod child;

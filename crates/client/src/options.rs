@@ -1,6 +1,5 @@
-//! What is passed to an agent that is the client, besides its own command line: the hooks that lie
-//! beside this program, where it does not have them already, what the client keeps by folder, and what
-//! it may spend.
+//! The options that are added to the client's command line: the hooks next to this program, unless
+//! they are installed already, settings that the client stores for each folder, and the budget.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -24,62 +23,62 @@ use super::{SessionSoFar, is_found};
 use crate::command::{folder_of_this_program, is_executable, path_of_agent, version_text};
 use ralph_project::finding::Finding;
 
-/// The first version of which we know that it has the option `--max-budget-usd`.
+/// The first version that is known to have the option `--max-budget-usd`.
 const BUDGETED: ClientVersion = ClientVersion::new(2, 0, 77);
 
-/// Its option for what it may spend.
+/// The client's option for its budget.
 const BUDGET: &str = "--max-budget-usd";
 
-/// Its option to use those servers only that it is given.
+/// The client's option to use only the servers that are passed to it.
 const STRICT_SERVERS: &str = "--strict-mcp-config";
 
-/// The file in which the client keeps what it knows of each folder.
+/// The file in which the client stores what it knows about each folder.
 const FILE: &str = ".claude.json";
 
 /// The settings of the machine's administrator.
 const MANAGED: &str = "/etc/claude-code/managed-settings.json";
 
-/// A setting for where the memory is.
+/// The setting for the folder of the memory.
 const MEMORY: &str = "autoMemoryDirectory";
 
-/// What is said where two settings files, or one and the plugin, register the same hook.
+/// The message if two settings files, or one and the plugin, register the same hook.
 const TWICE: &str = "the hooks are installed twice, so each event is handled twice and a failing \
                      test run counts as two; uninstall one of them, or disable the plugin";
 
-/// What of a project's permissions counts only in a folder that is trusted.
+/// Those of a project's permissions that apply only in a trusted folder.
 const TRUSTED_ONLY: [&str; 2] = ["allow", "additionalDirectories"];
 
-/// How a turn of the agent begins.
+/// The options of one turn of the agent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Start<'a> {
-    /// What it may spend.
+    /// How much it may spend.
     pub budget_usd: Option<f64>,
-    /// The session that it continues.
+    /// The session that it resumes.
     pub resumed: Option<&'a SessionSoFar>,
     /// The model, if one is chosen.
     pub model: &'a str,
 }
 
-/// What is passed to the agent besides its own command line.
+/// What is added to the agent's own command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientOptions {
     pub(super) settings: Map<String, Value>,
     /// MCP servers.
     pub(super) servers: Map<String, Value>,
-    /// What the client keeps of these for the project, in a few words each.
+    /// Descriptions of what was taken over from the client's settings for the project.
     passed: Vec<String>,
-    /// Whether it has an option for what it may spend.
+    /// Whether the client has an option for its budget.
     takes_budget: bool,
-    /// Why no hooks guard the agent, where none do.
+    /// Why no hooks guard the agent, if none do.
     pub unguarded: Option<String>,
-    /// The agent that was passed hooks which speak with its first prompt.
+    /// The agent that was passed hooks which report its first prompt.
     pub hooked: Option<&'static str>,
-    /// The agent whose session is resumed to hold it, because its stop fires no hook.
+    /// The agent that is held by resuming its session, because its stop fires no hook.
     pub resumed_at_stop: Option<&'static str>,
 }
 
 impl ClientOptions {
-    /// Looks for what the agent of this project has and what it lacks.
+    /// Determines the options for this project's agent, and what to report about it.
     pub fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
         let Some(client) = Client::find(&config.agent.command) else {
             let why = "Ralph does not know this agent, so no hooks guard it".to_owned();
@@ -123,7 +122,7 @@ impl ClientOptions {
         (options, findings)
     }
 
-    /// What is said of an agent that no hooks guard.
+    /// Returns the finding about an agent that no hooks guard.
     pub(super) fn without_hooks(why: &str, config: &Config) -> Finding {
         if config.agent.unguarded {
             return Finding::Note(why.to_owned());
@@ -131,17 +130,17 @@ impl ClientOptions {
         Finding::Problem(format!("{why}; `--unguarded` starts it anyway"))
     }
 
-    /// Our own tools, unless the user has added a server of that name for the project.
+    /// Adds our own MCP server, unless the user has added one of that name for the project.
     fn offer_tools(&mut self, env: &Env, project: &Project) {
         let entry = entry(env, &folders_of(project)).unwrap_or_default();
         let is_taken = entry.get("mcpServers").is_some_and(|kept| kept.get(OUR_SERVER).is_some());
         self.servers.extend(our_server().filter(|_| !is_taken));
     }
 
-    /// Takes over what the client keeps for the project's folder, and does not find from a copy: MCP
-    /// servers that the user added, what a trusted folder may do, and the memory. A server of
-    /// `.mcp.json` needs no approval without a terminal, so only those that the user turned off are
-    /// passed on.
+    /// Takes over what the client stores for the project's folder and cannot find from a copy: MCP
+    /// servers that the user added, the permissions of a trusted folder, and the memory. A server
+    /// of `.mcp.json` needs no approval without a terminal, so only the names of disabled ones are
+    /// passed.
     fn take_kept(&mut self, env: &Env, project: &Project, client: &Client<'_>) -> Option<Finding> {
         let folders = folders_of(project);
         let entry = entry(env, &folders).unwrap_or_default();
@@ -187,7 +186,7 @@ impl ClientOptions {
         }
     }
 
-    /// What the settings that the project's people share allow.
+    /// Takes over the permissions in the project's shared settings.
     fn take_permissions(&mut self, root: &Utf8Path) {
         let settings = object_in(&Place::project(root).settings).unwrap_or_default();
         let permissions = settings.get("permissions").and_then(Value::as_object);
@@ -199,7 +198,7 @@ impl ClientOptions {
         }
     }
 
-    /// The folder of the memory, unless the user has one for all projects.
+    /// Takes over the folder of the memory, unless the user has set one for all projects.
     fn take_memory(&mut self, env: &Env, folders: &[Utf8PathBuf]) {
         let Some(user) = Place::user(env).map(|place| place.settings) else { return };
         let is_set = object_in(&user).is_some_and(|settings| settings.contains_key(MEMORY));
@@ -215,7 +214,7 @@ impl ClientOptions {
         }
     }
 
-    /// The agent's command line with further options.
+    /// Returns the agent's command line with these options added.
     pub fn applied_to(&self, line: &str, turn: &Start<'_>, run_dir: &RunDir) -> io::Result<String> {
         let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
         let (agent, mut options) = (client.dialect, Vec::new());
@@ -237,7 +236,7 @@ impl ClientOptions {
     }
 }
 
-/// The hooks that these settings, and the plugin that they switch on, give the agent.
+/// Returns the hooks that these settings, and the plugin that they enable, register.
 fn installed(env: &Env, project: &Project, settings: &[String]) -> Vec<Registered> {
     let plugin = plugin_hooks(env, settings).and_then(|path| fs_err::read_to_string(path).ok());
     let texts = settings.iter().chain(&plugin);
@@ -253,7 +252,7 @@ fn is_twice(installed: &[Registered]) -> bool {
     !installed.iter().all(|hook| seen.insert((&hook.event, hook.hook)))
 }
 
-/// The hooks beside this program that the client lacks, as settings; or why no hook guards it.
+/// Returns the hooks next to this program that are not installed, or why no hook guards the agent.
 fn hooks_to_pass(
     settings: &[String],
     installed: &[Registered],
@@ -280,13 +279,13 @@ fn hooks_to_pass(
     if client.has("--settings") {
         return Err("the agent's command has --settings, so no hooks are passed; install them");
     }
-    // An empty text always takes registrations.
+    // Registrations can always be added to empty settings.
     let text = merge("", &passed).unwrap_or_default();
     Ok(serde_json::from_str(&text).unwrap_or_default())
 }
 
-/// The texts of the settings that this client reads; where they differ, the last one counts. One that
-/// it cannot read either does not count.
+/// Returns the contents of the settings files that this client reads; the last one takes
+/// precedence. A file that cannot be read is skipped.
 fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool) -> Vec<String> {
     let sources = client.value_of("--setting-sources").unwrap_or("project,local,user");
     let root = project.root();
@@ -301,7 +300,7 @@ fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool)
         Ok(below) if in_copy => text_in_copy(root, below),
         _ => fs_err::read_to_string(path).ok(),
     };
-    // Those of the machine and of the command line count whatever else is chosen.
+    // Settings of the machine and of the command line always apply.
     let own = client.value_of("--settings").map(|given| {
         let path = root.join(given.trim_matches(['\'', '"']));
         fs_err::read_to_string(path).unwrap_or_else(|_| given.to_owned())
@@ -310,8 +309,8 @@ fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool)
     files.filter_map(text).chain(own).chain(managed).collect()
 }
 
-/// A file of the project as the copy has it: as it is committed or, where git does not have it, as it
-/// is on disk.
+/// Returns a project file as the copy has it: the committed version or, if git has none, the file
+/// on disk.
 fn text_in_copy(root: &Utf8Path, below: &Utf8Path) -> Option<String> {
     let committed = Git::at(root.as_std_path()).run(&["show", &format!("HEAD:./{below}")]);
     match committed {
@@ -320,8 +319,8 @@ fn text_in_copy(root: &Utf8Path, below: &Utf8Path) -> Option<String> {
     }
 }
 
-/// The folders by which the client may know the project: the newer ones go by the main work tree of
-/// the repository, the older ones by the folder that they were started in.
+/// Returns the folders under which the client may know the project: newer versions use the main
+/// work tree of the repository, older ones the folder in which they were started.
 fn folders_of(project: &Project) -> Vec<Utf8PathBuf> {
     let mut folders = Vec::new();
     if let Ok(repo) = Repo::open(project.root()) {
@@ -335,7 +334,7 @@ fn folders_of(project: &Project) -> Vec<Utf8PathBuf> {
     folders
 }
 
-/// What the client knows of the first of these folders that it knows.
+/// Returns the client's entry for the first of these folders that has one.
 fn entry(env: &Env, folders: &[Utf8PathBuf]) -> Option<Map<String, Value>> {
     let folder = env.client_config().or_else(|| env.home())?;
     let known = object_in(&folder.join(FILE))?;
@@ -350,7 +349,7 @@ fn object_in(path: &Utf8Path) -> Option<Map<String, Value>> {
     }
 }
 
-/// The name of a folder's own folder among the client's.
+/// Returns the name that the client gives to its data folder for a project folder.
 fn named(folder: &Utf8Path) -> String {
     folder.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

@@ -1,4 +1,4 @@
-//! What an agent that is not Claude Code gets besides its own command line, and what holds for it.
+//! The options for an agent other than Claude Code, and what to report about it.
 
 use ralph_project::config::Config;
 use ralph_project::dialect::Dialect;
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::options::ClientOptions;
 use crate::command::{folder_of_this_program, is_executable};
 
-/// The name under which the agent finds our tools.
+/// The name of our MCP server in the agent's settings.
 pub(super) const OUR_SERVER: &str = "ralph";
 
 impl ClientOptions {
-    /// For an agent that is not Claude Code: what holds for it is in its row.
+    /// Determines the options and findings for an agent other than Claude Code from its row.
     pub(super) fn of_other(
         agent: &'static Dialect,
         version: Option<String>,
@@ -48,7 +48,7 @@ impl ClientOptions {
     }
 }
 
-/// Our own tools.
+/// Returns the name and settings of our MCP server.
 pub(super) fn our_server() -> Option<(String, Value)> {
     let program = std::env::current_exe().ok()?;
     Some((OUR_SERVER.to_owned(), json!({"command": program.to_str()?, "args": ["mcp"]})))

@@ -1,5 +1,5 @@
-//! The agent's output as it comes: every byte goes to the log, every line to the reader of lines.
-//! Memory stays the same however much it prints.
+//! Streams the agent's output: every byte goes to the log, every line to a line handler.
+//! Memory use is constant, however much the agent prints.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,11 +12,11 @@ use ralph_base::state;
 
 use super::{Seen, Totals};
 
-/// Longer lines are logged, but not looked into.
+/// Longer lines are logged, but not parsed.
 const LONGEST_LINE: usize = 2 * 1024 * 1024;
 
-/// Reads to the end in a thread of its own; each line goes to `take`. `tick` wakes whoever waits; when
-/// it is full, they are awake already.
+/// Reads the pipe to its end in a separate thread and passes each line to `take`. `tick` wakes the
+/// waiting thread; if that channel is full, the thread is already awake.
 pub(super) fn follow(
     mut pipe: impl Read + Send + 'static,
     take: fn(&mut Seen, &[u8]),
@@ -35,7 +35,7 @@ pub(super) fn follow(
             log.take_if(|log| log.write_all(bytes).is_err());
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.heard = Some(Instant::now());
-            // The end of the output is the end of its last line as well.
+            // The end of the output also ends its last line.
             let bytes = if count == 0 { b"\n" } else { bytes };
             lines.feed(bytes, |line| take(&mut seen, line));
             drop(seen);
@@ -47,14 +47,14 @@ pub(super) fn follow(
     });
 }
 
-/// What was seen of an agent that printed into this log, from there on.
+/// Parses the log of an agent from offset `from`.
 pub fn seen_in_log(path: &Utf8Path, from: u64, earlier: Totals) -> io::Result<Seen> {
     let mut seen = Seen::of_agent_in("", earlier);
     each_line_of_log(path, from, |line| seen.line(line))?;
     Ok(seen)
 }
 
-/// Gives each line of a log to `take`, from there on.
+/// Passes each line of a log from offset `from` to `take`.
 pub fn each_line_of_log(path: &Utf8Path, from: u64, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let mut log = state::open_regular(path)?;
     log.seek(SeekFrom::Start(from))?;
@@ -69,7 +69,7 @@ pub fn each_line_of_log(path: &Utf8Path, from: u64, mut take: impl FnMut(&[u8]))
     }
 }
 
-/// Cuts bytes into lines; a line that is too long is passed over.
+/// Splits bytes into lines; lines that are too long are skipped.
 #[derive(Debug, Default)]
 struct Lines {
     begun: Vec<u8>,

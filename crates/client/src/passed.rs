@@ -1,4 +1,4 @@
-//! How hooks and MCP servers are passed to an agent for one run, so that no file of the user's changes.
+//! Passes hooks and MCP servers to an agent for one run, without changing the user's files.
 
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -16,14 +16,14 @@ use crate::command::folder_of_this_program;
 /// What is added to the agent's command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Passed {
-    /// Options behind its name.
+    /// Options after the agent's name.
     pub(super) options: Vec<String>,
-    /// Commands of the shell before the line.
+    /// Shell commands before the line.
     pub(super) before: String,
 }
 
-/// Passes settings, with the hooks among them, and servers. Files are written each time, because an agent before
-/// may have removed them.
+/// Passes settings, including the hooks, and servers. The files are written each time, because an
+/// earlier agent may have removed them.
 pub(super) fn pass(
     agent: &'static Dialect,
     settings: &Map<String, Value>,
@@ -80,7 +80,7 @@ pub(super) fn pass(
     Ok(passed)
 }
 
-/// The plugin, and a variable that adds it and the servers to the user's own settings.
+/// Writes the plugin; returns the export of a variable that adds it and the servers.
 fn export_plugin(
     agent: &Dialect,
     servers: &Map<String, Value>,
@@ -103,8 +103,8 @@ fn export_plugin(
     Ok(format!("export {}={}; ", agent.variable, quoted_text(&json!(all).to_string())))
 }
 
-/// A copy of the user's settings with the hooks, and a home folder of the agent's in which it takes the place of
-/// theirs. The sandbox may have made that folder already.
+/// Writes a copy of the user's settings with the hooks; returns commands that put it into a home
+/// folder of the agent's own, which the sandbox may have created already.
 fn export_home(agent: &'static Dialect, file: &Utf8Path) -> io::Result<String> {
     let place = Place::of_agent(agent, None, &Env::process()).ok_or(io::ErrorKind::NotFound)?;
     let users = state::read_if_there(&place.settings)?.unwrap_or_default();
@@ -121,7 +121,7 @@ fn export_home(agent: &'static Dialect, file: &Utf8Path) -> io::Result<String> {
     ))
 }
 
-/// A value in one line of TOML.
+/// Formats a value as one line of TOML.
 fn inline(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -135,7 +135,7 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// Servers are often given keys, so nobody else may read the file.
+/// Writes a file that only the user can read, because server settings often contain keys.
 fn write_private(path: &Utf8Path, text: &str) -> io::Result<()> {
     state::remove_if_there(path)?;
     let mut options = fs_err::OpenOptions::new();

@@ -1,8 +1,8 @@
-//! Every process that descends from another one, and how all of them are ended.
+//! Finds and ends all descendants of a process.
 //!
-//! The agent's tools start sessions of their own, so a process group does not reach them: the keeper
-//! (`keeper.rs`) adopts orphans, and the rest are found where the system lists processes; elsewhere the
-//! group has to do.
+//! The agent's tools start their own sessions, so signals to a process group do not reach them: the
+//! keeper (`keeper.rs`) adopts orphans, and the rest are found in the system's list of processes;
+//! without such a list, only the group is signalled.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -18,17 +18,17 @@ use ralph_project::install::HOOK_NAMES;
 /// The name of this program.
 const PROGRAM: &str = run_history::LOOP;
 
-/// How often we look whether they are gone.
+/// How often we check whether they are gone.
 const PULSE: Duration = Duration::from_millis(10);
 
-/// How long a process may take to be gone after KILL, which it cannot refuse; longer only if it
-/// hangs in the kernel.
+/// How long a process may take to disappear after SIGKILL, which it cannot refuse; it takes longer
+/// only if it hangs in the kernel.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long what outlived another loop has to end by itself.
+/// How long processes that outlived another loop have to exit after SIGTERM.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(3);
 
-/// The processes below one process.
+/// The descendants of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct Descendants {
     root: i32,
@@ -37,24 +37,24 @@ pub struct Descendants {
 }
 
 impl Descendants {
-    /// All that descend from this process.
+    /// Returns the descendants of this process.
     pub fn all() -> Self {
         Self { root: here(), is_leader: false }
     }
 
-    /// Those of a keeper, which leads a group of its own.
+    /// Returns the descendants of a keeper, which leads its own group.
     pub fn of_keeper(pid: u32) -> Self {
         Self { root: pid.cast_signed(), is_leader: true }
     }
 
-    /// Ends them: TERM, then KILL after `grace` or as soon as `now` says so.
+    /// Ends them with SIGTERM, then with SIGKILL after `grace` or as soon as `now` returns true.
     pub fn end(&self, grace: Duration, now: &dyn Fn() -> bool) {
         let group = if self.is_leader { Some(Pid::from_raw(self.root)) } else { None };
         end(group, &|| self.living(), grace, now);
     }
 
-    /// Whether one of our own programs is at work among them: a hook, or `ralph-loop complete`. The
-    /// MCP server lives as long as the agent, and is at work while it runs something itself.
+    /// Returns whether one of our programs is at work among them: a hook, or `ralph-loop complete`.
+    /// The MCP server lives as long as the agent, and counts only while it has a child process.
     pub fn include_ours(&self) -> bool {
         let all = descendants(self.root);
         let is_busy = |server: &Process| all.iter().any(|process| process.parent == server.pid);
@@ -66,14 +66,14 @@ impl Descendants {
         all.iter().filter(is_ours).any(|process| !is_server(process.pid) || is_busy(process))
     }
 
-    /// Those that have not ended.
+    /// Returns those that are alive.
     fn living(&self) -> Vec<Pid> {
         let living = descendants(self.root).into_iter().filter(|process| !process.is_dead);
         living.map(|process| Pid::from_raw(process.pid)).collect()
     }
 }
 
-/// Whether a program of ours is the MCP server.
+/// Whether one of our processes is the MCP server.
 fn is_server(pid: i32) -> bool {
     linux::arguments(pid).get(1).is_some_and(|first| first == b"mcp")
 }
@@ -84,7 +84,7 @@ fn here() -> i32 {
 
 fn end(group: Option<Pid>, living: &dyn Fn() -> Vec<Pid>, grace: Duration, now: &dyn Fn() -> bool) {
     let send = |signal: Signal| {
-        // The group first: it is reached at once. Its keeper has to outlive what it has adopted.
+        // The group first: it is reached at once. Its keeper must outlive what it has adopted.
         if signal == Signal::SIGTERM {
             group.map(|group| killpg(group, signal));
         }
@@ -104,14 +104,14 @@ fn end(group: Option<Pid>, living: &dyn Fn() -> Vec<Pid>, grace: Duration, now: 
         std::thread::sleep(PULSE);
     }
     let begun = Instant::now();
-    // What is killed may have started others in the meantime.
+    // Killed processes may have started others in the meantime.
     while !living().is_empty() && begun.elapsed() < KILL_PATIENCE {
         send(Signal::SIGKILL);
         std::thread::sleep(PULSE);
     }
 }
 
-/// Ends a group where the system lists no processes, with its keeper.
+/// Ends a group, including its keeper, if the system does not list processes.
 fn end_group(group: Pid, grace: Duration, now: &dyn Fn() -> bool) {
     let begun = Instant::now();
     let _ = killpg(group, Signal::SIGTERM);
@@ -121,13 +121,13 @@ fn end_group(group: Pid, grace: Duration, now: &dyn Fn() -> bool) {
     let _ = killpg(group, Signal::SIGKILL);
 }
 
-/// The processes that outlived the loop of a run, and would go on changing the tree under our hands:
-/// known by the run's name in their environment, as the agent, checks, scripts and git hooks have it, or
-/// by one of its copies. A process at a terminal may be the user's, who looks at a copy.
+/// Returns the processes that outlived a run's loop and could still change the tree: with the run's
+/// name in their environment, as the agent, checks, scripts and git hooks have it, or at work in
+/// one of its copies. A process with a terminal may belong to the user, who inspects a copy.
 pub fn left_by(run: &str, copies: &[Utf8PathBuf]) -> Vec<Pid> {
     let marks = [format!("RALPH_RUN={run}"), format!("{RUN_MARK}={run}")];
     let mut found = processes();
-    // Whoever started us inside that run is not to be ended by us.
+    // We must not end our parent, which may have started us inside that run.
     found.retain(|one| one.pid != here() && one.pid != getppid().as_raw() && !one.is_dead);
     found.retain(|Process { pid, has_terminal, .. }| {
         let mut variables = linux::variables(*pid).into_iter();
@@ -138,21 +138,21 @@ pub fn left_by(run: &str, copies: &[Utf8PathBuf]) -> Vec<Pid> {
     found.into_iter().map(|process| Pid::from_raw(process.pid)).collect()
 }
 
-/// Whether a variable names the run, or one of its workers.
+/// Whether a variable names the run or one of its workers.
 fn is_marked(variable: &[u8], mark: &str) -> bool {
     let rest = variable.strip_prefix(mark.as_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
 }
 
-/// Ends them; returns how many there were.
+/// Ends the processes that [`left_by`] finds; returns how many there were.
 pub fn end_left_by(run: &str, copies: &[Utf8PathBuf]) -> usize {
     let count = left_by(run, copies).len();
     end(None, &|| left_by(run, copies), LEFTOVER_GRACE, &|| false);
     count
 }
 
-/// Ends what checks, setup commands or git hooks of a run left behind: nothing works in a copy but what we wait for and
-/// a paused agent. What has cleared its environment is known by the copy, and by us as its parent.
+/// Ends what a run's checks, set-up commands or git hooks left behind; only a paused agent may
+/// still work in a copy. A process without our variables is found by its copy and its parent.
 pub fn end_left_by_checks(run: &str, copy: Option<&Utf8Path>) {
     let of_agent = format!("RALPH_RUN={run}");
     let is_orphan = |one: &Process| {
@@ -169,7 +169,7 @@ pub fn end_left_by_checks(run: &str, copy: Option<&Utf8Path>) {
     end(None, &living, LEFTOVER_GRACE, &|| false);
 }
 
-/// All that descend from a process; none where the system does not list them.
+/// Returns all descendants of a process; empty if the system does not list processes.
 fn descendants(root: i32) -> Vec<Process> {
     let all = processes();
     let mut found: Vec<Process> = Vec::new();

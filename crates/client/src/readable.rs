@@ -1,4 +1,4 @@
-//! The agent's output in lines that people read: what it said, what it called, what came back.
+//! Renders the agent's output as readable lines: its messages, its tool calls and their results.
 
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ use run_history::words::{dollars, printable, printable_lines, thousands};
 /// How many lines of a call's result are shown.
 const SHOWN: usize = 3;
 
-/// Makes lines for people of the lines that an agent prints.
+/// Converts the lines that an agent prints to readable ones.
 #[derive(Debug, Default)]
 pub struct Readable {
     calls: Calls,
 }
 
 impl Readable {
-    /// What a line of the output says; nothing where people need not know.
+    /// Returns the readable lines for a line of the output; empty if it does not matter to people.
     pub fn lines(&mut self, line: &[u8]) -> Vec<String> {
         let text = String::from_utf8_lossy(line);
         if !text.trim_start().starts_with('{') {
@@ -34,7 +34,7 @@ impl Readable {
             Some("result") => result(event),
             _ => Vec::new(),
         };
-        // What a subagent does stands below the call that started it.
+        // What a subagent does is indented below the call that started it.
         let is_inner = text_of(event, "parent_tool_use_id").is_some();
         let indent = if is_inner { "    " } else { "" };
         lines.into_iter().map(|line| format!("{indent}{line}")).collect()
@@ -70,7 +70,7 @@ impl Readable {
         lines
     }
 
-    /// What calls gave back: its first lines, or why it was refused.
+    /// Returns the first lines of a call's result, or why the call was refused.
     fn returned(&mut self, event: &Value) -> Vec<String> {
         let before = self.calls.refused.len();
         let _ = self.calls.end(event);
@@ -102,7 +102,7 @@ fn parts(event: &Value) -> impl Iterator<Item = &Value> {
     content.into_iter().flatten()
 }
 
-/// The text of a result, which is one or several.
+/// Returns the text of a result, which may have several parts.
 fn content(part: &Value) -> String {
     match part.get("content") {
         Some(Value::String(text)) => text.clone(),
@@ -114,7 +114,7 @@ fn content(part: &Value) -> String {
     }
 }
 
-/// How the session ended. Its last words were said before.
+/// Returns how the session ended, without its last message, which was already shown.
 fn result(event: &Value) -> Vec<String> {
     let is_error = event.get("is_error") == Some(&Value::Bool(true));
     let kind = text_of(event, "subtype").unwrap_or(if is_error { "error" } else { "success" });

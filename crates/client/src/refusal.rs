@@ -1,15 +1,15 @@
-//! The service refused: a usage limit, an outage, a key that it does not accept, or a context that is full, in
-//! the words of any agent.
+//! Recognises, in the words of any agent, that the service refused: a usage limit, an outage, an
+//! invalid key, or a full context.
 //!
-//! Wordings change with every release. In plain text a message is recognised by how it begins, and only as the
-//! last line of what was said: test output and code speak of rate limits as well. What an agent reports as an
-//! error of its own is about the service wherever it names a cause.
+//! Wordings change with every release. In plain text a message is recognised by its beginning, and
+//! only in the last line: test output and code mention rate limits as well. In a message that an
+//! agent reports as an error, the cause may be anywhere.
 
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-/// A reset that passed so lately is not tomorrow's: the message is older than the limit's end.
+/// A reset time that passed this recently is not tomorrow's: the message is just old.
 const JUST_NOW: SignedDuration = SignedDuration::from_mins(10);
 
 /// How a message about a usage limit begins, in lower case.
@@ -18,18 +18,18 @@ const LIMITS: &str = "\
     you have hit your |you've reached your |you have reached your |you're out of extra usage|\
     you are out of extra usage";
 
-/// How another message of the service begins, behind `error: `.
+/// How other messages of the service begin, after `error: `.
 const OPENINGS: &str = "\
     api error|exceeded retry limit|unexpected status|quota exceeded.|rate limit exceeded:|rate limit reached for|\
     ran into this error: |you have exhausted your|invalid api key|incorrect api key|authentication failed|\
     not logged in|failed to get response from the ai model|failed to run prompt: |codex ran out of room|prompt is too long|401 |403 |\
     429 |500 |502 |503 |529 ";
 
-/// What may stand before `limit reached`: a length of time, or what is limited.
+/// The words that may precede `limit reached`: a period, or what is limited.
 const PERIODS: &str = "claude opus sonnet haiku session hourly daily weekly 5-hour 7-day usage";
 
-/// What a message speaks of when the context is full, when it is about a limit, when the key is wrong, and when
-/// the service is out of order, which passes.
+/// What a message mentions if the context is full, if a limit is reached, if the key is wrong, and
+/// if the service has a temporary outage.
 const FULL: &str =
     "context window|context_length|context length|prompt is too long|maximum context";
 const LIMITED: &str = "429|rate limit|rate_limit|usage limit|quota|too many requests";
@@ -42,22 +42,22 @@ const OUT_OF_ORDER: &str = "\
 const HINTS: &str =
     "/upgrade|/extra-usage|Please retry if you think|Please wait and try again|See log: ";
 
-/// Longer than this no message is.
+/// The maximum length of a message.
 const LONGEST_MESSAGE: usize = 240;
 
 /// Why the service did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// A usage limit or an outage; with the time of its reset in Unix seconds, where it is known.
+    /// A usage limit or an outage; with the time of its reset in Unix seconds, if it is known.
     Later(Option<i64>),
-    /// It does not accept the key, or nobody is logged in.
+    /// The service does not accept the key, or nobody is logged in.
     Key,
-    /// The context does not fit any more.
+    /// The context is too large.
     Full,
 }
 
 impl Refusal {
-    /// The refusal that the last line of a text is.
+    /// Returns the refusal in the last line of a text.
     pub(super) fn at_the_end(text: &str, now: Timestamp) -> Option<Self> {
         let line = plain(said(text).next_back()?);
         if is_limit(&line) {
@@ -66,8 +66,8 @@ impl Refusal {
         if begins(&line, OPENINGS) { Self::in_error(&line, None, now) } else { None }
     }
 
-    /// The refusal that is all of a text: some agents end as if all were well, with the message in the place of
-    /// an answer. An answer that is about such messages says more than one line, or quotes them.
+    /// Returns the refusal that makes up a whole text: some agents exit successfully with the
+    /// message as their answer. An answer about such messages has several lines, or quotes them.
     pub(super) fn alone(text: &str, now: Timestamp) -> Option<Self> {
         let mut lines = said(text);
         let line = lines.next()?;
@@ -77,7 +77,7 @@ impl Refusal {
         if is_alone && !is_quoted { Self::at_the_end(text, now) } else { None }
     }
 
-    /// The refusal in what an agent reports as an error; with the status of the answer, if it is known.
+    /// Returns the refusal in an error that an agent reports, with the HTTP status if it is known.
     pub(super) fn in_error(message: &str, status: Option<u16>, now: Timestamp) -> Option<Self> {
         let text = message.to_lowercase().replace('\u{2019}', "'");
         let is_about = |causes: &str| causes.split('|').any(|cause| names(&text, cause));
@@ -94,7 +94,7 @@ impl Refusal {
         is_out.then_some(Self::Later(None))
     }
 
-    /// The refusal by the service's status alone, which some agents make their exit code: 429 becomes 173.
+    /// Returns the refusal for an HTTP status that some agents use as exit code: 429 becomes 173.
     pub(super) fn of_exit_code(code: i32) -> Option<Self> {
         let status =
             [401, 403, 429, 500, 502, 503].into_iter().find(|status| status % 256 == code)?;
@@ -102,12 +102,12 @@ impl Refusal {
     }
 }
 
-/// The lines that say anything, their blanks cut off.
+/// Returns the lines that are neither empty nor hints, trimmed.
 pub fn said(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !begins(line, HINTS))
 }
 
-/// In lower case, with plain apostrophes and without a bullet, a warning sign or `error:` before it.
+/// Normalises a line: lower case, plain apostrophes, no leading bullet, warning sign or `error:`.
 fn plain(line: &str) -> String {
     let line = line.to_lowercase().replace('\u{2019}', "'");
     let line = line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -118,7 +118,7 @@ fn begins(line: &str, openings: &str) -> bool {
     openings.split('|').any(|opening| line.starts_with(opening))
 }
 
-/// Whether a text names a cause; a number has to stand alone.
+/// Whether a text contains a cause; a number must not be part of a longer number.
 fn names(text: &str, cause: &str) -> bool {
     let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
     text.match_indices(cause).any(|(at, _)| {
@@ -129,12 +129,12 @@ fn names(text: &str, cause: &str) -> bool {
 }
 
 fn is_limit(line: &str) -> bool {
-    // `You've hit your stride` is none.
+    // `You've hit your stride` is not a limit.
     let is_spoken_to = begins(line, LIMITS) && (line.contains("limit") || line.contains("usage"));
     is_spoken_to || names_a_period(line)
 }
 
-/// `5-hour limit reached ∙ resets 3pm`, `Opus weekly limit reached, resets at 12am`
+/// Matches `5-hour limit reached ∙ resets 3pm`, `Opus weekly limit reached, resets at 12am`.
 fn names_a_period(line: &str) -> bool {
     let Some((before, after)) = line.split_once(" limit reached") else { return false };
     let mut words = before.split_whitespace();
@@ -146,12 +146,12 @@ fn reset(message: &str, now: Timestamp) -> Option<i64> {
     epoch(message).or_else(|| after(message, now)).or_else(|| clock(message, now))
 }
 
-/// `…limit reached|1790000000`
+/// Parses `…limit reached|1790000000`.
 fn epoch(text: &str) -> Option<i64> {
     text.split(|c: char| !c.is_ascii_digit()).find(|part| part.len() == 10)?.parse().ok()
 }
 
-/// `try again in 5 minutes`, `try again in 7s`
+/// Parses `try again in 5 minutes`, `try again in 7s`.
 fn after(text: &str, now: Timestamp) -> Option<i64> {
     let (_, rest) = text.split_once(" in ")?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -167,8 +167,8 @@ fn after(text: &str, now: Timestamp) -> Option<i64> {
     now.as_second().checked_add(count.parse::<i64>().ok()?.checked_mul(unit)?)
 }
 
-/// `resets 3pm (Europe/Berlin)`, `will reset at 10:30pm`, `try again at 2:30 pm`, and with a day before it,
-/// `try again at nov 19th, 2026 2:53 pm`.
+/// Parses `resets 3pm (Europe/Berlin)`, `will reset at 10:30pm`, `try again at 2:30 pm`, and with a
+/// date, `try again at nov 19th, 2026 2:53 pm`.
 fn clock(text: &str, now: Timestamp) -> Option<i64> {
     let (_, rest) = text.split_once("reset").or_else(|| text.split_once("try again at"))?;
     let rest = rest.replace(".m.", "m");
@@ -194,7 +194,7 @@ fn clock(text: &str, now: Timestamp) -> Option<i64> {
     }
 }
 
-/// `nov 19th, 2026 `, and what follows.
+/// Parses `nov 19th, 2026 `; returns the date and the rest.
 fn day(text: &str) -> Option<(Date, &str)> {
     let (month, rest) = text.split_once(' ')?;
     let names = "jan feb mar apr may jun jul aug sep oct nov dec";

@@ -1,4 +1,4 @@
-//! Signals that ask us to end: counted, so that everybody who waits can look.
+//! Signals that ask us to terminate: counted, so that every waiting thread can check.
 
 use std::io;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use signal_hook::iterator::Signals;
 
 use crate::linux;
 
-/// Signals that mean nothing to us, and would end us if nobody listened to them. Not set to be
-/// ignored: then the agent would have to ignore them as well. A file that is larger than `ulimit -f`
-/// allows is an error of the write, as on a full disk.
+/// Signals that mean nothing to us, but would kill us without a handler. They are not set to be
+/// ignored, because the agent would inherit that. With a handler, a file that exceeds `ulimit -f`
+/// is a write error, as on a full disk.
 const MEANINGLESS: [i32; 7] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXFSZ];
 
-/// How often somebody who waits looks whether a signal came.
+/// How often a waiting thread checks whether a signal came.
 const PULSE: Duration = Duration::from_millis(50);
 
-/// A signal that asks us to end.
+/// A signal that asks us to terminate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Signal {
     /// Ctrl-C.
@@ -31,7 +31,7 @@ pub enum Signal {
     Terminate,
 }
 
-/// What came so far.
+/// The signals received so far.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupts {
     first: Arc<AtomicI32>,
@@ -39,7 +39,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Begins to listen.
+    /// Installs the signal handlers.
     pub fn listen() -> io::Result<Self> {
         let interrupts = Self::default();
         let mut wanted = vec![SIGINT, SIGTERM, SIGQUIT];
@@ -61,7 +61,7 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// The first signal, if one came.
+    /// Returns the first signal, if one came.
     pub fn signal(&self) -> Option<Signal> {
         match self.first.load(Ordering::SeqCst) {
             0 => None,
@@ -70,7 +70,7 @@ impl Interrupts {
         }
     }
 
-    /// Waits for so long, or until a signal comes.
+    /// Waits for `pause`, or until a signal comes.
     pub fn wait(&self, pause: Duration) -> Option<Signal> {
         let until = Instant::now() + pause;
         loop {
@@ -82,7 +82,7 @@ impl Interrupts {
         }
     }
 
-    /// How many came.
+    /// Returns how many signals came.
     pub fn count(&self) -> u32 {
         self.count.load(Ordering::SeqCst)
     }

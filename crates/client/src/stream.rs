@@ -1,7 +1,7 @@
-//! The agent's output, understood: what it does, tokens, context, cost, and how it says it ended.
+//! Parses the agent's output: its activity, tokens, context, cost, and reported result.
 //!
-//! Lines that are not known are passed over, and an agent that prints plain text is as good as one
-//! that prints events; then its exit code is all there is.
+//! Unknown lines are skipped. An agent may also print plain text instead of events; then its exit
+//! code is its only result.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,34 +14,34 @@ use super::count::{Count, Totals, tokens_of};
 use super::refusal::Refusal;
 use super::translate::translated;
 
-/// Why half an event, which may have been a result, is none that went well; it holds while no other
-/// event follows.
+/// Why a truncated event, which may have been a result, counts as a failure; this holds until
+/// another event follows.
 const HALF: &str = "a last event that is cut off";
 
-/// What was seen of the agent so far.
+/// What the agent's output has shown so far.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
     /// The client's session.
     pub session: Option<String>,
-    /// What the agent does now.
+    /// The agent's current activity.
     pub now: Activity,
-    /// Its calls of tools.
+    /// Its tool calls.
     pub calls: Calls,
     /// Tokens used by this process.
     pub tokens: u64,
-    /// How they are counted.
+    /// The token counter.
     pub count: Count,
     /// Its context.
     pub context: Context,
-    /// What it cost, as far as it said.
+    /// The cost, as far as the agent reported it.
     pub cost_usd: Option<f64>,
-    /// How it says that it ended.
+    /// The result that it reported.
     pub verdict: Option<Verdict>,
-    /// The service refused with this reset time in Unix seconds.
+    /// The reset time in Unix seconds, if known; set while the service rejects requests.
     pub rejected: Option<Option<i64>>,
-    /// The last error that it reported is a refusal of the service.
+    /// The service's refusal, if that was the last error that the agent reported.
     pub refused: Option<Refusal>,
-    /// What its result said.
+    /// The end of what it printed.
     pub said: Said,
     /// When it last printed anything.
     pub heard: Option<Instant>,
@@ -50,20 +50,20 @@ pub struct Seen {
 /// The context of the main conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// Tokens in it.
+    /// The number of tokens in the context.
     pub tokens: u64,
     /// The model that answers.
     pub model: String,
-    /// How many tokens fit, by model, as far as the client reported it.
+    /// The size of the context window by model, as far as the client reported it.
     pub windows: BTreeMap<String, u64>,
 }
 
-/// What an agent does now.
+/// The current activity of an agent.
 #[derive(Debug, Clone, Default)]
 pub struct Activity {
-    /// In a few words.
+    /// A description in a few words.
     pub doing: String,
-    /// Whether a hook or the user's settings refused it.
+    /// Whether a hook or the user's settings refused the call.
     pub is_refused: bool,
 }
 
@@ -76,25 +76,25 @@ pub struct Said {
     pub complaints: String,
 }
 
-/// How the agent says that it ended.
+/// The result that the agent reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub is_error: bool,
-    /// Its last words.
+    /// Its last message.
     pub text: String,
-    /// The service's status, where it refused.
+    /// The service's HTTP status, if it refused.
     pub api_status: Option<u16>,
     /// Why the session ended.
     pub reason: Option<String>,
 }
 
 impl Seen {
-    /// Of an agent that works in this folder, and may go on with a session that has used something.
+    /// Returns the state for an agent in this folder; `earlier` is its resumed session's usage.
     pub(super) fn of_agent_in(root: &str, earlier: Totals) -> Self {
         Self { calls: Calls::from_folder(root), count: Count::after(earlier), ..Self::default() }
     }
 
-    /// What its session has used, this process included.
+    /// Returns what the session has used, including this process.
     pub fn totals(&self) -> Totals {
         self.count.totals(self.tokens, self.cost_usd)
     }
@@ -103,17 +103,17 @@ impl Seen {
         (self.now.doing, self.now.is_refused) = (what, false);
     }
 
-    /// How many tokens fit into the context, if the client said so.
+    /// Returns the size of the context window, if the client reported it.
     pub fn window(&self) -> Option<u64> {
         self.context.windows.get(&self.context.model).copied()
     }
 
-    /// A line of standard error.
+    /// Takes a line of standard error.
     pub(super) fn complaint(&mut self, line: &[u8]) {
         keep_end(&mut self.said.complaints, &String::from_utf8_lossy(line));
     }
 
-    /// A line of standard output.
+    /// Takes a line of standard output.
     pub fn line(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         if text.trim().is_empty() {
@@ -129,7 +129,7 @@ impl Seen {
                 self.take_error(&event);
                 translated(event).iter().for_each(|event| self.event(event));
             }
-            // An agent that prints half a result has not reported a good end.
+            // An agent that prints half a result has not reported success.
             Err(error) if error.is_eof() && self.session.is_some() && self.verdict.is_none() => {
                 let (text, reason) = (short(&text), Some(HALF.to_owned()));
                 self.verdict = Some(Verdict { is_error: true, text, api_status: None, reason });
@@ -165,7 +165,7 @@ impl Seen {
         }
     }
 
-    /// Keeps an error that the agent reports. One that says less may follow a refusal.
+    /// Records an error that the agent reports. A less specific one may follow a refusal.
     fn take_error(&mut self, event: &Value) {
         let kind = text_of(event, "type").unwrap_or_default();
         let Some((message, status)) = reported_error(event, kind) else { return };
@@ -217,7 +217,7 @@ impl Seen {
         }
     }
 
-    /// The sum in the result is the client's own and wins over what was added up.
+    /// Takes a result. Its totals are the client's own and override what was added up.
     fn result(&mut self, event: &Value) {
         let process = self.count.process(event);
         self.cost_usd = process.cost_usd.or(self.cost_usd);
@@ -237,7 +237,7 @@ impl Seen {
             is_error: !is_fine || kind.is_some(),
             text: text_of(event, "result").map(str::to_owned).or(error).unwrap_or_else(last),
             api_status: status.and_then(|status| status.try_into().ok()),
-            // Older clients tell the reason by the kind of error alone.
+            // Older clients report the reason only as the kind of error.
             reason: text_of(event, "terminal_reason").or(kind).map(str::to_owned),
         });
     }
@@ -245,12 +245,12 @@ impl Seen {
     fn rate_limit(&mut self, info: Option<&Value>) {
         let Some(info) = info else { return };
         let reset = info.get("resetsAt").and_then(Value::as_f64).map(|at| at as i64);
-        // Allowed again, an earlier refusal is over.
+        // When requests are allowed again, an earlier refusal is over.
         self.rejected = (text_of(info, "status") == Some("rejected")).then_some(reset);
     }
 }
 
-/// An error in an event of any agent's: what it says, and the service's status. That of a tool is none.
+/// Returns the message and HTTP status of an error event of any agent, but not of a tool's error.
 fn reported_error(event: &Value, kind: &str) -> Option<(String, Option<u16>)> {
     if kind.starts_with("tool") || text_of(event, "severity") == Some("warning") {
         return None;

@@ -1,9 +1,9 @@
-//! A line of any agent's output becomes the events that Claude Code would have printed.
+//! Translates a line of any agent's output to the events that Claude Code would have printed.
 
 use ralph_project::dialect::{AGENTS, Dialect, Line, set};
 use serde_json::{Value, json};
 
-/// The events; the line itself if no row of the table knows it.
+/// Returns the events, or the line itself if no row of the table matches it.
 pub(super) fn translated(event: Value) -> Vec<Value> {
     let mut rules =
         AGENTS.iter().flat_map(|agent| agent.lines.iter().map(move |line| (agent, line)));
@@ -40,7 +40,7 @@ fn call<'v>(line: &Line, at: &impl Fn(&str) -> Option<&'v Value>) -> Option<Valu
     let name = line.tool.strip_prefix('=').map(|name| json!(name));
     let name = name.or_else(|| at(line.tool).cloned())?;
     let input = match at(line.input) {
-        // Some print it as a text.
+        // Some agents print the input as a string.
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
         Some(input) => input.clone(),
         None => match at(line.command).and_then(Value::as_str) {
@@ -85,7 +85,7 @@ fn end<'v>(line: &Line, at: &impl Fn(&str) -> Option<&'v Value>, tokens: u64) ->
     result
 }
 
-/// `/bin/bash -lc 'make test'` is shown as `make test`.
+/// Unwraps a shell command: `/bin/bash -lc 'make test'` becomes `make test`.
 fn without_shell(command: &str) -> String {
     let Some((_, inner)) = command.split_once("bash -lc ") else { return command.to_owned() };
     let read = shell_reader::read(&format!("echo {inner}"));

@@ -1,7 +1,7 @@
-//! Every environment variable that we read, and the only place that reads them.
+//! All environment variables that we read; no other module reads them.
 //!
-//! Variables that stand for a configuration key are listed with that key in
-//! `ralph_project::config`; those here say where things are and who called us.
+//! Variables that override a configuration key are listed with that key in
+//! `ralph_project::config`; those here locate files and identify the caller.
 //!
 //! ```
 //! use ralph_base::env::Env;
@@ -16,47 +16,47 @@ use std::ffi::OsString;
 
 use camino::Utf8PathBuf;
 
-/// The variable of [`Env::workspace`].
+/// The variable behind [`Env::workspace`].
 pub const WORKSPACE: &str = "RALPH_WORKSPACE";
 
-/// The variable of [`Env::state_dir`].
+/// The variable behind [`Env::state_dir`].
 pub const STATE_DIR: &str = "RALPH_STATE_DIR";
 
-/// The variable of [`Env::worker`].
+/// The variable behind [`Env::worker`].
 pub const WORKER: &str = "RALPH_WORKER";
 
-/// The variable of [`Env::mailbox`].
+/// The variable behind [`Env::mailbox`].
 pub const MAILBOX: &str = "RALPH_INTERNAL__MAILBOX";
 
-/// Methods that give the folder that a variable names: `name: "VARIABLE";`.
+/// Defines methods that return the folder named by a variable: `name: "VARIABLE";`.
 macro_rules! folders {
     ($($(#[$doc:meta])* $name:ident: $variable:expr;)*) => {
         $($(#[$doc])* pub fn $name(&self) -> Option<Utf8PathBuf> { self.path($variable) })*
     };
 }
 
-/// The environment: that of this process, or one made up for a test or an embedding program.
+/// An environment: that of this process, or a fixed one for a test or an embedding program.
 #[derive(Debug, Clone)]
 pub struct Env {
-    /// None for those of this process.
+    /// `None` for the environment of this process.
     vars: Option<BTreeMap<String, String>>,
 }
 
 impl Env {
-    /// The environment of this process, read on demand: a hook asks for three or four variables
-    /// and should not copy them all.
+    /// Returns the environment of this process, read on demand: a hook needs only three or four
+    /// variables and should not copy them all.
     pub fn process() -> Self {
         Self { vars: None }
     }
 
-    /// An environment of exactly these variables.
+    /// Returns an environment of exactly these variables.
     pub fn of<K: Into<String>, V: Into<String>>(vars: impl IntoIterator<Item = (K, V)>) -> Self {
         let vars = vars.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
         Self { vars: Some(vars) }
     }
 
-    /// One variable; empty counts as unset, because scripts clear variables that way, and so does
-    /// a value that is not UTF-8.
+    /// Returns a variable. An empty value counts as unset, because scripts clear variables that
+    /// way, and so does a value that is not UTF-8.
     #[expect(clippy::disallowed_methods, reason = "this is the door for reading variables")]
     pub fn get(&self, name: &str) -> Option<String> {
         let value = match &self.vars {
@@ -66,8 +66,8 @@ impl Env {
         value.filter(|value| !value.is_empty())
     }
 
-    /// An environment of those variables only whose names are wanted, read at once: each question for
-    /// one of many names would go through the whole environment.
+    /// Returns an environment with the wanted variables only, copied in one pass: each lookup of
+    /// one of many names would scan the whole environment.
     pub fn those(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
         let wanted = |(name, value): (OsString, OsString)| {
             let name = name.into_string().ok().filter(|name| is_wanted(name))?;
@@ -77,67 +77,66 @@ impl Env {
         Self { vars: Some(self.vars.clone().unwrap_or_else(process)) }
     }
 
-    /// All variables that are text.
+    /// Returns all variables that are valid UTF-8.
     pub fn all(&self) -> BTreeMap<String, String> {
         self.those(|_| true).vars.unwrap_or_default()
     }
 
-    /// Whether it is one without any variable.
+    /// Returns whether this is a fixed environment without any variable.
     pub fn is_empty(&self) -> bool {
         self.vars.as_ref().is_some_and(BTreeMap::is_empty)
     }
 
     folders! {
-        /// `RALPH_ROOT`: the project, whatever else suggests another one.
+        /// `RALPH_ROOT`: the project root; takes precedence over everything else.
         root: "RALPH_ROOT";
-        /// `CLAUDE_PROJECT_DIR`: the project as the client sees it.
+        /// `CLAUDE_PROJECT_DIR`: the project root according to the client.
         client_project: "CLAUDE_PROJECT_DIR";
         /// `CLAUDE_CONFIG_DIR`: where the client keeps a person's settings instead of `~/.claude`.
         client_config: "CLAUDE_CONFIG_DIR";
-        /// `RALPH_WORKSPACE`: set by the loop for its agent, the folder in which that works.
+        /// `RALPH_WORKSPACE`: set by the loop to the folder in which its agent works.
         workspace: WORKSPACE;
-        /// Where the stop hook of the loop's agent asks the loop.
+        /// The mailbox through which the agent's stop hook asks the loop.
         mailbox: MAILBOX;
         /// `HOME`, where the state of projects without a `.ralph/` folder is kept.
         home: "HOME";
     }
 
-    /// `CLAUDE_CODE_SESSION_ID`: the client's session around a command of its agent.
+    /// `CLAUDE_CODE_SESSION_ID`: the client session whose agent runs this command.
     pub fn client_session(&self) -> Option<String> {
         self.get("CLAUDE_CODE_SESSION_ID")
     }
 
-    /// `RALPH_LOOP_DIR`: a folder with `feature_list.json`, for continuation without our loop. Where
-    /// it is not set, the folder in which other loops keep theirs; an agent of our own loop has our
-    /// loop to answer to.
+    /// `RALPH_LOOP_DIR`: a folder with `feature_list.json`, for continuation without our loop.
+    /// Defaults to the folder that other loops use, except for an agent of our own loop.
     pub fn loop_dir(&self) -> Option<Utf8PathBuf> {
         let usual = || self.run().is_none().then(|| ".claude/data/ralph-loops/current".into());
         self.path("RALPH_LOOP_DIR").or_else(usual)
     }
 
-    /// `RALPH_RUN`: set by the loop for its agent, so that hooks know whose session it is.
+    /// `RALPH_RUN`: set by the loop for its agent, so that hooks recognise the run's session.
     pub fn run(&self) -> Option<String> {
         self.get("RALPH_RUN")
     }
 
-    /// `RALPH_WORKER`: set by the loop for its agent where several work at once, the one whose agent it
-    /// is. Its files are apart from the others'.
+    /// `RALPH_WORKER`: set by the loop to the worker that runs the agent, if there are several
+    /// workers. Each worker has its own files.
     pub fn worker(&self) -> Option<String> {
         self.run().and_then(|_| self.get(WORKER))
     }
 
-    /// `RALPH_STATE_DIR`: set by the loop for its agent, the folder into which hooks and commands write.
+    /// `RALPH_STATE_DIR`: set by the loop to the folder for the files of its agent's hooks.
     pub fn state_dir(&self) -> Option<Utf8PathBuf> {
         self.run().and_then(|_| self.path(STATE_DIR))
     }
 
-    /// `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`: after how many blocks in a row without a tool call the
-    /// client overrules a stop hook.
+    /// `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`: the number of consecutive blocks without a tool call
+    /// after which the client overrules a stop hook.
     pub fn client_block_cap(&self) -> Option<u64> {
         self.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")?.trim().parse().ok()
     }
 
-    /// `GIT_CEILING_DIRECTORIES`: folders into which git does not go up to look for a repository.
+    /// `GIT_CEILING_DIRECTORIES`: folders that git does not enter when it searches upwards.
     pub fn git_ceilings(&self) -> Vec<Utf8PathBuf> {
         let list = self.get("GIT_CEILING_DIRECTORIES").unwrap_or_default();
         let folders = list.split(':').filter(|folder| !folder.is_empty());

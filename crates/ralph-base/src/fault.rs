@@ -1,10 +1,10 @@
-//! Faults on purpose: `cargo xtask torture` kills our own processes at every change of state and
+//! Fault injection: `cargo xtask torture` kills our own processes at every change of state and
 //! makes writes fail, to prove that nothing is lost.
 //!
-//! Nothing happens unless `RALPH_INTERNAL__FAULT` asks for it: `<point>` or `<point>:<n>` kills the
-//! process when it comes to that point for the n-th time; `write:<n>` makes the n-th write of state
-//! fail as on a full disk, and `writes:<n>` that one and all after it. Without the variable a point
-//! costs one look at a value that was read once.
+//! Nothing happens unless `RALPH_INTERNAL__FAULT` is set: `<point>` or `<point>:<n>` kills the
+//! process when it reaches that point for the n-th time; `write:<n>` makes the n-th write of state
+//! fail as on a full disk, and `writes:<n>` that one and all after it. Without the variable, a
+//! point costs one read of a cached value.
 
 use std::io;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use crate::env::Env;
 
 const VARIABLE: &str = "RALPH_INTERNAL__FAULT";
 
-/// Every point at which a process can be killed, with a blank between; each stands in the code once.
+/// All points at which a process can be killed, separated by spaces; each is used exactly once.
 pub const POINTS: &str = "\
     append.written attempt.begun attempt.forgotten checkpoint.saved discard.kept \
     discard.logged discard.saved follow.files follow.index follow.locked follow.moved \
@@ -25,7 +25,7 @@ pub const POINTS: &str = "\
     restore.note-removed restore.saved workspace.cloned workspace.renewed \
     workspace.reset";
 
-/// What was asked for.
+/// The requested fault.
 struct Fault {
     name: String,
     left: AtomicU32,
@@ -43,7 +43,7 @@ fn parse(text: &str) -> Fault {
 }
 
 impl Fault {
-    /// Counts this time, and tells how many are left; none if another fault is meant.
+    /// Counts down and returns the count before that; `None` if another fault was requested.
     fn count(&self, name: &str) -> Option<u32> {
         let less = |left: u32| left.checked_sub(1);
         let count = || self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
@@ -51,14 +51,14 @@ impl Fault {
     }
 }
 
-/// Here the state has just changed, or is about to.
+/// Marks a point where state has just changed or is about to, and may kill the process there.
 pub fn point(name: &'static str) {
     if let Some(1) = FAULT.as_ref().and_then(|fault| fault.count(name)) {
         die();
     }
 }
 
-/// Here state is written; fails if that was asked for.
+/// Marks a write of state; fails if that fault was requested.
 pub(crate) fn write() -> io::Result<()> {
     let Some(fault) = FAULT.as_ref() else { return Ok(()) };
     let once = fault.count("write") == Some(1);
@@ -67,8 +67,8 @@ pub(crate) fn write() -> io::Result<()> {
     if once || from_now_on { Err(io::Error::new(full, "made to fail on purpose")) } else { Ok(()) }
 }
 
-/// By the signal that nothing can catch, through the shell: what an `abort` leaves is different,
-/// and the standard library cannot send a signal.
+/// Sends SIGKILL to this process through the shell: an `abort` leaves different traces, and the
+/// standard library cannot send a signal.
 #[expect(clippy::disallowed_methods, reason = "only ever reached by our own fault campaign")]
 fn die() {
     let _ = std::process::Command::new("sh").args(["-c", "kill -KILL $PPID"]).status();

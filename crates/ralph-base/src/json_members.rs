@@ -1,4 +1,4 @@
-//! The members of a JSON object as they are written, for edits that touch no other byte.
+//! Splits a JSON object into its members as raw text, for edits that keep all other bytes.
 
 use std::fmt;
 
@@ -6,8 +6,7 @@ use serde::Deserializer as _;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The members of an object in the order of the text, repeated ones included, each value as it is
-/// written.
+/// Returns the members of an object in source order, duplicates included, each value as raw text.
 pub fn members(object: &str) -> serde_json::Result<Vec<(String, &RawValue)>> {
     struct Members;
     impl<'de> Visitor<'de> for Members {

@@ -1,16 +1,16 @@
-//! What everything else stands on: what is on disk and how it is written so that nothing tears,
-//! which variables we read, processes that are watched.
+//! The base of all other crates: the state files and how they are written atomically, the
+//! environment variables that we read, and supervised child processes.
 //!
 //! | module | what it answers |
 //! | --- | --- |
 //! | [`mod@env`] | which variables do we read? |
-//! | [`fault`] | where can we be killed on purpose, to prove that nothing is lost? |
-//! | [`linux`] | what does only Linux tell about processes? |
+//! | [`fault`] | where can a test kill a process, to prove that nothing is lost? |
+//! | [`linux`] | what does Linux reveal about processes? |
 //! | [`lines`] | where do the lines of a file begin and end? |
-//! | [`listing`] | how are many files named in one line? |
-//! | [`secrets`] | how is a text kept without the keys in it? |
-//! | [`state`] | what is on disk, and how is it written so that nothing tears? |
-//! | [`texts`] | how may people write a list? |
+//! | [`listing`] | how does a message list many files in one line? |
+//! | [`secrets`] | how are secrets masked before text is stored? |
+//! | [`state`] | which files are on disk, and how are they written atomically? |
+//! | [`texts`] | how is a field read that holds a string or a list of strings? |
 
 pub mod env;
 pub mod fault;

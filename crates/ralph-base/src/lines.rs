@@ -1,15 +1,15 @@
 //! Splits bytes into lines without changing them, and turns offsets into line numbers.
 //!
 //! Works on bytes because a plan may hold text of any encoding. `\n`, `\r\n` and a lone `\r` all
-//! end a line, also mixed in one file. What a line means is left to the readers.
+//! end a line, also mixed in one file. Callers interpret the lines.
 
-/// The mark that some editors put in front of UTF-8 text.
+/// The byte order mark that some editors put in front of UTF-8 text.
 pub const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// One line of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// Counted from one.
+    /// The line number, counted from one.
     pub number: usize,
     /// Offset of its first byte.
     pub start: usize,
@@ -18,13 +18,13 @@ pub struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Offset just behind its text, before the line ending.
+    /// Returns the offset of the end of its text, before the line ending.
     pub fn end(&self) -> usize {
         self.start + self.text.len()
     }
 }
 
-/// The lines of `bytes`; a byte order mark belongs to none of them.
+/// Returns the lines of `bytes`, without a byte order mark.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     let mut start = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
     let mut number = 0;
@@ -39,7 +39,7 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// The line ending that a file uses, judged by its first one.
+/// Returns the line ending of the first line, which stands for the whole file.
 pub fn ending(bytes: &[u8]) -> &'static str {
     let first = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(bytes.len());
     match bytes.get(first..) {
@@ -53,12 +53,12 @@ pub fn ending(bytes: &[u8]) -> &'static str {
 pub struct LineNumbers(Vec<usize>);
 
 impl LineNumbers {
-    /// For the lines of a file.
+    /// Indexes the lines of a file.
     pub fn new(bytes: &[u8]) -> Self {
         Self(lines(bytes).map(|line| line.start).collect())
     }
 
-    /// The line that holds `offset`, counted from one.
+    /// Returns the number of the line that contains `offset`, counted from one.
     pub fn at(&self, offset: usize) -> usize {
         self.0.partition_point(|start| *start <= offset).max(1)
     }

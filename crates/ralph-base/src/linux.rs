@@ -1,30 +1,30 @@
-//! What only Linux tells about processes, in `/proc`. Elsewhere nothing is known of them: there are none
-//! to be found, and one that somebody names counts as living, so that nothing is taken from it.
+//! Process information from `/proc`, which only Linux has. Other systems report no processes, and
+//! any given process counts as alive there, so that nothing is taken from it.
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Where the system tells it.
+/// The file system with the process information.
 const PROCESSES: &str = "/proc";
 
-/// Opens a pipe without waiting for whoever is to write into it.
+/// The flag that opens a pipe without waiting for a writer.
 pub const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 4 };
 
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// The process id.
     pub pid: i32,
-    /// The number of its parent.
+    /// The parent's process id.
     pub parent: i32,
-    /// Ended, but nobody has asked for its exit code yet.
+    /// Whether it has exited, but its exit code was not collected yet.
     pub is_dead: bool,
-    /// Whether it belongs to a terminal.
+    /// Whether it has a controlling terminal.
     pub has_terminal: bool,
 }
 
-/// All of them; none where the system does not tell.
+/// Returns all processes; `None` without `/proc`.
 pub fn processes() -> Option<Vec<Process>> {
     let entries = fs_err::read_dir(PROCESSES).ok()?.flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -35,7 +35,7 @@ fn process(pid: i32) -> Option<Process> {
     parse_stat(pid, &fs_err::read_to_string(file(pid, "stat")).ok()?)
 }
 
-/// `<pid> (<name>) <state> <parent> <group> <session> <terminal> …`; the name may hold spaces and parentheses.
+/// Parses `<pid> (<name>) <state> <parent> <group> <session> <terminal> …`; names may hold `)`.
 fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut words = rest.split_whitespace();
@@ -44,8 +44,8 @@ fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
     Some(Process { pid, parent, is_dead: matches!(state, "Z" | "X" | "x"), has_terminal })
 }
 
-/// Whether a process is there. One that has ended but was not waited for does nothing any more; where
-/// the system does not tell, every one is.
+/// Returns whether a process is alive, which a zombie is not. Without `/proc`, every process counts
+/// as alive.
 pub fn is_alive(pid: i32) -> bool {
     match process(pid) {
         Some(process) => !process.is_dead,
@@ -53,24 +53,24 @@ pub fn is_alive(pid: i32) -> bool {
     }
 }
 
-/// The file that it runs, also if that was replaced meanwhile.
+/// Returns the executable of a process, even if that file was replaced in the meantime.
 pub fn program(pid: i32) -> Option<PathBuf> {
     let path = fs_err::read_link(file(pid, "exe")).ok()?;
     let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)"));
     Some(replaced.map(PathBuf::from).unwrap_or(path))
 }
 
-/// What it was started with, its own name first.
+/// Returns the arguments of a process, its own name first.
 pub fn arguments(pid: i32) -> Vec<Vec<u8>> {
     texts(&file(pid, "cmdline"))
 }
 
-/// The variables that it was started with, as `NAME=value`.
+/// Returns the environment that a process was started with, as `NAME=value`.
 pub fn variables(pid: i32) -> Vec<Vec<u8>> {
     texts(&file(pid, "environ"))
 }
 
-/// The folder that it works in, if its program has this name.
+/// Returns the working directory of a process, if its program has this name.
 pub fn folder_of(pid: i32, name: &str) -> Option<PathBuf> {
     let found = fs_err::read(file(pid, "comm")).ok()?;
     if found.trim_ascii_end() == name.as_bytes() {
@@ -80,13 +80,13 @@ pub fn folder_of(pid: i32, name: &str) -> Option<PathBuf> {
     }
 }
 
-/// The files that it has open.
+/// Returns the files that a process has open.
 pub fn open_files(pid: i32) -> Vec<PathBuf> {
     let opened = fs_err::read_dir(file(pid, "fd")).into_iter().flatten().flatten();
     opened.filter_map(|entry| fs_err::read_link(entry.path()).ok()).collect()
 }
 
-/// Whether it works in a folder, runs a program or has a file open there, or was started with its name.
+/// Returns whether a process uses a folder: as its cwd, or by program, open file or argument.
 pub fn is_at_work_in(pid: i32, folder: &Path) -> bool {
     let name = folder.as_os_str().as_encoded_bytes();
     let links = ["cwd", "exe"].map(|link| fs_err::read_link(file(pid, link)).ok());
@@ -95,8 +95,8 @@ pub fn is_at_work_in(pid: i32, folder: &Path) -> bool {
     paths.any(|path| path.starts_with(folder)) || arguments(pid).iter().any(names_it)
 }
 
-/// What it read and wrote, and the time and memory that it used so far: as long as this changes, it is
-/// at work. Always the same where the system does not tell.
+/// Returns the I/O, CPU time and memory counters of a process: while they change, it is working.
+/// Without `/proc`, they never change.
 pub fn signs_of_life(pid: i32) -> Vec<u8> {
     let read = ["io", "stat"].map(|name| fs_err::read(file(pid, name)));
     read.into_iter().flatten().flatten().collect()
@@ -111,19 +111,19 @@ fn texts(path: &Path) -> Vec<Vec<u8>> {
     all.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
 }
 
-/// An open folder as a path that leads to it and nowhere else. Elsewhere it is the path by which it was opened.
+/// Returns a path that always leads to this open folder; outside of Linux, `path` itself.
 pub fn opened(folder: &impl AsRawFd, path: &Path) -> PathBuf {
     let open = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string());
     if cfg!(target_os = "linux") { open } else { path.to_owned() }
 }
 
-/// This very program, also after its file was replaced by a newer one. Elsewhere it is the newer one.
+/// Returns the running program, even if its file was replaced (outside of Linux: the new file).
 pub fn own_program() -> io::Result<PathBuf> {
     let running = Path::new("/proc/self/exe");
     if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
 
-/// The same for a command line that another program runs.
+/// Replaces `/proc/self/` in a command line, so that other processes can run it.
 pub fn own_program_for_others(name: &str) -> String {
     name.replace("/proc/self/", &format!("/proc/{}/", std::process::id()))
 }

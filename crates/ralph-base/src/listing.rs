@@ -1,4 +1,4 @@
-//! Files, other things and texts in a message: in one line, and the first few by name.
+//! Formats lists for messages: in one line, with only the first few items named.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 /// How many files a message names.
 const NAMED: usize = 5;
 
-/// The first few of many files, and how many more there are.
+/// Lists the first few files, and how many more there are.
 pub fn named_files<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> String {
     first_few(files.into_iter().map(PathBuf::as_path).map(Path::display), NAMED)
 }
 
-/// The first few of many things, and how many more there are.
+/// Lists the first few items, and how many more there are.
 pub fn first_few(things: impl IntoIterator<Item: Display>, most: usize) -> String {
     let mut things = things.into_iter();
     let names: Vec<String> = things.by_ref().take(most).map(|thing| thing.to_string()).collect();
@@ -21,13 +21,13 @@ pub fn first_few(things: impl IntoIterator<Item: Display>, most: usize) -> Strin
     }
 }
 
-/// A text in one line, words separated by one blank.
+/// Collapses text into one line, its words separated by single spaces.
 pub fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// `1 task`, `2 tasks`.
+/// Formats a count with its noun: `1 task`, `2 tasks`.
 pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -1,8 +1,8 @@
-//! Masks what looks like a key, so that a text can be kept.
+//! Masks what looks like a secret, so that text can be stored.
 //!
-//! Recognised are keys by their known beginnings, values that are assigned to a telling name,
-//! bearer tokens, passwords in addresses, private key blocks, signed tokens, and long words that
-//! only a machine writes. Commit ids, checksums and UUIDs stay readable.
+//! It recognises keys by their known prefixes, values assigned to names like `password`, bearer
+//! tokens, passwords in URLs, private key blocks, signed tokens, and long machine-generated words.
+//! Commit ids, checksums and UUIDs stay readable.
 //!
 //! ```
 //! use ralph_base::secrets::mask;
@@ -13,19 +13,19 @@
 //!     "fix 3c42706aa11bb22cc33dd44ee55ff66778899aab");
 //! ```
 
-/// What stands in the place of a key.
+/// The replacement for a secret.
 pub const MASK: &str = "[masked]";
 
-/// Beginnings of keys.
+/// Known prefixes of keys.
 const BEGINNINGS: &str = "\
     dp.pt. sk- rk_live_ sk_live_ rk_test_ sk_test_ pk_live_ whsec_ ghp_ gho_ ghu_ ghs_ ghr_ \
     github_pat_ glpat- xox xapp- AKIA ASIA AIza ya29. npm_ pypi- hf_ SG. gsk_ xai- pplx- nvapi- r8_ \
     hvs. dop_v1_ shpat_ shpss_ sq0atp- lin_api_ figd_ tskey- dckr_pat_ glptt- gldt- AGE-SECRET-KEY-";
 
-/// Shorter words are no keys, however they begin.
+/// Shorter words are not keys, whatever their prefix.
 const SHORTEST_KEY: usize = 20;
 
-/// Parts of names that hold secrets, without the signs between their words.
+/// Parts of names that suggest a secret, without `_` and `-`.
 const TELLING: [&str; 10] = [
     "password",
     "passwd",
@@ -39,13 +39,13 @@ const TELLING: [&str; 10] = [
     "accountkey",
 ];
 
-/// Shorter values of telling names are words of a sentence.
+/// Shorter values of such names are taken for words of a sentence.
 const SHORTEST_VALUE: usize = 6;
 
-/// Longer words of mixed characters were made by a machine.
+/// The least length of a word of mixed characters that counts as machine-generated.
 const LONG_WORD: usize = 40;
 
-/// The text without its keys.
+/// Returns the text with its secrets masked.
 pub fn mask(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut before = Before::Nothing;
@@ -82,8 +82,8 @@ pub fn mask(text: &str) -> String {
     masked
 }
 
-/// The length of a value that is assigned to a telling name: up to the closing quote, or else up to
-/// where a value ends in shells, programs and data.
+/// Returns the length of a value assigned to a secret's name: up to the closing quote, or else up
+/// to where a value ends in shells, source code and data.
 fn assigned(rest: &str, before: Before, last: Option<char>) -> Option<usize> {
     let is_value = !rest.starts_with([' ', '"', '\'', '`', '=', '>']) && !rest.starts_with(MASK);
     if before != Before::Assignment || !is_value {
@@ -96,25 +96,25 @@ fn assigned(rest: &str, before: Before, last: Option<char>) -> Option<usize> {
     (length >= SHORTEST_VALUE).then_some(length)
 }
 
-/// What stands before a word.
+/// The context in front of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// Nothing of interest.
     Nothing,
-    /// A telling name.
+    /// A name that suggests a secret.
     Name,
-    /// A telling name and what assigns to it.
+    /// Such a name and an assignment sign.
     Assignment,
     /// The word `Bearer` or `Basic`.
     Bearer,
-    /// The two slashes of an address, and a name.
+    /// `//` in a URL, and a name.
     Address,
-    /// A user's name in an address, and a colon.
+    /// A user name in a URL, and a colon.
     User,
 }
 
 impl Before {
-    /// After a character that is no part of a key.
+    /// Returns the context after a character that is not part of a key.
     fn then(self, c: char) -> Self {
         match (self, c) {
             (Self::Name, '=' | ':') => Self::Assignment,
@@ -132,7 +132,7 @@ impl Before {
         } else if lower == "bearer" || lower == "basic" {
             Self::Bearer
         } else if is_telling(&lower) || word.ends_with("_KEY") {
-            // An option takes the word after it, with or without a sign between.
+            // A command-line option takes the next word as its value, with or without `=`.
             if word.starts_with("--") { Self::Assignment } else { Self::Name }
         } else {
             Self::Nothing
@@ -140,7 +140,7 @@ impl Before {
     }
 }
 
-/// Whether a name, without the signs between its words, holds one of the telling parts.
+/// Returns whether a name, without `_` and `-`, contains one of the [`TELLING`] parts.
 fn is_telling(name: &str) -> bool {
     let begins = |at: usize| name.as_bytes().get(at..).unwrap_or_default();
     (0..name.len()).any(|at| TELLING.iter().any(|part| begins(at).starts_with(part.as_bytes())))
@@ -155,13 +155,13 @@ fn is_key(word: &str) -> bool {
     let known = word.len() >= SHORTEST_KEY
         && BEGINNINGS.split(' ').any(|beginning| word.starts_with(beginning));
     let is_webhook = word.contains("hooks.slack.com/services/");
-    // Three parts with dots between, of which the first is the encoded beginning of an object.
+    // Three parts separated by dots, the first of which is the start of a base64-encoded object.
     let is_signed_token =
         word.starts_with("eyJ") && word.len() >= 30 && word.matches('.').count() == 2;
     known || is_webhook || is_signed_token || is_machine_made(word)
 }
 
-/// Small letters, capitals and digits in one long word; paths and checksums are not like that.
+/// Whether a long word mixes lower case, upper case and digits; paths and checksums do not.
 fn is_machine_made(word: &str) -> bool {
     word.len() >= LONG_WORD
         && !word.contains(['/', '.', '_', '-'])
@@ -170,7 +170,7 @@ fn is_machine_made(word: &str) -> bool {
         && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// The length of a private key block that begins here; one without an end goes to the end.
+/// Returns the length of a private key block at the start; without an end, it is the whole text.
 fn private_key_block(text: &str) -> Option<usize> {
     const END: &str = "-----END";
     let header = text.strip_prefix("-----BEGIN ")?;

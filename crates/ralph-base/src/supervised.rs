@@ -1,6 +1,6 @@
-//! A program of the user's that may take any time: run in a process group of its own, until it
-//! ends, a limit is reached or we are asked to stop, with as much of its output as a person or a
-//! prompt can use.
+//! Runs a user's program of unknown duration in its own process group until it exits, a time limit
+//! is reached or we are asked to stop, and keeps as much of its output as a person or a prompt can
+//! use.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read, Write};
@@ -13,38 +13,37 @@ use std::time::{Duration, Instant};
 
 use wait_timeout::ChildExt;
 
-/// What is kept of the beginning and of the end of the output.
+/// How many bytes of the start and of the end of the output are kept.
 const KEPT_START: usize = 16 * 1024;
 const KEPT_END: usize = 48 * 1024;
 
-/// How often the wish to stop is looked at.
+/// How often the stop request is polled.
 const PULSE: Duration = Duration::from_millis(25);
 
-/// How long the pipe is read after the program ended: a process that it left behind may hold it.
+/// How long the pipe is read after the program exited: a leftover process may hold it open.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// How long it has to end after TERM: git removes its locks then.
+/// How long a program has to exit after SIGTERM, so that git can remove its locks.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How often this process was asked to end. Whoever waits for a program that does nothing waits less
-/// then.
+/// How often this process was asked to terminate. Waits for idle programs are shortened after that.
 pub static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 
-/// The variable that has the program of a door begin a session of its own.
+/// The variable that makes the wrapper program of a [`Door`] start its own session (`setsid`).
 pub const OWN_SESSION: &str = "RALPH_INTERNAL__SESSION";
 
-/// How programs are started: directly or, where it names another program, by way of that one.
+/// How programs are started: directly, or through the wrapper program in `by`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Door {
-    /// The other program and its first arguments; the command line to run follows them.
+    /// The wrapper and its first arguments, followed by the command line to run; empty for none.
     pub by: Vec<OsString>,
-    /// Its variables.
+    /// The wrapper's environment variables.
     pub vars: Vec<(String, String)>,
 }
 
 impl Door {
-    /// A command that starts a program, in a process group of its own: Ctrl-C in a terminal goes to our whole group.
-    /// The other program sees to that itself, by a session of its own.
+    /// Returns a command that starts `program` in its own process group, because Ctrl-C in a
+    /// terminal signals our whole group. A wrapper starts its own session instead.
     #[expect(clippy::disallowed_methods, reason = "this is the door for programs of an attempt")]
     pub fn command(&self, program: &str) -> Command {
         let Some((own, arguments)) = self.by.split_first() else {
@@ -59,19 +58,19 @@ impl Door {
     }
 }
 
-/// How a program of the user's ended.
+/// How a user's program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckEnd {
-    /// By itself, with this code; none if a signal ended it.
+    /// It exited with this code; `None` if a signal killed it.
     Exited(Option<i32>),
-    /// It took too long and was ended.
+    /// It exceeded the time limit and was killed.
     TimedOut,
-    /// We were asked to stop, and it was ended.
+    /// It was killed because we were asked to stop.
     Stopped,
 }
 
-/// Runs it; returns how it ended and what it printed. What it leaves behind in its group is ended,
-/// unless it `may_leave` a server there.
+/// Runs a command; returns how it ended and what it printed. Leftover processes of its group that
+/// still hold its output are killed, unless it `may_leave` a server there.
 pub fn run(
     mut command: Command,
     input: &[u8],
@@ -82,23 +81,23 @@ pub fn run(
     let (reader, writer) = io::pipe()?;
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
     let mut child = command.stdin(stdin).stdout(writer.try_clone()?).stderr(writer).spawn()?;
-    // It holds the other end of the pipe, which must be closed for the output to end.
+    // The command holds the write end of the pipe, which must be closed for the output to end.
     drop(command);
     if let Some(mut stdin) = child.stdin.take() {
         let input = input.to_vec();
-        // A program that ends without reading all of it is no failure of ours.
+        // It is not an error if the program exits without reading all of its input.
         std::thread::spawn(move || drop(stdin.write_all(&input)));
     }
     let kept = Arc::new(Mutex::new(Kept::default()));
     let closed = collect(reader, Arc::clone(&kept));
     let end = wait(&mut child, limit, stop)?;
-    // Whoever still holds the pipe was left behind by the program, in its group or outside of it.
+    // A process that still holds the pipe was left behind, in the program's group or outside of it.
     let is_over = matches!(end, CheckEnd::Exited(_)) && may_leave;
     if closed.recv_timeout(PULSE).is_err() {
         if !is_over {
             signal("KILL", &[format!("-{}", child.id())]);
         }
-        // On a busy machine the reader may not have had its turn yet.
+        // On a busy machine the reader thread may not have run yet.
         let _ = closed.recv_timeout(DRAIN);
     }
     let output = kept.lock().unwrap_or_else(PoisonError::into_inner).text();
@@ -114,7 +113,7 @@ fn wait(
     loop {
         if let Some(status) = child.wait_timeout(PULSE)? {
             let code = ExitStatus::code(&status);
-            // Ctrl-C may come before it is in a group of its own.
+            // Ctrl-C may arrive before the child is in its own group.
             let is_stopped = code.is_none() && stop();
             return Ok(if is_stopped { CheckEnd::Stopped } else { CheckEnd::Exited(code) });
         }
@@ -133,18 +132,18 @@ fn wait(
     }
 }
 
-/// Sends a signal to processes, or to groups with a minus in front. Through the shell, because the
-/// standard library kills single processes only and the hooks are to link no more than they need.
+/// Sends a signal to processes, or to groups (ids with a leading minus), through the shell: the
+/// standard library only kills single processes, and the hooks should link as little as possible.
 #[expect(clippy::disallowed_methods, reason = "this is the door for ending the user's programs")]
 pub fn signal(name: &str, processes: &[String]) {
-    // In this form every shell understands it.
+    // Every shell supports this form.
     let kill = format!("kill -s {name} -- {}", processes.join(" "));
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(kill).current_dir("/");
     let _ = shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
-/// Reads in a thread of its own until the pipe is closed, and says when it is.
+/// Reads the pipe in a separate thread; the receiver gets a message when the pipe is closed.
 fn collect(mut reader: PipeReader, kept: Arc<Mutex<Kept>>) -> Receiver<()> {
     let (sender, closed) = mpsc::channel();
     std::thread::spawn(move || {

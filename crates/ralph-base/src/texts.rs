@@ -1,4 +1,4 @@
-//! Lists of texts as people write them: a single text stands for a list of one.
+//! Deserializes lists of strings; a single string counts as a list of one.
 //!
 //! ```
 //! #[derive(serde::Deserialize)]
@@ -20,12 +20,12 @@ use serde::{Deserialize, Deserializer};
 
 struct Texts(Vec<String>);
 
-/// One text or a list of them.
+/// Deserializes a string or a list of strings.
 pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Texts::deserialize(deserializer).map(|texts| texts.0)
 }
 
-/// The same for each of several names.
+/// Deserializes a map whose values are strings or lists of strings.
 pub fn texts_by_name<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Vec<String>>, D::Error> {

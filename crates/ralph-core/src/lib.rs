@@ -1,15 +1,15 @@
-//! What a loop that runs a coding agent unattended needs to know and to do.
+//! The core of a loop that runs a coding agent unattended.
 //!
-//! Pure decisions sit in the middle: text and values in, values out, no disk and no processes.
-//! Effects sit at the rim, one door for each dangerous act.
+//! The decision logic is pure: values in, values out, without access to disk or processes. Side
+//! effects are confined to the outer layers, with one entry point for each dangerous operation.
 //!
-//! | module | what it answers |
+//! | module | question it answers |
 //! | --- | --- |
-//! | [`git`] | how is a work tree saved, and returned to a saved state without losing anything? |
+//! | [`git`] | how is a work tree saved and restored without losing anything? |
 //! | [`guard`] | is this a command or an edit that an unattended agent must not make? |
-//! | [`hook`] | what does the client send to a hook, and what does it obey? |
-//! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
-//! | [`verdict`] | did this command run tests, and how did they end? |
+//! | [`hook`] | what does the client send to a hook, and which replies does it act on? |
+//! | [`plan`] | which story is next, and how is it ticked without changing any other byte? |
+//! | [`verdict`] | did this command run tests, and what was the result? |
 
 pub mod git;
 pub mod guard;

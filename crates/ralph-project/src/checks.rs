@@ -1,5 +1,5 @@
-//! The user's own checks: each command under `sh -c`, until a deadline; how they are watched is
-//! `supervised.rs`.
+//! Runs the user's own checks: each command under `sh -c`, until a deadline; `supervised.rs`
+//! watches them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,36 +17,36 @@ use ralph_core::verdict::{self, Kind, Verdict};
 use crate::config::Config;
 use crate::failed_before::FailedBefore;
 
-/// What of a long output is shown: a little of the beginning, and the end, where runners say what
-/// failed. Together they are less than a failure's record holds.
+/// How many lines of a long output are shown: a few from the beginning, and the end, where runners
+/// report failures. Together they are less than a failure's record holds.
 const FIRST_LINES: usize = 15;
 const LAST_LINES: usize = 75;
 
-/// One check that was run.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     /// The command as the user wrote it.
     pub command: String,
     /// How it ended.
     pub end: CheckEnd,
-    /// What it printed, cut in the middle.
+    /// Its output, truncated in the middle.
     pub output: String,
     /// How long it took.
     pub took: Duration,
-    /// Whether it is a test run that ran no test, which is no pass.
+    /// Whether it is a test run that ran no test, which does not count as a pass.
     pub ran_no_test: bool,
-    /// What fails in it as it did before the first story, if nothing else does.
+    /// Its failures, if all of them existed before the first story.
     pub excused: Option<FailedBefore>,
 }
 
 impl Check {
-    /// One that ended so, before it is judged by more than that.
+    /// Returns a check that ended in this way, before any [`CheckRules`] are applied.
     pub fn new(command: &str, end: CheckEnd, output: String, took: Duration) -> Self {
         let command = command.to_owned();
         Self { command, end, output, took, ran_no_test: false, excused: None }
     }
 
-    /// What its output says about tests; none if it did not come to its own end.
+    /// Returns the verdict on its output as a test run; `None` if it did not exit by itself.
     pub fn verdict_of(&self, config: &Config) -> Option<Verdict> {
         let CheckEnd::Exited(exit_code @ Some(_)) = self.end else { return None };
         let (command, output, test_commands) =
@@ -55,18 +55,18 @@ impl Check {
         Some(verdict::judge(&run))
     }
 
-    /// Whether it passed.
+    /// Returns whether it passed.
     pub fn passed(&self) -> bool {
         let ended_well = self.end == CheckEnd::Exited(Some(0)) && !self.ran_no_test;
         ended_well || self.excused.is_some()
     }
 
-    /// The command on one line, for messages.
+    /// Returns the command on one line, for messages.
     pub fn name(&self) -> String {
         one_line(&self.command)
     }
 
-    /// What it printed, short enough to be shown as a whole.
+    /// Returns its output, shortened for display.
     pub fn excerpt(&self) -> String {
         let lines: Vec<&str> = self.output.lines().collect();
         let left_out = lines.len().saturating_sub(FIRST_LINES + LAST_LINES);
@@ -79,7 +79,7 @@ impl Check {
         first.chain([gap.as_str()]).chain(last).map(|line| format!("{line}\n")).collect()
     }
 
-    /// What became of it, in a few words.
+    /// Returns the result in a few words.
     pub fn verdict(&self) -> String {
         match self.end {
             _ if self.ran_no_test => "ran no test".to_owned(),
@@ -92,8 +92,8 @@ impl Check {
         }
     }
 
-    /// Why no attempt at any story can make it pass: the shell knows no such program. A path is
-    /// another matter, because a story may be there to make what it leads to.
+    /// Returns the missing program because of which no attempt can pass the check. A path does not
+    /// count, because a story may create that file.
     pub fn needs(&self) -> Option<&str> {
         let said = self.output.lines().rev().find(|line| !line.trim().is_empty())?;
         let said = said.trim().strip_prefix("sh: ")?;
@@ -103,13 +103,13 @@ impl Check {
     }
 }
 
-/// A check of several lines by its first one: messages and the progress have a line for each check.
+/// Shortens a check to its first line: messages and the progress have one line for each check.
 pub fn one_line(command: &str) -> String {
     let mut lines = command.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     match lines.count() {
         0 => first.to_owned(),
-        // Of a here-document only the program that reads it.
+        // Of a here-document, only keep the program that reads it.
         more => {
             let first = first.split("<<").next().unwrap_or_default().trim_end();
             format!("{first} … ({} lines)", more + 1)
@@ -117,36 +117,36 @@ pub fn one_line(command: &str) -> String {
     }
 }
 
-/// A variable of the processes that serve a run of the loop without being its agent. They outlive a
-/// loop that is killed, and the next start ends them.
+/// The variable that marks processes of a run other than its agent. They outlive a loop that is
+/// killed, and the next start ends them.
 pub const RUN_MARK: &str = "RALPH_INTERNAL__RUN";
 
-/// Its value for checks, setup commands and git hooks of a run: what they leave behind is ended with them.
+/// Returns its value for a run's checks, set-up commands and git hooks, whose leftovers are ended.
 pub fn mark(run: &str) -> String {
     format!("{run}.check")
 }
 
-/// Where checks run.
+/// The context in which checks run.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckContext<'a> {
     /// The folder.
     pub dir: &'a Utf8Path,
-    /// The loop's run that they serve; empty outside of one.
+    /// The loop's run that they belong to; empty outside of one.
     pub run: &'a str,
-    /// How long that run may still take.
+    /// The time that is left for that run.
     pub left: Option<Duration>,
-    /// What counts besides the exit code; none if nothing does.
+    /// Rules besides the exit code; `None` if only that counts.
     pub rules: Option<CheckRules<'a>>,
-    /// How they are started.
+    /// The door through which they are started.
     pub door: &'a Door,
 }
 
-/// What counts besides the exit code.
+/// Rules for the result of a check besides its exit code.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckRules<'a> {
     /// The user's settings.
     pub config: &'a Config,
-    /// What failed in each check before the first story, where that is ignored.
+    /// What failed in each check before the first story, if that is ignored.
     pub failed_before: &'a BTreeMap<String, FailedBefore>,
 }
 
@@ -166,8 +166,8 @@ impl CheckRules<'_> {
     }
 }
 
-/// Runs the checks in order, up to the first that does not pass. Each may take as long as `limit`.
-/// `stop` is asked before each of them and all the time.
+/// Runs the checks in order, up to the first that does not pass. Each may take up to `limit`.
+/// `stop` is polled before and during each check.
 pub fn run_checks(
     context: CheckContext<'_>,
     commands: &[String],
@@ -218,7 +218,7 @@ fn shell(context: &CheckContext<'_>, command: &str) -> Command {
     if command.trim().contains('\n') {
         shell.arg("-e");
     }
-    // Runners that would watch for changes, or ask, do neither in a build machine.
+    // With this variable, runners neither watch for changes nor ask questions.
     shell.arg("-c").arg(command).current_dir(context.dir).env("CI", "true");
     shell
 }

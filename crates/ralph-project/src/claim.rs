@@ -1,5 +1,5 @@
-//! The agent's own word about its story, on disk: given by `ralph-loop complete`, read by whoever
-//! settles. It is a word only; what becomes of the story is the checks' and the loop's to say.
+//! The agent's claim about its story, on disk: written by `ralph-loop complete`, and read when the
+//! story is settled. It is only a claim; the checks and the loop decide about the story.
 
 use std::io;
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use ralph_base::state::{self, StateDir};
 
-/// What the agent says about its story.
+/// The status that the agent claims for its story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClaimStatus {
     /// It is done.
     Success,
-    /// A part of it is.
+    /// It is partly done.
     Partial,
     /// A person is needed.
     Blocked,
 }
 
-/// The agent's word.
+/// The agent's claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The story that it is about.
     pub story: String,
-    /// What it says.
+    /// The claimed status.
     pub status: ClaimStatus,
     /// What was done, or what is in the way.
     pub summary: String,
@@ -32,24 +32,24 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// A word that is given now.
+    /// Returns a claim that is made now.
     pub fn new(story: &str, status: ClaimStatus, summary: &str) -> Self {
         let (story, summary) = (story.to_owned(), summary.to_owned());
         Self { story, status, summary, at: state::now() }
     }
 
-    /// The word about a story; none if there is none, or none that we understand.
+    /// Loads the claim about a story; `None` if there is none, or it cannot be parsed.
     pub fn load(state: &StateDir, story: &str) -> Option<Self> {
         let claim: Self = serde_json::from_slice(&state::read(state.claim()).ok()?).ok()?;
         (claim.story == story).then_some(claim)
     }
 
-    /// Writes it down.
+    /// Writes the claim.
     pub fn save(&self, state: &StateDir) -> io::Result<()> {
         state::replace(&state.claim(), &serde_json::to_vec_pretty(self)?)
     }
 
-    /// Why the story is not done by the agent's own word, if that is what it says.
+    /// Returns why the story is not done, if that is what the agent claims.
     pub fn denial(&self) -> Option<String> {
         match self.status {
             ClaimStatus::Success => None,

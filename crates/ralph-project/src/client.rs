@@ -1,4 +1,4 @@
-//! Is the agent one that we know? Then its command line can take further options.
+//! Recognises known agents in a command line, to which options can then be added.
 
 use std::ops::Range;
 
@@ -6,25 +6,25 @@ use shell_reader::{Reach, Word};
 
 use crate::dialect::Dialect;
 
-/// Variables that make the client think it runs inside another one; and one that names somebody
-/// else's loop, because ours tells the agent which plan it works on.
+/// Variables that make the client believe that it runs inside another one; and one that names
+/// another loop's folder, because our loop assigns the agent its plan.
 pub const MISLEADING: &str = "\
     CLAUDECODE CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID \
     CLAUDE_CODE_SSE_PORT CLAUDE_PROJECT_DIR RALPH_LOOP_DIR";
 
-/// An agent that we know, in a command line.
+/// A known agent in a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Client<'a> {
-    /// Which one it is.
+    /// The agent's row.
     pub dialect: &'static Dialect,
     line: &'a str,
     command: shell_reader::Command,
-    /// Where its name ends, or that of its subcommand.
+    /// The end of its name, or of its subcommand.
     end: usize,
 }
 
 impl<'a> Client<'a> {
-    /// Finds it; none if another program is the agent, or if its name is not written on the line.
+    /// Finds the agent; `None` if the program is unknown, or its name is not written literally.
     pub fn find(line: &'a str) -> Option<Self> {
         let is_written =
             |step: &Reach| matches!(step, Reach::Wrapper(_) | Reach::Pipe { .. } | Reach::Group);
@@ -37,22 +37,22 @@ impl<'a> Client<'a> {
         command.reached.iter().all(is_written).then_some(Self { dialect, line, end, command })
     }
 
-    /// Whether it is Claude Code, for which settings of the project are looked at.
+    /// Returns whether it is Claude Code, for which settings of the project are read.
     pub fn is_claude(&self) -> bool {
         self.dialect.name == "claude"
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &str {
         self.command.program.text()
     }
 
-    /// Whether the line has an option of this name.
+    /// Returns whether the line has an option of this name.
     pub fn has(&self, option: &str) -> bool {
         self.value_of(option).is_some()
     }
 
-    /// The value of an option; empty if it has none.
+    /// Returns the value of an option; empty if it has none.
     pub fn value_of(&self, option: &str) -> Option<&str> {
         let mut words = self.command.args.iter().map(Word::text);
         let rest = words.find_map(|word| {
@@ -62,15 +62,15 @@ impl<'a> Client<'a> {
         Some(rest.strip_prefix('=').unwrap_or_else(|| words.next().unwrap_or_default()))
     }
 
-    /// The line with further options right behind the program, where no pipe and no redirection
-    /// can swallow them.
+    /// Returns the line with further options right after the program, where no pipe and no
+    /// redirection can swallow them.
     pub fn with(&self, options: &str) -> String {
         let (before, after) = self.line.split_at_checked(self.end).unwrap_or((self.line, ""));
         format!("{before} {options}{after}")
     }
 }
 
-/// Where a word of a command is written as it is, or in quotes.
+/// Returns where a word of a command is written literally, plain or in quotes.
 pub fn written(line: &str, command: &shell_reader::Command, word: &str) -> Option<Range<usize>> {
     let is_edge = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "|&;<>()".contains(c));
     line.get(command.span.clone())?.match_indices(word).find_map(|(at, _)| {

@@ -1,4 +1,4 @@
-//! What is different from agent to agent: one row each in `dialect/agents.toml`.
+//! The differences between agents: one row each in `dialect/agents.toml`.
 
 mod payload;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub use payload::{inputs, set};
 
 row! {
-    /// One agent.
+    /// An agent.
     #[expect(missing_docs, reason = "the table says what each field is")]
     pub Dialect {
         texts: name start behind resume model pass variable servers user project home fresh exit code context;
@@ -19,7 +19,7 @@ row! {
 }
 
 row! {
-    /// What a line of an agent's output means.
+    /// A rule for the meaning of a line of an agent's output.
     #[expect(missing_docs, reason = "the table says what each field is")]
     pub Line {
         texts: session model text call tool input command file done output code step cost error;
@@ -31,7 +31,7 @@ row! {
 include!(concat!(env!("OUT_DIR"), "/agents.rs"));
 
 impl Line {
-    /// Whether an event is such a line.
+    /// Returns whether an event matches this rule.
     pub fn fits(&self, event: &Value) -> bool {
         self.when.iter().all(|word| match word.split_once('=') {
             Some((path, wanted)) => match event.pointer(&format!("/{path}")) {
@@ -49,27 +49,27 @@ impl Line {
 }
 
 impl Dialect {
-    /// The agent of this name.
+    /// Returns the agent of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         AGENTS.iter().find(|agent| agent.name == name)
     }
 
-    /// The agent's own name of one of Claude's events; none if it has no such event.
+    /// Returns the agent's own name of one of Claude's events; `None` if it has no such event.
     pub fn own_event(&self, event: &str) -> Option<&'static str> {
         let mut events =
             self.events.iter().map(|pair| pair.split_once('=').unwrap_or((pair, pair)));
         events.find(|(_, claudes)| *claudes == event).map(|(own, _)| own)
     }
 
-    /// The exit code that a text of the agent's ends with.
+    /// Returns the exit code at the end of a text of the agent.
     pub fn exit_code(&self, text: &str) -> Option<i64> {
         let (_, rest) = text.rsplit_once(self.exit).filter(|_| !self.exit.is_empty())?;
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         rest.get(..digits)?.parse().ok()
     }
 
-    /// The reply to an event of the agent's, `own`, which is this one of Claude's. A block after a tool call would
-    /// hide the tool's output from most agents, so it becomes context.
+    /// Returns the reply to the agent's event `own`, which corresponds to Claude's `event`. A block
+    /// after a tool call would hide the tool's output from most agents, so it becomes context.
     pub fn reply(&self, decision: Decision, own: &str, event: &str) -> Reply {
         let json = |value: Value| Reply { stdout: Some(value.to_string()), ..Reply::default() };
         match decision {

@@ -1,4 +1,4 @@
-//! Failures that were there before the work began, so that they do not count against it.
+//! Failures that existed before the work began, so that they do not count against it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use ralph_core::verdict::{Kind, Verdict};
 
-/// What failed before.
+/// The failures before the work began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FailedBefore {
-    /// The tests, where the runner named them.
+    /// The failing tests, if the runner named them.
     pub tests: BTreeSet<String>,
     /// How many failures each runner counted.
     counted: BTreeMap<String, u64>,
@@ -19,7 +19,7 @@ pub struct FailedBefore {
 }
 
 impl FailedBefore {
-    /// Remembers a run that failed.
+    /// Records a failed run.
     pub fn note(&mut self, verdict: &Verdict) {
         let runner = runner_of(verdict);
         if verdict.failing.is_empty() {
@@ -30,7 +30,7 @@ impl FailedBefore {
         *counted = (*counted).max(verdict.counts.bad());
     }
 
-    /// Adds what another one knows.
+    /// Adds the failures of another record.
     pub fn extend(&mut self, other: &Self) {
         self.tests.extend(other.tests.iter().cloned());
         self.unnamed.extend(other.unnamed.iter().cloned());
@@ -40,8 +40,8 @@ impl FailedBefore {
         }
     }
 
-    /// Whether nothing fails that did not fail before. A run that names no tests is only known to
-    /// fail as before if the same runner named none then. Tests that cannot even be loaded never are.
+    /// Returns whether nothing fails that did not fail before. A run without test names only counts
+    /// if the same runner named none before. A run that could not load its tests never counts.
     pub fn covers(&self, verdict: &Verdict) -> bool {
         let runner = runner_of(verdict);
         let named = verdict.failing.len() as u64;

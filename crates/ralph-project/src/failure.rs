@@ -32,22 +32,22 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// An error whose text says what went wrong and what to do about it.
+    /// Returns an error whose text explains what went wrong and what to do about it.
     pub fn because(text: impl Into<String>) -> Self {
         Self::Error(text.into().into())
     }
 
-    /// A mistake on the command line or in the configuration.
+    /// Returns a mistake on the command line or in the configuration.
     pub fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Usage(error.into())
     }
 
-    /// The error with its causes, for the user.
+    /// Returns the error with its causes, for the user.
     pub fn explain(&self) -> String {
         with_causes(self.error())
     }
 
-    /// Whether trying again later may help: git was killed, or the disk was full.
+    /// Returns whether trying again later may help: git was killed, or the disk was full.
     pub fn is_transient(&self) -> bool {
         chain(self.error()).any(|error| {
             let io = error.downcast_ref::<io::Error>();
@@ -66,7 +66,7 @@ impl Failure {
     }
 }
 
-/// An error and its causes, outermost first.
+/// Returns an error and its causes, outermost first.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     let mut next = Some(error);
     std::iter::from_fn(move || {
@@ -76,7 +76,7 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     })
 }
 
-/// The text of an error and of its causes. Many errors repeat their cause in their own text.
+/// Returns the text of an error and its causes. Many errors repeat their cause in their own text.
 pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     chain(error).skip(1).fold(error.to_string(), |text, cause| {
         let cause = cause.to_string();

@@ -1,20 +1,20 @@
-//! What is found out before a run: shown by `doctor` and `--dry-run`, obeyed by a start.
+//! Findings before a run: shown by `doctor` and `--dry-run`; a problem prevents a start.
 
-/// What was found and, where something is wrong, what to do.
+/// A finding and, if something is wrong, what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     /// All is well.
     Good(String),
-    /// What a run will do, and nobody has tried yet.
+    /// What a run will do, but was not tried yet.
     Later(String),
-    /// Worth knowing; a run begins all the same.
+    /// Worth knowing; a run starts anyway.
     Note(String),
-    /// No run begins.
+    /// A run cannot start.
     Problem(String),
 }
 
 impl Finding {
-    /// Whether it keeps a run from beginning.
+    /// Returns whether it prevents a run from starting.
     pub fn is_problem(&self) -> bool {
         matches!(self, Self::Problem(_))
     }

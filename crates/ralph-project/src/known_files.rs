@@ -28,18 +28,18 @@ pub struct KnownFiles {
 }
 
 impl KnownFiles {
-    /// With the session's own log, if it has one, and with logs that other tools write.
+    /// Uses the session's own log, if it has one, and the logs of other tools.
     pub fn new(own: Option<Utf8PathBuf>, others: Vec<Utf8PathBuf>) -> Self {
         Self { own, others }
     }
 
-    /// The logs' bytes; one that cannot be read knows nothing.
+    /// Returns the contents of the logs; an unreadable one counts as empty.
     fn logs(&self) -> impl Iterator<Item = Vec<u8>> {
         let paths = self.own.iter().chain(&self.others);
         paths.map(|path| state::read(path).unwrap_or_default())
     }
 
-    /// Writes down that a file is known, because it was read or written, unless that is written down
+    /// Records that a file is known, because it was read or written, unless that is recorded
     /// already.
     pub fn record(&self, path: &Utf8Path) -> io::Result<()> {
         let Some(log) = self.own.as_ref().filter(|_| is_one_line(path)) else { return Ok(()) };
@@ -50,13 +50,13 @@ impl KnownFiles {
         state::append_line(log, format!("Read: {path}").as_bytes())
     }
 
-    /// Whether a file is known by this path, which is [`resolved`].
+    /// Returns whether a file is known by this path, which must be [`resolved`].
     pub fn contains(&self, path: &Utf8Path) -> bool {
         self.logs().any(|log| names(&log).any(|name| name == path.as_str().as_bytes()))
     }
 
-    /// Writes down what becomes of known files when a file or folder is moved or copied: `to` is its
-    /// new name, or the folder that takes it in, which the same line may make first.
+    /// Records the new paths of known files when a file or folder is moved or copied: `to` is its
+    /// new name, or the folder that it goes into, which the same command line may create first.
     pub fn follow(&self, from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
         let (from, is_taken_in) = (resolved(from), to.is_dir());
         let inside = to.join(from.file_name().unwrap_or_default());
@@ -74,19 +74,19 @@ impl KnownFiles {
     }
 }
 
-/// The files that a log names, the newest first.
+/// Returns the files that a log names, newest first.
 fn names(log: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = log.rsplit(|byte| *byte == b'\n');
     lines.filter_map(|line| Some(line.strip_prefix(b"Read: ")?.trim_ascii_end()))
 }
 
-/// A path without links and `..`, also of a file that is not there yet, so that two ways to name
-/// one file compare equal.
+/// Resolves links and `..` in a path, even if the file does not exist yet, so that two names of one
+/// file compare equal.
 pub fn resolved(path: &Utf8Path) -> Utf8PathBuf {
     resolved_within(path, MOST_LINKS)
 }
 
-/// More links in a row than this lead nowhere.
+/// The most consecutive links that are followed.
 const MOST_LINKS: usize = 40;
 
 fn resolved_within(path: &Utf8Path, links: usize) -> Utf8PathBuf {
@@ -99,7 +99,7 @@ fn resolved_within(path: &Utf8Path, links: usize) -> Utf8PathBuf {
     let parent = resolved_within(parent, links);
     let here = parent.join(name);
     match here.read_link_utf8() {
-        // A link to something that is not there yet: writing through it makes that.
+        // A link to a missing file: writing through it creates that file.
         Ok(target) if links > 0 => resolved_within(&parent.join(target), links - 1),
         _ => here,
     }

@@ -1,34 +1,34 @@
-//! What the loop and the hooks share, beyond what an embedder needs: settings, gates, the attempt
-//! under way, the installation.
+//! The code that the loop and the hooks share, beyond what an embedder needs: settings, gates, the
+//! current attempt, the installation.
 //!
 //! | module | what it answers |
 //! | --- | --- |
 //! | [`checks`] | do the user's own checks pass? |
-//! | [`claim`] | what does the agent itself say about its story? |
+//! | [`claim`] | what does the agent claim about its story? |
 //! | [`client`] | is the agent Claude Code, and how does its command line take further options? |
 //! | [`config`] | what did the user set, in the file, by variables and by flags? |
-//! | [`dialect`] | how is this agent started, and how does it speak to hooks? |
+//! | [`dialect`] | how is this agent started, and how does it communicate with hooks? |
 //! | [`failure`] | why did a command fail? |
-//! | [`failed_before`] | did this fail before the work began? |
-//! | [`finding`] | what was found before a run? |
+//! | [`failed_before`] | which failures existed before the work began? |
+//! | [`finding`] | what did the checks before a run find? |
 //! | [`gate`] | may the session stop, and if not, what is left to do? |
-//! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
+//! | [`install`] | which hooks does this client need, and how are they registered? |
 //! | [`known_files`] | has the agent seen this file in its session? |
-//! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging? |
-//! | [`loop_progress`] | what does `progress.txt` beside a feature list say? |
+//! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging code? |
+//! | [`loop_progress`] | what does `progress.txt` beside a feature list contain? |
 //! | [`mailbox`] | how does a hook ask the loop? |
 //! | [`progress`] | what was done, in which iteration? |
 //! | [`project`] | which folder is the project, and where does its state live? |
 //! | [`project_plan`] | which file is the plan that is worked on? |
-//! | [`prompt`] | what is the agent told about its story? |
+//! | [`prompt`] | which prompt does the agent get for its story? |
 //! | [`review`] | who reviews the work, and what does the answer mean? |
-//! | [`strikes`] | what does a failing test run mean for the attempt under way? |
-//! | [`surroundings`] | what does the guard need to know about the place? |
-//! | [`transcript`] | what does the end of a session's transcript say? |
-//! | [`under_way`] | which attempt is under way? |
+//! | [`strikes`] | what does a failing test run mean for the current attempt? |
+//! | [`surroundings`] | which facts about a place does the guard need? |
+//! | [`transcript`] | what does the end of a session's transcript show? |
+//! | [`under_way`] | what is the current attempt? |
 //! | [`weakening`] | did an attempt remove, skip or empty tests? |
 
-/// Makes a row of texts, lists and switches, and an empty one.
+/// Defines a struct of strings, lists and flags, and its empty value.
 macro_rules! row {
     (
         $(#[$about:meta])*

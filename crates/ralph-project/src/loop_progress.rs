@@ -3,7 +3,7 @@
 use ralph_base::lines::{self, Line};
 use std::ops::Range;
 
-/// What `progress.txt` says; parts that cannot be read are `None`.
+/// The values in `progress.txt`; those that cannot be read are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoopProgress {
     /// `- Iteration: n`
@@ -26,20 +26,20 @@ impl LoopProgress {
         }
     }
 
-    /// Whether a person said that the loop is not to go on for now.
+    /// Returns whether a person has paused the loop.
     pub fn is_paused(&self) -> bool {
         matches!(self.status.as_deref(), Some("PAUSED" | "STOPPED"))
     }
 
-    /// The bytes with the value of `name` changed, every other byte as it was; a missing line is
-    /// added at the end.
+    /// Returns the bytes with the value of `name` replaced and every other byte unchanged; a
+    /// missing line is added at the end.
     pub fn set(bytes: &[u8], name: &str, value: &str) -> Vec<u8> {
         let value: String = value.chars().filter(|c| !c.is_control()).collect();
         let mut result = bytes.to_vec();
         if let Some(range) = find(bytes, name) {
             let gap = if bytes.get(range.start.wrapping_sub(1)) == Some(&b':') { " " } else { "" };
             let old = bytes.get(range.clone()).unwrap_or_default();
-            // Of `3/10` a new number takes the place of the first part.
+            // In `3/10`, a new number replaces the first part only.
             let digits = old.iter().take_while(|b| b.is_ascii_digit()).count();
             let end = if digits > 0 { range.start + digits } else { range.end };
             result.splice(range.start..end, format!("{gap}{value}").into_bytes());
@@ -54,7 +54,7 @@ impl LoopProgress {
     }
 }
 
-/// Where the value of `name` stands.
+/// Returns the range of the value of `name`.
 fn find(bytes: &[u8], name: &str) -> Option<Range<usize>> {
     lines::lines(bytes).find_map(|line| in_line(line, name))
 }
@@ -66,7 +66,7 @@ fn in_line(line: Line<'_>, name: &str) -> Option<Range<usize>> {
     if !label.trim_matches(|c: char| !c.is_alphabetic()).eq_ignore_ascii_case(name) {
         return None;
     }
-    // Emphasis may end behind the colon: `**Status:** running`.
+    // Emphasis may end after the colon: `**Status:** running`.
     let decoration = value.iter().skip(1).take_while(|b| matches!(b, b'*' | b' ' | b'\t')).count();
     let start = line.start + colon + 1 + decoration;
     Some(start..line.start + line.text.trim_ascii_end().len().max(colon + 1 + decoration))

@@ -1,9 +1,9 @@
-//! The stop hook asks the loop, and the loop answers: two files whose names begin as the loop says in
-//! the environment of its agent.
+//! Lets the stop hook ask the loop a question: two files with a common path prefix, which the loop
+//! passes in the environment of its agent.
 //!
-//! Nobody waits for ever: the hook gives up when its patience ends or the loop is gone. An answer
-//! names its question, so that one which comes too late is nobody's. The client may run several
-//! stop hooks at once; whoever asks holds [`Mailbox::lock`].
+//! The hook does not wait for ever: it gives up when its patience ends or the loop is gone. An
+//! answer names its question, so that a late one is ignored. The client may run several stop hooks
+//! at once; the one that asks holds [`Mailbox::lock`].
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -13,29 +13,29 @@ use serde::{Deserialize, Serialize};
 
 use ralph_base::state::{self, Lock, StateDir};
 
-/// How often the hook looks for the answer.
+/// How often the hook checks for the answer.
 const PULSE: Duration = Duration::from_millis(10);
 
-/// How often it looks whether the loop is still there.
+/// How often it checks whether the loop is still running.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// What the hook asks: the session wants to stop, may it?
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Question {
-    /// Tells this question from others.
+    /// The id of this question.
     pub id: String,
     /// The session.
     pub session: String,
-    /// The last thing that the agent said.
+    /// The agent's last message.
     pub said: Option<String>,
 }
 
-/// What the loop says.
+/// The answer of the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Go on, with this text.
+    /// Continue, with this text.
     GoOn(String),
     /// Stop, and why.
     Stop(String),
@@ -47,14 +47,14 @@ struct Letter {
     answer: Answer,
 }
 
-/// The two files.
+/// The files for question and answer.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     path: Utf8PathBuf,
 }
 
 impl Mailbox {
-    /// The mailbox whose files begin with this path.
+    /// Returns the mailbox whose files begin with this path.
     pub fn at(path: Utf8PathBuf) -> Self {
         Self { path }
     }
@@ -69,19 +69,19 @@ impl Mailbox {
         answer
     }
 
-    /// Held by whoever asks: two questions at once would overwrite each other.
+    /// Returns the lock file for asking: two questions at once would overwrite each other.
     pub fn lock(&self) -> Utf8PathBuf {
         let [.., lock] = StateDir::letters(&self.path);
         lock
     }
 
-    /// Empties it, before an agent is started.
+    /// Empties the mailbox before an agent is started.
     pub fn empty(&self) -> io::Result<()> {
         state::remove_if_there(self.question())?;
         state::remove_if_there(self.answer())
     }
 
-    /// Asks, and waits for the answer; none if the patience ends before, or if nobody holds the
+    /// Asks, and waits for the answer; `None` if the patience ends first, or if nobody holds the
     /// loop's lock any more.
     pub fn ask(
         &self,
@@ -114,12 +114,12 @@ impl Mailbox {
         (letter.to == id).then_some(letter.answer)
     }
 
-    /// The question that waits for an answer, if one does. What cannot be read is nobody's question.
+    /// Returns the question that waits for an answer, if any. An unreadable file is not a question.
     pub fn waiting(&self) -> Option<Question> {
         serde_json::from_slice(&state::read(self.question()).ok()?).ok()
     }
 
-    /// Answers a question. Another one that came meanwhile stays.
+    /// Answers a question. Another one that came in the meantime is kept.
     pub fn reply(&self, question: &Question, answer: Answer) -> io::Result<()> {
         if self.waiting().is_some_and(|waiting| waiting.id == question.id) {
             state::remove_if_there(self.question())?;

@@ -1,6 +1,6 @@
-//! `progress.md`: one entry an iteration, appended; what others wrote there stays.
+//! `progress.md`: one entry per iteration, appended; what others wrote there is kept.
 //!
-//! Writing gives the bytes to append, so that the caller can do it in a single append.
+//! The functions return the bytes to append, so that the caller can write them in a single append.
 
 use jiff::Timestamp;
 use ralph_base::lines;
@@ -23,13 +23,13 @@ pub enum ProgressStatus {
 }
 
 impl ProgressStatus {
-    /// The word that stands in the file.
+    /// Returns the word that is used in the file.
     fn word(self) -> String {
         format!("{self:?}").to_uppercase()
     }
 }
 
-/// What is written about one iteration; parts that are empty or `None` get no line.
+/// The entry of one iteration; empty or `None` parts get no line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgressEntry {
     /// Number of the iteration.
@@ -58,13 +58,13 @@ pub struct ProgressEntry {
     pub files_changed: Vec<String>,
     /// In what respect the tests are weaker than before.
     pub weakened: Option<String>,
-    /// What its tests do without the change.
+    /// The result of its tests without the change.
     pub proof: Option<String>,
-    /// What came of its review.
+    /// The result of its review.
     pub review: Option<String>,
     /// The remarks of the review, one line each.
     pub remarks: Vec<String>,
-    /// What the agent says that it did.
+    /// The agent's summary of its work.
     pub summary: Option<String>,
 }
 
@@ -74,7 +74,7 @@ const TITLE: &str = "# Progress Log";
 const NAMED_FILES: usize = 10;
 
 impl ProgressEntry {
-    /// The bytes to append to a file that holds `existing`.
+    /// Returns the bytes to append to a file that contains `existing`.
     pub fn appended_to(&self, existing: &[u8]) -> Vec<u8> {
         section_for(existing, &self.render())
     }
@@ -110,7 +110,7 @@ impl ProgressEntry {
     }
 }
 
-/// The bytes that append a section, which begins with its heading: after one blank line, and with
+/// Returns the bytes that append a section with its heading: after one blank line, and with
 /// the line endings of the file.
 pub fn section_for(existing: &[u8], section: &str) -> Vec<u8> {
     let lead = match existing {
@@ -121,12 +121,12 @@ pub fn section_for(existing: &[u8], section: &str) -> Vec<u8> {
     (lead + section).replace('\n', lines::ending(existing)).into_bytes()
 }
 
-/// Line breaks of every kind; some readers split at the rarer ones too.
+/// Whether a character is a line break of any kind; some readers split at the rarer ones too.
 fn is_break(c: char) -> bool {
     c.is_control() && c != '\t' || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Several lines as the continuation of a list item. A line that would be a heading there is
+/// Formats lines as the continuation of a list item. A line that would be a heading there is
 /// escaped, so that no text can pass for an entry.
 fn indented(text: &str) -> String {
     let kept = text.split(is_break).map(str::trim_end).filter(|line| !line.trim().is_empty());
@@ -150,8 +150,8 @@ fn named(files: &[String]) -> Option<String> {
     (!files.is_empty()).then(|| format!("{} ({names})", files.len()))
 }
 
-/// Whether a progress file has this entry, written no earlier than `since`: a time
-/// as entries have it.
+/// Returns whether a progress file has this entry, written no earlier than `since`: a time
+/// in the format of entries.
 pub fn progress_has(bytes: &[u8], entry: &ProgressEntry, since: &str) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let heading = format!("{} - {}", entry.iteration, entry.story);
@@ -165,8 +165,8 @@ pub fn progress_has(bytes: &[u8], entry: &ProgressEntry, since: &str) -> bool {
     })
 }
 
-/// A progress file for the prompt, all of it unless that is longer than `limit` bytes. Then what is
-/// said about patterns takes half of it at most, and the newest of the rest what is left.
+/// Returns a progress file for the prompt: all of it, if it has at most `limit` bytes. Otherwise
+/// sections about patterns get up to half of that, and the newest other sections the rest.
 pub fn progress_excerpt(bytes: &[u8], limit: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
     if text.trim().len() <= limit {
@@ -192,15 +192,15 @@ pub fn progress_excerpt(bytes: &[u8], limit: usize) -> String {
     parts.join(GAP)
 }
 
-/// Whether a line is the heading of what was learned about the code, which holds for all stories.
+/// Returns whether a line is the heading of lessons about the code, which apply to all stories.
 pub fn is_about_patterns(line: &str) -> bool {
     line.starts_with('#') && line.to_ascii_lowercase().contains("pattern")
 }
 
-/// What stands between the parts of a file.
+/// The separator between the parts of a file.
 const GAP: &str = "\n\n";
 
-/// The parts of a file, each with its heading of the first or second level.
+/// Returns the parts of a file, each with its heading of the first or second level.
 fn sections(text: &str) -> Vec<&str> {
     let mut parts = vec![text];
     for (at, _) in text.match_indices('\n') {
@@ -213,7 +213,7 @@ fn sections(text: &str) -> Vec<&str> {
     parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// The first lines of a text that fit.
+/// Returns the first lines of a text that fit.
 fn beginning(text: String, limit: usize) -> String {
     if text.len() <= limit {
         return text;
@@ -226,7 +226,7 @@ fn beginning(text: String, limit: usize) -> String {
     text.split_inclusive('\n').take_while(fits).chain(["…"]).collect()
 }
 
-/// The lines that an agent added to its file of the progress, patterns with their heading.
+/// Returns the lines that an agent added to its progress file; patterns include their heading.
 pub fn agents_lines(given: &[u8], left: &[u8]) -> Vec<u8> {
     let known: std::collections::HashSet<&[u8]> = given.split(|byte| *byte == b'\n').collect();
     let (mut new, mut heading) = (Vec::new(), None);

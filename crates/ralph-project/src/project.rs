@@ -30,8 +30,8 @@ pub struct Project {
 
 impl Project {
     /// Finds the project from `RALPH_ROOT`, else `CLAUDE_PROJECT_DIR`, else the nearest folder
-    /// with state at or above `cwd`, else the git top level, else `cwd` itself. A root that is
-    /// given relative is meant from `cwd`.
+    /// with state at or above `cwd`, else the git top level, else `cwd` itself. A relative root is
+    /// resolved against `cwd`.
     pub fn locate(env: &Env, cwd: &Utf8Path) -> Self {
         let home = env.home();
         let root = env
@@ -52,71 +52,71 @@ impl Project {
         }
     }
 
-    /// The same as one of several workers of a run sees it.
+    /// Returns the project as one of several workers of a run sees it.
     #[must_use]
     pub fn for_worker(self, worker: Id) -> Self {
         Self { worker: Some(worker), ..self }
     }
 
-    /// The same as an attempt of a run sees it, whose hooks write into a folder of their own.
+    /// Returns the project as an attempt sees it, whose hooks write into a folder of their own.
     #[must_use]
     pub fn for_attempt(self, folder: Utf8PathBuf) -> Self {
         Self { own_state: self.own_state.of_attempt(folder), ..self }
     }
 
-    /// The worker of a run with several that we belong to.
+    /// Returns the worker that this process belongs to, if the run has several.
     pub fn worker(&self) -> Option<&Id> {
         self.worker.as_ref()
     }
 
-    /// What our programs keep of a run, found without starting git; none outside of a repository.
+    /// Returns the run's folder, found without starting git; `None` outside of a repository.
     pub fn run_dir(&self) -> Option<RunDir> {
         let shared = RunDir::of_project(&self.root)?;
         Some(self.worker.as_ref().map_or(shared.clone(), |worker| shared.of_worker(worker)))
     }
 
-    /// The project's folder.
+    /// Returns the project's folder.
     pub fn root(&self) -> &Utf8Path {
         &self.root
     }
 
-    /// Where the agent works: the copy in a session that our loop started, else the project's
-    /// folder. State and settings are the project's in either case.
+    /// Returns the folder in which the agent works: the copy in a session that our loop started,
+    /// else the project's folder. State and settings are the project's in either case.
     pub fn work_root(&self) -> &Utf8Path {
         &self.work_root
     }
 
-    /// Whether a folder belongs to the tree that the agent works in: to the same work tree of git, or
-    /// to the folder itself where there is none.
+    /// Returns whether a folder belongs to the tree in which the agent works: the same git work
+    /// tree, or the work folder itself if there is none.
     pub fn works_in(&self, folder: &Utf8Path) -> bool {
         let [root, folder] = [&self.work_root, folder].map(|path: &Utf8Path| resolved(path));
         let [ours, its] = [&root, &folder].map(|path| nearest_with(path, ".git", &[]));
         ours == its && (ours.is_some() || folder.starts_with(&root))
     }
 
-    /// The project's own `.ralph/`, whether or not it exists yet.
+    /// Returns the project's own `.ralph/`, whether or not it exists yet.
     pub fn own_state(&self) -> &StateDir {
         &self.own_state
     }
 
-    /// `$HOME/.ralph`, where other tools leave session files and where we keep ours for a project
-    /// that has no `.ralph/`.
+    /// Returns `$HOME/.ralph`, where other tools leave session files and where we keep ours for a
+    /// project that has no `.ralph/`.
     pub fn home_state(&self) -> Option<&StateDir> {
         self.home_state.as_ref()
     }
 
-    /// Whether the project has a `.ralph/` folder, that is, whether it takes part.
+    /// Returns whether the project has a `.ralph/` folder, that is, whether it takes part.
     pub fn takes_part(&self) -> bool {
         self.own_state.root().is_dir()
     }
 
-    /// Where we write: the project's own state, else that in the home folder, else nowhere.
+    /// Returns the state we write to: the project's own, else that in the home folder, else none.
     pub fn state(&self) -> Option<&StateDir> {
         if self.takes_part() { Some(&self.own_state) } else { self.home_state.as_ref() }
     }
 }
 
-/// The home folder is passed over: its `.ralph/` holds the state of projects without one and
+/// The home folder is skipped: its `.ralph/` holds the state of projects without one and
 /// would otherwise make every project below it look like one large project.
 fn nearest_with_state(cwd: &Utf8Path, home: Option<&Utf8Path>) -> Option<Utf8PathBuf> {
     cwd.ancestors()
@@ -125,7 +125,7 @@ fn nearest_with_state(cwd: &Utf8Path, home: Option<&Utf8Path>) -> Option<Utf8Pat
         .map(Utf8Path::to_owned)
 }
 
-/// A linked worktree and a submodule have a *file* `.git`, so existence is what counts. As git, we
+/// A linked worktree and a submodule have a *file* `.git`, so only existence counts. Like git, we
 /// do not go up into a folder that the user set as a ceiling.
 fn nearest_with(cwd: &Utf8Path, name: &str, ceilings: &[Utf8PathBuf]) -> Option<Utf8PathBuf> {
     let is_ceiling = |folder: &Utf8Path| ceilings.iter().any(|ceiling| ceiling == folder);

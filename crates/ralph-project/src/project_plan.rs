@@ -1,5 +1,5 @@
-//! Which file is the project's plan? The loop, its subcommands and the hooks all ask here, so that
-//! they always work on the same one.
+//! Which file is the project's plan? The loop, its subcommands and the hooks all use this module,
+//! so that they always work on the same one.
 //!
 //! ```
 //! use ralph_base::env::Env;
@@ -19,8 +19,8 @@ use ralph_base::env::Env;
 use ralph_base::state::{LoopDir, TASK_MASTER};
 use ralph_core::plan::{self, FindError, Plan};
 
-/// Finds and reads the plan. Paths that somebody gave are meant from the folder `from` if they lead
-/// somewhere from there, else from the project.
+/// Finds and reads the plan. Given paths are resolved against the folder `from` if they exist
+/// there, else against the project.
 pub fn find(
     project: &Project,
     env: &Env,
@@ -48,7 +48,7 @@ fn is_named(config: &Config) -> bool {
     !config.run.plan.is_empty() || config.run.prd > 0
 }
 
-/// What spec-kit, Kiro, OpenSpec and Task Master wrote.
+/// Returns the plans that spec-kit, Kiro, OpenSpec and Task Master wrote.
 fn of_spec_tools(root: &Utf8Path) -> Vec<Utf8PathBuf> {
     let below = |folder: &str| {
         let entries = root.join(folder).read_dir_utf8().into_iter().flatten().flatten();
@@ -63,7 +63,7 @@ fn of_spec_tools(root: &Utf8Path) -> Vec<Utf8PathBuf> {
     plans
 }
 
-/// Files beside a plan that say what is wanted, for whoever works on it.
+/// Returns files beside a plan that describe what is wanted, for the agent that works on it.
 pub fn beside(root: &Utf8Path, plan: &Utf8Path) -> Vec<Utf8PathBuf> {
     let names = [
         "spec",
@@ -89,7 +89,7 @@ pub fn beside(root: &Utf8Path, plan: &Utf8Path) -> Vec<Utf8PathBuf> {
     if is_tools { files.collect() } else { Vec::new() }
 }
 
-/// All files below a folder, by name; links are not followed.
+/// Returns all files below a folder, sorted by name; links are not followed.
 fn files_below(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
     let mut paths: Vec<Utf8PathBuf> = entries.map(Utf8DirEntry::into_path).collect();
@@ -100,7 +100,7 @@ fn files_below(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     paths.into_iter().flat_map(files).collect()
 }
 
-/// The files that decide about the answer: it stays the same while none of them changes.
+/// Returns the files that determine the plan: it stays the same while none of them changes.
 pub fn files(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Utf8PathBuf> {
     let mut files = places(project, env, config, from).concat();
     if !is_named(config) {
@@ -109,14 +109,14 @@ pub fn files(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> 
     files
 }
 
-/// The plan that planning writes where there is none yet: the one that was named, from the folder
-/// `from`, else the first.
+/// Returns the plan that planning writes if there is none yet: the named one, relative to the
+/// folder `from`, else the first.
 pub fn to_write(project: &Project, config: &Config, from: &Utf8Path) -> Utf8PathBuf {
     let state = project.own_state();
     match (config.run.plan.as_str(), u32::try_from(config.run.prd)) {
         ("", Ok(number @ 1..)) => state.plan(number),
         ("", _) => {
-            // One that is there without a story is meant to be filled.
+            // An existing plan without a story is meant to be filled.
             let there = state.other_plans().into_iter().find(|path| path.is_file());
             let first = state.plan(1);
             if first.is_file() { first } else { there.unwrap_or(first) }
@@ -125,7 +125,7 @@ pub fn to_write(project: &Project, config: &Config, from: &Utf8Path) -> Utf8Path
     }
 }
 
-/// A plan or a folder that was named is looked at alone; otherwise all usual places are.
+/// Returns the places to search: only a plan or folder that was named, else all usual places.
 fn places(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Vec<Utf8PathBuf>> {
     let (root, state) = (project.root(), project.own_state());
     if !config.run.plan.is_empty() {
@@ -138,7 +138,7 @@ fn places(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec
     }
     let numbered: Vec<Utf8PathBuf> =
         state.prd_numbers().into_iter().map(|number| state.plan(number)).collect();
-    // Where there is none yet, the first one is what a person would make.
+    // If there is none yet, the first one is what a person would create.
     let mut places = vec![if numbered.is_empty() { vec![state.plan(1)] } else { numbered }];
     places.extend(state.other_plans().into_iter().map(|path| vec![path]));
     let list = env.loop_dir().map(|dir| LoopDir::at(meant(root, from, &dir)).feature_list());

@@ -1,4 +1,4 @@
-//! What the agent is told: a template with variables, the user's or our own.
+//! The agent's prompt: a template with variables, the user's or our own.
 //!
 //! ```
 //! use ralph_project::prompt::{Template, Values};
@@ -21,19 +21,19 @@ pub const PLANNING: &str = include_str!("prompts/planning.md");
 /// Our own template for a review.
 pub const REVIEW: &str = include_str!("prompts/review.md");
 
-/// A variable that no template can have.
+/// A variable that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {{{{{name}}}}} is not a prompt variable; {}", advice(*.nearest))]
 pub struct UnknownVariable {
-    /// What stands between the braces.
+    /// The text between the braces.
     pub name: String,
-    /// Where, counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
     /// The variable that was probably meant.
     pub nearest: Option<&'static str>,
 }
 
-/// What the variables stand for.
+/// The values of the variables.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(missing_docs, reason = "the variables' own names say it")]
 pub struct Values<'a> {
@@ -49,12 +49,12 @@ pub struct Values<'a> {
     pub max_iterations: u64,
     pub verify: &'a [String],
     pub spec_dir: &'a str,
-    /// What a reviewer is shown; empty for everybody else.
+    /// The diff that a reviewer is shown; empty in other prompts.
     pub diff: &'a str,
     pub checks: &'a str,
 }
 
-/// The names of all variables.
+/// Returns the names of all variables.
 fn variables() -> [&'static str; 15] {
     Values::default().named().map(|(name, _)| name)
 }
@@ -66,7 +66,7 @@ fn advice(nearest: Option<&str>) -> String {
     }
 }
 
-/// The variable that a name is a slip of, in another case or with another sign between its words.
+/// Returns the variable that a misspelt name means, also in another case or with other separators.
 fn nearest(name: &str) -> Option<&'static str> {
     let plain = name.to_ascii_uppercase().replace(['-', ' '], "_");
     let likeness = |known: &&str| (strsim::jaro_winkler(&plain, known) * 1000.0) as u32;
@@ -86,7 +86,7 @@ enum Part {
 }
 
 impl Template {
-    /// Reads a template. Braces around anything but an upper-case name, or a slip of a variable's,
+    /// Parses a template. Braces around anything except an upper-case name, or a misspelt variable,
     /// are ordinary text.
     pub fn parse(text: &str) -> Result<Self, UnknownVariable> {
         let mut parts = Vec::new();
@@ -112,14 +112,14 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// Whether the agent would not learn what its story asks for: the template has neither the
-    /// details nor the plan in which they stand.
+    /// Returns whether the agent would not learn the requirements of its story: the template has
+    /// neither the details nor the plan that contains them.
     pub fn lacks_details(&self) -> bool {
         let tells = |part: &Part| matches!(part, Part::Variable("STORY_DETAILS" | "PLAN_PATH"));
         !self.parts.iter().any(tells)
     }
 
-    /// The prompt; what the values hold is never read as a template again.
+    /// Returns the prompt; values are not expanded again.
     pub fn render(&self, values: &Values<'_>) -> String {
         let values = values.named();
         let value = |name: &str| values.iter().find(|(known, _)| *known == name);
@@ -131,8 +131,8 @@ impl Template {
     }
 }
 
-/// Names in lower case belong to other templates, which a prompt may speak of, unless they are
-/// those of our variables but for a slip.
+/// Lower-case names belong to other templates, which a prompt may mention, unless they are misspelt
+/// names of our variables.
 fn looks_like_a_name(text: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_- ".contains(&byte);
     let is_wordlike = text.bytes().all(is_word) && text.bytes().any(|b| b.is_ascii_alphabetic());
@@ -170,14 +170,14 @@ impl Values<'_> {
     }
 }
 
-/// The number of the `PRD-N` folder that a plan is in.
+/// Returns the number of the `PRD-N` folder that a plan is in.
 fn prd_number(plan_path: &str) -> Option<&str> {
     let folder = Utf8Path::new(plan_path).parent()?.file_name()?;
     let number = folder.strip_prefix("PRD-")?;
     number.bytes().all(|byte| byte.is_ascii_digit()).then_some(number)
 }
 
-/// A check as the agent can run it itself.
+/// Formats a check so that the agent can run it itself.
 fn shown(check: &str) -> String {
     let check = check.trim();
     if check.contains('\n') {

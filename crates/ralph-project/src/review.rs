@@ -1,4 +1,4 @@
-//! A second pair of eyes: who is asked, and what the answer means. Pure.
+//! Reviews of the work: the reviewer's command line, and the meaning of its answer. Pure.
 
 use std::fmt;
 
@@ -10,18 +10,18 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::dialect::Dialect;
 
-/// Options with which the client can read and nothing else: no commands, no edits, no servers of
-/// others, and no hooks, which would judge the reviewer as if it were the agent.
+/// Options that only let the client read: no commands, no edits, no MCP servers of others, and no
+/// hooks, which would treat the reviewer as the agent.
 const READ_ONLY: &str = "--tools=Read,Grep,Glob --strict-mcp-config";
 const NO_HOOKS: &str = r#"--settings='{"disableAllHooks":true}'"#;
 
-/// How much of a difference a reviewer is given; the rest it can read in the files.
+/// How many bytes of a diff a reviewer gets; it can read the rest in the files.
 const LONGEST_DIFF: usize = 200_000;
 
-/// How much of an answer is looked at, from its end.
+/// How many bytes from the end of an answer are parsed.
 const LONGEST_ANSWER: usize = 64 * 1024;
 
-/// The command line of the reviewer.
+/// Returns the command line of the reviewer.
 pub fn command_line(config: &Config) -> String {
     let own = [config.review.command.trim(), &config.review.agent];
     let own = own.into_iter().find(|own| !own.is_empty()).unwrap_or(&config.agent.command);
@@ -33,7 +33,7 @@ pub fn command_line(config: &Config) -> String {
     client.with(format!("{READ_ONLY} {no_hooks}").trim_end())
 }
 
-/// A difference as the reviewer is given it.
+/// Returns a diff for the reviewer, truncated if it is too long.
 pub fn shown_diff(diff: &[u8]) -> String {
     let text = String::from_utf8_lossy(diff);
     let end = text.floor_char_boundary(LONGEST_DIFF);
@@ -46,7 +46,7 @@ pub fn shown_diff(diff: &[u8]) -> String {
     }
 }
 
-/// What a reviewer found. Only the message matters; an odd line number costs nothing but that.
+/// A finding of a reviewer. Only the message matters; an invalid line number is just left out.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ReviewFinding {
     #[serde(default)]
@@ -60,7 +60,7 @@ pub struct ReviewFinding {
 }
 
 impl ReviewFinding {
-    /// Whatever is not called advice is meant to block.
+    /// Whether it is advice; every other kind blocks.
     fn is_advice(&self) -> bool {
         self.kind.trim().eq_ignore_ascii_case("advice")
     }
@@ -80,7 +80,7 @@ impl fmt::Display for ReviewFinding {
     }
 }
 
-/// An answer in the form that was asked for.
+/// An answer in the requested form.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ReviewAnswer {
     approve: bool,
@@ -89,7 +89,7 @@ pub struct ReviewAnswer {
 }
 
 impl ReviewAnswer {
-    /// Reads the last object of that form in what a reviewer said; none if there is none.
+    /// Parses the last object of that form in a reviewer's output; `None` if there is none.
     pub fn read(said: &str) -> Option<Self> {
         let start = said.ceil_char_boundary(said.len().saturating_sub(LONGEST_ANSWER));
         let mut rest = said.get(start..).unwrap_or_default();
@@ -109,8 +109,8 @@ impl ReviewAnswer {
         found
     }
 
-    /// What keeps the work from landing, a line for each finding; none if nothing does. Work that is
-    /// not approved does not land, whatever the findings are called.
+    /// Returns what keeps the work from landing, one line for each finding; `None` if nothing does.
+    /// Work that is not approved does not land, whatever the kinds of its findings.
     pub fn blocking(&self) -> Option<String> {
         let mut found = self.findings.iter().filter(|one| !self.approve || !one.is_advice());
         let first = match found.next() {
@@ -122,7 +122,7 @@ impl ReviewAnswer {
         Some(format!("the review found: {first}{rest}"))
     }
 
-    /// What is worth knowing.
+    /// Returns all findings, as advice.
     pub fn advice(&self) -> Vec<String> {
         self.findings.iter().map(ToString::to_string).collect()
     }

@@ -1,7 +1,7 @@
-//! What a guard needs to know about the place: paths without links, which files are the agent's own,
-//! the scope, and what the agent works in a copy of.
+//! Collects the facts that a guard needs about a place: resolved paths, the agent's own files, the
+//! scope, and the project of which the agent has a copy.
 //!
-//! Gathered from disk here, so that [`ralph_core::guard`] itself stays pure.
+//! They are read from disk here, so that [`ralph_core::guard`] itself stays pure.
 //!
 //! ```
 //! use ralph_base::env::Env;
@@ -27,7 +27,7 @@ use ralph_base::state::{Id, PROJECT_MARKER, RunDir, SessionDir};
 use ralph_core::git::Git;
 use ralph_core::guard::{CopyOf, Edit, Facts};
 
-/// Where a tool is about to be used.
+/// The context of a tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
     /// The project.
@@ -36,21 +36,21 @@ pub struct Surroundings<'a> {
     pub env: &'a Env,
     /// The settings.
     pub config: &'a Config,
-    /// The client's session, if its id is one.
+    /// The client's session, if its id is valid.
     pub session: Option<&'a Id>,
 }
 
 impl Surroundings<'_> {
-    /// What is known about the place where a command line would run.
+    /// Returns the facts about the place where a command line would run.
     pub fn of_command(&self, cwd: &Utf8Path, command: &str) -> Facts {
         let at = resolved(cwd);
         let facts = self.facts(&at, &[cwd.as_str(), command]);
-        // Only asked when it matters, because it means to start git.
+        // Only checked when it matters, because it starts git.
         let head_is_newer = command.contains("--amend") && self.head_is_newer(&facts);
         Facts { cwd: at, head_is_newer, ..facts }
     }
 
-    /// What is known about an edit, but for whether the file was read.
+    /// Returns the facts about an edit, except for whether the file was read.
     pub fn of_edit(&self, path: &Utf8Path) -> Edit {
         let at = resolved(path);
         let facts = self.facts(&at, &[path.as_str()]);
@@ -65,7 +65,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// What is known in any case at this place, as far as these texts ask for it.
+    /// Returns the facts for commands and edits at this place, as far as these texts need them.
     fn facts(&self, at: &Utf8Path, texts: &[&str]) -> Facts {
         let root = resolved(self.project.work_root());
         Facts {
@@ -82,7 +82,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// What the agent works in a copy of; none if it works in the project itself.
+    /// Returns the project of which the agent has a copy; `None` if it works in the project itself.
     fn copy(&self) -> Option<CopyOf> {
         let [called, work] = [self.project.root(), self.project.work_root()];
         if called == work {
@@ -94,7 +94,7 @@ impl Surroundings<'_> {
         }
         let top = top_of(&root);
         let below = root.strip_prefix(top).unwrap_or("".into()).to_owned();
-        // Commands are read as text, and may call the project what the variable calls it.
+        // Commands are read as text, and may name the project by the path in the variable.
         let called_top = called.ancestors().nth(below.components().count());
         let called_top = called_top.filter(|_| called.ends_with(&below));
         let mut project = vec![top.to_owned()];
@@ -102,9 +102,9 @@ impl Surroundings<'_> {
         Some(CopyOf { top: top_of(&work).to_owned(), project, below })
     }
 
-    /// The plan and its progress, where the user has put them at a place of their own, and what the
-    /// gates ask the session to keep. The latter only where the texts lead to state at all, because
-    /// to resolve paths takes longer than all the rest.
+    /// Returns the plan and its progress, if the user configured their paths, and the files that
+    /// the gates ask the session to maintain. The latter only if the texts mention state at all,
+    /// because resolving paths takes longer than all the rest.
     fn own_files(&self, texts: &[&str]) -> Vec<Utf8PathBuf> {
         let set = [&self.config.run.plan, &self.config.run.progress];
         let set = set.into_iter().filter(|path| !path.is_empty());
@@ -116,7 +116,7 @@ impl Surroundings<'_> {
         set.chain(sessions.flat_map(|session| kept_files(&session))).collect()
     }
 
-    /// Whether the last commit was made after the checkpoint, by the agent itself.
+    /// Returns whether the last commit was made after the checkpoint, by the agent itself.
     fn head_is_newer(&self, facts: &Facts) -> bool {
         let Ok(Some(checkpoint)) = strikes::checkpoint(self.project.own_state()) else {
             return false;
@@ -127,8 +127,8 @@ impl Surroundings<'_> {
     }
 }
 
-/// What the gates ask a session to keep. Commands are read as text, and may call the folder by
-/// another name than its real one.
+/// Returns the files that the gates ask a session to maintain. Commands are read as text, and may
+/// use another name of the folder than its real one.
 fn kept_files(session: &SessionDir) -> Vec<Utf8PathBuf> {
     let files =
         [session.loop_state(), session.orchestrator(), session.quality_gate(), session.tasks()];
@@ -137,14 +137,14 @@ fn kept_files(session: &SessionDir) -> Vec<Utf8PathBuf> {
     resolved.chain(files.iter().cloned()).collect()
 }
 
-/// The globs in force: those of the story, else those of the project.
+/// Returns the globs in force: those of the story, else those of the project.
 pub fn scope_of(story: &str, config: &Config) -> Vec<String> {
     let own = config.scope.stories.get(story);
     own.unwrap_or(&config.scope.paths).clone()
 }
 
-/// What stands for the root in a linked work tree of the same repository, if the place lies in one: a
-/// subagent may have a work tree of its own.
+/// Returns the counterpart of the root in a linked work tree of the same repository, if the place
+/// is in one: a subagent may have its own work tree.
 fn linked_root(root: &Utf8Path, at: &Utf8Path) -> Option<Utf8PathBuf> {
     let top = top_of(at);
     if root.starts_with(top) || !top.join(".git").is_file() {
@@ -154,15 +154,15 @@ fn linked_root(root: &Utf8Path, at: &Utf8Path) -> Option<Utf8PathBuf> {
     (shared_git_folder(top)? == shared_git_folder(root)?).then(|| top.join(below))
 }
 
-/// The git folder of the main work tree, which the linked ones share.
+/// Returns the git folder of the main work tree, which the linked ones share.
 fn shared_git_folder(folder: &Utf8Path) -> Option<Utf8PathBuf> {
     let own = resolved(RunDir::of_project(folder)?.root().parent()?);
     let worktrees = own.parent().filter(|parent| parent.ends_with("worktrees"));
     Some(worktrees.and_then(Utf8Path::parent).unwrap_or(&own).to_owned())
 }
 
-/// The top of the repository around a folder, found without starting git; the folder itself where
-/// there is none.
+/// Returns the top of the repository around a folder, found without starting git; the folder itself
+/// if there is none.
 fn top_of(folder: &Utf8Path) -> &Utf8Path {
     let has_repository = |folder: &&Utf8Path| folder.join(".git").exists();
     folder.ancestors().find(has_repository).unwrap_or(folder)

@@ -1,8 +1,8 @@
 //! The end of a session's transcript: how full the context is, and whether a tool was called.
 //!
-//! The file may be hundreds of megabytes, with bulky lines between those that matter. More and more
-//! of its end is read until the answer is there, up to a fixed amount, and only lines that can
-//! matter are parsed.
+//! The file may be hundreds of megabytes, with bulky lines between those that matter. Increasing
+//! parts of its end are read until the answer is found, up to a fixed amount, and only lines that
+//! may matter are parsed.
 
 use std::io;
 
@@ -11,38 +11,38 @@ use serde::Deserialize;
 
 use ralph_base::state::{self, Tail};
 
-/// How much of the end is read at first, if need be next, and at most: what is further back no
-/// longer says how things are now.
+/// How many bytes of the end are read at first, then if necessary, and at most: earlier lines say
+/// nothing about the current state.
 const READ: [u64; 3] = [64 * 1024, 1024 * 1024, 8 * 1024 * 1024];
 
-/// A line says within so many bytes what it is.
+/// The type of a line is within this many bytes from its start.
 const BEGINNING: usize = 4096;
 
-/// What the end of a transcript says.
+/// Facts from the end of a transcript.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// How long the file is.
+    /// The length of the file.
     pub length: u64,
-    /// Tokens in the main conversation's context after its last answer, where that was found.
+    /// Tokens in the main conversation's context after its last answer, if that was found.
     pub context: Option<u64>,
-    /// The model that gave that answer; empty where it is not said.
+    /// The model that gave that answer; empty if it is unknown.
     pub model: String,
-    /// What the main conversation's last answer said, where that was found.
+    /// The text of the main conversation's last answer, if that was found.
     pub said: String,
     /// Whether a tool was called after `since`.
     pub tool_called: bool,
 }
 
 impl Ending {
-    /// Whether this answer is not in the file yet: the client writes it a moment after it asks the
-    /// hooks.
+    /// Returns whether this answer is not in the file yet: the client writes it a moment after it
+    /// calls the hooks.
     pub fn is_behind(&self, answer: &str) -> bool {
         let (said, answer) = (self.said.trim(), answer.trim());
         !answer.is_empty() && (said.is_empty() || !answer.contains(said))
     }
 }
 
-/// Reads the end of a transcript; `since` is how long it was at an earlier moment.
+/// Reads the end of a transcript; `since` is its length at an earlier moment.
 pub fn ending(path: &Utf8Path, since: u64) -> io::Result<Ending> {
     let mut ending = Ending::default();
     for limit in READ {
@@ -56,13 +56,13 @@ pub fn ending(path: &Utf8Path, since: u64) -> io::Result<Ending> {
     Ok(ending)
 }
 
-/// What this much of the end says, and whether more of it would say nothing else.
+/// Returns the facts from this part of the end, and whether reading more would not change them.
 fn judge(tail: &Tail, since: u64) -> (Ending, bool) {
     let mut ending = Ending { length: tail.length, ..Ending::default() };
     let mut context_known = false;
     let mut start = tail.start + tail.bytes.len() as u64;
     for line in tail.lines().rev() {
-        // Where the line begins; the newline at the end of the file may be missing.
+        // The offset of the line; the newline at the end of the file may be missing.
         start = start.saturating_sub(line.len() as u64 + 1);
         let wants_tool = !ending.tool_called && start >= since;
         if context_known && !wants_tool {
@@ -83,8 +83,8 @@ fn judge(tail: &Tail, since: u64) -> (Ending, bool) {
     (ending, is_settled)
 }
 
-/// A look at the beginning before the work of parsing it all: what a line is stands before what it
-/// holds.
+/// Checks the start of a line, because parsing all of it is expensive: its type comes before its
+/// content.
 fn is_worth_parsing(line: &[u8]) -> bool {
     let beginning = String::from_utf8_lossy(line.get(..BEGINNING).unwrap_or(line));
     beginning.contains("\"assistant\"") || beginning.contains("\"compact_boundary\"")
@@ -107,7 +107,7 @@ struct Line<'a> {
 struct Message<'a> {
     model: Option<String>,
     usage: Option<Usage>,
-    /// Kept as it stands: a text in some lines, a list of blocks in others.
+    /// Kept unparsed: a string in some lines, a list of blocks in others.
     #[serde(borrow)]
     content: Option<&'a serde_json::value::RawValue>,
 }
@@ -130,8 +130,8 @@ struct Block {
 }
 
 impl Line<'_> {
-    /// The tokens in use after this line, and whether that settles the question: what stands
-    /// before a compaction is no longer in the context.
+    /// Returns the tokens in use after this line, and whether that is final: anything before a
+    /// compaction is no longer in the context.
     fn context(&self) -> (Option<u64>, bool) {
         if self.kind == "system" && self.subtype.as_deref() == Some("compact_boundary") {
             return (None, true);
@@ -140,7 +140,7 @@ impl Line<'_> {
             return (None, false);
         }
         let usage = self.message.as_ref().and_then(|message| message.usage.as_ref());
-        // Messages that the client made up, about errors for instance, say that nothing was used.
+        // Messages that the client itself made, about errors for example, report no usage.
         let used = usage.map(Usage::total).filter(|used| *used > 0);
         (used, used.is_some())
     }

@@ -1,5 +1,5 @@
-//! The attempt under way, on disk: for the loop that goes on after a crash, and for hooks that ask
-//! which story a session works on.
+//! The current attempt, on disk: for the loop that continues after a crash, and for hooks that need
+//! to know which story a session works on.
 
 use std::io;
 
@@ -11,11 +11,11 @@ use ralph_base::state::{self, RunDir};
 /// The version of the file's format.
 const VERSION: u32 = 2;
 
-/// How far an attempt has come.
+/// The phase of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// All is ready for the agent.
+    /// Everything is ready for the agent.
     #[default]
     Begun,
     /// The agent works.
@@ -46,18 +46,18 @@ pub struct Attempt {
     pub number: u64,
     /// The plan's file, in the project.
     pub plan: Utf8PathBuf,
-    /// The tag of Task Master's in it that the story is of.
+    /// The Task Master tag to which the story belongs.
     #[serde(default)]
     pub tag: String,
-    /// Where progress is written, in the project.
+    /// The progress file, in the project.
     pub progress: Utf8PathBuf,
     /// The folder in which the agent works.
     pub work: Utf8PathBuf,
     /// The branch on which the work is to land.
     pub target: String,
-    /// The commit that the agent started from; none in a repository without commits.
+    /// The commit that the agent started from; `None` in a repository without commits.
     pub base: Option<String>,
-    /// The agent that works on it, if it is not the run's own, and the model that its story asks for.
+    /// The agent, if it is not the run's own, and below it the model that the story asks for.
     #[serde(default)]
     pub agent: String,
     #[serde(default)]
@@ -65,27 +65,27 @@ pub struct Attempt {
     pub model: String,
     /// When it began, as RFC 3339 in UTC.
     pub began: String,
-    /// How far it has come.
+    /// Its current phase.
     pub phase: Phase,
 }
 
 impl Attempt {
-    /// One that begins now; whoever begins it says the rest.
+    /// Returns an attempt that begins now; the caller sets the other fields.
     pub fn now() -> Self {
         Self { version: VERSION, began: state::now(), ..Self::default() }
     }
 
-    /// The attempt under way; none if there is none, or the agent had done nothing.
+    /// Loads the current attempt; `None` if its file is missing or empty.
     pub fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
         state::read_record(&run_dir.attempt(), VERSION)
     }
 
-    /// Writes it down.
+    /// Writes the attempt to its file.
     pub fn save(&self, run_dir: &RunDir) -> io::Result<()> {
         state::replace(&run_dir.attempt(), &serde_json::to_vec_pretty(self)?)
     }
 
-    /// Nothing is under way any more.
+    /// Removes the file of the current attempt.
     pub fn clear(run_dir: &RunDir) -> io::Result<()> {
         state::remove_if_there(run_dir.attempt())
     }

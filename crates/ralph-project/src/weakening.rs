@@ -1,10 +1,10 @@
-//! Did an attempt make the tests weaker? A test that was removed, skipped or asks for less passes
+//! Did an attempt make the tests weaker? A test that was removed, skipped or checks less passes
 //! more easily, and an agent that cannot make a test pass may be tempted.
 //!
-//! Tests, skips and checks are counted by how their lines begin or what they hold, in test files
-//! and in languages that keep tests beside the code. Counts are compared over all files of the
-//! attempt together, so that tests that move from one file to another are not missed. Whether the
-//! tests that remain are good ones cannot be seen this way.
+//! Tests, skips and checks are counted by the beginnings or contents of lines, in test files and in
+//! languages that keep tests beside the code. Counts are compared over all files of the attempt
+//! together, so that tests that move from one file to another do not count as removed. This cannot
+//! show whether the remaining tests are good.
 //!
 //! ```
 //! use ralph_project::weakening::weakened;
@@ -22,20 +22,20 @@ use std::path::{Path, PathBuf};
 use crate::strikes::is_test_file;
 use ralph_core::git::{GitError, Repo, content_now, contents_at};
 
-/// How a line begins that declares a test.
+/// The beginnings of lines that declare a test.
 const TESTS: &str = "\
     #[test]|#[tokio::test|#[rstest|#[test_case|def test|async def test|test(|test.|it.|it(|\
     Deno.test(|func Test|func test|@Test|@ParameterizedTest|[Fact|[Theory|[Test|it \"|it '|it do|\
     test \"|test '|xit(|xtest(|fit(|public function test|TEST(|TEST_F(|TEST_P(|TEST_CASE(|@test |\
     (deftest |specify |scenario |Scenario:|fun `";
 
-/// What a line holds that keeps a test from running, or all the others.
+/// Parts of lines that keep a test, or all the others, from running.
 const SKIPS: &str = "\
     #[ignore|.skip(|.only(|xit(|xtest(|xdescribe(|fit(|fdescribe(|.todo(|mark.skip|mark.xfail|\
     unittest.skip|pytest.skip(|skipTest(|t.Skip|@Disabled|@Ignore|[Ignore|Skip =|GTEST_SKIP|\
     DISABLED_|@tag :skip|markTestSkipped|XCTSkip|pending \"";
 
-/// What a line holds that asks whether something is so.
+/// Parts of lines that check something.
 const CHECKS: &str = "assert|Assert|expect|should|require.|t.Error|t.Fatal|EXPECT_|verify(";
 
 /// How many tests there are, how many of them would run, and how many checks they make.
@@ -46,9 +46,9 @@ struct Count {
     checks: usize,
 }
 
-/// In what respect the tests are weaker than before; nothing if they are not. Of each file of an
-/// attempt are given: the path, what it held when the attempt began, and what it holds now. A file
-/// that does not exist is empty.
+/// Returns in what respect the tests are weaker than before, if they are. For each file of an
+/// attempt, `files` has the path, the content when the attempt began, and the content now. A
+/// missing file counts as empty.
 pub fn weakened(files: &[[String; 3]]) -> Option<String> {
     let counted: Vec<(&str, Count, Count)> =
         files.iter().map(|[path, old, new]| (path.as_str(), count(old), count(new))).collect();
@@ -89,7 +89,7 @@ fn count(text: &str) -> Count {
     count
 }
 
-/// The same for the files of an attempt that began at this commit.
+/// Like [`weakened`], for the files of an attempt that began at this commit.
 pub fn weakened_since(
     repo: &Repo,
     commit: &str,

@@ -1,16 +1,16 @@
-//! The output of a failing check, as far as it helps.
+//! Extracts the useful part of a failing check's output.
 
-/// How much of an output names its cause.
+/// The maximum number of lines that show the cause.
 const CAUSE_LINES: usize = 4;
 
-/// What a line holds that says what is wrong, the best ones first.
+/// Words that mark a line as the cause, the most specific ones first.
 const CAUSES: [&[&str]; 3] = [
     &["E   ", "panicked at", "Expected", "expected", "Received"],
     &["assert", "error:", "error[", "fatal:", "Error:", "ERROR", "✕", "✗", "not ok"],
     &["FAIL", "failed"],
 ];
 
-/// The lines that say what is wrong: the failing assertion where there is one, else the last lines.
+/// Returns the lines with the cause: the failing assertion if there is one, else the last lines.
 pub fn cause(output: &str) -> String {
     let output = without_rulers(output);
     let lines: Vec<&str> = output.lines().collect();
@@ -24,7 +24,7 @@ pub fn cause(output: &str) -> String {
     lines.get(lines.len().saturating_sub(CAUSE_LINES)..).unwrap_or_default().join("\n")
 }
 
-/// An output without rulers, empty lines, and lines that only count or name what passed.
+/// Removes rulers, empty lines, and lines that only count or name what passed.
 pub fn without_rulers(output: &str) -> String {
     let is_ruler = |c: char| "=-_─━═*~".contains(c);
     let is_dull = |line: &str| {

@@ -1,5 +1,5 @@
-//! What attempts cost, and what a run is likely to take and to cost, from what earlier stories of the
-//! project did.
+//! The cost of attempts, and estimates of the time and cost of a run from earlier stories of the
+//! project.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,30 +10,30 @@ use serde::Serialize;
 use crate::run::{Attempt, Run};
 use crate::words::{counted, dollars, thousands, time};
 
-/// How many of the newest stories are looked at: what was long ago says little.
+/// How many of the newest stories are used: older ones are poor evidence.
 const NEWEST: usize = 30;
 
-/// What is expected of a run.
+/// The estimate for a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Forecast {
     /// Stories that can be worked on.
     pub stories: usize,
-    /// How many earlier ones it rests on.
+    /// The number of earlier stories that it is based on.
     pub based_on: usize,
-    /// All attempts at all of them.
+    /// The time of all attempts at these stories.
     pub seconds: Option<f64>,
-    /// Likewise.
+    /// The cost of all attempts at these stories.
     pub cost_usd: Option<f64>,
 }
 
 impl Forecast {
-    /// For one story, from all attempts at each of the newest stories.
+    /// Estimates one story from all attempts at each of the newest stories.
     pub(crate) fn from_runs(runs: &[Run]) -> Self {
         let mut by_story: BTreeMap<&StoryKey, Vec<&Attempt>> = BTreeMap::new();
         let mut order = Vec::new();
         for attempt in runs.iter().flat_map(|run| &run.attempts) {
             by_story.entry(&attempt.key).or_default().push(attempt);
-            // One that was not left to end says nothing about its story.
+            // An interrupted attempt is no evidence about its story.
             let has_ended = !["", "interrupted"].contains(&attempt.outcome.as_str());
             if has_ended && !order.contains(&&attempt.key) {
                 order.push(&attempt.key);
@@ -51,7 +51,7 @@ impl Forecast {
         }
     }
 
-    /// The same for so many stories.
+    /// Scales the estimate to a number of stories.
     #[must_use]
     pub fn of_stories(&self, stories: usize) -> Self {
         let times = |value: f64| value * stories as f64;
@@ -59,17 +59,17 @@ impl Forecast {
         Self { stories, based_on: self.based_on, seconds, cost_usd }
     }
 
-    /// The time in words.
+    /// Returns the time in words.
     pub(crate) fn time(&self) -> String {
         self.seconds.map_or_else(|| "unknown".to_owned(), time)
     }
 
-    /// The cost in words.
+    /// Returns the cost in words.
     pub(crate) fn cost(&self) -> String {
         self.cost_usd.map_or_else(|| "unknown".to_owned(), dollars)
     }
 
-    /// In one line, with the limit of the run where there is one.
+    /// Returns the estimate in one line, with the cost limit of the run if there is one.
     pub fn line(&self, max_cost_usd: f64) -> String {
         let stories = counted(self.stories, "story", "stories");
         let limit = match max_cost_usd {
@@ -93,10 +93,10 @@ fn mean(values: Vec<f64>) -> Option<f64> {
     (count > 0).then(|| values.iter().sum::<f64>() / count as f64)
 }
 
-/// What some attempts cost.
+/// The total cost of some attempts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CostSum {
-    /// As far as it is known; none if nothing is.
+    /// The known part of the cost; `None` if nothing is known.
     pub cost_usd: Option<f64>,
     /// All tokens.
     pub tokens: u64,
@@ -107,8 +107,8 @@ pub struct CostSum {
 }
 
 impl CostSum {
-    /// Of attempts in a history in which a token cost so much. One that was killed before it reported
-    /// its cost is priced by its tokens.
+    /// Sums up attempts. One that was killed before it reported its cost is priced by its tokens,
+    /// at `price` for each.
     pub(crate) fn of<'a>(
         attempts: impl IntoIterator<Item = &'a Attempt>,
         price: Option<f64>,
@@ -127,7 +127,7 @@ impl CostSum {
         sum
     }
 
-    /// Tokens, if any were reported, and cost.
+    /// Returns the tokens, if any were reported, and the cost.
     pub fn with_tokens(&self) -> String {
         match self.tokens {
             0 => self.to_string(),
@@ -135,7 +135,7 @@ impl CostSum {
         }
     }
 
-    /// The cost in few letters; at least so much, if some of it is unknown.
+    /// Returns the cost in short form, with `≥` if some of it is unknown.
     pub(crate) fn short(&self) -> String {
         match (self.cost_usd, self.unknown) {
             (None, 1..) => "unknown".to_owned(),
@@ -144,7 +144,7 @@ impl CostSum {
         }
     }
 
-    /// Time, tokens and cost.
+    /// Returns time, tokens and cost.
     pub fn receipt(&self) -> String {
         format!("{} agent time, {}", time(self.seconds), self.with_tokens())
     }
@@ -163,7 +163,7 @@ impl fmt::Display for CostSum {
     }
 }
 
-/// The price of a token, by the attempts that reported their cost.
+/// Returns the price of a token according to the attempts that reported their cost.
 pub(crate) fn price(runs: &[Run]) -> Option<f64> {
     let attempts = runs.iter().flat_map(|run| &run.attempts);
     let priced = attempts.filter_map(|attempt| attempt.cost_usd.zip(attempt.tokens));

@@ -1,4 +1,4 @@
-//! All runs of a project, the stories of its plans, and the attempts that are kept.
+//! All runs of a project, the stories of its plans, and the saved attempts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -12,23 +12,23 @@ use crate::forecast::{CostSum, Forecast, price};
 use crate::run::{Attempt, LOOP, NoteKind, Run, SESSIONS, is_called};
 use crate::saved::{SavedAttempt, all};
 
-/// What the branches begin with on which stories land before they become pull requests.
+/// The prefix of the branches on which stories land before they become pull requests.
 pub const REQUESTS: &str = "ralph-pr/";
 
-/// What the runs of a project did, and where its stories are now.
+/// The runs of a project, and the current state of its stories.
 #[derive(Debug, Clone, Default)]
 pub struct RunHistory {
     pub(crate) root: Utf8PathBuf,
     journal: Utf8PathBuf,
-    /// How much of the journal was read.
+    /// How many bytes of the journal were read.
     read: u64,
-    /// Whose events are taken when they happen, and not once more from the journal.
+    /// The run whose events are taken as they happen, and not again from the journal.
     own: Option<String>,
     /// Oldest first.
     pub(crate) runs: Vec<Run>,
-    /// What hooks did in sessions that no run started, as a run.
+    /// The events of sessions that no run started, as a run.
     sessions: Run,
-    /// Where each run is; one that was resumed has several names.
+    /// The index of each run by name; a resumed run has several names.
     names: BTreeMap<String, usize>,
     pub(crate) stories: Vec<Story>,
     pub(crate) saved: Vec<SavedAttempt>,
@@ -45,7 +45,7 @@ pub(crate) struct Story {
 }
 
 impl RunHistory {
-    /// Reads the journal of the project at `root`; without one, nothing has happened.
+    /// Reads the journal of the project at `root`; without a journal, the history is empty.
     pub fn open(root: &Utf8Path, state: &StateDir) -> io::Result<Self> {
         let (root, journal) = (root.to_owned(), state.of_all().journal());
         let sessions = Run {
@@ -58,8 +58,8 @@ impl RunHistory {
         Ok(history)
     }
 
-    /// Takes the events that were appended since the last call. Lines that are torn or cannot be read
-    /// are passed over.
+    /// Takes the events that were appended since the last call. Torn and unreadable lines are
+    /// skipped.
     pub fn read_on(&mut self) -> io::Result<()> {
         let mut file = match state::open_regular(&self.journal) {
             Ok(file) => file,
@@ -84,7 +84,7 @@ impl RunHistory {
         Ok(())
     }
 
-    /// The history of a running loop, by the name of its run: it takes its own events when they happen.
+    /// Makes this the history of a running loop, which takes its own events as they happen.
     pub fn follow(&mut self, run: &str) {
         self.own = Some(run.to_owned());
     }
@@ -129,8 +129,8 @@ impl RunHistory {
         }
     }
 
-    /// Where the run of an event is. The loop that resumes a killed run has a name of its own; hooks
-    /// may name the run of another project.
+    /// Returns the index of an event's run. The loop that resumes a killed run has a new name;
+    /// hooks may name the run of another project.
     fn run_of(&mut self, record: &Record) -> Option<usize> {
         let name = record.run.as_ref()?;
         if let Some(at) = self.names.get(name) {
@@ -152,8 +152,8 @@ impl RunHistory {
         Some(self.runs.len() - 1)
     }
 
-    /// Looks at plans: where their stories are, events advance from there. What an unfinished run has set
-    /// aside may not be marked in them yet.
+    /// Reads the state of the stories in plans, which events then advance. Stories that an
+    /// unfinished run has set aside may not be marked in the plans yet.
     pub fn see_plans<'a>(&mut self, plans: impl IntoIterator<Item = &'a Plan>) {
         self.stories.clear();
         for plan in plans {
@@ -172,8 +172,8 @@ impl RunHistory {
         given_up.for_each(|story| story.state = State::Blocked);
     }
 
-    /// Whether a run for pull requests has given up a story, of which no plan tells. A person may have asked for another
-    /// try since.
+    /// Returns whether a run for pull requests gave up a story, which plans do not record. The user
+    /// may have requested another attempt since.
     pub fn gave_up(&self, key: &StoryKey) -> bool {
         let landed =
             |run: &Run| run.attempts.iter().any(|it| it.key == *key && it.commit.is_some());
@@ -184,18 +184,18 @@ impl RunHistory {
             && !is_retried()
     }
 
-    /// Whether plans were looked at.
+    /// Returns whether any stories of plans are known.
     pub fn has_plans(&self) -> bool {
         !self.stories.is_empty()
     }
 
-    /// Looks at the attempts that are kept.
+    /// Reads the saved attempts.
     pub fn see_saved(&mut self, git: &Git) -> Result<(), GitError> {
         self.saved = all(git)?;
         Ok(())
     }
 
-    /// The last run that did something; none if there is none.
+    /// Returns the last run that did something, or else the last run.
     pub fn last(&self) -> Option<&Run> {
         let is_idle =
             |run: &Run| matches!(run.finish.as_deref(), Some("complete" | "blocked" | "waiting"));
@@ -203,8 +203,8 @@ impl RunHistory {
         self.runs.iter().rfind(did).or(self.runs.last())
     }
 
-    /// The run that is meant by `last`, a number or a name; `all` makes one of them, `on BRANCH` of those that landed
-    /// there, and `sessions` are those that no run started.
+    /// Returns the run with a number or a name, or the `last` one; `all` merges all runs, `on
+    /// BRANCH` those that landed there, and `sessions` returns the sessions that no run started.
     pub fn find(&self, which: &str) -> Option<Run> {
         let branch = which.strip_prefix("on ");
         if which == "all" || branch.is_some() {
@@ -223,19 +223,19 @@ impl RunHistory {
         found.cloned()
     }
 
-    /// All runs, oldest first.
+    /// Returns all runs, oldest first.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// All attempts, or those that the user means by the id of a story or of an attempt, with or without
-    /// the plan; newest first.
+    /// Returns all attempts, or those with this id of a story or attempt, with or without the plan;
+    /// newest first.
     pub fn attempts<'a>(&'a self, id: Option<&'a str>) -> impl Iterator<Item = &'a Attempt> {
         let attempts = self.runs.iter().flat_map(|run| &run.attempts).rev();
         attempts.filter(move |one| id.is_none_or(|id| is_called(&one.key, one.number, id)))
     }
 
-    /// The number of the next attempt at a story after those that left nothing to save.
+    /// Returns the number after a story's last attempt that left nothing to save.
     pub fn number_after(&self, key: &StoryKey) -> u64 {
         let attempts = self.runs.iter().flat_map(|run| &run.attempts);
         let empty = attempts.filter(|one| {
@@ -244,17 +244,17 @@ impl RunHistory {
         empty.map(|attempt| attempt.number).max().unwrap_or(0) + 1
     }
 
-    /// What one story is likely to take.
+    /// Returns the estimate for one story.
     pub fn forecast(&self) -> Forecast {
         Forecast::from_runs(&self.runs)
     }
 
-    /// What a run cost.
+    /// Returns the cost of a run.
     pub fn cost(&self, run: &Run) -> CostSum {
         CostSum::of(&run.attempts, price(&self.runs))
     }
 
-    /// What each story of a plan took in a run.
+    /// Returns the time, tokens and cost of each story of a plan in a run.
     pub fn receipts(&self, run: &str, plan: &str) -> Vec<String> {
         let run = self.find(run).unwrap_or_default();
         let mut stories: BTreeMap<&str, Vec<&Attempt>> = BTreeMap::new();
@@ -268,7 +268,7 @@ impl RunHistory {
         stories.into_iter().map(receipt).collect()
     }
 
-    /// How many stories of the plans are in which state.
+    /// Returns how many stories of the plans are in which state.
     pub fn counts(&self) -> StoryCounts {
         let mut counts = StoryCounts::default();
         for story in &self.stories {
@@ -282,7 +282,7 @@ impl RunHistory {
         counts
     }
 
-    /// What a story is called: its id, and its plan where there are several.
+    /// Returns the display name of a story: its id, with the plan if there are several.
     pub(crate) fn name(&self, run: &Run, key: &StoryKey) -> String {
         let mut plans: BTreeSet<&str> = run.plans();
         plans.extend(self.stories.iter().map(|story| story.key.plan.as_str()));

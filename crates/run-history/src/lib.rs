@@ -1,8 +1,8 @@
-//! What the runs of a project did: read from its journal and refs, and rendered as lines, JSON,
+//! The history of a project's runs: read from its journal and refs, and rendered as lines, JSON,
 //! Markdown and HTML.
 //!
-//! [`RunHistory`] grows by [`RunHistory::take`] alone, whether the journal is read or the running loop
-//! appends to it. So `status`, the live view, the last lines of a run and its report count the same.
+//! [`RunHistory`] only changes through [`RunHistory::take`], whether the journal is read or the
+//! loop appends to it. So `status`, the live view, the last lines of a run and its report agree.
 
 pub mod failing;
 mod forecast;

@@ -1,4 +1,4 @@
-//! Runs in a few lines each, for a terminal.
+//! Summarises runs in a few lines each, for a terminal.
 
 use ralph_core::plan::StoryCounts;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::run::{NoteKind, Run};
 use crate::words::{counted, line, local_time};
 
 impl RunHistory {
-    /// All runs, oldest first, with their numbers.
+    /// Returns a numbered line for each run, oldest first.
     pub fn run_lines(&self) -> Vec<String> {
         let one = |(number, run): (usize, &Run)| {
             let done = counted(run.done(), "story", "stories");
@@ -21,7 +21,7 @@ impl RunHistory {
         (1..).zip(&self.runs).map(one).collect()
     }
 
-    /// The same as JSON.
+    /// Returns the runs as JSON, oldest first.
     pub fn runs_json(&self) -> Vec<Value> {
         let one = |(number, run): (usize, &Run)| {
             json!({
@@ -33,7 +33,7 @@ impl RunHistory {
         (1..).zip(&self.runs).map(one).collect()
     }
 
-    /// What the stories of a finished run's plans have come to, and what needs a person.
+    /// Summarises the stories of a finished run's plans, and what needs a person.
     pub fn what_remains(&self, needs: &Needs, review: &Review) -> String {
         let StoryCounts { open, done, blocked, .. } = self.counts();
         let all = counted(open + done + blocked, "story", "stories");
@@ -58,7 +58,7 @@ impl RunHistory {
 }
 
 impl Run {
-    /// What landed, in how many iterations.
+    /// Returns how many stories landed, in how many iterations.
     pub fn account(&self) -> String {
         let stories = counted(self.done(), "story", "stories");
         let iterations = counted(self.iterations as usize, "iteration", "iterations");
@@ -69,7 +69,7 @@ impl Run {
         format!("{stories} landed in {iterations}{unchecked}")
     }
 
-    /// What the hooks did.
+    /// Summarises what the hooks did.
     pub(crate) fn hooks_in_words(&self) -> String {
         let of = |kind| self.notes.iter().filter(move |note| note.kind == kind);
         let count = |kind| of(kind).map(|note| note.count).sum::<u64>() as usize;
@@ -84,7 +84,7 @@ impl Run {
         format!("sessions without a run: {}", parts.join(", "))
     }
 
-    /// How it ended, in one line.
+    /// Returns how the run ended, in one line.
     pub fn ending(&self, is_running: bool) -> String {
         let reason = self.reason.as_deref().and_then(|reason| reason.lines().next());
         let Some(finish) = self.finish.as_deref() else {

@@ -1,4 +1,4 @@
-//! What needs a person, and what is worth a second look: each is one list, in one place.
+//! Lists what needs a person, and what is worth a second look.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use crate::run::{Note, NoteKind, Run};
 use crate::saved::{SavedAttempt, retry_command};
 use crate::words::{line, needed, printable};
 
-/// What only the loop's own files and the repository say.
+/// Facts that only the loop's own files and the repository contain.
 #[derive(Debug, Clone, Default)]
 pub struct Situation {
     /// Whether a loop runs.
     pub is_running: bool,
-    /// Landed work that is not in the user's files, and its branch.
+    /// A message about landed work that is not in the user's files, and its branch.
     pub waiting: Option<(String, String)>,
-    /// What else only a person can do: merge requests, what a killed run left.
+    /// Other tasks for a person: merge requests, what a killed run left behind.
     pub notes: Vec<String>,
-    /// What only the loop writes, from the top of the repository.
+    /// Files that only the loop writes, relative to the top of the repository.
     pub own_files: Vec<camino::Utf8PathBuf>,
 }
 
-/// All that needs a person.
+/// Everything that needs a person.
 #[derive(Debug, Clone, Default)]
 pub struct Needs {
     /// Blocked stories.
     pub stories: Vec<BlockedStory>,
-    /// Everything else, a line each.
+    /// Everything else, one line each.
     pub others: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct Needs {
 pub struct BlockedStory {
     /// The story.
     pub key: StoryKey,
-    /// Its id, with the plan where there are several.
+    /// Its id, with the plan if there are several.
     pub name: String,
     /// Its title.
     pub title: String,
@@ -45,50 +45,50 @@ pub struct BlockedStory {
     pub why: String,
     /// The stories that wait for it.
     pub waits: Vec<String>,
-    /// What was tried, oldest first.
+    /// The failed attempts, oldest first.
     pub attempts: Vec<SavedAttempt>,
 }
 
 /// What is worth a second look.
 #[derive(Debug, Clone, Default)]
 pub struct Review {
-    /// Stories that landed, their names, and why each should be reviewed.
+    /// Landed stories with their names and why each should be reviewed.
     pub stories: Vec<(StoryKey, String, String)>,
-    /// Everything else, a line each.
+    /// Everything else, one line each.
     pub others: Vec<String>,
 }
 
 impl Review {
-    /// Why a story should be reviewed.
+    /// Returns why a story should be reviewed; empty if there is no reason.
     pub(crate) fn of(&self, key: &StoryKey) -> &str {
         self.stories.iter().find(|(story, ..)| story == key).map_or("", |(.., why)| why)
     }
 
-    /// A line for each reason, with its stories.
+    /// Returns a line for each reason, with its stories.
     pub fn story_lines(&self) -> Vec<String> {
         let mut by_why: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         self.stories.iter().for_each(|(_, name, why)| by_why.entry(why).or_default().push(name));
         by_why.into_iter().map(|(why, names)| format!("{}: {why}", names.join(", "))).collect()
     }
 
-    /// The same, and everything else.
+    /// Returns the lines for stories and for everything else.
     pub fn lines(&self) -> Vec<String> {
         self.story_lines().into_iter().chain(self.others.iter().cloned()).collect()
     }
 }
 
 impl Needs {
-    /// How many things need a person.
+    /// Returns how many things need a person.
     pub fn count(&self) -> usize {
         self.stories.len() + self.others.len()
     }
 
-    /// The count, in words.
+    /// Returns the count in words.
     pub fn in_words(&self) -> String {
         needed(self.count())
     }
 
-    /// A line for each.
+    /// Returns one line for each of them.
     pub fn lines(&self) -> Vec<String> {
         let stories = self.stories.iter().map(BlockedStory::line);
         self.others.iter().cloned().chain(stories).collect()
@@ -96,7 +96,7 @@ impl Needs {
 }
 
 impl BlockedStory {
-    /// The command that reopens it.
+    /// Returns the command that reopens the story.
     pub fn retry(&self) -> String {
         retry_command(&self.key, self.name != self.key.story)
     }
@@ -111,7 +111,7 @@ impl BlockedStory {
             let verb = if waits.len() == 1 { "waits" } else { "wait" };
             text.push_str(&format!("; {} {verb} for it", waits.join(", ")));
         }
-        // What changed nothing is not saved.
+        // Attempts without changes are not saved.
         let look = if self.attempts.is_empty() { "logs" } else { "attempts" };
         if !why.is_empty() {
             text.push_str(&format!("; see what was tried with `ralph-loop {look} {name}`"));
@@ -128,7 +128,7 @@ pub(crate) fn may_be_done(changed_nothing: bool, why: &str) -> bool {
 }
 
 impl RunHistory {
-    /// What needs a person after a run, or while it goes on.
+    /// Returns what needs a person after or during a run.
     pub fn needs(&self, run: Option<&Run>, situation: &Situation) -> Needs {
         let waiting = situation.waiting.iter();
         let waiting = waiting.filter(|(_, branch)| self.request_of(branch).is_none());
@@ -146,14 +146,14 @@ impl RunHistory {
         Needs { stories: self.blocked(run.unwrap_or(&nothing)), others }
     }
 
-    /// The address of the pull request of a run's branch, unless the last try failed.
+    /// Returns the address of the pull request of a run's branch, unless the last try failed.
     pub fn request_of(&self, branch: &str) -> Option<&str> {
         let mut runs = self.runs.iter().rev().filter(|run| run.branch == branch);
         let (address, why) = runs.find_map(|run| run.requests.get(&None))?;
         address.as_deref().filter(|_| why.is_none())
     }
 
-    /// What is known last of the pull requests of open stories: the address, and why a person has to look at it.
+    /// Returns the latest pull requests of open stories: address, and why one needs a person.
     fn of_stories(&self) -> impl Iterator<Item = (&StoryKey, &(Option<String>, Option<String>))> {
         let all = self.runs.iter().flat_map(|run| &run.requests);
         let newest: BTreeMap<_, _> =
@@ -163,14 +163,14 @@ impl RunHistory {
         })
     }
 
-    /// The open stories with a pull request of their own, each with its address, and why a person has to look at it.
+    /// Returns the open stories with a pull request: its address, and why it needs a person.
     pub fn requests_of_stories(&self) -> Vec<(&StoryKey, &str, Option<&str>)> {
         self.of_stories()
             .filter_map(|(key, (address, why))| Some((key, address.as_deref()?, why.as_deref())))
             .collect()
     }
 
-    /// The pull requests that need a person.
+    /// Returns a line for each pull request that needs a person.
     fn requests(&self, run: &Run) -> Vec<String> {
         let of_run = run.requests.get(&None).and_then(|(_, why)| why.as_ref()).map(|why| {
             let again = "`ralph-loop pr` tries again";
@@ -188,7 +188,7 @@ impl RunHistory {
         of_run.into_iter().chain(of_stories).map(|text| line(&text)).collect()
     }
 
-    /// The blocked stories of the plans, and those that the run has set aside in other plans.
+    /// Returns the blocked stories of the plans, and those that the run set aside in other plans.
     fn blocked(&self, run: &Run) -> Vec<BlockedStory> {
         let blocked = self.stories.iter().filter(|story| story.state == State::Blocked);
         let mut found: Vec<(&StoryKey, &str)> =
@@ -226,7 +226,7 @@ impl RunHistory {
         found.into_iter().map(story).collect()
     }
 
-    /// What is worth a second look after a run, or while it goes on.
+    /// Returns what is worth a second look after or during a run.
     pub fn review(&self, run: &Run) -> Review {
         let mut review = Review::default();
         for attempt in run.landed() {
@@ -252,7 +252,7 @@ impl RunHistory {
         review
     }
 
-    /// What other processes did to plan and settings during a run, a line each.
+    /// Returns the changes of other processes to plan and settings during a run, one line each.
     pub fn changes(&self, run: &Run) -> Vec<String> {
         self.notes(run, NoteKind::Change)
     }

@@ -8,40 +8,40 @@ use crate::forecast::Forecast;
 use crate::stops::Stops;
 use crate::words::{counted, line};
 
-/// What the loop calls itself in the journal, into which hooks write as well.
+/// The loop's name as a source in the journal, to which hooks write as well.
 pub const LOOP: &str = "ralph-loop";
 
-/// The name of what hooks did in sessions that no run started.
+/// The name of the pseudo-run for sessions that no run started.
 pub(crate) const SESSIONS: &str = "sessions";
 
-/// How many different notes of a run are kept; each has how often it came.
+/// How many different notes of a run are kept; each has a count.
 const MOST_NOTES: usize = 1_000;
 
-/// A run. One that was killed and resumed is one run.
+/// A run. A run that was killed and its continuation are one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Run {
     /// Its name; the newest one, if it was resumed.
     pub name: String,
-    /// The file of its first plan, and what that is called.
+    /// The file of its first plan, and that plan's name.
     pub plan: String,
     pub(crate) plan_name: String,
     pub(crate) is_planning: bool,
-    /// The branch on which it lands.
+    /// The branch on which its work lands.
     pub(crate) branch: String,
     /// Whether its stories become pull requests of their own, on branches of their own.
     pub(crate) is_for_requests: bool,
-    /// Its sandbox in words; none for runs of older versions.
+    /// A description of its sandbox; `None` for runs of older versions.
     pub sandbox: Option<String>,
-    /// Iterations begun, as the loop counts them: one that was interrupted is made again, and counts once.
+    /// Iterations begun, as the loop counts them: a repeated one that was interrupted counts once.
     pub iterations: u64,
     pub(crate) started_at: String,
     /// The time of its last event.
     pub(crate) ended_at: String,
-    /// How it ended; none if it goes on, or was killed.
+    /// How it ended; `None` if it is running or was killed.
     pub finish: Option<String>,
-    /// More about that.
+    /// Details about its end.
     pub reason: Option<String>,
-    /// The pull requests of its work, or of a story of it, that a person has to look at, and why.
+    /// The pull requests of the run, or of a story: the address, and why one needs a person.
     pub(crate) requests: BTreeMap<Option<StoryKey>, (Option<String>, Option<String>)>,
     pub(crate) forecast: Option<Forecast>,
     pub(crate) attempts: Vec<Attempt>,
@@ -59,11 +59,11 @@ pub struct Run {
 pub struct Attempt {
     pub(crate) key: StoryKey,
     pub(crate) title: String,
-    /// As in the name of its ref.
+    /// Its number, as in the name of its ref.
     pub(crate) number: u64,
     /// The name of its log.
     pub log: String,
-    /// Which of several workers made it.
+    /// The worker that made it, if there are several.
     pub(crate) worker: Option<String>,
     pub(crate) began_at: String,
     pub(crate) ended_at: String,
@@ -74,14 +74,14 @@ pub struct Attempt {
     pub(crate) duration_s: f64,
     pub(crate) tokens: Option<u64>,
     pub(crate) cost_usd: Option<f64>,
-    /// The commit on the target, and when that was made.
+    /// The commit on the target, and its time.
     pub(crate) commit: Option<String>,
     pub(crate) landed_at: String,
     pub(crate) checks: Vec<Check>,
 }
 
 impl Attempt {
-    /// How it ended, in one line.
+    /// Returns how it ended, in one line.
     pub fn in_words(&self) -> String {
         let (id, why) = (format!("{}/{}", self.key.story, self.number), self.why.as_ref());
         match (&self.commit, why.unwrap_or(&self.outcome).as_str()) {
@@ -97,7 +97,7 @@ impl Attempt {
     }
 }
 
-/// Whether the user means an attempt by `US-001`, `US-001/2`, or the same with the plan in front.
+/// Whether an id means this attempt: `US-001`, `US-001/2`, or the same with the plan in front.
 pub(crate) fn is_called(StoryKey { plan, story }: &StoryKey, number: u64, id: &str) -> bool {
     let names = [
         story.clone(),
@@ -108,20 +108,20 @@ pub(crate) fn is_called(StoryKey { plan, story }: &StoryKey, number: u64, id: &s
     names.iter().any(|name| name.eq_ignore_ascii_case(id))
 }
 
-/// A check, as it ended last.
+/// The latest result of a check.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Check {
     /// Its command.
     pub check: String,
-    /// `passed`, or how it ended else.
+    /// `passed`, or how else it ended.
     pub(crate) ended: String,
-    /// Tests that passed, where its runner counts them.
+    /// Tests that passed, if its runner counts them.
     pub(crate) passed: Option<u64>,
     /// How long it took.
     pub seconds: f64,
 }
 
-/// How many tests passed in these checks; none where no runner counted.
+/// Returns how many tests passed in these checks; `None` if no runner counted them.
 pub(crate) fn tests_passed(checks: &[Check]) -> Option<u64> {
     checks.iter().filter_map(|check| check.passed).reduce(|sum, more| sum + more)
 }
@@ -134,11 +134,11 @@ pub(crate) struct Wait {
     pub(crate) why: String,
 }
 
-/// Something to look at again, which came perhaps several times.
+/// Something that is worth a second look, and how often it occurred.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Note {
     pub(crate) kind: NoteKind,
-    /// Which rule, if one.
+    /// The rule; empty if it is about none.
     pub(crate) rule: String,
     pub(crate) what: String,
     pub(crate) key: StoryKey,
@@ -158,7 +158,7 @@ pub(crate) enum NoteKind {
     HookError,
 }
 
-/// A check was run; it counts as it ended last.
+/// Records a check; only its latest result counts.
 fn checked(checks: &mut Vec<Check>, record: &Record) {
     if let Event::Checked { check, ended, passed, seconds, .. } = &record.event {
         let (check, ended) = (check.clone(), ended.clone());
@@ -184,7 +184,7 @@ impl Run {
             }
             Event::LoopFinished { finish_type, reason } => {
                 (self.finish, self.reason) = (Some(finish_type.clone()), reason.clone());
-                // Waiting work that was checked again is no attempt of this run.
+                // Waiting work that was checked again is not an attempt of this run.
                 self.attempts.retain(|one| !one.log.is_empty() || !one.outcome.is_empty());
                 self.iterations = if self.attempts.is_empty() { 0 } else { self.iterations };
             }
@@ -206,7 +206,7 @@ impl Run {
             Event::Denied { rule, target, .. } => self.note(NoteKind::Refusal, rule, target, key),
             Event::Remarked { about, what } => self.note(NoteKind::Remark, about, what, key),
             Event::ChangedMeanwhile { what } => self.note(NoteKind::Change, "", what, key),
-            // What the loop itself rolls back is an attempt.
+            // Rollbacks by the loop itself are attempts.
             Event::RolledBack { why, .. } if record.source != LOOP => {
                 self.note(NoteKind::Rollback, "", why, key);
             }
@@ -225,14 +225,14 @@ impl Run {
         }
     }
 
-    /// The story of an event; where that names no plan, the plan that its run began with counts.
+    /// Returns the story of an event; without a plan name, the run's first plan counts.
     pub(crate) fn key_of(&self, record: &Record) -> StoryKey {
         let plan = record.plan_name.as_deref().unwrap_or(&self.plan_name);
         StoryKey::new(plan, record.story.as_deref().unwrap_or_default())
     }
 
-    /// Advances the newest attempt at a story. One that an earlier run began and left to be landed makes
-    /// an iteration of this run.
+    /// Advances the newest attempt at a story. If an earlier run began it and left it to be landed,
+    /// it counts as an iteration of this run.
     fn advance_attempt(&mut self, key: StoryKey, record: &Record) {
         let found = self.attempts.iter().rposition(|attempt| attempt.key == key);
         let at = found.unwrap_or_else(|| {
@@ -280,7 +280,7 @@ impl Run {
         }
     }
 
-    /// Which calls were refused at a story, as the end of a sentence; empty if none was.
+    /// Describes the refused calls of a story as the end of a sentence; empty if there were none.
     pub fn refusals(&self, key: &StoryKey) -> String {
         let notes = self.notes.iter().filter(|note| note.kind == NoteKind::Refusal);
         let of_story: Vec<&Note> = notes.filter(|note| note.key == *key).collect();
@@ -304,7 +304,7 @@ impl Run {
         }
     }
 
-    /// The attempts that landed, in the order in which they did.
+    /// Returns the attempts that landed, in landing order.
     pub(crate) fn landed(&self) -> Vec<&Attempt> {
         let landed = self.attempts.iter().filter(|attempt| attempt.commit.is_some());
         let mut landed: Vec<&Attempt> = landed.collect();
@@ -312,38 +312,38 @@ impl Run {
         landed
     }
 
-    /// Whether a pull request of a story was opened or updated in it.
+    /// Returns whether this run opened or updated a pull request of a story.
     pub fn asked_for(&self, story: &StoryKey) -> bool {
         self.requests.contains_key(&Some(story.clone()))
     }
 
-    /// How many stories landed.
+    /// Returns how many stories landed.
     pub fn done(&self) -> usize {
         let landed = self.attempts.iter().filter(|attempt| attempt.commit.is_some());
         landed.map(|attempt| &attempt.key).collect::<BTreeSet<_>>().len()
     }
 
-    /// The landed attempts that no check has seen.
+    /// Returns the landed attempts that were not checked.
     pub fn unchecked(&self) -> Vec<&Attempt> {
         let mut landed = self.landed();
         landed.retain(|attempt| attempt.checks.is_empty());
         landed
     }
 
-    /// The plans of its stories.
+    /// Returns the plans of its stories.
     pub(crate) fn plans(&self) -> BTreeSet<&str> {
         self.attempts.iter().map(|attempt| attempt.key.plan.as_str()).collect()
     }
 
-    /// Whether it was killed, if no loop runs now.
+    /// Whether it is running or was killed.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.finish.is_none() && !self.is_planning
     }
 
-    /// Both as one.
+    /// Merges two runs into one.
     pub(crate) fn and(mut self, next: &Self) -> Self {
         let next = next.clone();
-        // What a killed run began is not under way any more.
+        // Attempts of a killed run are not under way any more.
         for attempt in self.attempts.iter_mut().filter(|attempt| attempt.outcome.is_empty()) {
             attempt.ended_at.clone_from(&self.ended_at);
             attempt.outcome = "interrupted".to_owned();

@@ -1,9 +1,9 @@
-//! Attempts that are kept as commits in the project: `refs/ralph/attempts/<plan>/<story>/<n>`, and those
-//! of older versions without the plan.
+//! Attempts that are saved as commits in the project: `refs/ralph/attempts/<plan>/<story>/<n>`, in
+//! older versions without the plan.
 //!
-//! The first parent of such a commit is what the attempt began from, so that its changes are the
-//! difference between the two; its message says why it was not landed, and trailers say the rest. A
-//! landed attempt is the landed commit itself.
+//! The first parent of such a commit is the base of the attempt, so that the changes are the
+//! difference between the two; the message explains why it did not land, and trailers hold the
+//! rest. A landed attempt is the landed commit itself.
 
 use std::collections::BTreeMap;
 
@@ -12,44 +12,44 @@ use ralph_core::git::{Git, GitError};
 
 use crate::run::is_called;
 
-/// Where attempts are kept.
+/// The prefix of the refs of saved attempts.
 pub const ATTEMPTS: &str = "refs/ralph/attempts/";
 
 /// The outcome of an attempt that `ralph-loop retry` asks for.
 pub const RETRY: &str = "retry";
 
-/// In a clone of a fleet's server, the file with the attempts and journals that the server has, or had.
+/// In a clone of a fleet's server, the file with the attempts and journals of the server.
 pub const FLEET: &str = ".git/ralph-known";
 
-/// The outcome of an attempt of a fleet that passed its checks, while another task landed.
+/// The outcome of a fleet's attempt that passed its checks, but another task landed first.
 const OVERTAKEN: &str = "overtaken";
 
-/// An attempt that is kept.
+/// A saved attempt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SavedAttempt {
-    /// What the user types: `US-001/2`, or `PRD-1/US-001/2` where another plan has that, too.
+    /// The id that users type: `US-001/2`, or `PRD-1/US-001/2` if another plan has that, too.
     pub id: String,
     /// The name of its ref.
     pub name: String,
     /// Its commit.
     pub commit: String,
-    /// What it began from; none in a repository that had no commit.
+    /// The commit that it started from; `None` in a repository without commits.
     pub base: Option<String>,
-    /// When it was kept, in local time.
+    /// When it was saved, in local time.
     pub at: String,
-    /// Its story. An older version did not name the plan.
+    /// Its story; older versions did not record the plan.
     pub key: StoryKey,
-    /// Which attempt at the story.
+    /// The number of the attempt at the story.
     pub number: u64,
-    /// How it ended; none if it was landed.
+    /// How it ended; `None` if it landed.
     pub outcome: Option<String>,
-    /// Why it was not landed, in one line.
+    /// Why it did not land, in one line.
     pub why: String,
     /// The failing lines.
     pub details: String,
     /// Its cost, if known.
     pub cost_usd: Option<f64>,
-    /// The tokens that it took, if known.
+    /// The tokens that it used, if known.
     pub tokens: Option<u64>,
     /// The run that made it.
     pub run: Option<String>,
@@ -58,13 +58,13 @@ pub struct SavedAttempt {
 }
 
 impl SavedAttempt {
-    /// Whether it is an attempt at this story, in whatever case that is typed.
+    /// Returns whether it is an attempt at this story, whose id is compared without case.
     pub fn is_at(&self, key: &StoryKey) -> bool {
         let has_plan = self.key.plan.is_empty() || self.key.plan == key.plan;
         has_plan && self.key.story.eq_ignore_ascii_case(&key.story)
     }
 
-    /// Whether it was only asked for by `ralph-loop retry`.
+    /// Returns whether it only records a request by `ralph-loop retry`.
     pub fn is_retry(&self) -> bool {
         self.outcome.as_deref() == Some(RETRY)
     }
@@ -73,7 +73,7 @@ impl SavedAttempt {
         self.outcome.is_some() && !self.is_retry()
     }
 
-    /// Its changes, as git prints them.
+    /// Returns its changes, as printed by git.
     pub fn changes(&self, git: &Git, args: &[&str]) -> Result<Vec<u8>, GitError> {
         let base = base_of(git, self.base.as_deref())?;
         git.run(&[args, &[&base, &self.commit]].concat())
@@ -112,7 +112,7 @@ impl SavedAttempt {
     }
 }
 
-/// What changes are counted against: a commit, or the tree without files where there is none yet.
+/// Returns the base for a diff: a commit, or the empty tree if there is none.
 pub fn base_of(git: &Git, commit: Option<&str>) -> Result<String, GitError> {
     match commit {
         Some(commit) => Ok(commit.to_owned()),
@@ -120,19 +120,19 @@ pub fn base_of(git: &Git, commit: Option<&str>) -> Result<String, GitError> {
     }
 }
 
-/// All attempts that are kept, newest first.
+/// Returns all saved attempts, newest first.
 pub fn all(git: &Git) -> Result<Vec<SavedAttempt>, GitError> {
     let at = "creatordate:format-local:%Y-%m-%d %H:%M";
     let format = ["refname", "objectname", "parent", at, "contents"].map(|f| format!("%({f})%00"));
     let format = format!("--format={}", format.concat());
-    // Several may be kept within a second.
+    // Several may be saved within a second.
     let (by_name, by_date) = ("--sort=-version:refname", "--sort=-creatordate");
     let listed = git.run(&["for-each-ref", by_name, by_date, &format, ATTEMPTS])?;
     let listed = String::from_utf8_lossy(&listed).into_owned();
     let parts: Vec<&str> = listed.split('\0').collect();
     let mut found: Vec<_> = parts.chunks_exact(5).filter_map(SavedAttempt::parse).collect();
     if git.dir().join(FLEET).is_file() {
-        // Whatever a task thought, what is not on the branch has not landed.
+        // Whatever a task recorded, an attempt that is not on the branch has not landed.
         let landed =
             git.line(&["for-each-ref", "--merged=HEAD", "--format=%(refname)", ATTEMPTS])?;
         let has_landed = |attempt: &SavedAttempt| landed.lines().any(|name| name == attempt.name);
@@ -151,21 +151,21 @@ pub fn all(git: &Git) -> Result<Vec<SavedAttempt>, GitError> {
     Ok(found)
 }
 
-/// The same without those that a person only asked for.
+/// Returns all saved attempts, newest first, without requests for a retry.
 pub fn tried(git: &Git) -> Result<Vec<SavedAttempt>, GitError> {
     let mut found = all(git)?;
     found.retain(|attempt| !attempt.is_retry());
     Ok(found)
 }
 
-/// The attempts at a story, newest first.
+/// Returns the attempts at a story, newest first.
 pub fn at_story(git: &Git, key: &StoryKey) -> Result<Vec<SavedAttempt>, GitError> {
     let mut found = all(git)?;
     found.retain(|attempt| attempt.is_at(key));
     Ok(found)
 }
 
-/// Those that the user means by an id, newest first. The whole id of one means that one.
+/// Returns the attempts with an id, newest first. A full id stands for that attempt only.
 pub fn called(git: &Git, id: &str) -> Result<Vec<SavedAttempt>, GitError> {
     let mut found = tried(git)?;
     let whole = |attempt: &SavedAttempt| attempt.name.strip_prefix(ATTEMPTS) == Some(id);
@@ -176,13 +176,13 @@ pub fn called(git: &Git, id: &str) -> Result<Vec<SavedAttempt>, GitError> {
     Ok(found)
 }
 
-/// The command that reopens a story, with its plan where that has to be named.
+/// Returns the command that reopens a story; `has_plan` adds the plan to the id.
 pub fn retry_command(key: &StoryKey, has_plan: bool) -> String {
     let plan = if has_plan { format!("{}/", key.plan) } else { String::new() };
     format!("ralph-loop retry {plan}{}", key.story)
 }
 
-/// The number of the next attempt after these.
+/// Returns the number of the next attempt after these.
 pub fn number_after(attempts: &[SavedAttempt]) -> u64 {
     attempts.iter().map(|attempt| attempt.number).max().unwrap_or(0) + 1
 }

@@ -1,35 +1,35 @@
-//! What the stop hook decided in a session, and what followed.
+//! The decisions of the stop hook in a session, and what followed.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What the stop hook decided in one session.
+/// The decisions of the stop hook in one session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Stops {
     pub(crate) session: String,
-    /// Each gate that held it, how often, and what followed.
+    /// The gates that blocked the session, how often, and what followed.
     pub(crate) gates: BTreeMap<String, Gate>,
-    /// How it was let go in the end.
+    /// The status with which it was finally allowed to stop.
     pub(crate) let_go: String,
     pub(crate) note: String,
-    /// The gates of the last hold.
+    /// The gates of the last block.
     #[serde(skip)]
     pub(crate) last: Vec<String>,
 }
 
-/// How often a gate held a session, and what followed at the next stop.
+/// How often a gate blocked a session, and what followed at the next stop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Gate {
     pub(crate) held: u64,
     pub(crate) met: u64,
     pub(crate) held_again: u64,
-    /// The session was let go although the gate was unmet.
+    /// How often the session was allowed to stop although the gate was unmet.
     pub(crate) given_up: u64,
 }
 
 impl Gate {
-    /// What followed, in words.
+    /// Returns what followed, in words.
     pub(crate) fn followed(self) -> String {
         let Self { met, held_again, given_up, .. } = self;
         let parts = [(met, "met"), (held_again, "held again"), (given_up, "given up")];
@@ -39,7 +39,7 @@ impl Gate {
 }
 
 impl Stops {
-    /// The session was held by these gates.
+    /// Records that these gates blocked the session.
     pub(crate) fn held(&mut self, gates: &[String]) {
         self.follow(gates, |gate| gate.held_again += 1);
         for gate in gates {
@@ -48,14 +48,14 @@ impl Stops {
         self.last = gates.to_vec();
     }
 
-    /// It was let go, although these gates are unmet.
+    /// Records that the session was allowed to stop although these gates are unmet.
     pub(crate) fn allowed(&mut self, gates: &[String], status: &str, note: Option<&str>) {
         self.follow(gates, |gate| gate.given_up += 1);
         status.clone_into(&mut self.let_go);
         self.note = note.unwrap_or_default().to_owned();
     }
 
-    /// What came of the last hold.
+    /// Counts the outcome of the last block.
     fn follow(&mut self, unmet: &[String], count_unmet: impl Fn(&mut Gate)) {
         for name in std::mem::take(&mut self.last) {
             let is_unmet = unmet.contains(&name);

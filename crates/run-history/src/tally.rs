@@ -1,4 +1,4 @@
-//! What a run has done so far: kept on disk, so that a run goes on after a crash.
+//! The counters of a run: kept on disk, so that the run can continue after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,54 +12,54 @@ const LONGEST_SKIP_S: u64 = 300;
 /// How long, in seconds, a run waits in total while a script skips every iteration.
 const SKIPPED_S: u64 = 12 * 3600;
 
-/// What a run has done so far, and what it has done for each story.
+/// The counters of a run, and of each of its stories.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tally {
-    /// For the whole run.
+    /// The counters of the whole run.
     pub run: RunTally,
-    /// For each story.
+    /// The counters of each story.
     pub stories: BTreeMap<StoryKey, StoryTally>,
 }
 
-/// What a run has done so far.
+/// The counters of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunTally {
     /// Iterations begun.
     pub iteration: u64,
-    /// Iterations that came to their end.
+    /// Iterations finished.
     pub completed: u64,
-    /// Stories in a row that were given up without a change.
+    /// Consecutive stories that were given up without a change.
     pub idle: u64,
-    /// Agents in a row that failed before they did anything.
+    /// Consecutive agents that failed before they did anything.
     pub agent_failures: u64,
-    /// Attempts in a row that met the usage limit.
+    /// Consecutive attempts that hit the usage limit.
     pub quota_streak: u32,
     /// When the usage limits of agents end, in Unix seconds.
     pub limited: BTreeMap<String, i64>,
-    /// Iterations in a row that a script skipped.
+    /// Consecutive iterations that a script skipped.
     pub skipped: u64,
     /// Stories committed.
     pub commits: u64,
-    /// What it spent.
+    /// What the run has spent.
     pub spent: Spent,
-    /// What is known of the price of a token.
+    /// The known price of tokens.
     pub price: Price,
-    /// The stories of each plan that are known to be done: since before the run, or by it. Read anew
-    /// by the next start.
+    /// The stories of each plan that are known to be done, before the run or by it. Read again at
+    /// the next start.
     #[serde(skip)]
     pub done: BTreeMap<String, BTreeSet<String>>,
     /// How the last iteration ended.
     pub last: LastIteration,
 }
 
-/// What a run has done for one story.
+/// The counters of one story in a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoryTally {
-    /// Attempts that count: those that failed, and those that landed. A story that landed and is chosen
-    /// again was removed by somebody, and that cannot go on for ever.
+    /// Failed and landed attempts. A landed story that is chosen again was removed by somebody;
+    /// counting it as well prevents an endless loop.
     pub attempts: u64,
     /// How often a fresh session took over.
     pub handovers: u64,
@@ -69,7 +69,7 @@ pub struct StoryTally {
     pub has_changes: bool,
     /// Whether this run has landed it.
     pub is_landed: bool,
-    /// Whether another process took its tick out after that, which is made again.
+    /// Whether another process removed its tick after that, so that it is ticked again.
     pub is_reopened: bool,
     /// Whether this run has given it up.
     pub is_set_aside: bool,
@@ -100,7 +100,7 @@ impl Spent {
     }
 }
 
-/// What tokens cost, as far as sessions have reported it.
+/// The price of tokens, as far as sessions have reported it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Price {
@@ -115,7 +115,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// What a token costs.
+    /// Returns the price of a token.
     fn of_token(&self) -> Option<f64> {
         let Spent { cost_usd, tokens, .. } = self.known;
         if tokens > 0 { Some(cost_usd / tokens as f64) } else { None }
@@ -135,44 +135,44 @@ pub struct LastIteration {
 }
 
 impl Tally {
-    /// What was done for a story.
+    /// Returns the counters of a story.
     pub fn story(&mut self, key: &StoryKey) -> &mut StoryTally {
         self.stories.entry(key.clone()).or_default()
     }
 
-    /// How many attempts at a story count.
+    /// Returns how many attempts at a story count.
     pub fn attempts_at(&self, key: &StoryKey) -> u64 {
         self.stories.get(key).map_or(0, |story| story.attempts)
     }
 
-    /// What was spent on a story.
+    /// Returns what was spent on a story.
     pub fn spent_on(&self, key: &StoryKey) -> Spent {
         self.stories.get(key).map(|story| story.spent).unwrap_or_default()
     }
 
-    /// The stories of a plan that this run does not try again.
+    /// Returns the stories of a plan that this run does not try again.
     pub fn set_aside_in(&self, plan: &str) -> BTreeSet<String> {
         self.stories_in(plan, |story| story.is_set_aside)
     }
 
-    /// The stories of a plan of which something is true.
+    /// Returns the stories of a plan that satisfy a predicate.
     pub fn stories_in(&self, plan: &str, is_true: fn(&StoryTally) -> bool) -> BTreeSet<String> {
         let found = self.stories.iter().filter(|(key, story)| key.plan == plan && is_true(story));
         found.map(|(key, _)| key.story.clone()).collect()
     }
 
-    /// Whether another session may go on with a story that one left because its context was full.
+    /// Returns whether a new session may take over a story from one whose context was full.
     pub fn may_hand_over(&self, key: &StoryKey, most: u64) -> bool {
         self.stories.get(key).map_or(0, |story| story.handovers) < most.max(1)
     }
 
-    /// Whether the work of a story failed before because of another story that landed.
+    /// Returns whether a story's work failed before because of another story that landed.
     pub fn has_conflicted(&self, key: &StoryKey) -> bool {
         self.stories.get(key).is_some_and(|story| story.has_conflicted)
     }
 
-    /// A script skips the next iteration: it is not counted, and tried again after a pause that grows
-    /// from one skip to the next; none if the run has waited for as long as it may.
+    /// Records that a script skips the iteration, which is not counted; returns the pause before
+    /// the next try, which grows with each skip, or `None` if the run may not wait any longer.
     pub fn pause_after_skip(&mut self) -> Option<Duration> {
         let pause = |skips: u64| (1 << skips.min(16)).min(LONGEST_SKIP_S);
         let waited: u64 = (0..self.run.skipped).map(pause).sum();
@@ -182,15 +182,15 @@ impl Tally {
         if seconds == 0 { None } else { Some(Duration::from_secs(seconds)) }
     }
 
-    /// Books what a story took.
+    /// Adds to what a story and the run have spent.
     pub fn book(&mut self, key: &StoryKey, spent: Spent) {
         self.run.spent.add(spent);
         self.story(key).spent.add(spent);
     }
 
-    /// What a session cost: what it reports or, where it ended before that, its tokens at the price that
-    /// other sessions imply; none if that is not known either. Once it is, what was unknown before is
-    /// booked as well.
+    /// Returns the cost of a session: the reported one or, if it ended before that, the price of
+    /// its tokens according to other sessions; `None` if no price is known. Once one is, tokens
+    /// that were booked without a cost are priced as well.
     fn cost_of_session(&mut self, reported: Option<f64>, tokens: u64) -> Option<f64> {
         if let Some(cost_usd) = reported {
             self.run.price.known.add(Spent { cost_usd, tokens, ..Spent::default() });
@@ -204,8 +204,8 @@ impl Tally {
         reported.or(if tokens > 0 { Some(price * tokens as f64) } else { None })
     }
 
-    /// Books the cost of a session that has ended, divided among its stories by the tokens that each took.
-    /// `has_result` says whether it ended with a result, which names its cost or has none to name.
+    /// Books the cost of an ended session, divided among its stories by their tokens. `has_result`
+    /// is whether it ended with a result, which includes the cost unless the agent reports none.
     pub fn book_session(
         &mut self,
         stories: &[(StoryKey, u64)],
@@ -233,28 +233,28 @@ impl Tally {
         booked
     }
 
-    /// What sessions that are still running cost: what they report, or their tokens at the known price.
+    /// Returns the run's cost with running sessions: reported, or their tokens at the known price.
     pub fn cost_so_far(&self, running: impl Iterator<Item = (Option<f64>, u64)>) -> f64 {
         let price = self.run.price.of_token().unwrap_or(0.0);
         let running = running.map(|(reported, tokens)| reported.unwrap_or(price * tokens as f64));
         self.run.spent.cost_usd + running.sum::<f64>()
     }
 
-    /// What the run cost as far as that is known, for scripts: empty if nothing is.
+    /// Returns the known cost of the run, for scripts: empty if nothing is known.
     pub fn cost_for_scripts(&self) -> String {
         let is_partial = self.run.price.costless_sessions > 0 || self.run.spent.unpriced > 0;
         let cost = self.run.spent.cost_usd;
         if is_partial && cost == 0.0 { String::new() } else { format!("{cost:.4}") }
     }
 
-    /// A story is given up; whether anything came of it decides whether the run stalls.
+    /// Records that a story is given up; the run stalls if such stories had no changes.
     pub fn set_aside(&mut self, key: &StoryKey) {
         let story = self.story(key);
         story.is_set_aside = true;
         self.run.idle = if story.has_changes { 0 } else { self.run.idle + 1 };
     }
 
-    /// The stories of a plan that are done although no landing of this run has done them, each once.
+    /// Returns the stories of a plan that are done but were not landed by this run, each only once.
     pub fn newly_ticked(&mut self, plan: &str, done: &[&str]) -> Vec<String> {
         let all = || done.iter().map(|id| (*id).to_owned());
         let Some(known) = self.run.done.get_mut(plan) else {
@@ -264,24 +264,24 @@ impl Tally {
         all().filter(|id| known.insert(id.clone())).collect()
     }
 
-    /// An agent came to its end, so neither it nor its service fails every time.
+    /// Records that an agent finished, which resets the counts of failures and of usage limits.
     pub fn agent_worked(&mut self) {
         (self.run.agent_failures, self.run.quota_streak) = (0, 0);
     }
 
-    /// A story is done by this run.
+    /// Records that this run landed a story.
     pub fn landed(&mut self, key: &StoryKey) {
         self.agent_worked();
         self.run.idle = 0;
         let story = self.story(key);
-        // A crash may have come after it was counted.
+        // A crash may have happened after it was counted.
         let count = u64::from(!story.is_landed);
         story.attempts += count;
         self.run.commits += count;
         self.had_landed(key);
     }
 
-    /// The work of a story is on the target.
+    /// Records that the work of a story is on the target branch.
     pub fn had_landed(&mut self, key: &StoryKey) {
         self.story(key).is_landed = true;
         if let Some(done) = self.run.done.get_mut(&key.plan) {

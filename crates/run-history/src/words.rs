@@ -1,4 +1,4 @@
-//! Numbers, times and texts as people read them.
+//! Formats numbers, times and text for people.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 pub use ralph_base::listing::counted;
 
-/// More of one text is not shown on a page.
+/// The maximum length of a text, and of one of its lines, on a page.
 const LONGEST: usize = 4_000;
 const LONGEST_LINE: usize = 400;
 
-/// How many things need a person.
+/// Returns how many things need a person, in words.
 pub fn needed(count: usize) -> String {
     match count {
         0 => "nothing needs you".to_owned(),
@@ -20,32 +20,32 @@ pub fn needed(count: usize) -> String {
     }
 }
 
-/// A number of whole seconds.
+/// Formats a number of whole seconds.
 pub fn seconds(duration: Duration) -> String {
     counted(duration.as_secs() as usize, "second", "seconds")
 }
 
-/// In one line, without what would move the cursor or change colours: the text may be an agent's or
-/// a test's.
+/// Puts text on one line and removes escape sequences and control characters: it may come from an
+/// agent or a test.
 pub fn printable(text: &str) -> String {
     let text = strip_ansi_codes(text).replace('\t', " ");
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines.join("; ").chars().filter(|c| !c.is_control()).collect()
 }
 
-/// The same of each line that says something.
+/// Makes each non-empty line of a text printable.
 pub fn printable_lines(text: &str) -> Vec<String> {
     text.lines().map(printable).filter(|line| !line.trim().is_empty()).collect()
 }
 
-/// A text of bounded length for a page, in one line.
+/// Returns text in one line of bounded length, for a page.
 pub(crate) fn line(text: &str) -> String {
     let text = block(text);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("; ")
 }
 
-/// The same in several lines.
+/// Returns text in several lines of bounded length, for a page.
 pub(crate) fn block(text: &str) -> String {
     let end = text.floor_char_boundary(LONGEST * 4);
     let short = text.get(..end).unwrap_or_default();
@@ -64,13 +64,13 @@ pub(crate) fn block(text: &str) -> String {
     kept.trim_end().to_owned()
 }
 
-/// Not control characters, nor marks of direction, which rearrange what is around them.
+/// Whether a character is neither a control character nor a mark that changes the text direction.
 fn is_shown(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A duration as a clock shows it.
+/// Formats a duration like a clock: `1:02:05`.
 pub fn clock(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -79,7 +79,7 @@ pub fn clock(duration: Duration) -> String {
     }
 }
 
-/// A long duration as people write it: `45 s`, `20 m`, `1 h 5 m`.
+/// Formats a long duration: `45 s`, `20 m`, `1 h 5 m`.
 pub fn in_words(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let minutes = (seconds + 30) / 60;
@@ -91,29 +91,29 @@ pub fn in_words(duration: Duration) -> String {
     }
 }
 
-/// The same for a number of seconds.
+/// Formats a number of seconds like `in_words`.
 pub(crate) fn time(seconds: f64) -> String {
     in_words(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
-/// Seconds since the epoch.
+/// Parses a time into seconds since the epoch.
 pub(crate) fn epoch(at: &str) -> Option<f64> {
     at.parse::<Timestamp>().ok().map(|time| time.as_millisecond() as f64 / 1e3)
 }
 
-/// A time of the day in local time: `13:45`.
+/// Formats a time of day in local time: `13:45`.
 pub(crate) fn hour(at: f64) -> String {
     let time = Timestamp::from_second(at as i64).map(|time| time.to_zoned(TimeZone::system()));
     time.map(|time| time.strftime("%H:%M").to_string()).unwrap_or_default()
 }
 
-/// A time of the journal in local time: `Mon 16 Nov, 13:45`.
+/// Formats a time of the journal in local time: `Mon 16 Nov, 13:45`.
 pub fn local_time(at: &str) -> String {
     let zoned = at.parse::<Timestamp>().map(|time| time.to_zoned(TimeZone::system()));
     zoned.map(|zoned| zoned.strftime("%a %-d %b, %H:%M").to_string()).unwrap_or_default()
 }
 
-/// A large number as people write it: `330k`.
+/// Formats a large number: `330k`.
 pub fn thousands(count: u64) -> String {
     match count {
         0..10_000 => count.to_string(),
@@ -122,7 +122,7 @@ pub fn thousands(count: u64) -> String {
     }
 }
 
-/// Money, always in cents.
+/// Formats an amount of money, with cents.
 pub fn dollars(cost: f64) -> String {
     if cost > 0.0 && cost < 0.005 { "<$0.01".to_owned() } else { format!("${cost:.2}") }
 }

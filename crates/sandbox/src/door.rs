@@ -1,4 +1,4 @@
-//! How a program is started inside: our own program runs itself again, restricts itself and becomes the other one.
+//! Starts programs in the sandbox: our program runs itself, restricts itself and execs the other.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -17,17 +17,17 @@ const ENTER: &str = "enter-sandbox";
 /// The variable that holds the policy.
 const POLICY: &str = "RALPH_INTERNAL__SANDBOX";
 
-/// What shells answer when a program cannot be started.
+/// The exit code of shells if a program cannot be started.
 const NOT_STARTED: u8 = 126;
 
-/// The door through which programs are started inside: our own program, which restricts itself first.
+/// Returns the door to the sandbox: our own program, which restricts itself first.
 pub fn door(own_program: &Path, policy: &Policy) -> Door {
     let by = vec![own_program.into(), ENTER.into()];
     let policy = serde_json::to_string(policy).unwrap_or_default();
     Door { by, vars: vec![(POLICY.to_owned(), policy)] }
 }
 
-/// Enters the sandbox, if that is what this process was started for. For the first line of `main`.
+/// Enters the sandbox if this process was started for that. Call it first in `main`.
 #[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
@@ -35,7 +35,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
         return None;
     }
     if std::env::var_os(OWN_SESSION).is_some() {
-        // Without a terminal: nothing inside types into the user's.
+        // Detaches from the terminal, so that nothing in the sandbox can type into it.
         let _ = setsid();
     }
     let mut command = Command::new(args.next().unwrap_or_default());
@@ -48,7 +48,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
     Some(ExitCode::from(NOT_STARTED))
 }
 
-/// Restricts this process and turns it into the program of the command. Returns only if that fails.
+/// Restricts this process and replaces it with the command. Returns only if that fails.
 pub fn exec(policy: &Policy, mut command: Command) -> Error {
     if let Err(error) = restrict(policy) {
         return error;
@@ -57,19 +57,19 @@ pub fn exec(policy: &Policy, mut command: Command) -> Error {
         command.env_remove(name);
     }
     command.envs(&policy.set);
-    // Written inside: an attempt may have put a link there.
+    // Written after the restriction: an attempt may have put a link there.
     if !policy.git_settings.is_empty() && copy_settings(policy).is_ok() {
         command.env("GIT_CONFIG_GLOBAL", &policy.git_copy);
     }
     for (from, to, unlinked) in &policy.links {
-        // An agent that cannot find its settings says so better than we could.
+        // An agent that cannot find its settings reports that better than we could.
         let _ = link_entries(from, to, unlinked);
     }
     let error = command.exec();
     Error::Start(command.get_program().to_string_lossy().into_owned(), error)
 }
 
-/// A folder with a link to each entry of another one, made anew: an agent may have put settings of its own there.
+/// Recreates `to` with a link to each entry of `from`: an agent may have put settings there.
 fn link_entries(from: &Utf8Path, to: &Utf8Path, unlinked: &[String]) -> io::Result<()> {
     if to.exists() {
         fs_err::remove_dir_all(to)?;
@@ -84,7 +84,7 @@ fn link_entries(from: &Utf8Path, to: &Utf8Path, unlinked: &[String]) -> io::Resu
     Ok(())
 }
 
-/// Copies the user's settings of git, where they have changed.
+/// Copies the user's git settings if they have changed.
 fn copy_settings(policy: &Policy) -> io::Result<()> {
     let read = |file: &Utf8PathBuf| {
         let text = fs_err::read(file).unwrap_or_default();
@@ -101,7 +101,7 @@ fn copy_settings(policy: &Policy) -> io::Result<()> {
     fs_err::rename(&fresh, &policy.git_copy)
 }
 
-/// The settings with absolute paths of included files, which git looks for beside the including one.
+/// Makes the paths of included files absolute: git resolves them beside the including file.
 fn absolute(text: &str, folder: &Utf8Path) -> String {
     let mut includes = false;
     let line = |line: &str| {

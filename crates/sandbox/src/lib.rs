@@ -1,15 +1,15 @@
-//! What an attempt may write, read and signal, enforced by the Linux kernel (Landlock): without root, without a
-//! container, and for every process that the attempt starts or leaves behind.
+//! Restricts what an attempt may write, read and signal, enforced by the Linux kernel (Landlock):
+//! without root or a container, for every process that the attempt starts or leaves behind.
 //!
 //! | module | what it answers |
 //! | --- | --- |
-//! | [`policy`](Policy) | what may be touched? Pure: settings, variables and the rows of `tables.toml` in, paths out |
-//! | `readable` | which paths have to be granted so that everything but the hidden ones can be read? |
+//! | [`policy`](Policy) | what is allowed? Pure: settings, variables and tables in, paths out |
+//! | `readable` | which paths must be granted so that all but the hidden ones can be read? |
 //! | `linux` | what can this kernel enforce, and how is a process restricted? |
-//! | `door` | how is a program started inside? |
+//! | `door` | how is a program started in the sandbox? |
 //!
-//! A program starts others inside by running itself again: [`door`] leads through our own program with a policy,
-//! [`run_if_asked`] at the top of its `main` restricts the new process, which then becomes the other program.
+//! A program starts others in the sandbox by running itself: [`door`] starts our own program with a
+//! policy; [`run_if_asked`] at the top of `main` restricts the process, which execs the other one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub use door::{door, exec, run_if_asked};
 pub use policy::{Policy, Request, Settings, is_agent};
 pub use support::{LEAST_ABI, Support};
 
-/// Why a process could not be restricted, or a program not be started inside.
+/// Why a process could not be restricted, or a program not be started in the sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel cannot enforce enough.
@@ -38,13 +38,13 @@ pub enum Error {
     Start(String, std::io::Error),
 }
 
-/// What the kernel of this machine can enforce.
+/// Returns what this machine's kernel can enforce.
 pub fn support() -> Support {
     Support::of(linux::kernel_abi())
 }
 
-/// Restricts this thread, and every process that it starts from now on. This cannot be undone, so call it in a
-/// process of its own, before it has other threads. The answer says what this kernel can enforce.
+/// Restricts this thread and every process that it starts from now on. This cannot be undone, so
+/// call it in a separate process before it has other threads. Returns what this kernel can enforce.
 pub fn restrict(policy: &Policy) -> Result<Support, Error> {
     let support = support();
     if !support.is_enough() {
@@ -54,25 +54,25 @@ pub fn restrict(policy: &Policy) -> Result<Support, Error> {
     restricted.map(|()| support).map_err(|error| Error::Rules(error.to_string()))
 }
 
-/// Creates the missing folders of programs that are on the `PATH`, or for which no program is named. Call it once
-/// for the policies of an attempt, before anything is started inside.
+/// Creates the missing folders of programs that are on the `PATH`, or that name no program. Call it
+/// once for the policies of an attempt, before anything is started in the sandbox.
 #[expect(clippy::disallowed_methods, reason = "the PATH is that of the programs to be started")]
 pub fn create_folders(policies: &[Policy]) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_on_path =
         |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).exists());
-    // Each folder and each program is looked for once, though most policies name the same.
+    // Each folder and each program is checked once, because most policies name the same ones.
     let folders: BTreeSet<_> = policies.iter().flat_map(|policy| &policy.create).collect();
     let mut found = BTreeMap::new();
     for (program, folder) in folders.into_iter().filter(|(_, folder)| !folder.exists()) {
         let is_there = found.entry(program).or_insert_with(|| is_on_path(program));
         if program.is_empty() || *is_there {
-            // A program that cannot use its cache says so better than we could.
+            // A program that cannot use its cache reports that better than we could.
             let _ = fs_err::create_dir_all(folder);
         }
     }
     for file in policies.iter().flat_map(|policy| &policy.files) {
-        // One that is there is left as it is.
+        // An existing file is left unchanged.
         let _ = fs_err::OpenOptions::new().write(true).create_new(true).open(file);
     }
 }

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 pub(crate) use landlock_rules::{kernel_abi, restrict};
 
-/// The version of the kernel's interface.
+/// Returns the version of the kernel's interface.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn kernel_abi() -> i32 {
     0
@@ -25,22 +25,22 @@ mod landlock_rules {
 
     use crate::Policy;
 
-    /// The version of the kernel's interface; 0 where there is none.
+    /// Returns the version of the kernel's interface; 0 if there is none.
     pub(crate) fn kernel_abi() -> i32 {
         let status = RestrictSelf::default().no_new_privs(false).apply();
         status.map_or(0, |status| ABI::from(status.landlock) as i32)
     }
 
-    /// Restricts this thread; paths that do not exist are passed over.
+    /// Restricts this thread; paths that do not exist are skipped.
     pub(crate) fn restrict(policy: &Policy, readable: &[PathBuf]) -> Result<(), RulesetError> {
-        // The crate leaves out the rights that an older kernel does not know. Folders may be listed and programs
-        // run anywhere: neither reveals what a file holds.
+        // The crate leaves out rights that an older kernel does not know. Listing folders and
+        // running programs is allowed everywhere: neither reveals the content of a file.
         let write = AccessFs::from_write(ABI::V5);
         let mut rules = Ruleset::default().handle_access(write | AccessFs::ReadFile)?;
         if policy.scoped {
             rules = rules.scope(Scope::from_all(ABI::V6))?;
         }
-        // Nothing may make devices: as root, a disk could be written through one.
+        // Devices may not be created: as root, a disk could be written through one.
         let write = write & !(AccessFs::MakeChar | AccessFs::MakeBlock);
         let rules = rules.create()?.add_rules(path_beneath_rules(&policy.write, write))?;
         let rules = rules.add_rules(path_beneath_rules(readable, AccessFs::ReadFile))?;

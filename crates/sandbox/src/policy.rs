@@ -1,4 +1,4 @@
-//! What an attempt may touch: a pure function of settings, variables and the tables.
+//! What an attempt may access: a pure function of settings, variables and the tables.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ use crate::tables::{
     SETUP_CACHES, SETUP_SECRETS, TEMPORARY,
 };
 
-/// Settings of git inside: commits and tags are not signed.
+/// Git settings in the sandbox: commits and tags are not signed.
 const UNSIGNED: [(&str, &str); 2] = [("commit.gpgSign", "false"), ("tag.gpgSign", "false")];
 
-/// How many settings of git are read from variables.
+/// The most git settings that are read from variables.
 const MOST_SETTINGS: usize = 1000;
 
-/// What the user changes: `[sandbox] write`, `hide`, `show` and `env`. Paths begin with `/` or `~/`, or are
-/// below the copy.
+/// The user's settings: `[sandbox] write`, `hide`, `show` and `env`. Paths begin with `/` or `~/`,
+/// or are relative to the copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// May be written besides.
+    /// Additional paths that may be written.
     pub write: Vec<String>,
-    /// May not be read either.
+    /// Additional paths that may not be read.
     pub hide: Vec<String>,
-    /// May be read although it would be hidden.
+    /// Paths that may be read although they would be hidden.
     pub show: Vec<String>,
-    /// Variables that are kept; one `*` stands for any text.
+    /// Variables that are kept; one `*` matches any text.
     pub env: Vec<String>,
 }
 
-/// For whom a policy is made.
+/// The process for which a policy is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The user's home folder.
@@ -41,10 +41,10 @@ pub struct Request<'a> {
     pub tmp: &'a Utf8Path,
     /// The attempt's state folder.
     pub state: &'a Utf8Path,
-    /// What no row of the tables may make writable: the project, the object store that the copy borrows from,
-    /// the folder with all copies.
+    /// Folders that no row of the tables may make writable: the project, the object store that the
+    /// copy borrows from, the folder with all copies.
     pub read_only: &'a [Utf8PathBuf],
-    /// The agent that is started; none for checks, hooks of git, and set-up.
+    /// The agent to start; `None` for checks, git hooks and set-up.
     pub agent: Option<&'a str>,
     /// Whether this is the set-up of an untouched copy, which keeps credentials of forges and registries.
     pub is_setup: bool,
@@ -54,15 +54,15 @@ pub struct Request<'a> {
     pub env: &'a BTreeMap<String, String>,
 }
 
-/// What a process may touch.
+/// What a process may access.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Files and folders that may be written, with everything below them.
     pub write: Vec<Utf8PathBuf>,
-    /// Those among them that the user lists.
+    /// Those of them that the user listed.
     #[serde(skip)]
     pub listed: Vec<Utf8PathBuf>,
-    /// Where agents keep their settings.
+    /// The folders in which agents keep their settings.
     #[serde(skip)]
     pub of_agents: Vec<Utf8PathBuf>,
     /// Folders that are created if they are missing and the program, if one is named, is on the `PATH`.
@@ -71,32 +71,32 @@ pub struct Policy {
     /// Files that are created empty if they are missing.
     #[serde(skip)]
     pub files: Vec<Utf8PathBuf>,
-    /// Folders whose entries are linked in another one when a program is started, but for some names.
+    /// Folders whose entries, except for some names, are linked into another one at each start.
     pub links: Vec<(Utf8PathBuf, Utf8PathBuf, Vec<String>)>,
     /// Files and folders that may not be read; everything else may.
     pub hide: Vec<Utf8PathBuf>,
     /// What may be read although it is in a hidden folder.
     pub show: Vec<Utf8PathBuf>,
-    /// Whether signals and abstract sockets reach only processes inside.
+    /// Whether signals and abstract sockets reach only processes in the sandbox.
     pub scoped: bool,
     /// Variables that are removed.
     pub remove: Vec<String>,
     /// Variables that are set.
     pub set: BTreeMap<String, String>,
-    /// The user's settings of git, in the order in which git reads them; none if `GIT_CONFIG_GLOBAL` is set.
+    /// The user's git settings in git's order of reading; empty if `GIT_CONFIG_GLOBAL` is set.
     pub git_settings: Vec<Utf8PathBuf>,
-    /// Where a copy of them is kept. A person's `git config --global` replaces the file, and the new one has no
-    /// rule: every git inside would fail. So git inside reads a copy.
+    /// The copy of them that git reads in the sandbox. `git config --global` replaces the original,
+    /// and the new file has no rule: every git in the sandbox would fail.
     pub git_copy: Utf8PathBuf,
 }
 
-/// Whether the tables have a row for the agent of this name.
+/// Returns whether the tables have a row for the agent of this name.
 pub fn is_agent(name: &str) -> bool {
     AGENTS.iter().any(|row| row.name == name)
 }
 
 impl Policy {
-    /// The policy for what is started as the request says.
+    /// Returns the policy for a request.
     pub fn new(request: &Request<'_>) -> Self {
         let Request { copy, tmp, state, settings, env, .. } = *request;
         let mut policy =
@@ -109,7 +109,7 @@ impl Policy {
         }
         policy.set.retain(|name, _| !settings.env.contains(name));
         policy.write.extend([copy, tmp, state].map(Utf8Path::to_owned));
-        // The keys are hidden; what lands is signed outside.
+        // The signing keys are hidden; landed commits are signed outside of the sandbox.
         policy.set.extend(request.git_variables());
         for row in AGENTS.iter().filter(|row| request.is_for(row)) {
             policy.let_write(request, row, "");
@@ -147,15 +147,15 @@ impl Policy {
         policy
     }
 
-    /// Keeps one rule for folders in one another: an attempt could put a link in the place of the inner one, and the
-    /// next attempt would get a rule for what it leads to.
+    /// Drops folders inside of other ones: an attempt could replace the inner one with a link, and
+    /// the next attempt would get a rule for the link's target.
     fn drop_nested(&mut self) {
         let all = self.write.clone();
         self.write
             .retain(|path| !path.ancestors().skip(1).any(|above| all.iter().any(|it| it == above)));
     }
 
-    /// Lets the paths of a row be written, unless that would open the project or another folder.
+    /// Makes the paths of a row writable, unless that would open the project or another folder.
     fn let_write(&mut self, request: &Request<'_>, row: &Row, program: &str) {
         let Some(at) = request.places(row.at).next() else { return };
         self.files.extend(row.files.iter().map(|file| at.join(file)));
@@ -179,19 +179,19 @@ impl Request<'_> {
         Some(row.name) == self.agent && is_set
     }
 
-    /// Whether a path is in a folder of the attempt: it needs no rule, and may be a link that the attempt made to
-    /// get one.
+    /// Whether a path is in a folder of the attempt: it needs no rule, and may be a link that the
+    /// attempt created to get one.
     fn is_own(&self, path: &Utf8Path) -> bool {
         [self.copy, self.tmp, self.state].iter().any(|folder| path.starts_with(folder))
     }
 
-    /// Whether a path is so wide that a row of the tables cannot mean it.
+    /// Whether a path contains the home folder, the copy or a read-only folder.
     fn is_above_a_folder(&self, path: &Utf8Path) -> bool {
         let folders = self.read_only.iter().map(Utf8PathBuf::as_path);
         folders.chain([self.home, self.copy]).any(|folder| folder.starts_with(path))
     }
 
-    /// `~/x`, `$VARIABLE/x`, `/x`, or `x` below the copy; none if the variable names no absolute path.
+    /// Expands `~/x`, `$VARIABLE/x`, `/x`, or `x` below the copy; `None` without an absolute path.
     fn expand(&self, text: &str) -> Option<Utf8PathBuf> {
         let (start, rest) = text.split_once('/').unwrap_or((text, ""));
         let start = match start.strip_prefix('$') {
@@ -202,19 +202,19 @@ impl Request<'_> {
         start.is_absolute().then(|| below(&start, rest))
     }
 
-    /// The same, but `x` is a path below the project as well.
+    /// Like `expand`, but also expands `x` to paths below the read-only folders.
     fn everywhere<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Utf8PathBuf> + 'a {
         let is_below = !text.starts_with(['~', '$', '/']);
         let folders = self.read_only.iter().filter(move |_| is_below);
         self.expand(text).into_iter().chain(folders.map(move |folder| folder.join(text)))
     }
 
-    /// The alternatives of a place that exist with these variables.
+    /// Returns the alternatives of a place whose variables are set.
     fn places<'a>(&'a self, at: &'a str) -> impl Iterator<Item = Utf8PathBuf> + 'a {
         at.split(" | ").filter_map(|place| self.expand(place))
     }
 
-    /// The paths of a list that need a rule.
+    /// Expands the paths of a list and skips those that need no rule.
     fn listed<'a, T: AsRef<str>>(
         &'a self,
         list: &'a [T],
@@ -223,7 +223,7 @@ impl Request<'_> {
         paths.filter(|path| !self.is_own(path))
     }
 
-    /// Credentials that may not be read.
+    /// Returns the credentials that may not be read.
     fn secrets(&self) -> Vec<Utf8PathBuf> {
         let shared: &[Row] = if self.is_setup { &[] } else { SETUP_SECRETS };
         let rows = SECRETS.iter().chain(shared).map(|row| (row.at, row.paths));
@@ -234,8 +234,8 @@ impl Request<'_> {
         hidden.filter(|path| !self.is_above_a_folder(path)).collect()
     }
 
-    /// The settings that git gets from variables: the user's, but for credentials, and ours. Every variable of the
-    /// user's is replaced.
+    /// Returns the variables with git's settings: the user's, except for credentials, and ours.
+    /// They replace all such variables of the user.
     fn git_variables(&self) -> BTreeMap<String, String> {
         let names =
             |number: usize| ["KEY", "VALUE"].map(|what| format!("GIT_CONFIG_{what}_{number}"));
@@ -253,7 +253,7 @@ impl Request<'_> {
         all
     }
 
-    /// Variables that lead to credentials.
+    /// Returns the variables that lead to credentials and have to be removed.
     fn leading_to_secrets(&self, provider: &[&Row]) -> Vec<String> {
         let shared: &[&str] = if self.is_setup { &[] } else { REMOVE_UNLESS_SETUP };
         let is_secret = |name: &str| fits(name, REMOVE) || fits(name, shared);
@@ -263,18 +263,18 @@ impl Request<'_> {
     }
 }
 
-/// Whether a setting of git has credentials, or the way to them.
+/// Whether a git setting holds credentials or leads to them.
 fn leads_to_credentials(key: &str) -> bool {
     key.starts_with("credential.") || key.ends_with(".extraheader") || key == "core.sshcommand"
 }
 
-/// A path of a row below its place; `/` is the place itself.
+/// Returns a path of a row below its place; `/` is the place itself.
 fn below(place: &Utf8Path, path: &str) -> Utf8PathBuf {
     let path = path.trim_end_matches('/');
     if path.is_empty() { place.to_owned() } else { place.join(path) }
 }
 
-/// Whether a name fits a pattern; one `*` in it stands for any text.
+/// Returns whether a name matches one of the patterns, in which one `*` stands for any text.
 fn fits<T: AsRef<str>>(name: &str, patterns: &[T]) -> bool {
     patterns.iter().map(AsRef::as_ref).any(|pattern| match pattern.split_once('*') {
         None => pattern == name,

@@ -1,5 +1,5 @@
-//! Landlock only grants. To let everything be read but some paths, their siblings are granted one by one, and
-//! the siblings of every folder above them.
+//! Landlock can only grant access. To make all but some paths readable, their siblings are granted
+//! one by one, and so are the siblings of every folder above them.
 //!
 //! So a name that is created later beside a hidden path, or beside a folder above one, cannot be read by
 //! processes that were started before.
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use camino::Utf8PathBuf;
 
-/// The files and folders to grant, so that everything but these paths and what is below them can be read.
+/// Returns the paths to grant so that everything outside of the hidden paths can be read.
 pub(crate) fn paths(hidden: &[Utf8PathBuf]) -> Vec<PathBuf> {
     let mut known = HashMap::new();
     let mut hidden: HashSet<_> =
@@ -21,7 +21,7 @@ pub(crate) fn paths(hidden: &[Utf8PathBuf]) -> Vec<PathBuf> {
     let above: HashSet<&Path> = above.chain([Path::new("/")]).collect();
     let mut granted = Vec::new();
     for folder in above.iter().filter(|folder| !is_hidden(folder)) {
-        // A symbolic link leads to a place that has a rule of its own, or none because it is hidden.
+        // The target of a symlink has a rule of its own, or none because it is hidden.
         let entries = folder.read_dir().into_iter().flatten().flatten();
         let entries = entries.filter(|entry| entry.file_type().is_ok_and(|it| !it.is_symlink()));
         let siblings = entries.map(|entry| entry.path());
@@ -30,7 +30,7 @@ pub(crate) fn paths(hidden: &[Utf8PathBuf]) -> Vec<PathBuf> {
     granted
 }
 
-/// The files nearby to which links in a hidden folder lead: they are as secret.
+/// Returns the nearby files that links in a hidden folder lead to: they are just as secret.
 fn led_to(folder: &Path) -> Vec<PathBuf> {
     let links = folder.read_dir().into_iter().flatten().flatten();
     let links = links.filter(|entry| entry.file_type().is_ok_and(|it| it.is_symlink()));
@@ -42,8 +42,8 @@ fn led_to(folder: &Path) -> Vec<PathBuf> {
     files.filter(nearby).collect()
 }
 
-/// The path without symbolic links, as far as it exists: rules hold for places, not for names. What is found is
-/// kept in `known`, because hidden paths share most of their folders.
+/// Resolves symlinks as far as the path exists: rules apply to files, not to names. Results are
+/// cached in `known`, because hidden paths share most of their folders.
 fn real(path: &Path, known: &mut HashMap<PathBuf, PathBuf>) -> PathBuf {
     if let Some(place) = known.get(path) {
         return place.clone();

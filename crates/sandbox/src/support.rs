@@ -1,9 +1,9 @@
 //! What a kernel can enforce, by the version of its interface.
 
-/// The least version: version 1 refuses renames between folders, and version 2 lets any file be truncated.
+/// The minimum version: 1 refuses renames between folders, and 2 lets any file be truncated.
 pub const LEAST_ABI: i32 = 3;
 
-/// Since when the kernel can refuse what.
+/// The version of the interface since which the kernel can restrict an operation.
 const SINCE: [(i32, &str); 5] = [
     (1, "writing files"),
     (2, "moving files between folders"),
@@ -15,20 +15,20 @@ const SINCE: [(i32, &str); 5] = [
 /// What a kernel can enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Support {
-    /// The version of the kernel's interface; 0 where there is none.
+    /// The version of the kernel's interface; 0 if there is none.
     pub abi: i32,
-    /// What this kernel cannot restrict, and a newer one can.
+    /// The operations that this kernel, unlike a newer one, cannot restrict.
     pub missing: Vec<&'static str>,
 }
 
 impl Support {
-    /// What a kernel with this version can enforce.
+    /// Returns what a kernel with this version can enforce.
     pub fn of(abi: i32) -> Self {
         let missing = SINCE.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what);
         Self { abi, missing: missing.collect() }
     }
 
-    /// Whether a sandbox of this kernel is worth its name.
+    /// Returns whether the kernel enforces enough for a useful sandbox.
     pub fn is_enough(&self) -> bool {
         self.abi >= LEAST_ABI
     }

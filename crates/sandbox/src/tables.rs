@@ -2,7 +2,7 @@
 
 type Words = &'static [&'static str];
 
-/// A row of any table; each table uses some of the fields, and `tables.toml` says which and how.
+/// A row of any table; each table uses some of the fields, as `tables.toml` explains.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) at: &'static str,

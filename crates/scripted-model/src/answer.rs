@@ -1,37 +1,37 @@
-//! One turn of the model: what it says, what it asks for, what it costs, or how it refuses.
+//! One turn of the model: text, tool calls and token counts, or a refusal.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The account's limit is reached until a stated time.
+/// The error type of an account limit that ends at a stated time.
 pub(crate) const USAGE_LIMIT: &str = "usage_limit_reached";
-/// The key is wrong.
+/// The error type of a wrong key.
 pub(crate) const WRONG_KEY: &str = "authentication_error";
-/// The conversation no longer fits.
+/// The error type of a conversation that no longer fits the context.
 pub(crate) const FULL_CONTEXT: &str = "context_length_exceeded";
 
 /// One turn of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// What it says and asks for, in order.
+    /// Its text and tool calls, in order.
     pub blocks: Vec<Block>,
-    /// What it claims to have used.
+    /// The token counts that it reports.
     pub tokens: Tokens,
-    /// How long it thinks before the first byte.
+    /// The delay before the first byte.
     pub delay: Duration,
-    /// An error instead of all that.
+    /// An error to send instead.
     pub refusal: Option<Refusal>,
 }
 
 /// A part of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
-    /// Words.
+    /// Text.
     Text(String),
     /// A call of one of the client's tools.
     ToolUse {
-        /// The tool.
+        /// The name of the tool.
         name: String,
         /// Its input.
         input: Value,
@@ -41,18 +41,18 @@ pub enum Block {
 /// The token counts of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tokens {
-    /// Read afresh.
+    /// Input tokens that were not cached.
     pub input: u64,
-    /// Written into the cache.
+    /// Tokens written into the cache.
     pub cache_creation: u64,
-    /// Read from the cache.
+    /// Tokens read from the cache.
     pub cache_read: u64,
-    /// Produced.
+    /// Output tokens.
     pub output: u64,
 }
 
 impl Tokens {
-    /// What was read, from the cache or not: most services count it so.
+    /// Returns all input tokens, cached or not, as most services count them.
     pub(crate) fn all_input(self) -> u64 {
         self.input + self.cache_creation + self.cache_read
     }
@@ -71,16 +71,16 @@ pub struct Refusal {
     pub status: u16,
     /// The error's type, as Anthropic's service names it.
     pub kind: &'static str,
-    /// The error's text.
+    /// The error message.
     pub message: String,
-    /// Further headers, such as `retry-after`.
+    /// Additional headers, such as `retry-after`.
     pub headers: Vec<(&'static str, String)>,
-    /// How long a limit lasts from when it is sent.
+    /// The duration of a limit, from the moment it is sent.
     pub resets_in: Option<Duration>,
 }
 
 impl Answer {
-    /// A turn of these parts.
+    /// Creates a turn from these parts.
     pub fn of(blocks: impl IntoIterator<Item = Block>) -> Self {
         Self {
             blocks: blocks.into_iter().collect(),
@@ -90,50 +90,50 @@ impl Answer {
         }
     }
 
-    /// Words, after which the client's turn ends.
+    /// Creates a text, after which the client's turn ends.
     pub fn text(text: impl Into<String>) -> Self {
         Self::of([Block::Text(text.into())])
     }
 
-    /// A call of one tool.
+    /// Creates a tool call.
     pub fn tool(name: &str, input: Value) -> Self {
         Self::of([Block::ToolUse { name: name.to_owned(), input }])
     }
 
-    /// A shell command.
+    /// Creates a call that runs a shell command.
     pub fn bash(command: &str) -> Self {
         Self::tool("Bash", json!({"command": command, "description": "a step of the script"}))
     }
 
-    /// Reads a file.
+    /// Creates a call that reads a file.
     pub fn read(path: impl AsRef<str>) -> Self {
         Self::tool("Read", json!({"file_path": path.as_ref()}))
     }
 
-    /// Writes a file.
+    /// Creates a call that writes a file.
     pub fn write(path: impl AsRef<str>, content: &str) -> Self {
         Self::tool("Write", json!({"file_path": path.as_ref(), "content": content}))
     }
 
-    /// Replaces a passage of a file.
+    /// Creates a call that replaces a passage of a file.
     pub fn edit(path: impl AsRef<str>, old: &str, new: &str) -> Self {
         let input = json!({"file_path": path.as_ref(), "old_string": old, "new_string": new});
         Self::tool("Edit", input)
     }
 
-    /// An error of the service.
+    /// Creates an error of the service.
     pub fn refused(status: u16, kind: &'static str, message: &str) -> Self {
         let message = message.to_owned();
         let refusal = Refusal { status, kind, message, headers: Vec::new(), resets_in: None };
         Self { refusal: Some(refusal), ..Self::of([]) }
     }
 
-    /// The account's limit is reached.
+    /// Creates the error for an account over its rate limit.
     pub fn rate_limited() -> Self {
         Self::refused(429, "rate_limit_error", "This request would exceed your rate limit.")
     }
 
-    /// The limit of the account's plan is reached, for so many seconds.
+    /// Creates the error for an exhausted usage limit that lasts this many seconds.
     pub fn usage_limit(seconds: u64) -> Self {
         let message = format!("Usage limit reached, try again in {seconds} seconds.");
         let mut answer = Self::refused(429, USAGE_LIMIT, &message);
@@ -143,23 +143,23 @@ impl Answer {
         answer.with_header("retry-after", seconds.to_string())
     }
 
-    /// The service does not know the key.
+    /// Creates the error for an unknown key.
     pub fn wrong_key() -> Self {
         Self::refused(401, WRONG_KEY, "Incorrect API key provided.")
     }
 
-    /// The service has too much to do.
+    /// Creates the error for an overloaded service.
     pub fn overloaded() -> Self {
         Self::refused(529, "overloaded_error", "Overloaded")
     }
 
-    /// The conversation no longer fits.
+    /// Creates the error for a conversation that no longer fits the context.
     pub fn prompt_too_long() -> Self {
         let message = "prompt is too long: 1000001 tokens > 1000000 maximum";
         Self::refused(400, FULL_CONTEXT, message)
     }
 
-    /// The same with a header, which only an error has.
+    /// Adds a header to an error; has no effect on other turns.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         if let Some(refusal) = &mut self.refusal {
@@ -168,26 +168,26 @@ impl Answer {
         self
     }
 
-    /// The same with other token counts.
+    /// Replaces the token counts.
     #[must_use]
     pub fn using(self, tokens: Tokens) -> Self {
         Self { tokens, ..self }
     }
 
-    /// The same after some thought.
+    /// Sets the delay.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
 
-    /// This turn and another in one: the client runs their tools at the same time.
+    /// Appends another turn's parts: the client runs the tools of both at the same time.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.blocks.extend(other.blocks);
         self
     }
 
-    /// Why the turn ended, in the service's words.
+    /// Returns why the turn ended, as named by the service.
     pub(crate) fn stop_reason(&self) -> &'static str {
         let calls = self.blocks.iter().any(|block| matches!(block, Block::ToolUse { .. }));
         if calls { "tool_use" } else { "end_turn" }

@@ -1,11 +1,11 @@
-//! A turn in the format of OpenAI's chat completions, which most agents speak.
+//! Turns in the format of OpenAI's chat completions, which most agents use.
 
 use serde_json::{Value, json};
 
 use crate::answer::Block;
 use crate::protocol::{Turn, data};
 
-/// The turn as server-sent events, or as one object.
+/// Formats the turn as server-sent events, or as one object.
 pub(crate) fn turn(turn: &Turn<'_>) -> String {
     let Turn { answer, model, .. } = turn;
     let mut words = Vec::new();

@@ -1,11 +1,11 @@
-//! A turn in the format of Gemini's `generateContent` and `streamGenerateContent`.
+//! Turns in the format of Gemini's `generateContent` and `streamGenerateContent`.
 
 use serde_json::{Value, json};
 
 use crate::answer::{Block, Refusal, USAGE_LIMIT, WRONG_KEY};
 use crate::protocol::{Turn, data};
 
-/// The turn as one server-sent event, or as one object.
+/// Formats the turn as one server-sent event, or as one object.
 pub(crate) fn turn(turn: &Turn<'_>) -> String {
     let parts = turn.answer.blocks.iter().map(|block| match block {
         Block::Text(words) => json!({"text": words}),
@@ -27,7 +27,7 @@ pub(crate) fn turn(turn: &Turn<'_>) -> String {
     if turn.is_streamed { data(&[whole]) } else { whole.to_string() }
 }
 
-/// An error of the service. A limit is the day's quota: Gemini itself waits for any other.
+/// Formats an error. A usage limit is the daily quota: Gemini itself waits for any other.
 pub(crate) fn error(refusal: &Refusal) -> String {
     let (status, quota) = match refusal.kind {
         USAGE_LIMIT => ("RESOURCE_EXHAUSTED", "GenerateRequestsPerDayPerProjectPerModel-FreeTier"),

@@ -1,11 +1,11 @@
-//! As much HTTP as one client needs: one request, one response, then the connection is closed.
+//! The part of HTTP that a client needs: one request and one response per connection.
 
 use std::io::{self, BufRead, Read, Write};
 
-/// The longest body that is read; a conversation with a screenful of tools is far below it.
+/// The maximum length of a request body; a conversation with many tools is far shorter.
 const LONGEST_BODY: u64 = 64 * 1024 * 1024;
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) method: String,
@@ -13,7 +13,7 @@ pub(crate) struct Received {
     pub(crate) body: Vec<u8>,
 }
 
-/// What is sent back.
+/// A response to send.
 pub(crate) struct Response<'a> {
     pub(crate) status: u16,
     pub(crate) content_type: &'a str,
@@ -21,7 +21,7 @@ pub(crate) struct Response<'a> {
     pub(crate) body: &'a str,
 }
 
-/// Reads one request; none if the connection was closed before it began.
+/// Reads one request; `None` if the connection was closed before it began.
 pub(crate) fn receive(reader: &mut impl BufRead) -> io::Result<Option<Received>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
@@ -50,7 +50,7 @@ pub(crate) fn receive(reader: &mut impl BufRead) -> io::Result<Option<Received>>
     Ok(Some(Received { method, path, body }))
 }
 
-/// Sends one response and announces that no other will follow.
+/// Sends one response and announces that the connection will be closed.
 pub(crate) fn respond(writer: &mut impl Write, response: &Response<'_>) -> io::Result<()> {
     let Response { status, content_type, headers, body } = response;
     let mut text = format!(

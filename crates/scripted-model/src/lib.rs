@@ -1,9 +1,9 @@
-//! A model that says what a script tells it to, on loopback, for tests.
+//! A model on loopback that follows a script, for tests.
 //!
-//! The real agent talks to it as to the real service, runs the tools that the script asks for and
-//! fires its hooks. Every request is kept, so that a test sees what the model was told. It speaks
-//! Anthropic's Messages, OpenAI's Responses and chat completions, and Gemini's `generateContent`; it
-//! knows no encryption and no authentication.
+//! The real agent uses it like the real service, runs the tools that the script calls and fires its
+//! hooks. Every request is kept, so that a test can check what the model received. It supports
+//! Anthropic's Messages, OpenAI's Responses and chat completions, and Gemini's `generateContent`,
+//! but no encryption and no authentication.
 //!
 //! ```
 //! use scripted_model::{Answer, Model, Script};

@@ -1,11 +1,11 @@
-//! A turn in the format of Anthropic's Messages, which Claude Code speaks.
+//! Turns in the format of Anthropic's Messages, which Claude Code uses.
 
 use serde_json::{Value, json};
 
 use crate::answer::{Block, FULL_CONTEXT, Refusal, USAGE_LIMIT};
 use crate::protocol::{Turn, events};
 
-/// The turn as server-sent events, or as one object.
+/// Formats the turn as server-sent events, or as one object.
 pub(crate) fn turn(turn: &Turn<'_>) -> String {
     if turn.is_streamed { stream(turn) } else { whole(turn) }
 }
@@ -46,7 +46,7 @@ fn whole(turn: &Turn<'_>) -> String {
     envelope(turn, blocks.collect(), turn.answer.stop_reason().into()).to_string()
 }
 
-/// An error of the service.
+/// Formats an error of the service.
 pub(crate) fn error(refusal: &Refusal) -> String {
     let kind = match refusal.kind {
         USAGE_LIMIT => "rate_limit_error",
@@ -56,7 +56,7 @@ pub(crate) fn error(refusal: &Refusal) -> String {
     json!({"type": "error", "error": {"type": kind, "message": refusal.message}}).to_string()
 }
 
-/// A message around its content and its stop reason, which a stream sends later.
+/// Builds a message with this content and stop reason; a stream sends these later.
 fn envelope(turn: &Turn<'_>, content: Value, stop_reason: Value) -> Value {
     let tokens = &turn.answer.tokens;
     json!({

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use crate::answer::{Answer, Refusal, WRONG_KEY};
 use crate::{chat, gemini, messages, responses};
 
-/// A turn that is to be sent.
+/// A turn to be sent.
 pub(crate) struct Turn<'a> {
     pub(crate) answer: &'a Answer,
-    /// Makes the ids unique.
+    /// A number that makes the ids unique.
     pub(crate) serial: usize,
     pub(crate) model: &'a str,
     pub(crate) is_streamed: bool,
 }
 
-/// What a service speaks.
+/// The protocol of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Messages,
@@ -32,7 +32,7 @@ impl Turn<'_> {
 }
 
 impl Protocol {
-    /// The protocol of this path.
+    /// Returns the protocol for this path, if there is one.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default();
         match path {
@@ -53,7 +53,7 @@ impl Protocol {
         }
     }
 
-    /// The status of a refused request, and its body.
+    /// Returns the status and the body of an error response.
     pub(crate) fn error(self, refusal: &Refusal) -> (u16, String) {
         match self {
             Self::Messages => (refusal.status, messages::error(refusal)),
@@ -64,7 +64,7 @@ impl Protocol {
     }
 }
 
-/// An error as OpenAI words it.
+/// Builds an error object in OpenAI's format.
 pub(crate) fn openai_error(refusal: &Refusal) -> Value {
     let code = if refusal.kind == WRONG_KEY { "invalid_api_key" } else { refusal.kind };
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -75,7 +75,7 @@ pub(crate) fn openai_error(refusal: &Refusal) -> Value {
     }})
 }
 
-/// Server-sent events that are named as their objects are.
+/// Formats server-sent events named after the `type` of their objects.
 pub(crate) fn events(sent: &[Value]) -> String {
     let named = |event: &Value| {
         let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -84,7 +84,7 @@ pub(crate) fn events(sent: &[Value]) -> String {
     sent.iter().map(named).collect()
 }
 
-/// Server-sent events without a name.
+/// Formats server-sent events without names.
 pub(crate) fn data(sent: &[Value]) -> String {
     sent.iter().map(|event| format!("data: {event}\n\n")).collect()
 }

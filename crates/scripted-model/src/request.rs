@@ -1,13 +1,13 @@
-//! What the model was asked, and how to look into it.
+//! Requests to the model, and ways to examine them.
 
 use serde_json::Value;
 
 use crate::tools::shells;
 
-/// One request of the client.
+/// One request from the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The path, query included.
+    /// The path, including the query.
     pub path: String,
     /// The body; null if there was none or it was not JSON.
     pub body: Value,
@@ -16,37 +16,37 @@ pub struct Request {
 /// The result of a tool call, as the model sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
-    /// What the tool or a hook said.
+    /// The output of the tool, or the message of a hook.
     pub text: String,
-    /// Whether the call failed or was refused.
+    /// Whether the call failed or was denied.
     pub is_error: bool,
 }
 
 impl Request {
-    /// A request with this body.
+    /// Creates a request with this body.
     pub fn new(path: &str, body: Value) -> Self {
         Self { path: path.to_owned(), body }
     }
 
-    /// Whether an agent asks, main or sub: its tools contain the shell, or at least reading. Others are
-    /// side questions, and so are the warm-up calls of older clients.
+    /// Whether it is from an agent, main or sub: its tools then include the shell, or at least a
+    /// file reader. Others are side questions or warm-up calls of older clients.
     pub fn is_conversation(&self) -> bool {
-        // What a hook adds comes before it.
+        // A hook's text may come before it.
         let is_warm_up = self.first_message().lines().any(|line| line.starts_with("Warmup"));
         let is_agent =
             self.offers("Bash") || self.offers("Read") || shells().any(|name| self.offers(name));
         is_agent && !is_warm_up
     }
 
-    /// Whether the model may call this tool.
+    /// Whether the request offers this tool to the model.
     pub fn offers(&self, tool: &str) -> bool {
         self.tools().contains(&tool)
     }
 
-    /// The names of the tools that the model may call.
+    /// Returns the names of the tools that the request offers.
     pub fn tools(&self) -> Vec<&str> {
         let tools = self.body.get("tools").and_then(Value::as_array).into_iter().flatten();
-        // One by one, below `function`, or in lists.
+        // Each tool by itself, below `function`, or in lists.
         let each = tools.flat_map(|tool| match tool.get("functionDeclarations") {
             Some(Value::Array(list)) => list.as_slice(),
             _ => std::slice::from_ref(tool),
@@ -54,18 +54,18 @@ impl Request {
         each.filter_map(|tool| tool.get("function").unwrap_or(tool).get("name")?.as_str()).collect()
     }
 
-    /// The first message, where the prompt is.
+    /// Returns the text of the first message, which contains the prompt.
     pub fn first_message(&self) -> String {
         self.messages().first().map(text_of).unwrap_or_default()
     }
 
-    /// What the model was told since its last turn: results, hooks' words, reminders.
+    /// Returns what the model received since its last turn: results, messages of hooks, reminders.
     pub fn received(&self) -> String {
         let parts: Vec<String> = self.news().iter().map(text_of).collect();
         parts.join("\n")
     }
 
-    /// The results of the tools that its last turn called.
+    /// Returns the results of the tools that its last turn called.
     pub fn tool_results(&self) -> Vec<ToolResult> {
         let contents = self.news().iter().filter_map(|message| message.get("content")?.as_array());
         let results = contents.flatten().filter(|block| kind_of(block) == "tool_result");
@@ -83,7 +83,7 @@ impl Request {
         messages.map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The messages since the model's last turn.
+    /// Returns the messages since the model's last turn.
     fn news(&self) -> &[Value] {
         let is_turn = |message: &Value| {
             let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
@@ -100,7 +100,7 @@ fn kind_of(block: &Value) -> &str {
     block.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The words in a message or block, however deep they are.
+/// Returns the text in a message or block, however deeply nested.
 fn text_of(value: &Value) -> String {
     const INSIDE: [&str; 8] = [
         "text",

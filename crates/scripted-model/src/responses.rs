@@ -1,11 +1,11 @@
-//! A turn in the format of OpenAI's Responses, which codex speaks.
+//! Turns in the format of OpenAI's Responses, which codex uses.
 
 use serde_json::{Value, json};
 
 use crate::answer::{Block, FULL_CONTEXT, Refusal};
 use crate::protocol::{Turn, events, openai_error};
 
-/// The turn as server-sent events; codex asks for nothing else.
+/// Formats the turn as server-sent events; codex supports nothing else.
 pub(crate) fn turn(turn: &Turn<'_>) -> String {
     let Turn { answer, serial, model, .. } = turn;
     let id = format!("resp_{serial}");
@@ -46,7 +46,7 @@ pub(crate) fn turn(turn: &Turn<'_>) -> String {
     events(&sent)
 }
 
-/// An error of the service. That the context is full is said within a stream.
+/// Formats an error. That the context is full is reported within a stream.
 pub(crate) fn error(refusal: &Refusal) -> (u16, String) {
     let error = openai_error(refusal);
     if refusal.kind != FULL_CONTEXT {

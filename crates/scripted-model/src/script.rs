@@ -1,14 +1,14 @@
-//! What the model will say: one list of turns for each conversation.
+//! The script of the model: one list of turns for each conversation.
 
 use std::collections::VecDeque;
 
 use crate::answer::Answer;
 use crate::request::Request;
 
-/// What is said when a list is used up, and to side questions.
+/// The answer to side questions, and when a list is used up.
 const NOTHING_LEFT: &str = "Done.";
 
-/// What the model will say.
+/// The turns of the model.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     main: VecDeque<Answer>,
@@ -16,13 +16,13 @@ pub struct Script {
 }
 
 impl Script {
-    /// A script whose main conversation has these turns.
+    /// Creates a script with these turns in the main conversation.
     pub fn of(turns: impl IntoIterator<Item = Answer>) -> Self {
         Self { main: turns.into_iter().collect(), others: Vec::new() }
     }
 
-    /// Adds a conversation of its own, a subagent's or another session's: it is known by a passage
-    /// of its first message.
+    /// Adds a separate conversation, of a subagent or another session, that is recognized by a
+    /// passage of its first message.
     #[must_use]
     pub fn with_conversation(
         mut self,
@@ -33,8 +33,8 @@ impl Script {
         self
     }
 
-    /// The answer to this request. A refused request comes again and gets the next turn; where there
-    /// is none, it is refused again.
+    /// Returns the answer to this request. A refused request is repeated and gets the next turn; if
+    /// there is none, it is refused again.
     pub(crate) fn next(&mut self, request: &Request) -> Answer {
         let nothing = || Answer::text(NOTHING_LEFT);
         if !request.is_conversation() {

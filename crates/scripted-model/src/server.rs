@@ -1,4 +1,4 @@
-//! The server: one thread that accepts, one for each connection, all gone when it is dropped.
+//! The server: one thread that accepts connections and one per connection; dropping it stops them.
 
 use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,11 +15,11 @@ use crate::request::Request;
 use crate::script::Script;
 use crate::tools::translate;
 
-/// The turns of all models: a client that resumes a session takes an id that it knows for the same
+/// Counts the turns of all models: a client that resumes a session treats a known id as the same
 /// call.
 static TURNS: AtomicUsize = AtomicUsize::new(1);
 
-/// A scripted model that listens on loopback for as long as this value lives.
+/// A scripted model that listens on loopback until it is dropped.
 #[derive(Debug)]
 pub struct Model {
     address: SocketAddr,
@@ -29,13 +29,13 @@ pub struct Model {
 
 #[derive(Debug)]
 struct Shared {
-    /// Whose tools are called.
+    /// The agent whose tools are called.
     agent: String,
     closed: AtomicBool,
     play: Mutex<Play>,
 }
 
-/// The script and what was asked so far, changed together.
+/// The script and the requests so far, changed together.
 #[derive(Debug)]
 struct Play {
     script: Script,
@@ -43,12 +43,12 @@ struct Play {
 }
 
 impl Model {
-    /// Starts on a free port, for Claude Code.
+    /// Starts a model on a free port, for Claude Code.
     pub fn start(script: Script) -> io::Result<Self> {
         Self::start_for("claude", script)
     }
 
-    /// Starts on a free port, for this agent: its tools do what the script says.
+    /// Starts a model on a free port, for this agent: the script's calls use the agent's tools.
     pub fn start_for(agent: &str, script: Script) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -62,17 +62,17 @@ impl Model {
         Ok(Self { address, shared, accepting: Some(accepting) })
     }
 
-    /// What belongs into `ANTHROPIC_BASE_URL`; OpenAI's protocols want `/v1` behind it.
+    /// Returns the value for `ANTHROPIC_BASE_URL`; OpenAI's protocols need `/v1` after it.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every request so far, side questions included.
+    /// Returns all requests so far, including side questions.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.play().requests.clone()
     }
 
-    /// The requests of agents, main and sub.
+    /// Returns the requests of agents, main and sub.
     pub fn conversation(&self) -> Vec<Request> {
         self.requests().into_iter().filter(Request::is_conversation).collect()
     }
@@ -90,7 +90,7 @@ impl Drop for Model {
 }
 
 impl Shared {
-    /// A test that failed while it held the lock must not hide what the others see.
+    /// Locks the play. A panic of one thread while it held the lock must not affect the others.
     fn play(&self) -> MutexGuard<'_, Play> {
         self.play.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +103,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
-        // A client that hangs up in the middle is part of what is tested.
+        // A client that hangs up in the middle is part of the tests.
         std::thread::spawn(move || drop(serve(stream, &shared)));
     }
 }

@@ -1,5 +1,5 @@
-//! What other agents call the tools that scripts name as Claude Code does. `tools.json` is the table;
-//! where an agent has no row for a tool, the shell does the work, and codex edits by patches.
+//! The tools of other agents that correspond to those of Claude Code, which scripts use. The table
+//! is `tools.json`; an agent's shell replaces tools that it lacks, and codex edits by patches.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,19 +8,19 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, Block};
 
-/// By our name of a tool: its own name, and its arguments with ours after a `$`.
+/// An agent's tools by our name: the agent's name, and its arguments with ours after a `$`.
 type Tools = BTreeMap<String, (String, Map<String, Value>)>;
 
 /// The tools of each agent.
 static TABLE: LazyLock<BTreeMap<String, Tools>> =
     LazyLock::new(|| serde_json::from_str(include_str!("tools.json")).unwrap_or_default());
 
-/// The name of every agent's shell: only conversations of agents offer one of them.
+/// Returns the name of every agent's shell: only conversations of agents offer one of them.
 pub(crate) fn shells() -> impl Iterator<Item = &'static str> {
     TABLE.values().filter_map(|tools| Some(tools.get("Bash")?.0.as_str()))
 }
 
-/// The same turn with the tools of this agent.
+/// Translates the tool calls of a turn for this agent.
 pub(crate) fn translate(mut answer: Answer, agent: &str) -> Answer {
     for block in &mut answer.blocks {
         if let Block::ToolUse { name, input } = block {
@@ -56,7 +56,7 @@ fn call(agent: &str, tool: &str, input: &Value) -> (String, Value) {
     }
 }
 
-/// A patch, which codex takes as a text.
+/// Builds a patch, which codex takes as a string.
 fn patch(change: &str) -> (String, Value) {
     let patch = format!("*** Begin Patch\n*** {change}*** End Patch");
     ("apply_patch".to_owned(), Value::String(patch))

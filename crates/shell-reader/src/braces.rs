@@ -3,14 +3,14 @@
 use super::state::Session;
 use super::tree::{Part, RawWord};
 
-/// Words with more alternatives than this keep their braces.
+/// The maximum number of alternatives; words with more keep their braces.
 const MAX_WORDS: usize = 256;
-/// Longer words are not looked at; nobody writes them by hand.
+/// The longest word to expand; nobody writes longer ones by hand.
 const MAX_LENGTH: usize = 512;
-/// The first of the characters that stand for the parts of a word that are kept as they are.
+/// The first of the characters that represent the unchanged parts of a word.
 const FIRST_PART: u32 = 0xf_0000;
 
-/// The words that `word` stands for; `None` if it has no braces to expand.
+/// Returns the words to which `word` expands; `None` if it has no braces to expand.
 pub(super) fn expand(word: &RawWord, session: &Session) -> Option<Vec<RawWord>> {
     let has_brace = |part: &Part| matches!(part, Part::Plain(text) if text.contains('{'));
     if !word.parts.iter().any(has_brace) {
@@ -39,7 +39,7 @@ pub(super) fn expand(word: &RawWord, session: &Session) -> Option<Vec<RawWord>> 
     (done.len() > 1).then(|| done.iter().map(|text| to_word(text, word)).collect())
 }
 
-/// The text with the first group replaced by each of its alternatives.
+/// Returns the text with the first group replaced by each of its alternatives.
 fn alternatives(text: &str) -> Option<Vec<String>> {
     let group = first_group(text)?;
     let (before, behind) = (text.get(..*group.first()?)?, text.get(group.last()? + 1..)?);
@@ -50,7 +50,7 @@ fn alternatives(text: &str) -> Option<Vec<String>> {
     Some(pieces.map(|piece| format!("{before}{piece}{behind}")).collect())
 }
 
-/// Where the first group with alternatives opens, its commas stand, and it closes.
+/// Returns the offsets of the first group with alternatives: its brace, commas, closing brace.
 fn first_group(text: &str) -> Option<Vec<usize>> {
     let (mut open, mut found): (Vec<Vec<usize>>, Option<Vec<usize>>) = (Vec::new(), None);
     for (at, byte) in text.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! What the shell's own commands do to the reading: `cd`, `export`, `set`, `alias`, `eval` …
+//! The effects of shell builtins: `cd`, `export`, `set`, `alias`, `eval` …
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::walk::Walker;
 use super::wrappers::skip_options;
 use super::{Fate, Reach, Word, parser};
 
-/// Follows a builtin; false if `name` is none of those that matter here.
+/// Follows a builtin; false if `name` is not one that matters here.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
     match name {
         "eval" => {
@@ -44,7 +44,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     true
 }
 
-/// An alias is a function that is called with the words behind it.
+/// Defines an alias as a function that is called with the words after it.
 fn define_alias(walker: &mut Walker, name: &str, text: &str, call: &Call) {
     if walker.session.spend(1 + text.len() / 4) {
         let span = call.span.clone();
@@ -76,12 +76,12 @@ fn change_directory(walker: &mut Walker, call: &Call) {
         },
     };
     walker.state.change_directory(&target);
-    // Behind a relative path, `$PWD` is not worth the trouble.
+    // After a relative path, `$PWD` is not tracked.
     let now = if target.text().starts_with(['/', '~']) { target } else { Word::unknown() };
     walker.state.set_scalar("PWD", now, &walker.session);
 }
 
-/// `read a b`: the words of the first line, the rest of it in the last variable.
+/// Handles `read a b`: splits the first line; the last variable gets the rest.
 fn read(walker: &mut Walker, call: &Call, context: &Context) {
     const TAKERS: &str = "-a -d -n -N -p -t -u -i";
     let text = walker.standard_input(call, context);
@@ -109,7 +109,7 @@ fn declare(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// `set -euo pipefail`, `set -- a b`.
+/// Handles `set -euo pipefail` and `set -- a b`.
 pub(super) fn set(walker: &mut Walker, args: &[Word]) {
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {

@@ -3,11 +3,11 @@
 use super::parser::Parser;
 use super::tree::{Body, List, RawWord};
 
-/// Words that open a compound command.
+/// Reserved words that begin a compound command.
 const OPENING: [&str; 9] = ["if", "while", "until", "for", "select", "case", "function", "{", "[["];
 
 impl Parser<'_> {
-    /// Reads a compound command, or nothing if a simple one stands here.
+    /// Reads a compound command; `None` if a simple one comes next.
     pub(super) fn compound(&mut self) -> Option<Body> {
         if self.peek() == Some(b'(') {
             return self.deeper(Self::parentheses).or_else(|| {
@@ -64,7 +64,7 @@ impl Parser<'_> {
         Body::If { arms, otherwise }
     }
 
-    /// Reads `do … done`, or the `{ … }` that bash takes in its place.
+    /// Reads `do … done`, or `{ … }`, which bash accepts instead.
     fn loop_body(&mut self) -> List {
         self.skip_lines();
         self.eat(";");
@@ -92,7 +92,7 @@ impl Parser<'_> {
         Body::For { name, words, body: self.loop_body() }
     }
 
-    /// Reads words up to the end of the line or a `;`.
+    /// Reads words up to a newline or `;`.
     fn words(&mut self) -> Vec<RawWord> {
         let mut words = Vec::new();
         loop {
@@ -155,7 +155,7 @@ impl Parser<'_> {
         self.function(name, start).body
     }
 
-    /// Reads `[[ … ]]` for its words; operators and parentheses between them do not matter.
+    /// Reads the words of `[[ … ]]`; operators and parentheses do not matter.
     fn test(&mut self) -> Body {
         let mut words = Vec::new();
         loop {

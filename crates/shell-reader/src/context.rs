@@ -1,5 +1,5 @@
-//! A call of a program, and what holds for a whole part of a line: how its commands are reached, what becomes of their
-//! status, what they find on their standard input.
+//! A call of a program, and the context of a part of a line: how its commands are reached, what
+//! their exit status affects, and their standard input.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -7,18 +7,18 @@ use std::rc::Rc;
 use super::fate::Ended;
 use super::{Fate, Reach, Redirect, Word};
 
-/// How the commands below are reached, and what becomes of their status; by default those of the line
-/// itself.
+/// How commands are reached, and what their exit status affects; the default is for commands
+/// written directly on the line.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
     pub(super) fate: Fate,
-    /// What becomes of the status with which the shell itself ends here.
+    /// The effect of the exit status if the shell itself exits here.
     pub(super) exit_fate: Fate,
-    /// What becomes of the status that the function around this returns.
+    /// The effect of the status that the enclosing function returns.
     pub(super) return_fate: Fate,
-    /// The steps on the way, outermost first.
+    /// The steps through which they are reached, outermost first.
     pub(super) way: Rc<Vec<Reach>>,
-    /// Redirections of the groups around this; shared, because they are handed on unchanged.
+    /// Redirections of the enclosing groups; shared, because they are passed on unchanged.
     pub(super) redirects: Option<Rc<Vec<Redirect>>>,
     /// The text on the standard input, if another command of the line prints it.
     pub(super) input: Option<Rc<str>>,
@@ -26,7 +26,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// One step further on the way.
+    /// Returns the context after one more step.
     pub(super) fn via(&self, reach: Reach) -> Self {
         let mut way = Vec::with_capacity(self.way.len() + 1);
         way.extend(self.way.iter().cloned().chain([reach]));
@@ -46,7 +46,7 @@ impl Context {
         self.with_fate(Fate::Masked)
     }
 
-    /// In a process of its own, whose end is not that of the shell above.
+    /// Returns the context inside a child process, where `exit` does not end the parent shell.
     pub(super) fn in_child(self) -> Self {
         Self { exit_fate: self.fate, return_fate: self.fate, ..self }
     }
@@ -62,7 +62,7 @@ impl Context {
 /// A simple command after expansion.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
-    /// The program first; never empty, except for redirections that stand alone.
+    /// The program first; empty only if there are just redirections.
     pub(super) words: Vec<Word>,
     pub(super) assignments: Vec<(String, Word)>,
     pub(super) redirects: Vec<Redirect>,
@@ -78,7 +78,7 @@ impl Call {
         self.words.get(1..).unwrap_or_default()
     }
 
-    /// The same surroundings with other words.
+    /// Returns the call with other words but the same assignments, redirections and span.
     pub(super) fn with_words(&self, words: Vec<Word>) -> Self {
         Self {
             words,

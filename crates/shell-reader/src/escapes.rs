@@ -1,8 +1,8 @@
-//! The escapes of `$'…'`, which `printf` and `echo -e` share for the most part.
+//! The escapes of `$'…'`, most of which `printf` and `echo -e` share.
 
 use super::parser::Parser;
 
-/// Reads the rest of `$'…'`, the closing quote included.
+/// Reads the rest of `$'…'`, including the closing quote.
 pub(super) fn ansi_c(parser: &mut Parser) -> String {
     let mut raw = String::new();
     loop {
@@ -22,7 +22,7 @@ pub(super) fn ansi_c(parser: &mut Parser) -> String {
     decode(&raw)
 }
 
-/// Replaces backslash escapes by what they stand for; unknown ones stay as they are.
+/// Decodes backslash escapes; unknown ones are kept.
 pub(super) fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -37,7 +37,7 @@ pub(super) fn decode(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Appends the meaning of one escape, given without its backslash, and says how long it was.
+/// Decodes one escape, given without its backslash, and returns its length.
 fn decode_one(escape: &str, bytes: &mut Vec<u8>) -> usize {
     let Some(kind) = escape.chars().next() else {
         bytes.push(b'\\');

@@ -1,4 +1,4 @@
-//! Words after expansion: variables filled in, quotes gone, split where bash splits.
+//! Word expansion: fills in variables, removes quotes, and splits words as bash does.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use super::state::{Session, State, Value};
 use super::tree::{Index, List, Operation, Part, RawWord, Variable};
 use super::{UNKNOWN, Word, braces, output, sources};
 
-/// Expands words in one state of the shell.
+/// Expands words in a given state of the shell.
 #[derive(Clone, Copy)]
 pub(super) struct Expander<'s> {
     pub(super) state: &'s State,
@@ -15,7 +15,7 @@ pub(super) struct Expander<'s> {
     depth: usize,
 }
 
-/// Substitutions inside substitutions beyond this are not computed.
+/// The depth up to which nested substitutions are computed.
 const MAX_DEPTH: usize = 6;
 
 /// Words under construction.
@@ -35,7 +35,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Appends an unquoted value: blanks end words.
+    /// Appends an unquoted value, which is split at blanks.
     fn push_split(&mut self, text: &str) {
         let mut pieces = text.split([' ', '\t', '\n']).peekable();
         while let Some(piece) = pieces.next() {
@@ -54,12 +54,12 @@ impl<'s> Expander<'s> {
         Self { state, session, depth: 0 }
     }
 
-    /// The text of a file that the line has written.
+    /// Returns the text of a file that the line has written.
     pub(super) fn file(&self, path: &str) -> Option<Rc<str>> {
         self.session.file(&self.state.locate(path))
     }
 
-    /// What written words become: each of them none, one or several.
+    /// Expands words; each becomes none, one or several.
     pub(super) fn fields(&self, words: &[RawWord]) -> Vec<Word> {
         let mut done = Vec::with_capacity(words.len());
         for word in words {
@@ -80,7 +80,7 @@ impl<'s> Expander<'s> {
         }
     }
 
-    /// The one value of a word that is not split, as on the right of `=`.
+    /// Expands a word that is not split, such as the right side of `=`.
     pub(super) fn value(&self, word: &RawWord) -> Word {
         if let Some(text) = word.inert() {
             return if self.session.spend(1) { Word::from(text) } else { Word::unknown() };
@@ -124,7 +124,7 @@ impl<'s> Expander<'s> {
         }
     }
 
-    /// What a list prints.
+    /// Returns the output of a list.
     fn printed(&self, body: &List) -> Word {
         if self.depth >= MAX_DEPTH {
             return Word::unknown();
@@ -145,7 +145,7 @@ impl<'s> Expander<'s> {
         }
     }
 
-    /// `~` is filled in only where the home folder is known; else it stays readable.
+    /// Expands `~` if the home folder is known; otherwise it stays.
     fn tilde<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if let Some(behind) = text.strip_prefix('~')
             && (behind.is_empty() || behind.starts_with('/'))
@@ -203,7 +203,7 @@ impl<'s> Expander<'s> {
             let mut words = Vec::new();
             self.unbraced_fields(word, &mut words);
             let mut words = words.into_iter();
-            // Unquoted blanks in the operand split as those of a value would.
+            // Unquoted blanks in the operand split words, as those in a value do.
             if let Some(first) = words.next() {
                 self.append(first.text(), word_is_quoted(word), fields);
             }
@@ -218,12 +218,12 @@ impl<'s> Expander<'s> {
         matches!(&*variable.name, "@" | "*") || variable.index == Some(Index::All)
     }
 
-    /// The values of a variable; `None` if nothing on the line says what they are.
+    /// Returns the values of a variable; `None` if the line does not define them.
     fn lookup(&self, variable: &Variable) -> Option<Vec<Word>> {
         let parameters = &self.state.parameters;
         match &*variable.name {
             "@" | "*" => Some(parameters.iter().skip(1).cloned().collect()),
-            // Where the shell lies is unknown, that it is one is not.
+            // The shell's folder is unknown, its name is not.
             "SHELL" | "BASH" if self.state.variable(&variable.name).is_none() => {
                 Some(vec![Word::from(format!("{UNKNOWN}/bash"))])
             }

@@ -1,26 +1,26 @@
-//! Whether a command's failure can be seen in the exit status of the whole line.
+//! Finds out whether a command's failure affects the exit status of the whole line.
 
 use super::tree::{
     AssignedValue, Body, Index, Item, Joint, List, Operation, Part, Pipeline, RawWord, Stage,
 };
 
-/// How far ahead a saved exit status is looked for.
+/// The number of later items searched for a saved exit status.
 const LOOKAHEAD: usize = 64;
 
-/// What happens when one pipeline of a chain fails.
+/// The effect of a failing pipeline in a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterFailure<'t> {
-    /// The chain fails with it.
+    /// The chain fails, too.
     ChainFails,
     /// The shell or the function ends with a failure: `|| exit 1`.
     Ends(Ended),
-    /// Its status is kept in a variable: `|| rc=$?`.
+    /// The status is saved in a variable: `|| rc=$?`.
     Saved(&'t str),
-    /// Something else goes on as if nothing had happened: `|| true`.
+    /// The failure is ignored: `|| true`.
     Swallowed,
 }
 
-/// What a failure ends.
+/// The scope that a failure ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     /// `exit 1`
@@ -29,7 +29,7 @@ pub(super) enum Ended {
     Function,
 }
 
-/// Which exit status a later command passes on.
+/// The exit status that a later command passes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PassedOn<'t> {
     /// `$?`
@@ -40,7 +40,7 @@ pub(super) enum PassedOn<'t> {
     Variable(&'t str),
 }
 
-/// What follows when the pipeline at `place` of a chain fails.
+/// Returns what happens if the pipeline at `place` of a chain fails.
 pub(super) fn after_failure(chain: &[(Joint, Pipeline)], place: usize) -> AfterFailure<'_> {
     let rescue = chain.iter().skip(place + 1).find(|(joint, _)| *joint == Joint::Or);
     let Some((_, rescue)) = rescue else { return AfterFailure::ChainFails };
@@ -57,7 +57,7 @@ pub(super) fn after_failure(chain: &[(Joint, Pipeline)], place: usize) -> AfterF
     }
 }
 
-/// What a list ends with a failure, if its last command is `exit` or `return`.
+/// Returns what a list ends with a failure, if its last command is `exit` or `return`.
 pub(super) fn list_ends(list: &List) -> Option<Ended> {
     list.items.last().and_then(only_stage).and_then(stage_ends)
 }
@@ -76,7 +76,7 @@ fn stage_ends(stage: &Stage) -> Option<Ended> {
     }
 }
 
-/// Which status of the item at `place` the items after it pass on as that of the line.
+/// Returns which status of the item at `place` later items pass on as that of the line.
 pub(super) fn passed_on(list: &List, place: usize) -> Option<PassedOn<'_>> {
     let next = list.items.get(place + 1)?;
     let next_is_last = place + 2 == list.items.len();
@@ -88,7 +88,7 @@ pub(super) fn passed_on(list: &List, place: usize) -> Option<PassedOn<'_>> {
     variable_passed_on(list, place + 1, name).then_some(status)
 }
 
-/// Whether an item after `place` ends the line with the status kept in `name`.
+/// Returns whether an item after `place` ends the line with the status saved in `name`.
 pub(super) fn variable_passed_on(list: &List, place: usize, name: &str) -> bool {
     let later = list.items.iter().enumerate().skip(place + 1).take(LOOKAHEAD);
     later.into_iter().any(|(at, item)| {
@@ -96,7 +96,7 @@ pub(super) fn variable_passed_on(list: &List, place: usize, name: &str) -> bool 
     })
 }
 
-/// The status with which an item ends the line: `exit $?`, or as its last word `[ $rc -eq 0 ]`.
+/// Returns the status with which an item ends the line: `exit $?`, or a final `[ $rc -eq 0 ]`.
 fn passes_on(item: &Item, last: bool) -> Option<PassedOn<'_>> {
     let stage = only_stage(item)?;
     match &stage.body {
@@ -125,7 +125,7 @@ fn compared<'t>(status: &'t RawWord, operator: &RawWord, zero: &RawWord) -> Opti
     (equals && zero.plain() == Some("0")).then(|| status_in(status)).flatten()
 }
 
-/// `name=$?` as a command of its own.
+/// Returns the variable and status of `name=$?`, if that is the whole command.
 fn saved(stage: &Stage) -> Option<(&str, PassedOn<'_>)> {
     let Body::Simple { assignments, words } = &stage.body else { return None };
     let ([only], []) = (assignments.as_slice(), words.as_slice()) else { return None };

@@ -10,13 +10,13 @@ use super::tree::{
     Stage, Target,
 };
 
-/// Words that only close or continue something; alone they are a slip.
+/// Reserved words that close or continue a command; elsewhere they are mistakes.
 const CLOSING: [&str; 8] = ["then", "do", "done", "fi", "else", "elif", "esac", "}"];
 
 /// The length of `function`, the longest reserved word.
 const LONGEST_RESERVED: usize = 8;
 
-/// What a simple command has gathered so far.
+/// The parts of a simple command read so far.
 #[derive(Default)]
 struct Gathered {
     assignments: Vec<Assignment>,
@@ -59,7 +59,7 @@ impl Parser<'_> {
         List { items }
     }
 
-    /// Reads the statements of `( … )`; the opening parenthesis is already behind us.
+    /// Reads the statements of `( … )`, after the opening parenthesis.
     pub(super) fn list_in_parens(&mut self) -> List {
         self.open_parens += 1;
         let list = self.list(&[]);
@@ -70,7 +70,7 @@ impl Parser<'_> {
         list
     }
 
-    /// The reserved word that stands here, if it is one of `words`.
+    /// Returns the next word, if it is one of `words`.
     pub(super) fn reserved<'w>(&self, words: &[&'w str]) -> Option<&'w str> {
         let mut bytes = self.rest().bytes().take(LONGEST_RESERVED + 1);
         let length = bytes.position(ends_reserved);
@@ -81,7 +81,7 @@ impl Parser<'_> {
         words.iter().copied().find(|word| *word == found)
     }
 
-    /// Steps over a reserved word if it stands here.
+    /// Skips a reserved word if it comes next.
     pub(super) fn eat_word(&mut self, word: &str) -> bool {
         let found = self.reserved(&[word]).is_some();
         if found {
@@ -148,7 +148,7 @@ impl Parser<'_> {
         self.peek() == Some(b'!') && self.reserved(&["!"]).is_some()
     }
 
-    /// `time` with options other than `-p` is the program of that name.
+    /// Returns whether the keyword `time` comes next, not the program, which takes other options.
     fn at_time_keyword(&self) -> bool {
         if self.peek() != Some(b't') || self.reserved(&["time"]).is_none() {
             return false;
@@ -162,10 +162,10 @@ impl Parser<'_> {
         self.peek() == Some(b'|') && self.peek_at(1) != Some(b'|')
     }
 
-    /// Reads one command with the redirections behind it.
+    /// Reads one command with its redirections.
     pub(super) fn stage(&mut self) -> Stage {
         self.skip_blanks();
-        // `a | ! b` is a slip that bash refuses.
+        // `a | ! b` is a syntax error in bash.
         while self.at_negation() {
             self.position += 1;
             self.note_incomplete();
@@ -206,7 +206,7 @@ impl Parser<'_> {
         Stage { body: Body::Simple { assignments, words }, redirects, span }
     }
 
-    /// The name of the function whose definition stands here: a first word, then `()`.
+    /// Returns the name of a function whose definition comes next: a first word, then `()`.
     fn function_name(&mut self, gathered: &Gathered) -> Option<String> {
         let [word] = gathered.words.as_slice() else { return None };
         let behind = self.rest().strip_prefix('(')?;
@@ -228,7 +228,7 @@ impl Parser<'_> {
         Stage { body, redirects: Vec::new(), span: self.span_from(start) }
     }
 
-    /// Reads an assignment or a word; false when neither stands here.
+    /// Reads an assignment or a word; false if neither comes next.
     fn argument(&mut self, gathered: &mut Gathered) -> bool {
         if gathered.words.is_empty()
             && let Some(assignment) = self.assignment()
@@ -237,7 +237,7 @@ impl Parser<'_> {
             return true;
         }
         let Some(word) = self.some_word() else { return false };
-        // `declare -a list=(a b)`: the program is known by then to be a declaration.
+        // `declare -a list=(a b)`: the array belongs to an assignment.
         if self.peek() == Some(b'(')
             && let Some(name) =
                 word.plain().and_then(|text| text.strip_suffix('=')).map(str::to_owned)
@@ -273,12 +273,12 @@ impl Parser<'_> {
         } else {
             AssignedValue::Scalar(self.word())
         };
-        // Which elements an array has that is set one by one is not remembered.
+        // Assignments to single array elements are not remembered.
         let name = if indexed { String::new() } else { name };
         Some(Assignment { name, append, value })
     }
 
-    /// Reads the elements of `( … )` in an assignment, with the closing parenthesis.
+    /// Reads the elements of `( … )` in an assignment, and the closing parenthesis.
     fn array(&mut self) -> Vec<RawWord> {
         let mut elements = Vec::new();
         loop {
@@ -294,7 +294,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a redirection; false when none stands here.
+    /// Reads a redirection; false if none comes next.
     fn redirect(&mut self, gathered: &mut Gathered) -> bool {
         if !matches!(self.peek(), Some(b'<' | b'>' | b'&' | b'0'..=b'9')) {
             return false;
@@ -324,12 +324,12 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a byte ends a reserved word.
+/// Returns whether a byte ends a reserved word.
 pub(super) fn ends_reserved(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
 }
 
-/// The redirection operator at the start of `text`, what it does and its usual descriptor.
+/// Returns the redirection operator at the start of `text`, its kind and default descriptor.
 fn operator(text: &str, bare: bool) -> Option<(&'static str, RedirectKind, u32)> {
     use RedirectKind::{Append, Duplicate, HereDocument, HereString, Read, ReadWrite, Write};
     const OPERATORS: [(&str, RedirectKind, u32); 12] = [

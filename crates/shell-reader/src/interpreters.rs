@@ -1,6 +1,6 @@
-//! Interpreters of other languages, and which program text they are given.
+//! Interpreters of other languages, and the program text that they run.
 //!
-//! The text is kept at the command; what it would do is for others to judge.
+//! The text is stored with the command; the caller decides what it means.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::script::{FETCHED, base_name, names};
 use super::walk::Walker;
 use super::wrappers::skip_options;
 
-/// Names without versions, the options behind which the program stands, other options with a value.
+/// Names without versions, options that take the program text, other options with a value.
 const INTERPRETERS: [(&str, &str, &str); 7] = [
     ("python pypy uv", "-c", "-W -X"),
     (
@@ -26,20 +26,20 @@ const INTERPRETERS: [(&str, &str, &str); 7] = [
     ("awk gawk mawk nawk", "", "-F -v"),
 ];
 
-/// The row of an interpreter: the options with text, and those with another value.
+/// Returns an interpreter's options for program text, and its other options with a value.
 fn options(name: &str) -> Option<(&'static str, &'static str)> {
     let base = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
     let row = INTERPRETERS.iter().find(|row| names(row.0, base))?;
     Some((row.1, row.2))
 }
 
-/// The interpreter that a script names in its first line, if it is none of the shells.
+/// Returns the interpreter in a script's first line, if it is one of these.
 pub(super) fn named_by(text: &str) -> Option<&str> {
     let line = text.strip_prefix("#!")?.lines().next()?;
     line.split_whitespace().filter_map(base_name).find(|name| options(name).is_some())
 }
 
-/// Notes which program an interpreter is given; false if that is none of the line's.
+/// Records the program text of an interpreter; false if the line does not contain it.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
     let Some((texts, takers)) = options(name) else { return false };
     let end = skip_options(call.args(), &format!("{texts} {takers}"));
@@ -52,7 +52,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         _ if !given.is_empty() => {
             Some(given.iter().map(Word::text).collect::<Vec<_>>().join("\n").into())
         }
-        // Which of its tasks are run is not looked at.
+        // The requested tasks are not examined.
         _ if name == "rake" => walker.expander().file("Rakefile"),
         _ if is_input => walker.standard_input(call, context),
         Some("eval") => operands.next().map(Rc::from),

@@ -1,8 +1,8 @@
-//! Reads a shell command line: which programs would it run, with what, and how are they reached?
+//! Reads a shell command line and finds the programs that it would run, with their arguments.
 //!
-//! Nothing is run and no file is read. What only a run can tell is said to be unknown; what is
-//! beyond the limits on depth, length and work is left out, and [`Script::complete`] says so.
-//! Patterns (`*.rs`) and a `~` whose folder is not known stay as they are written.
+//! Nothing is run and no file is read. Values that only a run can determine are unknown; parts
+//! beyond the limits on depth, length and work are left out, and [`Script::complete`] is then
+//! false. Patterns (`*.rs`) and a `~` with an unknown home folder are left unexpanded.
 //!
 //! ```
 //! let script = shell_reader::read("cd sub && G=git; timeout 5 $G pu'sh' | tail -3");

@@ -1,10 +1,10 @@
-//! Options with values, found as getopt finds them, and words as a shell takes them.
+//! Option values, parsed as getopt does, and words quoted for a shell.
 
 use super::Word;
 use super::script::names;
 
-/// The values of the options `wanted`: the next word, what stands behind `=`, or what is attached
-/// to a cluster such as `-sSLoFILE`. Of the other options, `takers` have a value as well.
+/// Returns the values of the options `wanted`: the next word, the text after `=`, or the rest of a
+/// cluster such as `-sSLoFILE`. `takers` are other options that take a value.
 pub fn values(args: &[Word], wanted: &str, takers: &str) -> Vec<Word> {
     let takes = |letter: char| {
         let mut options = wanted.split(' ').chain(takers.split(' '));
@@ -36,7 +36,7 @@ pub fn values(args: &[Word], wanted: &str, takers: &str) -> Vec<Word> {
     found
 }
 
-/// A word in quotes, so that a shell takes it as it is.
+/// Quotes a word, so that a shell takes it literally.
 pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -1,4 +1,4 @@
-//! What a command would print, for the few commands whose output is written on the line.
+//! Computes the output of the few commands whose output can be derived from the line.
 //!
 //! `echo 'git push' | bash` and `eval "$(printf …)"` run what they print, so the text matters.
 
@@ -8,16 +8,16 @@ use super::state::Value;
 use super::tree::{Body, Item, List, RawRedirect, Stage};
 use super::{RedirectKind, Word, escapes};
 
-/// More than this is not computed.
+/// The longest output to compute.
 const MAX_OUTPUT: usize = 64 * 1024;
 
-/// Programs whose output stands on the line, at least now and then.
+/// Programs whose output can, at least sometimes, be derived from the line.
 const PRINTERS: [&str; 13] = [
     "echo", "printf", "cat", "tee", "which", "command", "type", "pwd", ":", "true", "mktemp",
     "find", "git",
 ];
 
-/// The output of a list, if all of it is known; trailing line ends included.
+/// Returns the output of a list, including trailing newlines, if all of it is known.
 pub(super) fn of_list(list: &List, input: Option<&str>, expander: Expander) -> Option<Word> {
     let mut text = String::new();
     for item in &list.items {
@@ -39,12 +39,12 @@ fn of_item(item: &Item, input: Option<&str>, expander: Expander) -> Option<Word>
     Some(text)
 }
 
-/// The output of one command that is given `input`.
+/// Returns the output of one command, given `input`.
 pub(super) fn of_stage(stage: &Stage, input: Option<&str>, expander: Expander) -> Option<Word> {
     match &stage.body {
         Body::Group { list, .. } => of_list(list, input, expander),
         Body::Simple { words, .. } => {
-            // Only these few are worth the expansion of all their words.
+            // Only for these few programs are all words expanded.
             if words.first()?.inert().is_some_and(|program| !is_printer(base_name(program))) {
                 return None;
             }
@@ -62,7 +62,7 @@ fn is_printer(name: Option<&str>) -> bool {
     name.is_some_and(|name| PRINTERS.contains(&name))
 }
 
-/// The text that a here-document or here-string feeds in.
+/// Returns the text that a redirection supplies as input.
 fn text_of(redirect: &RawRedirect, expander: Expander) -> Option<Word> {
     let text = expander.value(redirect.word()?);
     match redirect.kind {
@@ -73,7 +73,7 @@ fn text_of(redirect: &RawRedirect, expander: Expander) -> Option<Word> {
     }
 }
 
-/// The output of `name` with `args`.
+/// Returns the output of `name` with `args`.
 fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) -> Option<Word> {
     let texts: Vec<&str> = args.iter().map(Word::text).collect();
     match (name, texts.as_slice()) {
@@ -85,7 +85,7 @@ fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) 
         ("cat" | "tee", []) | ("cat", ["-"]) | ("tee", [_]) => input.map(Word::from),
         ("cat", [path]) => expander.file(path).map(|text| Word::from(&*text)),
         ("which", [program]) | ("command", ["-v", program]) | ("type", ["-p" | "-P", program]) => {
-            // Where it lies is unknown, what it is called is not.
+            // The program's folder is unknown, its name is not.
             let folder = if program.starts_with('/') { "" } else { "\u{fffc}/" };
             Some(Word::from(format!("{folder}{program}\n")))
         }
@@ -105,7 +105,7 @@ fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) 
     }
 }
 
-/// Where `mktemp` makes a file is known, its name is not.
+/// Returns the path that `mktemp` prints: a known folder, an unknown name.
 fn temporary(args: &[&str], folder: &str) -> Option<String> {
     let folder = folder.trim_end_matches('/');
     let (options, templates): (Vec<&str>, Vec<&str>) =
@@ -145,7 +145,7 @@ fn echo(args: &[&str]) -> String {
     if options.iter().any(|option| option.contains('n')) { text } else { text + "\n" }
 }
 
-/// `printf`, which repeats its format until the arguments are used up.
+/// Computes `printf`, which repeats its format until the arguments are used up.
 fn printf(format: &str, args: &[&str]) -> Option<String> {
     let mut text = String::new();
     let mut args = args.iter();

@@ -1,7 +1,7 @@
-//! The place in the text, what is skipped between words, and here-documents.
+//! The parser's position in the text, blanks between words, and here-documents.
 //!
-//! The parser never fails: text that bash would refuse is read as far as it makes sense and noted
-//! as incomplete. A guard must see `git push "` although bash would only complain about it.
+//! The parser never fails: text that bash would reject is read as far as it makes sense and marked
+//! as incomplete. A guard must find `git push "` although bash would reject it.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -9,30 +9,30 @@ use std::rc::Rc;
 
 use super::tree::{List, Part, RawWord};
 
-/// Nesting beyond this is read flat, so that neither we nor those who walk the tree run out of
-/// stack; people nest three or four levels.
+/// The maximum nesting; deeper text is read flat, so that neither the parser nor the walker of the
+/// tree overflows the stack. People nest three or four levels.
 const MAX_DEPTH: usize = 40;
 
-/// More statements and words than this are not read; a long script has a few thousand.
+/// The maximum number of statements and words; a long script has a few thousand.
 const MAX_WORDS: usize = 40_000;
 
-/// Reads one text; texts inside it (backticks, here-documents) get a parser of their own.
+/// Parses one text; texts inside it (backticks, here-documents) get a parser of their own.
 #[derive(Default)]
 pub(super) struct Parser<'a> {
     text: &'a str,
     pub(super) position: usize,
     depth: usize,
-    /// How many more statements and words may be read.
+    /// The number of statements and words that may still be read.
     left: usize,
-    /// How many `(` wait for their `)`; without any, a `)` is a stray one.
+    /// The number of open `(`; if zero, a `)` is stray.
     pub(super) open_parens: usize,
     pending: Vec<PendingDocument>,
     complete: bool,
-    /// The place reported for everything read here, when the text is not the one that was given.
+    /// The span to report for everything read here, if the text is not the original one.
     place: Option<Range<usize>>,
 }
 
-/// A here-document whose text comes after the current line.
+/// A here-document whose text follows after the current line.
 struct PendingDocument {
     delimiter: String,
     strip_tabs: bool,
@@ -40,7 +40,7 @@ struct PendingDocument {
     target: Rc<OnceCell<RawWord>>,
 }
 
-/// Parses a whole text; the flag says whether all of it was understood.
+/// Parses a whole text; the flag is true if all of it was understood.
 pub(super) fn parse(text: &str, place: Option<Range<usize>>) -> (List, bool) {
     let mut parser = Parser::new(text, place);
     let list = parser.list(&[]);
@@ -53,7 +53,7 @@ impl<'a> Parser<'a> {
         Self { text, left: MAX_WORDS, complete: true, place, ..Self::default() }
     }
 
-    /// Reads a text that stands inside this one, such as that between backticks.
+    /// Parses a text inside this one, such as that between backticks.
     pub(super) fn nested<T>(&mut self, text: &str, read: impl FnOnce(&mut Parser) -> T) -> T {
         let mut inner = Parser::new(text, Some(self.span_from(self.position)));
         inner.depth = self.depth;
@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Counts a statement or word; when there were too many, the rest of the text is skipped.
+    /// Counts a statement or word; if there are too many, skips the rest of the text.
     pub(super) fn count(&mut self) {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,
@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Runs `read` one level down, or says that there is no deeper level.
+    /// Runs `read` one level deeper; `None` if the limit is reached.
     pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.depth >= MAX_DEPTH {
             self.complete = false;
@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
         rest.starts_with(token.as_bytes())
     }
 
-    /// Steps over `token` if it stands here.
+    /// Skips `token` if it comes next.
     pub(super) fn eat(&mut self, token: &str) -> bool {
         let found = self.starts_with(token);
         if found {
@@ -122,26 +122,26 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Steps over one character, whatever it is.
+    /// Takes one character.
     pub(super) fn bump(&mut self) -> &'a str {
         let length = self.rest().chars().next().map_or(0, char::len_utf8);
         self.take(length)
     }
 
-    /// The next `length` bytes, stepping over them.
+    /// Takes the next `length` bytes.
     pub(super) fn take(&mut self, length: usize) -> &'a str {
         let taken = self.rest().get(..length).unwrap_or_default();
         self.position += taken.len();
         taken
     }
 
-    /// The text up to a byte that `ends` it, stepping over the former.
+    /// Takes the text up to a byte that `ends` it, without that byte.
     pub(super) fn take_until(&mut self, ends: impl Fn(u8) -> bool) -> &'a str {
         let rest = self.rest();
         self.take(rest.bytes().position(ends).unwrap_or(rest.len()))
     }
 
-    /// Skips blanks, continued lines and a comment.
+    /// Skips blanks, line continuations and a comment.
     pub(super) fn skip_blanks(&mut self) {
         let mut at_word_start = true;
         loop {
@@ -158,7 +158,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips blanks and line ends; here-documents that wait are read at the first line end.
+    /// Skips blanks and newlines; pending here-documents are read at the first newline.
     pub(super) fn skip_lines(&mut self) {
         loop {
             self.skip_blanks();
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Announces a here-document; its text will be put into `target`.
+    /// Registers a here-document; its text will be stored in `target`.
     pub(super) fn expect_document(
         &mut self,
         delimiter: &RawWord,
@@ -189,12 +189,12 @@ impl<'a> Parser<'a> {
             } else {
                 RawWord::of_text(text)
             };
-            // A target is announced once, so it is still empty.
+            // A target is registered only once, so it is still empty.
             let _ = document.target.set(word);
         }
     }
 
-    /// The lines up to the delimiter, or to the end of the text as bash does.
+    /// Takes the lines up to the delimiter, or to the end of the text, as bash does.
     fn document_text(&mut self, document: &PendingDocument) -> String {
         let mut text = String::new();
         while !self.rest().is_empty() {
@@ -204,7 +204,7 @@ impl<'a> Parser<'a> {
             if line.strip_suffix('\r').unwrap_or(line) == document.delimiter {
                 return text;
             }
-            // `EOF)` closes a substitution on the delimiter's own line in many a hurried command.
+            // Hasty commands often close a substitution on the delimiter's line: `EOF)`.
             if self.open_parens > 0
                 && let Some(behind) = line.strip_prefix(document.delimiter.as_str())
                 && behind.starts_with(')')

@@ -1,16 +1,16 @@
-//! What a command line was read as: a flat list of the simple commands that it would run.
+//! The result of reading a command line: a flat list of the simple commands that it would run.
 //!
-//! Flat, because the questions asked of it are flat ("is git push among them?"); how a command is
-//! reached and whether its exit status survives is noted at each command instead of in a tree.
+//! The list is flat because the questions about it are ("is git push among them?"); each command
+//! records how it is reached and whether its exit status survives.
 
 use std::ops::Range;
 
-/// Everything that one command line would run.
+/// The commands that a command line would run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
-    /// The simple commands, in the order in which they are written.
+    /// The simple commands, in source order.
     pub commands: Vec<Command>,
-    /// Whether all of the text was understood; if not, `commands` holds what could be read.
+    /// Whether the whole text was understood; if not, `commands` holds the parts that were.
     pub complete: bool,
 }
 
@@ -19,79 +19,79 @@ pub struct Script {
 pub struct Command {
     /// The program, as it would be looked up (`git`, `/usr/bin/git`, `./gradlew`).
     pub program: Word,
-    /// Its arguments, quotes and escapes removed.
+    /// The arguments, without quotes and escapes.
     pub args: Vec<Word>,
-    /// `NAME=value` before the program.
+    /// The assignments before the program: `NAME=value`.
     pub assignments: Vec<(String, Word)>,
-    /// Redirections of this command, those of an enclosing group included.
+    /// Redirections of this command, including those of enclosing groups.
     pub redirects: Vec<Redirect>,
-    /// How it is reached, outermost first; empty for a command of the line itself.
+    /// How it is reached, outermost first; empty for a command written directly on the line.
     pub reached: Vec<Reach>,
-    /// Whether its exit status can be seen in that of the whole line.
+    /// Whether its exit status affects that of the whole line.
     pub fate: Fate,
-    /// Where it stands in the text that was given, for messages.
+    /// Its position in the given text, for messages.
     pub span: Range<usize>,
-    /// The directory it runs in, after the `cd`s before it on the line: absolute, or relative to
-    /// where the line began; `None` if that is where the line began.
+    /// The directory in which it runs, after preceding `cd`s on the line: absolute, or relative to
+    /// the line's starting directory; `None` for that directory itself.
     pub directory: Option<Word>,
-    /// The program in another language that it runs, if that stands on the line: `python -c …`.
+    /// The inline program in another language that it runs: `python -c …`.
     pub inline: Option<String>,
 }
 
 impl Command {
-    /// The program without its folder and without `.exe`; `None` if that is unknown.
+    /// Returns the program without its folder and `.exe`; `None` if unknown.
     pub fn name(&self) -> Option<&str> {
         self.program.base_name()
     }
 
-    /// Whether it is or runs text that was fetched or decoded on the same line, which nobody has
-    /// read: `curl … | sh`, `python <(curl …)`, a file just downloaded.
+    /// Returns whether it is or runs text that was downloaded or decoded on the same line, and so
+    /// was not reviewed: `curl … | sh`, `python <(curl …)`, a file just downloaded.
     pub fn runs_fetched(&self) -> bool {
         let is_inline = |text: &String| text.trim_start().starts_with(FETCHED);
         self.program.text() == FETCHED || self.inline.as_ref().is_some_and(is_inline)
     }
 
-    /// The argument at `place`, if it is known.
+    /// Returns the argument at index `place`, if it is known.
     pub fn arg(&self, place: usize) -> Option<&str> {
         self.args.get(place)?.known()
     }
 }
 
-/// A word after expansion, as far as that can be known without running anything.
+/// A word after expansion, as far as it can be determined without running anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
     /// The exact value.
     Known(String),
-    /// Depends on something that only a run can tell; the text holds what is known of it, with
-    /// `\u{fffc}` in the place of each unknown part.
+    /// A value that only a run can determine; the text holds the known parts, with `\u{fffc}` in
+    /// place of each unknown part.
     Unknown(String),
 }
 
-/// Stands in the text of an unknown word for what is not known.
+/// The placeholder for an unknown part of a word.
 pub const UNKNOWN: char = '\u{fffc}';
 
-/// Stands for an unknown text that comes from elsewhere or out of a disguise; holds [`UNKNOWN`].
+/// The placeholder for unknown text that was downloaded or decoded; contains [`UNKNOWN`].
 pub const FETCHED: &str = "\u{fffc}\u{fff9}";
 
 impl Word {
-    /// A word of which nothing is known.
+    /// Returns a completely unknown word.
     pub fn unknown() -> Self {
         Self::Unknown(UNKNOWN.to_string())
     }
 
-    /// What is known of the text, with [`UNKNOWN`] in the place of each unknown part.
+    /// Returns the text, with [`UNKNOWN`] in place of each unknown part.
     pub fn text(&self) -> &str {
         match self {
             Self::Known(text) | Self::Unknown(text) => text,
         }
     }
 
-    /// What follows the last `/`, without `.exe`, if that much is known.
+    /// Returns the part after the last `/`, without `.exe`, if it is known.
     pub fn base_name(&self) -> Option<&str> {
         base_name(self.text()).filter(|name| !holds_unknown(name))
     }
 
-    /// The value, if it is known.
+    /// Returns the value, if it is known.
     pub fn known(&self) -> Option<&str> {
         match self {
             Self::Known(text) => Some(text),
@@ -107,43 +107,43 @@ impl<T: Into<String>> From<T> for Word {
     }
 }
 
-/// What follows the last `/` or `\`, without `.exe`.
+/// Returns the part after the last `/` or `\`, without `.exe`.
 pub(super) fn base_name(text: &str) -> Option<&str> {
     let start = text.bytes().rposition(|byte| byte == b'/' || byte == b'\\');
     let name = text.get(start.map_or(0, |at| at + 1)..)?;
     Some(name.strip_suffix(".exe").unwrap_or(name))
 }
 
-/// Whether a list with a blank between its words has this one. Asked many times for each command, so
-/// bytes are compared.
+/// Returns whether a blank-separated list has this word. Called many times for each command, so it
+/// compares bytes.
 pub(super) fn names(list: &str, word: &str) -> bool {
     list.as_bytes().split(|byte| *byte == b' ').any(|one| one == word.as_bytes())
 }
 
-/// Nearly all text is ASCII, and that is the cheaper question.
+/// Returns whether a text has unknown parts. Nearly all text is ASCII, which is cheaper to check.
 fn holds_unknown(text: &str) -> bool {
     !text.is_ascii() && text.contains(UNKNOWN)
 }
 
-/// One step on the way to a command that is not simply written on the line.
+/// One step through which a command is reached, if it is not written directly on the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {
-    /// Part of a pipeline of several commands; `last` says whether it stands at its end.
+    /// Part of a pipeline of several commands.
     Pipe {
         /// Whether it is the pipeline's last command.
         last: bool,
     },
-    /// In `( … )`, or in `{ … }`.
+    /// Inside `( … )` or `{ … }`.
     Group,
-    /// In a function body that the line defines.
+    /// In the body of a function defined on the line.
     Function(String),
-    /// In `$( … )`, backticks or a process substitution.
+    /// Inside `$( … )`, backticks or a process substitution.
     Substitution,
-    /// In a text that a shell reads as its script: given to `bash -c` or `eval`, or on its input.
+    /// In a text that a shell runs: an argument of `bash -c` or `eval`, or its standard input.
     Text,
-    /// The command that `xargs`, `parallel` or `find -exec` runs; its arguments are incomplete.
+    /// The command run by `xargs`, `parallel` or `find -exec`; its arguments are incomplete.
     Template,
-    /// Behind a wrapper program such as `sudo`, `env`, `timeout`, `nohup`, `npx` or `poetry run`.
+    /// Run by a wrapper such as `sudo`, `env`, `timeout`, `nohup`, `npx` or `poetry run`.
     Wrapper(String),
     /// Started in the background with `&`.
     Background,
@@ -151,28 +151,28 @@ pub enum Reach {
     Conditional,
 }
 
-/// What becomes of a command's exit status.
+/// The effect of a command's exit status on that of the whole line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Fate {
     /// If this command fails, the whole line fails.
     #[default]
     Decides,
-    /// The line's own exit status says nothing about this command.
+    /// The line's exit status does not depend on this command.
     Masked,
 }
 
 /// One redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirect {
-    /// What it does.
+    /// The kind of redirection.
     pub kind: RedirectKind,
-    /// The file; for a here-document its text.
+    /// The file; for a here-document, its text.
     pub target: Word,
-    /// The descriptor it changes (0 input, 1 output, 2 errors), both outputs for `&>` being 1.
+    /// The descriptor it changes (0 input, 1 output, 2 errors); 1 for `&>`, which changes 1 and 2.
     pub descriptor: u32,
 }
 
-/// What a redirection does.
+/// A kind of redirection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectKind {
     /// `<`

@@ -1,4 +1,4 @@
-//! Shells and what makes them run a text: `-c`, standard input, a script just written.
+//! Shells, and the text that they run: `-c`, standard input, a script just written.
 
 use std::rc::Rc;
 
@@ -32,7 +32,7 @@ fn shell(walker: &mut Walker, call: &Call, context: &Context) {
     let Invocation { source, options, parameters } = invocation(call);
     let before = walker.state.clone();
     walker.state.parameters = Rc::new(parameters);
-    // The commands of the line are a child's own business: its options start afresh.
+    // The child shell does not inherit options such as `set -e`.
     walker.state.exits_on_failure = false;
     walker.state.pipe_fails = false;
     builtins::set(walker, &options);
@@ -60,7 +60,7 @@ fn source(walker: &mut Walker, call: &Call, context: &Context) {
     }
 }
 
-/// What a shell is to run.
+/// The arguments of a shell.
 struct Invocation {
     source: Source,
     options: Vec<Word>,
@@ -69,7 +69,7 @@ struct Invocation {
 
 enum Source {
     Text(Word),
-    /// `-` for the standard input.
+    /// A path, or `-` for the standard input.
     File(String),
     Nothing,
 }
@@ -85,7 +85,7 @@ fn invocation(call: &Call) -> Invocation {
         if text == "--" {
             break;
         }
-        // `-n` only checks the syntax; to nushell it means something else.
+        // `-n` only checks the syntax, except in nushell.
         let checks = !text.starts_with("--") && text.starts_with('-') && text.contains('n');
         let runs_nothing =
             matches!(text, "--version" | "--help") || (checks && call.name() != Some("nu"));

@@ -1,4 +1,4 @@
-//! A simple command: what it assigns, and what it leads to.
+//! Simple commands: their assignments, and the commands that they run.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::{
     shells, sources, templates, wrappers,
 };
 
-/// A function that calls itself is followed this often; its body does not change.
+/// The recursion limit for functions; another round would add nothing new.
 const MAX_RECURSION: usize = 2;
 
 impl Walker {
@@ -52,8 +52,8 @@ impl Walker {
         self.fill(place, call);
     }
 
-    /// Keeps a place for a command, before those that it runs; nothing when the line has cost
-    /// enough. What the state says now is noted now, the words are moved in by `fill`.
+    /// Reserves an entry for a command, before those that it runs; `None` if the budget is used up.
+    /// The current state is recorded now; `fill` adds the words.
     fn reserve(&mut self, call: &Call, context: &Context) -> Option<usize> {
         let length: usize = call.words.iter().map(|word| word.text().len()).sum::<usize>()
             + call.redirects.iter().map(|redirect| redirect.target.text().len()).sum::<usize>();
@@ -75,7 +75,7 @@ impl Walker {
         Some(self.commands.len() - 1)
     }
 
-    /// Writes a command down in the place that was kept for it.
+    /// Fills the entry that was reserved for a command.
     fn fill(&mut self, place: usize, call: Call) {
         let Some(command) = self.commands.get_mut(place) else { return };
         let mut words = call.words.into_iter();
@@ -87,7 +87,7 @@ impl Walker {
         command.redirects = call.redirects;
     }
 
-    /// Writes a command down and follows it; used for what wrappers and templates run.
+    /// Records a command and follows it; used for commands of wrappers and templates.
     pub(super) fn run(&mut self, call: Call, mut context: Context, functions: bool) {
         if call.words.is_empty() || context.depth >= MAX_DEPTH {
             return;
@@ -99,7 +99,7 @@ impl Walker {
         self.fill(place, call);
     }
 
-    /// Follows what a command runs in turn.
+    /// Follows the commands that a command runs in turn.
     fn follow(&mut self, call: &Call, context: &Context, functions: bool) {
         let Some(name) = call.name() else { return };
         if functions && self.call_function(name, call, context) {
@@ -123,7 +123,7 @@ impl Walker {
             || wrappers::follow(self, name, call, context);
     }
 
-    /// Follows a text in a process of its own: what it assigns stays there.
+    /// Follows a text in a child process: its assignments do not leave it.
     pub(super) fn child(&mut self, text: &str, reach: Reach, call: &Call, context: &Context) {
         let before = self.state.clone();
         for (name, value) in &call.assignments {
@@ -188,7 +188,7 @@ impl Walker {
         }
     }
 
-    /// Keeps the text of a file that is written here, in case it is run further on.
+    /// Stores the text of a file that is written here, in case it is run later.
     fn remember_written(&mut self, stage: &Stage, call: &Call, context: &Context) {
         for file in sources::downloads(call.name().unwrap_or_default(), call.args()) {
             self.session.write(&self.state.locate(file.text()), FETCHED, false);
@@ -222,7 +222,7 @@ impl Walker {
         }
     }
 
-    /// The text of a script: a file that the line has written, or the standard input.
+    /// Returns the text of a script: a file that the line has written, or the standard input.
     pub(super) fn script(&self, path: &str, call: &Call, context: &Context) -> Option<Rc<str>> {
         match path {
             "-" | "/dev/stdin" | "/dev/fd/0" => self.standard_input(call, context),
@@ -230,7 +230,7 @@ impl Walker {
         }
     }
 
-    /// The text on a call's standard input: a here-document, a file written before, or a pipe.
+    /// Returns the standard input of a call: a here-document, a file written before, or a pipe.
     pub(super) fn standard_input(&self, call: &Call, context: &Context) -> Option<Rc<str>> {
         let mut redirects = call.redirects.iter().rev();
         if let Some(redirect) = redirects.clone().find(|redirect| is_text(redirect)) {

@@ -1,4 +1,4 @@
-//! Programs that bring text from elsewhere or out of a disguise, and where they leave it.
+//! Programs that download or decode text, and the files to which they write it.
 
 use super::Word;
 use super::expand::Expander;
@@ -9,14 +9,14 @@ use super::tree::{Body, List, Stage};
 const SOURCES: &str =
     "curl wget fetch http https xh aria2c nc base64 base32 xxd openssl rev tr uudecode";
 
-/// Whether a program is one of them; to `tr` only letters are a disguise.
+/// Returns whether a program is a source; `tr` only counts if it replaces letters.
 pub(super) fn is_source(program: &Word, args: &[Word]) -> bool {
     let Some(name) = program.base_name() else { return false };
     let swaps = |set: &Word| set.text() != name && set.text().starts_with(char::is_alphabetic);
     names(SOURCES, name) && (name != "tr" || args.iter().any(swaps))
 }
 
-/// What a list prints whose output nobody can tell.
+/// Returns the placeholder for the output of a list that cannot be computed.
 pub(super) fn unknown_output(list: &List, expander: Expander) -> Word {
     if list_fetches(list, expander) { Word::from(FETCHED) } else { Word::unknown() }
 }
@@ -27,7 +27,7 @@ fn list_fetches(list: &List, expander: Expander) -> bool {
     stages.any(|stage| stage_fetches(stage, expander))
 }
 
-/// Whether a command calls a source, plainly or behind `sudo`, `timeout 5` and the like.
+/// Returns whether a command calls a source, directly or after `sudo`, `timeout 5` and the like.
 fn stage_fetches(stage: &Stage, expander: Expander) -> bool {
     match &stage.body {
         Body::Group { list, .. } => list_fetches(list, expander),
@@ -43,7 +43,7 @@ const CURL_TAKERS: &str =
     "-A -b -c -C -d -D -e -E -F -h -H -K -m -P -Q -r -t -T -u -U -w -x -X -y -Y -z";
 const WGET_TAKERS: &str = "-a -e -i -B -t -T -w -Q -U -l -A -R -D -I -X";
 
-/// The files into which a program downloads, folders named by options included.
+/// Returns the files to which a program downloads, including folders named by options.
 pub fn downloads(name: &str, args: &[Word]) -> Vec<Word> {
     let texts = || args.iter().map(Word::text);
     let (file, folder, takers) = match name {

@@ -1,4 +1,4 @@
-//! What a shell knows while it runs: variables, functions, the directory, options.
+//! The state of a running shell: variables, functions, directory, options.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -7,31 +7,31 @@ use std::rc::Rc;
 use super::Word;
 use super::tree::Stage;
 
-/// More names than this on one line are not remembered; copies for subshells must stay cheap.
+/// The maximum number of names to remember; copies for subshells must stay cheap.
 const MAX_NAMES: usize = 200;
-/// Longer values are not remembered: `a=$a$a` again and again would grow without end.
+/// The longest value to remember: repeating `a=$a$a` would grow without limit.
 const MAX_VALUE: usize = 16 * 1024;
-/// A longer path is not remembered: `cd x` a thousand times would make every command carry it.
+/// The longest path to remember: after a thousand `cd x`, every command would carry it.
 const MAX_PATH: usize = 1024;
-/// How much work one command line may cause beyond its own length, in parts of words and commands.
+/// The work that a command line may cause beyond its own length, in words and commands.
 const BUDGET: usize = 10_000;
-/// How much of its length counts; a longer line is read as far as that lasts.
+/// The maximum length that adds to the budget; a longer line is read until that is used up.
 const MAX_CREDIT: usize = 60_000;
 
-/// What the shell knows at one point of the line.
+/// The state of the shell at one point of the line.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     // Shared until changed, because every subshell and pipeline stage gets a copy.
     names: Rc<Names>,
-    /// `$0` first.
+    /// The positional parameters, `$0` first.
     pub(super) parameters: Rc<Vec<Word>>,
-    /// Where `cd` has led, if it was used.
+    /// The directory set by `cd`, if it was used.
     pub(super) directory: Option<Rc<Word>>,
     pub(super) exits_on_failure: bool,
     pub(super) pipe_fails: bool,
 }
 
-/// What the line itself has given names to.
+/// The variables and functions that the line defines.
 #[derive(Debug, Clone, Default)]
 struct Names {
     variables: BTreeMap<String, Value>,
@@ -46,7 +46,7 @@ pub(super) enum Value {
 }
 
 impl State {
-    /// That of a shell which has just been started with these variables.
+    /// Creates the state of a new shell with these variables.
     pub(super) fn new(environment: &[(&str, &str)]) -> Self {
         let value =
             |(name, text): &(&str, &str)| ((*name).to_owned(), Value::Scalar((*text).into()));
@@ -76,7 +76,7 @@ impl State {
         Rc::make_mut(&mut self.names).variables.insert(name.to_owned(), value);
     }
 
-    /// What is shared is copied when it changes, and copies are work like any other.
+    /// Pays for copying the names, which are shared until they change.
     fn pay_for_copy(&self, session: &Session) -> bool {
         if Rc::strong_count(&self.names) == 1 {
             return true;
@@ -102,7 +102,7 @@ impl State {
         }
     }
 
-    /// Goes to `target`, which is relative to where the shell is now.
+    /// Changes to `target`, relative to the current directory.
     pub(super) fn change_directory(&mut self, target: &Word) {
         let text = target.text();
         let absolute = text.starts_with(['/', '~', super::script::UNKNOWN]);
@@ -114,7 +114,7 @@ impl State {
         self.directory = Some(Rc::new(if known { joined } else { Word::unknown() }));
     }
 
-    /// The name under which a file is remembered, wherever the line is by then.
+    /// Returns the normalised path under which a file is remembered, whatever the directory.
     pub(super) fn locate(&self, path: &str) -> String {
         let folder = match &self.directory {
             Some(folder) if !path.starts_with(['/', '~']) => folder.text(),
@@ -134,7 +134,7 @@ impl State {
         format!("{}{}", if is_absolute { "/" } else { "" }, parts.join("/"))
     }
 
-    /// Forgets what differs in `other`, the state after the road not taken.
+    /// Merges the state after the other branch: values that differ become unknown.
     pub(super) fn merge(&mut self, other: &Self, session: &Session) {
         if !Rc::ptr_eq(&self.names, &other.names) && self.pay_for_copy(session) {
             let ours = Rc::make_mut(&mut self.names);
@@ -162,24 +162,24 @@ impl Value {
     }
 }
 
-/// What is shared by everything that one line runs.
+/// Data shared by everything that one line runs.
 #[derive(Debug)]
 pub(super) struct Session {
     left: Cell<usize>,
     complete: Cell<bool>,
-    /// Files that the line itself writes with known text, so that a script that is run right
-    /// after it was written can be read.
+    /// Files that the line itself writes with known text, so that a script can be read if the line
+    /// also runs it.
     files: RefCell<BTreeMap<String, String>>,
 }
 
 impl Session {
-    /// For a line of this length: what is written out may cost more than what is repeated.
+    /// Creates a session for a line of this length; a longer line may cost more.
     pub(super) fn new(length: usize) -> Self {
         let left = Cell::new(BUDGET + length.min(MAX_CREDIT));
         Self { left, complete: Cell::new(true), files: RefCell::default() }
     }
 
-    /// Pays for work; false when the line has used up what one line may cost.
+    /// Pays for work; false if the line's budget is used up.
     pub(super) fn spend(&self, amount: usize) -> bool {
         let left = self.left.get();
         if left < amount {
@@ -213,7 +213,7 @@ impl Session {
         }
     }
 
-    /// Keeps a text under a name of its own, as `<( … )` does.
+    /// Stores a text under a new name, as `<( … )` does.
     pub(super) fn keep(&self, text: &str) -> String {
         let path = format!("/dev/fd/{}", 63 + self.files.borrow().len());
         self.write(&path, text, false);

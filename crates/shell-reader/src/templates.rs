@@ -1,22 +1,22 @@
-//! Programs that fill in a command and run it: `xargs`, `find -exec`, `parallel`.
+//! Programs that complete a command with arguments and run it: `xargs`, `find -exec`, `parallel`.
 
 use super::context::{Call, Context};
 use super::walk::Walker;
 use super::wrappers::skip_options;
 use super::{Fate, Reach, UNKNOWN, Word, values};
 
-/// Lines of input for which a template is filled in.
+/// The maximum number of input lines for which a template is filled in.
 const MAX_FILLED: usize = 8;
 
-/// `xargs` options that take a value of their own.
+/// Options of `xargs` that take a value.
 const XARGS_VALUES: &str =
     "-I -n -P -L -d -a -E -s --max-args --max-procs --max-lines --delimiter --arg-file --max-chars";
 
-/// Options of `find` and `fd` behind which a command stands.
+/// Options of `find` and `fd` that are followed by a command.
 const FIND_RUNS: [&str; 8] =
     ["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"];
 
-/// Follows a template program; false if `name` is none.
+/// Follows a template program; false if `name` is not one.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
     match name {
         "xargs" | "gxargs" => xargs(walker, call, context),
@@ -66,7 +66,7 @@ fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
     }
 }
 
-/// What `xargs` takes from its input; only NULs and line ends separate it if an option says so.
+/// Returns the items that `xargs` reads; with `separated`, only NULs and newlines split them.
 fn items(text: &str, separated: bool) -> impl Iterator<Item = &str> {
     let separates = move |character: char| match character {
         '\0' | '\n' => true,
@@ -75,7 +75,7 @@ fn items(text: &str, separated: bool) -> impl Iterator<Item = &str> {
     text.split(separates).filter(|item| !item.is_empty())
 }
 
-/// The words of a template with each `mark` replaced.
+/// Returns the words of a template with each `mark` replaced.
 fn filled(template: &[Word], mark: &str, value: &str) -> Vec<Word> {
     template.iter().map(|word| Word::from(word.text().replace(mark, value))).collect()
 }
@@ -84,7 +84,7 @@ fn find(walker: &mut Walker, call: &Call, context: &Context) {
     let args = call.args();
     let is_start = |text: &&str| !text.starts_with(['-', '(', '!', '\\']);
     let start = args.iter().map(Word::text).find(is_start).unwrap_or(".");
-    // What is found lies below the starting point: that much is known.
+    // The results are below the starting point: that much is known.
     let found = format!("{}/{UNKNOWN}", start.trim_end_matches('/'));
     let mut rest = args;
     while let Some(at) = rest.iter().position(|arg| FIND_RUNS.contains(&arg.text())) {
@@ -101,7 +101,7 @@ fn find(walker: &mut Walker, call: &Call, context: &Context) {
     }
 }
 
-/// `parallel` joins its words and hands them to a shell.
+/// Follows `parallel`, which joins its words and passes them to a shell.
 fn parallel(walker: &mut Walker, call: &Call, context: &Context) {
     let takers = "-j --jobs -P -I -n -N -a --arg-file -S --delay --timeout";
     let args = call.args().split_at(skip_options(call.args(), takers)).1;

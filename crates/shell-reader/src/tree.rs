@@ -1,6 +1,6 @@
-//! The shape of a parsed command line, before any word is expanded.
+//! The syntax tree of a command line, before any word is expanded.
 //!
-//! Only what the reader needs is kept: comments, blank space and exact operators are gone.
+//! Only what the reader needs is kept; comments, blanks and exact operators are dropped.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::RedirectKind;
 
-/// Statements one after the other.
+/// A sequence of statements.
 #[derive(Debug, Clone, Default)]
 pub(super) struct List {
     pub(super) items: Vec<Item>,
@@ -21,7 +21,7 @@ pub(super) struct Item {
     pub(super) background: bool,
 }
 
-/// How a pipeline hangs on the one before it; the first of a chain is `And`.
+/// The operator between a pipeline and the one before it; `And` for the first in a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
     And,
@@ -43,24 +43,24 @@ pub(super) struct Stage {
     pub(super) span: Range<usize>,
 }
 
-/// What a stage consists of.
+/// The body of a stage.
 #[derive(Debug, Clone)]
 pub(super) enum Body {
     /// A program with its arguments.
     Simple { assignments: Vec<Assignment>, words: Vec<RawWord> },
     /// `{ … }` and `( … )`.
     Group { list: List, subshell: bool },
-    /// `if`, each `elif` an arm of its own.
+    /// `if`; each `elif` is an arm of its own.
     If { arms: Vec<(List, List)>, otherwise: Option<List> },
     /// `while`, `until` and `for (( … ))`.
     While { condition: List, body: List },
-    /// `for name in words`; without words, over the parameters.
+    /// `for name in words`; without words, over the positional parameters.
     For { name: String, words: Option<Vec<RawWord>>, body: List },
     /// `case`, each arm with its patterns.
     Case { subject: RawWord, arms: Vec<(Vec<RawWord>, List)> },
-    /// A definition.
+    /// A function definition.
     Function { name: String, body: Rc<Stage> },
-    /// `[[ … ]]`, `(( … ))` and the head of `for (( … ))`: nothing but substitutions can run.
+    /// `[[ … ]]`, `(( … ))` and the head of `for (( … ))`: only substitutions in them can run.
     Test(Vec<RawWord>),
 }
 
@@ -75,13 +75,13 @@ pub(super) struct Assignment {
 /// The right side of an assignment.
 #[derive(Debug, Clone)]
 pub(super) enum AssignedValue {
-    /// One value.
+    /// A single value.
     Scalar(RawWord),
-    /// A list.
+    /// An array.
     Array(Vec<RawWord>),
 }
 
-/// A redirection whose target is not expanded yet.
+/// A redirection before expansion of its target.
 #[derive(Debug, Clone)]
 pub(super) struct RawRedirect {
     pub(super) kind: RedirectKind,
@@ -89,15 +89,15 @@ pub(super) struct RawRedirect {
     pub(super) target: Target,
 }
 
-/// What a redirection leads to.
+/// The target of a redirection.
 #[derive(Debug, Clone)]
 pub(super) enum Target {
     Word(RawWord),
-    /// The text of a here-document, which follows on later lines and is filled in then.
+    /// The text of a here-document, which follows on later lines and is set when they are read.
     Document(Rc<OnceCell<RawWord>>),
 }
 
-/// A word as written.
+/// A word before expansion.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RawWord {
     pub(super) parts: Vec<Part>,
@@ -106,19 +106,19 @@ pub(super) struct RawWord {
 /// A piece of a word.
 #[derive(Debug, Clone)]
 pub(super) enum Part {
-    /// Outside quotes: braces and patterns mean something.
+    /// Text outside quotes, where braces and patterns have a meaning.
     Plain(String),
-    /// Inside quotes or behind a backslash.
+    /// Text inside quotes or after a backslash.
     Quoted(String),
-    /// `$name` and its like.
+    /// `$name` and similar expansions.
     Variable(Box<Variable>),
     /// `$( … )` and backticks.
     Substitution { body: Rc<List>, quoted: bool },
     /// `<( … )` and `>( … )`.
     Process(Rc<List>),
-    /// `$(( … ))`: a number that nobody computes here; the parts may hold substitutions.
+    /// `$(( … ))`: not computed; its parts may contain substitutions.
     Arithmetic(Box<RawWord>),
-    /// Something that is too deep or too broken to be read.
+    /// A part that is nested too deeply or too malformed to be read.
     Opaque,
 }
 
@@ -139,21 +139,21 @@ pub(super) enum Index {
     Computed,
 }
 
-/// What `${…}` does with the value.
+/// The operation of `${…}` on the value.
 #[derive(Debug, Clone)]
 pub(super) enum Operation {
-    /// Nothing.
+    /// The value itself.
     Value,
     /// `:-`, `-`, `:=`, `=`
     Default { word: RawWord, assigns: bool },
     /// `:+`, `+`
     Alternative(RawWord),
-    /// Anything else: the result is not computed, the operand may hold substitutions.
+    /// Anything else: not computed; the operand may contain substitutions.
     Other(RawWord),
 }
 
 impl List {
-    /// A list that only evaluates these words, such as the head of `for (( … ))`.
+    /// Creates a list that only evaluates these words, such as the head of `for (( … ))`.
     pub(super) fn of_words(words: Vec<RawWord>) -> Self {
         let stage = Stage { body: Body::Test(words), redirects: Vec::new(), span: 0..0 };
         let pipeline = Pipeline { negated: false, stages: vec![stage] };
@@ -162,7 +162,7 @@ impl List {
 }
 
 impl RawWord {
-    /// The text, if the word is written without quotes and expansions.
+    /// Returns the text, if the word has no quotes and expansions.
     pub(super) fn plain(&self) -> Option<&str> {
         match &*self.parts {
             [Part::Plain(text)] => Some(text),
@@ -170,7 +170,7 @@ impl RawWord {
         }
     }
 
-    /// The text, if expansion changes nothing in it.
+    /// Returns the text, if expansion does not change it.
     pub(super) fn inert(&self) -> Option<&str> {
         match &*self.parts {
             [Part::Plain(text)] => {
@@ -182,7 +182,7 @@ impl RawWord {
         }
     }
 
-    /// A word that stands for exactly this text.
+    /// Creates a word with exactly this text.
     pub(super) fn of_text(text: String) -> Self {
         Self { parts: vec![Part::Quoted(text)] }
     }
@@ -209,7 +209,7 @@ impl RawWord {
 }
 
 impl RawRedirect {
-    /// The word behind the operator, or the text of the here-document if it was found.
+    /// Returns the word after the operator, or the text of the here-document if it was found.
     pub(super) fn word(&self) -> Option<&RawWord> {
         match &self.target {
             Target::Word(word) => Some(word),
@@ -219,7 +219,7 @@ impl RawRedirect {
 }
 
 impl Part {
-    /// The text of a literal part; expansions have none.
+    /// Returns the text of a literal part; empty for expansions.
     pub(super) fn literal(&self) -> &str {
         match self {
             Self::Plain(text) | Self::Quoted(text) => text,

@@ -1,4 +1,4 @@
-//! Walks the tree in the order in which a shell would, and writes down each simple command.
+//! Walks the tree in execution order, and records each simple command.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -11,24 +11,24 @@ use super::state::{Session, State};
 use super::tree::{Body, Item, List, Operation, Part, Pipeline, RawRedirect, RawWord, Stage};
 use super::{Command, FETCHED, Fate, Reach, Redirect, RedirectKind, Script, Word, output, parser};
 
-/// Nesting of lists, functions and texts beyond this is not followed.
+/// The maximum nesting of lists, functions and texts to follow.
 pub(super) const MAX_DEPTH: usize = 60;
-/// A loop over more words is followed for the first ones, then once with an unknown word.
+/// The maximum number of loop rounds, followed by one round with an unknown word.
 const MAX_ROUNDS: usize = 12;
-/// Redirections handed down to the commands of a group.
+/// The maximum number of redirections passed on to the commands of a group.
 const MAX_INHERITED: usize = 16;
 
-/// Reads everything that one line would run.
+/// Collects everything that a line would run.
 pub(super) struct Walker {
     pub(super) session: Session,
     pub(super) state: State,
     pub(super) commands: Vec<Command>,
-    /// The place in `commands` of the one that is being followed.
+    /// The index in `commands` of the command that is being followed.
     pub(super) current: usize,
 }
 
 impl Walker {
-    /// For a line of this length.
+    /// Creates a walker for a line of this length.
     pub(super) fn new(length: usize, environment: &[(&str, &str)]) -> Self {
         Self {
             session: Session::new(length),
@@ -47,7 +47,7 @@ impl Walker {
 
     /// Parses a text and follows it in the current state.
     pub(super) fn run_text(&mut self, text: &str, place: Option<Range<usize>>, context: &Context) {
-        // The line itself is read once; texts in it may be read again and again.
+        // The line itself is read once; texts in it may be read many times.
         if place.is_some() && !self.session.spend(1 + text.len() / 4) {
             return;
         }
@@ -138,7 +138,7 @@ impl Walker {
             inner.input = input.clone();
             let known = input.as_deref();
             let printed = if last { None } else { output::of_stage(stage, known, self.expander()) };
-            // Each stage is a process of its own: what it assigns is gone with it.
+            // Each stage is a process of its own: its assignments are lost when it ends.
             let before = self.state.clone();
             let first = self.commands.len();
             self.stage(stage, &inner);
@@ -209,7 +209,7 @@ impl Walker {
         }
     }
 
-    /// Only the last round decides the status of a loop, unless every failure ends the shell.
+    /// Returns a loop body's context: only the last round decides the status, except with `set -e`.
     fn loop_context(&self, inner: &Context, context: &Context) -> Context {
         let fate = if self.state.exits_on_failure { context.fate } else { inner.fate };
         inner.clone().with_fate(fate)
@@ -247,7 +247,7 @@ impl Walker {
         }
     }
 
-    /// `if ! a; then exit 1; fi`: the failure of `a` is that of the line.
+    /// Follows `if ! a; then exit 1; fi`, where a failure of `a` is a failure of the line.
     fn negated_condition(&mut self, condition: &List, context: &Context) {
         for item in &condition.items {
             for (_, pipeline) in &item.chain {
@@ -291,7 +291,7 @@ impl Walker {
         self.state = after;
     }
 
-    /// Follows the substitutions in words; `fate` is what becomes of their status.
+    /// Follows the substitutions in words; `fate` is the effect of their status.
     pub(super) fn visit(&mut self, words: &[RawWord], context: &Context, fate: Fate) {
         for word in words {
             self.visit_parts(&word.parts, context, fate);
@@ -351,7 +351,7 @@ impl Walker {
     }
 }
 
-/// What `while read` finds on its standard input, round by round.
+/// Returns the standard input of `while read` in each round.
 fn rounds(condition: &List, input: Option<&Rc<str>>) -> Vec<Option<Rc<str>>> {
     let chains = condition.items.iter().flat_map(|item| &item.chain);
     let mut stages = chains.flat_map(|(_, pipeline)| &pipeline.stages);
@@ -364,20 +364,20 @@ fn rounds(condition: &List, input: Option<&Rc<str>>) -> Vec<Option<Rc<str>>> {
     }
 }
 
-/// Whether it feeds in a text that stands on the line itself.
+/// Returns whether a redirection supplies text that is written on the line.
 pub(super) fn is_text(redirect: &Redirect) -> bool {
     matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString)
 }
 
-/// Longer texts are cut; no command line comes near, and a megabyte takes time to read.
+/// The maximum length, far beyond any real command line; a megabyte takes time to read.
 const MAX_LENGTH: usize = 1 << 20;
 
-/// Reads a command line as bash would; variables of the environment are unknown.
+/// Reads a command line as bash would; environment variables are unknown.
 pub fn read(command: &str) -> Script {
     read_with(command, &[])
 }
 
-/// Reads a command line in which some variables of the environment are known, such as `HOME`.
+/// Reads a command line, given the values of some environment variables, such as `HOME`.
 pub fn read_with(command: &str, variables: &[(&str, &str)]) -> Script {
     let walker = Walker::new(command.len(), variables);
     let end = (0..=MAX_LENGTH.min(command.len())).rev().find(|end| command.is_char_boundary(*end));

@@ -6,7 +6,7 @@ use super::grammar::ends_reserved;
 use super::parser::Parser;
 use super::tree::{Index, List, Operation, Part, RawWord, Variable};
 
-/// An arithmetic expression longer than this is not looked for.
+/// The longest arithmetic expression to look for.
 const MAX_LOOKAHEAD: usize = 4096;
 
 impl Parser<'_> {
@@ -35,14 +35,14 @@ impl Parser<'_> {
         word
     }
 
-    /// Reads a word, if one stands here.
+    /// Reads a word, if one comes next.
     pub(super) fn some_word(&mut self) -> Option<RawWord> {
         let before = self.position;
         let word = self.word();
         (self.position != before).then_some(word)
     }
 
-    /// Reads the text of a here-document, in which only `$`, backticks and backslashes count.
+    /// Reads the text of a here-document, in which only `$`, backticks and backslashes are special.
     pub(super) fn document(&mut self) -> RawWord {
         let mut word = RawWord::default();
         word.quoted_text("");
@@ -136,7 +136,7 @@ impl Parser<'_> {
         word.push(substitution(body, quoted));
     }
 
-    /// Reads what a `$` begins.
+    /// Reads the expansion after a `$`.
     fn dollar(&mut self, word: &mut RawWord, quoted: bool) {
         self.position += 1;
         match self.peek() {
@@ -170,7 +170,7 @@ impl Parser<'_> {
         word.push(substitution(body, quoted));
     }
 
-    /// Reads `(( … ))`, if one stands here.
+    /// Reads `(( … ))`, if it comes next.
     pub(super) fn double_parentheses(&mut self) -> Option<RawWord> {
         let length = self.arithmetic_length()?;
         self.position += 2;
@@ -187,7 +187,7 @@ impl Parser<'_> {
         word.push(body.map_or(Part::Opaque, |body| Part::Process(Rc::new(body))));
     }
 
-    /// The length of the expression in `(( … ))`, if the text here is one.
+    /// Returns the length of the expression in `(( … ))`, if one comes next.
     fn arithmetic_length(&self) -> Option<usize> {
         let inner = self.rest().strip_prefix("((")?;
         let mut depth = 0_usize;
@@ -202,7 +202,7 @@ impl Parser<'_> {
         None
     }
 
-    /// Reads an expression up to `end` for the substitutions in it.
+    /// Reads an expression up to `end`, for its substitutions.
     pub(super) fn arithmetic(&mut self, end: usize) -> RawWord {
         let mut word = RawWord::default();
         while self.position < end {
@@ -215,7 +215,7 @@ impl Parser<'_> {
         word
     }
 
-    /// The text up to `end` or the next substitution.
+    /// Takes the text up to `end` or the next substitution.
     fn arithmetic_text(&mut self, end: usize) -> &str {
         let text = self.rest().get(..end.saturating_sub(self.position)).unwrap_or_default();
         let length = text.bytes().position(|byte| matches!(byte, b'$' | b'`'));
@@ -302,12 +302,12 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a byte ends a run of plain letters in a word.
+/// Returns whether a byte ends a run of literal characters in a word.
 fn is_special(byte: u8) -> bool {
     ends_reserved(byte) || matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'`')
 }
 
-/// A substitution; none was read where it is too deep.
+/// Creates a substitution; opaque if it was nested too deeply.
 fn substitution(body: Option<List>, quoted: bool) -> Part {
     body.map_or(Part::Opaque, |body| Part::Substitution { body: Rc::new(body), quoted })
 }

@@ -1,11 +1,11 @@
-//! Programs that run the command written behind them; which ones is in `wrappers.toml`.
+//! Programs that run the command in their arguments, as listed in `wrappers.toml`.
 
 use super::context::{Call, Context};
 use super::script::names;
 use super::walk::Walker;
 use super::{Fate, Reach, Word, quoted, sorted};
 
-/// How a program runs the command behind it; the file explains it.
+/// How a program runs the command in its arguments; the file explains the fields.
 struct Wrapper {
     subcommands: &'static str,
     values: &'static str,
@@ -16,7 +16,7 @@ struct Wrapper {
 // `WRAPPERS` and `TEXT_OPTIONS`, sorted by name.
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
-/// Follows a wrapper; false if `name` is none.
+/// Follows a wrapper; false if `name` is not one.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
     if name == "git" {
         return git(walker, call, context);
@@ -37,7 +37,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     }
     let Some(wrapper) = sorted::find(WRAPPERS, name) else { return false };
     let Some(words) = wrapped(wrapper, call.args()) else {
-        // Without a command, the shell at the other end reads what it is sent.
+        // Without a command, the remote shell reads its standard input.
         if let ("ssh", Some(text)) = (name, walker.standard_input(call, context)) {
             walker.child(&text, Reach::Wrapper(name.to_owned()), call, context);
         }
@@ -47,7 +47,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     true
 }
 
-/// Runs what a wrapper was given, in the way in which it reads that.
+/// Follows the command of a wrapper, in the way in which the wrapper parses it.
 fn run_wrapped(walker: &mut Walker, style: &str, name: &str, call: Call, context: &Context) {
     let mut inner = call;
     while let Some((variable, value)) = leading_assignment(&inner.words) {
@@ -56,7 +56,7 @@ fn run_wrapped(walker: &mut Walker, style: &str, name: &str, call: Call, context
     }
     let reach = Reach::Wrapper(name.to_owned());
     match style {
-        // What is sent to `ssh host bash -s` is read by the shell over there.
+        // The input of `ssh host bash -s` is read by the remote shell.
         "text" | "later" => {
             let text = inner.words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
             let input = walker.standard_input(&inner, context);
@@ -69,7 +69,7 @@ fn run_wrapped(walker: &mut Walker, style: &str, name: &str, call: Call, context
             }
         }
         _ => match &*inner.words {
-            // `yarn exec 'a b'`: no program has blanks in its name, so that is a command line.
+            // `yarn exec 'a b'`: program names have no blanks, so this is a command line.
             [only] if only.text().contains(' ') => {
                 walker.child(only.text(), reach, &inner, context);
             }
@@ -81,7 +81,7 @@ fn run_wrapped(walker: &mut Walker, style: &str, name: &str, call: Call, context
     }
 }
 
-/// The words of the command that a wrapper runs.
+/// Returns the words of the command that a wrapper runs.
 fn wrapped<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
     let mut rest = args;
     if !wrapper.subcommands.is_empty() {
@@ -94,9 +94,9 @@ fn wrapped<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
     }
     rest = rest.get(skip_options(rest, wrapper.values)..)?;
     rest = rest.get(wrapper.operands..)?;
-    // `kubectl exec pod -c app -- sh`: no program has a name that looks like an option.
+    // `kubectl exec pod -c app -- sh`: program names do not look like options.
     rest = rest.get(skip_options(rest, wrapper.values)..)?;
-    // `retry 3 git push`, `dotenv run -- pytest`: no program has a number or `run` for a name.
+    // `retry 3 git push`, `dotenv run -- pytest`: no program is named `run` or a number.
     let is_none = |word: &&Word| {
         word.text() == "run" || word.text().bytes().all(|byte| byte.is_ascii_digit())
     };
@@ -105,7 +105,7 @@ fn wrapped<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// How many words at the start are options and their values.
+/// Returns the number of leading words that are options and their values.
 pub(super) fn skip_options(args: &[Word], values: &str) -> usize {
     let mut place = 0;
     while let Some(text) = args.get(place).map(Word::text) {
@@ -115,7 +115,7 @@ pub(super) fn skip_options(args: &[Word], values: &str) -> usize {
         if !text.starts_with(['-', '+']) {
             break;
         }
-        // In a cluster such as `-iu` the last letter may want a value.
+        // In a cluster such as `-iu`, the last letter may take a value.
         let last = text.chars().last().filter(|_| !text.starts_with("--")).unwrap_or(' ');
         let wanted = values.split(' ').filter(|option| {
             *option == text || (option.len() == 2 && text.len() > 2 && option.ends_with(last))
@@ -125,7 +125,7 @@ pub(super) fn skip_options(args: &[Word], values: &str) -> usize {
     place.min(args.len())
 }
 
-/// `NAME=value` before the command of `env` or `sudo`.
+/// Returns the first `NAME=value` before the command of `env` or `sudo`.
 fn leading_assignment(words: &[Word]) -> Option<(String, Word)> {
     let (name, value) = words.first()?.text().split_once('=')?;
     let is_name =
@@ -133,7 +133,7 @@ fn leading_assignment(words: &[Word]) -> Option<(String, Word)> {
     is_name.then(|| (name.to_owned(), Word::from(value)))
 }
 
-/// The shell text given by an option, also in a cluster such as `-qc`.
+/// Returns the shell text given by an option, also in a cluster such as `-qc`.
 fn shell_text(name: &str, args: &[Word]) -> Option<String> {
     let options = sorted::find(TEXT_OPTIONS, name)?;
     let mut rest = args.iter();
@@ -150,7 +150,7 @@ fn shell_text(name: &str, args: &[Word]) -> Option<String> {
                 && text.ends_with(option.trim_start_matches('-'));
             if text == option || clustered {
                 let first = rest.next()?.text().to_owned();
-                // `env -S` and `nix -c` also take the words behind it.
+                // `env -S` and `nix -c` also take the words after it.
                 let behind = rest.filter(|_| matches!(name, "env" | "nix"));
                 return Some(behind.fold(first, |text, word| text + " " + &quoted(word.text())));
             }
@@ -163,7 +163,7 @@ fn shell_text(name: &str, args: &[Word]) -> Option<String> {
                 return Some(value.to_owned());
             }
         }
-        // The command of `env` and `npx` begins here; what follows is not theirs.
+        // The command of `env` or `npx` begins here; later options belong to it.
         if !text.starts_with('-') && !text.contains('=') && matches!(name, "env" | "npx") {
             return None;
         }
@@ -171,7 +171,7 @@ fn shell_text(name: &str, args: &[Word]) -> Option<String> {
     None
 }
 
-/// Git runs commands of others in `submodule foreach` and `bisect run`.
+/// Follows the commands that git runs in `submodule foreach` and `bisect run`.
 fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
     let values = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env";
     let args = call.args().get(skip_options(call.args(), values)..).unwrap_or_default();

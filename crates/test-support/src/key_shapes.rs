@@ -1,19 +1,19 @@
-//! Keys of every known shape, made up anew, because nobody should keep real-looking ones in a file.
+//! Made-up keys of every known shape, generated so that no file contains real-looking ones.
 
 use crate::fixtures;
 
-/// A text with made-up keys in it.
+/// A text that contains made-up keys.
 #[derive(Debug, Clone)]
 pub struct KeyShape {
-    /// Whose keys look like that.
+    /// The name of the shape, such as `openai project`.
     pub name: String,
-    /// The text.
+    /// The text, including the keys.
     pub text: String,
-    /// What of it must not be kept.
+    /// The parts of it that must not be stored.
     pub secrets: Vec<String>,
 }
 
-/// All shapes of `fixtures/key-shapes.tsv`.
+/// Returns all shapes of `fixtures/key-shapes.tsv`.
 pub fn key_shapes() -> Vec<KeyShape> {
     let table = fs_err::read_to_string(fixtures().join("key-shapes.tsv")).expect("the table");
     let rows = table.lines().filter(|line| !line.starts_with('#'));
@@ -43,7 +43,7 @@ fn filled(name: &str, pattern: &str) -> KeyShape {
     shape
 }
 
-/// Letters and digits in no order; the same each time.
+/// Returns pseudorandom letters and digits, always the same for a seed.
 fn letters(seed: usize, count: usize, hexadecimal: bool) -> String {
     let mixed: &[u8] = b"0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT";
     let all = if hexadecimal { b"0123456789abcdef" } else { mixed };

@@ -1,35 +1,35 @@
-//! The labelled commands under `fixtures/`: one a row, with what the guard is to say about it.
+//! The labelled commands under `fixtures/`: one per row, with the expected decision of the guard.
 
 use camino::Utf8Path;
 
 use crate::scratch::fixtures;
 
-/// The tables.
+/// The file names of the tables.
 pub const COMMAND_TABLES: [&str; 2] = ["commands.tsv", "commands-extra.tsv"];
 
-/// A command, and what is expected.
+/// A command, and the expected decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelledCommand {
-    /// Whether the guard is to deny it.
+    /// Whether the guard should deny it.
     pub is_denied: bool,
-    /// What it is about.
+    /// The category of the command.
     pub category: String,
-    /// The command as it is typed.
+    /// The command as typed.
     pub command: String,
-    /// Why; for what is denied, this may be the name of the rule that must do it.
+    /// The reason; for a denied command, this may be the name of the rule that must deny it.
     pub reason: String,
-    /// How sure the label is: `core`, `configured` or `contested`.
+    /// The certainty of the label: `core`, `configured` or `contested`.
     pub tier: String,
 }
 
-/// The rows of a table; a row that is not like the others fails loudly.
+/// Reads the rows of a table; panics at a malformed row.
 pub fn labelled_commands(table: &str) -> Vec<LabelledCommand> {
     let path = fixtures().join(table);
     let text = fs_err::read_to_string(&path).expect("a table");
     text.lines().skip(1).map(|line| row(&path, line)).collect()
 }
 
-/// The commands of all tables, without their labels.
+/// Returns the commands of all tables, without their labels.
 pub fn all_labelled_commands() -> Vec<String> {
     COMMAND_TABLES
         .iter()

@@ -1,7 +1,7 @@
-//! Scratch folders, real repositories and case walkers for the tests of this workspace.
+//! Scratch folders, real repositories and collections of cases for the tests of this workspace.
 //!
-//! Nothing here stands in for the real thing: repositories are made by the real git and programs
-//! are really started, with an environment of their own.
+//! Nothing here is a mock: repositories are made by the real git and programs are really started,
+//! with an environment of their own.
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,

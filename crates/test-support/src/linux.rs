@@ -1,28 +1,28 @@
-//! What only Linux tells. Elsewhere no process is found or known to live, and nothing is in memory: the
-//! tests that need it fail there.
+//! Information that only Linux provides. Elsewhere no process is found or known to be alive, and no
+//! folder is in memory: tests that need this fail there.
 
 use std::path::PathBuf;
 
-/// Whether a process is there and not merely waiting to be noticed as ended.
+/// Whether a process exists and is not a zombie.
 pub fn is_alive(pid: &str) -> bool {
     let stat = fs_err::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ")
 }
 
-/// All processes.
+/// Returns the ids of all processes.
 pub(crate) fn pids() -> Vec<u32> {
     let Ok(entries) = fs_err::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The variables that a process was started with, as `NAME=value`.
+/// Returns the variables that a process was started with, as `NAME=value`.
 pub(crate) fn environment(pid: u32) -> Vec<String> {
     let all = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let each = all.split(|byte| *byte == 0);
     each.map(|variable| String::from_utf8_lossy(variable).into_owned()).collect()
 }
 
-/// A folder in memory, if programs can be written there and started, and there is room.
+/// Returns a folder in memory, if programs can be written and started there, and there is space.
 #[cfg(target_os = "linux")]
 pub(crate) fn memory() -> Option<PathBuf> {
     use nix::sys::statvfs::{FsFlags, statvfs};

@@ -1,14 +1,14 @@
-//! Processes that a test started, directly or not: found, signalled, waited for.
+//! Finds, signals and waits for processes that a test started, directly or not.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::linux;
 
-/// Long enough for a busy machine; reached only when something hangs.
+/// Long enough for a busy machine; only reached if something hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits for a condition that another process brings about.
+/// Waits for a condition that another process fulfils.
 #[track_caller]
 pub fn until(what: &str, condition: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -18,13 +18,13 @@ pub fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Sends a signal by its name to one process.
+/// Sends a signal, given by name, to one process.
 pub fn signal(name: &str, pid: u32) {
     let pid = pid.to_string();
     Command::new("kill").args(["-s", name, &pid]).status().expect("kill runs");
 }
 
-/// The processes that were started with this variable, `NAME=value`, and still live. Whatever a
+/// Returns the living processes that were started with this variable, `NAME=value`. Whatever a
 /// process does to hide, its children inherit its environment.
 pub fn started_with(variable: &str) -> Vec<u32> {
     let has_it = |pid: &u32| linux::environment(*pid).iter().any(|each| each == variable);

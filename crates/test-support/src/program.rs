@@ -1,11 +1,11 @@
-//! Programs under test, started with an environment of their own.
+//! Programs under test, started with their own environment.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 use camino::Utf8Path;
 
-/// A program with nothing in its environment but a path and a home.
+/// Returns a command whose environment contains only a path and a home folder.
 pub fn program(path: impl AsRef<str>, home: &Utf8Path) -> Command {
     let mut command = Command::new(path.as_ref());
     command
@@ -14,14 +14,14 @@ pub fn program(path: impl AsRef<str>, home: &Utf8Path) -> Command {
         .env("HOME", home)
         .env("LC_ALL", "C");
     if let Some(file) = std::env::var_os("LLVM_PROFILE_FILE") {
-        // Measured for coverage, a program would otherwise leave its counts in the project.
+        // When measured for coverage, a program would otherwise write its counts to the project.
         command.env("LLVM_PROFILE_FILE", file);
     }
     command
 }
 
-/// Runs a program with this input and collects what it prints. A program that does not read all
-/// of its input is no error.
+/// Runs a program with this input and collects its output. It is no error if the program does not
+/// read all of its input.
 pub fn run_with_input(command: &mut Command, input: &[u8]) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
@@ -36,9 +36,9 @@ pub fn run_with_input(command: &mut Command, input: &[u8]) -> Output {
     })
 }
 
-/// How to run a shell script in a mount namespace of its own, where this machine lets us: as root,
-/// or as a user who may have a user namespace. None where neither is allowed; then a test that
-/// needs it says so and passes, unless `RALPH_INTERNAL__REQUIRE_MOUNTS` is set, as it is in CI.
+/// Returns the command to run a shell script in its own mount namespace, if this machine allows it:
+/// as root, or in a user namespace. `None` if it does not; a test that needs it then reports so and
+/// passes, unless `RALPH_INTERNAL__REQUIRE_MOUNTS` is set, as it is in CI.
 pub fn own_mounts() -> Option<Vec<&'static str>> {
     let ways = [vec!["unshare", "--mount"], vec!["unshare", "--mount", "--map-root-user"]];
     let works = |way: &Vec<&str>| {
@@ -55,7 +55,7 @@ pub fn own_mounts() -> Option<Vec<&'static str>> {
     way
 }
 
-/// Whether `gh` is installed. Where it is not, a test that needs it says so and passes, unless
+/// Whether `gh` is installed. If it is not, a test that needs it reports so and passes, unless
 /// `RALPH_INTERNAL__REQUIRE_GH` is set, as it is in CI.
 pub fn gh_is_there() -> bool {
     let version = Command::new("gh").arg("--version").output();

@@ -1,4 +1,4 @@
-//! A real git repository in a scratch folder, apart from the user's git configuration.
+//! A real git repository in a scratch folder, isolated from the user's git configuration.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,41 +12,41 @@ use camino::Utf8Path;
 
 use crate::Scratch;
 
-/// Everything about a repository that must be the same again: compared before and after.
+/// The complete state of a repository, to be compared before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Each file of the work tree, ignored ones included: mode and content, or the link's target.
+    /// Each file of the work tree, including ignored ones: mode and content, or the link's target.
     pub files: BTreeMap<PathBuf, (u32, Vec<u8>)>,
     /// Index entries with their flags.
     pub index: String,
-    /// What `git status` says, staged and unstaged, new and conflicting.
+    /// The output of `git status`: staged, unstaged, new and conflicting files.
     pub status: String,
-    /// The branch that is checked out, and below it the commit.
+    /// The branch that is checked out, and its commit.
     pub head: String,
-    /// All refs but ours.
+    /// All refs except ours.
     pub refs: String,
-    /// What is stashed.
+    /// The list of stashes.
     pub stash: String,
 }
 
-/// A repository with short ways to work in it.
+/// A repository with short methods to work in it.
 #[derive(Debug)]
 pub struct TestRepo {
     scratch: Scratch,
     root: camino::Utf8PathBuf,
 }
 
-/// A folder, or a file with its content, from the top.
+/// A folder, or a file with its content, by path from the top.
 type Entry = (PathBuf, Option<Vec<u8>>);
 
-/// What git makes of a new folder. Asked once for all the tests of a process.
+/// The entries of a new repository. Git is run once for all the tests of a process.
 static EMPTY: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let repo = TestRepo::made_of(&[], Scratch::new());
     repo.git(["init", "-q", "-b", "main"]);
     repo.entries()
 });
 
-/// The same with a first commit.
+/// The entries of a repository with one commit.
 static ONE_COMMIT: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let repo = TestRepo::empty();
     repo.write("a.txt", "a\n");
@@ -63,29 +63,29 @@ impl Default for TestRepo {
 }
 
 impl TestRepo {
-    /// A repository without commits, on the branch `main`.
+    /// Creates a repository without commits, on the branch `main`.
     pub fn empty() -> Self {
         Self::made_of(&EMPTY, Scratch::new())
     }
 
-    /// A repository with one commit: `a.txt` and `src/lib.rs`, and `*.log` ignored.
+    /// Creates a repository with one commit: `a.txt` and `src/lib.rs`, and `*.log` ignored.
     pub fn new() -> Self {
         Self::made_of(&ONE_COMMIT, Scratch::new())
     }
 
-    /// Moves the folder to another one beside it.
+    /// Renames the repository's folder within the scratch folder.
     pub fn move_to(&mut self, name: &str) {
         let new = self.scratch.path(name);
         fs_err::rename(&self.root, &new).expect("the folder is moved");
         self.root = new;
     }
 
-    /// The same on a disk, for what is measured, and for programs that are not ours.
+    /// Like `new`, but on a disk, for measurements and for programs that are not ours.
     pub fn on_disk() -> Self {
         Self::made_of(&ONE_COMMIT, Scratch::on_disk())
     }
 
-    /// The same in this folder, for programs that do not trust a folder that everybody may write to.
+    /// Like `new`, but in this folder, for programs that do not trust a world-writable folder.
     pub fn below(place: &Path) -> Self {
         Self::made_of(&ONE_COMMIT, Scratch::below(place))
     }
@@ -103,7 +103,7 @@ impl TestRepo {
         repo
     }
 
-    /// A clone of it, in a scratch folder of its own.
+    /// Clones the repository, into its own scratch folder.
     pub fn cloned(&self) -> Self {
         let clone = Self::empty();
         fs_err::remove_dir_all(&clone.root).expect("an empty repository");
@@ -112,22 +112,22 @@ impl TestRepo {
         clone
     }
 
-    /// The work tree.
+    /// Returns the top of the work tree.
     pub fn root(&self) -> &Utf8Path {
         &self.root
     }
 
-    /// The scratch folder around the repository.
+    /// Returns the scratch folder around the repository.
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
     }
 
-    /// Runs git and returns what it printed; fails the test if git fails.
+    /// Runs git and returns its output; panics if git fails.
     pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
         self.git_in(self.root.as_std_path(), args)
     }
 
-    /// The same in another folder.
+    /// Runs git in another folder and returns its output; panics if git fails.
     pub fn git_in<S: AsRef<OsStr>>(&self, dir: &Path, args: impl IntoIterator<Item = S>) -> String {
         let output = self.try_git(dir, args);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -135,7 +135,7 @@ impl TestRepo {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Runs git, whether or not it succeeds.
+    /// Runs git and returns its result, whether or not it succeeded.
     pub fn try_git<S: AsRef<OsStr>>(
         &self,
         dir: &Path,
@@ -151,7 +151,7 @@ impl TestRepo {
             .expect("git runs")
     }
 
-    /// The variables of a machine where nobody ever configured git, with fixed people and dates.
+    /// Returns the variables of a machine without git configuration, with fixed people and dates.
     pub fn isolation(&self) -> Vec<(String, String)> {
         let path = std::env::var("PATH").unwrap_or_default();
         let date = "2026-01-02T03:04:05Z";
@@ -171,14 +171,14 @@ impl TestRepo {
         .into()
     }
 
-    /// Makes the user known to git here.
+    /// Configures the user's name and email in this repository.
     pub fn introduce_user(&self) {
         let config = fs_err::read_to_string(self.at(".git/config")).expect("settings");
         let user = "[user]\n\tname = Test\n\temail = test@localhost\n";
         self.write(".git/config", config + user);
     }
 
-    /// Writes a file of the work tree, parents included.
+    /// Writes a file of the work tree, creating its parent folders.
     pub fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
         let path = self.at(name);
         fs_err::create_dir_all(path.parent().expect("a parent")).expect("a folder");
@@ -191,7 +191,7 @@ impl TestRepo {
         fs_err::set_permissions(self.at(name), permissions).expect("a mode");
     }
 
-    /// Makes a symlink.
+    /// Creates a symlink.
     pub fn symlink(&self, name: impl AsRef<Path>, target: impl AsRef<Path>) {
         let path = self.at(name);
         fs_err::create_dir_all(path.parent().expect("a parent")).expect("a folder");
@@ -213,19 +213,19 @@ impl TestRepo {
         self.git(["commit", "-q", "--allow-empty", "-m", message]);
     }
 
-    /// The commit that is checked out.
+    /// Returns the commit that is checked out.
     pub fn head(&self) -> String {
         self.git(["rev-parse", "HEAD"]).trim().to_owned()
     }
 
-    /// Each file of the work tree, ignored ones included: mode and content, or the link's target.
+    /// Reads each file of the work tree, even ignored ones: mode and content, or the link's target.
     pub fn files(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let mut files = BTreeMap::new();
         walk(self.root.as_std_path(), Path::new(""), &mut files);
         files
     }
 
-    /// The state to compare.
+    /// Returns the complete state, for comparison.
     pub fn fingerprint(&self) -> Fingerprint {
         let status = self.git([
             "--no-optional-locks",
@@ -250,7 +250,7 @@ impl TestRepo {
         }
     }
 
-    /// All that is in it, each folder before what it holds, but for the examples of hooks.
+    /// Lists all entries, each folder before its contents, except the sample hooks.
     fn entries(&self) -> Vec<Entry> {
         let mut found = Vec::new();
         let mut folders = vec![PathBuf::new()];

@@ -1,14 +1,14 @@
-//! A folder that is gone when the test ends.
+//! A folder that is deleted when the test ends.
 //!
-//! It lies in memory where the machine has room there: git and our own programs write through to the
-//! disk, and on a disk the tests would mostly wait for that.
+//! It is in memory if the machine has space there: git and our own programs sync to the disk, and
+//! on a disk the tests would mostly wait for that.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// A temporary folder with short ways to fill it.
+/// A temporary folder with short methods to fill it.
 #[derive(Debug)]
 pub struct Scratch {
     root: Utf8PathBuf,
@@ -22,14 +22,14 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// A new empty folder; its path is free of symlinks, so that it compares equal to what
+    /// Creates an empty folder. Its path is free of symlinks, so that it compares equal to what
     /// programs report.
     pub fn new() -> Self {
         static PLACE: LazyLock<PathBuf> = LazyLock::new(place);
         Self::below(&PLACE)
     }
 
-    /// The same in the temporary folder, for what must not lie in memory.
+    /// Like `new`, but in the temporary folder, for data that must not be in memory.
     pub fn on_disk() -> Self {
         Self::below(&std::env::temp_dir())
     }
@@ -41,24 +41,24 @@ impl Scratch {
         Self { root, _guard: guard }
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     pub fn root(&self) -> &Utf8Path {
         &self.root
     }
 
-    /// A path in it, whether or not it exists.
+    /// Returns a path in the folder, whether or not it exists.
     pub fn path(&self, name: &str) -> Utf8PathBuf {
         self.root.join(name)
     }
 
-    /// Makes a folder, parents included.
+    /// Creates a folder, and its parents.
     pub fn dir(&self, name: &str) -> Utf8PathBuf {
         let path = self.path(name);
         fs_err::create_dir_all(&path).expect("a folder");
         path
     }
 
-    /// Writes a file, parents included.
+    /// Writes a file, creating its parent folders.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> Utf8PathBuf {
         let path = self.path(name);
         fs_err::create_dir_all(path.parent().expect("a parent")).expect("a folder");
@@ -74,7 +74,7 @@ impl Scratch {
         path
     }
 
-    /// Makes a named pipe, parents included: whoever opens it waits for another process.
+    /// Creates a named pipe, and its parents: whoever opens it waits for another process.
     pub fn pipe(&self, name: &str) -> Utf8PathBuf {
         let path = self.path(name);
         fs_err::create_dir_all(path.parent().expect("a parent")).expect("a folder");
@@ -83,13 +83,13 @@ impl Scratch {
         path
     }
 
-    /// The text of a file.
+    /// Reads a file as text.
     pub fn read(&self, name: &str) -> String {
         fs_err::read_to_string(self.path(name)).expect("a readable file")
     }
 }
 
-/// Where scratch folders are made: where `TMPDIR` says, else in memory, else in the system's folder.
+/// Returns the place for scratch folders: `TMPDIR` if set, else memory, else the system's folder.
 fn place() -> PathBuf {
     if std::env::var_os("TMPDIR").is_some() {
         return std::env::temp_dir();
@@ -97,7 +97,7 @@ fn place() -> PathBuf {
     crate::linux::memory().unwrap_or_else(std::env::temp_dir)
 }
 
-/// The workspace's `fixtures/` folder.
+/// Returns the workspace's `fixtures/` folder.
 pub fn fixtures() -> Utf8PathBuf {
     let here = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).expect("the workspace root").join("fixtures")

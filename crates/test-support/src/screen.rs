@@ -1,20 +1,19 @@
-//! What a person sees of what a program printed on a terminal: lines, after everything that was drawn
-//! over. It knows the sequences that our own programs use, and as many rows as are needed.
+//! What is visible of a program's output on a terminal: lines, after everything that overwrote
+//! them. It supports the sequences that our own programs use, and any number of rows.
 
-/// What is on the terminal at the end, without empty lines.
+/// Returns the final screen, without empty lines.
 pub fn screen_of(shown: &str, columns: usize) -> String {
     let mut screen = Screen::new(columns);
     screen.replay(shown, |_| ());
     screen.text()
 }
 
-/// What is on the terminal when a text is on it for the last time, complete: right before the next
-/// thing is drawn.
+/// Returns the last complete screen that contains a text: right before the next update.
 pub fn screen_with(shown: &str, columns: usize, text: &str) -> String {
     last_with(shown, columns, text).text()
 }
 
-/// The same with colours: lines of texts, each with the number by which a program sets its colour.
+/// Like `screen_with`, but in colour: lines of texts, each with its SGR colour number.
 pub fn coloured_screen_with(shown: &str, columns: usize, text: &str) -> Vec<Vec<(u8, String)>> {
     let rows = last_with(shown, columns, text).rows;
     let rows = rows.into_iter().filter(|row| row.iter().any(|(c, _)| *c != ' '));
@@ -39,12 +38,12 @@ fn last_with(shown: &str, columns: usize, text: &str) -> Screen {
 #[derive(Clone)]
 struct Screen {
     columns: usize,
-    /// Each character with its colour.
+    /// The characters with their colours.
     rows: Vec<Vec<(char, u8)>>,
     colour: u8,
     row: usize,
     column: usize,
-    /// Whether something was written since the last look.
+    /// Whether something was written since `look` was last called.
     is_new: bool,
 }
 
@@ -53,7 +52,7 @@ impl Screen {
         Self { columns, rows: vec![Vec::new()], colour: 0, row: 0, column: 0, is_new: false }
     }
 
-    /// Looks at it whenever something new is complete: right before the cursor goes up.
+    /// Calls `look` whenever new output is complete: right before the cursor goes up.
     fn replay(&mut self, shown: &str, mut look: impl FnMut(&Self)) {
         let mut chars = shown.chars().peekable();
         while let Some(c) = chars.next() {
@@ -79,12 +78,12 @@ impl Screen {
                             self.rows[self.row].clear();
                         }
                         Some('K') => self.rows[self.row].clear(),
-                        // Bold is no colour.
+                        // Bold is not a colour.
                         Some('m') if number != "1" => self.colour = number.parse().unwrap_or(0),
                         _ => {}
                     }
                 }
-                // A title of the window ends with a bell.
+                // A window title ends with a bell.
                 '\u{1b}' => while chars.next_if(|c| *c != '\u{7}').is_some() {},
                 c if c.is_control() => {}
                 c => self.put(c),

@@ -1,4 +1,4 @@
-//! A program on a terminal: what it prints there, sequences and all.
+//! Runs a program on a terminal, and returns its output including escape sequences.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,12 +14,12 @@ pub fn run_on_terminal(command: &mut Command) -> (Option<i32>, String) {
     run_on_columns(100, command)
 }
 
-/// The same on a terminal of so many columns.
+/// Like `run_on_terminal`, on a terminal of this many columns.
 pub fn run_on_columns(columns: u16, command: &mut Command) -> (Option<i32>, String) {
     run(columns, command, |_, _, _| ())
 }
 
-/// The same, where a person presses Ctrl-C as soon as a text is shown.
+/// Like `run_on_columns`, with Ctrl-C pressed as soon as a text is shown.
 pub fn interrupted_on_columns(
     columns: u16,
     command: &mut Command,
@@ -29,16 +29,16 @@ pub fn interrupted_on_columns(
     run(columns, command, |shown, terminal, program| {
         if !is_pressed && String::from_utf8_lossy(shown).contains(text) {
             is_pressed = true;
-            // The terminal shows it as `^C`. It is not that of the program's session, so that the
-            // signal is ours to send.
+            // The terminal shows it as `^C`. It is not the controlling terminal of the program, so
+            // we have to send the signal.
             terminal.write_all(&[3]).expect("a key is pressed");
             signal("INT", program);
         }
     })
 }
 
-/// The same on a terminal that is the program's own: a person types each text of `keys` as soon as the
-/// one before it is shown. None on a machine without `setsid`, as on macOS.
+/// Like `run_on_columns`, on the program's controlling terminal: for each pair in `keys` types the
+/// second text once the first is shown. `None` on a machine without `setsid`, such as macOS.
 pub fn typed_on_columns(
     columns: u16,
     command: &Command,
@@ -77,11 +77,11 @@ fn run(
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    // Our own copy of the other end goes with the command, or reading would never end.
+    // The command holds our copy of the other end; unless it is dropped, reading would never end.
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut master = File::from(terminal.master);
     let (mut shown, mut part) = (Vec::new(), [0; 4096]);
-    // A terminal that nobody has open any more is an error, not an end.
+    // If no process has the terminal open any more, reading returns an error, not the end.
     while let Ok(count @ 1..) = master.read(&mut part) {
         shown.extend_from_slice(&part[..count]);
         look(&shown, &mut master, child.id());

@@ -1,7 +1,7 @@
-//! The recorded and written test runs under `fixtures/`, and how well verdicts on them fit.
+//! The recorded and written test runs under `fixtures/`, and how well verdicts match them.
 //!
-//! It knows verdicts by their names only, so that the tests of the core and the measuring task can
-//! both use it.
+//! It knows verdicts by name only, so that both the tests of the core and the measuring task can
+//! use it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,21 +13,21 @@ use camino::{Utf8Path, Utf8PathBuf};
 pub struct Case {
     /// `<runner>/<what>`.
     pub name: String,
-    /// The folder it is in: a runner, `composite` or `nontest`.
+    /// Its folder: a runner, `composite` or `nontest`.
     pub group: String,
     /// The command line as typed.
     pub command: String,
     /// The exit code of the whole line.
     pub exit_code: i32,
-    /// The verdict that fits.
+    /// The right verdict.
     pub label: String,
     /// `passed=3`, `failed=1`, as the runner printed them.
     pub counts: Vec<(String, u64)>,
-    /// Tests that failed.
+    /// The names of the tests that failed.
     pub failed_tests: Vec<String>,
-    /// Why the label is a matter of taste, where it is one.
+    /// Why the label is a matter of taste, if it is.
     pub taste: Option<String>,
-    /// What was printed.
+    /// The output of the run.
     pub output: String,
 }
 
@@ -60,7 +60,7 @@ fn fixtures() -> Utf8PathBuf {
     Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
-/// Reads all cases below `folder`, in the order of their names.
+/// Reads all cases below `folder`, sorted by name.
 pub fn load(folder: &Utf8Path) -> std::io::Result<Vec<Case>> {
     let mut cases = Vec::new();
     for group in folder.read_dir_utf8()? {
@@ -131,8 +131,8 @@ fn unescape(value: &str) -> String {
     plain
 }
 
-/// How the client hands on the output of this case: what is inline, the end of the file that it
-/// wrote, and whether the rest is lost.
+/// Returns how the client passes on the output of this case: the inline part, the end of the file
+/// that it wrote, and whether the rest is lost.
 pub fn cut_by_client(case: &Case) -> (String, Option<String>, bool) {
     const INLINE: usize = 30_000;
     const KEPT: usize = 5_000;
@@ -155,12 +155,12 @@ pub fn cut_by_client(case: &Case) -> (String, Option<String>, bool) {
     (joined, None, true)
 }
 
-/// How verdicts compare with labels.
+/// A comparison of verdicts with labels.
 #[derive(Debug, Default, Clone)]
 pub struct Score {
-    /// How often a label met a verdict.
+    /// The number of cases by label and verdict.
     pairs: BTreeMap<(String, String), usize>,
-    /// The cases whose verdict does not fit: name, label, verdict.
+    /// The cases with a wrong verdict: name, label, verdict.
     pub misses: Vec<(String, String, String)>,
 }
 
@@ -182,29 +182,29 @@ impl Score {
         }
     }
 
-    /// The share of cases with this label whose verdict fits; 1 if there is none.
+    /// Returns the share of cases with this label whose verdict is right; 1 if there are none.
     pub fn recall(&self, kind: &str) -> f64 {
         let all = self.count(|label| label == kind, |_| true);
         ratio(self.count(|label| label == kind, |verdict| verdict == kind), all)
     }
 
-    /// The share of verdicts of this kind that fit; 1 if there is none.
+    /// Returns the share of verdicts of this kind that are right; 1 if there are none.
     pub fn precision(&self, kind: &str) -> f64 {
         let all = self.count(|_| true, |verdict| verdict == kind);
         ratio(self.count(|label| label == kind, |verdict| verdict == kind), all)
     }
 
-    /// How many cases have this label.
+    /// Returns the number of cases with this label.
     pub fn labelled(&self, kind: &str) -> usize {
         self.pairs.iter().filter(|((label, _), _)| label == kind).map(|(_, count)| count).sum()
     }
 
-    /// How many verdicts fit.
+    /// Returns the number of right verdicts.
     pub fn right(&self) -> usize {
         self.total() - self.misses.len()
     }
 
-    /// How many cases there are.
+    /// Returns the number of cases.
     pub fn total(&self) -> usize {
         self.pairs.values().sum()
     }

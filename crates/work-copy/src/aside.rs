@@ -1,4 +1,4 @@
-//! Repositories and work trees that an agent makes inside the copy: no part of a commit, but kept.
+//! Repositories and work trees that an agent creates inside the copy: not committed, but saved.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,11 +13,11 @@ use super::git_output::{RAW, base_of, changed_files, differences, paths};
 use super::remove::remove_all;
 use super::{Staged, Workspace};
 
-/// Where a submodule of the project keeps what stories have committed there.
+/// The refs in a submodule of the project for the commits that stories made there.
 const SUBMODULES: &str = "refs/ralph/commits";
 
-/// The folders around these new files that are repositories or work trees, but for submodules. One
-/// in which git knows files is part of the project, whatever was made there.
+/// Returns the folders of these new files that are repositories or work trees, except submodules. A
+/// folder with tracked files is part of the project, even if a repository was created in it.
 pub(super) fn repositories(
     top: &Utf8Path,
     git: &Git,
@@ -37,9 +37,9 @@ pub(super) fn repositories(
     Ok(found)
 }
 
-/// Keeps what is in repositories and work trees that the agent made, and what is uncommitted in submodules.
-/// Where such repositories hold all of its work, the attempt is kept as that, and refused. They are removed
-/// from the copy: no commit holds them, so no check may see them.
+/// Saves the contents of repositories and work trees that the agent created, and uncommitted
+/// changes in submodules. If they hold all of its work, it becomes the saved attempt, which is
+/// refused. They are deleted from the copy: no commit contains them, so no check may see them.
 pub(super) fn set_aside(
     copy: &Workspace,
     staged: &mut Staged,
@@ -64,7 +64,7 @@ pub(super) fn set_aside(
             staged.aside.push(commit);
             continue;
         }
-        // An agent names its work trees, and may name any folder.
+        // The agent chooses the paths of its work trees, and may choose any folder.
         let place = copy.top.as_std_path().join(folder).canonicalize();
         if place.is_ok_and(|place| is_inside(&place, folder, copy)) {
             remove_all(&copy.top.as_std_path().join(folder))?;
@@ -86,14 +86,14 @@ pub(super) fn set_aside(
     Ok(())
 }
 
-/// Whether a folder is one below the copy, and not reached through links.
+/// Whether a folder is below the copy and not reached through links.
 fn is_inside(place: &Path, folder: &Path, copy: &Workspace) -> bool {
     let top = copy.top.canonicalize().unwrap_or_default();
     folder.file_name().is_some() && place == top.join(folder) && place.starts_with(&top)
 }
 
-/// What is in a repository or a work tree that the agent made: in the place of the project's files,
-/// or in a folder of its own beside them.
+/// Commits the contents of a repository or work tree of the agent: a work tree as a new version of
+/// the project's files, a repository in its folder beside them.
 fn commit_of(copy: &Workspace, folder: &Path, tip: Option<&str>) -> Result<String, Failure> {
     let path = copy.top.as_std_path().join(folder);
     let mark = state::read_text(path.join(".git")).unwrap_or_default();
@@ -115,15 +115,15 @@ fn commit_of(copy: &Workspace, folder: &Path, tip: Option<&str>) -> Result<Strin
     Ok(Snapshot::as_is(&git, top, tip, changed)?.0)
 }
 
-/// Submodules in which something is uncommitted.
+/// Returns the submodules with uncommitted changes.
 pub(super) fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, Failure> {
     let output = git.run(&[&["diff-files", "--ignore-submodules=none"], &RAW[..]].concat())?;
     let dirty = differences(&output).into_iter().filter(|found| found.old.is_link());
     Ok(dirty.map(|found| found.path).collect())
 }
 
-/// Brings what was committed in a submodule of the copy to that of the project: a commit here
-/// holds only its name.
+/// Fetches what was committed in a submodule of the copy into that of the project: the commit of a
+/// story only contains its id.
 pub(super) fn bring_submodule(copy: &Workspace, path: &Path, id: &str) -> Result<(), GitError> {
     let (from, head) = (copy.top.as_std_path().join(path), format!("+HEAD:{SUBMODULES}/{id}"));
     let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"].map(OsStr::new);

@@ -1,4 +1,4 @@
-//! The door to files in a folder that an agent writes: no link that it left on the way is followed.
+//! Access to files in a folder that an agent writes, without following any link that it left.
 
 use std::io;
 use std::path::{Component, Path};
@@ -9,8 +9,8 @@ use nix::fcntl::OFlag;
 use ralph_base::linux::opened;
 use ralph_base::state;
 
-/// Does something to a file, named from a folder. The folders on the way are opened one in the other. With `make`,
-/// those that are missing are created, and those in the place of which something else is replace that.
+/// Runs `act` on a file, named relative to a folder. The folders on the way are opened one by one.
+/// With `make`, missing folders are created, and anything else in their place is replaced.
 pub fn beneath<T>(
     top: &Path,
     below: &Path,
@@ -38,7 +38,7 @@ pub fn beneath<T>(
     act(&path).map_err(|error| naming(&error, &path, &real))
 }
 
-/// The bytes of a regular file, named from a folder; nor is it a link itself.
+/// Reads a regular file, named relative to a folder; the file must not be a link itself.
 pub(super) fn read_beneath(top: &Utf8Path, below: &Path) -> io::Result<Vec<u8>> {
     beneath(top.as_std_path(), below, false, |path| {
         if path.is_symlink() { Err(io::ErrorKind::InvalidInput.into()) } else { state::read(path) }
@@ -58,7 +58,7 @@ fn make_folder(path: &Path) -> io::Result<fs_err::File> {
     open_folder(path, OFlag::O_NOFOLLOW)
 }
 
-/// An error that names the file as people know it.
+/// Replaces the path in an error by the one that users know.
 fn naming(error: &io::Error, path: &Path, real: &Path) -> io::Error {
     let [path, real] = [path, real].map(|path| path.display().to_string());
     io::Error::new(error.kind(), error.to_string().replace(&path, &real))

@@ -1,4 +1,4 @@
-//! The folder in which the copies of a project are kept, and what they take.
+//! The folder in which the copies of a project are kept, and their size.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +12,7 @@ use ralph_project::config::Config;
 
 use ralph_project::failure::Failure;
 
-/// The folder for the copies of the project with its top here: `<name>-<hash>` in the cache folder.
+/// Returns the folder for the copies of the project at `top`: `<name>-<hash>` in the cache folder.
 pub fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     let base = match config.workspace.folder.as_str() {
         "" => home_of(env, "XDG_CACHE_HOME", ".cache")
@@ -37,12 +37,12 @@ pub fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf,
     Ok(folder)
 }
 
-/// The part of a path that is there already.
+/// Returns the part of a path that already exists.
 pub fn existing(folder: &Utf8Path) -> &Utf8Path {
     folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder)
 }
 
-/// Why a copy cannot be made here, as far as that is known without writing.
+/// Returns why a copy cannot be created here, as far as that is known without writing.
 pub fn refused_folder(top: &Utf8Path) -> Option<Failure> {
     let folder = existing(top);
     let asked = access(folder.as_std_path(), AccessFlags::W_OK | AccessFlags::X_OK);
@@ -50,7 +50,7 @@ pub fn refused_folder(top: &Utf8Path) -> Option<Failure> {
     writable.err().map(|error| not_made(folder, &error.into()))
 }
 
-/// Why the copy cannot be made.
+/// Describes why the copy cannot be created.
 pub(super) fn not_made(folder: &Utf8Path, error: &io::Error) -> Failure {
     Failure::because(format!(
         "cannot create the copy in {folder}: {error}; free up space, specify another folder with \
@@ -58,13 +58,13 @@ pub(super) fn not_made(folder: &Utf8Path, error: &io::Error) -> Failure {
     ))
 }
 
-/// The folder for what is kept of the project with its top here, where its own git folder may be written.
+/// Returns the folder outside the project for records about the project at `top`.
 pub fn state_folder(env: &Env, top: &Utf8Path) -> Option<Utf8PathBuf> {
     let base = home_of(env, "XDG_STATE_HOME", ".local/state")?;
     Some(base.join("ralph").join(name_of(top)))
 }
 
-/// Differs from that of any other project.
+/// Returns a name that is unique to the project at `top`.
 fn name_of(top: &Utf8Path) -> String {
     let name = top.file_name().unwrap_or("project");
     format!("{name}-{:08x}", fingerprint(top.as_str().as_bytes()) as u32)
@@ -75,8 +75,8 @@ fn home_of(env: &Env, variable: &str, below_home: &str) -> Option<Utf8PathBuf> {
     set.or_else(|| env.home().map(|home| home.join(below_home)))
 }
 
-/// What a folder takes on the disk, in bytes; a file with several names counts once here, though
-/// other folders may hold it too.
+/// Returns the disk usage of a folder in bytes; a file with several hard links counts once, even if
+/// others are outside the folder.
 pub fn size_of(folder: &Utf8Path) -> u64 {
     let mut seen = std::collections::BTreeSet::new();
     let mut folders = vec![folder.to_owned().into_std_path_buf()];

@@ -1,8 +1,8 @@
-//! Files that a fresh clone lacks and the agent needs: the plan and the specifications as they are on
-//! disk, what the client reads, and what `.worktreeinclude` names of the ignored files.
+//! Files that a fresh clone lacks and the agent needs: the plan and the specifications from disk,
+//! the client's files, and ignored files that match `.worktreeinclude`.
 //!
-//! What is carried is not the attempt's work: as long as the agent does not change it, no commit
-//! holds it.
+//! Carried files are not part of the attempt's work: no commit contains them unless the agent
+//! changes them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,24 +21,24 @@ use crate::git_output::paths;
 use ralph_project::failure::Failure;
 use run_history::words::counted;
 
-/// Gitignore patterns of ignored files that a copy gets: a convention of the clients.
+/// Patterns of ignored files to copy, in gitignore syntax: a convention of the clients.
 const INCLUDE: &str = ".worktreeinclude";
 
-/// More bytes than this are never meant to be copied for an agent.
+/// The maximum total size of these files; more is assumed to be a mistake.
 const LARGEST_INCLUDE: u64 = 1_000_000_000;
 
-/// What the client reads in a project, and what people often keep out of git.
+/// What the client reads in a project, often ignored by git.
 const CLIENT_FILES: &str = "\
     .claude/agents .claude/commands .claude/hooks .claude/output-styles .claude/rules \
     .claude/settings.json .claude/settings.local.json .claude/skills .mcp.json CLAUDE.local.md \
     CLAUDE.md";
 
-/// What people keep out of git and tests read.
+/// Files that tests read and that are often ignored by git.
 const OFTEN_NEEDED: &str = "\
     .env .env.local .env.test .env.development config/master.key config/credentials/test.key \
     local.properties local.settings.json";
 
-/// What tells that a file was written since: its length and its time.
+/// The length and modification time of a file, which show whether it was written.
 pub(super) type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(path: &Path) -> Option<Stamp> {
@@ -47,7 +47,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 impl Workspace {
-    /// Puts a text of ours into the workspace, in the place of a file of the project.
+    /// Writes a file of the loop into the workspace, in place of a project file.
     pub fn give(&mut self, path: &Utf8Path, content: &[u8]) -> io::Result<()> {
         let Some(below) = self.source.below_top(path) else { return Ok(()) };
         if self.is_in_place {
@@ -63,7 +63,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Brings what a fresh clone lacks. `specs` is the folder of the specifications, from the project.
+    /// Copies what a fresh clone lacks. `specs` is the folder of the specifications in the project.
     pub fn carry(&mut self, specs: &str) -> Result<(), Failure> {
         self.carried.clear();
         if self.is_in_place {
@@ -98,14 +98,14 @@ impl Workspace {
         self.carried.insert(path, stamp);
     }
 
-    /// Whether a file of the workspace, named from its top, is one that was carried and is as it was.
+    /// Whether a file of the workspace, named from its top, was carried and is unchanged.
     pub(super) fn is_only_carried(&self, path: &Path) -> bool {
         let now = || stamp(&self.top.as_std_path().join(path));
         self.carried.get(path).is_some_and(|then| *then == now())
     }
 }
 
-/// Writes a file anew: what is in its place may be a link into the project, or a pipe.
+/// Replaces a file without writing through it: it may be a link into the project, or a pipe.
 pub(super) fn replace(top: &Utf8Path, below: &Path, content: &[u8]) -> io::Result<()> {
     beneath(top.as_std_path(), below, true, |path| {
         remove_all(path)?;
@@ -118,7 +118,7 @@ fn size_of(source: &Source, files: &[PathBuf]) -> u64 {
     files.iter().filter_map(|file| size(file).ok()).map(|metadata| metadata.len()).sum()
 }
 
-/// The ignored files that `.worktreeinclude` names, from the top.
+/// Returns the ignored files that match `.worktreeinclude`, from the top.
 fn included(source: &Source) -> Result<Vec<PathBuf>, Failure> {
     if !source.top.join(INCLUDE).is_file() {
         return Ok(Vec::new());
@@ -130,14 +130,14 @@ fn included(source: &Source) -> Result<Vec<PathBuf>, Failure> {
     if named.is_empty() {
         return Ok(named);
     }
-    // Files that git does not ignore are the user's uncommitted work, and stay where they are.
+    // Files that git does not ignore are the user's uncommitted work, and are not copied.
     let ignored = paths(&git.run(&[&list[..], &["--exclude-standard"]].concat())?);
     let ignored: BTreeSet<PathBuf> = ignored.into_iter().collect();
     named.retain(|path| ignored.contains(path));
     Ok(named)
 }
 
-/// Ignored files that checks often need and that a copy lacks.
+/// Returns ignored files that checks often need and that a copy lacks.
 pub fn lacking(source: &Source) -> Result<Vec<String>, Failure> {
     let names = OFTEN_NEEDED.split(' ').map(|name| source.inside.join(name));
     let there: Vec<_> = names.filter(|name| source.top.join(name).is_file()).collect();
@@ -151,8 +151,8 @@ pub fn lacking(source: &Source) -> Result<Vec<String>, Failure> {
     Ok(lacking.map(|path| path.display().to_string()).collect())
 }
 
-/// Files for the client, and hooks, that git does not know: the agent has them as it has those that it
-/// does.
+/// Returns the client's files and hooks that git does not track: the agent gets them like tracked
+/// ones.
 fn untracked(source: &Source, hooks: Option<Utf8PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     let wanted = CLIENT_FILES.split(' ').map(|path| source.inside.join(path)).chain(hooks);
     let is_there = |path: &Utf8PathBuf| source.top.join(path).symlink_metadata().is_ok();
@@ -165,7 +165,7 @@ fn untracked(source: &Source, hooks: Option<Utf8PathBuf>) -> Result<Vec<PathBuf>
     Ok(paths(&source.git().run(&args)?))
 }
 
-/// Files below a folder that are not as they are committed.
+/// Returns the files below a folder that differ from the last commit.
 fn uncommitted_below(source: &Source, folder: &Utf8Path) -> Result<Vec<PathBuf>, Failure> {
     if folder.as_str().is_empty() || !source.top.join(folder).is_dir() {
         return Ok(Vec::new());
@@ -175,8 +175,8 @@ fn uncommitted_below(source: &Source, folder: &Utf8Path) -> Result<Vec<PathBuf>,
     Ok(paths(&listed))
 }
 
-/// Copies a file or a link, unless it is there already; the time goes with it, so that a later look
-/// is enough to know that.
+/// Copies a file or a link unless it is up to date. The copy gets the same modification time, so
+/// that comparing stamps is enough to find that out.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let metadata = fs_err::symlink_metadata(from)?;
     if metadata.is_symlink() {
@@ -200,12 +200,12 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 impl Workspace {
-    /// What the agent left in the place of a file of the project; none if it is gone or no file.
+    /// Reads what the agent left at the path of a project file; `None` if it is not a regular file.
     pub fn left(&self, path: &Utf8Path) -> Option<Vec<u8>> {
         read_beneath(&self.top, self.source.below_top(path)?.as_std_path()).ok()
     }
 
-    /// The path at which the agent finds a file of the project.
+    /// Returns the path at which the agent finds a file of the project.
     pub fn shown_path(&self, path: &Utf8Path) -> Utf8PathBuf {
         self.counterpart(path).unwrap_or_else(|| path.to_owned())
     }

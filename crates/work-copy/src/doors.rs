@@ -1,5 +1,5 @@
-//! How programs are started for an attempt: in the sandbox, if there is one. And the folders that they may
-//! write besides the copy.
+//! How programs are started for an attempt: in the sandbox, if there is one. Also the folders
+//! besides the copy that they may write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Permissions;
@@ -23,24 +23,24 @@ use crate::{ONLY_WORKER, cache};
 /// How programs are started for an attempt.
 #[derive(Debug, Clone, Default)]
 pub struct Doors {
-    /// The agent.
+    /// For the agent.
     pub agent: Door,
-    /// The reviewer, which may be another agent.
+    /// For the reviewer, which may be another agent.
     pub reviewer: Door,
-    /// Checks and git hooks, and whatever a person tries.
+    /// For checks, git hooks, and commands that the user tries.
     pub checks: Door,
-    /// The setup of a copy that no agent has touched.
+    /// For the setup of a copy that no agent has touched.
     pub setup: Door,
-    /// The folder into which hooks of the attempt write.
+    /// The folder to which hooks of the attempt write.
     pub state: Utf8PathBuf,
     /// The temporary folder of the attempt.
     tmp: Utf8PathBuf,
-    /// What policies are made of; none without a sandbox.
+    /// The parts that policies are made from; `None` without a sandbox.
     basis: Option<Basis>,
     policies: Vec<Policy>,
 }
 
-/// What all policies of an attempt have in common.
+/// What all sandbox policies of an attempt have in common.
 #[derive(Debug, Clone)]
 struct Basis {
     home: Utf8PathBuf,
@@ -52,7 +52,7 @@ struct Basis {
     env: BTreeMap<String, String>,
 }
 
-/// For whom doors are made.
+/// The attempt for which doors are made.
 pub(crate) struct Attempt<'a> {
     pub(crate) env: &'a Env,
     pub(crate) config: &'a Config,
@@ -60,18 +60,18 @@ pub(crate) struct Attempt<'a> {
     /// The folder of the copies.
     pub(crate) cache: &'a Utf8Path,
     pub(crate) worker: &'a str,
-    /// The copy, or the project in place.
+    /// The top of the copy, or of the project in place.
     pub(crate) top: &'a Utf8Path,
 }
 
-/// How programs say that something was refused.
+/// Substrings of messages by which programs report a denied access.
 const SAYS_REFUSED: [&str; 5] =
     ["ermission denied", "EACCES", "EPERM", "not permitted", "Read-only"];
 
-/// No check is to write there.
+/// Folders that no check should write to.
 const SYSTEM: [&str; 6] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/boot"];
 
-/// The sandbox of a run in a few words: whether it is on, or why not.
+/// Describes the sandbox of a run in a few words: whether it is on, or why not.
 pub fn in_words(config: &Config) -> String {
     let support = sandbox::support();
     match sandbox_of(config) {
@@ -85,8 +85,8 @@ pub fn in_words(config: &Config) -> String {
     }
 }
 
-/// What the kernel can enforce; none if the sandbox is not used. An error where it is required and there is
-/// none.
+/// Returns what the kernel can enforce; `None` if the sandbox is not used. It is an error if the
+/// sandbox is required but not supported.
 pub fn sandbox_of(config: &Config) -> Result<Option<Support>, Failure> {
     let support = sandbox::support();
     match config.sandbox.mode {
@@ -104,7 +104,7 @@ fn is_in(path: &Utf8Path, folders: &[Utf8PathBuf]) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
-/// The agent that a command line starts, after other programs perhaps: `timeout 60 claude -p`.
+/// Returns the agent that a command line starts, perhaps by way of others: `timeout 60 claude -p`.
 fn agent_of(line: &str) -> Option<String> {
     let script = shell_reader::read(line);
     let mut names = script.commands.iter().filter_map(|command| command.name());
@@ -119,7 +119,7 @@ impl Basis {
 }
 
 impl Doors {
-    /// Those of an attempt. Nothing is created yet.
+    /// Returns the doors of an attempt, without creating any folder.
     pub(crate) fn of(attempt: &Attempt<'_>) -> Result<Self, Failure> {
         let config = attempt.config;
         let agents = [&config.agent.command, &command_line(config)].map(|line| agent_of(line));
@@ -135,13 +135,13 @@ impl Doors {
         Ok(doors)
     }
 
-    /// What the user wants to be written and is not there: no rule can be made for it.
+    /// Returns configured writable paths that do not exist: no rule can be made for them.
     pub fn missing(&self) -> Vec<&Utf8Path> {
         let listed = self.policies.first().into_iter().flat_map(|policy| &policy.listed);
         listed.map(Utf8PathBuf::as_path).filter(|path| !path.exists()).collect()
     }
 
-    /// The door of an agent by its name; that of the run's own agent for an empty one.
+    /// Returns the door for an agent by name; for an empty name that of the run's own agent.
     pub fn for_agent(&self, name: &str) -> Result<Door, Failure> {
         let Some(basis) = self.basis.as_ref().filter(|_| !name.is_empty()) else {
             return Ok(self.agent.clone());
@@ -151,15 +151,15 @@ impl Doors {
         Ok(sandbox::door(&own_program()?, &policy))
     }
 
-    /// The policies of an attempt for what each agent starts, or none, and for the setup.
+    /// Creates one policy per entry of `whom`: an agent, if any, and whether it is for the setup.
     fn for_whom(attempt: &Attempt<'_>, whom: &[(Option<&str>, bool)]) -> Result<Self, Failure> {
         let Attempt { env, config, source, cache, worker, top } = *attempt;
-        // Nothing below a folder of this name is reached through links.
+        // Nothing below a folder of this name is accessed through links.
         let state = cache.join(format!("state-{worker}")).join(PROJECT_MARKER);
         if sandbox_of(config)?.is_none() {
             return Ok(Self { state, ..Self::default() });
         }
-        // A short name: that of a socket may have 108 bytes.
+        // A short name, because a socket's path may have only 108 bytes.
         let name = format!("ralph-{:08x}-{worker}", fingerprint(cache.as_str().as_bytes()) as u32);
         let sandbox = &config.sandbox;
         let settings = Settings {
@@ -179,7 +179,7 @@ impl Doors {
         };
         let shared = source.shared.to_string_lossy().into_owned();
         if top == source.top {
-            // A linked work tree has its git folder elsewhere.
+            // The git folder of a linked work tree is elsewhere.
             basis.settings.write.push(shared);
         } else {
             basis.read_only.extend([shared.into(), source.top.clone()]);
@@ -189,8 +189,8 @@ impl Doors {
         Ok(Self { state, tmp: basis.tmp.clone(), policies, basis: Some(basis), ..Self::default() })
     }
 
-    /// What a command may touch that a person tries, found without starting git; none without a sandbox. Its
-    /// folders are created.
+    /// Returns the policy for a command that the user tries, without starting git; `None` without a
+    /// sandbox. Creates its folders.
     pub fn to_try(
         env: &Env,
         project: &Project,
@@ -199,7 +199,7 @@ impl Doors {
         let git_dir = RunDir::of_project(project.root());
         let git_dir = git_dir.and_then(|dir| Some(dir.root().parent()?.to_owned()));
         let git_dir = git_dir.unwrap_or_else(|| project.root().join(".git")).into_std_path_buf();
-        // A linked work tree names the folder that it shares.
+        // A linked work tree names its common git folder in this file.
         let shared = state::read_text(git_dir.join("commondir")).unwrap_or_default();
         let has_git = |folder: &&Utf8Path| folder.join(".git").exists();
         let top = project.root().ancestors().find(has_git).unwrap_or(project.root()).to_owned();
@@ -219,10 +219,10 @@ impl Doors {
         Ok(doors.policies.pop())
     }
 
-    /// The paths that the sandbox refused, by what programs printed: the last one of each line that says so.
+    /// Returns the paths that the sandbox denied: the last path of each line that reports a denial.
     pub fn refused(&self, output: &str) -> BTreeSet<Utf8PathBuf> {
         let [_, checks, ..] = &*self.policies else { return BTreeSet::new() };
-        // In the log of an agent, several lines may be one.
+        // In an agent's log, one line may contain several lines of output.
         let lines = output.lines().flat_map(|line| line.split("\\n"));
         let lines = lines.filter(|line| SAYS_REFUSED.iter().any(|words| line.contains(words)));
         let is_edge = |c: char| c.is_whitespace() || "'\"`‘’“”()[]<>,;\\".contains(c);
@@ -232,7 +232,7 @@ impl Doors {
         };
         let is_refused = |path: &Utf8PathBuf| {
             let is_there = |path: &&Utf8Path| path.exists();
-            // What the user could not write either is nothing of ours.
+            // A path that the user cannot write either was not denied by the sandbox.
             let is_mine = || {
                 path.ancestors()
                     .find(is_there)
@@ -243,8 +243,8 @@ impl Doors {
         lines.filter_map(last).filter(is_refused).collect()
     }
 
-    /// The settings under `[sandbox]` with which a check reaches refused paths, if the user agrees: none that would
-    /// open the home folder, the copies, or settings of agents.
+    /// Returns the `[sandbox]` settings that would allow a check to access denied paths, except
+    /// those that would open the home folder, the copies, or settings of agents.
     pub fn settings_for(&self, refused: &BTreeSet<Utf8PathBuf>) -> Vec<String> {
         let (Some(basis), [_, checks, ..]) = (&self.basis, &*self.policies) else {
             return Vec::new();
@@ -258,7 +258,7 @@ impl Doors {
         };
         let (hidden, others): (BTreeSet<_>, BTreeSet<_>) =
             refused.iter().cloned().partition(|path| is_in(path, &checks.hide));
-        // A rule can only be made for what is there, and is wanted for more than one file.
+        // A rule needs an existing path, and is usually wanted for more than one file.
         let there = others.iter().filter_map(|path| {
             let folder = path.ancestors().find(|path| path.is_dir())?;
             [folder, path]
@@ -278,7 +278,7 @@ impl Doors {
         !self.policies.is_empty()
     }
 
-    /// Creates the folders that may be written: rules only hold for what is there.
+    /// Creates the folders that may be written: rules only apply to existing folders.
     pub fn create_folders(&self) -> Result<(), Failure> {
         fs_err::create_dir_all(&self.state)?;
         if !self.are_sandboxed() {
@@ -302,10 +302,10 @@ impl Doors {
         Ok(())
     }
 
-    /// Empties the temporary folder, once nothing of the attempt runs any more.
+    /// Deletes the temporary folder, once nothing of the attempt is running.
     pub fn remove_tmp(&self) {
         if self.are_sandboxed() {
-            // What cannot be removed does no harm.
+            // Leftovers do no harm.
             let _ = crate::remove_all(self.tmp.as_std_path());
         }
     }

@@ -1,4 +1,4 @@
-//! What git prints and is given, in one place: lists of paths, differences, texts of files.
+//! Parsing git's output and formatting its input: lists of paths, differences, texts of files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,21 +10,21 @@ use std::thread;
 use ralph_core::git::{Git, GitError};
 pub use run_history::saved::base_of;
 
-/// The mode of what is not there.
+/// The mode of an entry that does not exist.
 const ABSENT: &str = "000000";
 
-/// The mode of a repository inside another one.
+/// The mode of a submodule: a repository inside another one.
 const LINK: &str = "160000";
 
-/// The arguments after a command that prints differences as [`differences`] reads them.
+/// The arguments that make a command print differences in the format that [`differences`] parses.
 pub const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
 
-/// Lists the files that are not as they are in the index; `ls-files --modified` takes twice as long.
+/// Lists the files that differ from the index; `ls-files --modified` takes twice as long.
 pub const EDITED: [&str; 6] =
     ["diff", "-z", "--no-ext-diff", "--ignore-submodules=dirty", "--no-renames", "--name-only"];
 
-/// What is not as it is in the index, and what is new. Each search takes long in a large copy, so they run side by
-/// side.
+/// Returns new files and files that differ from the index. Each search takes long in a large copy,
+/// so they run in parallel.
 pub fn changed_files(git: &Git) -> Result<Vec<PathBuf>, GitError> {
     let (edited, new) = thread::scope(|scope| {
         let new = scope.spawn(|| git.run(&["ls-files", "-z", "--others", "--exclude-standard"]));
@@ -33,16 +33,16 @@ pub fn changed_files(git: &Git) -> Result<Vec<PathBuf>, GitError> {
     Ok([paths(&new?), paths(&edited?)].concat())
 }
 
-/// The paths at which two trees differ. Git would read the index first, for nothing.
+/// Returns the paths at which two trees differ. Skips the index, which git would read for nothing.
 pub fn differences_between(git: &Git, from: &str, to: &str) -> Result<Vec<Difference>, GitError> {
     let git = git.on_index("/nonexistent/index".into());
     Ok(differences(&git.run(&[&["diff-tree", "-r"], &RAW[..], &[from, to]].concat())?))
 }
 
-/// A path that two trees do not agree about.
+/// A path at which two trees differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
     /// The entry in the first tree.
     pub old: FileEntry,
@@ -50,7 +50,7 @@ pub struct Difference {
     pub new: FileEntry,
 }
 
-/// What a tree or an index says about a path.
+/// The entry of a tree or an index for a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
     /// The mode, in octal.
@@ -60,22 +60,22 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    /// What is not there, with an id as long as that of others.
+    /// Returns an entry for a missing file, with an id of the same length as the other's.
     pub fn absent_like(other: &Self) -> Self {
         Self { mode: ABSENT.to_owned(), id: "0".repeat(other.id.len()) }
     }
 
-    /// Whether nothing is there.
+    /// Whether there is no file.
     pub fn is_absent(&self) -> bool {
         self.mode == ABSENT
     }
 
-    /// Whether it is a repository of its own.
+    /// Whether it is a submodule.
     pub fn is_link(&self) -> bool {
         self.mode == LINK
     }
 
-    /// The line for `update-index -z --index-info`.
+    /// Formats it as a line for `update-index -z --index-info`.
     pub fn line(&self, path: &Path) -> Vec<u8> {
         let mode = if self.is_absent() { "0" } else { &self.mode };
         let head = format!("{mode} {}\t", self.id);
@@ -83,7 +83,7 @@ impl FileEntry {
     }
 }
 
-/// `:<old mode> <new mode> <old id> <new id> <state>NUL<path>NUL`, again and again.
+/// Parses entries `:<old mode> <new mode> <old id> <new id> <state>NUL<path>NUL`.
 pub fn differences(output: &[u8]) -> Vec<Difference> {
     let mut parts = output.split(|byte| *byte == 0);
     let mut found = Vec::new();
@@ -101,8 +101,8 @@ pub fn differences(output: &[u8]) -> Vec<Difference> {
     found
 }
 
-/// Reads `ls-files -z -v --stage`: `<tag> <mode> <id> <stage>TAB<path>NUL`. Each path with what the index
-/// has there, and its tag.
+/// Parses `ls-files -z -v --stage`: `<tag> <mode> <id> <stage>TAB<path>NUL`. Returns the entry and
+/// tag of each path.
 pub fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, char)> {
     let mut found = BTreeMap::new();
     for line in output.split(|byte| *byte == 0) {
@@ -118,17 +118,17 @@ pub fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, char)> {
     found
 }
 
-/// The paths of a list in which each ends with a NUL.
+/// Parses a list of paths that each end with a NUL.
 pub fn paths(listed: &[u8]) -> Vec<PathBuf> {
     let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
 }
 
-/// How many paths git is given by name. It compares each with every file that it knows, so a look at all
-/// files is cheaper beyond that.
+/// How many paths git is given at most. It compares each one with every file that it tracks, so
+/// beyond that it is cheaper to check all files.
 const MOST_NAMED: usize = 100;
 
-/// A command about these paths, or about all files if there are too many.
+/// Returns the arguments of a command on these paths, or on all files if there are too many.
 pub fn naming<'a>(
     command: &'a [&str],
     paths: impl IntoIterator<Item = &'a PathBuf>,
@@ -140,17 +140,17 @@ pub fn naming<'a>(
     args
 }
 
-/// A list of paths in which each ends with a NUL.
+/// Formats a list of paths that each end with a NUL.
 pub fn listed<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<u8> {
     paths.into_iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect()
 }
 
-/// The text of a file in a commit, from the top; none if it is not there.
+/// Returns the text of a file in a commit, from the top; `None` if it does not exist.
 pub fn text_at(git: &Git, commit: &str, path: &Path) -> Option<Vec<u8>> {
     git.run(&["cat-file", "blob", &format!("{commit}:{}", path.to_string_lossy())]).ok()
 }
 
-/// Makes a text known to git, as an ordinary file.
+/// Writes a text to git's object store, and returns its entry as an ordinary file.
 pub fn file_of(git: &Git, text: &[u8]) -> Result<FileEntry, GitError> {
     let id = git.feed(&["hash-object", "-w", "--stdin"], text)?;
     let id = String::from_utf8_lossy(&id).trim().to_owned();

@@ -1,5 +1,5 @@
 //! The user's git settings in the copy: identity, hooks, filters, signing and large-file storage
-//! work there as they do in the project.
+//! work there as in the project.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use super::{Source, text_path};
 use ralph_project::failure::Failure;
 use ralph_project::install::quoted;
 
-/// How settings begin that describe one repository, and are another one's own.
+/// Prefixes of settings that describe a single repository, and are not copied to another.
 const OWN: &str = "\
     branch. core.bare core.filemode core.fsmonitor core.ignorecase core.logallrefupdates \
     core.precomposeunicode core.repositoryformatversion core.sparsecheckout core.splitindex \
     core.symlinks core.untrackedcache core.worktree extensions. feature. gc. include index. \
     maintenance. remote. safe. submodule. worktree.";
 
-/// The folder of the hooks, where it is not in the git folder.
+/// The setting for a folder of hooks outside the git folder.
 const HOOKS_PATH: &str = "core.hookspath";
 
-/// What is pushed from a copy leads nowhere: git has no such transport, and says its name.
+/// The URL to which a copy pushes: git has no such transport, and prints this name in its error.
 pub(super) const NOWHERE: &str = "copies-do-not-push::";
 
-/// How keys begin by which a file is included for some folders alone.
+/// The prefix of keys that include a file for certain folders only.
 const CONDITIONS: &str = "\0includeif.";
 
-/// The settings of a project: `<scope>NUL<key>LF<value>NUL`, again and again.
+/// The settings of a project, in the format `<scope>NUL<key>LF<value>NUL`.
 #[derive(Debug)]
 pub struct GitSettings(String);
 
@@ -63,7 +63,7 @@ impl GitSettings {
         })
     }
 
-    /// Whether objects may be missing that only the network has.
+    /// Whether objects may be missing locally and have to be fetched from the network.
     pub fn is_partial_clone(&self) -> bool {
         self.all().any(|(_, key, value)| {
             let is_promised = key.starts_with("remote.") && key.ends_with(".promisor");
@@ -71,8 +71,8 @@ impl GitSettings {
         })
     }
 
-    /// The programs that git runs on files, each to be started through a door: an agent may have changed what they
-    /// run. But git-lfs is none of the project's, and keeps files in the project's own store.
+    /// Makes the programs that git runs on files start through a door: an agent may have changed
+    /// what they run. Except git-lfs, which is no project code and writes to the project's store.
     pub(super) fn through(&self, door: &Door) -> Filters {
         let quoted = |word: &str| quoted(word.into());
         let by: Vec<String> = door.by.iter().map(|word| quoted(&word.to_string_lossy())).collect();
@@ -105,7 +105,7 @@ impl GitSettings {
         set.is_some_and(|(.., value)| !["false", "no", "off", "0"].contains(&value))
     }
 
-    /// Whether a commit in a copy may run git hooks of the user's, or be signed.
+    /// Whether a commit in a copy may run the user's git hooks, or be signed.
     pub(super) fn need_full_commits(&self, copy: &Utf8Path) -> bool {
         let is_set = |(scope, key, _): (&str, &str, &str)| {
             key.starts_with("hook.")
@@ -117,8 +117,8 @@ impl GitSettings {
             || hooks.any(|hook| hook.extension().is_none_or(|ending| ending != "sample"))
     }
 
-    /// What the settings file of a new copy lacks: the settings of the project, also where they come
-    /// from a file that is included for the project's folder alone.
+    /// Returns what the settings file of a new copy lacks: the settings of the project, including
+    /// those from a file that is included for the project's folder only.
     pub(super) fn missing(
         &self,
         source: &Source,
@@ -135,7 +135,7 @@ impl GitSettings {
         let mut text = String::new();
         for (key, values) in &wanted {
             let known = there.get(key).map(Vec::as_slice).unwrap_or_default();
-            // What is there already would count twice.
+            // A setting that exists already would apply twice.
             let missing = values.strip_prefix(known).unwrap_or(values);
             missing.iter().for_each(|value| text.push_str(&entry(key, value)));
         }
@@ -150,7 +150,7 @@ impl GitSettings {
         Ok(text)
     }
 
-    /// The project's remotes, to fetch from alone; nor is anything pushed to the project by its path.
+    /// Returns the project's remotes, for fetching only; pushing to the project's path is blocked.
     fn remotes(&self, top: &Utf8Path) -> String {
         let mut text = String::new();
         for path in [top.to_string(), format!("file://{top}")] {
@@ -161,7 +161,7 @@ impl GitSettings {
                 continue;
             };
             if remote.starts_with("remote.") && matches!(scope, "local" | "worktree") {
-                // A path may be meant from the project's folder.
+                // A path may be relative to the project's folder.
                 let path = Some(top.join(value)).filter(|path| name == "url" && path.exists());
                 text.push_str(&entry(key, path.as_ref().map_or(value, |path| path.as_str())));
                 if name == "url" {
@@ -172,25 +172,25 @@ impl GitSettings {
         text
     }
 
-    /// Where the project's hooks are.
+    /// Returns the folder of the project's hooks.
     pub(super) fn hooks_folder(&self, source: &Source) -> Result<Utf8PathBuf, Failure> {
         let set = self.all().filter(|(scope, key, _)| *scope != "command" && *key == HOOKS_PATH);
         let Some((.., path)) = set.last() else {
             return Ok(text_path(&source.shared)?.join("hooks"));
         };
-        // As git reads a path, with `~` for the home folder.
+        // Expanded as git reads a path, with `~` for the home folder.
         let read = ["config", "--type=path", "--default", path, "--get", "ralph.unset"];
         Ok(source.top.join(source.git().line(&read)?))
     }
 
-    /// The folder of the tree with the project's hooks, from the top, if that is where they are.
+    /// Returns the folder of the project's hooks, from the top, if it is inside the work tree.
     pub(super) fn hooks_in_tree(&self, source: &Source) -> Result<Option<Utf8PathBuf>, Failure> {
         let folder = self.hooks_folder(source)?;
         let below = folder.strip_prefix(&source.top).ok();
         Ok(below.filter(|below| !below.starts_with(".git")).map(Utf8Path::to_owned))
     }
 
-    /// The settings of these scopes, but for those that belong to one repository.
+    /// Returns the settings of these scopes, except those that belong to a single repository.
     fn of(&self, scopes: &str) -> Settings {
         let mut settings = Settings::new();
         for (scope, key, value) in self.all() {
@@ -203,7 +203,7 @@ impl GitSettings {
     }
 }
 
-/// One setting as git's own files have it.
+/// Formats a setting for git's configuration file.
 fn entry(key: &str, value: &str) -> String {
     let (section, name) = key.rsplit_once('.').unwrap_or(("ralph", key));
     let head = match section.split_once('.') {

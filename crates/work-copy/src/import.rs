@@ -1,5 +1,5 @@
-//! What an agent left in the repository of its copy: commits, and what hooks rolled back. Fetched
-//! into the project before that repository is made anew; as far as it can be read.
+//! What an agent left in the repository of its copy: commits, and what hooks rolled back. It is
+//! fetched into the project, as far as it can be read, before that repository is recreated.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,33 +13,33 @@ use super::beneath::read_beneath;
 use super::{Start, Workspace};
 use crate::git_output::{base_of, paths};
 
-/// Where hooks keep what they roll back.
+/// The refs under which hooks keep what they roll back.
 const DISCARDED: &str = "refs/ralph/discarded";
 
-/// What the agent left.
+/// What the agent left in its repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// The commit that it had checked out, if that is not the one it began with.
+    /// The commit that it had checked out, if that differs from the one it began with.
     pub head: Option<String>,
-    /// Whether it made its checkout sparse: then files are missing that it did not mean to remove.
+    /// Whether it made its checkout sparse: missing files are then not deletions.
     pub is_sparse: bool,
-    /// Files that it added although git ignores them.
+    /// Files that it added to the index although git ignores them.
     pub forced: Vec<PathBuf>,
-    /// Other branches, stashes, tags and commits without a branch that it left.
+    /// The commits of other branches, stashes and tags that it left, and commits without a branch.
     pub others: Vec<String>,
-    /// Other work trees of its repository, from the top.
+    /// Additional work trees of its repository, from the top.
     pub work_trees: Vec<PathBuf>,
 }
 
-/// Fetches it. A repository that the agent damaged has nothing to give; one whose git was interrupted is
-/// asked again by the next start.
+/// Fetches what the agent left. A damaged repository yields nothing; if git was interrupted, the
+/// next start tries again.
 pub fn import(copy: &mut Workspace, start: Start<'_>) -> Result<Imported, GitError> {
     copy.known.pipes.remove(&copy.top, false);
     let theirs = copy.git_inside();
     if !copy.top.join(".git").is_dir() {
         return Ok(Imported::default());
     }
-    // An index that is as it was lent has nothing of the agent's.
+    // An index that is unchanged since it was lent has no files added by the agent.
     let [lent, theirs_now] = [&copy.own.index, &copy.source_index()].map(state::read);
     let is_lent = lent.is_ok_and(|lent| theirs_now.is_ok_and(|now| now == lent));
     let forced = if is_lent { Ok(Vec::new()) } else { forced(&theirs, start.tip) };
@@ -90,21 +90,21 @@ pub fn import(copy: &mut Workspace, start: Start<'_>) -> Result<Imported, GitErr
     Ok(Imported { head, ..imported })
 }
 
-/// The commit that the agent made without a branch and left again, if a line of git's log says so.
+/// Returns the commit that a line of git's reflog shows the agent to have left without a branch.
 fn left_without_branch(line: &str) -> Option<&str> {
     let (id, _) = line.split_once("\tcheckout: moving from ")?.1.split_once(' ')?;
     (id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
 }
 
-/// Brings commits that were made in the copy into the project, as a pack: no git of the project's reads the
-/// settings of an agent's repository.
+/// Copies commits that were made in the copy into the project, as a pack: the project's git never
+/// reads the settings of an agent's repository.
 pub fn bring(copy: &Workspace, commits: &[&str], base: Option<&str>) -> Result<(), GitError> {
     if copy.is_in_place || commits.is_empty() {
         return Ok(());
     }
     let base = base.map(|base| format!("^{base}\n"));
     let list: String = commits.iter().map(|commit| format!("{commit}\n")).chain(base).collect();
-    // All that is borrowed is the project's, unless the agent borrows from elsewhere as well.
+    // All borrowed objects are the project's, unless the agent borrows from elsewhere as well.
     let borrowed = read_beneath(&copy.top, Path::new(".git/objects/info/alternates"));
     let project = format!("{}\n", copy.source.shared.join("objects").display());
     let is_only = borrowed.is_ok_and(|borrowed| borrowed == project.as_bytes());
@@ -114,10 +114,10 @@ pub fn bring(copy: &Workspace, commits: &[&str], base: Option<&str>) -> Result<(
     copy.source.git().feed(&["unpack-objects", "-q"], &pack).map(drop)
 }
 
-/// Files that an agent added to its index although git ignores them.
+/// Returns files that the agent added to its index although git ignores them.
 fn forced(theirs: &Git, tip: Option<&str>) -> Result<Vec<PathBuf>, GitError> {
     let base = base_of(theirs, tip)?;
-    // Far sooner asked than which of all files are ignored.
+    // Much faster than listing which of all files are ignored.
     if theirs.run(&["diff-index", "--cached", "--diff-filter=A", &base])?.is_empty() {
         return Ok(Vec::new());
     }
@@ -125,7 +125,7 @@ fn forced(theirs: &Git, tip: Option<&str>) -> Result<Vec<PathBuf>, GitError> {
     Ok(paths(&theirs.run(&ignored)?))
 }
 
-/// The work trees that the agent added to its repository, wherever they are.
+/// Returns the work trees that the agent added to its repository, wherever they are.
 fn work_trees(theirs: &Git, top: &Utf8Path) -> Vec<PathBuf> {
     let listed = theirs.run(&["worktree", "list", "--porcelain", "-z"]).unwrap_or_default();
     let named = paths(&listed).into_iter().filter_map(|line| {

@@ -1,7 +1,7 @@
-//! Work in the project's own tree, for projects that cannot be built elsewhere.
+//! Working in the project's own tree, for projects that cannot be built elsewhere.
 //!
-//! The tree is clean when an attempt begins, so whatever is in it afterwards is the attempt's.
-//! Files that steer the run are remembered before the agent and restored after it.
+//! The tree is clean when an attempt begins, so later changes are the attempt's. Files that control
+//! the run are recorded before the agent starts and restored afterwards.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,16 +20,16 @@ use super::{Source, Start, Workspace};
 use ralph_project::failure::Failure;
 use serde::{Deserialize, Serialize};
 
-/// Uncommitted work of the user's: files but for those that the loop writes.
+/// Returns the user's uncommitted files, except those that the loop writes.
 pub fn uncommitted(repo: &Repo, ours: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
     let mut changed = Status::read(repo)?.changed;
     changed.retain(|path| !repo.is_untouched(path) && !ours.contains(path));
     Ok(changed)
 }
 
-/// Files whose changes git is set to overlook.
+/// Returns the files whose changes git is configured to ignore.
 ///
-/// `ls-files -v` marks what is skipped with `S` and what is assumed unchanged with a small letter.
+/// `ls-files -v` marks skip-worktree files with `S`, and assume-unchanged ones in lower case.
 pub fn overlooked(git: &Git) -> Result<Vec<PathBuf>, GitError> {
     let listed = git.run(&["ls-files", "-v", "-z"])?;
     let lines = listed.split(|byte| *byte == 0);
@@ -39,8 +39,8 @@ pub fn overlooked(git: &Git) -> Result<Vec<PathBuf>, GitError> {
     Ok(flagged.map(name).collect())
 }
 
-/// Returns the project's tree to the commit that an attempt began at. Whatever is there beside the
-/// loop's own files is saved first; what an attempt holds already is not saved twice.
+/// Returns the project's tree to the commit at which an attempt began. Other changes than the
+/// loop's are saved first, unless a saved attempt already contains them.
 pub(super) fn reset(source: &Source, git: Git, start: Start<'_>) -> Result<(), Failure> {
     let ours = start.books.iter().filter_map(|path| source.below_top(path)).map(Into::into);
     let repo = Repo::open(&source.top)?.using(git).sparing(ours.collect());
@@ -58,7 +58,7 @@ pub(super) fn reset(source: &Source, git: Git, start: Start<'_>) -> Result<(), F
     Ok(())
 }
 
-/// Puts HEAD back on the branch, at the commit, whatever the agent did to it; files stay.
+/// Puts HEAD back on the branch and the branch back on the commit; files are not changed.
 pub(super) fn return_head(source: &Source, start: Start<'_>) -> Result<(), Failure> {
     let git = source.git();
     Repo::open(&source.top)?.quit_operation()?;
@@ -70,30 +70,30 @@ pub(super) fn return_head(source: &Source, start: Start<'_>) -> Result<(), Failu
     Ok(())
 }
 
-/// Files that steer the run or git, as they were before an agent that works in place: mode and content of each.
-/// They are in a file of the run, and restored whenever something of the attempt has run.
+/// The mode and content of files that control the run or git, from before an agent worked in place.
+/// They are stored in a file of the run, and restored whenever the attempt has run something.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ProtectedFiles {
     files: BTreeMap<Utf8PathBuf, Option<(u32, Vec<u8>)>>,
-    /// Files that change as the work goes on: restored only where they are files no longer.
+    /// Files that change during normal work: restored only if they are no longer regular files.
     #[serde(default)]
     moving: BTreeMap<Utf8PathBuf, Option<(u32, Vec<u8>)>>,
-    /// In these, new files are removed.
+    /// Folders in which new files are removed.
     folders: Vec<Utf8PathBuf>,
-    /// Where links led among files, folders and those above them; none for what was no link.
+    /// Targets of links among these paths and their parents; `None` for what was not a link.
     #[serde(default)]
     links: BTreeMap<Utf8PathBuf, Option<PathBuf>>,
-    /// Names and commits of branches and tags, but for the branch that is checked out.
+    /// Commits of branches and tags by ref name, except the checked-out branch.
     #[serde(default)]
     refs: BTreeMap<String, String>,
-    /// Commits and messages of stashes, the newest first.
+    /// Commits and messages of stashes, newest first.
     #[serde(default)]
     stashes: Vec<(String, String)>,
 }
 
 impl ProtectedFiles {
-    /// Remembers them: settings, templates beside the plan, progress, lessons, lifecycle scripts, the client's
-    /// settings, and git's settings, hooks and attributes, which our own git obeys.
+    /// Records them: settings, templates beside the plan, progress, lessons, lifecycle scripts, the
+    /// client's settings, and git's settings, hooks and attributes, which our own git obeys.
     pub fn remember(
         copy: &Workspace,
         (plan, progress): (&Utf8Path, Option<&Utf8PathBuf>),
@@ -133,17 +133,17 @@ impl ProtectedFiles {
         state::replace_unsynced(&copy.own.records.protected(), &serde_json::to_vec(&protected)?)
     }
 
-    /// Those that are remembered, if some are.
+    /// Returns the recorded files, if there are any.
     pub fn remembered(run_dir: &RunDir) -> Option<Self> {
         serde_json::from_slice(&state::read(run_dir.protected()).ok()?).ok()
     }
 
-    /// From here on the loop writes them itself.
+    /// Removes the record: from now on the loop changes the files itself.
     pub fn forget(run_dir: &RunDir) -> io::Result<()> {
         state::remove_if_there(run_dir.protected())
     }
 
-    /// The project's folder was moved since.
+    /// Adjusts the paths after the project's folder has been moved.
     pub fn move_with_project(&mut self, from: &Utf8Path, to: &Utf8Path) {
         let moved = |path: Utf8PathBuf| match path.strip_prefix(from) {
             Ok(rest) => to.join(rest),
@@ -158,8 +158,8 @@ impl ProtectedFiles {
         self.links = links.map(|(path, before)| (moved(path), before)).collect();
     }
 
-    /// Restores them, and says so for each. What is replaced is kept in a file of the run: a person may have
-    /// written it.
+    /// Restores the files and returns a message for each. What is replaced is kept in the run's
+    /// folder, as the user may have written it.
     pub fn restore(&self, git: &Git, run_dir: &RunDir) -> io::Result<Vec<String>> {
         self.restore_links()?;
         let mut restored = Vec::new();
@@ -187,7 +187,7 @@ impl ProtectedFiles {
             }
             match before {
                 Some((mode, bytes)) => {
-                    // Whatever is a link by now is one of the user's.
+                    // A path that is still a link is one of the user's own.
                     let path = path.canonicalize_utf8().unwrap_or(path);
                     state::replace_users(&path, bytes)?;
                     fs_err::set_permissions(&path, Permissions::from_mode(*mode))?;
@@ -200,8 +200,8 @@ impl ProtectedFiles {
         Ok(restored)
     }
 
-    /// Removes links that are new, so that nothing is read or written by way of them; those that are gone lead where
-    /// they led.
+    /// Removes new links, so that nothing is read or written through them, and restores the links
+    /// that were removed or changed.
     fn restore_links(&self) -> io::Result<()> {
         for (path, before) in &self.links {
             let now = fs_err::read_link(path).ok();
@@ -211,7 +211,7 @@ impl ProtectedFiles {
             if now.is_some() {
                 fs_err::remove_file(path)?;
                 if matches!(path.file_name(), Some("refs" | "objects")) {
-                    // Without them it would be no repository.
+                    // Without these folders it would not be a repository.
                     fs_err::create_dir(path)?;
                 }
             } else if path.exists() {
@@ -224,8 +224,8 @@ impl ProtectedFiles {
         Ok(())
     }
 
-    /// Restores branches, tags and stashes that are gone, and says so. Others may have moved a branch as well,
-    /// so where it was is only said.
+    /// Restores deleted branches, tags and stashes, and returns messages. A branch that has moved
+    /// is only reported, because other processes may have moved it.
     fn restore_refs(&self, git: &Git) -> Vec<String> {
         let Ok((refs, stashes)) = refs(git) else { return Vec::new() };
         let mut said = Vec::new();
@@ -255,15 +255,15 @@ impl ProtectedFiles {
     }
 }
 
-/// In place, restores what steers the run and git, before our own git reads it: something of the attempt has run.
-/// Says what was restored.
+/// In place, restores the protected files before our own git reads them, after the attempt has run
+/// something. Returns a message for each.
 pub fn restore_protected(copy: &Workspace) -> Result<Vec<String>, Failure> {
     let records = &copy.own.records;
     let files = if copy.is_in_place { ProtectedFiles::remembered(records) } else { None };
     Ok(files.map_or(Ok(Vec::new()), |files| files.restore(&copy.source.git(), records))?)
 }
 
-/// Does what runs programs of the project's, and restores in place what they changed of that, as after an attempt.
+/// Runs `act`, which runs the project's programs, and in place restores protected files afterwards.
 pub fn protecting<T>(
     copy: &mut Workspace,
     [plan, progress]: [&Utf8PathBuf; 2],
@@ -281,7 +281,7 @@ pub fn protecting<T>(
     Ok((done?, restored))
 }
 
-/// Branches and tags, and the stashes, the newest first.
+/// Returns branches and tags with their commits, and the stashes, newest first.
 #[expect(clippy::type_complexity, reason = "as they are remembered")]
 fn refs(git: &Git) -> Result<(BTreeMap<String, String>, Vec<(String, String)>), GitError> {
     let list = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"];
@@ -301,7 +301,7 @@ fn is_gone(path: &Utf8Path) -> bool {
     !path.symlink_metadata().is_ok_and(|it| it.is_file())
 }
 
-/// Mode and content of a file; none if there is no such file.
+/// Returns the mode and content of a file; `None` if there is no such file.
 fn content(path: &Utf8Path) -> Option<(u32, Vec<u8>)> {
     let mode = fs_err::metadata(path).ok()?.permissions().mode();
     Some((mode, state::read(path).ok()?))

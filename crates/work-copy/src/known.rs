@@ -1,4 +1,4 @@
-//! What is known of a workspace since others were at work in it. Nothing, at first.
+//! What is known about a workspace since other processes ran in it; initially nothing.
 
 use std::path::PathBuf;
 
@@ -6,33 +6,33 @@ use camino::Utf8Path;
 
 use super::remove::remove_pipes;
 
-/// What is known of a workspace.
+/// What is known about a workspace.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Whether the repository was made anew since the last agent.
+    /// Whether the repository was recreated since the last agent.
     pub(super) is_fresh: bool,
     pub(super) pipes: Pipes,
     pub(super) files: Files,
 }
 
-/// What is known of the files.
+/// What is known about the files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Files {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Any,
-    /// They are those of HEAD.
+    /// They match HEAD.
     Clean,
-    /// They are those that are staged, but for these; new ones count.
+    /// They match what is staged, except for these, which include new files.
     StagedBut(Vec<PathBuf>),
-    /// They are those of a commit that was made of them.
+    /// They match a commit that was made from them.
     Of(String),
 }
 
-/// What is known of pipes and sockets.
+/// What is known about pipes and sockets.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Pipes {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Any,
     /// There are some, but none that git would open.
@@ -42,8 +42,8 @@ pub(super) enum Pipes {
 }
 
 impl Pipes {
-    /// Removes the pipes that git would open, or `all` of them and all sockets, unless there are none: a large copy
-    /// takes long to search.
+    /// Removes the pipes that git would open, or `all` pipes and sockets, unless there are known to
+    /// be none: searching a large copy takes long.
     pub(super) fn remove(&mut self, top: &Utf8Path, all: bool) {
         if *self == Self::Any || all && *self == Self::Harmless {
             let are_left = remove_pipes(top.as_std_path(), false, all);

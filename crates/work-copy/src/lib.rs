@@ -1,26 +1,26 @@
-//! Where the agent works: a copy of the project in the cache folder or, in place, the project itself.
+//! The agent's workspace: a copy of the project in the cache folder, or the project itself.
 //!
-//! One rule carries it: **the repository of the copy is made anew after every agent,** and after checks
-//! that touched it. Whatever an agent did to its clone (rewrote history, removed `.git`, left a rebase
-//! under way, changed settings) ends there; only the files in the work tree count, and they are read
-//! with a git folder and an index that no agent has touched.
+//! One rule is central: **the repository of the copy is recreated after every agent,** and after
+//! checks that changed it. Whatever an agent did to its clone (rewrote history, removed `.git`,
+//! left a rebase unfinished, changed settings) is discarded; only the files in the work tree count,
+//! and they are read with a git folder and an index that no agent has touched.
 //!
-//! | file | what it knows |
+//! | file | contents |
 //! | --- | --- |
-//! | `cache.rs` | where copies are, what they take, and how they are removed |
-//! | `beneath.rs` | files in a folder that an agent writes, reached without following links |
-//! | `known.rs` | what is known of a copy since others were at work there |
-//! | `repository.rs` | a repository made anew around the files of the copy |
+//! | `cache.rs` | the folder of the copies, their size, and folders that cannot be written |
+//! | `beneath.rs` | access to files in a folder that an agent writes, without following links |
+//! | `known.rs` | what is known about a copy since other processes ran in it |
+//! | `repository.rs` | recreating the repository around the files of the copy |
 //! | `source.rs` | the project |
-//! | `git_settings.rs` | which settings of the project's git hold in the copy |
-//! | `doors.rs` | how programs are started in it: inside the sandbox |
+//! | `git_settings.rs` | which of the project's git settings apply in the copy |
+//! | `doors.rs` | how programs are started in the copy: inside the sandbox |
 //! | `carry.rs` | files that a fresh clone lacks |
 //! | `import.rs` | what an agent committed, and what hooks rolled back |
-//! | `setup.rs` | the commands that make a new copy ready |
-//! | `aside.rs` | repositories and work trees that an agent makes inside the copy |
-//! | `stage.rs` | what an attempt changed, as a tree, and laid over another commit |
-//! | `linked_back.rs` | what would make agent and checks use the project instead of the copy |
-//! | `in_place.rs` | what is asked of a project that is worked on in place |
+//! | `setup.rs` | the commands that set up a new copy |
+//! | `aside.rs` | repositories and work trees that an agent creates inside the copy |
+//! | `stage.rs` | the changes of an attempt as a tree, and applying them to another commit |
+//! | `linked_back.rs` | links and settings that point from the copy back into the project |
+//! | `in_place.rs` | working in the project itself: clean tree, protected files |
 
 mod aside;
 mod beneath;
@@ -67,65 +67,65 @@ pub use setup::{changed_by_setup, is_used, needs_setup, set_up};
 pub use source::{Source, text_path};
 pub use stage::Staged;
 
-/// The name of the worker where there is only one.
+/// The name of the worker if there is only one.
 pub const ONLY_WORKER: &str = "1";
 
-/// Where the agent works.
+/// The directory tree in which the agent works.
 #[derive(Debug)]
 pub struct Workspace {
-    /// Whether it is the project's own tree.
+    /// Whether it is the project's own work tree.
     pub is_in_place: bool,
-    /// Whether the agent writes the plan.
+    /// Whether the agent's task is to write the plan.
     is_planning: bool,
     /// The top of the work tree.
     top: Utf8PathBuf,
-    /// The project's folder in it.
+    /// The project's folder below `top`.
     root: Utf8PathBuf,
-    /// The project.
+    /// The project that it belongs to.
     pub source: Source,
-    /// Files of the loop's about it, out of the agent's reach.
+    /// The loop's own files about the workspace, out of the agent's reach.
     own: OwnFiles,
-    /// What is known of it since others were at work there.
+    /// What is known about the workspace since other processes ran in it.
     known: Known,
-    /// Files that were carried, and what each looked like then.
+    /// Files that were carried into the copy, with their stamps at that time.
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
     /// The project's git settings.
     pub settings: GitSettings,
-    /// What the agent left that is not staged: files that are not its to change, and commits on other branches, tags
-    /// and stashes, which are in the project by now.
+    /// What is not staged: files that the agent must not change, and commits on its other branches,
+    /// tags and stashes, which are in the project's object store.
     left_out: (Vec<PathBuf>, BTreeSet<String>),
-    /// How programs are started in it.
+    /// How programs are started in the workspace.
     pub doors: Doors,
 }
 
-/// Files of the loop's about a workspace.
+/// The loop's own files about a workspace.
 #[derive(Debug)]
 struct OwnFiles {
     /// The loop's own index of the work tree.
     index: PathBuf,
-    /// What the setup commands were last run for.
+    /// A fingerprint of what the setup commands were last run for.
     setup_stamp: Utf8PathBuf,
-    /// What they left that git does not ignore.
+    /// Ignore patterns for files that the setup left and the project does not ignore.
     setup_leftovers: Utf8PathBuf,
-    /// Where a reviewer reads.
+    /// The folder in which a reviewer reads.
     reading_room: Utf8PathBuf,
     /// The records of the attempt.
     records: RunDir,
 }
 
-/// Where a workspace is to stand when an agent begins.
+/// The state of a workspace when an agent begins.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
-    /// The commit; none in a repository without commits.
+    /// The commit; `None` in a repository without commits.
     pub tip: Option<&'a str>,
     /// The branch that the agent sees as checked out.
     pub branch: &'a str,
-    /// Plan and progress, which are never reset in place.
+    /// The paths of plan and progress, which are never reset in place.
     pub books: [&'a Utf8PathBuf; 2],
 }
 
 impl<'a> Start<'a> {
-    /// Where an attempt began.
+    /// Returns the state from which an attempt began.
     pub fn of(attempt: &'a Attempt) -> Self {
         let books = [&attempt.plan, &attempt.progress];
         Self { tip: attempt.base.as_deref(), branch: &attempt.target, books }
@@ -133,7 +133,7 @@ impl<'a> Start<'a> {
 }
 
 impl Workspace {
-    /// The workspace of a project, with nothing done to it yet.
+    /// Describes the workspace of a project, without creating or changing anything.
     pub fn of(
         env: &Env,
         project: &Project,
@@ -146,7 +146,7 @@ impl Workspace {
         let is_in_place = config.workspace.in_place;
         let shared = run_dir.of_run().root().to_owned();
         let cache = match cache::folder(env, config, &source.top) {
-            // Without a home folder there is no cache.
+            // Without a home folder there is no cache folder.
             Err(_) if is_in_place => shared.join("cache"),
             other => other?,
         };
@@ -177,35 +177,35 @@ impl Workspace {
         })
     }
 
-    /// The folder in which agent and checks are started.
+    /// Returns the folder in which agent and checks are started.
     pub fn root(&self) -> &Utf8Path {
         &self.root
     }
 
-    /// The top of the work tree.
+    /// Returns the top of the work tree.
     pub fn top(&self) -> &Utf8Path {
         &self.top
     }
 
-    /// The place in the workspace of a file of the project; none if it is not in the repository.
+    /// Returns the path in the workspace of a project file; `None` for one outside the repository.
     pub fn counterpart(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
         Some(self.top.join(self.source.below_top(path)?))
     }
 
-    /// Git over the files of the workspace, with the loop's own index; what it writes goes into the
+    /// Returns git for the files of the workspace, with the loop's own index. It writes to the
     /// project's object store, so that nothing has to be fetched.
     pub fn git(&self) -> Git {
         self.over(self.top.as_std_path()).on_index(self.own.index.clone())
     }
 
-    /// Git in the sandbox, as the agent's own git sees the workspace.
+    /// Returns git in the sandbox, as the agent's own git sees the workspace.
     pub fn git_inside(&self) -> Git {
         let git = if self.is_in_place { self.git() } else { Git::at(self.top.as_std_path()) };
         git.through(&self.doors.checks)
     }
 
-    /// What git runs on files is started inside. Settings that an agent may have changed are only read inside, where
-    /// nothing can be written.
+    /// Returns git for a folder. Programs that git runs on files start inside the sandbox. Settings
+    /// that an agent may have changed are only read inside, where nothing can be written.
     fn over(&self, folder: &Path) -> Git {
         let door = &self.doors.checks;
         let git = self.source.filters.of(Git::at(folder));
@@ -213,12 +213,12 @@ impl Workspace {
             return git;
         }
         let git = git.with_var("GIT_OBJECT_DIRECTORY", self.source.shared.join("objects"));
-        // In a large index the checksum takes longer than all else.
+        // In a large index the checksum takes longer than everything else.
         let git = git.with_settings(&[("index.skipHash".to_owned(), "true".to_owned())]);
         if self.known.is_fresh { git } else { git.through(door) }
     }
 
-    /// The repository around the files of the workspace, which must be there.
+    /// Opens the repository of the workspace, which must exist.
     pub fn repo(&self) -> Result<Repo, RepoError> {
         let (top, inside) = (self.top.as_std_path(), self.source.inside.as_std_path());
         let repo =
@@ -226,18 +226,18 @@ impl Workspace {
         Ok(repo.using(self.over(top)))
     }
 
-    /// The copy, where it is not the project itself.
+    /// Returns the folder of the copy; `None` in place.
     pub fn folder(&self) -> Option<&Utf8Path> {
         (!self.is_in_place).then_some(self.top.as_path())
     }
 
-    /// Whether there is a copy yet, if only its files: a crash may have come while its repository was made anew.
+    /// Whether a copy exists; its repository may be missing if a crash interrupted its recreation.
     pub fn exists(&self) -> bool {
         self.top.is_dir()
     }
 
-    /// Brings the workspace to a commit, with nothing else in it but what git ignores. A copy that
-    /// is damaged beyond that is thrown away and made anew.
+    /// Resets the workspace to a commit, leaving only what git ignores. A copy that is too damaged
+    /// for that is deleted and created again.
     pub fn reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         if self.is_in_place {
             in_place::reset(&self.source, self.over(self.top.as_std_path()), start)?;
@@ -247,7 +247,7 @@ impl Workspace {
             return Ok(());
         }
         if !self.exists() {
-            // With a copy goes what is remembered of it: a new one has to be set up.
+            // Delete the records of the old copy too: a new one has to be set up.
             self.throw_away()?;
         }
         if let Err(error) = self.try_reset(start) {
@@ -263,24 +263,24 @@ impl Workspace {
         self.renew(start)?;
         self.match_files_to(start.tip)?;
         self.known.files = Files::Clean;
-        // Git looks for submodules in the index of the copy.
+        // Git reads submodules from the index of the copy.
         self.lend_index()?;
         repository::update_submodules(&self.source, &self.git_inside())
     }
 
-    /// Makes index and files what the commit says, at which HEAD is already.
+    /// Makes index and files match the commit, at which HEAD is already.
     fn match_files_to(&self, tip: Option<&str>) -> Result<(), Failure> {
         if matches!(&self.known.files, Files::Of(commit) if Some(commit.as_str()) == tip) {
             return Ok(());
         }
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
         let git = self.git();
-        // Submodules have repositories that are not made anew.
+        // The repositories of submodules are not recreated.
         let inside = git.through(&self.doors.checks);
         if self.own.index.exists() && inside.run(&look)?.is_empty() {
             return Ok(());
         }
-        // Nothing but its repository is in a new copy.
+        // A new copy contains nothing but its repository.
         let is_new = fs_err::read_dir(&self.top)?.count() <= 1;
         match tip {
             Some(tip) => git.run(&["read-tree", "--reset", "-u", tip])?,
@@ -293,13 +293,13 @@ impl Workspace {
         Ok(())
     }
 
-    /// The agent begins with an index that knows all files already.
+    /// Copies the loop's index to the agent, so that it starts with all file states known.
     pub fn lend_index(&self) -> Result<(), Failure> {
         let own = self.source_index();
         Ok(copy_index(&self.own.index, &own)?)
     }
 
-    /// The index of the project is that of the commit just made.
+    /// In place, makes the project's index that of the commit just made.
     pub fn settle_index(&self) -> Result<(), Failure> {
         if self.is_in_place { self.lend_index() } else { Ok(()) }
     }
@@ -311,16 +311,16 @@ impl Workspace {
         self.top.join(".git/index").into_std_path_buf()
     }
 
-    /// An agent begins or goes on, so nothing that git keeps in the workspace is to be believed any more. One that
-    /// begins finds nothing of an earlier one in a copy, not even what git does not see.
+    /// Marks the workspace as changed by an agent: nothing that git keeps in it is trusted any
+    /// more. If an agent `begins`, removes pipes and sockets that an earlier one left in a copy.
     pub fn distrust(&mut self, begins: bool) {
         self.known.pipes.remove(&self.top, begins && !self.is_in_place);
         self.known = Known::default();
         self.left_out.1.clear();
     }
 
-    /// What is staged was committed, with these files of the loop's. Where the checks left all else as
-    /// staged, and no git hook ran, the files are those of the commit.
+    /// Records that the staged tree was committed, with these files of the loop. If no other file
+    /// differs from what is staged and no git hook ran, the files match the commit.
     pub fn settle(&mut self, commit: &str, files: &[&Path]) {
         let is_as_committed = matches!(&self.known.files, Files::StagedBut(others)
             if others.iter().all(|path| files.contains(&path.as_path())));
@@ -329,18 +329,18 @@ impl Workspace {
         }
     }
 
-    /// Whether a commit may run git hooks of the user's, or be signed.
+    /// Whether a commit may run the user's git hooks, or be signed.
     pub fn needs_full_commits(&self) -> bool {
         self.is_in_place || self.settings.need_full_commits(&self.top)
     }
 
-    /// What the repository of a copy looks like, before checks are at work there.
+    /// Returns the stamps of the repository of a copy, to be compared after checks have run.
     pub fn stamps(&self) -> Option<Stamps> {
         if self.is_in_place { None } else { repository::stamps(&self.top) }
     }
 
-    /// Checks were at work, which may have changed files; if they changed the repository as well, that
-    /// is not to be believed any more.
+    /// Marks the files as possibly changed by checks; if they changed the repository too, it is not
+    /// trusted any more. Returns what was restored in place.
     pub fn doubt(&mut self, before: Option<Stamps>) -> Result<Vec<String>, Failure> {
         let is_fresh = self.known.is_fresh && before.is_some() && before == self.stamps();
         self.known = Known { is_fresh, ..Known::default() };
@@ -348,7 +348,7 @@ impl Workspace {
         in_place::restore_protected(self)
     }
 
-    /// The status of the workspace, which need not be looked at if all is as it was made.
+    /// Returns the status of the workspace, without running git if it is known to be clean.
     pub fn status(&self, repo: &Repo, start: Start<'_>) -> Result<Status, GitError> {
         if self.known.files == Files::Clean {
             return Ok(Status::clean(start.tip, start.branch));
@@ -356,7 +356,7 @@ impl Workspace {
         Status::read(repo)
     }
 
-    /// Makes the repository anew around the files as they are; HEAD is at `start` again.
+    /// Recreates the repository around the existing files, with HEAD at `start`.
     pub fn renew(&mut self, start: Start<'_>) -> Result<(), Failure> {
         self.remove_own_lock()?;
         if self.is_in_place {
@@ -371,12 +371,12 @@ impl Workspace {
         repository::check_out(&self.top, start)
     }
 
-    /// A git of ours that was killed leaves the lock of our index, which nobody else uses.
+    /// Removes the lock of the loop's own index, which a killed git of ours may have left.
     fn remove_own_lock(&self) -> io::Result<()> {
         remove_all(&self.own.index.with_extension("lock"))
     }
 
-    /// Removes the copy and everything that is remembered of it.
+    /// Deletes the copy and all records about it.
     pub fn throw_away(&mut self) -> Result<(), Failure> {
         self.distrust(true);
         remove_all(self.top.as_std_path())?;

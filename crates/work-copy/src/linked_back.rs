@@ -1,7 +1,7 @@
-//! What would make agent and checks use the project instead of the copy. Only looked for: nothing
-//! here changes anything or runs a program of the project's.
+//! What would make agent and checks use the project instead of the copy. Only reported: nothing
+//! here changes anything or runs a program of the project.
 //!
-//! One rule: a variable, a link or a small file that tools follow must not lead into the project's
+//! One rule: a variable, a link or a small file that tools follow must not point into the project's
 //! folder.
 
 use std::collections::BTreeSet;
@@ -15,20 +15,20 @@ use ralph_base::state::open_regular;
 use super::Workspace;
 use ralph_project::finding::Finding;
 
-/// Variables with a path or several, by which code and programs are found.
+/// Variables that contain paths by which code and programs are found.
 const VARIABLES: &str = "\
     BUNDLE_GEMFILE CARGO_TARGET_DIR CLASSPATH GOPATH GOWORK LD_LIBRARY_PATH NODE_PATH PATH PERL5LIB \
     PYTHONPATH RUBYLIB UV_PROJECT_ENVIRONMENT";
 
-/// What is often kept out of git and brought into the copy, and may lead back.
+/// Files and folders that are often ignored by git, carried into the copy, and may point back.
 const BROUGHT: [&str; 6] =
     [".venv", "venv", "env", "node_modules", "go.work", ".cargo/config.toml"];
 
-/// No file that leads elsewhere is longer.
+/// How much of a file is read; files that point elsewhere are shorter.
 const LOOKED_INTO: u64 = 64 * 1024;
 
-/// What the environment brings that leads back to the project. Known before there is a copy, and
-/// before a setup could install into the user's own environment.
+/// Returns what in the environment points back to the project. This is checked before there is a
+/// copy, and before a setup could install into the user's own environment.
 pub fn linked_by_environment(copy: &Workspace, env: &Env, commands: &[String]) -> Vec<Finding> {
     if copy.is_in_place {
         return Vec::new();
@@ -61,7 +61,7 @@ pub fn linked_by_environment(copy: &Workspace, env: &Env, commands: &[String]) -
     found
 }
 
-/// What the copy holds that leads back.
+/// Returns what in the copy points back to the project.
 pub fn linked_by_files(copy: &Workspace, checks: &[String]) -> Vec<Finding> {
     if copy.is_in_place || !copy.exists() {
         return Vec::new();
@@ -99,7 +99,7 @@ fn finding(what: &str, user: Option<&String>) -> Finding {
     }
 }
 
-/// The first command line that starts such a program.
+/// Returns the first command line that starts a program which `is_used` accepts.
 fn user(commands: &[String], is_used: impl Fn(&str) -> bool) -> Option<&String> {
     let starts = |line: &&String| {
         shell_reader::read(line).commands.iter().any(|one| is_used(one.program.text()))
@@ -107,7 +107,7 @@ fn user(commands: &[String], is_used: impl Fn(&str) -> bool) -> Option<&String> 
     commands.iter().find(starts)
 }
 
-/// The files by which a Python environment finds code that lies elsewhere.
+/// Lists the files by which a Python environment finds code elsewhere.
 fn packages(environment: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> + use<> {
     let folders = entries(&environment.join("lib")).map(|version| version.join("site-packages"));
     folders.flat_map(|folder| entries(&folder)).filter(|file| {
@@ -128,7 +128,7 @@ fn leads_into(path: &Utf8Path, project: &Utf8Path) -> bool {
     }
     let Ok(file) = open_regular(path) else { return false };
     let mut start = Vec::new();
-    // What cannot be read, a folder for instance, names nothing.
+    // What cannot be read, such as a folder, counts as empty.
     let _ = file.take(LOOKED_INTO).read_to_end(&mut start);
     let text = String::from_utf8_lossy(&start);
     let mut behind = text.split(project.as_str()).skip(1);

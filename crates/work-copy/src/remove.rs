@@ -1,4 +1,4 @@
-//! Removing a folder whatever an agent did to its permissions, and pipes at which git would wait.
+//! Removes folders despite permissions that an agent took away, and pipes on which git would block.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use fs_err as fs;
 
-/// Removes a file or a folder, if it is there; a link is removed, not followed.
+/// Removes a file or folder, if it exists; a link is removed, not followed.
 pub fn remove_all(path: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if is_absent(&error) => return Ok(()),
@@ -27,14 +27,14 @@ pub fn remove_all(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether nothing is there, and nothing can be.
+/// Whether the error means that nothing exists at the path.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Removes pipes that git would open and wait at: among its own files, and among those that rule a
-/// work tree; or `all` pipes and sockets, which git does not see. Whether any is left. Folders that cannot be read
-/// are made readable.
+/// Removes pipes on which git would block: in git folders, and those named `.git*` in a work tree;
+/// or `all` pipes and sockets, which git does not list. Returns whether any are left. Makes folders
+/// readable that are not.
 pub(super) fn remove_pipes(folder: &Path, is_git: bool, all: bool) -> bool {
     let mut are_left = false;
     let entries = fs::read_dir(folder).or_else(|_| {
@@ -62,15 +62,15 @@ pub(super) fn remove_pipes(folder: &Path, is_git: bool, all: bool) -> bool {
     are_left
 }
 
-/// Gives us every permission in a folder that is ours, whatever an agent took away; whether any was
-/// missing.
+/// Restores our own permissions on everything in a folder, whatever an agent removed; returns
+/// whether any were missing.
 pub(super) fn make_readable(path: &Path) -> bool {
     let Ok(metadata) = fs::symlink_metadata(path) else { return false };
     let (mode, is_folder) = (metadata.permissions().mode(), metadata.is_dir());
     let wanted = if is_folder { 0o700 } else { 0o600 };
     let mut changed = mode & wanted != wanted && !metadata.is_symlink();
     if changed {
-        // What cannot be changed is found by whoever goes on.
+        // If this fails, the caller gets the error when it reads the file.
         let _ = fs::set_permissions(path, std::fs::Permissions::from_mode(mode | wanted));
     }
     if is_folder {

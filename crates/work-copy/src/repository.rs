@@ -1,4 +1,4 @@
-//! A repository made anew around the files of the copy, by git's own local clone.
+//! Recreating the repository around the files of the copy, by git's own local clone.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,15 +17,15 @@ use super::remove::remove_all;
 use super::{Source, Start, Workspace};
 use ralph_project::failure::Failure;
 
-/// What only an older repository of the copy has: the repositories of its submodules.
+/// The folder with the submodules' repositories, kept from the old repository of the copy.
 const MODULES: &str = "modules";
 
-/// Every file of a repository that is made anew with it, with what tells that it was written or replaced
-/// since.
+/// The files of a repository, with the inode and change time that show whether they were written or
+/// replaced since.
 pub(super) type Stamps = BTreeMap<Utf8PathBuf, (u64, i64, i64)>;
 
-/// What the repository of the copy looks like, if it can be read. Not its index, which is written by a look
-/// at the status, and of which the loop has its own; nor the repositories of submodules, which are kept.
+/// Returns the stamps of the copy's repository, if it can be read. Omits the index, which is also
+/// written by `git status`, and the repositories of submodules, which are kept.
 pub(super) fn stamps(top: &Utf8Path) -> Option<Stamps> {
     let (folder, mut found) = (top.join(".git"), Stamps::new());
     let mut folders = vec![folder.clone()];
@@ -45,8 +45,8 @@ pub(super) fn stamps(top: &Utf8Path) -> Option<Stamps> {
     Some(found)
 }
 
-/// Makes the repository of the copy anew. Its objects are the project's, so this takes no time and
-/// no room; refs, index, stash, settings and hooks are its own.
+/// Recreates the repository of the copy. Its objects are the project's, so this is fast and needs
+/// no space; refs, index, stash, settings and hooks are its own.
 pub(super) fn renew(
     source: &Source,
     top: &Utf8Path,
@@ -65,10 +65,10 @@ pub(super) fn renew(
     let new = top.with_extension("new");
     let (old, new_git) = (top.join(".git"), new.join(".git"));
     if !old.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        // A link may lead into the project.
+        // A link may point into the project.
         remove_all(old.as_std_path())?;
     }
-    // A crash may have come while they were on their way.
+    // A crash may have interrupted moving them.
     move_modules(&new_git, &old)?;
     let clone = ["clone", "--quiet", "--shared", "--no-checkout", "--template="];
     let from_to = [source.top.as_str(), new.as_str()];
@@ -77,10 +77,10 @@ pub(super) fn renew(
         Git::at(folder.as_std_path()).run(&[&clone[..], &from_to].concat()).map(drop)?;
         Ok(())
     };
-    // A branch may be deleted while git reads it, when another story lands for instance.
+    // A branch may be deleted while git reads it, for instance when another story lands.
     clone().or_else(|_| clone()).or_else(|_| clone())?;
     fault::point("workspace.cloned");
-    // A clone of a shallow one has objects of its own, and would not see those that follow.
+    // A clone of a shallow repository has its own objects, and would not see those added later.
     Git::at(new.as_std_path()).run(&["config", "--remove-section", "remote.origin"])?;
     let objects = new.join(".git/objects/info/alternates");
     if !objects.is_file() {
@@ -103,8 +103,8 @@ pub(super) fn renew(
     Ok(remove_all(new.as_std_path())?)
 }
 
-/// Adopts the copy of an attempt that was made while the project was in another folder; `root` is the project's folder
-/// in it. What is in its place is no work of that attempt, and nothing of it is left to keep.
+/// Adopts the copy of an attempt made while the project was in another folder; `root` is the
+/// project's folder in it. Anything in the place of the new copy is deleted.
 pub fn adopt(copy: &Workspace, root: &Utf8Path) -> io::Result<()> {
     let top = root.ancestors().nth(copy.source.inside.components().count()).unwrap_or(root);
     let place = |top: &Utf8Path| top.canonicalize_utf8().unwrap_or_else(|_| top.to_owned());
@@ -121,7 +121,7 @@ pub fn adopt(copy: &Workspace, root: &Utf8Path) -> io::Result<()> {
     fs_err::write(copy.top.join(".git/objects/info/alternates"), objects)
 }
 
-/// Moves the repositories of submodules from one git folder to another that has none.
+/// Moves the repositories of submodules to another git folder that has none.
 fn move_modules(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
     let (from, there) = (from.join(MODULES), to.join(MODULES));
     if !from.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) || there.exists() {
@@ -131,8 +131,8 @@ fn move_modules(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
     fs_err::rename(from, there)
 }
 
-/// Copies hooks, so that whatever installs or changes some in the copy does so there alone. A link
-/// that is meant from their folder leads into the copy.
+/// Copies hooks, so that installing or changing hooks in the copy does not affect the project. A
+/// link relative to their folder then points into the copy.
 fn copy_hooks(from: &Path, to: &Path) -> io::Result<()> {
     fs_err::create_dir_all(to)?;
     for entry in fs_err::read_dir(from).into_iter().flatten() {
@@ -160,7 +160,7 @@ fn carry_settings(source: &Source, copy: &Utf8Path, settings: &str) -> io::Resul
     Ok(())
 }
 
-/// Puts HEAD on the branch, at the commit.
+/// Puts HEAD on the branch, and the branch on the commit.
 pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), Failure> {
     let git = Git::at(top.as_std_path());
     let name = format!("refs/heads/{}", start.branch);
@@ -177,7 +177,7 @@ pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), Failure>
     Ok(())
 }
 
-/// Fills the submodules that the project has, from what the project has of them: no network.
+/// Updates the submodules that the project has fetched, from its own repositories: no network.
 pub(super) fn update_submodules(source: &Source, git: &Git) -> Result<(), Failure> {
     let (top, folder) = (git.dir(), source.shared.join(MODULES));
     if !top.join(".gitmodules").is_file() || !folder.is_dir() {
@@ -199,7 +199,7 @@ pub(super) fn update_submodules(source: &Source, git: &Git) -> Result<(), Failur
             git.run(&["config", &active, "true"])?;
             let path = format!("submodule.{name}.path");
             let path = git.line(&["config", "--file", ".gitmodules", "--get", &path])?;
-            // One may be declared and not be there.
+            // A submodule may be declared but not exist.
             if git.run(&["ls-files", "--error-unmatch", "--", &path]).is_ok() {
                 wanted.push(path);
             }
@@ -219,8 +219,8 @@ pub(super) fn update_submodules(source: &Source, git: &Git) -> Result<(), Failur
     Ok(())
 }
 
-/// Copies an index with its time. By that time git knows which files may have changed within the
-/// same second as they were looked at; in a copy that seems newer it would take them for unchanged.
+/// Copies an index with its modification time. By that time git finds files that may have changed
+/// in the same second as they were checked; with a newer one it would assume them unchanged.
 pub fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     let mut index = state::open_regular(from)?;
     let new = to.with_extension("new");
@@ -228,7 +228,7 @@ pub fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     let mut copy = fs_err::File::create_new(&new)?;
     io::copy(&mut index, &mut copy)?;
     copy.file().set_modified(index.metadata()?.modified()?)?;
-    // What is in its place may be a link.
+    // The target may be a link.
     fs_err::rename(new, to)
 }
 

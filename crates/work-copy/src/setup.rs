@@ -1,4 +1,4 @@
-//! The commands that make a copy ready: run when it is new, and again when a lock file changed.
+//! The commands that set up a copy: run when it is new, and again when a lock file has changed.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -15,11 +15,11 @@ use crate::git_output::paths;
 use ralph_base::state::fingerprint;
 use ralph_project::failure::Failure;
 
-/// Files that say which packages a project uses, besides those that are called so.
+/// Files that list the packages of a project, in addition to those recognized by their name.
 const MANIFESTS: &str = "\
     Package.resolved environment.yml npm-shrinkwrap.json package.json pyproject.toml";
 
-/// Whether a file says which packages a project uses.
+/// Whether a file lists the packages of a project.
 fn names_packages(file: &str) -> bool {
     let is_list = file.starts_with("requirements") || file.ends_with(".sum");
     let mut parts = file.split(['.', '-']);
@@ -27,19 +27,19 @@ fn names_packages(file: &str) -> bool {
     is_lock || is_list || MANIFESTS.split(' ').any(|manifest| manifest == file)
 }
 
-/// Whether the setup commands would be run now.
+/// Whether the setup commands have to be run now.
 pub fn needs_setup(copy: &Workspace, commands: &[String]) -> bool {
     let known = state::read_text(&copy.own.setup_stamp).unwrap_or_default();
     !commands.is_empty() && !copy.is_in_place && known != stamp_now(copy, commands)
 }
 
-/// Whether an agent may have changed what git ignores in the copy. The setup runs some of that, so it gets no
-/// credentials there.
+/// Whether an agent may have changed files that git ignores in the copy. The setup runs some of
+/// them, so it then gets no credentials.
 pub fn is_used(copy: &Workspace) -> bool {
     copy.own.setup_stamp.exists()
 }
 
-/// Runs the setup commands, if they have to be run; returns whether they were.
+/// Runs the setup commands if necessary; returns whether it did.
 pub fn set_up(
     copy: &mut Workspace,
     commands: &[String],
@@ -71,13 +71,13 @@ pub fn set_up(
         )));
     }
     exclude_leftovers(copy)?;
-    // The stamp of now: a setup may write its own lock file.
+    // The stamp after the setup, which may write its own lock file.
     state::replace(&copy.own.setup_stamp, stamp_now(copy, commands).as_bytes())?;
     Ok(true)
 }
 
-/// What the setup left and git does not ignore is no attempt's work: it is kept, and no commit
-/// holds it.
+/// Records files that the setup left and git does not ignore: they are kept, but not part of an
+/// attempt's work, and no commit contains them.
 fn exclude_leftovers(copy: &Workspace) -> Result<(), Failure> {
     let list = ["ls-files", "-z", "--others", "--exclude-standard", "--directory"];
     let list = [&list[..], &["--no-empty-directory"]].concat();
@@ -102,13 +102,13 @@ pub(super) fn ignore_leftovers(copy: &Workspace) -> Result<(), Failure> {
     Ok(replace(&git, path, &[&known[..], b"\n", &lines].concat())?)
 }
 
-/// Files that git tracks and that are not as they were committed.
+/// Returns the tracked files that differ from the index.
 pub fn changed_by_setup(copy: &Workspace) -> Result<Vec<PathBuf>, Failure> {
     let changed = paths(&copy.git().run(&["diff-files", "-z", "--name-only"])?);
     Ok(changed.into_iter().filter(|path| !copy.is_only_carried(path)).collect())
 }
 
-/// Stands for the commands and for every lock file that they may depend on.
+/// Computes a fingerprint of the commands and of every lock file that they may depend on.
 fn stamp_now(copy: &Workspace, commands: &[String]) -> String {
     let mut stamp = commands.join("\n");
     for folder in BTreeSet::from([&copy.top, &copy.root]) {
@@ -123,7 +123,7 @@ fn stamp_now(copy: &Workspace, commands: &[String]) -> String {
     stamp
 }
 
-/// The line by which git ignores exactly this path.
+/// Returns the pattern by which git ignores exactly this path.
 fn ignoring(path: &[u8]) -> Vec<u8> {
     let mut line = vec![b'/'];
     for byte in path {

@@ -1,4 +1,4 @@
-//! The project, as the copy sees it.
+//! The project from which a copy is made.
 
 use std::path::{Path, PathBuf};
 
@@ -9,23 +9,23 @@ use crate::git_settings::Filters;
 use ralph_project::failure::Failure;
 use ralph_project::project::Project;
 
-/// The project, as the copy sees it.
+/// The project from which a copy is made.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The top of its work tree.
     pub top: Utf8PathBuf,
-    /// Its folder inside of that.
+    /// The project's folder, relative to the top.
     pub inside: Utf8PathBuf,
-    /// The git folder of its work tree.
+    /// The git folder of this work tree.
     pub git_dir: PathBuf,
-    /// The git folder that all its work trees share.
+    /// The git folder that all work trees of the repository share.
     pub shared: PathBuf,
-    /// How git starts programs that it runs on files: inside, because an agent may have changed them.
+    /// How git starts filter programs: in the sandbox, because an agent may have changed them.
     pub filters: Filters,
 }
 
 impl Source {
-    /// The project in its repository.
+    /// Describes a project in its repository.
     pub fn of(project: &Project, repo: &Repo) -> Result<Self, Failure> {
         let top = text_path(repo.top())?;
         let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
@@ -34,12 +34,12 @@ impl Source {
         Ok(Self { top: top.to_owned(), inside, git_dir, shared, filters: Filters::default() })
     }
 
-    /// Git in the project.
+    /// Returns git for the project.
     pub fn git(&self) -> Git {
         self.filters.of(Git::at(self.top.as_std_path()))
     }
 
-    /// A file of the project, named from the top of its repository; none if it is outside.
+    /// Returns a path relative to the top of the repository; `None` if it is outside.
     pub fn below_top(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
         let (folder, name) = (path.parent()?, path.file_name()?);
         let folder = folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned());
@@ -47,7 +47,7 @@ impl Source {
     }
 }
 
-/// A path of the project, which has to be text.
+/// Returns a path of the project as UTF-8, or an error if it is not.
 pub fn text_path(path: &Path) -> Result<&Utf8Path, Failure> {
     Utf8Path::from_path(path).ok_or_else(|| {
         let path = path.display();

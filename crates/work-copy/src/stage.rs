@@ -1,5 +1,5 @@
-//! What an attempt changed, as a tree: every file that git does not ignore, but for those that are
-//! not the agent's to change; and such a tree laid over another commit.
+//! The changes of an attempt as a tree: every file that git does not ignore, except those that the
+//! agent must not change; and applying such a tree to another commit.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,42 +21,42 @@ use crate::git_output::{
 };
 use ralph_project::failure::Failure;
 
-/// Where a project declares its submodules.
+/// The file in which a project declares its submodules.
 const MODULES: &str = ".gitmodules";
 
-/// What an attempt changed.
+/// The changes of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Staged {
-    /// The tree; the same as that of the start if nothing changed.
+    /// The tree; that of the start if nothing changed.
     pub tree: String,
     /// The files that differ, from the top.
     pub files: Vec<PathBuf>,
-    /// What the agent changed although it is not its to change; left as it was.
+    /// Files that the agent changed but must not change; the tree has their previous version.
     pub refused: Vec<PathBuf>,
-    /// Repositories and work trees that the agent made, if all of its work is there.
+    /// Repositories and work trees that the agent created, if all of its work is in them.
     pub embedded: Vec<PathBuf>,
-    /// Why git cannot add the files; the tree holds them as they are on disk.
+    /// Why git cannot add the files, if so; the tree then has them as they are on disk.
     pub refusal: Option<String>,
-    /// Commits that hold what is in such ones, in submodules, and on other branches and stashes.
+    /// Commits with the contents of such repositories, of submodules, other branches and stashes.
     pub aside: Vec<String>,
-    /// Whether it leaves no file of the project: the agent may have removed the copy itself.
+    /// Whether the tree has no file of the project: the agent may have deleted the copy itself.
     pub leaves_nothing: bool,
-    /// Submodules with uncommitted work, which no commit can hold.
+    /// Submodules with uncommitted changes, which no commit can contain.
     pub dirty_submodules: Vec<PathBuf>,
 }
 
-/// What is not as it is in the index.
+/// Paths that differ from the index.
 struct Changed {
-    /// What the agent may have changed.
+    /// Files that the agent may change.
     files: BTreeSet<PathBuf>,
-    /// What is not its to change.
+    /// Files that it must not change.
     left: Vec<PathBuf>,
-    /// Repositories that it made.
+    /// Repositories that it created.
     inner: BTreeSet<PathBuf>,
 }
 
 impl Staged {
-    /// Whether git can make a commit of it.
+    /// Whether git can commit it.
     pub fn is_committable(&self) -> bool {
         let is_clean = self.embedded.is_empty() && self.dirty_submodules.is_empty();
         is_clean && self.refusal.is_none() && !self.leaves_nothing
@@ -64,7 +64,7 @@ impl Staged {
 }
 
 impl Workspace {
-    /// Stages what is there, against `start`, and what the agent left elsewhere. `ours` are files that
+    /// Stages the changes since `start`, and what the agent left elsewhere. `ours` are files that
     /// the loop writes, such as the plan, from the top.
     pub fn stage(
         &mut self,
@@ -81,7 +81,7 @@ impl Workspace {
             tried => tried,
         };
         let (mut staged, mut inner) = match tried {
-            // It may work later, and the files are there.
+            // A later attempt may succeed, and the files still exist.
             Err(error) if error.is_transient() => return Err(error),
             Err(error) => self.keep_as_it_is(&git, start.tip, ours, &error)?,
             Ok((staged, Changed { inner, left, .. })) => {
@@ -95,7 +95,7 @@ impl Workspace {
             inner.extend(imported.work_trees.iter().cloned());
             set_aside(self, &mut staged, start.tip, &inner)?;
         }
-        // Where they were has been made anew: whoever stages again does not find them there.
+        // Their refs are gone once the repository is recreated, so staging again cannot find them.
         self.left_out.1.extend(imported.others.iter().cloned());
         let known = self.left_out.1.iter().filter(|commit| !staged.aside.contains(commit));
         let known: Vec<String> = known.cloned().collect();
@@ -104,8 +104,8 @@ impl Workspace {
         Ok(staged)
     }
 
-    /// Adds every file that git does not ignore, and those that the agent `forced` in, but for
-    /// repositories that it made. What it found is returned as well.
+    /// Adds every file that git does not ignore, and those that the agent added by force, except
+    /// repositories that it created. Also returns the paths that it found.
     fn add(
         &self,
         git: &Git,
@@ -119,7 +119,7 @@ impl Workspace {
             |path: &&PathBuf| self.top.as_std_path().join(path).symlink_metadata().is_ok();
         let mut changed = std::mem::take(&mut all.files);
         changed.extend(forced.iter().filter(is_there).cloned());
-        // Git takes no path below a link, not even to remove it.
+        // Git accepts no path below a link, not even to remove it.
         let top = self.top.as_std_path();
         let is_below_link =
             |path: &PathBuf| path.ancestors().skip(1).any(|folder| top.join(folder).is_symlink());
@@ -134,7 +134,7 @@ impl Workspace {
         }
         staged.tree = git.line(&["write-tree"])?;
         let found = differences_between(git, base, &staged.tree)?;
-        // An earlier commit may have left its own version of a file there that is not the agent's to change.
+        // An earlier commit may contain its own version of a file that the agent must not change.
         let is_held = |one: &Difference| {
             !changed.contains(&one.path)
                 && (ours.contains(&one.path) || is_protected(&self.source.inside, &one.path))
@@ -154,7 +154,7 @@ impl Workspace {
         }
         if self.top.join(MODULES).exists() {
             git.run(&["config", "--file", MODULES, "--list"])?;
-            // Their repositories are not made anew.
+            // Their repositories are not recreated.
             staged.dirty_submodules = dirty_submodules(&git.through(&self.doors.checks))?;
             let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
             let is_stuck =
@@ -166,7 +166,7 @@ impl Workspace {
         Ok((staged, all))
     }
 
-    /// Makes readable what an agent closed; whether there was any. In place only what it changed is its own.
+    /// Makes files readable again, in place only changed ones; returns whether any was unreadable.
     fn make_readable(&self, git: &Git) -> bool {
         let top = self.top.as_std_path();
         if !self.is_in_place {
@@ -177,7 +177,7 @@ impl Workspace {
         files.filter(|file| make_readable(file)).count() > 0
     }
 
-    /// What git cannot add is no commit, but it is kept as it is, as far as it can be read.
+    /// Saves what git cannot add, as it is and as far as it can be read; it cannot be committed.
     fn keep_as_it_is(
         &self,
         git: &Git,
@@ -187,7 +187,7 @@ impl Workspace {
     ) -> Result<(Staged, BTreeSet<PathBuf>), Failure> {
         let base = base_of(git, tip)?;
         self.remove_own_lock()?;
-        // Without attributes no file goes through a filter.
+        // Without attributes no filter runs on a file.
         let plain = git.with_var("GIT_ATTR_SOURCE", base_of(git, None)?);
         let plain = plain.with_var("GIT_CONFIG_PARAMETERS", "'core.attributesfile=/dev/null'");
         plain.run(&["read-tree", &base])?;
@@ -206,15 +206,15 @@ impl Workspace {
         Ok((Staged { tree, files, refusal: Some(why), ..Staged::default() }, inner))
     }
 
-    /// The files that are not as they are in the index, or new. Names those that are not the agent's to change
-    /// and that it changed all the same.
+    /// Returns the files that are new or differ from the index. Adds those that the agent changed
+    /// but must not change to `refused`.
     fn changed(
         &self,
         git: &Git,
         ours: &[PathBuf],
         refused: &mut Vec<PathBuf>,
     ) -> Result<Changed, Failure> {
-        // A repository is listed as a folder, with a slash.
+        // Git lists a repository as a folder, with a trailing slash.
         let all = changed_files(git)?.into_iter().map(|path| path.components().collect());
         let all: BTreeSet<PathBuf> = all.collect();
         let inner = repositories(&self.top, git, &all)?;
@@ -222,7 +222,7 @@ impl Workspace {
             let is_ours = ours.contains(path)
                 || self.is_only_carried(path)
                 || path.ancestors().any(|folder| inner.contains(folder));
-            // The draft of a plan is what a planning agent is there for.
+            // A planning agent is supposed to write the draft of a plan.
             let is_steering = !self.is_planning && is_protected(&self.source.inside, path);
             if is_steering && !is_ours {
                 refused.push(path.clone());
@@ -232,8 +232,8 @@ impl Workspace {
         Ok(Changed { files, left: Vec::from_iter::<BTreeSet<_>>(left), inner })
     }
 
-    /// Whether anything but what was carried is not as it was, as far as the agent's own repository
-    /// can tell.
+    /// Whether anything except carried files has changed, as far as the agent's own repository
+    /// shows.
     pub fn looks_changed(&self, tip: Option<&str>, ours: &[PathBuf]) -> bool {
         let git = self.git();
         let tracked = ["diff-index", "-z", "--name-only", tip.unwrap_or("HEAD")];
@@ -245,11 +245,11 @@ impl Workspace {
         })
     }
 
-    /// Files that were staged and are different by now; new ones do not count.
+    /// Returns staged files that have changed since; new ones do not count.
     pub fn changed_since_staged(&mut self, ours: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let look = ["--no-optional-locks", "status", "--porcelain", "-z", "--no-renames"];
         let found = self.git().run(&[&look[..], &["--ignore-submodules", "-unormal"]].concat())?;
-        // `XY path`: how it differs from what is staged is the second letter.
+        // `XY path`: the second letter says how it differs from what is staged.
         let differ = paths(&found).into_iter().filter_map(|line| {
             let (state, path) = line.as_os_str().as_bytes().split_at_checked(3)?;
             Some((*state.get(1)?, PathBuf::from(OsStr::from_bytes(path))))
@@ -265,8 +265,8 @@ impl Workspace {
         Ok(paths)
     }
 
-    /// The tree of what is in the index, with these texts in the place of files of the loop's, from the
-    /// top. The files of the copy show them as the commit will have them; the user's own are not touched.
+    /// Writes the tree of the index with these texts of loop files, from the top. The files in a
+    /// copy get the text that the commit will have; in place, the user's own files are not changed.
     pub fn with_files<'a>(
         &self,
         files: impl Iterator<Item = (&'a Path, &'a [u8])>,
@@ -285,16 +285,16 @@ impl Workspace {
         Ok(git.line(&["write-tree"])?)
     }
 
-    /// The checks find the work staged, so that `git diff` shows them what they change themselves, and no pipes, which
-    /// no commit can hold: a check that reads one would wait.
+    /// Shows the work as staged to the checks, so that `git diff` shows only their own changes, and
+    /// removes pipes, which no commit can contain: a check that reads one would block.
     pub fn show_staged(&mut self) -> Result<(), Failure> {
         if self.is_in_place {
             return Ok(());
         }
         self.known.pipes.remove(&self.top, true);
         self.lend_index()?;
-        // Plan and progress, which the loop's own index leaves as they are committed. What git cannot add is
-        // shown as changed.
+        // Plan and progress, which the loop's own index has in their committed version. What git
+        // cannot add is shown as changed.
         let git = self.git_inside();
         let shown = git.run(&naming(&["diff-files", "-z", "--name-only"], &self.left_out.0));
         let shown = shown.and_then(|held_back| {
@@ -306,8 +306,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// What is staged as plain files in a folder of their own, without a repository: whoever works there
-    /// can do no harm. Returns the project's folder in it.
+    /// Writes what is staged as plain files to a separate folder without a repository, where a
+    /// reviewer can do no harm. Returns the project's folder in it.
     pub fn lay_out(&self) -> Result<Utf8PathBuf, Failure> {
         let room = &self.own.reading_room;
         remove_all(room.as_std_path())?;
@@ -316,13 +316,13 @@ impl Workspace {
         Ok(room.join(&self.source.inside))
     }
 
-    /// Nobody reads any more.
+    /// Deletes that folder.
     pub fn clear_away(&self) {
         let _ = remove_all(self.own.reading_room.as_std_path());
     }
 
-    /// Lays the changes between a saved attempt and its first parent over the files, uncommitted. Where
-    /// they do not fit, it says why, and the files are those of the commit.
+    /// Applies the changes between a saved attempt and its first parent to the files, uncommitted.
+    /// If they conflict, returns why, and the files are those of the commit.
     pub fn overlay(&mut self, attempt: &str, start: Start<'_>) -> Result<Option<String>, Failure> {
         self.known.files = Files::Any;
         let git = self.git();
@@ -343,27 +343,27 @@ impl Workspace {
                 files if files.is_empty() => error.to_string(),
                 files => format!("both changed {}", named_files(&files)),
             };
-            // A conflict leaves marks of the operation in the git folder.
+            // A conflict leaves files of the operation in the git folder.
             let _ = git.run(&["cherry-pick", "--quit"]);
             self.reset(start)?;
             return Ok(Some(why));
         }
         git.run(&["read-tree", "--reset", tip])?;
-        // Tells which files are as they were; that some are not is no failure.
+        // Refreshes the stamps in the index; it is no error if some files differ.
         let _ = git.run(&["update-index", "-q", "--refresh"]);
         self.lend_index()?;
         Ok(None)
     }
 }
 
-/// Files that steer the run and the client: the project's own count, and what an agent makes of its
-/// own is no part of a commit.
+/// Whether a file controls the run or the client: the project's version of it counts, and an
+/// agent's version is never committed.
 fn is_protected(inside: &Utf8Path, path: &Path) -> bool {
     let Ok(path) = path.strip_prefix(inside.as_std_path()) else { return false };
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let in_client = path.parent() == Some(Path::new(CLIENT_FOLDER));
     let is_settings = name.starts_with("settings") && name.ends_with(".json");
-    // A folder of this name is no file; what is one would be a link to other settings.
+    // A file or link with the name of such a folder would point to other settings.
     let is_link =
         path == Path::new(CLIENT_FOLDER) || Path::new(FOREIGN_LIFECYCLE_DIR).starts_with(path);
     let is_script = path.starts_with(PROJECT_MARKER) || path.starts_with(FOREIGN_LIFECYCLE_DIR);

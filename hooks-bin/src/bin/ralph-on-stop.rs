@@ -1,4 +1,4 @@
-//! Holds the agent back while work is unfinished, and lets it go in the end.
+//! Keeps the agent from stopping while work is unfinished, within limits.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Notices failing test runs, and takes the attempt back without losing it.
+//! Detects failing test runs, and rolls back the attempt after saving it.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Records the prompt, and adds what the agent should know about the story under way.
+//! Records the prompt, and adds what the agent should know about the current story.
 
 use std::process::ExitCode;
 

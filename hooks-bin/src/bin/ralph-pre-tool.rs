@@ -1,4 +1,4 @@
-//! Refuses tool calls that must not happen: pushes, merges, destructive commands, edits of files that were not read.
+//! Denies tool calls: pushes, merges, destructive commands, edits of files that were not read.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
-//! The next story, where the session was asked to continue: by our own loop, or by a feature list.
+//! The next story, if the session should continue: after our own loop's answer, or a feature list.
 //!
-//! Our loop alone checks, lands and gives out stories, so it is asked through its mailbox. In
-//! another tool's feature list the agent sets `passes`, and we only read it.
+//! Only our loop checks, lands and assigns its stories, so it is asked through its mailbox. In
+//! another tool's feature list the agent sets `passes`, and the hook only reads it.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,20 +19,20 @@ use ralph_project::mailbox::{Answer, Mailbox, Question};
 use super::session::Session;
 use super::stop::Stop;
 
-/// How long the loop's answer is waited for. The checks run meanwhile, so it is nearly as long as
-/// the client waits for us; what remains is for the gates that are judged without an answer.
+/// How long to wait for the loop's answer. The checks run meanwhile, so it is nearly the client's
+/// own timeout; the rest is for the gates that are judged if there is no answer.
 const PATIENCE: Duration = Duration::from_secs(STOP_TIMEOUT as u64 - 600);
 
-/// The gates of a next story, and of a story whose checks failed.
+/// The gate names for a next story, and for a story whose checks failed.
 const CONTINUATION: &str = "CONTINUATION";
 const CHECKS: &str = "CHECKS";
 
-/// What continuation says about a stop.
+/// The outcome of the question whether the session continues.
 pub(super) enum Next {
     Decided(Stop),
-    /// The gates decide; the stop has this status if they are met.
+    /// The gates decide; if they are met, the stop has this status.
     Gates(StopStatus),
-    /// Another hook of this stop is asking the loop, and its answer counts.
+    /// Another hook of this stop is already asking the loop; its answer counts.
     AskedByAnotherHook,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn decide(session: &Session<'_>) -> Next {
     }
 }
 
-/// Where to ask, if our loop wants this session to continue after its story.
+/// Returns the mailbox and the run, if our loop wants this session to continue after its story.
 fn mailbox(session: &Session<'_>) -> Option<(Mailbox, RunDir)> {
     let call = session.call;
     let folder = call.env.mailbox()?;
@@ -61,14 +61,14 @@ fn mailbox(session: &Session<'_>) -> Option<(Mailbox, RunDir)> {
     Some((Mailbox::at(folder), run))
 }
 
-/// A block is counted before, so that the loop is never asked for one that may not be made.
+/// Asks the loop. A block is counted first, so that the loop is never asked for a forbidden one.
 fn ask_loop(session: &Session<'_>, mailbox: &Mailbox, run: &RunDir) -> io::Result<Next> {
     let _lock = match Lock::take(&mailbox.lock(), "asking the loop") {
         Ok(lock) => lock,
         Err(LockError::Held(_)) => return Ok(Next::AskedByAnotherHook),
         Err(LockError::Io(error)) => return Err(error),
     };
-    // A story that the loop has given out since is progress, whatever the transcript shows.
+    // A story that the loop has assigned since is progress, whatever the transcript shows.
     let fingerprint = session.fingerprint(Some(&run.attempt()));
     let standing = Standing { iteration: 0, limit: session.config.run.max_iterations };
     if let Err(why) = session.ask(Cause::Continuation, fingerprint, standing.continuations()) {
@@ -77,7 +77,7 @@ fn ask_loop(session: &Session<'_>, mailbox: &Mailbox, run: &RunDir) -> io::Resul
     let stop = match mailbox.ask(&question(session), &run.lock(), PATIENCE)? {
         Some(Answer::GoOn(text)) => send_on(text),
         Some(Answer::Stop(why)) => {
-            // The loop's word begins with the status, where it is more than an ordinary stop.
+            // The loop's answer begins with the status, if it is more than an ordinary stop.
             let known = [StopStatus::Complete, StopStatus::ReachedLimit];
             let status = known.into_iter().find(|status| why.starts_with(status.word()));
             Stop::allow(status.unwrap_or(StopStatus::Allowed), Some(why))
@@ -124,7 +124,7 @@ fn read_feature_list(session: &Session<'_>, dir: &LoopDir) -> Next {
             return Next::Decided(Stop::allow(StopStatus::LetGo, Some(note)));
         }
     };
-    // The transcript may be cut short or missing, and work leaves other traces.
+    // The transcript may be truncated or missing, but work leaves other traces.
     let fingerprint = session.fingerprint(Some(&path)) + &session.work_tree(&dir.progress());
     if let Err(why) = session.ask(Cause::Continuation, fingerprint, standing.continuations()) {
         let note = format!("{}; the next story is {}", why.in_words(), story.id);
@@ -137,15 +137,15 @@ fn read_feature_list(session: &Session<'_>, dir: &LoopDir) -> Next {
         text.push_str(&format!("\nThe whole task is described in {task}."));
     }
     let mut stop = send_on(text);
-    // A file of which only the beginning was read is left as it is: our own count bounds the
-    // blocks also where theirs cannot be written.
+    // A file that was read only in part is not rewritten: our own count limits the blocks even if
+    // theirs cannot be written.
     if progress.len() <= plan::MAX_PLAN_BYTES {
         stop.progress = Some(counted_up(&progress, standing));
     }
     Next::Decided(stop)
 }
 
-/// The session is not held back any more.
+/// Lets the session stop.
 fn let_go(why: LetGo, note: String) -> Stop {
     let status = match why {
         LetGo::ContinuationsSpent => StopStatus::ReachedLimit,
@@ -154,10 +154,10 @@ fn let_go(why: LetGo, note: String) -> Stop {
     Stop::allow(status, Some(note))
 }
 
-/// Blocks with this text.
+/// Blocks the stop with this text.
 fn send_on(text: String) -> Stop {
     let first = text.lines().next().unwrap_or_default().to_owned();
-    // What our loop sends back is a story whose checks failed.
+    // Any other text from our loop is about a story whose checks failed.
     let gate = if first.contains(CONTINUATION) { CONTINUATION } else { CHECKS };
     Stop::block(text, vec![gate], vec![first])
 }

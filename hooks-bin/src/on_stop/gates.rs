@@ -1,4 +1,4 @@
-//! Reads what the gates judge, and nothing that they do not need.
+//! Reads the state that the gates judge, and only what they need.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use ralph_project::gate::{
 use super::session::Session;
 use super::stop::Stop;
 
-/// Holds back what the gates hold, as far as this turn may still be held back; a stop that nothing
-/// holds has this status.
+/// Blocks the stop if a gate is unmet, as long as this turn may still be blocked; otherwise allows
+/// it with this status.
 pub(super) fn decide(session: &Session<'_>, status: StopStatus) -> Stop {
     let stop = &session.config.stop;
     if stop.max_blocks == 0 {
         return Stop::allow(status, Some("`[stop] max_blocks` is 0".to_owned()));
     }
-    // A turn that cannot be held any more is judged all the same, so that it is known what it leaves
+    // A turn that cannot be blocked any more is judged all the same, to report what it leaves
     // unmet. Only the checks are not run again: they may take minutes.
     let runs_checks = stop.verify && (stop.max_blocks > 1 || !session.was_blocked());
     let (unmet, advice) = judge(session, runs_checks);
@@ -39,13 +39,13 @@ pub(super) fn decide(session: &Session<'_>, status: StopStatus) -> Stop {
     let asked = session.ask(Cause::Gates, session.fingerprint(None), 0);
     let mut stop = Stop::block(reason(&unmet, &advice), gates, reasons).unless_let_go(asked);
     if status == StopStatus::Complete {
-        // So it is, whatever else is unmet.
+        // The work is complete, whatever else is unmet.
         stop.status = status;
     }
     stop
 }
 
-/// What is unmet, and what is worth saying along with a block but no reason for one. A subagent is
+/// Returns unmet gates, and advice that is added to a block but is no reason for one. A subagent is
 /// judged by its own work: conditions, rounds, tasks, story and commits are the session's.
 fn judge(session: &Session<'_>, runs_checks: bool) -> (Vec<Unmet>, Vec<String>) {
     let (mut unmet, mut advice) = (Vec::new(), Vec::new());
@@ -69,7 +69,7 @@ fn judge(session: &Session<'_>, runs_checks: bool) -> (Vec<Unmet>, Vec<String>) 
     if runs_checks {
         unmet.extend(verify(session));
     }
-    // Git is asked last and only if its answer is needed: a process costs more than all the rest.
+    // Git runs last and only if its answer is needed: a process costs more than everything else.
     if is_orchestrated && !session.is_ours {
         unmet.extend(gate::uncommitted(&changed(session)));
     } else if is_main && session.is_bound && !unmet.is_empty() {
@@ -78,8 +78,8 @@ fn judge(session: &Session<'_>, runs_checks: bool) -> (Vec<Unmet>, Vec<String>) 
     (unmet, advice)
 }
 
-/// One of the session's state files, and where it is: the first that is there. A broken one is
-/// reported.
+/// Loads the first existing state file of its kind in the session's folders, with its path. A
+/// broken file is recorded.
 fn load<T: StateFile>(session: &Session<'_>) -> Option<(T, Utf8PathBuf)> {
     for dir in &session.dirs {
         match T::load(dir) {
@@ -132,7 +132,7 @@ fn verify(session: &Session<'_>) -> Option<Unmet> {
     gate::verify(&checks)
 }
 
-/// Files that are not committed, ours left out; none where there is no repository.
+/// Returns the uncommitted files except the loop's own; empty without a repository.
 fn changed(session: &Session<'_>) -> Vec<PathBuf> {
     let Ok(repo) = session.call.repo() else { return Vec::new() };
     match Status::read(&repo) {

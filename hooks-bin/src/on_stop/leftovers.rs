@@ -1,4 +1,4 @@
-//! `TaskCompleted` and `TeammateIdle`: nothing may be left behind in the lines that were added.
+//! `TaskCompleted` and `TeammateIdle`: added lines must not contain leftovers.
 
 use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::hook::Decision;
@@ -11,9 +11,9 @@ use super::stop::{self, Stop};
 use crate::call::Call;
 use crate::harness::Failure;
 
-/// Holds a task or a teammate back while added lines hold leftovers of these kinds.
+/// Holds back a task or a teammate while added lines contain leftovers of these kinds.
 pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision, Failure> {
-    // Without a repository nobody can tell which lines are new.
+    // Without a repository it is unknown which lines are new.
     let Ok(repo) = call.repo() else { return Ok(Decision::NoOpinion) };
     let checkpoint = checkpoint(call, &repo);
     let found = find(&added_lines(&repo, checkpoint.as_ref())?, kinds);
@@ -26,12 +26,12 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision
         format!("{subject}: added lines contain {}.{}", counted(found.len()), in_words(&found));
     let asked = session.ask(Cause::Leftovers, text.clone(), 0);
     let stop = Stop::block(text.clone(), vec!["LEFTOVERS"], vec![text]).unless_let_go(asked);
-    // The counts stay: what was let go once is not held back again unless it changes.
+    // The counts stay: what was allowed once is not blocked again unless it changes.
     stop::journal(call, &stop);
     Ok(stop.block.map(Decision::Block).unwrap_or_default())
 }
 
-/// The checkpoint in force for this session, if there is one.
+/// Returns the checkpoint that applies to this session, if there is one.
 fn checkpoint(call: &Call<'_>, repo: &Repo) -> Option<Checkpoint> {
     let state = call.project().own_state();
     let found = strikes::checkpoint(state).ok()??;
@@ -40,7 +40,7 @@ fn checkpoint(call: &Call<'_>, repo: &Repo) -> Option<Checkpoint> {
     Some(found).filter(|_| !is_stale && !call.is_beside_a_run())
 }
 
-/// Whom the counts are for, and how the text begins.
+/// Returns whom the counts are for, and how the message begins.
 fn subject(call: &Call<'_>) -> (String, String) {
     let input = call.input;
     let short = |text: &Option<String>| -> String {

@@ -1,4 +1,4 @@
-//! The session that wants to stop: where its files are, and what it is bound to.
+//! The session that is about to stop: its files, and the rules that apply to it.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,40 +16,40 @@ use ralph_project::under_way::Attempt;
 
 use crate::call::Call;
 
-/// How long we wait for the client to write down what it just said, and how often we look.
+/// How long to wait for the last answer to appear in the transcript, and how often to check.
 const PATIENCE: Duration = Duration::from_millis(300);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What the questions about a stop need to know, read once.
+/// What the questions about a stop need, read once.
 pub(super) struct Session<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) config: &'a Config,
-    /// Whose stop it is.
+    /// Whose stop it is: the session's or that of another agent.
     pub(super) who: Who,
-    /// Its folders that exist: the project's, then the one in the home folder.
+    /// The session's existing folders: first the project's, then the one in the home folder.
     pub(super) dirs: Vec<SessionDir>,
-    /// Where counts and records go, there or not; none if its id cannot be part of a path.
+    /// The folder for counts and records, which may not exist; `None` if the id is no valid path.
     pub(super) dir: Option<SessionDir>,
-    /// The other loop's folder, if it holds a feature list.
+    /// The other loop's folder, if it contains a feature list.
     pub(super) loop_dir: Option<LoopDir>,
-    /// Whether our loop started it.
+    /// Whether our loop started the session.
     pub(super) is_ours: bool,
-    /// Whether a loop's own gates concern this session: one that our loop started, or one that
-    /// says so itself. Any other session in the project is none of our business.
+    /// Whether a loop's own gates apply to the session: our loop started it, or its own files or
+    /// environment show that another loop did. Other sessions are left alone.
     pub(super) is_bound: bool,
-    /// Whether any gate may concern it. Most sessions have nothing to do with us.
+    /// Whether any gate may apply to it; for most sessions none does.
     pub(super) is_gated: bool,
-    /// The attempt that our loop has under way in this session.
+    /// The attempt of our loop that runs in this session.
     pub(super) attempt: Option<Attempt>,
-    /// The story under way, if it is this session's and another tool gives it out, and what the
-    /// plan says about it. Our own loop judges its stories itself.
+    /// This session's current story and its entry in the plan, if another tool assigned it. Our own
+    /// loop judges its stories itself.
     pub(super) own_story: Option<(Id, Option<Story>)>,
-    /// What the transcript says since the last block; nothing where it cannot be read.
+    /// What the transcript shows since the last block; empty if it cannot be read.
     ending: Ending,
 }
 
 impl<'a> Session<'a> {
-    /// The session of a call.
+    /// Reads the session of a call.
     pub(super) fn new(call: &'a Call<'a>, who: Who) -> Self {
         let (project, config) = (call.project(), call.config());
         let states = [Some(project.own_state()), project.home_state()];
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
         dirs.dedup();
         dirs.retain(|dir| dir.root().is_dir());
         let loop_dir = call.env.loop_dir().and_then(|dir| call.loop_dir(dir));
-        // A list that our own loop works on is no business of a person's session.
+        // A list that our own loop works on does not concern a user's session.
         let is_meant = || call.env.run().is_some() || !call.is_beside_a_run();
         let loop_dir = loop_dir.filter(|_| is_meant());
         let says_so = |dir: &SessionDir| dir.loop_state().exists() || dir.orchestrator().exists();
@@ -104,8 +104,8 @@ impl<'a> Session<'a> {
         self.attempt = attempt.filter(|attempt| Some(&attempt.run) == run.as_ref());
     }
 
-    /// What the plan says about a story. A story may be under way in a later plan while an earlier
-    /// one has open stories as well.
+    /// Returns a story's entry in the plan. The current story may be in a later plan, while an
+    /// earlier one has open stories as well.
     fn story_in_plan(&self, id: &Id) -> Option<Story> {
         let call = self.call;
         let in_plan = |plan: Plan| plan.story(id.as_str()).cloned();
@@ -117,10 +117,10 @@ impl<'a> Session<'a> {
         in_plan(self.plan()?).or_else(elsewhere)
     }
 
-    /// The plan that is worked on; none if there is none. A broken one is reported.
+    /// Returns the current plan, if there is one. A broken plan is recorded.
     pub(super) fn plan(&self) -> Option<Plan> {
         let call = self.call;
-        // The client's folder moves with the agent, so paths are meant from where it works.
+        // The client's current folder moves, so paths are relative to its work folder.
         match project_plan::find(call.project(), call.env, self.config, call.work_root()) {
             Ok(plan) => Some(plan),
             Err(plan::FindError::NotFound { .. }) => None,
@@ -131,15 +131,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Reads the transcript and returns how full the context is, counting the answer that was just
-    /// given. The client writes that a moment after it asks us; after a short while we take what is
-    /// there.
+    /// Reads the transcript and returns how full the context is, including the latest answer. The
+    /// client writes that a moment after it calls the hook; after a short wait the transcript is
+    /// used as it is.
     pub(super) fn read_context(&mut self) -> Option<Fill> {
         let input = self.call.input;
         let path = input.transcript_path.as_ref()?;
         let counted = self.dir.as_ref().and_then(|dir| Blocks::load(dir, false));
         let before = counted.map_or(0, |blocks| blocks.row(&self.who).transcript);
-        // Without a block before, nobody asks what was done since.
+        // Without an earlier block, what has been done since is not needed.
         let since = if before > 0 { before } else { u64::MAX };
         let answer = input.last_assistant_message.as_deref().unwrap_or_default();
         let deadline = Instant::now() + PATIENCE;
@@ -158,12 +158,12 @@ impl<'a> Session<'a> {
     fn fill(&self) -> Option<Fill> {
         let used = self.ending.context?;
         let windows = ContextWindows::load(self.call.project().own_state());
-        // Where the client has not reported a window, a guess would end sessions that have room.
+        // If the client has not reported its window, a guess might end sessions too early.
         let window = windows.of(&self.ending.model).filter(|tokens| *tokens > 0)?;
         Some(Fill { used, window, limit: self.config.session.context_limit })
     }
 
-    /// Asks for a block; granted, it is counted.
+    /// Asks whether a block is allowed; if so, it is counted.
     pub(super) fn ask(
         &self,
         cause: Cause,
@@ -186,7 +186,7 @@ impl<'a> Session<'a> {
         asked
     }
 
-    /// Whether the turn was held back before. Only Claude Code's own word counts; some agents always say yes.
+    /// Whether the turn was blocked before. For other agents our own count is used.
     pub(super) fn was_blocked(&self) -> bool {
         let Some(dir) = self.dir.as_ref().filter(|_| self.call.agent.is_some()) else {
             return self.call.input.stop_hook_active;
@@ -195,8 +195,8 @@ impl<'a> Session<'a> {
         row.in_turn + row.idle > 0
     }
 
-    /// How the work tree looks, all but one file: what is checked out, and how many files of which
-    /// size are changed since when.
+    /// Returns a fingerprint of the work tree without one file: HEAD, and the number, total size
+    /// and newest modification time of changed files.
     pub(super) fn work_tree(&self, except: &Utf8Path) -> String {
         let found = self.call.repo().ok().and_then(|repo| Some((Status::read(&repo).ok()?, repo)));
         let Some((status, repo)) = found else { return String::new() };
@@ -205,7 +205,7 @@ impl<'a> Session<'a> {
         let (mut count, mut bytes, mut newest) = (0_u64, 0_u64, 0);
         for path in changed.iter().filter(|path| *path != except.as_std_path()) {
             count += 1;
-            // One that is gone has no size and no time.
+            // A deleted file has neither size nor time.
             if let Ok(metadata) = fs_err::symlink_metadata(path) {
                 bytes = bytes.saturating_add(metadata.len());
                 newest = newest.max(changed_at(&metadata));
@@ -214,8 +214,8 @@ impl<'a> Session<'a> {
         format!(" {} {count} {bytes} {newest}", status.head.as_deref().unwrap_or_default())
     }
 
-    /// How everything looks that work leaves behind besides the transcript, and a file of the
-    /// caller's. What we ourselves write at a block is not part of it.
+    /// Returns a fingerprint of the state files that work changes, besides the transcript, and of
+    /// `file`. Files that we write when blocking are not included.
     pub(super) fn fingerprint(&self, file: Option<&Utf8Path>) -> String {
         let mut paths: Vec<Utf8PathBuf> = file.into_iter().map(Utf8Path::to_owned).collect();
         for dir in &self.dirs {
@@ -232,7 +232,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// When a file was changed last, in nanoseconds since 1970.
+/// Returns the modification time of a file, in nanoseconds since 1970.
 fn changed_at(metadata: &std::fs::Metadata) -> u128 {
     let changed = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
     changed.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()

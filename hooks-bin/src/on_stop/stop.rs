@@ -1,4 +1,4 @@
-//! What was decided about a stop, and the one place that writes it down and answers.
+//! The decision about a stop, and the one place that records it and answers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,19 +14,19 @@ use ralph_project::strikes;
 use super::session::Session;
 use crate::call::Call;
 
-/// What was decided about a stop.
+/// The decision about a stop.
 pub(super) struct Stop {
-    /// The text that holds the agent back; none lets it stop.
+    /// The text with which the stop is blocked; `None` allows it.
     pub(super) block: Option<String>,
-    /// How it is allowed.
+    /// The status of an allowed stop.
     pub(super) status: StopStatus,
-    /// Why, for the journal.
+    /// The reasons, for the journal.
     pub(super) notes: Vec<String>,
     /// The gates that are unmet.
     pub(super) gates: Vec<&'static str>,
-    /// How full the context is, where a fresh session is to continue.
+    /// How full the context is, if a fresh session should continue.
     pub(super) handoff: Option<Fill>,
-    /// The new content of the other loop's `progress.txt`, where that changes.
+    /// The new content of the other loop's `progress.txt`, if it changes.
     pub(super) progress: Option<Vec<u8>>,
 }
 
@@ -41,7 +41,7 @@ impl Stop {
         Self { block: Some(text), gates, notes, ..allowed }
     }
 
-    /// The block, if it may be made; otherwise the session may stop although this is unmet.
+    /// Keeps the block if it is allowed; otherwise lets the session stop with the gates unmet.
     pub(super) fn unless_let_go(self, asked: Result<(), LetGo>) -> Self {
         let Err(why) = asked else { return self };
         let note = format!("{}; still unmet: {}", why.in_words(), self.notes.join(" "));
@@ -53,7 +53,7 @@ impl Stop {
     }
 }
 
-/// Writes down what was decided, and answers.
+/// Records the decision, and answers.
 pub(super) fn conclude(session: &Session<'_>, stop: Stop) -> Decision {
     let call = session.call;
     if let (Some(dir), Some(bytes)) = (&session.loop_dir, &stop.progress) {
@@ -99,7 +99,7 @@ pub(super) fn conclude(session: &Session<'_>, stop: Stop) -> Decision {
 }
 
 /// Removes the checkpoint and the story of another loop, as that loop's own stop hook would: they
-/// would bind whatever session comes next. Those that were written while this session ran are left.
+/// would apply to the next session. Those written while this session ran are kept.
 fn remove_leftovers(session: &Session<'_>) {
     let (call, state) = (session.call, session.call.project().own_state());
     let Ok(Some(found)) = strikes::checkpoint(state) else { return };
@@ -107,13 +107,13 @@ fn remove_leftovers(session: &Session<'_>) {
     let is_older = call.bound().began.is_none_or(|began| written.is_none_or(|at| at <= began));
     if found.snapshot.is_none() && is_older && !call.is_beside_a_run() {
         for path in [state.checkpoint(), state.current_story()] {
-            // Best effort: what stays is reported as stale.
+            // Best effort: a checkpoint that remains is reported as stale.
             let _ = state::remove_if_there(path);
         }
     }
 }
 
-/// Writes a stop into the journal.
+/// Writes a stop to the journal.
 pub(super) fn journal(call: &Call<'_>, stop: &Stop) {
     let given = |text: &str| if text.is_empty() { None } else { Some(text.to_owned()) };
     let facts = StopFacts {
@@ -129,7 +129,7 @@ pub(super) fn journal(call: &Call<'_>, stop: &Stop) {
     });
 }
 
-/// What the person in front of the session sees of a stop that is no ordinary one.
+/// Returns the notice that the user sees when a stop is not an ordinary one.
 fn notice(session: &Session<'_>, status: StopStatus, note: Option<&String>) -> Decision {
     use StopStatus::{Complete, Handoff, LetGo, ReachedLimit};
     let what = match status {
@@ -141,14 +141,14 @@ fn notice(session: &Session<'_>, status: StopStatus, note: Option<&String>) -> D
         _ => return Decision::NoOpinion,
     };
     Decision::Notice(match note {
-        // The loop's own words say it already.
+        // The loop's own words already name the status.
         Some(note) if note.starts_with(status.word()) => note.clone(),
         Some(note) => format!("{}: {what} ({note})", status.word()),
         None => format!("{}: {what}", status.word()),
     })
 }
 
-/// Another tool's list came to its end: `progress.txt` and a notice say so, once.
+/// Reports once, in `progress.txt` and by a notice, that another tool's list has ended.
 fn announce(session: &Session<'_>, dir: &LoopDir, stop: &Stop) -> Decision {
     let word = stop.status.word();
     let before = fs_err::read(dir.progress()).unwrap_or_default();
@@ -185,7 +185,7 @@ fn leave_note(session: &Session<'_>, fill: &Fill) {
     }
 }
 
-/// Where the plan's progress is written.
+/// Returns the path of the plan's progress file.
 fn progress(session: &Session<'_>) -> Option<Utf8PathBuf> {
     if let Some(dir) = &session.loop_dir {
         return Some(StateDir::progress_beside(&dir.feature_list()));
@@ -197,7 +197,7 @@ fn progress(session: &Session<'_>) -> Option<Utf8PathBuf> {
     }
 }
 
-/// The session is over: writes down how, and removes what only served the session.
+/// Records how an ended session stopped, and removes files that only served the session.
 pub(super) fn session_ended(session: &Session<'_>) -> Decision {
     let call = session.call;
     if session.is_bound || session.own_story.is_some() {
@@ -217,7 +217,7 @@ pub(super) fn session_ended(session: &Session<'_>) -> Decision {
     Decision::NoOpinion
 }
 
-/// Records how the session stopped, and once for each story that it left it open.
+/// Records how the session stopped, and, once per story, that it left the story open.
 fn record(session: &Session<'_>, stop: &Stop) {
     let Some(dir) = &session.dir else { return };
     let before = LastStop::load(dir);
@@ -236,7 +236,7 @@ fn record(session: &Session<'_>, stop: &Stop) {
     }
 }
 
-/// The story that this stop leaves open. While something runs nothing was left yet, and after an
+/// Returns the story that this stop leaves open. While something is running none is, and after an
 /// ordinary stop our own loop judges its story itself.
 fn left_open(session: &Session<'_>, status: StopStatus) -> Option<String> {
     use StopStatus::{Allowed, Complete, ReachedLimit, Waiting};
@@ -261,10 +261,10 @@ fn log_incomplete(call: &Call<'_>, story: &str) {
     }
 }
 
-/// Removes what only served the session. How it ended is kept for a loop that waits for it, and
-/// what other tools wrote is theirs.
+/// Removes files that only served the session. How it ended is kept for a loop that waits for it,
+/// and files of other tools are kept too.
 fn clean_up(dir: &SessionDir, a_loop_waits: bool) {
-    // A link may lead to what is another session's.
+    // A link may lead to the files of another session.
     if state::leads_elsewhere(dir.root()) {
         return;
     }
@@ -273,9 +273,9 @@ fn clean_up(dir: &SessionDir, a_loop_waits: bool) {
         served.extend([dir.last_verdict(), dir.last_stop()]);
     }
     for path in served {
-        // Best effort: what cannot be removed does no harm.
+        // Best effort: leftovers do no harm.
         let _ = fs_err::remove_file(path);
     }
-    // Only an empty folder goes.
+    // Removes the folder only if it is empty.
     let _ = fs_err::remove_dir(dir.root());
 }

@@ -1,4 +1,4 @@
-//! A test run has failed: record it, decide what it means, perhaps roll back, and tell the agent.
+//! Handles a failed test run: record it, decide what it means, perhaps roll back, inform the agent.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,13 +17,13 @@ use ralph_project::checks::one_line;
 use crate::call::Call;
 use crate::harness::Failure;
 
-/// How long one run waits until another is weighed, a rollback included.
+/// How long to wait until another run has been judged, including its rollback.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How many seconds we may be started after the end of the command that we judge.
+/// How many seconds after the end of a command its hook may start.
 const START: u64 = 10;
 
-/// Settles a failing run. Whatever goes wrong on the way, the agent is told which tests failed.
+/// Handles a failing run. Whatever else goes wrong, the agent is told which tests failed.
 pub(super) fn settle(
     call: &Call<'_>,
     command: &str,
@@ -32,12 +32,12 @@ pub(super) fn settle(
 ) -> Result<Decision, Failure> {
     let Some(state) = call.project().state() else { return Ok(Decision::NoOpinion) };
     if call.is_beside_a_run() {
-        // What fails here would go into the prompts of a story that it has nothing to do with.
+        // A failure here would go into the prompts of an unrelated story.
         return Ok(Decision::NoOpinion);
     }
     let log = state.failure_context();
     let log = log.strip_prefix(call.work_root()).unwrap_or(&log);
-    // Asked first: by the time the run is weighed, other runs may have been.
+    // Read first: until this run is judged, other runs may have been.
     let begun_at = begun_at(call);
     let (story, text) = (call.story_key(), for_next_attempt(command, output, verdict));
     let settled = record_failure(state, story.as_deref(), &text)
@@ -61,17 +61,17 @@ pub(super) fn settle(
     Ok(decision)
 }
 
-/// For the gates and the loop: nothing is wrong with the work itself.
+/// Records for the gates and the loop that the tests had already failed before the work.
 fn note_failed_before(call: &Call<'_>) {
     let Some(session) = call.session() else { return };
     if let Some(last) = LastVerdict::load(&session) {
-        // Best effort, as when it was written first.
+        // Best effort, like the first write.
         let _ = LastVerdict { failed_before: true, ..last }.save(&session);
     }
 }
 
-/// What the next attempt is told. Only the beginning of it is kept, and runners name what failed at
-/// the end.
+/// Formats the failure for the next attempt. Names come first, because only the beginning is kept
+/// and runners print what failed at the end.
 fn for_next_attempt(command: &str, output: &str, verdict: &Verdict) -> String {
     let command = one_line(command);
     match verdict.failing.as_slice() {
@@ -80,7 +80,7 @@ fn for_next_attempt(command: &str, output: &str, verdict: &Verdict) -> String {
     }
 }
 
-/// What became of the attempt; none if the checkpoint is not this session's.
+/// Returns what was done about the attempt; `None` if the checkpoint is not this session's.
 fn settle_attempt(
     call: &Call<'_>,
     verdict: &Verdict,
@@ -94,7 +94,7 @@ fn settle_attempt(
     };
     let repo = call.repo()?;
     let target = match checkpoint.target(&repo) {
-        // It was saved in another repository, that of a copy for instance.
+        // The checkpoint was saved in another repository, for instance that of a copy.
         Err(SnapshotError::Gone { .. }) => return untouched("There is no checkpoint"),
         found => found?,
     };
@@ -115,12 +115,12 @@ fn settle_attempt(
             }
         }
     }
-    // Several runs may end at once; they are weighed one after the other.
+    // Several runs may end at once; they are judged one after the other.
     let _lock = Lock::take_within(&state.strikes_lock(), "evaluating a test run", PATIENCE)?;
     let mut memory = Memory::load(state, &checkpoint);
     let failing = verdict.counts.bad();
     if failing > 0 && failing < memory.failing {
-        // Fewer failing tests than in the run before: the agent makes progress.
+        // Fewer failing tests than in the previous run: the agent makes progress.
         memory.failures = 0;
     }
     memory.failing = failing;
@@ -152,7 +152,7 @@ struct Seen<'a> {
     begun_at: u64,
 }
 
-/// A passing run wipes the slate clean.
+/// Resets the count of failures after a passing run.
 pub(super) fn forgive(call: &Call<'_>) -> Result<(), Failure> {
     let state = call.project().own_state();
     if let Ok(Some(checkpoint)) = strikes::checkpoint(state)
@@ -175,7 +175,7 @@ fn weigh(
 ) -> Result<Outcome, Failure> {
     let config = call.config();
     let changed = changed_since(repo, &seen.target)?;
-    // Another loop wrote a bare commit id and expects the first failure to count.
+    // Another loop writes a bare commit id and expects the first failure to count.
     let is_foreign = seen.checkpoint.snapshot.is_none();
     let on = match config.rollback.on {
         RollbackOn::StoryEnd if is_foreign => RollbackOn::Failure,
@@ -192,20 +192,20 @@ fn weigh(
     }))
 }
 
-/// Notes the commits that the command made: a checkpoint binds the session in spite of them.
+/// Records the commits that the command made, so that the checkpoint still applies to the session.
 pub(super) fn note_commits(call: &Call<'_>) -> Result<(), Failure> {
     let Some(session) = call.session() else { return Ok(()) };
     let since = (begun_at(call) / 1000).saturating_sub(START);
     Ok(strikes::note_commits(&call.repo()?, &session, since)?)
 }
 
-/// When the run began, in milliseconds since 1970.
+/// Returns when the run began, in milliseconds since 1970.
 fn begun_at(call: &Call<'_>) -> u64 {
     now_ms().saturating_sub(call.input.duration_ms.unwrap_or(0))
 }
 
-/// Whether a rollback came while a run was under way. One that lies in the future came before the
-/// clock was set back, and tells nothing: else no failing run would count until the clock is there.
+/// Whether a rollback happened during a run. One in the future is from before the clock was set
+/// back, and is ignored: otherwise no failing run would count until the clock reaches it.
 fn is_between(run_began: u64, rolled_back: u64, now: u64) -> bool {
     (run_began..=now).contains(&rolled_back)
 }
@@ -215,7 +215,7 @@ fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Rolls the attempt back, unless another hook was first.
+/// Rolls the attempt back, unless another hook has already done so.
 fn roll_back(
     call: &Call<'_>,
     repo: &Repo,

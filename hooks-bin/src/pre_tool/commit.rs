@@ -1,4 +1,4 @@
-//! A commit while files outside of the story's scope are changed: it would take them along.
+//! Commits while files outside of the story's scope are changed: they would be included.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use shell_reader::Script;
 
 use crate::call::Call;
 
-/// How many files are named.
+/// How many files the reason names.
 const MOST_NAMED: usize = 10;
 
-/// Forbids a commit that would reach beyond the scope. Without a scope git is not even asked.
+/// Denies a commit that would exceed the scope. Without a scope git is not run.
 pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<Denial> {
     let config = call.config();
     let scope = call.scope();

@@ -1,9 +1,9 @@
-//! What the session's transcript says: which version the client has, and whether the agent has seen a file that
-//! was read before the hook was installed, or before the session was resumed or forked, or that the prompt mentioned
-//! with `@`.
+//! Information from the session's transcript: the client's version, and whether the agent has seen
+//! a file that was read before the hook was installed or before the session was resumed or forked,
+//! or that the prompt mentioned with `@`.
 //!
-//! Only what was shown counts: an edit that stands there may have been refused, and the one that is
-//! asked about stands there already.
+//! Only files that were shown count: an edit in the transcript may have been denied, and the edit
+//! in question is already there.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::tail;
@@ -13,20 +13,20 @@ use serde_json::Value;
 
 use crate::call::Call;
 
-/// How much of the transcript's end is searched.
+/// How many bytes at the end of the transcript are searched.
 const SEARCHED: u64 = 8 * 1024 * 1024;
 
-/// Where the version of the client is looked for.
+/// How many bytes at the end are searched for the client's version.
 const LAST_LINES: u64 = 256 * 1024;
 
-/// Older clients run what a hook asks about, where nobody can be asked.
+/// The first client that does not run a call that a hook asks about if no user can answer.
 const ASKS_SINCE: [u32; 3] = [2, 1, 85];
 
-/// The rules about files that some command must not write.
+/// The rules about files that commands must not write.
 const FILE_RULES: [&str; 2] = ["protected-path", "ralph-state"];
 
-/// Whether the client asks about a call that a rule forbids. Where permissions are bypassed, it writes some files
-/// without asking.
+/// Whether the client asks the user about a call that a rule denies. With permissions bypassed, it
+/// writes some files without asking.
 pub(super) fn client_asks(call: &Call<'_>, rule: &str) -> bool {
     let is_about_files = call.input.is_file_tool() || FILE_RULES.contains(&rule);
     if call.input.permission_mode == "bypassPermissions" && is_about_files {
@@ -50,7 +50,7 @@ pub(super) fn shows(call: &Call<'_>, path: &Utf8Path) -> bool {
     let Ok(end) = tail(transcript, SEARCHED) else { return false };
     let name = path.file_name().unwrap_or_default().as_bytes();
     let mentions = |line: &&[u8]| {
-        // Cheap, and nearly always enough to pass a line over.
+        // Cheap, and nearly always enough to skip a line.
         holds(line, name) && (holds(line, b"tool_use") || holds(line, b"\"attachment\""))
     };
     let (path, facts) = (resolved(path), call.facts(""));
@@ -62,7 +62,7 @@ pub(super) fn shows(call: &Call<'_>, path: &Utf8Path) -> bool {
     })
 }
 
-/// The files that the agent was shown by one line of the transcript.
+/// Returns the files that one line of the transcript shows to the agent.
 fn seen_in(line: &Value, facts: &Facts) -> Vec<Utf8PathBuf> {
     let text = |value: &Value, place: &str| {
         value.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned()

@@ -1,9 +1,9 @@
-//! Many machines: one story is one task of an engine that the user has, and git's push, which only moves a branch
-//! from where it was seen, is all the coordination. Nothing here is part of a run on one machine.
+//! Fleets: one story is one task of the user's own engine, and a git push, which only moves a branch that has not
+//! changed since it was fetched, is all the coordination. A run on one machine uses nothing of this.
 //!
-//! | file | what it knows |
+//! | file | purpose |
 //! | --- | --- |
-//! | `mod.rs` | commands that look at a server, and jobs for engines; nothing is submitted |
+//! | `mod.rs` | commands that read from a server, and jobs for engines; nothing is submitted |
 //! | `task.rs` | a task: waits, runs the loop, pushes |
 //! | `server.rs` | a clone of the server, attempts and journals |
 
@@ -27,7 +27,7 @@ pub(crate) use server::has_moved;
 use server::{Server, address};
 pub(crate) use task::{BLOCKED, task};
 
-/// For commands that look: works in a clone of the server with the journals of all tasks, if one is named.
+/// Enters a clone of the server, if one is named, with the journals of all tasks.
 pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<(Env, Option<Server>), Failure> {
     let Some(remote) = remote else { return Ok((env.clone(), None)) };
     let server = Server::open(env, remote, "look")?;
@@ -37,14 +37,14 @@ pub(crate) fn enter(env: &Env, remote: Option<&str>) -> Result<(Env, Option<Serv
     Ok((server.env.clone(), Some(server)))
 }
 
-/// Commands that were just named mean the project unless they name the server.
+/// Adds a reminder that the printed commands need `--fleet`.
 pub(crate) fn say_remote(remote: Option<&str>) {
     if let Some(remote) = remote {
         say(format!("\nAdd `--fleet {remote}` to these commands."));
     }
 }
 
-/// After `retry`: the reopened plan and what the next attempt begins with go to the server.
+/// After `retry`: pushes the reopened plan, and what the next attempt begins with, to the server.
 pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
     let git = &server.git;
     if git.run(&["diff", "--quiet"]).is_err() {
@@ -86,14 +86,14 @@ enum Engine {
     Parallel,
 }
 
-/// What is printed.
+/// The job that is printed.
 #[derive(Template)]
 #[template(path = "fleet.txt", escape = "none")]
 struct Job<'a> {
     fleet: &'a Fleet,
-    /// Each behind those that it depends on.
+    /// In order of dependency.
     tasks: Vec<Task>,
-    /// The command of a task, but for its story.
+    /// The command of a task, without its story.
     command: String,
 }
 
@@ -117,7 +117,7 @@ impl Fleet {
     }
 }
 
-/// The open stories, each behind those that it depends on.
+/// The open stories, in order of dependency.
 fn tasks(plan: &Plan) -> Vec<Task> {
     let open = |id: &str| plan.story(id).filter(|story| story.state == State::Open);
     let mut left: Vec<_> = plan.stories().iter().filter_map(|story| open(&story.id)).collect();
@@ -125,7 +125,7 @@ fn tasks(plan: &Plan) -> Vec<Task> {
     while !left.is_empty() {
         let is_first = |id: &String| open(id).is_none_or(|story| !left.contains(&story));
         let ready = left.iter().position(|story| story.depends.iter().all(is_first));
-        // A plan in which stories depend on each other cannot be read.
+        // Plans with circular dependencies are refused when read.
         let story = left.remove(ready.unwrap_or_default());
         let after = story.depends.iter().filter_map(|id| Some(named(&open(id)?.id))).collect();
         tasks.push((story.id.clone(), named(&story.id), after));
@@ -133,7 +133,7 @@ fn tasks(plan: &Plan) -> Vec<Task> {
     tasks
 }
 
-/// An address without the user's name, which may be a token: jobs are committed.
+/// The address without a user name, which may be a token: jobs are committed.
 fn without_user(remote: &str) -> String {
     let user = |rest: &str| rest.split('/').next().and_then(|host| host.find('@'));
     match remote.split_once("://") {
@@ -145,7 +145,7 @@ fn without_user(remote: &str) -> String {
     }
 }
 
-/// An id as part of a name that every engine takes.
+/// An id as part of a name that every engine accepts.
 pub(crate) fn named(id: &str) -> String {
     let name = id.to_ascii_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     format!("ralph-{}", name.trim_matches('-'))

@@ -1,5 +1,5 @@
-//! The server of a fleet: a clone that no other task of this machine uses, what is fetched into it, and what is
-//! pushed from it. Nothing on the server is ever overwritten.
+//! A fleet's server, by way of a clone that no other task of this machine uses. Nothing on the server is ever
+//! overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,23 +16,23 @@ use board::{commit_tree, resolve, signed};
 use run_history::saved::{ATTEMPTS, FLEET};
 use work_copy::{cache, remove_all};
 
-/// Attempts and journals, and where they are kept on a server that takes nothing but branches.
+/// Where attempts and journals are kept; the second place is for servers that accept only branches.
 const KEPT: [&str; 2] = ["refs/ralph", "refs/heads/ralph-kept"];
 
-/// Those of them that belong to all machines.
+/// The refs below it that all machines share.
 const SHARED: [&str; 2] = ["attempts", "tasks"];
 
-/// The branch that clones of the server begin with.
+/// The server's default branch.
 const ORIGIN_HEAD: &str = "refs/remotes/origin/HEAD";
 
-/// The folder of the clone, in a journal: every task has another one.
+/// Stands for the clone's folder in a journal, because it differs for every task.
 const CLONE: &str = "$CLONE";
 
-/// What a journal says of landings. The branches of the server know them better: a push may fail, and a rebase makes
+/// Journal events of landings. They are read from the server's branches instead: a push may fail, and a rebase makes
 /// another commit.
 const LANDINGS: [&str; 2] = ["\"event\":\"committed\"", "\"event\":\"story_done\""];
 
-/// Variables that mean another project.
+/// Variables that point to another project.
 pub(super) const MISLEADING: [&str; 2] = ["RALPH_ROOT", "CLAUDE_PROJECT_DIR"];
 
 /// A clone of the server.
@@ -45,8 +45,8 @@ pub(crate) struct Server {
     _lock: Lock,
 }
 
-/// A server's address as it is meant anywhere. One with a password in it is refused: agents can read the settings of
-/// the clone.
+/// Makes a server's address absolute. One with a password is refused, because agents can read the clone's
+/// settings.
 pub(super) fn address(url: &str) -> Result<String, Failure> {
     let user = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'));
     if user.is_some_and(|(user, _)| user.contains(':')) {
@@ -59,8 +59,8 @@ pub(super) fn address(url: &str) -> Result<String, Failure> {
 }
 
 impl Server {
-    /// Works in a clone for this purpose that no other process uses now; one that was there before keeps its builds
-    /// warm.
+    /// Opens a clone for this purpose that no other process uses. Clones are kept, so that later builds in them are
+    /// fast.
     pub(super) fn open(env: &Env, url: &str, purpose: &str) -> Result<Self, Failure> {
         let url = address(url)?;
         let base = cache::folder(env, &Config::default(), Utf8Path::new(&url))?;
@@ -70,7 +70,7 @@ impl Server {
             let folder = base.join(format!("{purpose}-{number}"));
             number += 1;
             match Lock::take(&folder.with_extension("lock"), "ralph-loop --fleet") {
-                // The loop of a killed task may still work there.
+                // The loop of a killed task may still be running there.
                 Ok(lock) if !Repo::open(&folder).is_ok_and(has_loop) => break (folder, lock),
                 Ok(_) | Err(LockError::Held(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -90,7 +90,7 @@ impl Server {
         Ok(Self { folder, git, env, state, _lock: lock })
     }
 
-    /// Fetches branches, attempts and journals; ours have been published by now.
+    /// Fetches branches, attempts and journals, after ours have been published.
     pub(super) fn fetch(&self) -> Result<(), Failure> {
         let mut args = vec!["fetch".to_owned(), "--quiet".to_owned(), "--no-tags".to_owned()];
         args.extend(["origin", "+refs/heads/*:refs/remotes/origin/*"].map(str::to_owned));
@@ -101,18 +101,18 @@ impl Server {
         Ok(state::replace_unsynced(&self.folder.join(FLEET), self.listed()?.as_bytes())?)
     }
 
-    /// Attempts and journals, a line for each.
+    /// Lists attempts and journals, one per line.
     fn listed(&self) -> Result<String, GitError> {
         let [attempts, tasks] = SHARED.map(|what| format!("refs/ralph/{what}"));
         self.git.line(&["for-each-ref", "--format=%(objectname) %(refname)", &attempts, &tasks])
     }
 
-    /// The journals of all tasks, one after the other.
+    /// The journals of all tasks, concatenated.
     fn journals(&self) -> Result<String, GitError> {
         self.git.line(&["log", "--no-walk", "--reverse", "--format=%B", "--glob=refs/ralph/tasks"])
     }
 
-    /// Writes what all tasks did to where commands look for it, with what landed.
+    /// Writes the journal that commands read, from those of all tasks and from the landed commits.
     pub(super) fn write_journal(&self) -> Result<(), Failure> {
         self.keep_journal()?;
         let journals = self.journals()?.replace(CLONE, self.folder.as_str());
@@ -131,7 +131,7 @@ impl Server {
             let is_before = |it: &&Record| it.story.as_deref() == Some(story) && *it.at <= *at;
             let of_story: Vec<&Record> = begun.iter().filter(is_before).collect();
             let of_run = of_story.iter().rfind(|it| it.run.as_deref() == Some(run));
-            // The journals may have been removed from the server.
+            // The journals may have been deleted on the server.
             let Some(attempt) = of_run.or(of_story.last()) else { continue };
             for event in [Event::Committed { commit: commit.to_owned() }, Event::StoryDone] {
                 let record = Record { at: at.to_owned(), event, ..(*attempt).clone() };
@@ -141,19 +141,19 @@ impl Server {
         Ok(state::replace_unsynced(&self.state.journal(), text.as_bytes())?)
     }
 
-    /// The branch that is meant: the one that clones of the server begin with, if none is named.
+    /// The named branch, or the server's default branch.
     pub(super) fn branch(&self, named: &str) -> String {
         if named.is_empty() { default_branch(&self.git, "origin") } else { named.to_owned() }
     }
 
-    /// Brings a branch to where the server's is.
+    /// Checks a branch out as it is on the server.
     pub(super) fn check_out(&self, branch: &str) -> Result<(), GitError> {
         let theirs = format!("refs/remotes/origin/{branch}");
         let args = ["checkout", "--quiet", "--force", "--no-track", "-B", branch, &theirs];
         self.git.run(&args).map(drop)
     }
 
-    /// Pushes a branch; false if the server's has moved since it was fetched.
+    /// Pushes a branch; returns false if it has moved on the server since it was fetched.
     pub(super) fn push(&self, branch: &str) -> Result<bool, Failure> {
         let spec = format!("refs/heads/{branch}");
         match self.git.run(&["push", "--quiet", "origin", &spec]) {
@@ -162,7 +162,7 @@ impl Server {
         }
     }
 
-    /// The commits of a branch that the server's lacks, oldest first, each with its story, if it has one.
+    /// The commits that the server's branch lacks, oldest first, each with its story, if any.
     pub(super) fn unpushed(&self, branch: &str) -> Result<Vec<(String, String)>, Failure> {
         let ours = format!("refs/heads/{branch}");
         if resolve(&self.git, &ours)?.is_none() {
@@ -175,8 +175,8 @@ impl Server {
         Ok(commits.map(|(commit, story)| (commit.to_owned(), story.to_owned())).collect())
     }
 
-    /// Makes one commit of a story that is yet to be pushed and of what the loop recorded after it, with the name of
-    /// the run, so that the history of the server says who landed what.
+    /// Squashes the unpushed commit of a story with what the loop recorded after it, and adds the run's name, so that
+    /// the server's history shows who landed what.
     fn seal(&self, branch: &str) -> Result<(), Failure> {
         let unpushed = self.unpushed(branch)?;
         let stories: Vec<_> = unpushed.iter().filter(|(_, of)| !of.is_empty()).cloned().collect();
@@ -185,10 +185,10 @@ impl Server {
         let landed = journal.lines().rfind(|line| line.contains(&mark));
         let run = landed.and_then(|line| serde_json::from_str::<Record>(line).ok()?.run);
         let message = self.git.line(&["log", "-1", "--format=%B", commit])?;
-        // Not again after a rebase.
+        // A rebase does not repeat this.
         let trailer = run.map(|run| format!("Ralph-Run: {run}\n")).unwrap_or_default();
         let message = format!("{}\n{trailer}", message.trim_end());
-        // The commit gets another id than the progress says.
+        // The new commit's id differs from the one in the progress file, so that line is dropped.
         let tip = format!("refs/heads/{branch}");
         let index = self.git.on_index(self.folder.join(".git/ralph-seal.index").into());
         index.run(&["read-tree", commit])?;
@@ -204,7 +204,7 @@ impl Server {
             sealed = signed(&self.git, &sealed)?;
         }
         self.git.run(&["update-ref", &tip, &sealed])?;
-        // A landed attempt is the landed commit itself.
+        // The ref of a landed attempt points to the landed commit itself.
         let named = ["for-each-ref", "--format=%(refname)", &format!("--points-at={commit}")];
         for name in self.git.line(&[&named[..], &[ATTEMPTS]].concat())?.lines() {
             self.git.run(&["update-ref", name, &sealed, commit])?;
@@ -212,7 +212,7 @@ impl Server {
         Ok(())
     }
 
-    /// Keeps the lines of the journal that no task has kept yet.
+    /// Saves the journal lines that no task has saved yet.
     fn keep_journal(&self) -> Result<(), Failure> {
         let text = text_of(&self.state.journal())?.replace(self.folder.as_str(), CLONE);
         let kept = self.journals()?;
@@ -227,8 +227,8 @@ impl Server {
         Ok(())
     }
 
-    /// Pushes attempts and the journal, where the server lacks them; a branch follows later. An attempt whose number
-    /// another task has taken gets the next free one, here as well with the next fetch.
+    /// Pushes attempts and journals that the server lacks; the branch is pushed later. An attempt whose number another
+    /// task has taken gets the next free one, also here with the next fetch.
     pub(super) fn publish(&self, branch: &str) -> Result<(), Failure> {
         self.seal(branch)?;
         self.keep_journal()?;
@@ -262,7 +262,7 @@ impl Server {
         Ok(())
     }
 
-    /// The attempts and journals of the server, by name.
+    /// The server's attempts and journals, by name.
     fn kept(&self) -> Result<BTreeMap<String, String>, GitError> {
         let [usual, branches] = KEPT.map(|place| format!("{place}/*"));
         let listed = self.git.line(&["ls-remote", "--quiet", "origin", &usual, &branches])?;
@@ -280,7 +280,7 @@ pub(super) fn text_of(file: &Utf8Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Whether git says that a ref of the server is not where it was, or that another push is at it.
+/// Whether git reports that a ref of the server has moved, or that another push is changing it.
 pub(crate) fn has_moved(stderr: &str) -> bool {
     let moved =
         ["fetch first", "non-fast-forward", "already exists", "cannot lock ref", "stale info"];

@@ -1,4 +1,4 @@
-//! A task: one story, worked on in a clone of the server by the loop as it is, and pushed.
+//! A fleet's task: runs the ordinary loop for one story in a clone of the server, and pushes the result.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -18,15 +18,15 @@ use board::forget;
 use client::signals::Interrupts;
 use work_copy::remove_all;
 
-/// Nothing is left that can be done without a person.
+/// The exit code if only a person can continue.
 pub(crate) const BLOCKED: u8 = 8;
 
 const TERMINATED: u8 = 143;
 
-/// The shortest and the longest pause before a task that waits looks at the server again.
+/// The shortest and the longest pause between two fetches of a waiting task.
 const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
-/// How often the loop is started for one task: each time others landed first.
+/// How often one task starts the loop, each time because another task landed first.
 const MOST_STARTS: usize = 20;
 
 /// One story of a plan on a server.
@@ -36,11 +36,11 @@ struct Task<'a> {
     server: &'a Server,
     flags: &'a [Flag],
     patience: &'a Patience,
-    /// Whether it only shows what it would do.
+    /// Whether this is a dry run.
     is_trial: bool,
 }
 
-/// Works on the story; returns the exit code for the engine.
+/// Runs the task; returns the exit code for the engine.
 pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCode, Failure> {
     let LoopSettings { story, fleet, branch, wait, .. } = &config.run;
     if story.is_empty() {
@@ -76,9 +76,9 @@ pub(crate) fn task(env: &Env, config: &Config, flags: &[Flag]) -> Result<ExitCod
 }
 
 impl Task<'_> {
-    /// Works on the story; returns the exit code, and what there is to say about it.
+    /// Works on the story; returns the exit code and a message.
     fn work(&self) -> Result<(u8, String), Failure> {
-        // What a killed task left.
+        // Left by a killed task.
         self.tried(|server| server.publish(self.branch))?;
         for _ in 0..MOST_STARTS {
             if !self.bring_up_to_date()? {
@@ -92,7 +92,7 @@ impl Task<'_> {
                 return Ok((code, String::new()));
             }
             self.tried(|server| server.publish(self.branch))?;
-            // The plan on the server says that a story is blocked.
+            // That a story is blocked is in the plan on the server.
             if !matches!(code, 0 | BLOCKED) {
                 self.bring_up_to_date()?;
                 return Ok((code, format!("{}: the loop ended with exit code {code}", self.story)));
@@ -105,25 +105,25 @@ impl Task<'_> {
         self.patience.tried(|| act(self.server))
     }
 
-    /// Fetches, and pushes what the loop landed, or lays it aside to be rebased where the server has moved; false if
-    /// the server is to be looked at again.
+    /// Fetches and pushes what the loop landed. If the server has moved, that work is put on the waiting branch to be
+    /// rebased. Returns false if the caller should try again.
     fn bring_up_to_date(&self) -> Result<bool, Failure> {
         let Self { server, branch, story, .. } = self;
         let waiting = format!("refs/heads/ralph/{branch}");
         self.tried(Server::fetch)?;
         let unpushed = server.unpushed(branch)?;
         if unpushed.is_empty() {
-            // What could not be rebased is kept as an attempt, and the story begins again.
+            // Work that could not be rebased has been saved as an attempt, and the story starts over.
             forget(&server.git, &waiting)?;
         } else if self.tried(|server| server.push(branch))? {
             return Ok(false);
         } else {
             self.tried(Server::fetch)?;
             if unpushed.iter().all(|(_, of)| of.is_empty() || of.eq_ignore_ascii_case(story)) {
-                // The next run rebases what waits there and checks it again.
+                // The next run rebases and checks the waiting work.
                 server.git.run(&["update-ref", &waiting, &format!("refs/heads/{branch}")])?;
             } else {
-                // What a killed task at another story left is kept as an attempt: that story may have landed since.
+                // Left by a killed task at another story, which may have landed since; saved as an attempt.
                 remove_all(server.folder.join(".git/ralph").as_std_path())?;
             }
         }
@@ -131,7 +131,7 @@ impl Task<'_> {
         Ok(true)
     }
 
-    /// Waits until the story can be worked on; returns how the task ends, if it cannot, or need not be.
+    /// Waits until the story can be worked on; returns how the task ends if that is impossible or unnecessary.
     fn wait_for_turn(&self) -> Result<Option<(u8, String)>, Failure> {
         let (begun, mut has_waited) = (Instant::now(), false);
         loop {
@@ -167,7 +167,7 @@ impl Task<'_> {
         }
     }
 
-    /// The settings and the plan on the server.
+    /// Reads the settings and the plan from the server.
     fn read(&self) -> Result<(Config, Plan), Failure> {
         let env = &self.server.env;
         let project = here::project(env)?;
@@ -177,7 +177,7 @@ impl Task<'_> {
         Ok((config, plan))
     }
 
-    /// How the task ends if all tasks together have spent as much as they may.
+    /// How the task ends if all tasks together have reached the cost limit.
     fn over_budget(&self, most: f64) -> Result<Option<(u8, String)>, Failure> {
         if most <= 0.0 {
             return Ok(None);
@@ -196,13 +196,13 @@ impl Task<'_> {
             let [root, other_root] = MISLEADING;
             command.env_remove(root).env_remove(other_root);
         })?;
-        // Where nobody asked it to end, it was killed, and may be started again.
+        // If nobody asked it to stop, it was killed, and may be started again.
         let is_asked = self.patience.interrupts.count() > 0;
         Ok(code.unwrap_or(if is_asked { TERMINATED } else { TRY_LATER }))
     }
 }
 
-/// How long a task tries again what its server refuses, unless somebody asks it to end.
+/// How long a task retries operations that the server refuses, unless a signal arrives.
 struct Patience {
     interrupts: Interrupts,
     wait: Duration,
@@ -222,7 +222,7 @@ impl Patience {
         }
     }
 
-    /// Waits a moment, unless that was done for long enough since then; whether it was, or we are to end.
+    /// Pauses, and returns whether the time since `since` is over or a signal has arrived.
     fn is_over(&self, since: Instant) -> bool {
         let (waited, [shortest, longest]) = (since.elapsed(), PAUSE);
         let pause = (waited / 4).clamp(shortest, longest);

@@ -1,5 +1,5 @@
-//! What the project's own CI runs: the commands of its workflows, read line by line. Nothing else of
-//! them is understood, and a command that is not plain is left out.
+//! What the project's own CI runs: commands from its workflow files, read line by line. Other parts of
+//! the files are ignored, and so are commands that are not plain.
 
 use camino::Utf8Path;
 
@@ -9,12 +9,12 @@ use super::table::{is_plain_path, listed};
 /// A command of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Where it runs, from the top.
+    /// Its working directory, relative to the top.
     pub(super) folder: String,
     pub(super) command: String,
-    /// The file that it is from.
+    /// The workflow file.
     pub(super) file: String,
-    /// Whether an action runs it, which brings the program along.
+    /// Whether an action runs it and installs the program.
     pub(super) is_action: bool,
 }
 
@@ -30,7 +30,7 @@ impl Step {
         program.is_some_and(|program| listed(programs, program))
     }
 
-    /// What it has more than another command; none if it is not that one with more words.
+    /// The words that it has in addition to another command's; `None` if it lacks one of those.
     pub(super) fn beyond(&self, command: &str) -> Option<Vec<&str>> {
         let (mut words, own) = (words_of(&self.command), words_of(command));
         let has_all = own.iter().all(|word| words.contains(word));
@@ -39,20 +39,20 @@ impl Step {
     }
 }
 
-/// Whether these words stand side by side in a command; `bin/rubocop` is `rubocop`.
+/// Whether these words are adjacent in a command; `bin/rubocop` counts as `rubocop`.
 pub(super) fn has_words(command: &str, words: &[&str]) -> bool {
     let same = |one: &str, word: &str| one == word || one.ends_with(&format!("/{word}"));
     let begins = |part: &[&str]| part.iter().zip(words).all(|(one, word)| same(one, word));
     !words.is_empty() && words_of(command).windows(words.len()).any(begins)
 }
 
-/// The words of a command, without the one that only says that a script is run.
+/// The words of a command without `run`, as in `npm run test`.
 fn words_of(command: &str) -> Vec<&str> {
     command.split(' ').filter(|word| *word != "run").collect()
 }
 
-/// All commands that could be run as they stand, in the order of the files, and those of the project's
-/// scripts that they call; `actions` are known by a part of their names, and what they run.
+/// All commands that could be run unchanged, in the order of the files, and those of the project's scripts
+/// that they call; `actions` maps parts of actions' names to commands.
 pub(super) fn steps(files: &Files<'_>, actions: &[(String, String)]) -> Vec<Step> {
     let mut found = Vec::new();
     let is_ci = |file: &&String| {
@@ -80,7 +80,7 @@ pub(super) fn steps(files: &Files<'_>, actions: &[(String, String)]) -> Vec<Step
     found
 }
 
-/// What one step runs.
+/// The commands of one step.
 #[derive(Debug, Default)]
 struct Script {
     lines: Vec<String>,
@@ -89,10 +89,10 @@ struct Script {
     action: String,
 }
 
-/// The scripts of a workflow. A step is a list item, and its keys are lines of their own.
+/// The scripts of a workflow. A step is a list item, and each of its keys has its own line.
 fn scripts(text: &str) -> Vec<Script> {
     let (mut found, mut step) = (Vec::new(), Script::default());
-    // The folder that is said for all steps of the workflow, or of one job, and how far in.
+    // The default folder of the workflow or of one job, and its indentation.
     let (mut folder, mut in_defaults) = ((String::new(), 0), false);
     let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#')).peekable();
     while let Some(line) = lines.next() {
@@ -140,9 +140,9 @@ fn unquoted(text: &str) -> String {
 }
 
 impl Script {
-    /// The single commands, each with the folder that it runs in.
+    /// The single commands, each with its working directory.
     fn commands(&self) -> Vec<(String, String)> {
-        // A step for another system than this one's.
+        // A step for another operating system.
         let is_elsewhere = ["windows", "macos"].iter().any(|name| self.condition.contains(name));
         if is_elsewhere && !self.condition.contains("!=") {
             return Vec::new();
@@ -161,7 +161,7 @@ impl Script {
                 words.drain(option.unwrap_or_default()..option.unwrap_or_default() + 2);
             }
             let command = words.join(" ").trim_end_matches(';').to_owned();
-            // What a matrix adds at the end are cases, unless an option needs it.
+            // A matrix value at the end only selects cases, unless an option needs it.
             let plain = command.split_once(" ${{").filter(|(plain, more)| {
                 let is_value = plain.rsplit(' ').next().is_some_and(|last| last.starts_with('-'));
                 more.ends_with("}}") && !more.contains("${{") && !is_value
@@ -171,12 +171,12 @@ impl Script {
             let is_plain = !command.contains(is_special);
             if let ["cd", path] = words[..] {
                 folder = normal(Utf8Path::new(&folder).join(path).as_str());
-            // `pip install flake8` runs nothing of it.
+            // `pip install flake8` does not run it.
             } else if is_plain && !command.is_empty() && !words.contains(&"install") {
                 found.push((at, command));
             }
         }
-        // A folder that only a run could tell, or that is left again, is none that we know.
+        // A folder that is known only at run time, or is left again, is ignored.
         found.retain(|(folder, _)| is_plain_path(folder));
         found
     }

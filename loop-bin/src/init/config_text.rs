@@ -1,14 +1,14 @@
-//! The text of a new `config.toml`: every key with its default as a comment, and what was found.
+//! The text of a new `config.toml`: each key with its default as a comment, and the detected commands.
 
 use ralph_project::config::{Config, keys};
 
 use super::detect::{Detected, FoundCommand};
 use crate::install::CLAUDE;
 
-/// Editors that know schemas for TOML (taplo, Even Better TOML) read the first line.
+/// Editors with TOML schemas (taplo, Even Better TOML) read this first line.
 const HEAD: &str = "#:schema ./config.schema.json\n# All settings are optional; a commented-out key shows its default.\n";
 
-/// Writes it.
+/// Writes the text.
 pub(super) fn config_text(found: &Detected, agent: &str) -> String {
     let default_of = Config::default().values();
     let (mut text, mut last) = (HEAD.to_owned(), "");
@@ -32,7 +32,7 @@ pub(super) fn config_text(found: &Detected, agent: &str) -> String {
     text
 }
 
-/// A list, each item with what speaks for it; what is only proposed is a comment.
+/// A list with a reason for each item; proposals are commented out.
 fn list(name: &str, items: &[FoundCommand], proposed: &[FoundCommand]) -> String {
     let line = |lead: &str, item: &FoundCommand| {
         let command = toml::Value::from(item.command.as_str());
@@ -65,7 +65,7 @@ mod tests {
         read.unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// The text with all that is only a comment taken out, and the defaults in force.
+    /// The text without comments, so that only the settings in force remain.
     fn uncommented(text: &str) -> String {
         let plain = text.lines().filter(|line| !line.starts_with("# ") && !line.starts_with("#:"));
         plain.map(|line| format!("{}\n", line.strip_prefix('#').unwrap_or(line))).collect()

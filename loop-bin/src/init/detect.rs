@@ -1,7 +1,7 @@
-//! Which commands make a copy of a project ready and check it, by its files. Pure.
+//! Detects the commands that set up and check a copy of a project, from its files. Pure.
 //!
-//! Each folder of each kind has candidates, from its manifests, lock files and tasks. What the
-//! project's own CI runs chooses among them, or stands in their place.
+//! Each folder of each kind has candidates, from its manifests, lock files and tasks. The commands of
+//! the project's own CI choose among them, or replace them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,28 +12,28 @@ use super::ci::{Step, has_words, steps};
 use super::files::{Files, Folder};
 use super::table::{KindTable, ProjectKind, Row, listed};
 
-/// A command, and what speaks for it.
+/// A command and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundCommand {
     pub(crate) command: String,
     pub(crate) why: String,
 }
 
-/// What was found out about a project.
+/// The detected commands.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Detected {
-    /// All of them must pass before a story is done.
+    /// Checks: all must pass before a story is done.
     pub(crate) checks: Vec<FoundCommand>,
-    /// What makes a new copy ready.
+    /// Setup commands for a new copy.
     pub(crate) setup: Vec<FoundCommand>,
-    /// More that could be checked; CI does not do it, so it may be red.
+    /// Further checks that CI does not run, so they may fail now.
     pub(crate) proposed: Vec<FoundCommand>,
 }
 
-/// More commands of CI than this for one kind are not the way to test a story.
+/// If CI has more commands than this for one kind, they do not test a single story.
 const MOST_FROM_CI: usize = 3;
 
-/// How deep below the top a project may lie.
+/// How deep a project may lie below the top.
 const DEPTH: usize = 2;
 
 /// One kind in one folder.
@@ -41,7 +41,7 @@ struct Place<'a> {
     table: &'a KindTable,
     kind: &'a ProjectKind,
     folder: Folder<'a>,
-    /// What CI runs here of the kind.
+    /// The CI commands of this kind in this folder.
     steps: Vec<&'a Step>,
     mark: String,
     /// How it is tested.
@@ -50,7 +50,7 @@ struct Place<'a> {
     is_alone: bool,
 }
 
-/// Finds out.
+/// Detects the commands for a project.
 pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
     let mut steps = steps(files, &table.actions);
     steps.retain(|step| !table.asks_for_more(&step.command) && !table.asks_for_more(&step.file));
@@ -61,7 +61,7 @@ pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
             chosen.push(place);
         }
     }
-    // One task of the whole project that CI runs stands for all that CI does not run by itself.
+    // If CI runs one task of the whole project, tests that CI does not run are dropped.
     let is_top = |place: &Place<'_>| place.folder.path.is_empty();
     let by_task = chosen.iter().any(|place| place.kind.fallback && place.is_by_ci && is_top(place));
     let is_tested = chosen.iter().any(|place| !place.kind.fallback && !place.tests.is_empty());
@@ -70,7 +70,7 @@ pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
         let is_wanted = if place.kind.fallback { !is_tested } else { !by_task };
         if !place.is_by_ci && !is_wanted {
             let unwanted = std::mem::take(&mut place.tests);
-            // A person wrote the task down to be used, so it is named at least.
+            // A person wrote this task, so at least propose it.
             if place.kind.fallback && is_top(place) {
                 found.proposed.extend(unwanted);
             }
@@ -94,7 +94,7 @@ pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
     found
 }
 
-/// Tests that CI runs by programs that no kind knows, and what it makes for them.
+/// Test commands of CI whose programs belong to no known kind, and the `make` commands before them.
 fn unknown_tests(table: &KindTable, steps: &[Step]) -> Vec<FoundCommand> {
     let is_known = |step: &Step| table.kind.iter().any(|kind| step.starts(&kind.programs));
     let tests = |step: &Step| is_test(&step.command) && !is_known(step);
@@ -103,7 +103,7 @@ fn unknown_tests(table: &KindTable, steps: &[Step]) -> Vec<FoundCommand> {
     wanted.take(MOST_FROM_CI).map(|step| found(&step.folder, &step.command, step.why())).collect()
 }
 
-/// Whether a command surely runs tests.
+/// Whether a command certainly runs tests.
 fn is_test(command: &str) -> bool {
     let ended_well = verdict::Run { command, exit_code: Some(0), ..verdict::Run::default() };
     judge(&ended_well).kind == verdict::Kind::Passed
@@ -114,7 +114,7 @@ fn found(folder: &str, command: &str, why: String) -> FoundCommand {
     FoundCommand { command: at + command, why }
 }
 
-/// The folders of each kind, the outer ones first.
+/// The folders of each kind, outer folders first.
 fn places<'a>(table: &'a KindTable, files: &'a Files<'a>, steps: &'a [Step]) -> Vec<Place<'a>> {
     let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for path in &files.paths {
@@ -144,22 +144,22 @@ fn places<'a>(table: &'a KindTable, files: &'a Files<'a>, steps: &'a [Step]) -> 
 }
 
 impl Place<'_> {
-    /// Whether a place above has the tests of this one: it has some, and it is known to have them all,
-    /// or CI runs none here.
+    /// Whether the tests of a folder above include this one's: it has tests, and either they are known to
+    /// be complete or CI runs none here.
     fn is_covered(&self, above: &Place<'_>) -> bool {
         let is_below = Utf8Path::new(self.folder.path).starts_with(above.folder.path);
         let is_same = self.kind.name == above.kind.name && is_below && !above.tests.is_empty();
         is_same && !self.kind.apart && (self.kind.whole || !self.is_by_ci)
     }
 
-    /// Its tests: the candidate that CI runs, else what CI runs, else the first candidate.
+    /// Chooses the tests: the candidate that CI runs, else what CI runs, else the first candidate.
     fn choose(&mut self) {
         let tests = |step: &&&Step| {
             let text = self.folder.inlined(&step.command, 0);
             is_test(&step.command) && self.is_real(&text) && !self.table.asks_for_more(&text)
         };
         let all: Vec<&Step> = self.steps.iter().filter(tests).copied().collect();
-        // `x --settings=y` is only a case of `x`.
+        // `x --settings=y` is only a variant of `x`.
         let is_case = |step: &Step| {
             let mut more = all.iter().filter_map(|other| step.beyond(&other.command));
             more.any(|more| !more.is_empty())
@@ -185,7 +185,7 @@ impl Place<'_> {
         (self.tests, self.is_by_ci) = (tests, is_by_ci);
     }
 
-    /// What the row says, and what CI builds before its tests in the same file.
+    /// The setup of the table's row, and what CI builds before its tests in the same file.
     fn setup(&self) -> Vec<FoundCommand> {
         let row = self.kind.setup.iter().find(|row| self.holds(&row.when, false));
         let row = row.filter(|row| !row.run.is_empty()).map(|row| self.found(&row.run));
@@ -200,7 +200,7 @@ impl Place<'_> {
         row.into_iter().chain(built).collect()
     }
 
-    /// What CI lints is a check as well, the rest is only proposed.
+    /// Linters that CI runs become checks; other linters are proposed.
     fn lint(&self, found: &mut Detected) {
         let texts = self.steps.iter().map(|step| (*step, self.folder.inlined(&step.command, 0)));
         let texts: Vec<(&Step, String)> = texts.collect();
@@ -210,7 +210,7 @@ impl Place<'_> {
             let by_ci = texts.iter().find(|(step, text)| runs(&step.command) || runs(text));
             match by_ci {
                 None => found.proposed.push(self.found(&row.run)),
-                // An action brings a program that may be missing here.
+                // An action installs its program, which may be missing here.
                 Some((step, text))
                     if step.is_action || !runs(&step.command) && !self.is_lint(text) =>
                 {
@@ -224,7 +224,7 @@ impl Place<'_> {
         found.checks.extend(texts.iter().filter(is_task).map(|(step, _)| self.taken(step)));
     }
 
-    /// Whether commands only read the code.
+    /// Whether all commands only read the code.
     fn is_lint(&self, text: &str) -> bool {
         let lints = |line: &str| {
             let line = line.rsplit_once("bin/").map_or(line, |(_, line)| line);
@@ -246,7 +246,7 @@ impl Place<'_> {
         found(self.folder.path, &self.filled(run), self.mark.clone())
     }
 
-    /// Whether all parts of a condition hold; `as_test`: its tasks must be tests.
+    /// Whether all parts of a condition hold; with `as_test`, its tasks must be tests.
     fn holds(&self, when: &[String], as_test: bool) -> bool {
         when.iter().all(|part| {
             let (wanted, part) = part.strip_prefix('!').map_or((true, &**part), |p| (false, p));
@@ -269,7 +269,7 @@ impl Place<'_> {
         }
     }
 
-    /// Whether commands do more than print and lint, end by themselves, and need no more than this.
+    /// Whether the commands do more than print or set up, and end by themselves.
     fn is_real(&self, text: &str) -> bool {
         let is_idle = |name: &str| listed(&self.table.idle, name);
         let script = shell_reader::read(text);
@@ -282,16 +282,16 @@ impl Place<'_> {
         self.table.watchers.iter().find(|(has, _)| text.contains(has) && !ends)
     }
 
-    /// What ends, in the place of a script that waits for changes; empty if that is not known.
+    /// A command that ends, to replace one that watches for changes; empty if none is known.
     fn unwatched(&self, name: &str) -> Option<String> {
         let text = self.folder.task("npm", name, 0)?;
         let (has, instead) = self.watcher(&text)?;
-        // More than the one command could not be distinguished.
+        // More than one command would be ambiguous.
         let is_known = !text.contains('\n') && !instead.is_empty();
         Some(if is_known { text.replacen(has, instead, 1) } else { String::new() })
     }
 
-    /// A command with the texts for its placeholders.
+    /// A command with its placeholders filled in.
     fn filled(&self, text: &str) -> String {
         let mut text = text.to_owned();
         let words = self.kind.words.iter().find(|words| self.holds(&words.when, false));
@@ -305,7 +305,7 @@ impl Place<'_> {
     }
 }
 
-/// The words by which a command is known: without placeholders, options and what follows them.
+/// The words that identify a command: those after its placeholders, up to the first option.
 fn needle(run: &str) -> Vec<&str> {
     let plain = run.rsplit('}').next().unwrap_or(run);
     let words = plain.split_whitespace().skip_while(|word| word.starts_with('-'));

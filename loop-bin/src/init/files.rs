@@ -1,4 +1,4 @@
-//! The files of a project that detection may look at, and the tasks that they define.
+//! The project files that detection may read, and the tasks that they define.
 
 use camino::Utf8Path;
 use globset::Glob;
@@ -11,20 +11,20 @@ pub(crate) struct Files<'a> {
     pub(crate) read: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// The files that git knows or would take; in a folder without git, those at its top.
+/// The files that git tracks or would add; in a folder without git, those at its top.
 pub(super) fn paths_below(root: &Utf8Path) -> Vec<String> {
     let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    // The same where there is no repository yet; empty files are left out.
+    // As in a repository, but before there is one; empty files are ignored.
     let search = ["grep", "--no-index", "--exclude-standard", "-lz", "-e", ""];
     let git = Git::at(root);
     let names = git.run(&args).or_else(|_| git.run(&search)).unwrap_or_default();
     let names = String::from_utf8_lossy(&names);
-    // What was found is printed, and written into a file of lines.
+    // File names are printed, and written to a file line by line.
     let names = names.split_terminator('\0').filter(|name| !name.contains(char::is_control));
     names.map(str::to_owned).collect()
 }
 
-/// The tools that have tasks: in which table of a JSON file, or how far in as recipes, and the files.
+/// Tools with tasks: the table of a JSON file, or the indentation of recipes, and the file names.
 const TOOLS: [(&str, &str, &[&str]); 6] = [
     ("npm", "scripts", &["package.json"]),
     ("composer", "scripts", &["composer.json"]),
@@ -34,10 +34,10 @@ const TOOLS: [(&str, &str, &[&str]); 6] = [
     ("task", "  ", &["Taskfile.yml", "Taskfile.yaml"]),
 ];
 
-/// Tasks that call each other are followed this far.
+/// How deep tasks that call each other are followed.
 const DEPTH: usize = 4;
 
-/// One folder of a project; the top has an empty path.
+/// One folder of a project; the path of the top folder is empty.
 #[derive(Clone, Copy)]
 pub(super) struct Folder<'a> {
     pub(super) files: &'a Files<'a>,
@@ -45,7 +45,7 @@ pub(super) struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// The paths below it that have this name, or are matched by this pattern.
+    /// The paths below it with this name, or that match this pattern.
     pub(super) fn matching(&self, pattern: &str) -> impl Iterator<Item = &'a str> {
         let (folder, pattern) = (self.path, pattern.to_owned());
         let glob = Glob::new(&pattern).ok().filter(|_| pattern.contains('*'));
@@ -58,13 +58,13 @@ impl<'a> Folder<'a> {
         })
     }
 
-    /// The text of a file, or nothing; a line break before it makes the beginning of a line findable.
+    /// A file's text, or an empty one, after a line break, so that the first line can be found like any other.
     pub(super) fn text(&self, name: &str) -> String {
         let path = Utf8Path::new(self.path).join(name);
         (self.files.read)(path.as_str()).map(|text| format!("\n{text}")).unwrap_or_default()
     }
 
-    /// The commands of a task of one of the tools that have some, with those of the tasks it calls.
+    /// The commands of a task, including those of the tasks that it calls.
     pub(super) fn task(&self, tool: &str, name: &str, depth: usize) -> Option<String> {
         let (_, table, files) = TOOLS.iter().find(|(name, ..)| *name == tool)?;
         let text = files.iter().map(|file| self.text(file)).find(|text| !text.is_empty())?;
@@ -77,7 +77,7 @@ impl<'a> Folder<'a> {
         Some(lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n"))
     }
 
-    /// A command, or those of the tasks that it calls.
+    /// A command, or the commands of the task that it calls.
     pub(super) fn inlined(&self, line: &str, depth: usize) -> String {
         let mut words = line.split_whitespace();
         let tool = match words.next().unwrap_or_default() {
@@ -98,7 +98,7 @@ fn script(text: &str, table: &str, name: &str) -> Option<String> {
     let task = json.get(table)?.get(name)?;
     let one = || Some(vec![task.get("command").unwrap_or(task).as_str()?]);
     let several = task.as_array().map(|lines| lines.iter().filter_map(Value::as_str).collect());
-    // Composer has `@php` for the program, and `@test` for another script.
+    // In Composer, `@php` is the program, and `@test` is another script.
     let line = |line: &str| match line.strip_prefix('@') {
         Some(own) if !own.starts_with("php ") => format!("composer {own}\n"),
         own => own.unwrap_or(line).to_owned() + "\n",
@@ -106,12 +106,12 @@ fn script(text: &str, table: &str, name: &str) -> Option<String> {
     Some(several.or_else(one)?.into_iter().map(line).collect())
 }
 
-/// A target of a Makefile, or of something that looks like one, with those that it needs.
+/// A target of a Makefile or a similar file, including those that it depends on.
 fn recipe(tool: &str, text: &str, name: &str) -> Option<String> {
     let (mut body, mut is_inside) = (None, false);
     for line in text.lines() {
         is_inside &= indent(line) > indent(name) || line.trim().is_empty();
-        // A Makefile may have one for each case.
+        // A Makefile may define a target once for each case.
         if defines(line, name) {
             let needs = line.split_once(':').map_or("", |(_, needs)| needs).split_whitespace();
             let needs = needs.filter(|need| text.lines().any(|line| defines(line, need)));
@@ -126,7 +126,7 @@ fn recipe(tool: &str, text: &str, name: &str) -> Option<String> {
     body
 }
 
-/// Whether a line is where the recipe begins: `test: all`, `check test:`, `test *args:`, not `test := x`.
+/// Whether a line starts this recipe: `test: all`, `check test:`, `test *args:`, but not `test := x`.
 fn defines(line: &str, name: &str) -> bool {
     let Some((targets, rest)) = line.split_once(':') else { return false };
     let mut words = targets.split_whitespace().map(|word| word.trim_start_matches('@'));

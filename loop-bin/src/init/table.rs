@@ -1,21 +1,21 @@
-//! The table of kinds, as `kinds.toml` has it.
+//! The table of project kinds, `kinds.toml`.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// Everything that is known about kinds of projects.
+/// All known kinds of projects.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KindTable {
     pub(super) kind: Vec<ProjectKind>,
-    /// What gives away a test that waits for changes, and what ends instead, if that is known.
+    /// Signs of a test command that watches for changes, and its replacement, if known.
     pub(super) watchers: Vec<(String, String)>,
-    /// Actions of CI, by a part of their names, and what they run.
+    /// Parts of the names of CI actions, and the commands that they run.
     pub(super) actions: Vec<(String, String)>,
-    /// Programs that only read the code, with the word behind them where they can do more.
+    /// Programs that only read the code; a second word is needed where they can do more.
     pub(super) linters: Vec<String>,
-    /// What other loops leave, and what becomes of it.
+    /// Files of other loops, and how to go on from them.
     pub(super) neighbours: Vec<(String, String)>,
     pub(super) skip: String,
     pub(super) needs_more: String,
@@ -42,40 +42,40 @@ pub(super) struct ProjectKind {
     pub(super) fallback: bool,
 }
 
-/// A command and when it is right.
+/// A command and its conditions.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Row {
     pub(super) when: Vec<String>,
     pub(super) run: String,
     pub(super) alone: bool,
-    /// Texts for placeholders.
+    /// Values for placeholders.
     #[serde(flatten)]
     pub(super) texts: BTreeMap<String, String>,
 }
 
 impl KindTable {
-    /// Whether a folder of this name is none of the project's own.
+    /// Whether a folder with this name is not part of the project itself.
     pub(super) fn skips(&self, name: &str) -> bool {
         let mut words = name.split(['_', '-']).map(|word| word.trim_end_matches('s')).chain([name]);
         let is_odd = name.starts_with(['.', '_']) || !is_plain_path(name);
         is_odd || words.any(|word| listed(&self.skip, word))
     }
 
-    /// Whether a word of the text asks for more than the project.
+    /// Whether a word of the text requires more than the project.
     pub(super) fn asks_for_more(&self, text: &str) -> bool {
         let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
         words.any(|word| listed(&self.needs_more, word))
     }
 }
 
-/// Whether a path means to a shell what it says, and leads down.
+/// Whether a path needs no quoting in a shell and does not lead upwards.
 pub(super) fn is_plain_path(path: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
     path.chars().all(is_plain) && !path.contains("..") && !path.starts_with('/')
 }
 
-/// Whether a word is in a list of words.
+/// Whether a list of words contains a word.
 pub(super) fn listed(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|one| one == word)
 }

@@ -1,4 +1,4 @@
-//! Which story a free slot works on, and the beginning of an attempt at it: the attempt is on disk before its
+//! Chooses the story for a free slot, and starts an attempt at it: the attempt is on disk before its
 //! thread starts.
 
 use ralph_base::state::{self, Event, StoryKey, plan_name};
@@ -23,18 +23,18 @@ use board::{PlanChanges, Tip};
 use client::SessionSoFar;
 use work_copy::Start;
 
-/// What a free slot does next.
+/// The next step of a free slot.
 pub(super) enum Choice {
     Story(Plan, StoryKey),
-    /// Have the plan written.
+    /// Have the agent write the plan.
     Plan(StoryKey),
-    /// Release the paused agent first, with these words.
+    /// First release the paused agent with this message.
     Release(&'static str),
     Wait,
     Finish(Finish),
 }
 
-/// Chooses for a slot. Completion is checked before limits.
+/// Chooses a slot's next step. Completion is checked before limits.
 pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure> {
     hear_retries(run)?;
     loop {
@@ -72,7 +72,7 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
             return Ok(instead);
         }
         if run.record.tally.has_conflicted(&key) {
-            // It conflicted with another story once. This time no other story lands before it.
+            // It has conflicted with another story. This time no other story lands before it.
             if run.landing.is_some_and(|holder| holder != slot) {
                 return Ok(Choice::Wait);
             }
@@ -90,7 +90,7 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
     }
 }
 
-/// Stories that `ralph-loop retry` reopened are open for this run too, with all their attempts.
+/// Reopens, for this run too and with all attempts, the stories that `ralph-loop retry` reopened.
 fn hear_retries(run: &mut Conductor) -> Result<(), Failure> {
     let mut asked = String::new();
     state::drain(&run.context.run_dir.retries(), |lines| {
@@ -106,10 +106,10 @@ fn hear_retries(run: &mut Conductor) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What to do instead of another story, if a limit is reached or the user asked the run to stop.
+/// The step to take instead of another story, if a limit is reached or the user asked the run to stop.
 fn limited(run: &Conductor, slot: usize, is_alone: bool) -> Option<Choice> {
     let config = &run.context.config;
-    // What a session cost is known at its end, and the next story may be one too many.
+    // A session's cost is known only at its end, and another story might exceed the limit.
     if let Some(live) = run.desk(slot).ok().and_then(|desk| desk.session.as_ref())
         && live.stories_given() >= config.session.stories_per_session
     {
@@ -120,11 +120,11 @@ fn limited(run: &Conductor, slot: usize, is_alone: bool) -> Option<Choice> {
     let reached =
         limit_reached(&run.record.tally, &config.limits, config.run.max_iterations, elapsed);
     let finish = if run.is_stop_requested() { Some(Finish::Stopped) } else { reached }?;
-    // Stories under way may still complete the plan.
+    // Stories in progress may still complete the plan.
     Some(if is_alone { Choice::Finish(finish) } else { nothing_now(run, slot) })
 }
 
-/// Asks `next_iteration`; what to do instead of the story, if it wants something else.
+/// Runs `next_iteration`; returns the step that it asks for instead of the story, if any.
 pub(super) fn ask_script(
     run: &mut Conductor,
     slot: usize,
@@ -144,14 +144,14 @@ pub(super) fn ask_script(
             if let Some(finish) = wait::after_skip(run) {
                 return Ok(Some(Choice::Finish(finish)));
             }
-            // A paused agent is not kept for hours.
+            // Do not keep a paused agent for hours.
             let release = Choice::Release("the next story begins later, in a new session");
             Ok(Some(if run.slot(slot)?.has_session() { release } else { Choice::Wait }))
         }
     }
 }
 
-/// There is nothing for this slot now.
+/// The step of a slot that has to wait.
 fn nothing_now(run: &Conductor, slot: usize) -> Choice {
     if run.slots.get(slot).is_some_and(Slot::has_session) {
         return Choice::Release("another worker has the stories that are left");
@@ -160,7 +160,7 @@ fn nothing_now(run: &Conductor, slot: usize) -> Choice {
     Choice::Wait
 }
 
-/// Reports what other processes did to the plan since the last time.
+/// Reports changes that other processes have made to the plan.
 pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
     let name = plan_name(run.context.project.root(), plan.path());
     let done = plan.stories().iter().filter(|story| story.state == State::Done);
@@ -171,8 +171,8 @@ pub(super) fn report_changes_by_others(run: &mut Conductor, plan: &Plan) {
     }
 }
 
-/// Ticks stories again that this run has landed and that are open: an editor saves what it read before the
-/// tick. Returns the plan with those ticks, which the user's text gets now, and the next commit.
+/// Ticks landed stories again that are open in the plan: an editor may have saved an older version.
+/// Returns the plan with those ticks; the user's file gets them now, and the branch with the next commit.
 fn tick_again(
     run: &mut Conductor,
     mut plan: Plan,
@@ -187,7 +187,7 @@ fn tick_again(
         let key = StoryKey::new(&name, &story);
         let is_there = is_still_there(&run.source.git(), &key, tip, "")?;
         if is_followed && !run.board.look()?.is_followed {
-            // A person switched branches while the plan was read: it may be that of the other branch.
+            // If the user switched branches meanwhile, this plan may be the other branch's.
             plan = Plan::parse(plan.path(), plan.tick(&story)?, &run.books.options)?;
             continue;
         }
@@ -211,15 +211,15 @@ fn tick_again(
     Ok(plan)
 }
 
-/// Reports what another process did.
+/// Reports a change that another process made.
 fn report_change(run: &Conductor, key: Option<&StoryKey>, what: String) {
     let about = key.map(|key| format!("{}: ", key.story)).unwrap_or_default();
     run.view.warn(format!("{about}{what}"));
     run.note_in(usize::MAX, key, &Event::ChangedMeanwhile { what });
 }
 
-/// Whether the commit of a landed story is on the target and has this title, and nobody has reverted it or asked
-/// for the story again with `ralph-loop retry`. A plan may give an id to another story between two runs.
+/// Whether a landed story's commit is on the target under the same title, and nobody has reverted it or reopened
+/// the story with `ralph-loop retry`. Between two runs a plan may give the id to another story.
 pub(super) fn is_still_there(
     git: &Git,
     key: &StoryKey,
@@ -230,7 +230,7 @@ pub(super) fn is_still_there(
     let is_asked = saved::newest(attempts.clone()).is_some_and(|newest| newest.is_retry());
     let landed = attempts.into_iter().find(|one| one.outcome.is_none() && !is_asked);
     let (Some(SavedAttempt { commit, .. }), Some(tip)) = (landed, tip) else { return Ok(false) };
-    // Work that waited may have been rebased since: then it is another commit with the same message.
+    // Waiting work may have been rebased: it is then another commit with the same message.
     let message = git.line(&["log", "-1", "--format=%B", &commit])?;
     if !message.contains(title.trim()) {
         return Ok(false);
@@ -246,11 +246,11 @@ pub(super) fn is_still_there(
     Ok(git.line(&["log", "-1", "--format=%H", &reverted, &format!("{id}..{tip}")])?.is_empty())
 }
 
-/// Shows where the plan stands, and what is likely to follow.
+/// Shows the state of the plan and a forecast.
 pub(super) fn show_position(run: &Conductor, plan: &Plan) {
     run.history.borrow_mut().see_plans([plan]);
     let (context, tally) = (&run.context, &run.record.tally);
-    // What this very run took says more than earlier ones.
+    // This run's own attempts are the best basis.
     let landed = tally.run.commits as f64;
     let so_far = context.elapsed().as_secs_f64() / landed;
     let story_s = if landed > 0.0 { Some(so_far) } else { context.forecast.seconds };
@@ -258,7 +258,7 @@ pub(super) fn show_position(run: &Conductor, plan: &Plan) {
     run.show_counts();
 }
 
-/// Begins an attempt at a story in a slot.
+/// Starts an attempt at a story in a slot.
 pub(super) fn begin(
     run: &mut Conductor,
     slot: usize,
@@ -273,7 +273,7 @@ pub(super) fn begin(
     let books = [&run.books.plan, &run.books.progress];
     let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let attempts = saved::at_story(&run.source.git(), &key)?;
-    // An attempt that changed nothing is not saved, but it has a log.
+    // An attempt without changes is not saved, but has a log.
     let number = saved::number_after(&attempts).max(run.history.borrow().number_after(&key));
     let newest = saved::newest(attempts);
     let mut attempt = new_attempt(run, slot, &key, (&found.title, number), start)?;
@@ -316,7 +316,7 @@ pub(super) fn begin(
     Ok(())
 }
 
-/// An attempt that begins now, written down; the commit that it begins from is held.
+/// Records a new attempt, and protects its base commit from garbage collection.
 pub(super) fn new_attempt(
     run: &Conductor,
     slot: usize,
@@ -346,7 +346,7 @@ pub(super) fn new_attempt(
     Ok(attempt)
 }
 
-/// What an agent may spend on a story, and what the run has left.
+/// The limits for an agent's work on a story.
 pub(super) fn budget(run: &Conductor, key: &StoryKey, agent: &str) -> Budget {
     let (config, tally) = (&run.context.config, &run.record.tally);
     let spent = (tally.run.spent.cost_usd, run.slots.len() as u64);
@@ -358,7 +358,7 @@ pub(super) fn budget(run: &Conductor, key: &StoryKey, agent: &str) -> Budget {
     Budget { allowance, quota_streak: tally.run.quota_streak, may_switch, may_hand_over }
 }
 
-/// Messages that the user left for the next prompt.
+/// The user's messages for the next prompt.
 pub(super) fn messages(run: &Conductor) -> String {
     state::read_text(run.context.run_dir.messages()).unwrap_or_default()
 }
@@ -382,7 +382,7 @@ fn show_story(run: &Conductor, slot: usize, story: &Story, key: &StoryKey) {
     );
 }
 
-/// The attempt whose work this one continues, if the last one ended halfway.
+/// The attempt to continue, if the last one ended halfway.
 fn to_resume(run: &Conductor, newest: Option<SavedAttempt>) -> Option<SavedAttempt> {
     let always = run.context.config.rollback.on == RollbackOn::Never;
     newest.filter(|newest| {
@@ -390,7 +390,7 @@ fn to_resume(run: &Conductor, newest: Option<SavedAttempt>) -> Option<SavedAttem
     })
 }
 
-/// The client's session in which this attempt begins, if not in a new one.
+/// The client session to resume, if any.
 fn session_to_resume(newest: Option<&SavedAttempt>, agent: &str) -> Option<SessionSoFar> {
     let SavedAttempt { session, outcome, .. } = newest?;
     let keeps = Outcome::keeps_session(outcome.as_deref()?);

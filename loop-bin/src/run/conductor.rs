@@ -1,12 +1,12 @@
-//! The core loop: what a run does, in which order, and when it ends.
+//! The core loop: what a run does, in what order, and when it ends.
 //!
-//! One thread, the conductor, owns the plan, the tally, the board and the view, and is the only one that
-//! writes to the project. Attempts run in slots, each on a thread of its own; they get tasks and report
-//! what came of them.
+//! One thread, the conductor, owns the plan, the tally, the board and the view, and only it writes to
+//! the project. Attempts run in slots, each on its own thread; they receive tasks and report the
+//! results.
 //!
 //! ```text
-//! hand_out   for each free slot: pick a story, ask `next_iteration`, give the slot its task
-//! listen     one report of an attempt: show it, count it, or settle a task that is done
+//! hand_out   for each free slot: pick a story, run `next_iteration`, give the slot its task
+//! listen     one report of an attempt: show it, count it, or settle a finished task
 //! settle     worked -> save, check; checked -> commit when it is its turn; committed -> land;
 //!            failed -> send the agent back, or keep the attempt; then `post_iteration`
 //! ```
@@ -20,10 +20,10 @@ use super::state::{Conductor, Slot};
 use super::{planning, settle, wait};
 use crate::exit::Failure;
 
-/// How long the conductor listens before it looks at signals, requests and the plan again.
+/// How long the conductor waits for reports before it checks signals, requests and the plan again.
 const PULSE: Duration = Duration::from_millis(50);
 
-/// The report on the run so far is written after each story, but takes at most one part of so many of a run.
+/// The report is also written after each story, using at most this fraction of the run's time.
 const REPORT_SHARE: u32 = 10;
 
 /// Works until nothing is left to do, or something ends the run.
@@ -42,7 +42,7 @@ pub(super) fn conduct(run: &mut Conductor, report: fn(&Conductor)) -> Finish {
         {
             return finish;
         }
-        // The next agents are at work by now.
+        // Only after the next agents have started.
         let now = Instant::now();
         if is_due && now >= next_report {
             report(run);
@@ -56,7 +56,7 @@ pub(super) fn conduct(run: &mut Conductor, report: fn(&Conductor)) -> Finish {
     }
 }
 
-/// Gives every free slot something to do.
+/// Gives each free slot its next task.
 fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
     if run.waiting.is_some() {
         wait::look_at_clock(run);
@@ -78,7 +78,7 @@ fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Listens to the attempts for a moment.
+/// Waits a moment for a report, and handles it.
 pub(super) fn listen(run: &mut Conductor) -> Result<(), Failure> {
     let report = run.reports.1.recv_timeout(PULSE);
     run.take_over(matches!(report, Ok((_, Report::Done(_)))));

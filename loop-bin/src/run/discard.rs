@@ -1,4 +1,4 @@
-//! An attempt that does not land is kept, and plan, progress and journal say so.
+//! Saves an attempt that does not land, and records that in plan, progress and journal.
 
 use ralph_base::fault;
 use ralph_base::listing::named_files;
@@ -21,8 +21,8 @@ use board::PlanChanges;
 use work_copy::Start;
 use work_copy::in_place::{self, ProtectedFiles};
 
-/// Keeps an attempt that does not land. Returns what its iteration is called, and why. If that fails, the
-/// next start does it.
+/// Saves an attempt that does not land. Returns the outcome of its iteration, and why. If this fails, the
+/// next start repeats it.
 pub(super) fn discard(
     run: &mut Conductor,
     mut work: UnderWay,
@@ -74,7 +74,7 @@ fn try_discard(
         reason: headline(given_up.as_ref().unwrap_or(&why)),
         ..entry(&work.attempt, &work.facts, logged_as(outcome))
     };
-    // A story that had landed before has its entry.
+    // A story that had landed before has an entry already.
     let is_logged = outcome == Outcome::Success
         || run.books.has_entry(work.attempt.base.as_deref(), &entry, &work.attempt.began);
     if !is_logged {
@@ -84,7 +84,7 @@ fn try_discard(
     Ok((outcome, headline(&why)))
 }
 
-/// In place the tree is the user's, and an attempt leaves nothing in it.
+/// In place, restores the user's tree, so that the attempt leaves nothing in it.
 pub(super) fn reset_in_place(run: &mut Conductor, work: &UnderWay) -> Result<(), Failure> {
     let copy = &mut run.desk_mut(work.slot)?.copy;
     if !copy.is_in_place {
@@ -110,7 +110,7 @@ pub(super) fn show_failure(run: &Conductor, work: &UnderWay, why: &str) {
     }
 }
 
-/// Keeps what an attempt left, and says so.
+/// Saves an attempt's work and reports that.
 pub(super) fn keep_and_report(
     run: &Conductor,
     work: &mut UnderWay,
@@ -122,7 +122,7 @@ pub(super) fn keep_and_report(
     Ok(())
 }
 
-/// Gives a story up for this run.
+/// Gives up a story for this run.
 pub(super) fn set_aside(
     run: &mut Conductor,
     slot: usize,
@@ -142,15 +142,15 @@ pub(super) fn set_aside(
     Ok(())
 }
 
-/// What failed, for the next attempt and for people.
+/// Records the failure for the next attempt and for people.
 fn learn(run: &Conductor, work: &UnderWay, why: &str, outcome: Outcome) -> Result<(), Failure> {
-    // The next attempt should know the failing tests, whatever this one ended with.
+    // The next attempt needs the failing tests, whatever the outcome.
     let rollbacks = work.facts.rollbacks.iter().map(|rollback| format!("{rollback}\n"));
     let text = format!("{}{why}", rollbacks.collect::<String>());
     let state = run.context.state();
     record_failure(state, Some(&work.key.to_string()), &text)?;
     if outcome == Outcome::NoChanges {
-        // Nothing that other stories could learn from.
+        // Other stories cannot learn anything from this.
         return Ok(());
     }
     let lesson = format!("{}: {}", work.key, why.lines().next().unwrap_or_default());
@@ -158,7 +158,7 @@ fn learn(run: &Conductor, work: &UnderWay, why: &str, outcome: Outcome) -> Resul
     Ok(())
 }
 
-/// How the progress calls an iteration.
+/// The progress file's status for an outcome.
 fn logged_as(outcome: Outcome) -> ProgressStatus {
     match outcome {
         Outcome::Success => ProgressStatus::Success,

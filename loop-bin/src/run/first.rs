@@ -1,4 +1,4 @@
-//! What a run says and does before its first story.
+//! What a run does before its first story.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use board::Tip;
 use ralph_project::finding::Finding;
 use work_copy::{Start, doors, linked_by_files};
 
-/// Does what comes before the first story; returns why there is none, if so.
+/// Prepares the run; returns the reason if no story can start.
 pub(super) fn before_first_story(
     env: &Env,
     run: &mut Conductor,
@@ -57,7 +57,7 @@ pub(super) fn before_first_story(
     Ok(None)
 }
 
-/// Shows what the run is likely to take and to cost.
+/// Shows the forecast of time and cost.
 fn show_forecast(run: &Conductor, stories: usize) {
     let forecast = run.context.forecast.of_stories(stories);
     let most = run.context.config.limits.max_cost_usd;
@@ -66,8 +66,8 @@ fn show_forecast(run: &Conductor, stories: usize) {
     run.note(&Event::Forecast { stories, based_on, seconds, cost_usd });
 }
 
-/// Prepares the copy, looks for what in it leads elsewhere, and runs the checks. Returns why no story
-/// can begin, if so.
+/// Prepares the copy, looks for links that lead out of it, and runs the checks. Returns the reason if
+/// no story can start.
 fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     let Tip { commit: tip, branch, .. } = run.board.look()?;
     let (plan, progress) = (run.books.plan.clone(), run.books.progress.clone());
@@ -75,7 +75,7 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let job = run.job(0, &StoryKey::default())?;
     prepare_copy(&job, &mut run.desk_mut(0)?.copy, start)?;
-    // What it reports is shown before what follows.
+    // Show its reports before anything that follows.
     run.show_reports();
     let context = Arc::clone(&run.context);
     let config = &context.config;
@@ -119,7 +119,7 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     Ok(None)
 }
 
-/// Makes a slot for each worker, in the place of those that there were.
+/// Creates a slot for each worker, replacing the existing slots.
 fn add_slots(env: &Env, run: &mut Conductor, workers: u64) -> Result<(), Failure> {
     let context = run.context.clone();
     run.slots.clear();

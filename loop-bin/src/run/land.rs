@@ -1,6 +1,6 @@
-//! Landing: a commit that passed gets onto the target, by compare-and-swap, with plan, progress and
-//! journal. Each commit on the target was checked as it is. Work is kept as an attempt before that, and its
-//! records are removed at the end of the iteration.
+//! Landing: moves the target to a checked commit by compare-and-swap, and updates plan, progress and
+//! journal. Each commit on the target was checked as it is. The work is saved as an attempt first; the
+//! attempt's files are removed at the end of the iteration.
 
 use jiff::Timestamp;
 use ralph_base::fault;
@@ -27,8 +27,8 @@ use board::{Advance, LoopFile, Made, Mark, PlanChanges};
 use work_copy::Staged;
 use work_copy::in_place::ProtectedFiles;
 
-/// What landing a story changes in the plan: its box, those given up before, and what the agent added. An
-/// id that was taken since is not used twice.
+/// The changes that landing a story makes to the plan: its box, boxes of stories given up, and stories that the
+/// agent added. Ids that have been taken meanwhile are replaced.
 pub(super) fn changes(run: &mut Conductor, work: &mut UnderWay) -> Result<PlanChanges, Failure> {
     if let Some(agents) = work.facts.agents.as_mut().filter(|agents| agents.adds_stories()) {
         let findings = agents.avoid_ids_of(&run.books.load(&run.board)?);
@@ -39,7 +39,7 @@ pub(super) fn changes(run: &mut Conductor, work: &mut UnderWay) -> Result<PlanCh
     Ok(PlanChanges { marks, added: work.facts.agents.clone().into_iter().collect() })
 }
 
-/// The boxes of stories of a plan that this run gave up, and of those that others reopened after they landed.
+/// The boxes of stories that this run gave up, and of landed stories that another process reopened.
 pub(super) fn blocked_marks(run: &Conductor, plan: &str) -> Vec<Mark> {
     let set_aside = run.record.tally.set_aside_in(plan);
     let reopened = run.record.tally.stories_in(plan, |story| story.is_reopened);
@@ -47,7 +47,7 @@ pub(super) fn blocked_marks(run: &Conductor, plan: &str) -> Vec<Mark> {
     set_aside.into_iter().map(|story| (story, State::Blocked)).chain(reopened).collect()
 }
 
-/// Lands a commit; whether it has landed, or the target moved in the meantime.
+/// Lands a commit; returns false if the target has moved.
 pub(super) fn land(
     run: &mut Conductor,
     work: &mut UnderWay,
@@ -66,7 +66,7 @@ pub(super) fn land(
         log::info!("{}: the target moved; landing again", work.key.story);
         return Ok(false);
     }
-    // The user's scripts may do anything to the copy before the next story.
+    // The user's scripts may change the copy before the next story.
     if !scripts::folder(run.context.state(), run.context.project.root()).is_dir() {
         let files: Vec<_> = files.iter().map(|file| file.path.as_path()).collect();
         run.desk_mut(work.slot)?.copy.settle(&made.commit, &files);
@@ -76,7 +76,7 @@ pub(super) fn land(
     Ok(true)
 }
 
-/// The loop's files as a commit has them.
+/// The loop's own files as they are in the commit.
 pub(super) fn as_committed(
     run: &Conductor,
     slot: usize,
@@ -90,7 +90,7 @@ pub(super) fn as_committed(
     Ok(files.into_iter().map(|file| file.in_commit(&git, &made.commit)).collect())
 }
 
-/// Moves the target to a commit that was made in a copy. Work that `waits` may be on an older commit.
+/// Moves the target to a commit from a copy. Work that `waits` may have an older base.
 pub(super) fn advance(
     run: &mut Conductor,
     slot: usize,
@@ -101,7 +101,7 @@ pub(super) fn advance(
     if !run.desk(slot)?.copy.is_in_place {
         return run.board.land((base, waits), commit, files);
     }
-    // The commit itself moved the branch.
+    // In place, the commit itself has moved the branch.
     ProtectedFiles::forget(&run.desk(slot)?.dir)?;
     run.books.bring_users_texts(files)?;
     run.desk(slot)?.copy.settle_index()?;
@@ -109,7 +109,7 @@ pub(super) fn advance(
 }
 
 fn report_advance(run: &mut Conductor, work: &UnderWay, advance: &Advance) -> Result<(), Failure> {
-    // Once: stories that land after it wait as well.
+    // Once only: stories that land later wait as well.
     let Advance::Waits(cause) = advance else { return Ok(()) };
     if work.attempt.target != run.board.branch {
         return Ok(());
@@ -132,7 +132,7 @@ fn report_advance(run: &mut Conductor, work: &UnderWay, advance: &Advance) -> Re
     Ok(())
 }
 
-/// What follows from a commit that is on the target.
+/// Records what follows from a commit that has reached the target.
 fn conclude(
     run: &mut Conductor,
     work: &mut UnderWay,
@@ -143,15 +143,15 @@ fn conclude(
     let short: String = made.commit.chars().take(8).collect();
     let files = counted(passed.staged.files.len(), "file", "files");
     let checks = about_checks(&passed.checks);
-    // No other prompt needs the user's messages that this story was given.
+    // The story's messages need not be in another prompt.
     state::remove_beginning(&run.context.run_dir.messages(), work.facts.messages.as_bytes())?;
-    // What has been fixed by now may not fail again.
+    // A failure that has been fixed is no longer excused.
     let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
     run.record.failed_before = passed.checks.iter().filter_map(failing).collect();
     let branch = run.board.look()?.branch;
     let is_waiting = branch != run.board.branch;
     let place = if is_waiting { format!(" on {branch}") } else { String::new() };
-    // It is yet to be pushed.
+    // It has not been pushed yet.
     let is_done = run.context.config.finish.pr != PullRequests::Story;
     let word = if is_done { "done" } else { "passed" };
     let done = format!("{story} {word}: commit {short}{place}, {files}{checks}");
@@ -182,7 +182,7 @@ fn conclude(
     finish_landing(run, work, &made.commit, (&progress, &changes))
 }
 
-/// The same after a crash: what is done already is not done twice.
+/// Records a landing after a crash, without repeating what was done before it.
 pub(super) fn finish_landing(
     run: &mut Conductor,
     work: &UnderWay,
@@ -190,7 +190,7 @@ pub(super) fn finish_landing(
     (entry, changes): (&ProgressEntry, &PlanChanges),
 ) -> Result<(), Failure> {
     let Attempt { number, run: name, plan, .. } = &work.attempt;
-    // A person may have stashed it.
+    // The user may have stashed it.
     if !plan.is_file() && !run.books.is_tracked(Some(commit)) {
         let story = &work.key.story;
         return Err(Failure::because(format!(
@@ -215,8 +215,8 @@ pub(super) fn finish_landing(
     Ok(())
 }
 
-/// Keeps what the agent left in repositories, work trees, branches and stashes of its own as another
-/// attempt: the commit holds nothing of it.
+/// Saves, as another attempt, what the agent left in other repositories, work trees, branches and
+/// stashes: none of that is in the commit.
 fn keep_left_out(run: &Conductor, work: &UnderWay, staged: &Staged) -> Result<(), Failure> {
     let why = match staged.refused.as_slice() {
         [] => "left out of the commit: other branches and stashes of the agent".to_owned(),
@@ -225,13 +225,13 @@ fn keep_left_out(run: &Conductor, work: &UnderWay, staged: &Staged) -> Result<()
     keep_beside(run, work, work.attempt.number + 1, &staged.aside, ("left_out", &why)).map(drop)
 }
 
-/// Keeps what hooks rolled back as attempts that failed; whether there was any. The attempt moves on to
-/// the next number first, so that a crash never takes one of them for its work.
+/// Saves the work that hooks rolled back as failed attempts; returns whether there was any. The attempt takes the
+/// next number first, so that after a crash none of them is mistaken for its work.
 pub(super) fn keep_rollbacks(run: &Conductor, work: &mut UnderWay) -> Result<bool, Failure> {
     let (git, desk) = (run.source.git(), run.desk(work.slot)?);
     let rollbacks = rollbacks(desk.state());
     for rollback in &rollbacks {
-        // Once it is an attempt, its own ref is gone.
+        // Now saved as an attempt, so its own ref is removed.
         let own = Some(&rollback.saved_as).filter(|name| name.starts_with("refs/ralph/discarded/"));
         let commit = own.map(|name| board::resolve(&git, name)).transpose()?.flatten();
         let Some(commit) = commit else { continue };
@@ -245,7 +245,7 @@ pub(super) fn keep_rollbacks(run: &Conductor, work: &mut UnderWay) -> Result<boo
     Ok(!rollbacks.is_empty())
 }
 
-/// Keeps commits that are not the attempt's own work, the first one's files above all.
+/// Saves commits besides the attempt's own work, with the first one's files.
 fn keep_beside(
     run: &Conductor,
     work: &UnderWay,
@@ -262,7 +262,7 @@ fn keep_beside(
     Ok(saved::keep(&git, &run.source.top, &tree, &parents, &account)?.0)
 }
 
-/// Says that an attempt was saved.
+/// Reports that an attempt was saved.
 pub(super) fn report_saved(run: &Conductor, work: &UnderWay, saved_as: String, why: &str) {
     let (story, id) = (&work.key.story, saved::shown(&saved_as));
     let line = format!("{story}: attempt saved; view it with `ralph-loop attempts {id}`");
@@ -272,7 +272,7 @@ pub(super) fn report_saved(run: &Conductor, work: &UnderWay, saved_as: String, w
     run.note_of(work, &Event::RolledBack { to, saved_as, why });
 }
 
-/// Saves what an attempt left under a ref of its own, and reads it back. Returns the ref's name.
+/// Saves an attempt's work under a ref of its own, and verifies it. Returns the ref's name.
 pub(super) fn keep(
     run: &Conductor,
     work: &mut UnderWay,
@@ -302,7 +302,7 @@ pub(super) fn keep(
     Ok(name)
 }
 
-/// The iteration is over, and nothing is under way in the slot any more.
+/// Ends an iteration and frees its slot.
 pub(super) fn end_iteration(
     run: &mut Conductor,
     work: &UnderWay,
@@ -323,7 +323,7 @@ pub(super) fn end_iteration(
     }
     run.note_of(work, &finished);
     if outcome == Outcome::Success {
-        // That it landed is known before its attempt is forgotten.
+        // Record the landing before the attempt's files are removed.
         run.save();
     }
     forget(run, work)?;
@@ -332,7 +332,7 @@ pub(super) fn end_iteration(
     Ok(())
 }
 
-/// Nothing is under way in a slot any more.
+/// Removes an attempt's files and frees its slot.
 pub(super) fn forget(run: &mut Conductor, work: &UnderWay) -> Result<(), Failure> {
     run.books.publish(work.attempt.base.as_deref())?;
     run.slot(work.slot)?.work = None;
@@ -342,7 +342,7 @@ pub(super) fn forget(run: &mut Conductor, work: &UnderWay) -> Result<(), Failure
     for file in [state.current_story(), state.claim()] {
         state::remove_if_there(file)?;
     }
-    // Before the attempt: the next start after a kill sees to what is left only where it finds one.
+    // Before the attempt's own file, because after a kill the next start cleans up only where it finds one.
     if !run.slots.iter().any(|slot| slot.work.is_some()) {
         state::remove_if_there(run.context.state().current_story())?;
     }
@@ -354,7 +354,7 @@ pub(super) fn forget(run: &mut Conductor, work: &UnderWay) -> Result<(), Failure
     Ok(())
 }
 
-/// What the progress says about an attempt, before anything is known but how it ended.
+/// The progress entry of an attempt, without its result.
 pub(super) fn entry(attempt: &Attempt, facts: &Facts, status: ProgressStatus) -> ProgressEntry {
     ProgressEntry {
         iteration: attempt.iteration,
@@ -377,7 +377,7 @@ pub(super) fn entry(attempt: &Attempt, facts: &Facts, status: ProgressStatus) ->
     }
 }
 
-/// What the user should look at as well.
+/// Remarks for the user's review.
 fn remarks(facts: &Facts, passed: &Passed) -> Vec<(&'static str, String)> {
     let weakened = passed.weakened.iter().map(|what| ("tests weakened", what.clone()));
     let weak = facts.second_look.proof.iter().filter(|proof| **proof == Proof::Hollow);
@@ -388,7 +388,7 @@ fn remarks(facts: &Facts, passed: &Passed) -> Vec<(&'static str, String)> {
     remarks
 }
 
-/// What the line about a landed story says of its checks, unless they all passed.
+/// The part about the checks in the line for a landed story, unless all passed.
 fn about_checks(checks: &[Check]) -> String {
     let red = checks.iter().filter(|check| check.excused.is_some());
     let red: Vec<String> = red.map(|check| format!("`{}`", one_line(&check.command))).collect();

@@ -2,15 +2,15 @@
 //!
 //! | what | where |
 //! | --- | --- |
-//! | the core loop, and what it owns | `conductor.rs`, `state.rs` |
-//! | what follows from what happened | `decide/` |
+//! | the core loop and its state | `conductor.rs`, `state.rs` |
+//! | all decisions | `decide/` |
 //! | before the first story | `start/`, `first.rs`, `recover.rs` |
-//! | which story is next, and its attempt; what becomes of it | `choose.rs`, `settle.rs` |
+//! | choosing a story, starting its attempt, and handling the results | `choose.rs`, `settle.rs` |
 //! | landing, and attempts that do not land | `land.rs`, `discard.rs` |
 //! | the attempt itself, in its copy | `attempt/` |
-//! | what never changes, and what is on disk | `record.rs` |
+//! | constants of a run, and its record on disk | `record.rs` |
 //! | lifecycle scripts, which agent or a wait, messages to the user, the end | `scripts.rs`, `wait.rs`, `notify.rs`, `wind_up.rs` |
-//! | what hooks of an attempt wrote | `take_over.rs` |
+//! | merging what an attempt's hooks wrote | `take_over.rs` |
 //! | commits without a story | `records.rs` |
 //! | writing the plan instead of working through it | `planning.rs` |
 
@@ -48,12 +48,12 @@ pub(crate) use recover::look_for_recovery;
 pub(crate) use scripts::folder as script_folder;
 use start::Preflight;
 
-/// Runs the loop in a project that was examined.
+/// Runs the loop in a project that has been examined.
 pub(crate) fn run(env: &Env, preflight: Preflight) -> Result<ExitCode, Failure> {
     let mut run = start::start(env, preflight)?;
     let before = recover::recover(env, &mut run).and_then(|()| {
         fault::point("loop.taken-over");
-        // The run's name is on disk before anything is started that could outlive us.
+        // The run's name must be on disk before anything starts that could outlive us.
         run.save();
         match run.context.config.run.mode {
             Mode::Planning => planning::before_planning(&mut run),

@@ -1,4 +1,4 @@
-//! Runs the user's own command when a person is needed, or when the run is over.
+//! Runs the user's notification command when a person is needed, or when the run has ended.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::scripts::{how_it_failed, supervise};
 use super::state::Conductor;
 use client::signals::Signal;
 
-/// What the command is called in its output and in the journal.
+/// The command's name in its output and in the journal.
 const NAME: &str = "notify";
 
-/// Something that a person who looks elsewhere wants to know.
+/// The content of a notification.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Notice<'a> {
     /// `blocked`, `waiting`, `budget` or `finished`.
@@ -27,7 +27,7 @@ pub(super) struct Notice<'a> {
 }
 
 impl Notice<'_> {
-    /// In one line.
+    /// The message as one line.
     fn message(&self, project: &str) -> String {
         let reason = self.reason.lines().next().unwrap_or_default();
         let what = match self.event {
@@ -40,7 +40,7 @@ impl Notice<'_> {
     }
 }
 
-/// The end of the run. Who interrupts it is there, and needs no message.
+/// Notifies of the end of the run, unless the user interrupted it and is therefore present.
 pub(super) fn notify_end(run: &Conductor, finish: &Finish, report: Option<&Utf8Path>) {
     if run.context.interrupts.signal() == Some(Signal::Interrupt) {
         return;
@@ -50,7 +50,7 @@ pub(super) fn notify_end(run: &Conductor, finish: &Finish, report: Option<&Utf8P
     notify(run, &Notice { event, reason, finish_type: finish.word(), report, story: "" });
 }
 
-/// Runs the user's command. Nothing that goes wrong here ends the run.
+/// Runs the user's command. Its failure does not end the run.
 pub(super) fn notify(run: &Conductor, notice: &Notice<'_>) {
     let (context, view) = (&run.context, &run.view);
     let line = context.config.notify.command.trim();
@@ -70,7 +70,7 @@ pub(super) fn notify(run: &Conductor, notice: &Notice<'_>) {
         ("PROJECT_DIR", root.to_string()),
         ("PLAN_FILE", run.books.plan.to_string()),
     ];
-    // Webhooks read the message as `text`.
+    // Webhooks expect the message in `text`.
     let input = vars.iter().map(|(name, value)| (name.to_lowercase(), value.clone()));
     let input: BTreeMap<_, _> = input.chain([("text".to_owned(), message)]).collect();
     let input = json!(input).to_string();

@@ -1,5 +1,5 @@
-//! Planning: an agent writes or refreshes the plan in the copy. Nothing else of what it does is kept but
-//! as an attempt, and the user's plan changes only when all went well.
+//! Planning: an agent writes or refreshes the plan in the copy. Its other changes are only saved as an
+//! attempt, and the user's plan changes only if everything went well.
 
 use std::path::PathBuf;
 
@@ -21,16 +21,16 @@ use crate::terminal::counted;
 use board::Tip;
 use work_copy::{Imported, Start, doors};
 
-/// Stands for the story, in logs, scripts and receipts.
+/// Stands in for the story in logs, scripts and receipts.
 const NAME: &str = "planning";
 
 /// The slot that plans.
 const SLOT: usize = 0;
 
-/// How much of the progress the prompt holds.
+/// How much of the progress file the prompt contains.
 const LONGEST_PROGRESS: usize = 16 * 1024;
 
-/// Does what comes before the plan is written; returns why it is not, if so.
+/// Prepares for planning; returns the reason if it cannot start.
 pub(super) fn before_planning(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     if is_work_left_in(run.desk(SLOT)?.copy.root(), &run.context.run_dir)? {
         return Err(Failure::because(
@@ -49,7 +49,7 @@ pub(super) fn before_planning(run: &mut Conductor) -> Result<Option<Finish>, Fai
     Ok(if is_stopped { Some(Finish::stopped_by(STARTED)) } else { None })
 }
 
-/// Chooses to write the plan, unless a limit or `next_iteration` wants something else.
+/// Chooses to write the plan, unless a limit or `next_iteration` prevents that.
 pub(super) fn choose(run: &mut Conductor) -> Result<Choice, Failure> {
     let (limits, elapsed) = (&run.context.config.limits, run.context.elapsed().as_secs_f64());
     if let Some(finish) = limit_reached(&run.record.tally, limits, 0, elapsed) {
@@ -60,7 +60,7 @@ pub(super) fn choose(run: &mut Conductor) -> Result<Choice, Failure> {
     Ok(ask_script(run, SLOT, &key)?.unwrap_or(Choice::Plan(key)))
 }
 
-/// Has one session of the agent write the plan.
+/// Has the agent write the plan in one session.
 pub(super) fn begin(run: &mut Conductor, key: StoryKey) -> Result<(), Failure> {
     let Tip { commit: tip, branch, .. } = run.board.look()?;
     let (plan, progress) = (run.books.plan.clone(), run.books.progress.clone());
@@ -78,7 +78,7 @@ pub(super) fn begin(run: &mut Conductor, key: StoryKey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the plan that the agent left, or says why not. Whatever else it did is kept as an attempt.
+/// Adopts the agent's plan, or reports why not. All its other changes are saved as an attempt.
 pub(super) fn take(
     run: &mut Conductor,
     work: &mut UnderWay,
@@ -115,7 +115,7 @@ fn planning_prompt(run: &Conductor) -> Result<String, Failure> {
     Ok(Template::parse(prompt::PLANNING).map_err(Failure::usage)?.render(&values))
 }
 
-/// Takes the plan as the agent left it, or says why not.
+/// Adopts the agent's plan, or returns why not.
 fn take_plan(
     run: &Conductor,
     work: &UnderWay,
@@ -150,7 +150,7 @@ fn take_plan(
     Ok(Finish::Complete)
 }
 
-/// The plan that the agent wrote, with its ticks ignored and what was done before restored.
+/// The agent's plan, with its ticks ignored and earlier ones restored.
 fn checked_plan(run: &Conductor, before: Option<&[u8]>, left: Vec<u8>) -> Result<Planned, String> {
     let parse = |bytes: Vec<u8>| Plan::parse(&run.books.plan, bytes, &run.books.options);
     let before = before.and_then(|before| parse(before.to_vec()).ok());
@@ -158,8 +158,8 @@ fn checked_plan(run: &Conductor, before: Option<&[u8]>, left: Vec<u8>) -> Result
     plan::planned(before.as_ref(), &after)
 }
 
-/// Whatever else the agent did is kept as an attempt and nowhere else; a draft of the plan that was not
-/// taken too.
+/// Saves the agent's other changes as an attempt, including a plan that was not
+/// adopted.
 fn keep_rest(run: &mut Conductor, work: &mut UnderWay, finish: &Finish) -> Result<(), Failure> {
     let mut taken: Vec<PathBuf> = Vec::new();
     if *finish == Finish::Complete {

@@ -1,5 +1,5 @@
-//! What never changes in a run, and where it stands, on disk: for the next start after a crash, and for
-//! `status`.
+//! The constants of a run, and its record on disk, which the next start reads after a crash, and
+//! `status` at any time.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,10 +25,10 @@ use crate::terminal::say;
 use client::ClientOptions;
 use client::signals::Interrupts;
 
-/// The version of the file's format.
+/// The version of the file format.
 const VERSION: u32 = 4;
 
-/// Where a run stands.
+/// The state of a run on disk.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RunRecord {
@@ -38,20 +38,20 @@ pub(crate) struct RunRecord {
     pub(crate) plan: Utf8PathBuf,
     /// The branch on which the work lands.
     pub(crate) target: String,
-    /// Whether it writes the plan instead of working through it.
+    /// Whether the run writes the plan instead of working through it.
     pub(crate) planning: bool,
     pub(crate) tally: Tally,
-    /// What each slot does, by its name.
+    /// The state of each slot, by name.
     pub(crate) slots: BTreeMap<String, SlotRecord>,
-    /// What the run waits for, if it does.
+    /// What the run is waiting for, if anything.
     pub(crate) pause: Option<Pause>,
-    /// Why it ended; none while it runs, or if it was killed.
+    /// Why it ended; `None` while it runs, or if it was killed.
     pub(crate) finish: Option<String>,
-    /// Details about that.
+    /// Details of the reason.
     pub(crate) reason: Option<String>,
     /// Why waiting work could not be rebased onto its branch.
     pub(crate) rebase_problem: Option<String>,
-    /// What failed in each check before the first story, where that is ignored.
+    /// The failures in each check before the first story, if they are ignored.
     pub(crate) failed_before: BTreeMap<String, FailedBefore>,
 }
 
@@ -61,55 +61,55 @@ pub(crate) struct RunRecord {
 pub(crate) struct RunProcess {
     /// The run's name.
     pub(crate) run: String,
-    /// The folder that the record was written into. In a copy of that folder it is not about this
-    /// project, and its processes are those of another one.
+    /// The folder in which the record was written. In a copy of that folder the record belongs to another
+    /// project, and so do its processes.
     pub(crate) folder: Utf8PathBuf,
     pub(crate) pid: u32,
-    /// When it began, as RFC 3339 in UTC.
+    /// When it started (RFC 3339, UTC).
     pub(crate) started_at: String,
     pub(crate) elapsed_s: f64,
-    /// Whether it was asked to end.
+    /// Whether it was asked to stop.
     pub(crate) interrupted: bool,
-    /// The ref of the server's branch, where the work is merged there.
+    /// The remote-tracking ref on which the work is merged, if it is merged on a server.
     pub(crate) server: String,
-    /// The name of the run that it continues.
+    /// The name of the run that this one continues.
     pub(crate) continues: Option<String>,
 }
 
-/// What a slot does.
+/// The state of a slot.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SlotRecord {
-    /// The story under way.
+    /// The story in progress.
     pub(crate) story: Option<StoryKey>,
-    /// Set while its attempt is being discarded: it is counted already.
+    /// Set while its attempt is being discarded, which has been counted already.
     pub(crate) discarding: Option<Discarding>,
-    /// Tokens of the agent's session that are booked already, and where its part of the log begins.
+    /// The session's tokens that have been counted, and where its part of the log starts.
     pub(crate) session_tokens: u64,
     pub(crate) session_log: u64,
 }
 
-/// A wait of the run.
+/// A pause of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pause {
     pub(crate) why: String,
-    /// As RFC 3339 in UTC.
+    /// RFC 3339, UTC.
     pub(crate) until: String,
 }
 
 impl RunRecord {
-    /// An empty one of this process.
+    /// An empty record of this process.
     pub(crate) fn new() -> Self {
         let process = RunProcess { pid: std::process::id(), ..RunProcess::default() };
         Self { version: VERSION, process, ..Self::default() }
     }
 
-    /// The last run's; none if there was none yet, or only in the project that this is a copy of.
+    /// The last run's record; `None` if there is none, or if it belongs to another project.
     pub(crate) fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
         Ok(Self::read(run_dir)?.filter(|record| record.is_of(run_dir)))
     }
 
-    /// Whether the record came along when the project's folder was copied.
+    /// Whether the record belongs to another project, of which this one's folder is a copy.
     pub(crate) fn is_of_another(run_dir: &RunDir) -> io::Result<bool> {
         Ok(Self::read(&run_dir.of_run())?.is_some_and(|record| !record.is_of(run_dir)))
     }
@@ -119,7 +119,7 @@ impl RunRecord {
     }
 
     fn is_of(&self, run_dir: &RunDir) -> bool {
-        // One that does not name its folder is taken for ours; where that is gone, the project was moved.
+        // A record without a folder counts as ours. If its folder is gone, the project has been moved.
         let folder = &self.process.folder;
         folder == run_dir.in_git() || !folder.exists()
     }
@@ -131,18 +131,18 @@ impl RunRecord {
         Ok(then.zip(project(run_dir.in_git())))
     }
 
-    /// Writes it down. How long the run took is the only thing that a power cut may take.
+    /// Saves the record. A power cut can only lose the run's elapsed time.
     pub(crate) fn save(&self, run_dir: &RunDir) -> io::Result<()> {
         state::replace_unsynced(&run_dir.record(), &serde_json::to_vec_pretty(self)?)
     }
 
-    /// The stories under way.
+    /// The stories in progress.
     pub(crate) fn stories(&self) -> impl Iterator<Item = (&String, &StoryKey)> {
         self.slots.iter().filter_map(|(name, slot)| Some((name, slot.story.as_ref()?)))
     }
 }
 
-/// The plan of the run that is under way in a project, if one is.
+/// The plan of the run in progress, if any.
 pub(crate) fn plan_of_run(project: &Project) -> io::Result<Option<String>> {
     let Some(run_dir) = project.run_dir().map(|dir| dir.of_run()) else { return Ok(None) };
     if Lock::holder(&run_dir.lock()).is_none() {
@@ -151,13 +151,13 @@ pub(crate) fn plan_of_run(project: &Project) -> io::Result<Option<String>> {
     Ok(RunRecord::load(&run_dir)?.map(|record| record.plan.into_string()))
 }
 
-/// The folders of all slots that there are or were: that of a run with one, and those of several.
+/// The folders of all slots, past and present, of runs with one or several workers.
 pub(crate) fn slot_dirs(run_dir: &RunDir) -> Vec<RunDir> {
     let several = run_dir.workers().into_iter().map(|(_, folder)| folder);
     [run_dir.of_run()].into_iter().chain(several).collect()
 }
 
-/// The attempts that a run left under way; none if that run was another project's.
+/// The unfinished attempts of a run; none if that run belongs to another project.
 pub(crate) fn attempts_left(run_dir: &RunDir) -> io::Result<Vec<(RunDir, Attempt)>> {
     if RunRecord::is_of_another(run_dir)? {
         return Ok(Vec::new());
@@ -178,35 +178,35 @@ pub(crate) fn attempts_left(run_dir: &RunDir) -> io::Result<Vec<(RunDir, Attempt
     Ok(left)
 }
 
-/// Whether an attempt was left under way in this folder.
+/// Whether an unfinished attempt worked in this folder.
 pub(crate) fn is_work_left_in(folder: &Utf8Path, run_dir: &RunDir) -> io::Result<bool> {
     Ok(attempts_left(run_dir)?.iter().any(|(_, left)| left.work == *folder))
 }
 
-/// What never changes in a run. Attempts read it from their own threads.
+/// The constants of a run, shared with the attempts' threads.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) flags: Vec<Flag>,
     pub(crate) project: Project,
     pub(crate) config: Config,
-    /// What one story is likely to take.
+    /// The forecast for one story.
     pub(crate) forecast: Forecast,
-    /// Where programs are looked for.
+    /// The PATH for programs.
     pub(crate) path: String,
-    /// What the agent gets besides its own command line.
+    /// Options for the agent in addition to its command line.
     pub(crate) options: ClientOptions,
-    /// The same for other agents, once they were asked for.
+    /// Options for other agents, once they have been determined.
     pub(crate) others: Mutex<BTreeMap<String, ClientOptions>>,
     pub(crate) interrupts: Interrupts,
     /// The run's name.
     pub(crate) run: String,
     pub(crate) run_dir: RunDir,
     pub(crate) clock: Clock,
-    /// Keeps other loops out for as long as the run lives.
+    /// Keeps other loops out while the run lasts.
     pub(crate) _lock: Lock,
 }
 
-/// The journal, marked with a run and a story; its lines are printed as well where that is asked for.
+/// The journal, marked with a run and a story; with `--json`, its lines are printed too.
 pub(crate) fn journal(
     state: &StateDir,
     config: &Config,
@@ -226,17 +226,17 @@ pub(crate) fn journal(
     journal.echoed(|line| say(String::from_utf8_lossy(line)))
 }
 
-/// How long a run has taken, including the time before a crash.
+/// Measures a run's time, including the time before a crash.
 #[derive(Debug)]
 pub(crate) struct Clock {
     pub(crate) started_at: String,
-    /// How long it had taken when it was killed.
+    /// The time that it had taken when it was killed.
     pub(crate) earlier: Duration,
     pub(crate) resumed: Instant,
 }
 
 impl Clock {
-    /// That of a run which continues the last one: that was killed, or has the same name.
+    /// Continues the last run's clock if that run was killed or has the same name.
     pub(crate) fn after(last: Option<&RunRecord>, run: &str) -> Self {
         let is_continued = |record: &&RunRecord| {
             record.process.run == run || record.finish.is_none() && !record.planning
@@ -262,30 +262,30 @@ impl Context {
         journal(self.state(), &self.config, run, story)
     }
 
-    /// The key of a story in a plan of the project.
+    /// The key of a story in one of the project's plans.
     pub(crate) fn key(&self, plan: &Utf8Path, story: &str) -> StoryKey {
         StoryKey { plan: plan_name(self.project.root(), plan), story: story.to_owned() }
     }
 
-    /// The name of the agent of an attempt; none if it is not one that is known.
+    /// The name of an attempt's agent; `None` if it is unknown.
     pub(crate) fn agent_name(&self, attempt: &Attempt) -> Option<&'static str> {
         let own = || Client::find(&self.config.agent.command).map(|client| client.dialect);
         Dialect::find(&attempt.agent).or_else(own).map(|agent| agent.name)
     }
 
-    /// The same with its model, where one was chosen.
+    /// The agent's name, with its model if one was chosen.
     pub(crate) fn agent_in_words(&self, attempt: &Attempt) -> Option<String> {
         let (name, model) = (self.agent_name(attempt)?, self.model_of(attempt));
         Some(if model.is_empty() { name.to_owned() } else { format!("{name} ({model})") })
     }
 
-    /// The model that was chosen for an attempt; empty if none was.
+    /// The model chosen for an attempt; empty if none was.
     pub(crate) fn model_of<'a>(&'a self, attempt: &'a Attempt) -> &'a str {
         let is_own = attempt.model.is_empty() && attempt.agent.is_empty();
         if is_own { &self.config.agent.model } else { &attempt.model }
     }
 
-    /// The command line of an attempt's agent, and what that gets besides.
+    /// The command line of an attempt's agent, and its options.
     pub(crate) fn agent_of(&self, attempt: &Attempt) -> (String, ClientOptions) {
         let Some(agent) = Dialect::find(&attempt.agent) else {
             return (self.config.agent.command.clone(), self.options.clone());
@@ -299,40 +299,40 @@ impl Context {
         (agent.start.to_owned(), options.clone())
     }
 
-    /// How long the run has taken.
+    /// The time that the run has taken.
     pub(crate) fn elapsed(&self) -> Duration {
         self.clock.earlier + self.clock.resumed.elapsed()
     }
 
-    /// How long it is until the run's time is used up; none without such a limit.
+    /// The time until the run's limit; `None` without a limit.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         let limit = self.config.limits.max_duration.limit();
         limit.map(|limit| limit.saturating_sub(self.elapsed()))
     }
 
-    /// What is left of the run's time for checks and commits. A budget that is used up does not keep
-    /// finished work from being checked.
+    /// The run's remaining time for checks and commits. It is never zero, so that finished work can still
+    /// be checked.
     pub(crate) fn time_for_checks(&self) -> Option<Duration> {
         self.time_left().map(|left| left.max(LEAST_TIME))
     }
 
-    /// How long a commit may take.
+    /// The time limit of a commit.
     pub(crate) fn check_limit(&self) -> Option<Duration> {
         let check = self.config.verify.timeout.limit();
         check.into_iter().chain(self.time_for_checks()).min()
     }
 
-    /// Whether we are asked to end.
+    /// Whether a signal has arrived.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupts.signal().is_some()
     }
 }
 
-/// What a check or a commit may take even when the run's time is used up.
+/// The least time for a check or a commit, even after the run's limit.
 pub(crate) const LEAST_TIME: Duration = Duration::from_secs(10);
 
-/// Keeps the `progress.txt` of a feature list up to date, where there is one: the iteration, the most of them, and
-/// the status.
+/// Updates iteration, maximum and status in the `progress.txt` of a feature list, if there
+/// is one.
 pub(super) fn update_loop_progress(
     plan: &Plan,
     (iteration, most): (u64, u64),
@@ -345,7 +345,7 @@ pub(super) fn update_loop_progress(
     let before = state::read(&path)?;
     let known = LoopProgress::parse(&before);
     let mut new = LoopProgress::set(&before, "Iteration", &iteration.to_string());
-    // What the user wrote holds for the runs that follow, whatever a flag says for this one.
+    // A user's value is kept for later runs, even if a flag overrides it in this one.
     if known.max_iterations.is_none() {
         new = LoopProgress::set(&new, "Max Iterations", &most.to_string());
     }

@@ -1,5 +1,5 @@
-//! What a run commits besides stories: the last entries of the progress, lessons, and blocked stories. And
-//! what each story took.
+//! Commits of the loop's own files without a story: the last progress entries, lessons, and blocked stories.
+//! Also lists what each story cost.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ use work_copy::Start;
 use work_copy::git_output::paths;
 use work_copy::in_place::ProtectedFiles;
 
-/// The message of the commit with the last entries of the progress.
+/// The subject of these commits.
 const RECORDS: &str = "chore(ralph): record progress";
 
-/// Commits the last entries of the progress, the lessons and the boxes of blocked stories where git has
-/// the plan, so that nothing of ours is left uncommitted.
+/// Commits the last progress entries, the lessons and the boxes of blocked stories if git tracks the
+/// plan, so that none of our changes stays uncommitted.
 pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
     let slot = 0;
     let Ok(desk) = run.desk(slot) else { return Ok(()) };
     let (is_in_place, root) = (desk.copy.is_in_place, desk.copy.root());
-    // The copy holds what an attempt has made, and perhaps nothing else does.
+    // The copy contains unfinished work, perhaps its only version.
     if run.slots.iter().any(|slot| slot.work.is_some())
         || is_work_left_in(root, &run.context.run_dir)?
     {
@@ -40,7 +40,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
             if is_followed {
                 run.books.bring_users_texts(&files)?;
             } else {
-                // Nothing may be in the way of what waits any more.
+                // Now nothing blocks the waiting work any more.
                 follow_waiting(run)?;
             }
             return run.books.clear_pending(tip.as_deref(), &files);
@@ -59,7 +59,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         let tree = desk.copy.with_files(changed.map(LoopFile::text))?;
         let made = commit_records(run, slot, (&tree, base));
         if made.is_err() && is_followed {
-            // A blocked story is not begun again because no commit says so.
+            // Without that commit, this keeps the blocked stories from being started again.
             run.books.mark_users_text(&changes)?;
         }
         let made = made?;
@@ -83,8 +83,8 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Commits what is in the index, as any other commit that lands. What is refused goes with the next story
-/// that lands.
+/// Commits the index, as any other commit that lands. If that is refused, the changes are part of the next story's
+/// commit.
 fn commit_records(
     run: &Conductor,
     slot: usize,
@@ -97,7 +97,7 @@ fn commit_records(
     let (desk, stop) = (run.desk(slot)?, || interrupts.count() > 1);
     let copy = &desk.copy;
     if copy.is_in_place {
-        // A hook may format the progress.
+        // A hook may reformat the progress file.
         let books = (&*run.books.plan, None);
         ProtectedFiles::remember(copy, books)?;
     }
@@ -109,7 +109,7 @@ fn commit_records(
     }
 }
 
-/// Shows what each story of the plan took.
+/// Lists what each story of the plan cost.
 pub(super) fn show_receipts(run: &Conductor) {
     let plan = plan_name(run.context.project.root(), &run.books.plan);
     let receipts = run.history.borrow().receipts(&run.context.run, &plan);

@@ -1,4 +1,4 @@
-//! What an earlier run left, and what is done about it. What is to be done is decided in
+//! Finds and cleans up what an earlier run left. The steps are decided in
 //! `decide/recovery.rs`.
 
 use camino::Utf8PathBuf;
@@ -28,12 +28,12 @@ use run_history::Spent;
 use work_copy::git_output::text_at;
 use work_copy::{Source, in_place};
 
-/// What the progress says of an attempt whose loop was killed.
+/// The progress entry's reason for an attempt whose loop was killed.
 const KILLED: &str = "the loop was killed while the agent was working";
 
-/// What the next start would do, for `status` and `doctor`; nothing while a loop runs.
+/// What the next start would do, for `status` and `doctor`; empty while a loop is running.
 pub(crate) fn look_for_recovery(project: &Project) -> Result<Vec<String>, Failure> {
-    // Where there is no repository, nothing was ever left.
+    // Without a repository there was no run.
     let Ok(repo) = Repo::open(project.root()) else { return Ok(Vec::new()) };
     let run_dir = run_dir(&repo)?;
     if Lock::holder(&run_dir.lock()).is_some() {
@@ -51,7 +51,7 @@ fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> {
     let mut attempts = Vec::new();
     for (folder, attempt) in attempts_left(run_dir)? {
         let is_landed = match &attempt.phase {
-            // It may wait on a branch of ours, or have come from there.
+            // The commit may also be on the waiting branch, or have come from there.
             Phase::Landing { commit } => is_on_a_branch(&source.git(), commit),
             _ => false,
         };
@@ -67,19 +67,19 @@ fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> {
     Ok(Found { attempts, is_behind, processes, record })
 }
 
-/// The copies in which these attempts were under way; in place others are at work there as well.
+/// The copies of these attempts. The project's own tree is left out, because others work there too.
 fn copies_of(attempts: &[FoundAttempt], source: &Source) -> Vec<Utf8PathBuf> {
     let copies = attempts.iter().map(|left| left.attempt.work.clone());
     copies.filter(|work| !work.as_str().is_empty() && !work.starts_with(&source.top)).collect()
 }
 
-/// Whether a commit has come to any branch.
+/// Whether a commit is on any branch.
 fn is_on_a_branch(git: &Git, commit: &str) -> bool {
     let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads"];
     git.line(&list).is_ok_and(|found| !found.is_empty())
 }
 
-/// Does what has to be done. Work that is still to land stays in slots of its own.
+/// Performs the recovery steps. Work that can still land stays in slots of its own.
 pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
     let found = find(&run.context.run_dir, &run.source)?;
     let tag = &run.context.config.plan.tag;
@@ -137,13 +137,13 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Has the run work with the plan of an attempt, and returns that of the run.
+/// Switches the run to the plan of an attempt, and returns the run's own.
 fn use_books_of(run: &mut Conductor, attempt: &Attempt) -> Books {
     let books = run.books_of(&attempt.plan);
     std::mem::replace(&mut run.books, books)
 }
 
-/// Counts on from where the run was.
+/// Continues the iteration count of the earlier run.
 fn count_on(run: &mut Conductor, record: Option<&RunRecord>, iterations: u64) {
     let Some(record) = record else { return };
     run.record.tally = record.tally.clone();
@@ -155,7 +155,7 @@ fn count_on(run: &mut Conductor, record: Option<&RunRecord>, iterations: u64) {
     }
 }
 
-/// Settles an attempt that an earlier run left; whether its work is still to land.
+/// Settles an unfinished attempt; returns whether its work can still land.
 fn settle_left(run: &mut Conductor, mut work: UnderWay, step: Recovery) -> Result<bool, Failure> {
     match step {
         Recovery::FinishLanding { commit, .. } => finish_landing(run, &work, &commit)?,
@@ -166,12 +166,12 @@ fn settle_left(run: &mut Conductor, mut work: UnderWay, step: Recovery) -> Resul
                 run.park(work);
                 return Ok(true);
             }
-            // Without its work a story is not done, whatever was claimed.
+            // Without its work a story cannot be done, whatever was reported.
             keep(run, work, Discarding::interrupted())?;
         }
         Recovery::FinishDiscard { kept, .. } => keep(run, work, kept)?,
         Recovery::KeepAttempt { .. } if run.is_untouched(&work) => {
-            // The agent had not begun, and the copy may hold something else.
+            // The agent had not started, so the copy may contain something else.
             land::end_iteration(run, &work, (Outcome::Interrupted, None))?;
         }
         Recovery::KeepAttempt { counts, .. } => {
@@ -191,21 +191,21 @@ fn settle_left(run: &mut Conductor, mut work: UnderWay, step: Recovery) -> Resul
     Ok(false)
 }
 
-/// Keeps what an attempt left, and ends its iteration.
+/// Saves an attempt's work, and ends its iteration.
 fn keep(run: &mut Conductor, work: UnderWay, kept: Discarding) -> Result<(), Failure> {
     discard::show_failure(run, &work, &kept.why);
     let job = run.job(work.slot, &work.key)?;
     let mut left = left_in(&job, run.desk_mut(work.slot)?, &work.attempt)?;
     let earlier = saved::at_story(&run.source.git(), &work.key)?;
     if earlier.iter().any(|earlier| is_kept(earlier, &work.attempt, &kept)) {
-        // The tree may have been reset in part since.
+        // The tree may have been partly reset since.
         left = Left::default();
     }
     let (work, ended) = discard::discard(run, work, &left, kept)?;
     land::end_iteration(run, &work, ended)
 }
 
-/// Whether an attempt is kept as it ended. What was interrupted may have gone on since.
+/// Whether an attempt is already saved with this outcome. Interrupted work may have continued since.
 fn is_kept(earlier: &SavedAttempt, attempt: &Attempt, kept: &Discarding) -> bool {
     let outcome = kept.outcome.word();
     earlier.number >= attempt.number
@@ -214,7 +214,7 @@ fn is_kept(earlier: &SavedAttempt, attempt: &Attempt, kept: &Discarding) -> bool
         && kept.outcome != Outcome::Interrupted
 }
 
-/// The story is on the target; only the records are missing.
+/// Completes the records of a story that has reached the target.
 fn finish_landing(run: &mut Conductor, work: &UnderWay, commit: &str) -> Result<(), Failure> {
     let short: String = commit.chars().take(8).collect();
     let checks = "--format=%(trailers:key=Ralph-Checks,valueonly=true,separator=)";
@@ -239,7 +239,7 @@ fn finish_landing(run: &mut Conductor, work: &UnderWay, commit: &str) -> Result<
     land::end_iteration(run, work, (Outcome::Success, None))
 }
 
-/// Brings the loop's own files that nobody has changed since from one commit to the next.
+/// Updates those of the loop's own files that nobody has changed from one commit to the next.
 fn bring_loop_files(run: &Conductor, base: Option<&str>, commit: &str) -> Result<(), Failure> {
     let git = run.source.git();
     for path in run.books.ours() {
@@ -254,8 +254,8 @@ fn bring_loop_files(run: &Conductor, base: Option<&str>, commit: &str) -> Result
     Ok(())
 }
 
-/// Finds the work of an attempt that was being checked: saved already, or only in the copy, from where it
-/// is saved before anything touches the copy. Whether there is any.
+/// Finds the work of an attempt that was being checked. If it is only in the copy, it is saved before anything
+/// changes the copy. Returns whether there is any.
 fn find_work(run: &mut Conductor, work: &mut UnderWay) -> Result<bool, Failure> {
     let (git, root) = (run.source.git(), run.context.project.root().to_owned());
     let job = run.job(work.slot, &work.key)?;
@@ -281,14 +281,14 @@ fn find_work(run: &mut Conductor, work: &mut UnderWay) -> Result<bool, Failure> 
     Ok(work.saved.is_some())
 }
 
-/// Whether the user's tree holds changes where the agent works in it: the user may have gone on with it.
+/// Whether an in-place tree has changes: the user may have continued the work.
 fn is_changed_in_place(run: &Conductor, slot: usize) -> Result<bool, Failure> {
     let copy = &run.desk(slot)?.copy;
     let ours = run.books.ours();
     Ok(copy.is_in_place && !in_place::uncommitted(&copy.repo()?, &ours)?.is_empty())
 }
 
-/// Checks and lands what an earlier run left, before any story begins.
+/// Checks and lands what an earlier run left, before any story starts.
 pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<(), Failure> {
     for slot in 0..run.slots.len() {
         let Some(work) = run.slot(slot)?.work.take() else { continue };
@@ -308,7 +308,7 @@ pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits until a slot has nothing under way any more, or the run ends.
+/// Waits until a slot has no story, or the run ends.
 fn wait_for(run: &mut Conductor, slot: usize) -> Result<(), Failure> {
     loop {
         let is_ending = run.ending.is_some();
@@ -326,7 +326,7 @@ fn wait_for(run: &mut Conductor, slot: usize) -> Result<(), Failure> {
     }
 }
 
-/// Books what an agent used whose loop was killed, as its log has it.
+/// Counts what the agent of a killed loop used, according to its log.
 fn book_killed(run: &mut Conductor, work: &mut UnderWay) {
     let log = log_of(run.context.state(), &work.attempt);
     let name = run.desk(work.slot).map_or("", |desk| &desk.name);

@@ -1,7 +1,7 @@
-//! The lifecycle scripts of a run: where they are, their variables, their output and their requests.
+//! The lifecycle scripts of a run: their folder, variables, output and requests.
 //!
-//! Programs in the folder `custom` beside them are the user's own: a script calls them by name, the loop
-//! never does.
+//! The folder `custom` beside them is for the user's own programs, which scripts call by name; the loop
+//! itself does not.
 
 use std::process::Command;
 
@@ -17,19 +17,19 @@ use super::decide::Outcome;
 use super::state::Conductor;
 use work_copy::ONLY_WORKER;
 
-/// The scripts that can stop a run, by name.
+/// The names of the scripts that can stop a run.
 pub(super) const STARTED: &str = "started";
 pub(super) const NEXT_ITERATION: &str = "next_iteration";
 pub(super) const POST_ITERATION: &str = "post_iteration";
 
-/// What to look for in a script that cannot be started.
+/// The advice about a script that cannot be started.
 const WHY_NOT: &str = "check that the program in its first line exists and that the line does not end with \
                        a carriage return";
 
-/// The exit code of the shell for a program that it cannot start.
+/// The shell's exit code for a program that it cannot start.
 const NOT_STARTED: i32 = 126;
 
-/// What a lifecycle script asks for by its exit code.
+/// What a lifecycle script requests by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScriptRequest {
     Continue,
@@ -40,7 +40,7 @@ pub(crate) enum ScriptRequest {
 /// The scripts that the loop runs.
 const NAMES: [&str; 4] = [STARTED, NEXT_ITERATION, POST_ITERATION, "finished"];
 
-/// What is wrong with the scripts of a project that are there and cannot be run.
+/// Problems of the project's scripts that keep them from running.
 pub(crate) fn broken(state: &StateDir, root: &Utf8Path) -> Vec<String> {
     let wrong = |name| {
         let path = folder(state, root).join(name);
@@ -59,13 +59,13 @@ pub(crate) fn broken(state: &StateDir, root: &Utf8Path) -> Vec<String> {
     NAMES.into_iter().filter_map(wrong).collect()
 }
 
-/// Where the scripts are.
+/// The folder of the scripts.
 pub(crate) fn folder(state: &StateDir, root: &Utf8Path) -> Utf8PathBuf {
     let (own, foreign) = (state.lifecycle(), root.join(FOREIGN_LIFECYCLE_DIR));
     if !own.is_dir() && foreign.is_dir() { foreign } else { own }
 }
 
-/// Runs one script, if there is one, and shows what it prints, marked as its own.
+/// Runs a script, if it exists, and shows its output with its name.
 pub(super) fn script(
     run: &Conductor,
     slot: usize,
@@ -101,7 +101,7 @@ pub(super) fn script(
     request
 }
 
-/// Runs `started`, after what every run says at its start.
+/// Runs `started`, after the start lines of the run.
 pub(super) fn started(run: &Conductor) -> ScriptRequest {
     let context = &run.context;
     let is_client = Client::find(&context.config.agent.command).is_some();
@@ -143,13 +143,13 @@ pub(super) fn post_iteration(
     script(run, slot, POST_ITERATION, vars)
 }
 
-/// The exit code of the last agent: -1 if it was killed, and 0 if there was none.
+/// The exit code of the last agent: -1 if it was killed, and 0 if there has been none.
 fn exit_code(tally: &RunTally) -> String {
     let killed = if tally.last.duration_s > 0.0 { -1 } else { 0 };
     tally.last.exit_code.unwrap_or(killed).to_string()
 }
 
-/// What runs a script: a text that does not say by what is one for `sh`.
+/// The command for a script: without a `#!` line it runs with `sh`.
 fn program(path: &Utf8Path) -> Command {
     let bytes = fs_err::read(path).unwrap_or_default();
     if bytes.starts_with(b"#!") || bytes.contains(&0) {
@@ -160,8 +160,8 @@ fn program(path: &Utf8Path) -> Command {
     shell
 }
 
-/// Runs a program of the user's in the project, shows what it prints, and writes its end down. Each
-/// variable is given as `RALPH_…` and as `FRESHER_…`.
+/// Runs a program of the user's in the project, shows its output, and records its end. Each
+/// variable is set as `RALPH_…` and as `FRESHER_…`.
 pub(super) fn supervise(
     run: &Conductor,
     (slot, name): (usize, &str),
@@ -173,7 +173,7 @@ pub(super) fn supervise(
     for (name, value) in vars {
         program.env(format!("RALPH_{name}"), value).env(format!("FRESHER_{name}"), value);
     }
-    // The user's own programs come first.
+    // The user's own programs come first in PATH.
     let custom = StateDir::custom_programs(&folder(context.state(), root));
     let search_path = [custom.as_str(), &context.path].join(":");
     program.env(RUN_MARK, &context.run).current_dir(root).env("PATH", search_path);
@@ -207,7 +207,7 @@ fn is_enabled(settings: &Hooks, name: &str) -> bool {
         }
 }
 
-/// What a script asks for by how it ended, and what the user should know about it.
+/// The request of a script by its exit code, and the warning to show, if any.
 fn request(settings: &Hooks, name: &str, end: CheckEnd) -> (ScriptRequest, String) {
     let broken = match settings.fail_behavior {
         FailBehavior::Abort => ScriptRequest::Stop,
@@ -226,7 +226,7 @@ fn request(settings: &Hooks, name: &str, end: CheckEnd) -> (ScriptRequest, Strin
     }
 }
 
-/// How a program of the user's ended, if not well.
+/// How a program failed, for messages.
 pub(super) fn how_it_failed(end: CheckEnd) -> String {
     match end {
         CheckEnd::Exited(Some(code)) => format!("failed (exit code {code})"),

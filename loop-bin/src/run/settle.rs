@@ -1,4 +1,4 @@
-//! What becomes of a task that was done.
+//! Settles finished tasks: decides the next task of each story, and lands or discards its work.
 
 use ralph_base::state::{self, Event};
 use ralph_project::gate::ContextWindows;
@@ -18,17 +18,17 @@ use client::{AgentRun, RunEnd};
 use run_history::Spent;
 use work_copy::Start;
 
-/// How often work is checked again because the user moved the target; then it waits on a branch of ours,
-/// which nobody moves.
+/// How often work is checked again because the user has moved the target. After that it lands on the waiting
+/// branch, which only the loop moves.
 const MOST_MOVES: usize = 10;
 
-/// So many letters of an agent's words explain why it changed nothing.
+/// How many characters of an agent's message are quoted if it changed nothing.
 const LONGEST_QUOTE: usize = 200;
 
-/// Settles a task that was done: gives the next one, lands the work, or ends the iteration.
+/// Settles a finished task: gives the next task, lands the work, or ends the iteration.
 pub(super) fn settle(run: &mut Conductor, slot: usize, done: Done) -> Result<(), Failure> {
     let Done { desk, course: Course { attempt, facts, used }, ended } = done;
-    // What was done may be what others wait for.
+    // Other slots may have been waiting for this story.
     run.slots.iter_mut().for_each(|slot| slot.idle_until = None);
     let place = run.slot(slot)?;
     (place.desk, place.running) = (Some(desk), (None, 0));
@@ -77,7 +77,7 @@ pub(super) fn settle(run: &mut Conductor, slot: usize, done: Done) -> Result<(),
         Ok(Ended::Released) => Ok(()),
         Err(failure) => {
             if run.is_untouched(&work) {
-                // Nothing was done that a next start could continue.
+                // There is nothing that the next start could continue.
                 land::forget(run, &work)?;
             } else {
                 run.park(work);
@@ -87,7 +87,7 @@ pub(super) fn settle(run: &mut Conductor, slot: usize, done: Done) -> Result<(),
     }
 }
 
-/// The agent ended well: its work is saved, then checked.
+/// Saves the work of an agent that ended well, then has it checked.
 fn worked(run: &mut Conductor, mut work: UnderWay, left: Left) -> Result<(), Failure> {
     run.save();
     land::keep_rollbacks(run, &mut work)?;
@@ -96,7 +96,7 @@ fn worked(run: &mut Conductor, mut work: UnderWay, left: Left) -> Result<(), Fai
     let tip = run.board.look()?;
     let is_moved = tip.commit != work.attempt.base || tip.branch != work.attempt.target;
     let to_check = match (is_moved, left.staged) {
-        // What cannot be committed cannot be laid over another commit either.
+        // Work that cannot be committed cannot be rebased either.
         (is_moved, Some(staged)) if !is_moved || !staged.is_committable() => {
             ToCheck::Staged(staged)
         }
@@ -105,7 +105,7 @@ fn worked(run: &mut Conductor, mut work: UnderWay, left: Left) -> Result<(), Fai
     run.give(work, Task::Check { work: Box::new(to_check), is_first: true })
 }
 
-/// The saved work, to be laid over where the target is now.
+/// The saved work, to be rebased onto the target's current tip.
 fn moved(run: &mut Conductor, work: &UnderWay, tip: Tip) -> Result<ToCheck, Failure> {
     let gone = || Failure::because("the saved attempt no longer exists, so the work cannot land");
     let saved = work.saved.clone().ok_or_else(gone)?;
@@ -115,7 +115,7 @@ fn moved(run: &mut Conductor, work: &UnderWay, tip: Tip) -> Result<ToCheck, Fail
     Ok(ToCheck::Moved { saved, tip: tip.commit, branch: tip.branch })
 }
 
-/// Has work checked again where the target is now, unless that moves on every time.
+/// Has work rebased and checked again, unless the target moves every time.
 fn check_moved(run: &mut Conductor, mut work: UnderWay) -> Result<(), Failure> {
     work.moves += 1;
     if work.moves > MOST_MOVES && !work.waits {
@@ -127,7 +127,7 @@ fn check_moved(run: &mut Conductor, mut work: UnderWay) -> Result<(), Failure> {
     run.give(work, Task::Check { work: to_check, is_first: false })
 }
 
-/// Lets the next story land that has passed its checks: one at a time.
+/// Lets the next checked story land, one at a time.
 pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
     let waits = |slot: &Slot| {
         !slot.is_busy() && slot.work.as_ref().is_some_and(|work| work.passed.is_some())
@@ -157,13 +157,13 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
     run.give(work, Task::Commit { passed, files })
 }
 
-/// Does what follows from an attempt that does not land, or not yet.
+/// Handles the end of an attempt that does not land, or not yet.
 fn follow(run: &mut Conductor, mut work: UnderWay, mut end: WorkEnd) -> Result<(), Failure> {
     if let WorkEnd::Failed(Outcome::NoChanges, why) = &mut end {
         let tip = run.board.look()?.commit;
         let git = run.source.git();
         if is_still_there(&git, &work.key, tip.as_deref(), &work.attempt.title)? {
-            // An earlier run landed it, and something took the tick out: choosing ticks it again.
+            // An earlier run landed it, and its tick was lost: choosing a story restores that.
             run.record.tally.had_landed(&work.key);
             let why = "there was nothing left to do: the work of an earlier run has landed";
             return discard(run, work, Discarding::new(Outcome::Success, why), Then::GoOn);
@@ -191,7 +191,7 @@ fn follow(run: &mut Conductor, mut work: UnderWay, mut end: WorkEnd) -> Result<(
         Next::Leave(signal) => {
             let desk = run.desk_mut(work.slot)?;
             if desk.copy.is_in_place {
-                // The work is kept by now, and the tree is the user's.
+                // The work has been saved, and the tree belongs to the user.
                 desk.copy.reset(Start::of(&work.attempt))?;
             }
             let line = format!("{}: interrupted; the next run checks and lands it", work.key.story);
@@ -204,11 +204,11 @@ fn follow(run: &mut Conductor, mut work: UnderWay, mut end: WorkEnd) -> Result<(
     }
 }
 
-/// What kept an agent from changing anything: refused calls, or its own words.
+/// Why an agent changed nothing: refused calls, or its own message.
 fn why_nothing_changed(run: &mut Conductor, work: &UnderWay) -> String {
     run.take_over(true);
     let mut history = run.history.borrow_mut();
-    // Without the newest lines the rest is still right.
+    // An error only means that the newest lines are missing.
     let _ = history.read_on();
     let refused = history.find(&run.context.run).map(|found| found.refusals(&work.key));
     let said = work.facts.summary.iter().map(|said| {
@@ -219,7 +219,7 @@ fn why_nothing_changed(run: &mut Conductor, work: &UnderWay) -> String {
     refused.into_iter().chain(said).collect()
 }
 
-/// Agents that meet the same limit or outage at the same time count as one.
+/// Counts agents that meet the same limit or outage at the same time as one.
 fn count_waves(run: &mut Conductor, work: &UnderWay, end: &WorkEnd) {
     let is_waiting = run.waiting.is_some();
     let tally = &mut run.record.tally.run;
@@ -234,7 +234,7 @@ fn count_waves(run: &mut Conductor, work: &UnderWay, end: &WorkEnd) {
     }
 }
 
-/// Reports to the paused agent what is missing, and lets it go on.
+/// Sends the paused agent on with a message about what is missing.
 fn send_back(run: &mut Conductor, mut work: UnderWay, why: &str) -> Result<(), Failure> {
     run.free_landing(work.slot);
     discard::show_failure(run, &work, why);
@@ -256,7 +256,7 @@ fn send_back(run: &mut Conductor, mut work: UnderWay, why: &str) -> Result<(), F
     run.give(work, Task::SendBack { text, budget })
 }
 
-/// The attempt does not land: what is in its copy is read first, then kept.
+/// Discards an attempt that does not land: its copy is read first, then saved.
 fn discard(
     run: &mut Conductor,
     mut work: UnderWay,
@@ -274,7 +274,7 @@ fn discard(
     Ok(())
 }
 
-/// Ends an iteration: `post_iteration` runs, and the run waits or ends if something says so.
+/// Ends an iteration: `post_iteration` runs, and the run waits or ends if that was decided.
 fn end_iteration(
     run: &mut Conductor,
     work: &UnderWay,
@@ -284,7 +284,7 @@ fn end_iteration(
     land::end_iteration(run, work, (outcome, why))?;
     run.record.tally.run.completed += u64::from(outcome != Outcome::Interrupted);
     run.view.slot(work.slot, Worker::default());
-    // Who interrupts does not want to wait for it.
+    // A user who interrupts does not want to wait for the script.
     let is_stopped = !run.context.is_interrupted()
         && scripts::post_iteration(run, work.slot, &work.key, outcome) == ScriptRequest::Stop;
     match then {
@@ -292,7 +292,7 @@ fn end_iteration(
         _ if is_stopped => run.end_with(Finish::stopped_by(scripts::POST_ITERATION)),
         Then::Wait(reset) => wait::for_service(run, reset),
         Then::GoOn => {
-            // Stories that give nothing would keep a run without limits going for ever.
+            // Otherwise stories without results would keep a run without limits going forever.
             let most = run.context.config.limits.stalled_after;
             if most > 0 && run.record.tally.run.idle >= most {
                 run.end_with(Finish::NoChanges);
@@ -302,8 +302,8 @@ fn end_iteration(
     Ok(())
 }
 
-/// Books what an agent used. What a session cost is known when it ends, and is divided among its stories
-/// by the tokens that each took.
+/// Counts what an agent used. A session's cost is known at its end, and is divided among its stories
+/// by their tokens.
 pub(super) fn book(run: &mut Conductor, slot: usize, mut work: Option<&mut UnderWay>, used: Used) {
     let Used { seconds, tokens, session_tokens, is_reviewer, ended } = used;
     let tally = &mut run.record.tally;
@@ -343,7 +343,7 @@ pub(super) fn book(run: &mut Conductor, slot: usize, mut work: Option<&mut Under
     }
 }
 
-/// The stop hook needs the size of its model's window; the client reports it only at its end.
+/// Saves the size of the model's context window for the stop hook; the client reports it only at its end.
 fn note_windows(run: &Conductor, session: &AgentRun) {
     let state = run.context.state();
     let known = ContextWindows::load(state);
@@ -357,10 +357,10 @@ fn note_windows(run: &Conductor, session: &AgentRun) {
     }
 }
 
-/// An agent that does not report its cost can spend without end. The user reads it once.
+/// Warns once if the agent does not report its cost, because the cost limit cannot work then.
 fn warn_if_costless(run: &mut Conductor, session: &AgentRun) {
     let is_limited = run.context.config.limits.max_cost_usd > 0.0;
-    // One that was ended, or that the service refused, had no chance to report anything.
+    // An agent that was stopped, or refused by the service, could not report anything.
     let could_report = matches!(session.end, RunEnd::Exited(_)) && session.refusal().is_none();
     let is_known = session.seen.cost_usd.is_some() || run.record.tally.run.price.is_reported;
     if !is_limited || !could_report || is_known {

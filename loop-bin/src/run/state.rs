@@ -1,4 +1,4 @@
-//! What the conductor owns, what it does with its slots, and what it shows and writes down.
+//! The conductor's state, its operations on slots, and its output and records.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -22,85 +22,85 @@ use crate::terminal::{Tone, View};
 use board::{Board, Books, LoopFile};
 use work_copy::Source;
 
-/// How long a slot without a story does not look at the plan.
+/// How long a slot without a story waits before it reads the plan again.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// How often what hooks wrote is taken over while an agent works.
+/// How often hook records are merged while an agent works.
 const TAKEN_EVERY: Duration = Duration::from_millis(500);
 
-/// What slots report, and where they send it.
+/// The channel for reports of slots.
 pub(super) type Reports = (Sender<(usize, Report)>, Receiver<(usize, Report)>);
 
-/// A run under way.
+/// A run in progress.
 pub(crate) struct Conductor {
     pub(super) context: Arc<Context>,
     pub(super) view: View,
-    /// Where the run stands, on disk as well.
+    /// The run's state, also on disk.
     pub(super) record: RunRecord,
-    /// What this run and earlier ones did.
+    /// The history of this run and earlier ones.
     pub(super) history: RefCell<RunHistory>,
     pub(super) books: Books,
     pub(super) board: Board,
     pub(super) source: Source,
     pub(super) slots: Vec<Slot>,
     pub(super) reports: Reports,
-    /// The slot whose turn it is to land: one at a time.
+    /// The slot that may land now: one at a time.
     pub(super) landing: Option<usize>,
-    /// What the whole run waits for.
+    /// The pause of the whole run, if any.
     pub(super) waiting: Option<Waiting>,
-    /// Why no further story is begun.
+    /// Why no further story starts, if the run is ending.
     pub(super) ending: Option<Finish>,
 }
 
 /// A place for one attempt at a time.
 pub(super) struct Slot {
     pub(super) name: String,
-    /// The name under which it works: the run's, and its own where there are several.
+    /// The run's name, with the slot's name if there are several.
     pub(super) run: String,
     pub(super) reporter: Reporter,
-    /// Where the hooks of its agent write, and when that was taken over last.
+    /// The state folder of its agent's hooks, and when that was last merged.
     state: (StateDir, Instant),
-    /// The copy and its agent; none while an attempt has them.
+    /// The copy and its agent; `None` while an attempt has them.
     pub(super) desk: Option<Desk>,
-    /// The story under way.
+    /// The story in progress.
     pub(super) work: Option<UnderWay>,
-    /// Whether its thread died, and its copy with it.
+    /// Whether its thread panicked and its copy is lost.
     pub(super) is_dead: bool,
     /// When it looks for a story again, if there was none.
     pub(super) idle_until: Option<Instant>,
-    /// The cost that its agent has reported so far, and the tokens of its session.
+    /// The cost that its agent has reported so far, and the session's tokens.
     pub(super) running: (Option<f64>, u64),
 }
 
-/// A story under way in a slot, as the conductor knows it.
+/// A story in progress, as the conductor knows it.
 #[derive(Default)]
 pub(super) struct UnderWay {
     pub(super) slot: usize,
     pub(super) key: StoryKey,
     pub(super) attempt: Attempt,
     pub(super) facts: Facts,
-    /// The commit that keeps its work.
+    /// The commit with its saved work.
     pub(super) saved: Option<String>,
-    /// Work that has passed its checks and waits for its turn to land.
+    /// Work that has passed its checks and is waiting to land.
     pub(super) passed: Option<Box<Passed>>,
-    /// What its commit changes in the loop's own files.
+    /// The loop's own files for its commit.
     pub(super) files: Vec<LoopFile>,
     /// How often the target moved before it could land.
     pub(super) moves: usize,
-    /// Whether it waits on a branch of ours if the target has moved again.
+    /// Whether it lands on the waiting branch if the target moves again.
     pub(super) waits: bool,
-    /// What becomes of it, once what is in the copy is known.
+    /// How it is discarded, once its copy has been read.
     pub(super) discarding: Option<(Discarding, Then)>,
 }
 
-/// A wait of the whole run.
+/// A pause of the whole run.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub(super) why: String,
     pub(super) begun: Instant,
     pub(super) until: Instant,
-    /// When the service resets its limit, in Unix seconds. The wall clock can only shorten a wait, as
-    /// after a night in which the machine slept.
+    /// When the service resets its limit, in Unix seconds. The wall clock can only shorten the pause, for
+    /// example after the machine was suspended.
     pub(super) reset: Option<i64>,
 }
 
@@ -119,7 +119,7 @@ impl Slot {
         }
     }
 
-    /// Whether an attempt runs in it.
+    /// Whether an attempt is running in it.
     pub(super) fn is_busy(&self) -> bool {
         self.desk.is_none() && !self.is_dead
     }
@@ -135,12 +135,12 @@ impl Slot {
         self.desk.as_ref().is_some_and(|desk| desk.session.is_some())
     }
 
-    /// Without a story it looks again when a task is done, or after a while: a person may have added one.
+    /// Without a story, it looks again after the next finished task or a while: the user may add a story.
     pub(super) fn idle(&mut self) {
         self.idle_until = Some(Instant::now() + IDLE);
     }
 
-    /// Starts a task on a thread of its own.
+    /// Starts a task on its own thread.
     fn start(&mut self, job: Job, course: Course, task: Task) -> Result<(), Failure> {
         let Some(desk) = self.desk.take() else {
             return Err(Failure::because("the slot is busy"));
@@ -160,15 +160,15 @@ impl Slot {
 }
 
 impl Conductor {
-    /// Ends the run, once the stories under way have ended.
+    /// Ends the run after the stories in progress.
     pub(super) fn end_with(&mut self, finish: Finish) {
         if self.ending.as_ref().is_none_or(|known| known.rank() < finish.rank()) {
             self.ending = Some(finish);
         }
     }
 
-    /// Ends the run because of a failure. One that follows an interrupt is part of it: whatever was under
-    /// way was stopped, and the next start goes on.
+    /// Ends the run because of a failure. After an interrupt the failure is a consequence: whatever was
+    /// running has been stopped, and the next start continues it.
     pub(super) fn fail(&mut self, failure: &Failure) {
         match self.context.interrupts.signal() {
             Some(signal) => {
@@ -200,13 +200,13 @@ impl Conductor {
         Books::of(plan, &context.project, &context.config, &self.source, &context.run_dir)
     }
 
-    /// The stories of the plan that slots work on.
+    /// The plan's stories that are in progress in slots.
     pub(super) fn under_way(&self) -> BTreeSet<String> {
         let work = self.slots.iter().filter_map(|slot| slot.work.as_ref());
         work.map(|work| work.key.story.clone()).collect()
     }
 
-    /// What the steps of an attempt may read.
+    /// The input for the steps of an attempt.
     pub(super) fn job(&mut self, slot: usize, key: &StoryKey) -> Result<Job, Failure> {
         let (context, books) = (Arc::clone(&self.context), self.books.files());
         let failed_before = self.record.failed_before.clone();
@@ -224,45 +224,45 @@ impl Conductor {
         slot.start(job, Course { attempt, facts, used: Vec::new() }, task)
     }
 
-    /// Releases the paused agent of a slot.
+    /// Has a slot release its paused agent.
     pub(super) fn release(&mut self, slot: usize, goodbye: &str) -> Result<(), Failure> {
         let job = self.job(slot, &StoryKey::default())?;
         let task = Task::Release { goodbye: goodbye.to_owned() };
         self.slot(slot)?.start(job, Course::default(), task)
     }
 
-    /// A slot keeps its story while it waits.
+    /// Leaves the story in its slot while it waits.
     pub(super) fn park(&mut self, work: UnderWay) {
         if let Some(slot) = self.slots.get_mut(work.slot) {
             slot.work = Some(work);
         }
     }
 
-    /// Another story may land.
+    /// Lets another story land.
     pub(super) fn free_landing(&mut self, slot: usize) {
         if self.landing == Some(slot) {
             self.landing = None;
         }
     }
 
-    /// Whether an attempt has done nothing to its copy yet. In place the tree is changed from the beginning.
+    /// Whether an attempt has not changed its copy yet. In place the tree changes right away.
     pub(super) fn is_untouched(&self, work: &UnderWay) -> bool {
         let is_in_place = self.desk(work.slot).is_ok_and(|desk| desk.copy.is_in_place);
         work.attempt.phase == Phase::Begun && !is_in_place
     }
 
-    /// The plan from the project's folder.
+    /// The plan's path from the project's folder.
     pub(super) fn shown_plan(&self) -> &Utf8Path {
         self.books.plan.strip_prefix(self.context.project.root()).unwrap_or(&self.books.plan)
     }
 
-    /// Whether `ralph-loop stop` asked this run to end before its next story.
+    /// Whether `ralph-loop stop` asked this run to stop before its next story.
     pub(super) fn is_stop_requested(&self) -> bool {
         let request = state::read_text(self.context.run_dir.stop_request());
         request.is_ok_and(|asked| asked == self.context.run)
     }
 
-    /// Shows what an attempt reports while it runs.
+    /// Shows a report of an attempt.
     pub(super) fn show(&mut self, slot: usize, report: Report) {
         match report {
             Report::Line(tone, text) => self.view.toned(tone, text),
@@ -283,20 +283,20 @@ impl Conductor {
         }
     }
 
-    /// Shows what was reported so far by steps that run on this thread.
+    /// Shows the reports of steps that run on this thread.
     pub(super) fn show_reports(&mut self) {
         while let Ok((slot, report)) = self.reports.1.try_recv() {
             self.show(slot, report);
         }
     }
 
-    /// The name under which a slot works.
+    /// The name of a slot's run.
     fn name_of(&self, slot: usize) -> &str {
         self.slots.get(slot).map_or(&self.context.run, |slot| &slot.run)
     }
 
-    /// Takes over what the hooks of the slots' agents wrote, now or if it is time for it. What cannot be
-    /// taken over stays there for the next time.
+    /// Merges what the hooks of the slots' agents wrote, if it is due or `now`. What cannot be
+    /// merged stays for the next time.
     pub(super) fn take_over(&mut self, now: bool) {
         let Context { run_dir, project, .. } = &*self.context;
         for Slot { state: (state, last), .. } in &mut self.slots {
@@ -310,12 +310,12 @@ impl Conductor {
         }
     }
 
-    /// Writes an event down that is no slot's.
+    /// Records an event of the run itself.
     pub(super) fn note(&self, event: &Event) {
         self.note_in(usize::MAX, None, event);
     }
 
-    /// Writes down that the run has begun, and how.
+    /// Records the start of the run.
     pub(super) fn note_start(&self, mode: &str, in_sandbox: &str) {
         self.note(&Event::LoopStarted {
             mode: mode.to_owned(),
@@ -326,13 +326,13 @@ impl Conductor {
         });
     }
 
-    /// Writes an event of a story down.
+    /// Records an event of a story.
     pub(super) fn note_of(&self, work: &UnderWay, event: &Event) {
         self.note_in(work.slot, Some(&work.key), event);
     }
 
-    /// Writes an event down, marked with its slot and story. A journal that cannot be written does not end
-    /// the run.
+    /// Records an event with its slot and story. If the journal cannot be written, the run
+    /// continues.
     pub(super) fn note_in(&self, slot: usize, key: Option<&StoryKey>, event: &Event) {
         let journal = self.context.journal(self.name_of(slot), key);
         let record = journal.record(event);
@@ -343,7 +343,7 @@ impl Conductor {
         self.show_counts();
     }
 
-    /// Shows where the run stands by all that happened so far.
+    /// Updates the run's totals in the view.
     pub(super) fn show_counts(&self) {
         let history = self.history.borrow();
         if history.last().is_some() && history.has_plans() {
@@ -351,18 +351,18 @@ impl Conductor {
         }
     }
 
-    /// What the run has cost so far, sessions that are still running included.
+    /// The run's cost so far, including sessions that are still running.
     fn cost_so_far(&self) -> f64 {
         self.record.tally.cost_so_far(self.slots.iter().map(|slot| slot.running))
     }
 
-    /// Shows a line about a slot's story, in a colour.
+    /// Shows a coloured line about a slot's story.
     pub(super) fn toned(&self, slot: usize, tone: Tone, text: impl AsRef<str>) {
         let prefix = self.slots.get(slot).map_or("", |slot| &slot.reporter.prefix);
         self.view.toned(tone, format!("{prefix}{}", text.as_ref()));
     }
 
-    /// Writes down where the run stands. A full disk does not end it.
+    /// Saves the run's state. A full disk does not end the run.
     pub(super) fn save(&mut self) {
         self.record.process.elapsed_s = self.context.elapsed().as_secs_f64();
         self.record.process.interrupted = self.context.is_interrupted();

@@ -1,4 +1,4 @@
-//! What the hooks and commands of an attempt wrote into its state folder goes to the project, as it grows.
+//! Merges what the hooks and commands of an attempt write to its state folder into the project's state.
 
 use std::io;
 use std::path::Path;
@@ -9,14 +9,14 @@ use ralph_project::strikes::append_failures;
 use run_history::LOOP;
 use work_copy::{beneath, remove_all};
 
-/// Takes over what has come since the last call.
+/// Merges what is new since the last call.
 pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io::Result<()> {
     if !own.is_of_attempt() {
         return Ok(());
     }
     sweep(own)?;
     state::drain(&own.journal(), |lines| {
-        // An attempt may write anything into its folder, also what only the loop can know.
+        // An attempt can write anything to its folder, even events that only the loop may record.
         let is_of_hooks = |line: &&[u8]| {
             let record = serde_json::from_slice::<Record>(line);
             record.is_ok_and(|record| record.source != LOOP && record.event.is_of_hooks())
@@ -28,7 +28,7 @@ pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io:
     state::drain(&own.sessions_log(), |lines| append(&project.sessions_log(), lines))?;
     state::drain(&own.failure_context(), |blocks| append_failures(project, blocks))?;
     state::drain(&own.lessons(), |lines| {
-        // Another attempt may have learned the same.
+        // Another attempt may have added the same lesson.
         let known = state::read_if_there(run.lessons())?.unwrap_or_default();
         let is_known =
             |line: &[u8]| known.split_inclusive(|byte| *byte == b'\n').any(|it| it == line);
@@ -36,7 +36,7 @@ pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io:
         let new = lines.filter(|line| !is_known(line)).collect::<Vec<_>>().concat();
         if new.is_empty() { Ok(()) } else { append(&run.lessons(), &new) }
     })?;
-    // It stays: the attempt reports it when its agent has ended.
+    // The file stays, because the attempt itself reports it after its agent's end.
     if let Some(error) = state::read_if_there(own.hook_error())?
         && state::read_if_there(project.hook_error())?.as_ref() != Some(&error)
     {
@@ -64,7 +64,7 @@ pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io:
     beneath(folder, &any, false, take)
 }
 
-/// Removes what an attempt put in the place of files and folders of ours.
+/// Removes what an attempt has put in the place of our files and folders.
 pub(super) fn sweep(own: &StateDir) -> io::Result<()> {
     let (folders, files) = own.of_hooks();
     let found = |path: &Utf8PathBuf| path.symlink_metadata().ok();

@@ -1,5 +1,5 @@
-//! At a usage limit another agent takes over, or the run waits for the service; and for a lifecycle script that has the
-//! loop try again later.
+//! What happens at a usage limit, where another agent takes over or the run waits, and after a lifecycle script
+//! asks the loop to try again later.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use super::scripts::NEXT_ITERATION;
 use super::state::{Conductor, UnderWay, Waiting};
 use crate::terminal::{Tone, in_words};
 
-/// Whether another agent continues while the limit of this one lasts.
+/// Whether another agent can continue until the limit resets.
 pub(super) fn take_over(run: &mut Conductor, work: &UnderWay, reset: Option<i64>) -> bool {
     let fallback = &run.context.config.agent.fallback;
     if fallback.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn take_over(run: &mut Conductor, work: &UnderWay, reset: Option<i64>
     true
 }
 
-/// Waits until the usage limit is reset.
+/// Waits until the usage limit resets.
 pub(super) fn for_service(run: &mut Conductor, reset: Option<i64>) {
     let now = || Timestamp::now().as_second();
     let streak = run.record.tally.run.quota_streak;
@@ -43,7 +43,7 @@ pub(super) fn for_service(run: &mut Conductor, reset: Option<i64>) {
         Some(_) => "usage limit reached",
         None => "the agent's service refuses requests",
     };
-    // A service that is down for hours is worth one message.
+    // One message suffices for a long outage.
     if streak <= 1 {
         let until = Timestamp::now() + length;
         let at = until.to_zoned(TimeZone::system()).strftime("%H:%M").to_string();
@@ -56,14 +56,14 @@ pub(super) fn for_service(run: &mut Conductor, reset: Option<i64>) {
     begin(run, why, length, reset);
 }
 
-/// How long the run pauses after an iteration that a script skipped.
+/// The pause after an iteration that a script skipped.
 const AFTER_SKIP: Duration = Duration::from_secs(1);
 
-/// Waits before the next iteration, or before `next_iteration` is asked again about this one; or why the
-/// run ends instead.
+/// Pauses before the next iteration, or before asking `next_iteration` again; or returns why the run
+/// ends instead.
 pub(super) fn after_skip(run: &mut Conductor) -> Option<Finish> {
     let config = &run.context.config;
-    // Without a limit of iterations, nothing but the wait would be bounded.
+    // Without a limit on iterations, skipping them would not bound the run.
     if config.hooks.skip == Skip::Iteration && config.run.max_iterations > 0 {
         if run.record.planning {
             return Some(Finish::MaxIterations);
@@ -80,7 +80,7 @@ pub(super) fn after_skip(run: &mut Conductor) -> Option<Finish> {
 }
 
 fn begin(run: &mut Conductor, why: &str, pause: Duration, reset: Option<i64>) {
-    // No longer than the run may take; then the choice of the next story ends it.
+    // No longer than the run's remaining time; choosing the next story then ends the run.
     let pause = run.context.time_left().map_or(pause, |left| pause.min(left));
     if run.waiting.as_ref().is_some_and(|known| known.until >= Instant::now() + pause) {
         return;
@@ -95,7 +95,7 @@ fn begin(run: &mut Conductor, why: &str, pause: Duration, reset: Option<i64>) {
     run.waiting = Some(Waiting { why: why.to_owned(), begun, until: begun + pause, reset });
 }
 
-/// Ends a wait that is over. `ralph-loop stop` ends the wait, and the run.
+/// Ends a pause that is over. `ralph-loop stop` ends both the pause and the run.
 pub(super) fn look_at_clock(run: &mut Conductor) {
     let Some(waiting) = &run.waiting else { return };
     let now = Timestamp::now().as_second();
@@ -110,7 +110,7 @@ pub(super) fn look_at_clock(run: &mut Conductor) {
     end(run);
 }
 
-/// Writes down that a wait is over, for whatever reason.
+/// Records the end of a pause, whatever the reason.
 pub(super) fn end(run: &mut Conductor) {
     let Some(Waiting { why, begun, .. }) = run.waiting.take() else { return };
     run.note(&Event::Waited { why, seconds: begun.elapsed().as_secs_f64() });

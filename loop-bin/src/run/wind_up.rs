@@ -1,4 +1,4 @@
-//! The end of a run: scripts, the last commit of progress and plan, the report, and the last lines.
+//! Ends a run: scripts, the last commit of progress and plan, the report, and the last lines.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::terminal::{self, Tone, in_words};
 use crate::{here, housekeeping, pr};
 use client::Descendants;
 
-/// Ends a run. Whatever fails here is shown, and does not keep the rest from being done.
+/// Ends a run. If one step fails, that is shown, and the others still run.
 pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     let (status, goodbye) = match finish {
         Finish::Complete => ("COMPLETE", "COMPLETE: all stories are done"),
@@ -74,7 +74,7 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     if run.slots.iter().all(|slot| slot.work.is_none()) {
         show_failure(&run, saved::release(&git).map_err(Into::into));
     }
-    // One of several under its name is not the end of them.
+    // One of several runs under this name does not end them all.
     let is_last = run.context.config.finish.pr != PullRequests::Story;
     if is_last {
         let removed = state::remove_if_there(run.context.run_dir.stop_request());
@@ -109,7 +109,7 @@ fn release_agents(run: &mut Conductor, goodbye: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The history with the end of this run in it, and what only files and git say.
+/// The history including this run's end, and the facts that only files and git know.
 fn history_at_end(run: &Conductor, finish: &Finish) -> (RunHistory, Situation) {
     let (mut history, situation) = history_now(run);
     history.take(&run.context.journal(&run.context.run, None).record(&finish.event()));
@@ -134,13 +134,13 @@ fn history_now(run: &Conductor) -> (RunHistory, Situation) {
     (history, situation)
 }
 
-/// Opens a pull request, if the user wants one and anything landed.
+/// Opens a pull request, if that is wanted and something landed.
 fn open_pull_request(
     run: &Conductor,
     history: &RunHistory,
     situation: &Situation,
 ) -> Result<Option<String>, Failure> {
-    // The branch may have the work of earlier runs.
+    // The branch may contain the work of earlier runs.
     let found = history.find(&format!("on {}", run.record.target));
     let wanted = pr::is_wanted(&run.context.config) && run.record.tally.run.commits > 0;
     let Some(found) = found.filter(|_| wanted) else { return Ok(None) };
@@ -186,7 +186,7 @@ fn run_finished(run: &Conductor, finish: &Finish, report: Option<&Utf8Path>) {
     scripts::script(run, usize::MAX, "finished", vars);
 }
 
-/// The account of the run, and what remains.
+/// The summary of the run, and what remains.
 fn close(
     run: &Conductor,
     finish: Finish,
@@ -212,7 +212,7 @@ fn close(
         _ => {}
     }
     let mut tone = if finish == Finish::Complete { Tone::Good } else { Tone::Warning };
-    // The last word on a story whose work is yet to be pushed is that of its task.
+    // For work that has yet to be pushed, the parent process reports the result.
     if context.config.finish.pr != PullRequests::Story {
         for line in ending(run, &finish, history, situation).last_lines() {
             view.toned(std::mem::replace(&mut tone, Tone::Plain), line);
@@ -224,12 +224,12 @@ fn close(
     let stories = history.counts();
     let remain = stories.open + stories.blocked > 0;
     let incomplete = context.config.run.fail_if_incomplete && remain;
-    // Whoever interrupted the last script gets the exit code for it.
+    // A signal during the last script still decides the exit code.
     let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
     ExitCode::from(finish.exit_code(incomplete))
 }
 
-/// How the run ended.
+/// Everything for the last lines.
 fn ending<'a>(
     run: &Conductor,
     finish: &'a Finish,
@@ -258,7 +258,7 @@ fn ending<'a>(
     }
 }
 
-/// The command that started this run, as far as it can be repeated from one line.
+/// The command that started this run, as far as one line can repeat it.
 fn typed() -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:{}".contains(c);
     let quoted = |word: &str| format!(" {}", quoted(word.into()));

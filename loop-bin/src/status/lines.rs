@@ -1,4 +1,4 @@
-//! What `status` says, in lines.
+//! The text output of `status`.
 
 use jiff::Timestamp;
 use ralph_core::plan::StoryCounts;
@@ -7,11 +7,11 @@ use run_history::words::needed;
 use super::{Now, Standing};
 use crate::terminal::printable_lines;
 
-/// Nothing that the live view shows is cut at this width.
+/// Wide enough for all parts of the live view.
 const WIDE: usize = 200;
 
 impl Standing {
-    /// In one line: how it stands, and whether a person is needed.
+    /// The status as one line, including whether a person is needed.
     pub(super) fn verdict(&self) -> String {
         let Now { running, pause, interrupted, .. } = &self.now;
         let state = match (running, pause, &self.last.last_finish) {
@@ -38,7 +38,7 @@ impl Standing {
         )
     }
 
-    /// Whether it runs or how it ended; more about the end follows in lines of their own.
+    /// Whether the run is going on or how it ended; details of the end have lines of their own.
     pub(super) fn running(&self) -> String {
         match (self.now.running, &self.last.last_finish) {
             (Some(pid), _) => return format!("Running   process {pid}"),
@@ -51,7 +51,7 @@ impl Standing {
         format!("Not running   the last run ended: {}{more}", self.last.ending)
     }
 
-    /// What the live view shows, a line for each worker and one for the run.
+    /// The live view's lines: one for each worker and one for the run.
     pub(super) fn view(&self) -> Vec<String> {
         let Some(scene) = &self.now.now else { return Vec::new() };
         let now = Timestamp::now();

@@ -1,4 +1,4 @@
-//! `ralph-loop status --watch`: the same again and again, from elsewhere, until the run ends.
+//! `ralph-loop status --watch`: repeats the status until the run ends.
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -10,10 +10,10 @@ use super::Standing;
 use crate::exit::Failure;
 use crate::terminal::{Redrawn, Worker, say};
 
-/// How often it is looked at.
+/// How often the status is read.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Looks until no run is under way. A person ends it earlier with Ctrl-C.
+/// Repeats the status until no run is in progress, or Ctrl-C is pressed.
 pub(super) fn until_the_end(
     json: bool,
     look: &dyn Fn() -> Result<Standing, Failure>,
@@ -40,7 +40,7 @@ pub(super) fn until_the_end(
 }
 
 impl Standing {
-    /// Without what changes by itself, as a clock does.
+    /// The status without times that change by themselves.
     fn in_one_line(&self) -> String {
         let mut parts = vec![self.verdict()];
         if let Some(pause) = &self.now.pause {

@@ -1,5 +1,5 @@
-//! `--pr story`: ordinary runs of the project, one for each story and all under one name. The work of each is a branch
-//! that begins where the server's is, and becomes a pull request.
+//! `--pr story`: runs the ordinary loop for each story, all under one run's name. Each story's work is on a branch that
+//! starts at the server's, and becomes a pull request.
 
 mod requests;
 mod server;
@@ -40,29 +40,29 @@ const BUDGET: u8 = 6;
 
 const STOPPED: &str = "stopped by `ralph-loop stop`";
 
-/// The pause before the server is asked again.
+/// The pause between two queries of the server.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// The longest wait that is shown: without a limit, it has no end.
+/// The longest wait that is shown; without a limit, the wait has no end.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// What all stories have in common.
+/// Values shared by all stories.
 struct Requests<'a> {
     config: &'a Config,
     project: Project,
     git: Git,
     run_dir: RunDir,
-    /// The plan, from the top of the repository.
+    /// The plan's path from the top of the repository.
     plan: Utf8PathBuf,
     remote: String,
     /// The branch that pull requests are merged into.
     target: String,
     forge: Forge,
     interrupts: Interrupts,
-    /// The name of the run that all of them are, and when it began.
+    /// The name of the whole run, and its start.
     run: String,
     begun: Instant,
-    /// Keeps other loops out, but for the one that works on a story.
+    /// Keeps other loops out, except the one that works on a story.
     lock: Cell<Option<Lock>>,
 }
 
@@ -79,19 +79,19 @@ impl End {
     }
 }
 
-/// What was said already.
+/// What has been shown or counted so far.
 #[derive(Default)]
 struct Seen {
-    /// Stories that wait for a person.
+    /// Stories that need a person.
     blocked: BTreeSet<String>,
-    /// The addresses of pull requests that are waited for, and whether their checks failed on the forge.
+    /// Addresses of open pull requests, and whether their checks failed on the forge.
     requests: BTreeMap<String, bool>,
-    /// How often each story was worked on, and how many were merged: each merge may undo one.
+    /// How often each story was worked on, and how many were merged: each merge may cause another rebase.
     worked: BTreeMap<String, u64>,
     merged: u64,
 }
 
-/// Works on each story that can be worked on.
+/// Works on all stories that can be worked on.
 pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
     let refused = [
         ("--workers", config.run.workers > 1),
@@ -136,7 +136,7 @@ pub(crate) fn run(env: &Env, config: &Config) -> Result<ExitCode, Failure> {
 }
 
 impl Requests<'_> {
-    /// Writes down how it all ended.
+    /// Records the run's end.
     fn conclude(&self, worked: Result<End, Failure>) -> Result<ExitCode, Failure> {
         let asked = self.interrupts.signal();
         let (mut end, failure) = match worked {
@@ -167,7 +167,7 @@ impl Requests<'_> {
         Ok(ExitCode::from(end.code))
     }
 
-    /// What commands read about the run.
+    /// The run's record, which other commands read.
     fn record(&self) -> Result<RunRecord, Failure> {
         Ok(RunRecord::load(&self.run_dir)?.unwrap_or_else(|| {
             let mut record = RunRecord::new();
@@ -182,14 +182,14 @@ impl Requests<'_> {
         Ok(RunHistory::open(self.project.root(), self.project.own_state())?)
     }
 
-    /// A line for people; programs read the events.
+    /// Prints a line, unless events are printed instead.
     fn say(&self, text: impl AsRef<str>) {
         if !self.config.run.json_events {
             say(text);
         }
     }
 
-    /// Ends when nothing is left to do, or a limit, a person or a signal asks for it.
+    /// Works until nothing is left to do, or a limit, the user or a signal ends the run.
     fn work_on_all(&self) -> Result<End, Failure> {
         let mut seen = Seen::default();
         let mut idle_since = Instant::now();
@@ -247,14 +247,14 @@ impl Requests<'_> {
         }
     }
 
-    /// Works on a story, unless that was done too often.
+    /// Works on a story, unless that has been tried too often.
     fn work_again(
         &self,
         story: &Story,
         begun: Option<String>,
         seen: &mut Seen,
     ) -> Result<Option<End>, Failure> {
-        // A request may be closed, and its branch gone with it.
+        // The request may have been closed and its branch deleted.
         if begun.is_none()
             && let Some(due) = self.rejection(story)?
         {
@@ -277,7 +277,7 @@ impl Requests<'_> {
         self.config.limits.max_duration.limit().is_some_and(|most| self.begun.elapsed() >= most)
     }
 
-    /// Does for a story with work that passed what needs no agent.
+    /// Takes the next step for a story that needs no agent.
     fn settle(&self, story: &Story, due: Due, seen: &mut Seen) -> Result<(), Failure> {
         let id = &story.id;
         match due {
@@ -291,7 +291,7 @@ impl Requests<'_> {
             Due::Person(address, why) if seen.blocked.insert(id.clone()) => {
                 let about = address.as_ref().map_or(String::new(), |it| format!("{it}: "));
                 self.say(format!("{id}: {about}{why}"));
-                // A wish that cannot be fulfilled hides nothing.
+                // A story that needs a person must not hide the others.
                 saved::forget_wish(&self.git, &self.key(story))?;
                 self.note(story, address, Some(why))
             }
@@ -299,7 +299,7 @@ impl Requests<'_> {
         }
     }
 
-    /// Works on a story; `begun` is work of it that is to be rebased. Returns how the run ends, if it does.
+    /// Works on a story; `begun` is existing work to rebase. Returns how the run ends, if it does.
     fn work(
         &self,
         story: &Story,
@@ -311,7 +311,7 @@ impl Requests<'_> {
             (format!("refs/heads/{branch}"), format!("refs/heads/ralph/{branch}"));
         forget(&self.git, &waiting)?;
         self.git.run(&["update-ref", &name, &self.tracking(&self.target)])?;
-        // Rebased once; if that failed, it was kept as an attempt, and the story begins again.
+        // Rebase only once; if that failed, the work was saved as an attempt, and the story starts over.
         let newest = saved::newest(saved::at_story(&self.git, &self.key(story))?);
         let begun = begun.filter(|_| newest.is_some_and(|one| one.outcome.is_none()));
         if let Some(tip) = &begun {
@@ -322,7 +322,7 @@ impl Requests<'_> {
         let mut ended = (None, None);
         if record.process.run == self.run {
             ended = (record.finish.clone(), record.reason.clone());
-            // What is on the branch is the server's, not work that waits for the user's.
+            // Work on the story's branch is not work that waits for the user's branch.
             record.target.clear();
         }
         record.process.pid = std::process::id();
@@ -351,7 +351,7 @@ impl Requests<'_> {
         Ok(if goes_on { None } else { Some(End::new(code, &finish, why)) })
     }
 
-    /// Whether `ralph-loop stop` was asked for.
+    /// Whether `ralph-loop stop` was run.
     fn takes_stop(&self) -> Result<bool, Failure> {
         let request = self.run_dir.stop_request();
         let asked = state::read_text(&request).unwrap_or_default();
@@ -362,7 +362,7 @@ impl Requests<'_> {
         Ok(is_meant)
     }
 
-    /// Waits a while for pull requests to be merged; returns how the run ends if none was for long enough.
+    /// Waits for pull requests to be merged; returns how the run ends if none is merged for long enough.
     fn wait(&self, since: Instant, waiting: &BTreeSet<String>) -> Result<Option<End>, Failure> {
         let limit = self.config.run.wait.limit().unwrap_or(Duration::MAX);
         let left = limit.saturating_sub(since.elapsed());
@@ -375,7 +375,7 @@ impl Requests<'_> {
             let why = format!("the time limit is reached; {why}");
             return Ok(Some(End::new(BUDGET, "budget", why)));
         }
-        // Commands see who waits, and can end it.
+        // Other commands see who holds the lock, and can stop it.
         let mut record = self.record()?;
         let until = Timestamp::now() + left.min(LONGEST);
         let words = format!("{requests} yet to be merged");

@@ -1,4 +1,4 @@
-//! The pull requests of stories: how they are made, and what is known of them.
+//! Opens the pull requests of stories, and tracks their state.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::fleet::has_moved;
 use crate::forge::{PullRequest, Request};
 use board::{forget, resolve};
 
-/// What a person should know of a pull request whose checks failed on the forge.
+/// The note on a pull request whose checks failed on the forge.
 const RED: &str = "its checks failed on the forge";
 
-/// The same of one that was merged, until the plan here has that.
+/// The note on a merged pull request, until the local plan has the merge.
 const MERGED: &str = "it was merged; `git pull` takes it";
 
 impl Requests<'_> {
-    /// Pushes the work of a story over what its branch on the server has, and opens its pull request.
+    /// Pushes a story's work, replacing the story's branch on the server, and opens its pull request.
     pub(super) fn push(&self, story: &Story) -> Result<(), Failure> {
         let (branch, ours) = (self.branch(story), self.ours(story));
         let known = resolve(&self.git, &self.tracking(&branch))?.unwrap_or_default();
@@ -30,7 +30,7 @@ impl Requests<'_> {
         let pushed = self.patiently(|| Ok(self.git.run(&push).map(drop)?));
         if let Err(failure) = pushed {
             if has_moved(&failure.to_string()) {
-                // It was merged in the meantime, or somebody works on it; ours is kept as an attempt.
+                // It has been merged meanwhile, or somebody has pushed to it; our work is saved as an attempt.
                 return Ok(forget(&self.git, &format!("refs/heads/{ours}"))?);
             }
             if let Failure::Away(_) = failure {
@@ -49,7 +49,7 @@ impl Requests<'_> {
         Ok(forget(&self.git, &format!("refs/heads/{ours}"))?)
     }
 
-    /// Opens the pull request of a branch, with the commit's message as its text.
+    /// Opens a branch's pull request with the commit message as its text.
     pub(super) fn open(&self, story: &Story) -> Result<(), Failure> {
         let (branch, root) = (self.branch(story), self.project.root());
         let tip = self.tracking(&branch);
@@ -57,7 +57,7 @@ impl Requests<'_> {
         let (title, body) = (message("--format=%s")?, message("--format=%b")?);
         let (title, body) = (title.as_str(), body.as_str());
         let text = PullRequest { branch: &branch, title, body, is_draft: false, replaces: true };
-        // It may be merged before it is asked for, or while that is done.
+        // It may be merged at any moment, even while it is being opened.
         if self.is_done_now(story)? {
             return Ok(());
         }
@@ -75,7 +75,7 @@ impl Requests<'_> {
         self.merge_later(story, address)
     }
 
-    /// Has a pull request merged as soon as the forge allows.
+    /// Enables auto-merge for a pull request.
     pub(super) fn merge_later(&self, story: &Story, address: String) -> Result<(), Failure> {
         let (branch, root) = (self.branch(story), self.project.root());
         let by_hand = self.forge.merge_later(root, &branch, &address).err();
@@ -90,7 +90,7 @@ impl Requests<'_> {
         self.patiently(|| self.forge.request_of(self.project.root(), branch))
     }
 
-    /// The open stories here whose pull requests are known: the address, and why a person has to look at it.
+    /// The open local stories with known pull requests: the address, and why a person must act.
     pub(super) fn requested(&self) -> Result<BTreeMap<String, (String, Option<String>)>, Failure> {
         let mut history = self.history()?;
         history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
@@ -99,14 +99,14 @@ impl Requests<'_> {
         Ok(requests.map(|(key, address, why)| (key.story.clone(), known(address, why))).collect())
     }
 
-    /// What is seen of a pull request that waits, for the first time or because its checks have changed.
+    /// Reports an open pull request when it is first seen, or when its checks have changed.
     pub(super) fn see(&self, story: &Story, address: String, is_red: bool) -> Result<(), Failure> {
         let known = self.requested()?.remove(&story.id).map(|(_, why)| why);
         let was_red = known.as_ref().is_some_and(|why| why.as_deref() == Some(RED));
         let is_new =
             self.history()?.find(&self.run).is_some_and(|run| run.asked_for(&self.key(story)));
         if was_red != is_red || !is_new && known != Some(None) {
-            // One that a killed run has opened, or that the forge did not want to merge.
+            // A killed run opened it, or the forge refused to enable auto-merge.
             self.merge_later(story, address.clone())?;
         }
         if is_red {
@@ -116,7 +116,7 @@ impl Requests<'_> {
         Ok(())
     }
 
-    /// Writes down which pull requests were merged; returns how many.
+    /// Records merged pull requests; returns how many there are.
     pub(super) fn note_merged(&self, plan: &Plan) -> Result<u64, Failure> {
         let mut count = 0;
         for (id, (address, why)) in self.requested()? {
@@ -130,7 +130,7 @@ impl Requests<'_> {
         Ok(count)
     }
 
-    /// Writes down what became of the pull request of a story.
+    /// Records the state of a story's pull request.
     pub(super) fn note(
         &self,
         story: &Story,
@@ -141,7 +141,7 @@ impl Requests<'_> {
     }
 }
 
-/// What a server said that refuses a push for good, in a line.
+/// The line with which a server refused a push for good, if it did.
 fn refusal(failure: &Failure) -> Option<String> {
     let Failure::Error(error) = failure else { return None };
     let Some(GitError::Failed { stderr, .. }) = error.downcast_ref() else { return None };

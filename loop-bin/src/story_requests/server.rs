@@ -1,4 +1,4 @@
-//! What the server has, and what is pushed to it.
+//! The server's state, as far as it concerns stories.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use crate::run::start::{name_in_branch, take_lock};
 use crate::saved::{self, SavedAttempt};
 use board::{forget, is_ancestor, resolve};
 
-/// What a forge or a server says that will say the same next time.
+/// Messages of forges and servers after which another try is pointless.
 const FINAL: [&str; 12] = [
     "auth login",
     "logged in",
@@ -35,22 +35,22 @@ const FINAL: [&str; 12] = [
     "stale info",
 ];
 
-/// How long the project may be locked at the start.
+/// How long to wait for the project's lock at the start.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is to be done about a story that is not done on the server.
+/// The next step for a story that is not done on the server.
 pub(super) enum Due {
-    /// Work, from the start.
+    /// Work on it from the start.
     Work,
-    /// Its branch does not fit the target any more.
+    /// Rebase this commit of its branch, which conflicts with the target.
     Rebase(String),
-    /// Its work passed, and is not on the server.
+    /// Push its checked work.
     Push,
-    /// Its branch has no pull request yet.
+    /// Open a pull request for its branch.
     Open,
-    /// Its pull request is yet to be merged; whether checks failed on the forge.
+    /// Wait until its pull request is merged; with whether its checks failed on the forge.
     Wait(String, bool),
-    /// A person is to decide, about its pull request if there is one.
+    /// Ask a person to decide; with the address of its pull request, if any.
     Person(Option<String>, String),
 }
 
@@ -64,19 +64,19 @@ pub(crate) fn find_forge(
     Ok((remote, Forge::of(&url, root)?))
 }
 
-/// Whether trying again later helps against what a server said: not against a refusal.
+/// Whether another try may help: not after a refusal.
 pub(super) fn may_pass(failure: &Failure) -> bool {
     let said = failure.to_string();
     !has_moved(&said) && !FINAL.iter().any(|words| said.contains(words))
 }
 
 impl Requests<'_> {
-    /// Finds the branch that is meant, and refuses a plan that is not the server's.
+    /// Determines the target branch, and refuses a plan that differs from the server's.
     pub(super) fn begin(&mut self) -> Result<(), Failure> {
         let begun = Instant::now();
         let lock = loop {
             match take_lock(&self.run_dir, LOOP) {
-                // The loop of a story whose run was killed ends soon.
+                // The child process of a killed run ends soon.
                 Err(Failure::Locked(_)) if begun.elapsed() < PATIENCE => {
                     self.interrupts.wait(PATIENCE / 20);
                 }
@@ -87,7 +87,7 @@ impl Requests<'_> {
         let mut record = self.record()?;
         record.process.pid = std::process::id();
         record.save(&self.run_dir)?;
-        // No request has this branch: the question shows only whether the user is logged in.
+        // No pull request has this branch, so this only shows whether the user is logged in.
         self.request_of(REQUESTS)?;
         self.fetch()?;
         if self.target.is_empty() {
@@ -122,7 +122,7 @@ impl Requests<'_> {
     pub(super) fn run_loop(&self, story: &Story, branch: &str) -> Result<u8, Failure> {
         let mut record = self.record()?;
         if record.process.run == self.run {
-            // The time in which nobody worked counts as well.
+            // The time between stories counts too.
             record.process.elapsed_s = self.begun.elapsed().as_secs_f64();
             record.save(&self.run_dir)?;
         }
@@ -134,7 +134,7 @@ impl Requests<'_> {
         Ok(code.filter(|code| *code != INCOMPLETE).unwrap_or_default())
     }
 
-    /// Removes the branches here of stories that were merged: a killed run left them.
+    /// Removes local branches of merged stories, which a killed run left.
     fn forget_merged(&self, plan: &Plan) -> Result<(), Failure> {
         let list = ["for-each-ref", "--format=%(refname)", &format!("refs/heads/{REQUESTS}")];
         let there = self.git.line(&list)?;
@@ -147,7 +147,7 @@ impl Requests<'_> {
         Ok(())
     }
 
-    /// What is to be done about a story.
+    /// Decides the next step for a story.
     pub(super) fn due(&self, story: &Story) -> Result<Due, Failure> {
         let branch = self.branch(story);
         let ours = resolve(&self.git, &format!("refs/heads/{}", self.ours(story)))?;
@@ -185,7 +185,7 @@ impl Requests<'_> {
             None => Due::Open,
             Some(request) => {
                 match (request.state.to_ascii_uppercase().as_str(), request.address.clone()) {
-                    // Perhaps since the last fetch.
+                    // Perhaps it was merged after the last fetch.
                     ("MERGED", address) if self.is_done_now(story)? => Due::Wait(address, false),
                     ("MERGED", _) => Due::Work,
                     ("CLOSED", address) => rejected(story, &address),
@@ -203,14 +203,14 @@ impl Requests<'_> {
         })
     }
 
-    /// Whether the server's plan has it done by now.
+    /// Whether the story is done in the server's current plan.
     pub(super) fn is_done_now(&self, story: &Story) -> Result<bool, Failure> {
         self.fetch()?;
         let plan = self.plan_on_server()?;
         Ok(plan.story(&story.id).is_some_and(|it| it.state == State::Done))
     }
 
-    /// That its pull request was closed, unless somebody has asked for another one.
+    /// The step for a story whose pull request was closed, unless the user asked for another.
     pub(super) fn rejection(&self, story: &Story) -> Result<Option<Due>, Failure> {
         if self.is_asked(story)? {
             return Ok(None);
@@ -220,13 +220,13 @@ impl Requests<'_> {
         Ok(closed.map(|request| rejected(story, &request.address)))
     }
 
-    /// Whether `ralph-loop retry` asks for it.
+    /// Whether `ralph-loop retry` was run for it.
     fn is_asked(&self, story: &Story) -> Result<bool, Failure> {
         let newest = saved::newest(saved::at_story(&self.git, &self.key(story))?);
         Ok(newest.as_ref().is_some_and(SavedAttempt::is_retry))
     }
 
-    /// Refuses a plan whose open stories are not those that the server has.
+    /// Refuses a plan whose open stories differ from the server's.
     fn check(&self, theirs: &Plan) -> Result<(), Failure> {
         let ours = plan::load(&self.plan_here(), &self.config.plan)?;
         let text =
@@ -235,7 +235,7 @@ impl Requests<'_> {
             let other = theirs.story(&story.id);
             let is_same = |other: &Story| match other.state {
                 State::Open => text(other) == text(story),
-                // It was merged, and is asked for again.
+                // It was merged, and the user wants it done again.
                 _ => !self.is_asked(story).unwrap_or_default(),
             };
             story.state == State::Open && !other.is_some_and(is_same)
@@ -248,7 +248,7 @@ impl Requests<'_> {
         )))
     }
 
-    /// The server's plan, with what is blocked here.
+    /// The server's plan, with the stories that are blocked locally.
     pub(super) fn plan_on_server(&self) -> Result<Plan, Failure> {
         let name = format!("{}:{}", self.tracking(&self.target), self.plan);
         let text = self.git.run(&["show", &name]).map_err(|_| {
@@ -276,7 +276,7 @@ impl Requests<'_> {
         })
     }
 
-    /// Tries again for a while what a server does not answer.
+    /// Retries for a while if a server does not answer.
     pub(super) fn patiently<T>(&self, act: impl Fn() -> Result<T, Failure>) -> Result<T, Failure> {
         let limit = self.config.run.wait.limit().unwrap_or(Duration::MAX);
         let (since, mut is_said) = (Instant::now(), false);
@@ -300,18 +300,18 @@ impl Requests<'_> {
         }
     }
 
-    /// Whether a branch cannot be merged as it is.
+    /// Whether a branch conflicts with the target.
     fn conflicts(&self, tip: &str) -> Result<bool, Failure> {
         let target = self.tracking(&self.target);
         let merge = ["merge-tree", "--write-tree", "--name-only", &target, tip];
         match self.git.run(&merge) {
             Err(GitError::Failed { code: Some(1), .. }) => Ok(true),
-            // An older git cannot tell.
+            // Older versions of git cannot tell.
             _ => Ok(false),
         }
     }
 
-    /// Whether a branch has commits that no run made: those are not replaced.
+    /// Whether a branch has commits that no run made, which must not be replaced.
     fn has_others(&self, tip: &str) -> Result<bool, Failure> {
         let range = format!("{}..{tip}", self.tracking(&self.target));
         let others = ["log", "-1", "--format=%H", "--no-merges", "--invert-grep", "--grep=^Ralph-"];
@@ -334,13 +334,13 @@ impl Requests<'_> {
         StoryKey::new(&plan_name(self.project.root(), &self.plan_here()), &story.id)
     }
 
-    /// The name of the branch that the pull request of a story has.
+    /// The name of the branch of a story's pull request.
     pub(super) fn branch(&self, story: &Story) -> String {
         let plan = name_in_branch(&self.plan_here(), &self.config.plan.tag);
         named(&format!("{plan}-{}", story.id))
     }
 
-    /// The name of the branch here, until it is pushed. A person may have checked out the other one.
+    /// The local branch until it is pushed. The user may have the other one checked out.
     pub(super) fn ours(&self, story: &Story) -> String {
         format!("{REQUESTS}{}", self.branch(story))
     }
@@ -356,13 +356,13 @@ impl Requests<'_> {
     }
 }
 
-/// What there is to do about a closed pull request.
+/// The step for a closed pull request.
 fn rejected(story: &Story, address: &str) -> Due {
     let id = &story.id;
     Due::Person(None, format!("{address} was closed; `ralph-loop retry {id}` tries again"))
 }
 
-/// Has `git log` find the commits of a story.
+/// Restricts `git log` to the commits of a story.
 pub(super) fn of_story(story: &Story) -> String {
     format!("--grep=^Ralph-Story: {}$", story.id)
 }

@@ -1,4 +1,4 @@
-//! Keys that a person presses while a run goes on, where that has the terminal for itself.
+//! Keys of the live view, if the run has the terminal for itself.
 
 use std::io::{self, IsTerminal};
 
@@ -8,36 +8,36 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 
 use super::width::columns_of;
 
-/// What the last line of the view says about them, and what it says on a narrow terminal.
+/// The key help in the view's last line, for wide and for narrow terminals.
 const HINTS: [&str; 2] = [
     "s stop after this story  x stop now  t tell agent  l show log  q quit view",
     "s stop  x now  t tell  l log  q quit",
 ];
 
-/// What a person asks for.
+/// What the user asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// The end of the run, now or after the story.
+    /// Stop the run, now or after the story.
     Stop { now: bool },
-    /// A message for the agent.
+    /// Send the agent a message.
     Tell(String),
-    /// The last lines of a log.
+    /// Show the last lines of a log.
     Log(Utf8PathBuf),
-    /// No live view any more; the run goes on.
+    /// Close the live view; the run continues.
     Quit,
 }
 
-/// What was typed so far.
+/// The keys pressed so far.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    /// The message that is being written.
+    /// The message that is being typed.
     message: Option<Vec<u8>>,
-    /// How many logs were shown.
+    /// How many logs have been shown.
     logs: usize,
 }
 
 impl Keys {
-    /// What a key asks for. Each worker has a log; the next one is shown.
+    /// The request that a key makes. With several workers, each press shows the next one's log.
     pub(super) fn press(&mut self, key: u8, logs: &[Utf8PathBuf]) -> Option<Asked> {
         let Some(message) = &mut self.message else { return self.command(key, logs) };
         match key {
@@ -47,7 +47,7 @@ impl Keys {
                 return (!text.is_empty()).then_some(Asked::Tell(text));
             }
             b'\x1b' => self.message = None,
-            // Backspace takes a whole letter.
+            // Backspace removes a whole character.
             b'\x08' | b'\x7f' => while message.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {},
             _ if key >= b' ' => message.push(key),
             _ => {}
@@ -71,7 +71,7 @@ impl Keys {
         }
     }
 
-    /// The last line of the view: which keys there are, or the end of what is being written.
+    /// The view's last line: the key help, or the end of the message being typed.
     pub(super) fn line(&self, columns: usize) -> String {
         let [long, short] = HINTS;
         let Some(message) = &self.message else {
@@ -85,12 +85,12 @@ impl Keys {
     }
 }
 
-/// A terminal that passes each key on when it is pressed, until this is dropped.
+/// Switches the terminal to single keys until dropped.
 #[derive(Debug)]
 pub(super) struct KeyByKey(Termios);
 
 impl KeyByKey {
-    /// None where standard input is no terminal, or belongs to another process.
+    /// `None` if standard input is not a terminal, or belongs to another process.
     pub(super) fn begin() -> Option<Self> {
         let stdin = io::stdin();
         if !stdin.is_terminal() || !is_in_foreground() {
@@ -101,7 +101,7 @@ impl KeyByKey {
         Some(key_by_key)
     }
 
-    /// Asks for each key once more: a shell that suspended and continued us has its own settings.
+    /// Switches again: after a suspension the shell has restored its own settings.
     pub(super) fn hold(&self) {
         let Ok(mut now) = tcgetattr(io::stdin()) else { return };
         if is_in_foreground() && now.local_flags.contains(LocalFlags::ICANON) {
@@ -113,7 +113,7 @@ impl KeyByKey {
 
 impl Drop for KeyByKey {
     fn drop(&mut self) {
-        // In the background this would suspend the run, and the shell has its own settings.
+        // In the background this would suspend the run, and the settings are the shell's.
         if is_in_foreground() {
             let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &self.0);
         }

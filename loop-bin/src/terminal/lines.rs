@@ -1,4 +1,4 @@
-//! Lines that stay: their time, their colour, and how one is shown above what goes on.
+//! Permanent lines: their time, colour and wrapping.
 
 use console::Style;
 
@@ -6,15 +6,15 @@ use super::width::wrapped;
 use jiff::Zoned;
 use serde::{Deserialize, Serialize};
 
-/// What a line is about, by which it gets its colour.
+/// The kind of a line, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Tone {
     Plain,
     /// A story is done.
     Good,
-    /// Something failed and is tried again, was refused, or should be seen to.
+    /// Something failed and is tried again, was refused, or needs attention.
     Warning,
-    /// Nothing goes on without a person.
+    /// Only a person can continue.
     Bad,
     /// Details of the line before.
     Faint,
@@ -31,8 +31,8 @@ impl Tone {
         }
     }
 
-    /// A line with its time; without colour where the user or the terminal wants none. On a terminal it
-    /// is broken between words, and goes on below its beginning.
+    /// A line with its time, uncoloured if the user or the terminal wants that. On a terminal it is
+    /// wrapped between words and indented.
     pub(super) fn stamped(self, line: &str, columns: Option<usize>) -> String {
         let time = Zoned::now().strftime("%H:%M:%S ").to_string();
         let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(time.len()));

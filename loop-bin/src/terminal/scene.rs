@@ -1,6 +1,6 @@
-//! What goes on now and where the run stands, laid out for a terminal of any width. Pure.
+//! The live view's content, laid out for a terminal of any width. Pure.
 //!
-//! The loop draws it below its lines, and writes it down so that `status` can draw the same.
+//! The loop draws it below its lines, and saves it so that `status` can draw the same.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use super::{clock, dollars, in_words, printable};
 /// Between two parts of a line.
 const GAP: &str = "  ";
 
-/// From so many columns on there is room for whole words.
+/// The width from which whole words are used.
 const WIDE: usize = 70;
 
-/// And from so many on for a part of the title, and for how full the context is.
+/// The width from which part of the title, and the context in use, are shown.
 const ROOMY: usize = 100;
 
-/// The least columns for the name of a story, and the part of a line that it may take.
+/// The least width of a story's name, and the fraction of the line that it may take.
 const NAME: (usize, usize) = (10, 5);
 
-/// What goes on now, and where the run stands.
+/// The content of the live view.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Scene {
@@ -32,46 +32,46 @@ pub(crate) struct Scene {
     pub(crate) totals: Totals,
 }
 
-/// What goes on now.
+/// A worker's current state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Worker {
-    /// Which one, where there are several.
+    /// The worker's number, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) worker: Option<String>,
-    /// The story, as it is called in a line; none between two of them.
+    /// The story's display name; `None` between stories.
     pub(crate) story: Option<String>,
-    /// Its title, where the name is not made from it.
+    /// Its title, unless the name is derived from it.
     pub(crate) title: String,
-    /// Which attempt it is, and how many there may be.
+    /// The attempt's number, and the most attempts.
     pub(crate) attempt: u64,
     pub(crate) attempts: u64,
     pub(crate) since: Option<Timestamp>,
-    /// What the agent or the loop does now, and whether that was refused.
+    /// The current activity of the agent or the loop, and whether that was refused.
     pub(crate) doing: String,
     pub(crate) is_refused: bool,
-    /// The end of a wait.
+    /// The end of a pause.
     pub(crate) until: Option<Timestamp>,
     /// How much of the context is in use, in percent.
     pub(crate) context: Option<u64>,
-    /// What its agent prints.
+    /// The agent's log.
     #[serde(skip)]
     pub(crate) log: Option<Utf8PathBuf>,
 }
 
-/// What an agent does now.
+/// The agent's current activity.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Glimpse {
     pub(crate) doing: String,
     pub(crate) is_refused: bool,
-    /// The cost that it has reported, and the tokens of its session.
+    /// The cost reported so far, and the session's tokens.
     pub(crate) cost_usd: Option<f64>,
     pub(crate) tokens: u64,
     /// How much of the context is in use, in percent.
     pub(crate) context: Option<u64>,
 }
 
-/// Where the run stands.
+/// The run's totals.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Totals {
@@ -79,26 +79,26 @@ pub(crate) struct Totals {
     pub(crate) blocked: usize,
     pub(crate) left: usize,
     pub(crate) cost_usd: f64,
-    /// What the run may cost; 0 without a limit.
+    /// The cost limit; 0 without a limit.
     pub(crate) max_cost_usd: f64,
-    /// What a story takes, going by earlier ones.
+    /// The average time of a story so far.
     pub(crate) story_s: Option<f64>,
 }
 
 impl Scene {
-    /// One with so many workers, named where there are several.
+    /// An empty view for this many workers, numbered if there are several.
     pub(super) fn of_workers(workers: u64) -> Self {
         let name = |number: u64| if workers > 1 { Some(number.to_string()) } else { None };
         let all = (1..=workers.max(1)).map(|n| Worker { worker: name(n), ..Worker::default() });
         Self { workers: all.collect(), totals: Totals::default() }
     }
 
-    /// What the loop of a project shows now; none if that cannot be read.
+    /// The saved view of a project's loop; `None` if it cannot be read.
     pub(crate) fn load(run_dir: &RunDir) -> Option<Self> {
         serde_json::from_slice(&fs_err::read(run_dir.live()).ok()?).ok()
     }
 
-    /// Where the run stands, in a line that is not longer than the terminal is wide.
+    /// The run's totals as one line that fits the terminal.
     pub(crate) fn totals_line(&self, now: Timestamp, columns: usize) -> String {
         let elapsed = self.workers.first().map(|worker| worker.elapsed(now)).unwrap_or_default();
         let left = self.totals.time_left(elapsed).map(in_words);
@@ -115,7 +115,7 @@ impl Worker {
         since.and_then(|since| since.try_into().ok()).unwrap_or_default()
     }
 
-    /// What goes on, in words.
+    /// The current state as text.
     pub(crate) fn activity(&self, now: Timestamp) -> String {
         let doing = printable(&self.doing);
         match self.until {
@@ -128,8 +128,8 @@ impl Worker {
         }
     }
 
-    /// What stays the same comes first, so that nothing jumps; what the agent does gets all the rest,
-    /// and never less than half of the line.
+    /// Stable parts come first, so that nothing jumps; the activity gets the remaining width, at
+    /// least half of the line.
     pub(crate) fn line(&self, now: Timestamp, columns: usize) -> String {
         let Some(worker) = &self.worker else { return self.own_line(now, columns) };
         let name = format!("{worker}:");
@@ -158,7 +158,7 @@ impl Worker {
 }
 
 impl Totals {
-    /// How many stories are done, blocked and left.
+    /// The numbers of stories done, blocked and left.
     fn counts(&self) -> String {
         let Self { done, blocked, left, .. } = self;
         match blocked {
@@ -167,7 +167,7 @@ impl Totals {
         }
     }
 
-    /// What was spent, and the limit of it.
+    /// The cost and its limit.
     fn cost(&self) -> String {
         let Self { cost_usd, max_cost_usd, .. } = self;
         match (*cost_usd > 0.0, *max_cost_usd > 0.0) {
@@ -177,7 +177,7 @@ impl Totals {
         }
     }
 
-    /// For all stories that are left; the one under way has taken its part already.
+    /// The time for all remaining stories; part of it has passed for the one in progress.
     fn time_left(&self, elapsed: Duration) -> Option<Duration> {
         let story = Duration::try_from_secs_f64(self.story_s?).ok()?;
         let others = u32::try_from(self.left.checked_sub(1)?).ok()?;
@@ -186,7 +186,7 @@ impl Totals {
     }
 }
 
-/// What the agent does, in so many columns. The end of a path says more than its beginning.
+/// The activity in this many columns. The end of a path is more useful than its beginning.
 fn cut_activity(activity: &str, columns: usize) -> String {
     let (tool, path) = activity.rsplit_once(": ").unwrap_or_default();
     match path.rsplit_once('/') {

@@ -1,4 +1,4 @@
-//! Lines on a terminal that are drawn over.
+//! Lines on a terminal that are redrawn in place.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use console::Term;
 
 use super::width::cut;
 
-/// A terminal that does not tell is as wide as most.
+/// The width of a terminal that does not report one.
 const USUAL_COLUMNS: u16 = 80;
 
-/// How wide the terminal is now: a person may have made it smaller since the last look.
+/// The terminal's current width, since the user may have resized it.
 pub(crate) fn columns() -> u16 {
     Term::stdout().size_checked().map_or(USUAL_COLUMNS, |(_, columns)| columns)
 }
 
-/// Lines that are drawn over.
+/// Lines that are redrawn in place.
 #[derive(Debug)]
 pub(crate) struct Redrawn {
     term: Term,
@@ -26,8 +26,8 @@ impl Redrawn {
         Self { term: Term::buffered_stdout(), drawn: 0 }
     }
 
-    /// Draws lines in the place of the last ones, below others that stay. None is wider than the terminal,
-    /// so that each is one of its rows. What a person types, such as `^C`, is drawn over as well.
+    /// Redraws the lines below new permanent lines. Each line fits the terminal's width, so it
+    /// takes one row. Typed characters such as `^C` are overwritten.
     pub(crate) fn draw(&mut self, above: &[String], lines: &[String]) -> io::Result<()> {
         self.term.move_cursor_up(self.drawn)?;
         self.term.clear_to_end_of_screen()?;

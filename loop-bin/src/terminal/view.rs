@@ -1,4 +1,4 @@
-//! How a run is shown while it goes on: lines that stay and, on a terminal, what goes on below them.
+//! Shows a run: permanent lines and, on a terminal, a live view below them.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Read, Write};
@@ -20,58 +20,58 @@ use super::scene::{Glimpse, Scene, Worker};
 use super::screen::{Redrawn, columns};
 use super::{printable_lines, say};
 
-/// The least time between two lines about what the agent does, and between two looks of `status`.
+/// The least time between two lines about the agent's activity, and between two reads of `status`.
 const GLIMPSE_PAUSE: Duration = Duration::from_millis(200);
 const PUBLISHED_EVERY: Duration = Duration::from_millis(500);
 
-/// How often what goes on is drawn anew: its clock moves even while nothing is heard.
+/// How often the live view is redrawn, since its clock moves even without news.
 const DRAWN_EVERY: Duration = Duration::from_millis(120);
 
-/// The spinner, and what a person types: `^C`.
+/// The spinner's frames, and the echo of an interrupt.
 const BESIDE: u16 = 5;
 
 const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 
-/// Where it is shown.
+/// How the run is shown.
 #[derive(Debug)]
 enum Place {
-    /// Lines with a time in front.
+    /// Lines with the time in front.
     Plain { last: RefCell<(String, Option<Instant>)> },
-    /// Lines, and below them what goes on now.
+    /// Lines with a live view below.
     Live(Arc<Mutex<Live>>),
-    /// Nothing but the journal's lines, which the journal echoes.
+    /// Only the journal's lines, which the journal prints itself.
     Json,
 }
 
-/// How a run is shown.
+/// Shows a run.
 #[derive(Debug)]
 pub(crate) struct View {
     place: Place,
     scene: Arc<Mutex<Scene>>,
-    /// Where `status` finds what goes on, and when it was written last.
+    /// The file that `status` reads, and when it was last written.
     file: Option<Utf8PathBuf>,
     published: Cell<Option<Instant>>,
 }
 
-/// What goes on, drawn again and again.
+/// The live view.
 #[derive(Debug)]
 struct Live {
     screen: Redrawn,
     scene: Arc<Mutex<Scene>>,
     spinner: std::iter::Cycle<std::str::Chars<'static>>,
     is_shown: bool,
-    /// A person wants lines only.
+    /// Whether the user has closed the live view.
     is_quit: bool,
-    /// While keys are taken.
+    /// Reads keys while it exists.
     keys: Option<(KeyByKey, Keys)>,
 }
 
 impl Live {
-    /// Draws it below these lines, which stay.
+    /// Redraws the view below these permanent lines.
     fn draw(&mut self, above: &[String]) {
         self.keys.iter().for_each(|(key_by_key, _)| key_by_key.hold());
         let below = if self.is_shown && !self.is_quit { self.lines() } else { Vec::new() };
-        // A terminal that is gone shows nothing.
+        // The terminal may be gone; then nothing is shown.
         let _ = self.screen.draw(above, &below);
     }
 
@@ -91,7 +91,7 @@ impl Live {
         marks.zip(lines).map(|(mark, line)| format!("{mark} {line}")).collect()
     }
 
-    /// What a key asks for.
+    /// The request that a key makes.
     fn press(&mut self, key: u8) -> Option<Asked> {
         let workers = locked(&self.scene).workers.clone();
         let logs: Vec<_> = workers.into_iter().filter_map(|worker| worker.log).collect();
@@ -108,7 +108,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl View {
-    /// The view that fits where the output goes, with so many workers at most.
+    /// The view for this kind of output, for this many workers at most.
     pub(crate) fn new(env: &Env, settings: &LoopSettings, workers: u64) -> Self {
         let scene = Arc::new(Mutex::new(Scene::of_workers(workers)));
         let is_dumb = env.get("TERM").is_none_or(|term| term == "dumb");
@@ -137,15 +137,15 @@ impl View {
         Self { place, scene, file: None, published: Cell::default() }
     }
 
-    /// The same with keys, where there is a terminal for them: `act` does what they ask for, and says what
-    /// there is to say about it.
+    /// Adds keys if there is a terminal for them: `act` performs what they request, and returns the
+    /// answer.
     pub(crate) fn with_keys(self, act: impl Fn(Asked) -> String + Send + 'static) -> Self {
         let Place::Live(live) = &self.place else { return self };
         let Some(key_by_key) = KeyByKey::begin() else { return self };
         locked(live).keys = Some((key_by_key, Keys::default()));
         let weak = Arc::downgrade(live);
         std::thread::spawn(move || {
-            // In the background there is no key to read, and reading must not suspend the run.
+            // In the background there are no keys, and reading would suspend the run.
             let _ = SigSet::from(Signal::SIGTTIN).thread_block();
             for key in io::stdin().lock().bytes() {
                 let Some(live) = weak.upgrade() else { return };
@@ -167,18 +167,18 @@ impl View {
         self
     }
 
-    /// The same, and `status` finds in a file what goes on.
+    /// Saves the live view to a file for `status`.
     pub(crate) fn published_in(mut self, file: Utf8PathBuf) -> Self {
         self.file = Some(file);
         self
     }
 
-    /// Something happened that is worth a line.
+    /// Prints a line.
     pub(crate) fn line(&self, text: impl AsRef<str>) {
         self.toned(Tone::Plain, text);
     }
 
-    /// The same, in the colour of what it is about.
+    /// Prints a line in the colour of its kind.
     pub(crate) fn toned(&self, tone: Tone, text: impl AsRef<str>) {
         printable_lines(text.as_ref()).iter().for_each(|line| self.print(tone, line));
     }
@@ -194,13 +194,13 @@ impl View {
         }
     }
 
-    /// Something that the user should see to.
+    /// Prints a warning.
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
         let mut mark = "warning: ";
         for line in printable_lines(text.as_ref()) {
             let line = format!("{mark}{line}");
             match &self.place {
-                // Standard output belongs to the events.
+                // Standard output is reserved for the events.
                 Place::Json => drop(writeln!(io::stderr().lock(), "{line}")),
                 _ => self.print(Tone::Warning, &line),
             }
@@ -208,13 +208,13 @@ impl View {
         }
     }
 
-    /// What the run may cost, and what a story is likely to take.
+    /// Sets the cost limit and the average time of a story.
     pub(crate) fn expect(&self, max_cost_usd: f64, story_s: Option<f64>) {
         let totals = &mut locked(&self.scene).totals;
         (totals.max_cost_usd, totals.story_s) = (max_cost_usd, story_s);
     }
 
-    /// Where the plan stands, and what the run has cost.
+    /// Sets the totals of the plan and the cost.
     pub(crate) fn counts(&self, counts: StoryCounts, cost_usd: f64) {
         self.change(|Scene { totals, .. }| {
             (totals.done, totals.blocked, totals.left) = (counts.done, counts.blocked, counts.open);
@@ -222,7 +222,7 @@ impl View {
         });
     }
 
-    /// A slot is free, or begins a story.
+    /// Sets what a slot is doing: nothing, or a story.
     pub(crate) fn slot(&self, slot: usize, worker: Worker) {
         if let Place::Plain { last } = &self.place {
             last.take();
@@ -232,12 +232,12 @@ impl View {
         });
     }
 
-    /// The story is tried once more.
+    /// Sets a new attempt at the same story.
     pub(crate) fn attempt(&self, slot: usize, number: u64) {
         self.change_worker(slot, |worker| worker.attempt = number);
     }
 
-    /// What an agent does now for its story, and what the run has cost so far.
+    /// Sets an agent's current activity, and the run's cost so far.
     pub(crate) fn glimpse(&self, slot: usize, seen: &Glimpse, cost_usd: f64) {
         let mut scene = locked(&self.scene);
         scene.totals.cost_usd = cost_usd;
@@ -252,7 +252,7 @@ impl View {
         let Place::Plain { last } = &self.place else { return };
         let doing = worker.activity(Timestamp::now());
         let (shown, at) = last.borrow().clone();
-        // An agent that prints without end must not fill the log of whoever started us.
+        // A chatty agent must not fill the log of the caller.
         let is_early = at.is_some_and(|at| at.elapsed() < GLIMPSE_PAUSE);
         if doing.is_empty() || shown == doing || is_early {
             return;
@@ -262,19 +262,19 @@ impl View {
         self.line(format!("{prefix}{} | {doing}", worker.story.unwrap_or_default()));
     }
 
-    /// Where the agent of a slot leaves its output.
+    /// Sets the log of a slot's agent.
     pub(crate) fn log(&self, slot: usize, log: Utf8PathBuf) {
         self.change_worker(slot, |worker| worker.log = Some(log));
     }
 
-    /// What the loop itself does now in a slot.
+    /// Sets the loop's own activity in a slot.
     pub(crate) fn doing(&self, slot: usize, text: &str) {
         self.change_worker(slot, |worker| {
             (worker.doing, worker.is_refused) = (text.to_owned(), false);
         });
     }
 
-    /// What the run waits for, and until when.
+    /// Sets the run's pause and its end.
     pub(crate) fn waiting(&self, why: &str, until: Timestamp) {
         self.change(|scene| {
             for worker in scene.workers.iter_mut().filter(|worker| worker.story.is_none()) {
@@ -283,7 +283,7 @@ impl View {
         });
     }
 
-    /// Nothing moves any more; lines may still follow.
+    /// Closes the live view; lines may follow.
     pub(crate) fn close(&self) {
         if let Some(file) = &self.file {
             let _ = state::remove_if_there(file);
@@ -315,7 +315,7 @@ impl View {
     fn publish(&self) {
         let Some(file) = &self.file else { return };
         self.published.set(Some(Instant::now()));
-        // What cannot be written is not shown elsewhere; nothing rests on it.
+        // This file is only for display, so an error does not matter.
         if let Ok(text) = serde_json::to_vec(&*locked(&self.scene)) {
             let _ = state::replace_unsynced(file, &text);
         }

@@ -1,12 +1,12 @@
-//! How many columns a text takes on a terminal.
+//! The width of text on a terminal.
 
 pub(super) use console::measure_text_width as columns_of;
 use console::truncate_str;
 
-/// What stands where a text was cut.
+/// Replaces what was cut off.
 const MARK: &str = "…";
 
-/// The text, cut with a mark where it is wider.
+/// The text, cut to a width and marked if it was cut.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if columns_of(text) <= columns {
         return text.to_owned();
@@ -18,7 +18,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     cut.trim_end_matches(MARK).trim_end().to_owned() + MARK
 }
 
-/// A line in parts that fit, broken between words where that is possible.
+/// Splits a line into parts that fit, between words if possible.
 pub(super) fn wrapped(line: &str, columns: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     for word in line.split_inclusive(' ') {

@@ -1,4 +1,4 @@
-//! How a hook's time grows with what lies around it: plan, journal, reads, transcript, files.
+//! How a hook's time grows with its surroundings: plan, journal, reads, transcript, files.
 
 use anyhow::Result;
 use camino::Utf8Path;
@@ -8,34 +8,34 @@ use super::hooks;
 use super::program::{Contender, Measured, measure};
 use super::stage::Stage;
 
-/// How much slower the largest may be than the smallest.
+/// The maximum ratio of the slowest time to the fastest.
 const FLAT: f64 = 1.2;
 
-/// One thing that grows.
+/// The measurements of one quantity that grows.
 pub(crate) struct Growth {
-    /// What grows, and which hook looks at it.
+    /// The quantity, and the hook that reads it.
     pub(crate) name: &'static str,
-    /// From the smallest to the largest, named by their size.
+    /// The times from the smallest to the largest size, named by size.
     pub(crate) sizes: Vec<Measured>,
-    /// The most that it may grow.
+    /// The maximum ratio, if there is one.
     pub(crate) bar: Option<f64>,
 }
 
 impl Growth {
-    /// The largest next to the smallest.
+    /// Returns the ratio of the largest size's time to the smallest size's.
     pub(crate) fn ratio(&self) -> f64 {
         let median = |one: Option<&Measured>| one.map_or(1.0, |one| one.time.median);
         median(self.sizes.last()) / median(self.sizes.first())
     }
 }
 
-/// A project of a size, and the hook that is measured in it.
+/// Functions that create a project of a size, and the hook that is measured in it.
 type Make = fn(&Stage, usize) -> Result<()>;
 type Probe = fn(&Stage) -> Contender;
 
 const STORIES: &[usize] = &[10, 100, 1_000, 10_000];
 const LINES: &[usize] = &[1, 1_000, 1_000_000];
-/// A file is recorded once in a session, so that these are different files.
+/// A file is recorded once per session, so these are different files.
 const READS: &[usize] = &[1, 100, 1_000];
 const FILES: &[usize] = &[100, 5_000, 50_000];
 const MEGABYTES: &[usize] = &[0, 100, 500];
@@ -60,10 +60,10 @@ const DIMENSIONS: [(&str, &[usize], Make, Probe); 8] = [
     (TRANSCRIPT, MEGABYTES, Stage::set_megabytes, stop),
 ];
 
-/// The client writes what the hook reads at the end, so that this one may grow a little.
+/// The client writes what the hook reads at the end, so this time may grow a little.
 const TRANSCRIPT: &str = "megabytes of transcript (a hole with real lines at its end): on-stop";
 
-/// Measures all of them.
+/// Measures all quantities.
 pub(crate) fn run(binaries: &Utf8Path, rounds: usize) -> Result<Vec<Growth>> {
     let mut all = Vec::new();
     for (name, sizes, make, probe) in DIMENSIONS {
@@ -73,7 +73,7 @@ pub(crate) fn run(binaries: &Utf8Path, rounds: usize) -> Result<Vec<Growth>> {
             make(&stage, *size)?;
             stages.push(stage);
         }
-        // A file that was written a moment ago may still change unseen, and is read more closely.
+        // A file written a moment ago may still change unnoticed, and is read more carefully.
         std::thread::sleep(super::SETTLED);
         let contenders = stages.iter().zip(sizes);
         let contenders =

@@ -1,4 +1,4 @@
-//! Each hook on what it is called for, with the answer that proves it.
+//! The situations in which each hook is measured, with the answer that proves each one.
 
 use anyhow::{Context, Result, ensure};
 use camino::Utf8PathBuf;
@@ -7,41 +7,41 @@ use serde_json::{Value, json};
 use super::program::{Contender, Program, faults};
 use super::stage::{Stage, with, write};
 
-/// How much slower than an empty program a hook may be, as a ratio of medians; none where git has to
-/// be asked.
+/// How much slower than an empty program a hook may be, as a ratio of medians; `None` if git has to
+/// be run.
 const USUAL: Option<f64> = Some(1.0);
 const WITH_WORK: Option<f64> = Some(1.5);
 const LONG_OUTPUT: Option<f64> = Some(2.5);
 const LONG_TRANSCRIPT: Option<f64> = Some(2.0);
 
-/// How many instructions a hook may execute on its usual path, with some work, and where a program or a
-/// long text is part of it. docs/dev/performance.md says where they go.
+/// The maximum number of instructions of a hook on its usual path, with some work, and with a
+/// program to start or a long text to read. docs/dev/performance.md explains their use.
 const USUAL_INSTRUCTIONS: u64 = 150_000;
 const SOME_INSTRUCTIONS: u64 = 500_000;
 const MANY_INSTRUCTIONS: u64 = 2_400_000;
 
-/// How large each hook may be.
+/// The maximum size of a hook in bytes.
 const LARGEST: u64 = 2_500_000;
 
-/// One situation of a hook.
+/// A situation in which a hook is measured.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) bar: Option<f64>,
     hook: &'static str,
     input: Value,
-    /// What the answer holds; empty for none.
+    /// A part of the expected answer; empty for no answer.
     answer: &'static str,
-    /// Files as they must be before each run; none for one that must not be there.
+    /// The contents of files before each run; `None` for a file that must not exist.
     files: Vec<(Utf8PathBuf, Option<String>)>,
 }
 
 impl Case {
-    /// The hook in this situation.
+    /// Returns the hook in this situation.
     pub(crate) fn contender(&self, stage: &Stage) -> Contender {
         self.played_by(stage.hook(self.hook, self.input.clone()))
     }
 
-    /// Another program in the same situation.
+    /// Returns another program in the same situation.
     fn played_by(&self, program: Program) -> Contender {
         let files = self.files.clone();
         let before = move || {
@@ -57,7 +57,7 @@ impl Case {
         Contender { before: Box::new(before), answer, ..Contender::new(self.name, program) }
     }
 
-    /// What it uses too much of, each in a line; prints what it uses.
+    /// Returns the limits that the hook exceeds, one per line; prints what it uses.
     pub(crate) fn excess(&self, stage: &Stage, empty: u64) -> Result<Vec<String>> {
         let size = fs_err::metadata(stage.ours(self.hook))?.len();
         let (_, instructions) = self.instructions(stage)?;
@@ -83,8 +83,8 @@ impl Case {
             .collect())
     }
 
-    /// The instructions that it executes, counted by valgrind: the same on a busy machine as on an
-    /// idle one, so that a regression shows where times only scatter.
+    /// Counts the executed instructions with valgrind: the number is the same on a busy and an idle
+    /// machine, so it shows regressions that vanish in the noise of times.
     pub(crate) fn instructions(&self, stage: &Stage) -> Result<(String, u64)> {
         let valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
         let line = valgrind.map(str::to_owned).into_iter().chain([stage.ours(self.hook)]).collect();
@@ -98,7 +98,7 @@ impl Case {
     }
 }
 
-/// All of them.
+/// Returns all cases.
 pub(crate) fn cases(stage: &Stage) -> Result<Vec<Case>> {
     let (state, session) = (stage.state(), stage.session()?);
     let clean = vec![
@@ -185,7 +185,7 @@ fn ended(command: &str, stdout: &str) -> Value {
     with(bash("PostToolUse", command), json!({"tool_response": response}))
 }
 
-/// A passing run of so many tests.
+/// Returns the output of a passing test run with this many tests.
 fn test_run(tests: usize) -> String {
     let line = |number| format!("test parser::tests::accepts_shape_{number:04} ... ok\n");
     let lines: String = (0..tests).map(line).collect();

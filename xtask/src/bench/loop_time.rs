@@ -1,9 +1,9 @@
-//! The loop's own time per iteration, and what it takes to make the copy in which the agent works.
+//! The loop's own time per iteration, and the time to create the copy in which the agent works.
 //!
-//! The time of an iteration is the difference between a long run and a short one, so that neither
-//! starting up nor the copy counts; what the agent's command line takes, which a shell has to read, is
-//! measured alone and taken off. The time for the copy is the difference between a first run and a
-//! second one of as many stories.
+//! The time of an iteration is the difference between a long and a short run, so that neither the
+//! start nor the copy counts; the time of the agent's command line, which a shell has to read, is
+//! measured separately and subtracted. The time for the copy is the difference between a first and
+//! a second run with the same number of stories.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,22 +14,22 @@ use camino::Utf8Path;
 use super::program::{Program, Spread};
 use super::stage::{Stage, write};
 
-/// How much longer an iteration may take in the largest repository than in the smallest.
+/// The maximum ratio of an iteration's time in the largest repository to that in the smallest.
 pub(crate) const BAR: f64 = 3.0;
 
-/// Stories of the short run and of the long one.
+/// The number of stories in the short run and in the long one.
 const SHORT: usize = 1;
 const LONG: usize = 11;
 
-/// What was measured.
+/// The measured times for one repository size.
 pub(crate) struct LoopTime {
-    /// Files in the repository.
+    /// The number of files in the repository.
     pub(crate) files: usize,
     pub(crate) iteration: Spread,
     pub(crate) copy: Spread,
 }
 
-/// Files in the repositories in which the loop is measured, and how often.
+/// The number of files in each repository, and the number of rounds.
 const REPOSITORIES: [(usize, usize); 3] = [(100, 15), (5_000, 7), (50_000, 3)];
 
 /// Measures in repositories of all sizes.
@@ -39,7 +39,7 @@ pub(crate) fn run(binaries: &Utf8Path) -> Result<Vec<LoopTime>> {
 
 fn measured(binaries: &Utf8Path, files: usize, rounds: usize) -> Result<LoopTime> {
     let (mut iterations, mut copies) = (Vec::new(), Vec::new());
-    // Removed at the end: for a minute after files were removed a disk is slow to make new ones.
+    // Deleted at the end: after deleting files, a disk is slow to create new ones for a minute.
     let mut used = Vec::new();
     for _ in 0..rounds {
         let (few, many) = (project(binaries, files)?, project(binaries, files)?);
@@ -54,7 +54,7 @@ fn measured(binaries: &Utf8Path, files: usize, rounds: usize) -> Result<LoopTime
     Ok(LoopTime { files, iteration: Spread::of(&iterations), copy: Spread::of(&copies) })
 }
 
-/// A project with an agent that ends at once.
+/// Creates a project with an agent that ends at once.
 fn project(binaries: &Utf8Path, files: usize) -> Result<Stage> {
     let stage = Stage::new(binaries)?;
     stage.set_files(files)?;
@@ -64,7 +64,7 @@ fn project(binaries: &Utf8Path, files: usize) -> Result<Stage> {
 
 const AGENT: &str = "#!/bin/sh\necho \"$RALPH_RUN $$\" >>work.txt\n";
 
-/// A run of so many stories, from a number on.
+/// Runs the loop over this many stories, starting at a number, and returns the time.
 fn loop_run(stage: &Stage, first: usize, stories: usize) -> Result<Duration> {
     let last = first + stories - 1;
     let plan: String = (first..=last).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect();
@@ -77,7 +77,7 @@ fn loop_run(stage: &Stage, first: usize, stories: usize) -> Result<Duration> {
     Ok(ended.time)
 }
 
-/// The loop in a project, with an agent.
+/// Returns the loop in a project, with an agent.
 fn loop_program(stage: &Stage, agent: &Utf8Path) -> Program {
     let line = vec![stage.ours("ralph-loop"), "--agent".into(), agent.to_string()];
     Program {
@@ -87,7 +87,7 @@ fn loop_program(stage: &Stage, agent: &Utf8Path) -> Program {
     }
 }
 
-/// The agent's command line alone.
+/// Measures the agent's command line alone.
 fn agent_alone(stage: &Stage) -> Result<Duration> {
     let agent = stage.repo.scratch().path("agent.sh");
     let started = Instant::now();

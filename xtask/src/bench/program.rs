@@ -1,8 +1,8 @@
-//! Starts programs the way a client starts a hook, in turn, and takes their time: whatever else the
-//! machine does hits all of them alike.
+//! Runs programs the way a client runs a hook, in turn, and measures their time: other load on the
+//! machine then affects all of them equally.
 //!
-//! All programs are started alike: input in a pipe, output into pipes, a cleared environment, no
-//! shell and no change of folder in between, so that what differs is the program alone.
+//! All programs start in the same way: input from a pipe, output into pipes, a cleared environment,
+//! no shell and no change of folder in between, so that only the programs differ.
 
 use std::io::{PipeReader, Read, Write, pipe};
 use std::process::{Command, ExitStatus};
@@ -12,10 +12,10 @@ use anyhow::{Context, Result, ensure};
 use camino::Utf8PathBuf;
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// An empty program, which everything is measured by.
+/// An empty program, to which all others are compared.
 pub(crate) const EMPTY: &str = "/bin/true";
 
-/// What a pipe takes without a reader.
+/// How many bytes a pipe holds without a reader.
 const PIPE: usize = 64 * 1024;
 
 /// A program to measure.
@@ -23,15 +23,15 @@ const PIPE: usize = 64 * 1024;
 pub(crate) struct Program {
     /// Its path and its arguments.
     pub(crate) line: Vec<String>,
-    /// Its environment, and nothing else.
+    /// Its complete environment.
     pub(crate) vars: Vec<(String, String)>,
-    /// Where it starts; none where it does not matter, which is a little faster to start.
+    /// Its working directory; `None` if that does not matter, which starts a little faster.
     pub(crate) folder: Option<Utf8PathBuf>,
-    /// What it reads.
+    /// Its standard input.
     pub(crate) input: Vec<u8>,
 }
 
-/// How one run ended.
+/// The result of one run.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) time: Duration,
@@ -41,7 +41,7 @@ pub(crate) struct Ended {
 }
 
 impl Program {
-    /// Runs it once, from before it is started until it was waited for.
+    /// Runs it once, timed from before it starts until it has been waited for.
     pub(crate) fn run(&self) -> Result<Ended> {
         let (program, arguments) = self.line.split_first().context("an empty command line")?;
         let mut command = Command::new(program);
@@ -60,7 +60,7 @@ impl Program {
         let mut child = command.spawn().with_context(|| format!("could not start {command:?}"))?;
         let status = child.wait()?;
         let time = started.elapsed();
-        // Our own ends of the pipes go with the command.
+        // Dropping the command closes our own ends of the pipes.
         drop(command);
         Ok(Ended { time, status, output: text(output)?, errors: text(errors)? })
     }
@@ -72,29 +72,29 @@ fn text(mut pipe: PipeReader) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A program under a name, and what it must answer.
+/// A named program, and its expected answer.
 pub(crate) struct Contender {
     pub(crate) name: String,
     pub(crate) program: Program,
-    /// Done before each run, outside of the time that is taken.
+    /// A preparation before each run, which is not timed.
     pub(crate) before: Box<dyn Fn() -> Result<()>>,
-    /// What its answer holds; empty for no answer at all, none for any answer.
+    /// A part of its answer; an empty one means no answer, and `None` any answer.
     pub(crate) answer: Option<&'static str>,
 }
 
 impl Contender {
-    /// One that leaves nothing behind.
+    /// Creates a contender that needs no preparation.
     pub(crate) fn new(name: &str, program: Program) -> Self {
         Self { name: name.to_owned(), program, before: Box::new(|| Ok(())), answer: None }
     }
 
-    /// Runs it once, prepared.
+    /// Prepares and runs it once.
     pub(crate) fn run(&self) -> Result<Ended> {
         (self.before)()?;
         self.program.run()
     }
 
-    /// Makes sure that what is measured is what the name says.
+    /// Checks that the program gives the expected answer.
     fn prove(&self) -> Result<()> {
         let ended = self.run()?;
         let fits = self.answer.is_none_or(|part| match part {
@@ -106,7 +106,7 @@ impl Contender {
     }
 }
 
-/// The page faults of a run, the fewest of several: the kernel maps more or less at once, as it has memory.
+/// Counts the page faults of a run, the fewest of several: mapping depends on free memory.
 pub(crate) fn faults(contender: &Contender) -> Result<u64> {
     let count = || {
         let usage = || getrusage(UsageWho::RUSAGE_CHILDREN);
@@ -118,7 +118,7 @@ pub(crate) fn faults(contender: &Contender) -> Result<u64> {
     counts.into_iter().min().context("nothing was run")
 }
 
-/// What a series of times comes to, in microseconds.
+/// The quartiles of a series of times, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) lower_quartile: f64,
@@ -138,14 +138,14 @@ impl Spread {
     }
 }
 
-/// What was measured of one program.
+/// The measured times of one program.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     pub(crate) name: String,
     pub(crate) time: Spread,
 }
 
-/// Runs all of them `rounds` times in turn.
+/// Runs all programs `rounds` times in turn.
 pub(crate) fn measure(contenders: &[Contender], rounds: usize) -> Result<Vec<Measured>> {
     contenders.iter().try_for_each(Contender::prove)?;
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); contenders.len()];

@@ -1,4 +1,4 @@
-//! What was measured, as tables for people; docs/dev/performance.md keeps them.
+//! The measurements as tables for docs/dev/performance.md.
 
 use anyhow::{Context, Result};
 
@@ -7,11 +7,11 @@ use super::loop_time::{BAR, LoopTime};
 use super::program::{EMPTY, Measured, Spread};
 use crate::run;
 
-/// The part of the page that the benchmark writes stands between these lines.
+/// The lines around the part of the page that the benchmark writes.
 const BEGIN: &str = "<!-- measured: begin -->";
 const END: &str = "<!-- measured: end -->";
 
-/// Everything that one run of the benchmark found out; parts that were not asked for are empty.
+/// All measurements of one run of the benchmark; parts that were not requested are empty.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) hooks: Vec<Measured>,
@@ -22,7 +22,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// How long a hook takes, in runs of an empty program.
+    /// Returns the time of a hook as a multiple of an empty program's.
     fn by_empty(&self, name: &str) -> f64 {
         let median = |name: &str| {
             self.hooks.iter().find(|one| one.name == name).map_or(f64::NAN, |one| one.time.median)
@@ -34,7 +34,7 @@ impl Report {
         self.bars.iter().find(|(case, _)| *case == name).and_then(|(_, bar)| *bar)
     }
 
-    /// All of it as Markdown tables.
+    /// Formats the report as Markdown tables.
     pub(crate) fn markdown(&self) -> String {
         let hooks = self.hooks.iter().map(|Measured { name, time }| {
             let bar = self.bar(name).map_or(String::new(), |bar| format!("{bar:.2}"));
@@ -77,7 +77,7 @@ impl Report {
         .concat()
     }
 
-    /// What misses its bar, each in one line.
+    /// Returns the measurements that miss their limit, one per line.
     pub(crate) fn misses(&self) -> Vec<String> {
         let hooks = self.bars.iter().filter_map(|(name, bar)| {
             Some((format!("{name} by {EMPTY}"), self.by_empty(name), (*bar)?))
@@ -109,7 +109,7 @@ fn page() -> camino::Utf8PathBuf {
     run::root().join("docs/dev/performance.md")
 }
 
-/// Writes what was measured into the page, under today's date and the commit.
+/// Writes the report to the page, with today's date and the commit.
 pub(crate) fn record(report: &Report) -> Result<()> {
     let text = fs_err::read_to_string(page())?;
     let (before, rest) = text.split_once(BEGIN).context("the page lost its beginning mark")?;

@@ -12,7 +12,7 @@ use test_support::TestRepo;
 
 use super::program::Program;
 
-/// The session that calls the hooks.
+/// The id of the session that calls the hooks.
 const SESSION: &str = "2f34ec4b-e866-4eb9-9c21-1d11a42caab5";
 
 /// A project, its session and the folder with the programs under test.
@@ -22,7 +22,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// An ordinary project: ten stories, ten files that were read, a short transcript.
+    /// Creates an ordinary project: ten stories, ten files that were read, a short transcript.
     pub(crate) fn new(binaries: &Utf8Path) -> Result<Self> {
         let stage = Self { repo: TestRepo::on_disk(), binaries: binaries.to_owned() };
         stage.state().prepare()?;
@@ -41,17 +41,17 @@ impl Stage {
         Ok(self.state().session(&Id::parse(SESSION)?))
     }
 
-    /// The transcript of the session.
+    /// Returns the path of the session's transcript.
     fn transcript(&self) -> Utf8PathBuf {
         self.repo.scratch().path("transcript.jsonl")
     }
 
-    /// A plan of so many stories, all but the last one done.
+    /// Writes a plan of this many stories, all but the last one done.
     fn set_plan(&self, stories: usize) -> Result<()> {
         write(&self.state().plan(1), plan(stories).as_bytes())
     }
 
-    /// A log of so many reads; the file that is edited was read first of all.
+    /// Writes a log of this many reads; the file that is edited is the first one.
     pub(crate) fn set_reads(&self, reads: usize) -> Result<()> {
         let mut log = format!("Read: {}\n", self.repo.root().join("src/lib.rs"));
         for number in 1..reads {
@@ -60,7 +60,7 @@ impl Stage {
         write(&self.session()?.reads(), log.as_bytes())
     }
 
-    /// A journal of so many lines.
+    /// Writes a journal of this many lines.
     pub(crate) fn set_journal(&self, lines: usize) -> Result<()> {
         let line = json!({
             "v": 1, "at": "2026-01-02T03:04:05.678Z", "source": "ralph-post-tool",
@@ -70,7 +70,7 @@ impl Stage {
         write(&self.state().journal(), format!("{line}\n").repeat(lines).as_bytes())
     }
 
-    /// An attempt of our loop at the last story of a plan of so many.
+    /// Records an attempt of our loop at the last story of a plan of this many.
     pub(crate) fn set_attempt(&self, stories: usize) -> Result<()> {
         self.set_plan(stories)?;
         let id = format!("US-{stories:03}");
@@ -91,7 +91,7 @@ impl Stage {
         write(&self.state().current_story(), format!("{id}\n").as_bytes())
     }
 
-    /// So many files, all of them committed.
+    /// Creates and commits this many files.
     pub(crate) fn set_files(&self, files: usize) -> Result<()> {
         for number in 0..files {
             let name = format!("data/{:03}/{number}.txt", number % 200);
@@ -101,7 +101,7 @@ impl Stage {
         Ok(())
     }
 
-    /// A transcript with real lines at its end, after a hole of so many bytes.
+    /// Writes a transcript with real lines at its end, after a hole of this many bytes.
     pub(crate) fn set_transcript(&self, name: &str, hole: u64) -> Result<Utf8PathBuf> {
         let path = self.repo.scratch().path(name);
         let file = fs_err::File::create(&path)?;
@@ -110,12 +110,12 @@ impl Stage {
         Ok(path)
     }
 
-    /// The session's transcript, so many megabytes long.
+    /// Makes the session's transcript this many megabytes long.
     pub(crate) fn set_megabytes(&self, size: usize) -> Result<()> {
         self.set_transcript("transcript.jsonl", (size as u64) << 20).map(drop)
     }
 
-    /// The environment that the client gives to its hooks.
+    /// Returns the environment that the client passes to its hooks.
     fn vars(&self) -> Vec<(String, String)> {
         let mut vars = self.repo.isolation();
         vars.push(("CLAUDE_PROJECT_DIR".into(), self.repo.root().to_string()));
@@ -123,22 +123,22 @@ impl Stage {
         vars
     }
 
-    /// One of our programs.
+    /// Returns the path of one of our programs.
     pub(crate) fn ours(&self, name: &str) -> String {
         self.binaries.join(name).into_string()
     }
 
-    /// A hook with an input.
+    /// Returns a hook with an input.
     pub(crate) fn hook(&self, name: &str, input: Value) -> Program {
         self.program(vec![self.ours(name)], self.input(input))
     }
 
-    /// Any program with an input.
+    /// Returns any program with an input.
     pub(crate) fn program(&self, line: Vec<String>, input: Vec<u8>) -> Program {
         Program { line, vars: self.vars(), folder: None, input }
     }
 
-    /// What every input holds, and what belongs to this one.
+    /// Formats an input: the members that every input has, and those given.
     pub(crate) fn input(&self, own: Value) -> Vec<u8> {
         let input = json!({
             "session_id": SESSION,
@@ -152,7 +152,7 @@ impl Stage {
     }
 }
 
-/// An object with the members of another one as well, over its own.
+/// Adds the members of one object to another, replacing existing ones.
 pub(crate) fn with(mut object: Value, more: Value) -> Value {
     if let (Some(all), Value::Object(more)) = (object.as_object_mut(), more) {
         all.extend(more);
@@ -160,7 +160,7 @@ pub(crate) fn with(mut object: Value, more: Value) -> Value {
     object
 }
 
-/// Writes a file, parents included.
+/// Writes a file, creating its parent folders.
 pub(crate) fn write(path: &Utf8Path, content: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs_err::create_dir_all(folder)?;
@@ -168,7 +168,7 @@ pub(crate) fn write(path: &Utf8Path, content: &[u8]) -> Result<()> {
     Ok(fs_err::write(path, content)?)
 }
 
-/// A plan of heading stories as people write them.
+/// Formats a plan with stories as headings, as people write them.
 fn plan(stories: usize) -> String {
     let story = |number: usize| {
         let mark = if number == stories { ' ' } else { 'x' };
@@ -180,7 +180,7 @@ fn plan(stories: usize) -> String {
     format!("# Plan\n{}", (1..=stories).map(story).collect::<String>())
 }
 
-/// A tool call, its result, and the answer that ends the turn.
+/// Formats a tool call, its result, and the answer that ends the turn.
 fn ending() -> String {
     let line = |role: &str, content: Value| {
         json!({

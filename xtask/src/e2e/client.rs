@@ -9,10 +9,10 @@ use serde::Deserialize;
 use super::npm;
 use crate::run;
 
-/// The agent that has scenarios of its own.
+/// The agent that has its own scenarios.
 pub(super) const CLAUDE: &str = "claude";
 
-/// What is known about an agent; `xtask/agents.toml` explains the fields.
+/// The properties of an agent; `xtask/agents.toml` explains the fields.
 #[derive(Deserialize, Clone)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Row {
@@ -41,12 +41,12 @@ pub(super) struct Client {
     pub(super) row: Row,
 }
 
-/// All agents.
+/// Reads all agents.
 pub(super) fn rows() -> Result<BTreeMap<String, Row>> {
     Ok(toml::from_str(&fs_err::read_to_string(run::root().join("xtask/agents.toml"))?)?)
 }
 
-/// The agent in this version, fetched unless it is in the cache.
+/// Returns the agent in this version, downloading it unless it is in the cache.
 pub(super) fn install(name: &str, version: Option<&str>) -> Result<Client> {
     let row = rows()?.remove(name).with_context(|| format!("agents.toml does not know {name}"))?;
     let version = version.unwrap_or(&row.version).to_owned();
@@ -62,13 +62,13 @@ pub(super) fn install(name: &str, version: Option<&str>) -> Result<Client> {
     Ok(Client { name: name.to_owned(), version, command, row })
 }
 
-/// Newer packages of Claude Code bring a native program in a package of its own, older ones run on
-/// node.
+/// Returns the command of Claude Code: newer packages contain a native program in a package of its
+/// own, older ones run on node.
 fn claude(modules: &Utf8Path) -> Result<Vec<String>> {
     let scope = modules.join("@anthropic-ai");
     for entry in fs_err::read_dir(&scope)? {
         let native = Utf8PathBuf::try_from(entry?.path())?.join("claude");
-        // Where the C library is another one, its package is there, too, but does not run.
+        // With a different C library, its package exists too, but does not run.
         if native.is_file() && run::output(run::command(native.as_str()).arg("--version")).is_ok() {
             return Ok(vec![native.into_string()]);
         }

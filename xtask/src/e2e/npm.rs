@@ -5,12 +5,12 @@ use camino::Utf8PathBuf;
 
 use crate::run;
 
-/// Whether there is an npm to fetch packages with.
+/// Whether npm is installed.
 pub(crate) fn is_installed() -> bool {
     run::output(run::command("npm").arg("--version")).is_ok()
 }
 
-/// The folder that holds these packages, fetched unless they are in the cache.
+/// Returns the folder with these packages, downloading them unless they are in the cache.
 pub(crate) fn packages(name: &str, packages: &[String]) -> Result<Utf8PathBuf> {
     let cache = run::root().join("target/e2e");
     let folder = cache.join(name);
@@ -23,13 +23,13 @@ pub(crate) fn packages(name: &str, packages: &[String]) -> Result<Utf8PathBuf> {
              instance `apt-get install nodejs npm`) and run this again"
         );
     }
-    // Beside the final folder, so that an interrupted download leaves nothing that looks complete.
+    // Beside the final folder, so that an interrupted download never looks complete.
     let part = cache.join(format!("part-{name}"));
     if part.exists() {
         fs_err::remove_dir_all(&part)?;
     }
     fs_err::create_dir_all(&part)?;
-    // The packages' scripts only move files about; nothing of a download needs to run here.
+    // The packages' scripts only move files; nothing of a download needs to run here.
     let mut install = run::command("npm");
     install.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]);
     install.args(["--prefix", part.as_str()]).args(packages);

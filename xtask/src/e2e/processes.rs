@@ -1,12 +1,12 @@
-//! Ends what a session left running: the client's tools have process groups of their own, so they
-//! are found by the home folder in their environment.
+//! Ends the processes that a session left running. The client's tools have process groups of their
+//! own, so they are found by the home folder in their environment.
 
 use camino::Utf8Path;
 use test_support::started_with;
 
 use crate::run;
 
-/// Ends every process whose home is this scratch folder, and returns how many there were.
+/// Ends every process whose home is this scratch folder, and returns their number.
 pub(super) fn end_all_of(home: &Utf8Path) -> usize {
     let wanted = format!("HOME={home}");
     let ours = started_with(&wanted);

@@ -1,4 +1,4 @@
-//! Scenarios as data: what the model says, what it is told, and what must be true afterwards.
+//! Scenarios as data: the model's turns, what it receives, and what must be true afterwards.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,26 +16,26 @@ struct File {
     scenario: Vec<Scenario>,
 }
 
-/// One story about the client, the hooks and the model.
+/// A scenario for the client, the hooks and the model.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scenario {
     pub(super) name: String,
-    /// The hooks without which it must be red.
+    /// The hooks without which the scenario must be red.
     #[serde(default)]
     pub(super) proves: Vec<String>,
-    /// Whether it is played before every change.
+    /// Whether the scenario is played before every change.
     #[serde(default)]
     pub(super) smoke: bool,
-    /// The first client that can play it, and why older ones cannot.
+    /// The first client version that can play it, and why older ones cannot.
     pub(super) needs: Option<(String, String)>,
-    /// Packages from the npm registry, in the folder `$NPM`.
+    /// Packages from the npm registry, installed in the folder `$NPM`.
     #[serde(default)]
     pub(super) npm: Vec<String>,
     /// A shell script that prepares the project.
     #[serde(default)]
     pub(super) setup: String,
-    /// The plan and the settings, committed with everything else after the set-up.
+    /// The plan and the settings, committed with everything else after the setup.
     pub(super) plan: Option<String>,
     pub(super) config: Option<String>,
     pub(super) session: Vec<Session>,
@@ -45,7 +45,7 @@ pub(super) struct Scenario {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Session {
-    /// What the client is asked; without it the loop runs over the plan.
+    /// The client's prompt; without one the loop runs over the plan.
     pub(super) prompt: Option<String>,
     /// A shell script that runs the client itself, as other loops do.
     pub(super) shell: Option<String>,
@@ -53,17 +53,17 @@ pub(super) struct Session {
     pub(super) args: Vec<String>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
-    /// A shell script that runs before.
+    /// A shell script that runs before the session.
     #[serde(default)]
     pub(super) setup: String,
-    /// On a terminal, as a person sees it, until the file of `until` is there.
+    /// Whether it runs on a terminal, as for a user, until the file of `until` exists.
     #[serde(default)]
     pub(super) terminal: bool,
-    /// A file, from the home folder: SIGTERM is sent as soon as it is there.
+    /// A file, relative to the home folder: SIGTERM is sent as soon as it exists.
     pub(super) until: Option<String>,
-    /// A tool without which it cannot be played, and what that means.
+    /// A tool without which the session cannot be played, and what its absence means.
     pub(super) tool: Option<(String, String)>,
-    /// What the model is told with the prompt.
+    /// Passages that the model must receive with the prompt.
     #[serde(default)]
     pub(super) sees: Vec<String>,
     #[serde(default)]
@@ -71,9 +71,9 @@ pub(super) struct Session {
     /// Conversations of subagents and other sessions.
     #[serde(default)]
     pub(super) other: Vec<Conversation>,
-    /// How many turns the main conversation had, if it matters.
+    /// The expected number of turns of the main conversation, if it matters.
     pub(super) had: Option<usize>,
-    /// The exit code; 0 if nothing is said, anything if it is negative.
+    /// The expected exit code; any code if it is negative.
     #[serde(default)]
     pub(super) code: i32,
     /// A shell script that must succeed afterwards.
@@ -81,7 +81,7 @@ pub(super) struct Session {
     pub(super) check: String,
 }
 
-/// A conversation that is known by a passage of its first message.
+/// A conversation that is recognized by a passage of its first message.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Conversation {
@@ -90,7 +90,7 @@ pub(super) struct Conversation {
     pub(super) had: Option<usize>,
 }
 
-/// One turn of the model, and what it is told in return.
+/// One turn of the model, and what it must receive in return.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Turn {
@@ -100,24 +100,24 @@ pub(super) struct Turn {
     write: Option<(String, String)>,
     edit: Option<(String, String, String)>,
     tool: Option<(String, Value)>,
-    /// Status, type and text of an error of the service.
+    /// An error of the service: status, type and text.
     refuse: Option<(u16, String, String)>,
-    /// A usage limit that ends in so many seconds.
+    /// A usage limit that ends in this many seconds.
     limit: Option<u64>,
-    /// The key is refused.
+    /// Whether the key is refused.
     wrong_key: bool,
     /// Another call in the same turn.
     and: Option<Box<Turn>>,
-    /// What it claims to have used: input, written to the cache, read from it, output.
+    /// The token counts that it reports: input, written to the cache, read from it, output.
     tokens: Option<(u64, u64, u64, u64)>,
-    /// Seconds before it answers.
+    /// The number of seconds before it answers.
     after: u64,
     pub(super) sees: Vec<String>,
     pub(super) never_sees: Vec<String>,
 }
 
 impl Scenario {
-    /// All scenarios in this folder, in the order of their files.
+    /// Loads all scenarios in this folder, sorted by file name.
     pub(super) fn load(folder: &str) -> Result<Vec<Self>> {
         let mut paths = Vec::new();
         for entry in run::root().join(folder).read_dir_utf8()? {
@@ -135,7 +135,7 @@ impl Scenario {
 }
 
 impl Session {
-    /// The model's part, with names filled in. A limit is repeated for an agent that tries again.
+    /// Builds the model's script with names filled in. A limit is repeated if the agent retries.
     pub(super) fn script(&self, fill: &dyn Fn(&str) -> String, retries: usize) -> Result<Script> {
         let times = |turn: &Turn| if turn.limit.is_some() { retries + 1 } else { 1 };
         let answers = |turns: &[Turn]| {
@@ -168,7 +168,7 @@ impl Turn {
             Answer::tool(name, serde_json::from_str(&fill(&input.to_string()))?)
         } else if let Some((status, kind, text)) = &self.refuse {
             let kind = kind.clone().leak();
-            // Otherwise the client tries for minutes before it gives up.
+            // Otherwise the client retries for minutes before it gives up.
             Answer::refused(*status, kind, text).with_header("x-should-retry", "false")
         } else if let Some(seconds) = self.limit {
             Answer::usage_limit(seconds).with_header("x-should-retry", "false")

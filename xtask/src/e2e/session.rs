@@ -1,5 +1,5 @@
-//! One session of the real client, alone or under the loop: started with an environment of its
-//! own, ended by a deadline, and compared with what was expected.
+//! One session of the real client, alone or under the loop: started with its own environment, ended
+//! at a deadline, and compared with the expectations.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,15 +16,15 @@ use super::scenario::{Session, Turn};
 use super::stage::{Lacking, SESSION, Stage, Unmet};
 use crate::run;
 
-/// Nothing that a scenario starts takes half of this.
+/// The deadline for anything that a scenario starts; nothing takes half as long.
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// Gives its command a terminal of this size. Nobody types: the standard input is a pipe that is never
-/// written to and never ends.
+/// Runs a command on a terminal of this size. There is no keyboard input: standard input is a pipe
+/// that is never written to and never closed.
 const ON_TERMINAL: &str = r#"mkfifo "$HOME/keys" && exec script -qec "stty cols 120 rows 40 && exec $LINE" /dev/null <>"$HOME/keys""#;
 
 impl Stage<'_> {
-    /// Plays a session and compares it with what is expected.
+    /// Plays a session and compares it with its expectations.
     pub(super) fn play(&mut self, session: &Session) -> Result<()> {
         let Client { name, row, .. } = self.client;
         let script = session.script(&|text| self.fill(text), row.retries)?;
@@ -50,7 +50,7 @@ impl Stage<'_> {
         let stdout = String::from_utf8_lossy(&fs_err::read(logs.join("out"))?).into_owned();
         let after = self.settings();
         let changed = settings.keys().find(|name| after.get(*name) != settings.get(*name));
-        // In a session of their own, some agents write their settings.
+        // In a session without the loop, some agents write their own settings.
         let changed = changed.filter(|_| session.prompt.is_none());
         ensure!(changed.is_none(), Unmet(format!("the user's {changed:?} was changed")));
         self.judge(session, code, &stdout, &model.conversation())
@@ -134,7 +134,7 @@ impl Stage<'_> {
         self.script(&session.check)
     }
 
-    /// What the model was told after each turn, and how many turns it had.
+    /// Checks what the model received after each turn, and the number of turns.
     fn conversation(
         &self,
         name: &str,
@@ -174,7 +174,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Keeps what was said where checks and people find it.
+    /// Saves the requests and other results where checks and people find them.
     fn keep(&self, requests: &[Request], left: usize) -> Result<()> {
         let logs = self.logs();
         fs_err::write(logs.join("left"), format!("{left}\n"))?;
@@ -188,8 +188,8 @@ impl Stage<'_> {
     }
 }
 
-/// Runs a program until it ends by itself, or fails at the deadline. When the file is there, or
-/// does not come, the program is asked to end.
+/// Runs a program until it ends, or fails at the deadline. With `sign`, sends SIGTERM when that
+/// file exists or does not appear in time.
 fn to_the_end(
     command: &mut Command,
     output: &Utf8Path,

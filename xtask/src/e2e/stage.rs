@@ -15,20 +15,20 @@ use super::npm;
 use super::scenario::Scenario;
 use crate::run;
 
-/// The session of a scenario: its state can be prepared before it begins.
+/// The session id of a scenario, fixed so that its state can be prepared in advance.
 pub(super) const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 
-/// An address on loopback at which nobody answers.
+/// An address on loopback on which no server listens.
 const NOBODY: &str = "http://127.0.0.1:9";
 
-/// What the scripts of scenarios may call.
+/// Functions that the scripts of scenarios may call.
 const PRELUDE: &str = include_str!("../../e2e/prelude.sh");
 
 /// An expectation that was not met: the scenario is red.
 #[derive(Debug)]
 pub(super) struct Unmet(pub(super) String);
 
-/// The client lacks what the scenario needs: it proves nothing.
+/// A missing feature of the client that the scenario needs: the scenario proves nothing.
 #[derive(Debug)]
 pub(super) struct Lacking(pub(super) String);
 
@@ -53,13 +53,13 @@ pub(super) struct Stage<'a> {
     pub(super) client: &'a Client,
     pub(super) binaries: &'a Utf8Path,
     pub(super) repo: TestRepo,
-    /// How many sessions ran so far.
+    /// The number of sessions so far.
     pub(super) sessions: usize,
 }
 
 impl<'a> Stage<'a> {
-    /// A repository with `.ralph/`, and the hooks installed for Claude Code: other agents get theirs from
-    /// the loop. Binaries built for debugging are large, so git ignores them.
+    /// Creates a repository with `.ralph/`, and with the hooks for Claude Code: other agents get
+    /// theirs from the loop. Binaries built for debugging are large, so git ignores them.
     pub(super) fn new(name: &'a str, client: &'a Client, binaries: &'a Utf8Path) -> Result<Self> {
         let repo = if client.name == CLAUDE {
             TestRepo::on_disk()
@@ -78,7 +78,7 @@ impl<'a> Stage<'a> {
         Ok(stage)
     }
 
-    /// Prepares the project as a scenario says.
+    /// Prepares the project for a scenario.
     pub(super) fn set_up(&self, scenario: &Scenario) -> Result<()> {
         if !scenario.npm.is_empty() {
             let packages = npm::packages(&scenario.name, &scenario.npm)?;
@@ -98,7 +98,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Runs a shell script in the project; one that fails makes the scenario red.
+    /// Runs a shell script in the project; if it fails, the scenario is red.
     pub(super) fn script(&self, script: &str) -> Result<()> {
         let mut shell = run::command("sh");
         shell.args(["-c", &format!("{PRELUDE}\nset -eux\n{script}")]);
@@ -114,7 +114,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// The names that scenarios use, as variables of scripts and in braces elsewhere.
+    /// Returns the names that scenarios use, as variables in scripts and in braces elsewhere.
     fn names(&self) -> [(&'static str, String); 13] {
         let scratch = self.repo.scratch();
         let xtask = std::env::current_exe().unwrap_or_default();
@@ -135,7 +135,7 @@ impl<'a> Stage<'a> {
         ]
     }
 
-    /// A text with the names in braces filled in.
+    /// Replaces the names in braces in a text.
     pub(super) fn fill(&self, text: &str) -> String {
         let replaced = |text: String, (name, value): (&str, String)| {
             text.replace(&format!("{{{name}}}"), &value)
@@ -143,7 +143,7 @@ impl<'a> Stage<'a> {
         self.names().into_iter().fold(text.to_owned(), replaced)
     }
 
-    /// Where the agent works: `<cache>/ralph/<name>-<lower half of the path's FNV-1a>/1`.
+    /// Returns the agent's copy: `<cache>/ralph/<name>-<lower half of the path's FNV-1a>/1`.
     fn copy(&self) -> Utf8PathBuf {
         let root = self.repo.root();
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -152,7 +152,7 @@ impl<'a> Stage<'a> {
         self.home().join(".cache/ralph").join(format!("{name}-{hash:08x}/1"))
     }
 
-    /// The client, under its usual name.
+    /// Returns the path of the client, under its usual name.
     pub(super) fn claude(&self) -> Utf8PathBuf {
         self.repo.scratch().path("tools/claude")
     }
@@ -165,15 +165,15 @@ impl<'a> Stage<'a> {
         self.repo.scratch().path("home")
     }
 
-    /// Where the requests of the last session are kept.
+    /// Returns the folder with the requests of the last session.
     pub(super) fn logs(&self) -> Utf8PathBuf {
         let Client { name, version, .. } = self.client;
         let name = format!("{name}-{version}-{}-{}", self.name, self.sessions);
         run::root().join("target/e2e/logs").join(name)
     }
 
-    /// The environment of a machine on which nothing was ever set, but for the model's address and
-    /// what the command itself sets.
+    /// Sets the environment of a machine without any settings, except for the model's address and
+    /// the variables that the command itself sets.
     pub(super) fn surround(&self, command: &mut Command, base_url: &str) {
         let own: Vec<(OsString, OsString)> = command
             .get_envs()
@@ -187,7 +187,7 @@ impl<'a> Stage<'a> {
         command.envs(own);
     }
 
-    /// Writes the settings of a user of this agent.
+    /// Writes the user's settings for this agent.
     pub(super) fn write_settings(&self, base_url: &str) -> Result<()> {
         for (name, text) in &self.client.row.settings {
             let path = self.home().join(name);
@@ -197,14 +197,14 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// What is in the user's settings.
+    /// Reads the user's settings.
     pub(super) fn settings(&self) -> BTreeMap<&str, Option<Vec<u8>>> {
         let read = |name: &'a String| (name.as_str(), fs_err::read(self.home().join(name)).ok());
         self.client.row.settings.keys().map(read).collect()
     }
 }
 
-/// Where the system's own programs are, node among them.
+/// Returns the `PATH` of the system's own programs, including node.
 fn system_path() -> String {
     std::env::var("PATH").unwrap_or_default()
 }

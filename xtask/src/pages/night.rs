@@ -1,4 +1,4 @@
-//! A bad night with the agent of `fixtures/night`: its page, and the picture of that in the documentation.
+//! A bad night with the agent of `fixtures/night`: its report, and the picture of it in the docs.
 
 use anyhow::{Context, Result, ensure};
 use camino::Utf8Path;
@@ -8,14 +8,14 @@ use test_support::{TestRepo, fixtures};
 
 use crate::run;
 
-/// The journal is stretched by this, so that seconds of a test are the hours of a night.
+/// The factor by which the journal's times are stretched, so that seconds become hours.
 const STRETCHED: f64 = 1_200.0;
 
-/// What the picture was made of, beside it.
+/// The picture, and the text of the page from which it was made.
 const PICTURE: &str = "docs/pictures/report.png";
 const SOURCE: &str = "docs/pictures/report.txt";
 
-/// Runs the night, perhaps with another title for a story that is blocked, and returns its page.
+/// Runs the night, optionally with another title for the blocked story, and returns its page.
 pub(super) fn page(program: &Utf8Path, title: Option<&str>) -> Result<String> {
     let (repo, night) = (TestRepo::new(), fixtures().join("night"));
     for folder in ["shop", "tests"] {
@@ -53,7 +53,7 @@ pub(super) fn page(program: &Utf8Path, title: Option<&str>) -> Result<String> {
     Ok(fs_err::read_to_string(repo.root().join("page.html"))?)
 }
 
-/// The journal with each second as twenty minutes, from ten in the evening.
+/// Stretches the journal's times: each second becomes twenty minutes, from ten in the evening.
 fn stretched(journal: &str) -> Result<String> {
     let evening: Timestamp = "2026-01-01T22:00:00Z".parse()?;
     let mut first = None;
@@ -75,7 +75,7 @@ fn stretched(journal: &str) -> Result<String> {
     Ok(lines.concat())
 }
 
-/// Compares the text of the page with that of the picture in the documentation, or replaces both.
+/// Compares the page's text with that of the picture in the documentation, or replaces both.
 pub(super) fn keep_picture(folder: &Utf8Path, update: bool) -> Result<()> {
     let text = fs_err::read_to_string(folder.join("bad-1400-light.txt"))?;
     let root = run::root();

@@ -1,5 +1,5 @@
-//! No files of the loop that need each other, and few elsewhere: whoever reads one can stop somewhere.
-//! What a file takes from the modules around it does not count; it is theirs already.
+//! Files of the loop must not depend on each other in circles, and few elsewhere may: so a reader
+//! of one file does not need all of them. What a file uses from its parent modules does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -23,10 +23,10 @@ static NAMED: LazyLock<Regex> =
 
 type Path = Vec<String>;
 
-/// A module, and what it takes from others: the name by which it knows it, and where that is.
+/// A module, and what it uses from others: the name under which it is known, and its path.
 struct Module {
     uses: Vec<(String, Path)>,
-    /// What of that it only hands on.
+    /// The names that it only re-exports.
     handed_on: BTreeSet<String>,
 }
 
@@ -69,7 +69,7 @@ fn a_circle_is_found() {
     assert_eq!(found, [names.into_iter().collect()].into());
 }
 
-/// The crate of a file and its module there; none for tests.
+/// Returns the crate of a file and its module path; `None` for tests.
 fn place_of(file: &File) -> Option<(String, Path)> {
     let (place, below) = file.path.as_str().split_once("/src/")?;
     let mut path: Path = below.strip_suffix(".rs")?.split('/').map(str::to_owned).collect();
@@ -102,7 +102,7 @@ impl Module {
     }
 }
 
-/// `a::{b, c::d}` as `a::b` and `a::c::d`.
+/// Expands `a::{b, c::d}` to `a::b` and `a::c::d`.
 fn expand(before: &[String], text: &str, found: &mut Vec<(String, Path)>) {
     let Some((head, inner)) = text.split_once('{') else {
         let rest = text.split("::").filter(|name| *name != "self" && !name.is_empty());
@@ -130,7 +130,7 @@ fn expand(before: &[String], text: &str, found: &mut Vec<(String, Path)>) {
     }
 }
 
-/// The module of this crate in which a thing is that another one names so.
+/// Resolves a path as written in a module to the module of this crate that defines it.
 fn resolve(modules: &Modules, from: &Path, named: &[String], depth: usize) -> Option<Path> {
     let (mut base, mut rest) = (from.clone(), named);
     match named.first()?.as_str() {
@@ -164,7 +164,7 @@ fn circles(modules: &Modules) -> BTreeSet<BTreeSet<Path>> {
     let needs: BTreeMap<&Path, BTreeSet<Path>> = modules
         .iter()
         .map(|(path, module)| {
-            // What it only hands on, it does not need.
+            // It does not depend on what it only re-exports.
             let needed = module.uses.iter().filter(|(name, _)| !module.handed_on.contains(name));
             let found = needed.filter_map(|(_, to)| resolve(modules, path, to, 0));
             (path, found.filter(|to| !path.starts_with(to)).collect())

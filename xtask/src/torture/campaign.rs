@@ -1,4 +1,4 @@
-//! The harness of all campaigns: rounds within bounds, each with a seed of its own, and a tally.
+//! The harness of all campaigns: a limited number of rounds, each with its own seed, and a summary.
 
 use std::time::{Duration, Instant};
 
@@ -10,39 +10,39 @@ use super::dice::Dice;
 use super::oracle;
 use super::stage::Stage;
 
-/// The end of a campaign.
+/// The limits of a campaign.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Rounds at most.
+    /// The maximum number of rounds.
     pub(super) rounds: usize,
-    /// When to stop, whatever is left.
+    /// The deadline, whatever is left.
     pub(super) until: Option<Instant>,
 }
 
-/// A campaign: a new project for each round, and what is done to it.
+/// A campaign: how to create a project for each round, and what to do to it.
 pub(super) struct Campaign {
     pub(super) name: &'static str,
     pub(super) stage: fn(&Utf8Path, &mut Dice) -> Stage,
     pub(super) play: fn(&Stage, &mut Round) -> Result<()>,
 }
 
-/// One round: its randomness, what was done, and what was found to be wrong.
+/// One round: its randomness, the acts, and the violations that were found.
 pub(super) struct Round {
     pub(super) number: usize,
     pub(super) dice: Dice,
-    /// How long a run takes that nobody disturbs.
+    /// How long an undisturbed run takes.
     pub(super) usual: Duration,
     pub(super) acts: Vec<String>,
     pub(super) found: Vec<String>,
 }
 
 impl Round {
-    /// A point at which the loop can be killed, and how often it comes there before.
+    /// Returns a random point at which the loop can be killed, and at which of its occurrences.
     pub(super) fn any_point(&mut self) -> String {
         format!("{}:{}", self.dice.pick(&points()), 1 + self.dice.below(5))
     }
 
-    /// The start that is left alone.
+    /// Runs the loop undisturbed, and checks the result.
     pub(super) fn finish(&mut self, stage: &Stage) -> Result<()> {
         let ran = stage.run(None)?;
         self.found.extend(oracle::after_the_end(stage, &ran));
@@ -50,13 +50,13 @@ impl Round {
     }
 }
 
-/// The points at which a run on one machine can be killed.
+/// Returns the points at which a run on one machine can be killed.
 pub(super) fn points() -> Vec<&'static str> {
     POINTS.split(' ').collect()
 }
 
 impl Campaign {
-    /// Plays rounds; returns the names of those in which something was wrong.
+    /// Plays rounds; returns the names of those with violations.
     pub(super) fn run(
         &self,
         binaries: &Utf8Path,
@@ -93,7 +93,7 @@ impl Campaign {
         Ok(violations)
     }
 
-    /// How long a run takes that nobody disturbs; it must be right to begin with.
+    /// Returns how long an undisturbed run takes; that run must be correct.
     fn undisturbed(&self, binaries: &Utf8Path, dice: &mut Dice) -> Result<Duration> {
         let stage = (self.stage)(binaries, dice);
         let ran = stage.run(None)?;

@@ -1,5 +1,5 @@
-//! Disk trouble: writes that fail, disks that are full or read-only, state files that are damaged. The
-//! loop ends with a clear error or none at all, and the next start on a sound disk completes.
+//! Disk errors: writes that fail, disks that are full or read-only, state files that are damaged.
+//! The loop ends with a clear error or none at all, and the next start on a sound disk completes.
 
 use anyhow::{Context, Result, bail};
 use camino::{Utf8Path, Utf8PathBuf};
@@ -11,16 +11,16 @@ use super::dice::Dice;
 use super::oracle;
 use super::stage::{FIVE, PATIENCE, PLANS, Ran, Stage};
 
-/// Room on a small disk besides what the project takes, in KiB: from none to enough.
+/// The maximum free space of a small disk besides the project, in KiB: from none to enough.
 const MOST_ROOM: usize = 1200;
 
-/// Where the run is killed before a state file is damaged: as many files as possible are there.
+/// The point at which the run is killed before a state file is damaged, when most files exist.
 const MOMENT: &str = "land.committed:3";
 
-/// What can happen to a file.
+/// The ways in which a file can be damaged.
 const DAMAGES: [&str; 5] = ["halved", "emptied", "rubbish", "a folder", "newer"];
 
-/// The exit code of the script below where the project does not fit on the small disk.
+/// The exit code of the script below if the project does not fit on the small disk.
 const NO_ROOM: i32 = 90;
 
 pub(super) fn stage(binaries: &Utf8Path, dice: &mut Dice) -> Stage {
@@ -43,8 +43,8 @@ pub(super) fn play(stage: &Stage, round: &mut Round) -> Result<()> {
     round.finish(stage)
 }
 
-/// A file system of its own, with little room or read-only, for the project, for the folder of the
-/// copies, or for both. One user in two lets git write in batches.
+/// Runs the loop on a file system with little space or a read-only one, for the project, for the
+/// folder of the copies, or for both. In half of the rounds git writes in batches.
 fn small_disk(stage: &Stage, round: &mut Round, way: &[&str]) -> Result<Ran> {
     let dice = &mut round.dice;
     let (room, is_read_only) = (dice.below(MOST_ROOM), dice.below(8) == 0);
@@ -81,7 +81,7 @@ fn small_disk(stage: &Stage, round: &mut Round, way: &[&str]) -> Result<Ran> {
     mounted(stage, way, &script)
 }
 
-/// Runs the loop in mounts of its own; the project is moved there and back.
+/// Runs the loop in its own mounts; the project is moved there and back.
 fn mounted(stage: &Stage, way: &[&str], script: &str) -> Result<Ran> {
     let [program, args @ ..] = way else { bail!("no way to mount") };
     let scratch = stage.repo.scratch().root();
@@ -104,7 +104,7 @@ fn mounted(stage: &Stage, way: &[&str], script: &str) -> Result<Ran> {
     })
 }
 
-/// Whatever the disk does, the loop ends by itself, says why in words, and keeps the plan.
+/// Checks that the loop ended by itself, explained why, and kept the plan, whatever the disk did.
 fn sane(stage: &Stage, ran: &Ran) -> Vec<String> {
     let mut found = Vec::new();
     let journal = stage.read(".ralph/events.jsonl");
@@ -124,7 +124,7 @@ fn sane(stage: &Stage, ran: &Ran) -> Vec<String> {
     found
 }
 
-/// A state file is damaged after a crash in the middle of a run: the next start completes, or names
+/// Damages a state file after a crash in the middle of a run: the next start completes, or names
 /// the file and completes once it is removed.
 fn damaged(stage: &Stage, round: &mut Round) -> Result<()> {
     let state = StateDir::of_project(stage.repo.root());
@@ -145,7 +145,7 @@ fn damaged(stage: &Stage, round: &mut Round) -> Result<()> {
         fs_err::remove_dir_all(&path).or_else(|_| fs_err::remove_file(&path))?;
     }
     let ran = stage.run(None)?;
-    // A record that was damaged cannot be complete any more.
+    // A record that was damaged may be incomplete.
     let is_record = |found: &String| {
         found.starts_with("the progress lists")
             || found.starts_with("a torn line")

@@ -1,5 +1,5 @@
-//! An agent that harms its copy in every way we know, and a user whose repository has settings that get in
-//! git's way. Whatever an attempt wrote is kept, the user's repository stays as it is, and the stories land.
+//! An agent that harms its copy in every way we know, and a user whose git settings cause trouble.
+//! Whatever an attempt wrote is kept, the user's repository stays as it is, and the stories land.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use super::oracle::{self, CHECKED_OUT, End};
 use super::stage::{PLANS, Project, Ran, Stage};
 use super::users_work::UsersWork;
 
-/// What may be done to a copy. Some make the attempt fail; the next one is not disturbed.
+/// What may be done to a copy. Some acts make the attempt fail; the next one is not affected.
 const ACTS: &str = "fifo fifo-ignore fifo-exclude fifo-plan fifo-progress filter encoding crlf unreadable \
     locked-folder no-git gitmodules index-lock push hooks worktree elsewhere nested commit rebase late \
     ticks empties";
 
-/// What may be done to the project itself, without harm to what is the user's own.
+/// What may be done to the project itself without harming the user's own files.
 const ACTS_IN_PLACE: &str = "fifo filter encoding unreadable gitmodules worktree nested ticks";
 
-/// How long a run may take to end that was asked to.
+/// How long a run may take to end when asked to.
 const ENDING: Duration = Duration::from_secs(20);
 
 const FIVE: Project = Project {
@@ -34,7 +34,7 @@ const FIVE: Project = Project {
     stories: 5,
 };
 
-/// Files of the user's that no run may change.
+/// The user's files that no run may change.
 const OWN: [&str; 3] = [".ralph/config.toml", ".ralph/guardrails.md", ".claude/settings.json"];
 
 pub(super) fn stage(binaries: &Utf8Path, dice: &mut Dice) -> Stage {
@@ -52,7 +52,7 @@ pub(super) fn stage_in_place(binaries: &Utf8Path, _: &mut Dice) -> Stage {
     stage
 }
 
-/// Branches, settings, hooks and uncommitted edits of the user's; and what the agent may do.
+/// Creates the user's branches, settings, hooks and uncommitted edits, and lists the agent's acts.
 fn prepare(stage: &Stage, dice: &mut Dice, acts: &str) -> Result<()> {
     let repo = &stage.repo;
     repo.git(["branch", "precious"]);
@@ -83,7 +83,7 @@ pub(super) fn play_in_place(stage: &Stage, round: &mut Round) -> Result<()> {
     play_with(stage, round, ACTS_IN_PLACE)
 }
 
-/// In one of four rounds the loop is asked to end in the middle, and started again.
+/// Plays a round. In one of four, the loop is interrupted in the middle and started again.
 fn play_with(stage: &Stage, round: &mut Round, acts: &str) -> Result<()> {
     prepare(stage, &mut round.dice, acts)?;
     let before = own(stage);
@@ -97,7 +97,7 @@ fn play_with(stage: &Stage, round: &mut Round, acts: &str) -> Result<()> {
     round.found.extend(misbooked(stage));
     let after = own(stage);
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    // Lessons are added to what the user wrote.
+    // Lessons are appended to what the user wrote.
     let is_kept = |name: &String| match (before.get(name), after.get(name)) {
         (Some(before), Some(after)) if name.ends_with(OWN[1]) => after.starts_with(before),
         (before, after) => before == after,
@@ -120,7 +120,7 @@ fn interrupt(stage: &Stage, round: &mut Round) -> Result<()> {
     if ran.hung || ran.took > ENDING {
         round.found.push(format!("it took {:?} to end:\n{}", ran.took, ran.said));
     }
-    // A signal that comes before the loop listens ends it at once, and its git a little later.
+    // A signal before the loop handles signals ends it at once, and its git a little later.
     let since = Instant::now();
     while !stage.processes().is_empty() && since.elapsed() < ENDING {
         std::thread::sleep(Duration::from_millis(20));
@@ -131,7 +131,7 @@ fn interrupt(stage: &Stage, round: &mut Round) -> Result<()> {
 
 fn judged(stage: &Stage, ran: &Ran) -> Vec<String> {
     let is_users = |path: &str| {
-        // In place nothing removes a repository that the agent made.
+        // In place, a repository that the agent created is not removed.
         let is_agents = path.starts_with("nested/") && !stage.options.is_empty();
         let is_own = path.starts_with(".claude/") || OWN.contains(&path);
         is_agents || is_own || UsersWork::is_users(path)
@@ -139,7 +139,7 @@ fn judged(stage: &Stage, ran: &Ran) -> Vec<String> {
     oracle::after(stage, ran, &End { target: CHECKED_OUT, notes: "", is_users: &is_users })
 }
 
-/// What every attempt wrote can be reached from a ref.
+/// Checks that what every attempt wrote can be reached from a ref.
 fn kept(stage: &Stage) -> Vec<String> {
     let Some(listed) = stage.git(&["rev-list", "--objects", "--all"]) else {
         return vec!["not every object can be reached".to_owned()];
@@ -154,7 +154,7 @@ fn kept(stage: &Stage) -> Vec<String> {
     texts.lines().filter(is_lost).map(|text| format!("no ref leads to \"{text}\"")).collect()
 }
 
-/// The tokens that the agents used are booked, each once.
+/// Checks that the tokens that the agents used are recorded, each once.
 fn misbooked(stage: &Stage) -> Option<String> {
     let served: u64 =
         stage.note("served").lines().filter_map(|line| line.parse::<u64>().ok()).sum();
@@ -166,13 +166,13 @@ fn misbooked(stage: &Stage) -> Option<String> {
     (served != booked).then(|| format!("{served} tokens were served, and {booked} are booked"))
 }
 
-/// The user's branches, settings, hooks and files beside the loop's.
+/// Returns the user's branches, settings, hooks and files.
 fn own(stage: &Stage) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let refs = stage.repo.git(["for-each-ref", "--format=%(refname) %(objectname)"]);
     for (name, id) in refs.lines().filter_map(|line| line.split_once(' ')) {
         let is_loops = ["refs/ralph/", "refs/heads/ralph/"].iter().any(|own| name.starts_with(own));
-        // In place the agent's branches are made in the project.
+        // In place, the agent's branches are created in the project.
         let is_agents = name.starts_with("refs/heads/side-") && !stage.options.is_empty();
         if !is_loops && !is_agents && name != "refs/heads/main" {
             found.insert(name.to_owned(), id.to_owned());

@@ -1,8 +1,8 @@
 //! Kills: the loop is killed at every point and at random instants, alone, with its agent or with
-//! everything; the next start may be killed as well; the one after it is left alone.
+//! everything; the next start may be killed as well; the one after that is undisturbed.
 //!
-//! With several workers half of the stories change one file, in which two of them can agree and be
-//! wrong together: only a check of each commit as it is finds that.
+//! With several workers, half of the stories change one file. Two such changes can be merged and be
+//! wrong together: only a check of each commit detects that.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use super::stage::{PLANS, Project, Ran, Stage};
 /// How long the processes of a killed loop may take to end by themselves.
 const ENDING: Duration = Duration::from_secs(20);
 
-/// Who is killed or asked to end at an instant.
+/// What is killed or asked to end at an instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Victim {
     #[default]
@@ -39,7 +39,7 @@ const VICTIMS: [Victim; 6] = [
     Victim::Terminate,
 ];
 
-/// Each file must be whole, what a story depends on must be there, and the count must be right.
+/// Checks that each file is complete, a story's dependencies exist, and the count is right.
 const COUNTED: &str = "\
 for file in made/*.txt counted/*.txt; do
     [ -e \"$file\" ] || continue
@@ -50,7 +50,7 @@ done
 [ \"$(cat count.txt)\" -eq \"$(ls counted 2>/dev/null | wc -l)\" ]
 ";
 
-/// Eight stories, of which two depend on another one.
+/// Eight stories, two of which depend on another one.
 const EIGHT: Project = Project {
     agent: "counts",
     config: "",
@@ -59,7 +59,7 @@ const EIGHT: Project = Project {
     stories: 8,
 };
 
-/// A project with a submodule, in which the agent works as well.
+/// Creates a project with a submodule, in which the agent works as well.
 pub(super) fn one_worker(binaries: &Utf8Path, dice: &mut Dice) -> Stage {
     Stage::with_submodule(binaries, dice.pick(&PLANS))
 }
@@ -70,7 +70,7 @@ pub(super) fn several_workers(binaries: &Utf8Path, dice: &mut Dice) -> Stage {
     stage
 }
 
-/// Every second round kills at the next point, the others at random instants and at pairs of points.
+/// Kills at the next point in every second round, else at random instants and pairs of points.
 pub(super) fn play(stage: &Stage, round: &mut Round) -> Result<()> {
     if round.number.is_multiple_of(2) {
         at_the_next_point(stage, round)?;
@@ -88,7 +88,7 @@ pub(super) fn play(stage: &Stage, round: &mut Round) -> Result<()> {
     round.finish(stage)
 }
 
-/// The project's folder is moved, a loop is started and killed there, and the folder comes back.
+/// Moves the project's folder, starts a loop that is killed there, and moves the folder back.
 fn moved(stage: &Stage, round: &mut Round) -> Result<()> {
     let fault = round.any_point();
     round.acts.push(format!("moved, {fault}"));
@@ -103,7 +103,7 @@ fn moved(stage: &Stage, round: &mut Round) -> Result<()> {
     Ok(())
 }
 
-/// Waits until nothing is at work any more.
+/// Waits until no process is running any more.
 fn quiet(stage: &Stage) {
     let since = Instant::now();
     while !stage.processes().is_empty() && since.elapsed() < ENDING {
@@ -111,7 +111,7 @@ fn quiet(stage: &Stage) {
     }
 }
 
-/// All points in turn, the first time that the loop comes there; then the second time, and so on.
+/// Kills at all points in turn, first at their first occurrence, then at the second, and so on.
 fn at_the_next_point(stage: &Stage, round: &mut Round) -> Result<()> {
     let is_reached = |point: &&str| stage.workers > 1 || !point.starts_with("workers.");
     let points: Vec<&str> = points().into_iter().filter(is_reached).collect();
@@ -119,7 +119,7 @@ fn at_the_next_point(stage: &Stage, round: &mut Round) -> Result<()> {
     let times = 1 + turn / points.len();
     let point = points.get(turn % points.len()).copied().unwrap_or_default();
     let ran = start_with(stage, round, &format!("{point}:{times}"))?;
-    // A hook that is killed does not take the loop with it.
+    // If a hook is killed, the loop goes on.
     let is_killed = ran.killed || stage.note("hook-ended").contains("137");
     if !is_killed && times == 1 && stage.workers == 1 {
         round.found.push(format!("the run never came to {point}:\n{}", ran.said));
@@ -162,9 +162,9 @@ fn at_an_instant(stage: &Stage, round: &mut Round) -> Result<()> {
     Ok(())
 }
 
-/// A loop that is asked to end does so with the usual code, and leaves no process.
+/// Checks that a loop that was asked to end used a usual exit code, and left no process.
 fn interrupted(stage: &Stage, round: &mut Round, ran: &Ran) {
-    // A signal that came before the loop listened has ended it as it ends any program.
+    // A signal before the loop handles signals has ended it like any program.
     let was_early = ran.code.is_none() && ran.said.is_empty();
     if !was_early && !matches!(ran.code, Some(0 | 130 | 143)) {
         round.found.push(format!("it ended with {:?}:\n{}", ran.code, ran.said));
@@ -172,13 +172,13 @@ fn interrupted(stage: &Stage, round: &mut Round, ran: &Ran) {
     round.found.extend(oracle::processes(stage));
 }
 
-/// After a start that did not complete: nothing of the user's has changed.
+/// Checks after a start that did not complete that nothing of the user's has changed.
 fn broken_off(stage: &Stage, round: &mut Round, ran: &Ran) {
     if ran.hung || ran.said.contains("panicked at") {
         round.found.push(format!("it hung or panicked ({:?}):\n{}", ran.code, ran.said));
     }
     if stage.workers > 1 {
-        // Now and then the next start meets the workers of the one before.
+        // Sometimes the next start meets the workers of the previous one.
         if round.dice.below(2) == 0 {
             return;
         }

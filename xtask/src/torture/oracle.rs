@@ -1,4 +1,4 @@
-//! What must be true afterwards, whatever was done to the loop.
+//! What must be true after a campaign's acts, whatever they were.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use test_support::TestRepo;
 use super::stage::{Ran, Stage};
 use super::users_work::UsersWork;
 
-/// Where the work of a run is at its end, and what a person left there.
+/// Where the work of a run ends up, and what a person left there.
 pub(super) struct End<'a> {
     /// The branch with the work.
     pub(super) target: &'a str,
@@ -24,20 +24,20 @@ pub(super) struct End<'a> {
 /// The branch that is checked out.
 pub(super) const CHECKED_OUT: &str = "HEAD";
 
-/// After a kill and before the next start: nothing of the user's has changed.
+/// Checks after a kill and before the next start that nothing of the user's has changed.
 pub(super) fn after_a_kill(stage: &Stage) -> Vec<String> {
     let mut found = stage.work.differences(&UsersWork::read(&stage.repo));
     found.extend(sound(&stage.repo));
     found
 }
 
-/// After a start that was left alone: it completed, and everything is as it should be.
+/// Checks after an undisturbed start that it completed, and that everything is as it should be.
 pub(super) fn after_the_end(stage: &Stage, ran: &Ran) -> Vec<String> {
     let end = End { target: CHECKED_OUT, notes: "", is_users: &UsersWork::is_users };
     after(stage, ran, &end)
 }
 
-/// The same where a person worked in the project too.
+/// The same checks where a person worked in the project too.
 pub(super) fn after(stage: &Stage, ran: &Ran, end: &End<'_>) -> Vec<String> {
     let mut found = Vec::new();
     if ran.hung || ran.code != Some(stage.code) {
@@ -55,12 +55,12 @@ pub(super) fn after(stage: &Stage, ran: &Ran, end: &End<'_>) -> Vec<String> {
     found
 }
 
-/// The plan is ticked for what landed, and holds what a person wrote.
+/// Checks that the plan is ticked for what landed, and contains what a person wrote.
 fn plan(stage: &Stage, end: &End<'_>) -> Vec<String> {
     let committed = stage.git(&["show", &format!("{}:{}", end.target, stage.plan)]);
     let committed = committed.unwrap_or_default();
     if end.target != CHECKED_OUT {
-        // The branch that is checked out may have gone its own way since.
+        // The branch that is checked out may have diverged since.
         let is_right = committed.starts_with(&stage.done);
         return if is_right { Vec::new() } else { vec![format!("the plan is\n{committed}")] };
     }
@@ -70,8 +70,8 @@ fn plan(stage: &Stage, end: &End<'_>) -> Vec<String> {
     wrong.map(|(place, text)| format!("the plan {place} is\n{text}")).collect()
 }
 
-/// Each story has exactly one commit; each commit holds its story and nothing else, passes its check
-/// when it is checked out alone, and is what a check has seen.
+/// Checks that each story has exactly one commit, and that each commit contains its story and
+/// nothing else, passes its check when it is checked out alone, and is what a check has run on.
 fn landed(stage: &Stage, target: &str) -> Result<Vec<String>> {
     let format = "--format=%H %(trailers:key=Ralph-Story,valueonly=true,separator=)";
     let listed = stage.repo.git(["log", "--reverse", format, target]);
@@ -107,20 +107,20 @@ fn landed(stage: &Stage, target: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Whether a path is for a commit of the loop's.
+/// Whether a path may be in a commit of the loop.
 fn may_be_committed(stage: &Stage, path: &str) -> bool {
     let below = path.strip_prefix(".ralph/").unwrap_or("state");
     let visible = [".gitignore", "config.toml", "guardrails.md"];
     path.starts_with("made/US-")
         || path.starts_with("counted/US-")
         || [stage.plan, "shared.txt", "count.txt", "progress.md"].contains(&path)
-        // Of an agent that harms its copy.
+        // These are from an agent that harms its copy.
         || [".gitignore", ".gitattributes", ".gitmodules"].contains(&path)
         || below.starts_with("PRD-")
         || visible.contains(&below)
 }
 
-/// Journal and progress are whole, and tell of each story once.
+/// Checks that journal and progress are complete, and record each story once.
 fn records(stage: &Stage, target: &str) -> Vec<String> {
     let journal = stage.read(".ralph/events.jsonl");
     let is_torn = |line: &&str| serde_json::from_str::<serde_json::Value>(line).is_err();
@@ -145,7 +145,7 @@ fn records(stage: &Stage, target: &str) -> Vec<String> {
     found
 }
 
-/// Git shows what is the user's and nothing of ours.
+/// Checks that git shows the user's uncommitted files and none of ours.
 fn uncommitted(stage: &Stage, is_users: &dyn Fn(&str) -> bool) -> Option<String> {
     let shown = stage.repo.git(["status", "--porcelain", "--untracked-files=all"]);
     let is_ours = |line: &&str| line.get(3..).is_none_or(|path| !is_users(path));
@@ -153,12 +153,12 @@ fn uncommitted(stage: &Stage, is_users: &dyn Fn(&str) -> bool) -> Option<String>
     (!ours.is_empty()).then(|| format!("git status shows\n{}", ours.join("\n")))
 }
 
-/// How often, and after which pause, git is asked about a repository that it complains of.
+/// How often, and at which interval, `git fsck` is repeated while it reports errors.
 const FSCK_TRIES: u32 = 5;
 const FSCK_PAUSE: Duration = Duration::from_millis(300);
 
-/// The repository is as git wants it. An object that another git is just writing is called missing;
-/// one that really is missing stays so.
+/// Checks that `git fsck` finds no errors. An object that another git is just writing is reported
+/// as missing; one that really is missing stays so.
 fn sound(repo: &TestRepo) -> Option<String> {
     let mut complaint = fsck(repo);
     for _ in 1..FSCK_TRIES {
@@ -172,7 +172,7 @@ fn sound(repo: &TestRepo) -> Option<String> {
 fn fsck(repo: &TestRepo) -> Option<String> {
     let checked = repo.try_git(repo.root().as_std_path(), ["fsck", "--strict", "--no-dangling"]);
     let said = String::from_utf8_lossy(&checked.stderr).into_owned();
-    // A kept attempt holds what the agent wrote, a `.gitmodules` that cannot be read for instance.
+    // A saved attempt contains what the agent wrote, for instance an invalid `.gitmodules`.
     let is_harmless = |line: &&str| line.starts_with("notice:") || line.contains("gitmodulesParse");
     let complaints = said.lines().filter(|line| !is_harmless(line)).count();
     let found = String::from_utf8_lossy(&checked.stdout);
@@ -180,7 +180,7 @@ fn fsck(repo: &TestRepo) -> Option<String> {
     (!is_sound).then(|| format!("git fsck ({}): {found}{said}", checked.status))
 }
 
-/// The submodule, if there is one, is as it was.
+/// Checks that the submodule, if there is one, is unchanged.
 fn submodule(stage: &Stage) -> Option<String> {
     if !stage.path(".gitmodules").exists() {
         return None;
@@ -190,7 +190,7 @@ fn submodule(stage: &Stage) -> Option<String> {
     (now != "## main...origin/main\n").then(|| format!("the submodule is at {now}"))
 }
 
-/// No lock, no note of ours, no temporary file and no process is left.
+/// Checks that no lock, note of ours, temporary file or process is left.
 fn leftovers(stage: &Stage) -> Vec<String> {
     let mut found = Vec::new();
     let state = StateDir::of_project(stage.repo.root());
@@ -217,7 +217,7 @@ fn leftovers(stage: &Stage) -> Vec<String> {
     found
 }
 
-/// The processes that still run.
+/// Reports the processes that are still running.
 pub(super) fn processes(stage: &Stage) -> Option<String> {
     let names = stage.processes().into_iter().map(|pid| {
         String::from_utf8_lossy(&linux::arguments(pid.cast_signed()).join(&b' ')).into_owned()
@@ -226,7 +226,7 @@ pub(super) fn processes(stage: &Stage) -> Option<String> {
     (!names.is_empty()).then(|| format!("processes are left: {}", names.join(", ")))
 }
 
-/// Every file below a folder.
+/// Calls `each` for every file below a folder.
 fn walk(folder: &Utf8Path, each: &mut dyn FnMut(&Utf8Path)) {
     for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

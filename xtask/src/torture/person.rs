@@ -1,5 +1,5 @@
-//! A person works in the project during a run: edits, stages, stashes, commits, switches branches and
-//! edits the plan. Not one byte of theirs may change, and each story lands once.
+//! A person works in the project during a run: edits, stages, stashes, commits, switches branches
+//! and edits the plan. Not one byte of their work may change, and each story lands once.
 //!
 //! The loop is killed as well, at points and at random instants, and started again.
 
@@ -19,7 +19,7 @@ use super::dice::Dice;
 use super::oracle::{self, CHECKED_OUT, End};
 use super::stage::{PLANS, Project, Ran, Stage};
 
-/// The agent fails at two of the stories first, and calls one blocked.
+/// Six stories: the agent fails at two of them first, and reports one as blocked.
 const SIX: Project = Project {
     agent: "quick",
     config: "",
@@ -29,19 +29,19 @@ const SIX: Project = Project {
 };
 const BLOCKED: &str = "US-005";
 
-/// How a run ends in which a story is blocked.
+/// The exit code of a run in which a story is blocked.
 const BLOCKED_CODE: i32 = 8;
 
-/// Where the plan is: git has it.
+/// The path of the plan, which git tracks.
 const PLAN: &str = PLANS[0];
 
-/// Where work waits that the person was in the way of.
+/// The branch with work that waits because the person was in the way.
 const WAITING: &str = "ralph/main";
 
-/// A person does at least so much while a run goes on, however slow the machine is.
+/// The minimum number of acts of a person during a run, however slow the machine is.
 const ACTS: u32 = 12;
 
-/// A round has so many kills at most.
+/// The maximum number of kills in a round.
 const MOST_KILLS: usize = 3;
 
 pub(super) fn stage(binaries: &Utf8Path, _: &mut Dice) -> Stage {
@@ -63,8 +63,8 @@ pub(super) fn stage(binaries: &Utf8Path, _: &mut Dice) -> Stage {
     stage
 }
 
-/// The plan with this mark in the boxes of all stories, and that in the box of the blocked one.
-/// Sections are far apart, so that a person's edits never touch the loop's lines.
+/// Formats the plan with `mark` in the boxes of all stories but the blocked one. Sections are far
+/// apart, so that a person's edits never touch the loop's lines.
 fn plan_text(stories: &[String], mark: &str, blocked: &str) -> String {
     let story = |id: &String| {
         let mark = if id == BLOCKED { blocked } else { mark };
@@ -103,12 +103,12 @@ fn play_with(stage: &Stage, round: &mut Round, with_kills: bool) -> Result<()> {
             stage.wait(first, started)
         };
         is_over.store(true, Ordering::Relaxed);
-        // A person who panics leaves the work undone, which is a violation.
+        // If the person's thread panics, their work is unfinished, which is a violation.
         let _ = living.join();
         ran
     })?;
     person.finish();
-    // What waits for a rebase that is over, and has fallen behind since, is taken by the next start.
+    // Work that waited for a finished rebase, and has fallen behind since, lands at the next start.
     let ran = if is_waiting(stage) && person.obstacle.is_none() { stage.run(None)? } else { ran };
     round.found.extend(judged(stage, &person, &ran));
     if !round.found.is_empty() {
@@ -117,21 +117,21 @@ fn play_with(stage: &Stage, round: &mut Round, with_kills: bool) -> Result<()> {
     Ok(())
 }
 
-/// Kills the run up to three times, and leaves the last start alone.
+/// Kills the run up to three times, and leaves the last start undisturbed.
 fn started_again(stage: &Stage, round: &mut Round, first: Child) -> Result<Ran> {
     let mut running = Some(first);
     for _ in 0..1 + round.dice.below(MOST_KILLS) {
         let ran = killed(stage, round, running.take())?;
         if !ran.killed && ran.code == Some(BLOCKED_CODE) {
-            // It completed before the kill.
+            // The run completed before the kill.
             return Ok(ran);
         }
     }
     stage.run(None)
 }
 
-/// Kills a run at an instant, or starts one that is killed at a point. In one of four rounds all
-/// that it started is killed too, as when a machine goes down.
+/// Kills a run at an instant, or starts one that is killed at a point. In one of four rounds
+/// everything that it started is killed too, as when a machine goes down.
 fn killed(stage: &Stage, round: &mut Round, running: Option<Child>) -> Result<Ran> {
     if running.is_none() && round.dice.below(2) == 0 {
         let fault = round.any_point();
@@ -159,7 +159,7 @@ fn is_waiting(stage: &Stage) -> bool {
     stage.git(&["rev-parse", "--verify", "--quiet", WAITING]).is_some()
 }
 
-/// What is wrong, for the person and for the loop.
+/// Returns the violations, for the person and for the loop.
 fn judged(stage: &Stage, person: &Person<'_>, ran: &Ran) -> Vec<String> {
     let mut found = person.found.clone();
     let waits = is_waiting(stage);

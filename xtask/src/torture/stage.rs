@@ -12,13 +12,13 @@ use wait_timeout::ChildExt;
 
 use super::users_work::UsersWork;
 
-/// A whole run takes seconds; one that takes longer than this hangs.
+/// The maximum time of a run: a whole run takes seconds, so a longer one hangs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Where a plan can be: in the folder that is never rolled back, or among the user's files.
+/// Possible paths of the plan: in the folder that is never rolled back, or among the user's files.
 pub(super) const PLANS: [&str; 2] = [".ralph/PRD-1/plan.md", "IMPLEMENTATION_PLAN.md"];
 
-/// Stories may be tried as often as it takes.
+/// Settings with unlimited attempts at a story.
 const CONFIG: &str = "\
 [verify]
 commands = [\"sh check.sh\"]
@@ -29,17 +29,17 @@ stalled_after = 50
 grace = 1
 ";
 
-/// Every check leaves a sum of what it has seen.
+/// A command with which each check records a checksum of what it has read.
 const SUM: &str = "cat made/*.txt counted/* count.txt mine/* shared.txt 2>/dev/null | cksum";
 
-/// A plan of so many stories, the agent that does them and the check that they must pass.
+/// A plan of a number of stories, the agent that does them and the check that they must pass.
 pub(super) struct Project {
-    /// A script below `fixtures/agents`.
+    /// The name of a script below `fixtures/agents`.
     pub(super) agent: &'static str,
-    /// Settings besides the usual ones.
+    /// Settings in addition to the usual ones.
     pub(super) config: &'static str,
     pub(super) check: &'static str,
-    /// Stories that depend on another one.
+    /// Stories that depend on another one, with that one.
     pub(super) depends: &'static [(&'static str, &'static str)],
     pub(super) stories: usize,
 }
@@ -72,14 +72,14 @@ impl Project {
 pub(super) struct Stage {
     pub(super) repo: TestRepo,
     pub(super) plan: &'static str,
-    /// The plan's text when all is done.
+    /// The plan's text when everything is done.
     pub(super) done: String,
     /// The stories that must land.
     pub(super) stories: Vec<String>,
-    /// How a run ends that is left alone.
+    /// The exit code of an undisturbed run.
     pub(super) code: i32,
     pub(super) workers: usize,
-    /// Further options of the loop.
+    /// Additional options of the loop.
     pub(super) options: Vec<String>,
     pub(super) work: UsersWork,
     notes: Scratch,
@@ -87,10 +87,10 @@ pub(super) struct Stage {
     agent: String,
 }
 
-/// How a start of the loop ended.
+/// The result of one start of the loop.
 #[derive(Debug, Clone)]
 pub(super) struct Ran {
-    /// Its exit code; none if a signal ended it.
+    /// Its exit code; `None` if a signal ended it.
     pub(super) code: Option<i32>,
     /// Whether it was killed.
     pub(super) killed: bool,
@@ -101,12 +101,12 @@ pub(super) struct Ran {
 }
 
 impl Stage {
-    /// A project with all kinds of uncommitted work.
+    /// Creates a project with all kinds of uncommitted work.
     pub(super) fn new(project: &Project, binaries: &Utf8Path, plan: &'static str) -> Self {
         Self::with_users_work(TestRepo::new(), project, binaries, plan)
     }
 
-    /// The project of five stories with a submodule, in which the agent works as well.
+    /// Creates the project of five stories with a submodule, in which the agent works as well.
     pub(super) fn with_submodule(binaries: &Utf8Path, plan: &'static str) -> Self {
         let (repo, library) = (TestRepo::new(), TestRepo::new());
         let url = library.root().as_str();
@@ -128,7 +128,7 @@ impl Stage {
         stage
     }
 
-    /// A project whose plan and files are still to be written.
+    /// Creates a project whose plan and files are still to be written.
     pub(super) fn around(
         repo: TestRepo,
         project: &Project,
@@ -155,7 +155,7 @@ impl Stage {
         }
     }
 
-    /// A program with this stage's environment.
+    /// Returns a program with this stage's environment.
     pub(super) fn program(&self, path: &str) -> Command {
         let mut command = program(path, &self.repo.scratch().path("home"));
         command
@@ -163,7 +163,7 @@ impl Stage {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("RALPH_AGENT", &self.agent)
             .env("AGENT_NOTES", self.notes.root())
-            // All else is as in any run: the agent reaches its copy alone.
+            // Otherwise as in any run: the agent can only write to its copy.
             .env("RALPH_SANDBOX_WRITE", self.notes.root())
             .env("RALPH_LOOP", self.ralph_loop())
             .env("HOOKS", &self.binaries);
@@ -174,13 +174,13 @@ impl Stage {
         self.binaries.join("ralph-loop")
     }
 
-    /// Starts the loop, with a fault if one is named. Its output goes to a file, because orphans would
-    /// hold a pipe.
+    /// Starts the loop, with a fault if one is given. Its output goes to a file, because orphans
+    /// would keep a pipe open.
     pub(super) fn start(&self, fault: Option<&str>) -> Result<Child> {
         self.start_in(self.repo.root(), fault)
     }
 
-    /// The same in another folder, to which the project was moved.
+    /// Starts the loop in another folder, to which the project was moved.
     pub(super) fn start_in(&self, folder: &Utf8Path, fault: Option<&str>) -> Result<Child> {
         let mut command = self.program(self.ralph_loop().as_str());
         command.current_dir(folder);
@@ -216,12 +216,12 @@ impl Stage {
         self.wait(self.start(fault)?, started)
     }
 
-    /// The loop and every process that it started and that still runs; the person's are not among them.
+    /// Returns the running processes of the loop and its children, not those of the person.
     pub(super) fn processes(&self) -> Vec<u32> {
         started_with(&format!("AGENT_NOTES={}", self.notes.root()))
     }
 
-    /// Kills all of them, git too, as a machine does that goes down.
+    /// Kills all of them, including git, as when a machine goes down.
     pub(super) fn kill_everything(&self) {
         for _ in 0..20 {
             let left = self.processes();
@@ -243,12 +243,12 @@ impl Stage {
         self.repo.scratch().path("out")
     }
 
-    /// What the loop has printed up to now.
+    /// Returns what the loop has printed so far.
     pub(super) fn said(&self) -> String {
         String::from_utf8_lossy(&fs_err::read(self.out()).unwrap_or_default()).into_owned()
     }
 
-    /// Whether a tree passes its check, and whether a check has seen it as it is.
+    /// Whether a tree passes its check, and whether a check has run on exactly this tree.
     pub(super) fn check(&self, tree: &Utf8Path) -> Result<(bool, bool)> {
         let before = self.note("checked");
         let mut check = self.program("sh");
@@ -258,28 +258,28 @@ impl Stage {
         Ok((passes.success(), before.lines().any(|line| line == sum)))
     }
 
-    /// A path in the project.
+    /// Returns a path in the project.
     pub(super) fn path(&self, name: &str) -> Utf8PathBuf {
         self.repo.root().join(name)
     }
 
-    /// What the agent left of this name outside of the project; empty if nothing.
+    /// Reads a note that the agent left outside of the project; empty if there is none.
     pub(super) fn note(&self, name: &str) -> String {
         fs_err::read_to_string(self.notes.path(name)).unwrap_or_default()
     }
 
-    /// Leaves a text for the agent outside of the project.
+    /// Writes a note for the agent outside of the project.
     pub(super) fn leave(&self, name: &str, text: &str) -> Result<()> {
         Ok(fs_err::write(self.notes.path(name), text)?)
     }
 
-    /// The text of a file; empty if there is none.
+    /// Reads a file; empty if there is none.
     pub(super) fn read(&self, name: &str) -> String {
         let bytes = fs_err::read(self.path(name)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// What git prints, or nothing where it fails.
+    /// Returns what git prints, or `None` if it fails.
     pub(super) fn git(&self, args: &[&str]) -> Option<String> {
         let output = self.repo.try_git(self.repo.root().as_std_path(), args);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,4 +1,4 @@
-//! What a user has lying about when the loop starts, and whether it is still there.
+//! The user's work when the loop starts, and whether it is still there.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use test_support::TestRepo;
 
-/// A name that is neither one line nor UTF-8.
+/// A name that contains a newline and is not UTF-8.
 const ODD: &[u8] = b"odd \"name\"\n\xff.txt";
 
 /// Paths of the user's work: changed, removed, staged, new, ignored.
@@ -25,18 +25,18 @@ const NAMES: [&str; 10] = [
     "removed-staged.txt",
 ];
 
-/// The user's work as it was.
+/// The state of the user's work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct UsersWork {
     files: BTreeMap<PathBuf, Option<(u32, Vec<u8>)>>,
     staged: String,
-    /// The same against the commit of a landing that was interrupted.
+    /// What is staged relative to the commit of an interrupted landing.
     staged_after: Option<String>,
     stash: String,
 }
 
 impl UsersWork {
-    /// Leaves work of every kind in a repository; commits what is there first.
+    /// Leaves work of every kind in a repository, after committing what is there.
     pub(super) fn make(repo: &TestRepo) -> Self {
         for name in ["gone.txt", "twice.txt", "tool.sh", "removed-staged.txt", "shared.txt"] {
             repo.write(name, format!("{name}, as committed\n"));
@@ -62,15 +62,15 @@ impl UsersWork {
         Self::read(repo)
     }
 
-    /// The work as it is now.
+    /// Reads the current state of the work.
     pub(super) fn read(repo: &TestRepo) -> Self {
         let names = NAMES.iter().map(PathBuf::from).chain([PathBuf::from(OsStr::from_bytes(ODD))]);
         let content = |name: PathBuf| {
             let found = read(&repo.root().as_std_path().join(&name));
             (name, found)
         };
-        // A kill may come after the index was written and before the branch is moved: then that is the
-        // index of the commit that lands, until the next start.
+        // A kill may come after the index was written and before the branch is moved: the index is
+        // then that of the commit that lands, until the next start.
         let note = fs_err::read(repo.root().join(".git/ralph-following.json")).unwrap_or_default();
         let note: serde_json::Value = serde_json::from_slice(&note).unwrap_or_default();
         let staged = |base: &str| {
@@ -85,7 +85,7 @@ impl UsersWork {
         }
     }
 
-    /// What is not as it was; empty if all is.
+    /// Returns what has changed; empty if nothing has.
     pub(super) fn differences(&self, now: &Self) -> Vec<String> {
         let mut found = Vec::new();
         for (name, before) in &self.files {
@@ -105,7 +105,7 @@ impl UsersWork {
         found
     }
 
-    /// Whether a commit that the loop made holds a file of the user's.
+    /// Whether a path in a commit of the loop is a file of the user's.
     pub(super) fn is_users(path: &str) -> bool {
         NAMES.contains(&path) || path.starts_with("\"odd") || path.starts_with("notes/")
     }

@@ -1,4 +1,4 @@
-//! Every file and folder name in `.ralph/`, but for those of single sessions, which are in
+//! All file and folder names in `.ralph/`, except for those of single sessions, which are in
 //! `session_dir.rs`; nothing else in the workspace spells them out.
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::{Id, SessionDir};
 use super::{below, write};
 
-/// The folder whose presence makes a folder a project of ours.
+/// The folder that marks its parent as one of our projects.
 pub const PROJECT_MARKER: &str = ".ralph";
 
 /// The client's own folder in a project.
@@ -16,11 +16,11 @@ pub const CLIENT_FOLDER: &str = ".claude";
 /// our own state and the client's settings must survive what happens to the work.
 pub const UNTOUCHED: [&str; 2] = [PROJECT_MARKER, CLIENT_FOLDER];
 
-/// Where another loop of this kind keeps its lifecycle scripts; honoured when ours has none.
+/// The folder of another loop's lifecycle scripts; honoured if ours has none.
 pub const FOREIGN_LIFECYCLE_DIR: &str = ".fresher/hooks";
 
-/// What `.ralph/.gitignore` says: state stays out of git; plan, progress, prompt, configuration,
-/// lifecycle scripts and guardrails stay visible to it.
+/// The content of `.ralph/.gitignore`: state stays out of git; plan, progress, prompt,
+/// configuration, lifecycle scripts and guardrails stay visible to it.
 const GITIGNORE: &str = "\
 # Written by ralph. The plan, progress, prompt, config, hooks and guardrails belong in git;
 # the state below does not.
@@ -44,13 +44,13 @@ strikes.json
 strikes.lock
 ";
 
-/// Whether a loop or a hook of ours ever worked with this folder of state.
+/// Returns whether our loop or hooks have ever used this state folder.
 pub fn is_in_use(folder: &std::path::Path) -> bool {
     folder.join(IGNORE_FILE).is_file()
 }
 
-/// Whether a path, relative to a state folder, belongs to a plan and so to the agent's work: the
-/// plan, its progress, and what is left for the user; not the prompt, which is the user's.
+/// Returns whether a path, relative to a state folder, belongs to a plan and so to the agent's
+/// work: plan, progress and merge requests, but not the prompt, which is the user's.
 pub fn belongs_to_a_plan(inside: &str) -> bool {
     match inside.split_once('/') {
         Some((folder, file)) if folder.starts_with("PRD-") => file != PROMPT,
@@ -72,12 +72,12 @@ const MERGE_REQUESTS: &str = "merge-requests";
 #[must_use]
 pub struct StateDir {
     root: Utf8PathBuf,
-    /// Where hooks write: the same folder, or in an attempt of the loop's a folder of its own.
+    /// The folder that hooks write to: the same one, or the attempt's own folder.
     own: Utf8PathBuf,
 }
 
 impl StateDir {
-    /// The state folder of the project at `root`.
+    /// Returns the state folder of the project at `root`.
     pub fn of_project(root: &Utf8Path) -> Self {
         Self::at(below(root, PROJECT_MARKER))
     }
@@ -86,33 +86,33 @@ impl StateDir {
         Self { own: root.clone(), root }
     }
 
-    /// The same as an attempt of the loop's sees it: settings and plans are the project's, and whatever
-    /// its hooks and commands write goes into a folder of its own, from where the loop takes it.
+    /// Returns the state folder as an attempt sees it: settings and plans are the project's, but
+    /// its hooks and commands write to a folder of its own, from which the loop collects the files.
     pub fn of_attempt(&self, own: Utf8PathBuf) -> Self {
         Self { root: self.root.clone(), own }
     }
 
-    /// Whether an attempt of the loop's sees it.
+    /// Returns whether this is the state folder as an attempt sees it.
     pub fn is_of_attempt(&self) -> bool {
         self.own != self.root
     }
 
-    /// The project's own, whoever asks.
+    /// Returns the project's own state folder, even from an attempt's.
     pub fn of_all(&self) -> Self {
         Self::at(self.root.clone())
     }
 
-    /// The folder in which hooks write.
+    /// Returns the folder that hooks write to.
     pub fn own(&self) -> &Utf8Path {
         &self.own
     }
 
-    /// The state folder for projects that have none of their own.
+    /// Returns the state folder for projects without one of their own.
     pub fn of_home(home: &Utf8Path) -> Self {
         Self::at(below(home, PROJECT_MARKER))
     }
 
-    /// The folder itself.
+    /// Returns the folder itself.
     pub fn root(&self) -> &Utf8Path {
         &self.root
     }
@@ -120,18 +120,18 @@ impl StateDir {
     paths! {
         /// Settings, all optional.
         config: root / "config.toml";
-        /// What an editor checks the settings by, beside them.
+        /// The JSON schema of the settings, for editors.
         config_schema: root / "config.schema.json";
-        /// What git is not to see of the folder.
+        /// The folder's `.gitignore`.
         ignore_file: root / IGNORE_FILE;
     }
 
-    /// The folder of one numbered plan: `PRD-3`.
+    /// Returns the folder of a numbered plan: `PRD-3`.
     pub fn prd(&self, number: u32) -> Utf8PathBuf {
         self.root.join(format!("PRD-{number}"))
     }
 
-    /// The numbers of all `PRD-N` folders, ascending.
+    /// Returns the numbers of all `PRD-N` folders, ascending.
     pub fn prd_numbers(&self) -> Vec<u32> {
         let Ok(entries) = fs_err::read_dir(&self.root) else { return Vec::new() };
         let mut numbers: Vec<u32> = entries
@@ -142,42 +142,42 @@ impl StateDir {
         numbers
     }
 
-    /// The plan in a plan's folder.
+    /// Returns the plan file of a numbered plan.
     pub fn plan(&self, number: u32) -> Utf8PathBuf {
         self.prd(number).join("plan.md")
     }
 
-    /// What was done so far, appended at each iteration.
+    /// Returns the progress file of a numbered plan, to which each iteration appends.
     pub fn progress(&self, number: u32) -> Utf8PathBuf {
         self.prd(number).join("progress.md")
     }
 
-    /// The progress that belongs to a plan at any place.
+    /// Returns the progress file of a plan at any path.
     pub fn progress_beside(plan: &Utf8Path) -> Utf8PathBuf {
         plan.with_file_name("progress.md")
     }
 
-    /// The counter that belongs to a feature list.
+    /// Returns the progress counter of a feature list.
     pub fn loop_progress_beside(plan: &Utf8Path) -> Utf8PathBuf {
         plan.with_file_name("progress.txt")
     }
 
-    /// What the whole task is, as other loops write it beside their feature list.
+    /// Returns the task description that other loops write beside their feature list.
     pub fn task_beside(plan: &Utf8Path) -> Utf8PathBuf {
         plan.with_file_name("RALPH_PROMPT.md")
     }
 
-    /// The prompt template that belongs to a plan at any place.
+    /// Returns the prompt template of a plan at any path.
     pub fn prompt_beside(plan: &Utf8Path) -> Utf8PathBuf {
         plan.with_file_name("prompt.md")
     }
 
-    /// The template of a review, beside a plan.
+    /// Returns the review template of a plan at any path.
     pub fn review_prompt_beside(plan: &Utf8Path) -> Utf8PathBuf {
         plan.with_file_name("review-prompt.md")
     }
 
-    /// Where a plan may be, besides the numbered folders, in the order in which they are tried.
+    /// Returns the other possible paths of a plan, in the order in which they are tried.
     pub fn other_plans(&self) -> Vec<Utf8PathBuf> {
         let project = self.root.parent().unwrap_or(Utf8Path::new("."));
         vec![
@@ -194,7 +194,7 @@ impl StateDir {
         lifecycle: root / "hooks";
     }
 
-    /// The user's own programs, which lifecycle scripts call by their names.
+    /// Returns the folder of the user's own programs, which lifecycle scripts call by name.
     pub fn custom_programs(lifecycle: &Utf8Path) -> Utf8PathBuf {
         lifecycle.join("custom")
     }
@@ -202,56 +202,56 @@ impl StateDir {
     paths! {
         /// One short lesson per distinct rollback cause.
         guardrails: root / "guardrails.md";
-        /// The failing output, newest last.
+        /// The output of failing runs, newest last.
         failure_context: own / "failure-context.log";
-        /// The id of the story under way.
+        /// The id of the current story.
         current_story: own / "current-story";
-        /// Where to return to: a commit id, then the snapshot ref.
+        /// The rollback target: a commit id, then the snapshot ref.
         checkpoint: own / ".checkpoint";
-        /// Failing runs of the attempt under way, and what failed before it began.
+        /// The failing runs of the current attempt, and the tests that failed before it began.
         strikes: own / "strikes.json";
-        /// Held while a failing test run is weighed.
+        /// The lock that is held while a failing test run is evaluated.
         strikes_lock: own / "strikes.lock";
         /// Sessions that stopped early.
         sessions_log: own / "sessions.log";
         /// The last internal failure of a hook.
         hook_error: own / ".hook-error.json";
-        /// The context window that the agent reported last.
+        /// The context window that the agent last reported.
         context_window: root / "context-window.json";
         /// The journal.
         journal: own / "events.jsonl";
-        /// Reads recorded by tools that know no sessions; honoured if it exists.
+        /// Reads recorded by tools that have no sessions; honoured if it exists.
         shared_reads: root / "session.log";
-        /// The agent's raw output, one file an iteration.
+        /// The agent's raw output, one file per iteration.
         logs: root / "logs";
         /// Merge requests left for the user.
         merge_requests: own / MERGE_REQUESTS;
-        /// The session that works on the attempt: the first that speaks after the agent was started.
+        /// The attempt's session: the first one that reported after the agent was started.
         working_session: own / "state/working-session";
-        /// The agent's word about its story.
+        /// The agent's claim about its story.
         claim: own / "claim.json";
-        /// Lessons of an attempt that the loop has not taken yet.
+        /// Lessons of an attempt that the loop has not collected yet.
         lessons: own / "lessons";
         /// Where the stop hook of an attempt leaves its question and finds the loop's answer.
         mailbox: own / "mailbox";
-        /// Held while the tree is returned to a checkpoint.
+        /// The lock that is held while the tree is returned to a checkpoint.
         rollback_lock: own / "rollback.lock";
         /// The folders of all client sessions.
         sessions: own / "state";
     }
 
-    /// The files of one client session.
+    /// Returns the files of one client session.
     pub fn session(&self, id: &Id) -> SessionDir {
         SessionDir::at(below(&self.sessions(), id.as_str()))
     }
 
-    /// The files of a mailbox: question, answer and lock. They are in no folder of their own, because an agent could
-    /// put a link in its place.
+    /// Returns the files of a mailbox: question, answer and lock. They have no folder of their own,
+    /// because an agent could replace it with a link.
     pub fn letters(mailbox: &Utf8Path) -> [Utf8PathBuf; 3] {
         ["question.json", "answer.json", "lock"].map(|name| format!("{mailbox}-{name}").into())
     }
 
-    /// The folders and files of an attempt, in whose place it may have put something else.
+    /// Returns the folders and files of an attempt, which the agent may have replaced.
     pub fn of_hooks(&self) -> ([Utf8PathBuf; 2], Vec<Utf8PathBuf>) {
         let letters = Self::letters(&self.mailbox());
         let logs = [self.journal(), self.sessions_log(), self.failure_context(), self.lessons()];
@@ -261,22 +261,22 @@ impl StateDir {
         ([self.sessions(), self.merge_requests()], files)
     }
 
-    /// Every single file in the folder that is ours to write; what belongs to plans, sessions and
-    /// the user is not among them.
+    /// Returns all single files in the folder that we write, without those of plans, of sessions
+    /// and of the user.
     pub fn files(&self) -> Vec<Utf8PathBuf> {
         let single = Self::uncommitted().filter(|name| !name.contains(['/', '*']));
         let single = single.map(|name| self.root.join(name));
         single.chain([self.guardrails(), self.working_session()]).collect()
     }
 
-    /// Patterns, relative to the folder, of what never belongs into a commit, whatever became of
-    /// its `.gitignore`.
+    /// Returns patterns, relative to the folder, of files that never belong in a commit, even if
+    /// its `.gitignore` was changed.
     pub fn uncommitted() -> impl Iterator<Item = &'static str> {
         GITIGNORE.lines().filter(|line| !line.starts_with('#'))
     }
 
-    /// Makes the folder and its `.gitignore` where they are missing; a `.gitignore` that somebody
-    /// changed is theirs.
+    /// Creates the folder and its `.gitignore` if they are missing; an existing `.gitignore` is
+    /// kept.
     pub fn prepare(&self) -> std::io::Result<()> {
         let path = self.ignore_file();
         if path.symlink_metadata().is_ok() {

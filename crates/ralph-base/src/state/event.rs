@@ -1,5 +1,5 @@
-//! What the journal records. Users' scripts and dashboards read these names: they are an
-//! interface, and are only ever added to.
+//! The events in the journal. Users' scripts and dashboards read these names: they are a public
+//! interface, and names are only ever added.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::secrets::mask;
 pub struct Record {
     /// The version of this format.
     pub v: u32,
-    /// When, as RFC 3339 in UTC.
+    /// The time, as RFC 3339 in UTC.
     pub at: String,
     /// The program that wrote it.
     pub source: String,
@@ -23,13 +23,13 @@ pub struct Record {
     /// The loop's run, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// Which of several workers of the run.
+    /// The worker's number, if the run has several workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
-    /// The name of the plan of that story.
+    /// The name of the story's plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_name: Option<String>,
-    /// The story under way, if there is one.
+    /// The current story, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub story: Option<String>,
     /// What happened.
@@ -37,7 +37,7 @@ pub struct Record {
     pub event: Event,
 }
 
-/// Who wanted to stop, and which gates stood against it.
+/// The agent that wanted to stop, and the gates that were not met.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StopFacts {
@@ -47,7 +47,7 @@ pub struct StopFacts {
     /// The type of a subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
-    /// The names of gates that are unmet, or were not judged again.
+    /// The names of gates that are unmet, or were not evaluated again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
 }
@@ -103,14 +103,14 @@ pub enum Event {
         /// The branch on which work lands.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         branch: String,
-        /// Why no hooks guard the agent, where none do.
+        /// Why no hooks guard the agent, if none do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unguarded: Option<String>,
-        /// Whether attempts run in the sandbox: `on` and more, or why not.
+        /// Whether attempts run in the sandbox: `on` and details, or why not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sandbox: Option<String>,
     },
-    /// What is expected of the run: from `based_on` earlier stories.
+    /// The estimate for the run, based on `based_on` earlier stories.
     Forecast {
         stories: usize,
         based_on: usize,
@@ -124,7 +124,7 @@ pub enum Event {
         #[serde(default)]
         attempt: u64,
     },
-    /// A check ran, with what its runner counted; before the first story it belongs to none.
+    /// A check ran, with its runner's counts; a check before the first story belongs to no story.
     Checked {
         check: String,
         ended: String,
@@ -132,7 +132,7 @@ pub enum Event {
         failed: Option<u64>,
         seconds: f64,
     },
-    /// A wait for the agent's service is over.
+    /// A wait for the agent's service has ended.
     Waited {
         why: String,
         seconds: f64,
@@ -143,15 +143,15 @@ pub enum Event {
         duration_s: f64,
         tokens: Option<u64>,
         cost_usd: Option<f64>,
-        /// Why it did not land, in one line.
+        /// Why the story did not land, in one line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// What a story cost that had landed before its session reported that.
+    /// The cost of a story that landed before its session reported the cost.
     CostReported {
         cost_usd: f64,
     },
-    /// For those who follow the events; not written down.
+    /// Sent to those who follow the events; not written to the journal.
     ToolCall {
         call: String,
     },
@@ -162,7 +162,7 @@ pub enum Event {
     StorySetAside {
         why: String,
     },
-    /// Something about work that landed is worth a second look.
+    /// Something about landed work is worth a second look.
     Remarked {
         about: String,
         what: String,
@@ -170,7 +170,7 @@ pub enum Event {
     PlanRepaired {
         findings: Vec<String>,
     },
-    /// A tick or a setting that is not the run's own.
+    /// A tick or a setting was changed by someone other than the run.
     ChangedMeanwhile {
         what: String,
     },
@@ -202,7 +202,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether hooks write it; all others are the loop's word, whoever claims them.
+    /// Returns whether hooks write this event; all others are believed only from the loop.
     pub fn is_of_hooks(&self) -> bool {
         matches!(
             self,
@@ -230,7 +230,7 @@ pub struct HookFailure {
 }
 
 impl HookFailure {
-    /// Leaves the failure in `.hook-error.json`, over an older one.
+    /// Writes the failure to `.hook-error.json`, replacing an older one.
     pub fn save(&self, state: &StateDir, source: &str) -> io::Result<()> {
         let Self { hook_event, phase, error } = self.masked();
         let file = serde_json::json!({
@@ -242,7 +242,7 @@ impl HookFailure {
 }
 
 impl Event {
-    /// The same event, its free texts without keys. Ids, names and numbers stay as they are.
+    /// Returns the event with secrets in its free text masked. Ids, names and numbers are kept.
     #[must_use]
     pub fn masked(&self) -> Self {
         let mut event = self.clone();
@@ -278,7 +278,7 @@ impl Event {
 }
 
 impl HookFailure {
-    /// The same failure, its texts without keys.
+    /// Returns the failure with secrets masked.
     #[must_use]
     pub fn masked(&self) -> Self {
         let hook_event = self.hook_event.as_deref().map(mask);

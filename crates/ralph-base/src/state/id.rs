@@ -1,4 +1,4 @@
-//! Names that come from outside and become part of a path.
+//! Ids that come from outside and become part of a path.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(String);
 
-/// A text that was refused as an id.
+/// A string that is not a valid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a valid id; use up to 128 letters, digits, `.`, `_` and `-`, and do not start \
@@ -18,7 +18,7 @@ pub struct BadId(String);
 const LONGEST: usize = 128;
 
 impl Id {
-    /// Checks a text; nothing is corrected, because two texts must never become one id.
+    /// Validates a string. Nothing is corrected, because two strings must never become one id.
     pub fn parse(text: &str) -> Result<Self, BadId> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let is_fine = !text.is_empty()
@@ -28,11 +28,11 @@ impl Id {
         if is_fine {
             return Ok(Self(text.to_owned()));
         }
-        // Shown escaped and cut: the text may hold control characters or be very long.
+        // Escaped and truncated: the string may hold control characters or be very long.
         Err(BadId(text.chars().take(40).flat_map(char::escape_debug).collect()))
     }
 
-    /// The text.
+    /// Returns the id as a string slice.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! The journal: an append-only record of every decision, one JSON object a line.
+//! The journal: an append-only record of every decision, one JSON object per line.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use super::{Event, Id, Record, StateDir, tail};
 /// The version of the line format.
 const VERSION: u32 = 1;
 
-/// Reading the end of the journal stops here, whatever was asked for.
+/// The most bytes that are read from the end of the journal.
 const MOST_READ: u64 = 16 * 1024 * 1024;
 
-/// A journal, and who writes into it.
+/// A journal and the program that writes to it.
 #[derive(Debug, Clone)]
 pub struct Journal {
     path: Utf8PathBuf,
@@ -22,39 +22,39 @@ pub struct Journal {
     echo: Option<fn(&[u8])>,
 }
 
-/// What a line belongs to, as far as it is known.
+/// The session, run and story that a line belongs to, as far as they are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
     /// The client session.
     pub session: Option<String>,
     /// The loop's run.
     pub run: Option<String>,
-    /// The name of the plan of that story.
+    /// The name of the story's plan.
     pub plan_name: Option<String>,
-    /// The story under way.
+    /// The current story.
     pub story: Option<String>,
 }
 
 impl Journal {
-    /// The journal of a state folder, written to as `source`.
+    /// Returns the journal of a state folder, written to as `source`.
     pub fn new(state: &StateDir, source: &str) -> Self {
         let (path, source) = (state.journal(), source.to_owned());
         Self { path, source, marks: Marks::default(), echo: None }
     }
 
-    /// The same journal, its lines marked with what they belong to.
+    /// Returns the journal with `marks` on each of its lines.
     #[must_use]
     pub fn marked(self, marks: Marks) -> Self {
         Self { marks, ..self }
     }
 
-    /// The same journal, each of its lines also given to `echo`.
+    /// Returns the journal with each of its lines also passed to `echo`.
     #[must_use]
     pub fn echoed(self, echo: fn(&[u8])) -> Self {
         Self { echo: Some(echo), ..self }
     }
 
-    /// Appends one event, without the keys in its texts.
+    /// Appends one event with secrets masked.
     pub fn append(&self, event: &Event) -> io::Result<()> {
         self.write(&self.record(event))
     }
@@ -68,7 +68,7 @@ impl Journal {
         write::append_line(&self.path, &line)
     }
 
-    /// Gives one event to whoever follows them, and does not write it down.
+    /// Passes one event to `echo` only, without writing it to the journal.
     pub fn tell(&self, event: &Event) -> io::Result<()> {
         if let Some(echo) = self.echo {
             echo(&serde_json::to_vec(&self.record(event))?);
@@ -76,7 +76,7 @@ impl Journal {
         Ok(())
     }
 
-    /// An event of now as it would be written, without the keys in its texts.
+    /// Returns the record of an event that happens now, with secrets masked.
     pub fn record(&self, event: &Event) -> Record {
         let (run, worker) = self.marks.run.as_deref().map_or((None, None), |name| {
             let (run, worker) = run_and_worker(name);
@@ -95,8 +95,7 @@ impl Journal {
         }
     }
 
-    /// The last `count` lines that can be read, oldest first; torn lines and lines of newer
-    /// versions are passed over.
+    /// Returns the last `count` lines that can be read, oldest first; torn lines are skipped.
     pub fn tail(&self, count: usize) -> io::Result<Vec<Record>> {
         let end = tail(&self.path, MOST_READ)?;
         let newest = end.lines().rev().filter_map(|line| serde_json::from_slice(line).ok());
@@ -106,13 +105,12 @@ impl Journal {
     }
 }
 
-/// The name under which one of several workers of a run works.
+/// Returns the name of one of several workers of a run: `<run>.<worker>`.
 pub fn name_of_worker(run: &str, worker: &Id) -> String {
     format!("{run}.{}", worker.as_str())
 }
 
-/// The run, and which of its workers, by the name under which that works; no worker where the run has
-/// only one.
+/// Splits such a name into the run and the worker's number; `None` if the run has only one worker.
 pub fn run_and_worker(name: &str) -> (&str, Option<&str>) {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match name.rsplit_once('.') {
@@ -121,12 +119,12 @@ pub fn run_and_worker(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// This instant as RFC 3339 in UTC, always in milliseconds, so that texts sort by time.
+/// Returns the current time as RFC 3339 in UTC with milliseconds, so that strings sort by time.
 pub fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 
-/// The same as part of a name: `20261116-101500-123`.
+/// Returns the current time for use in a name: `20261116-101500-123`.
 pub fn stamp() -> String {
     let digits = now().replace(['-', ':', 'Z'], "");
     digits.replace(['T', '.'], "-")

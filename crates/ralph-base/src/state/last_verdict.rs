@@ -1,4 +1,4 @@
-//! How the last test run of a session ended: written after each run, read by the stop gates and by
+//! The result of a session's last test run: written after each run, read by the stop gates and by
 //! the loop.
 
 use std::io;
@@ -15,36 +15,36 @@ pub struct LastVerdict {
     pub at: String,
     /// `failed`, `passed`, `errored` or `no-tests`.
     pub verdict: String,
-    /// The command as it was typed, cut to a readable length.
+    /// The command line, truncated to a readable length.
     pub command: String,
-    /// Who ran the tests, where that is known.
+    /// The test runner, if it is known.
     pub runner: Option<String>,
-    /// The tests that failed, where they were printed.
+    /// The tests that failed, if the runner printed them.
     pub tests: Vec<String>,
-    /// What failed, in one line; empty if nothing did.
+    /// A one-line summary of what failed; empty if nothing did.
     pub what: String,
-    /// The loop's run that the session works for; empty if it works for none.
+    /// The loop's run that the session belongs to; empty if it belongs to none.
     pub run: String,
-    /// The subagent that ran it; none if the session itself did.
+    /// The subagent that ran the tests; `None` for the session's main agent.
     pub agent: Option<String>,
-    /// Whether all that failed had failed before the work began.
+    /// Whether all failing tests had already failed before the work began.
     pub failed_before: bool,
-    /// Failing runs in a row, without a passing one between.
+    /// The number of consecutive failing runs.
     pub failures_in_a_row: u64,
 }
 
 impl LastVerdict {
-    /// Reads it; none if no test ran yet.
+    /// Reads the verdict; `None` if no test ran yet.
     pub fn load(session: &SessionDir) -> Option<Self> {
         let text = read::read(session.last_verdict()).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    /// Writes it, stamped with the time, and without the keys in command and output.
+    /// Writes the verdict with the current time and with secrets masked.
     pub fn save(&self, session: &SessionDir) -> io::Result<()> {
         let [command, what] = [&self.command, &self.what].map(|text| crate::secrets::mask(text));
         let stamped = Self { at: journal::now(), command, what, ..self.clone() };
-        // The session does not outlive a power cut, so the disk need not be waited for.
+        // The session does not survive a power cut, so an fsync is not needed.
         write::replace_unsynced(&session.last_verdict(), &serde_json::to_vec_pretty(&stamped)?)
     }
 }

@@ -1,7 +1,7 @@
-//! A lock that dies with its holder: the kernel releases it, so nobody ever has to clean up.
+//! A lock that the kernel releases when its holder exits, so no clean-up is ever needed.
 //!
 //! The lock file is never deleted, because deleting it would let two holders lock two files of
-//! the same name. It tells who holds the lock, for the message to whoever comes second.
+//! the same name. It names the holder, for the error message of the next process.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,40 +13,40 @@ use serde::{Deserialize, Serialize};
 use super::{read, write};
 use crate::linux;
 
-/// How long the description of a holder is, filled up with blanks.
+/// The length of a holder's description, padded with spaces.
 const HOLDER_LENGTH: usize = 160;
 
-/// How long a lock may outlive its holder: a child that it was just starting has the lock as well,
-/// until the child's own program begins.
+/// How long a lock may outlive its holder: a child that was just forked shares the lock until it
+/// executes its own program.
 const AFTERLIFE: Duration = Duration::from_secs(2);
 
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// What it is doing.
+    /// What the process is doing.
     pub doing: String,
-    /// Since when, as RFC 3339 in UTC.
+    /// When it took the lock, as RFC 3339 in UTC.
     pub since: String,
 }
 
-/// A lock that we hold; dropped, it is free again.
+/// A lock that we hold; dropping it releases the lock.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
 }
 
-/// The lock is another process's.
+/// A lock that another process holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// The lock file.
     pub path: Utf8PathBuf,
-    /// The holder, if it has said so already.
+    /// The holder, if it has already written its description.
     pub by: Option<Holder>,
 }
 
-/// Why a lock could not be had.
+/// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds it.
@@ -58,7 +58,7 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// Takes the lock at once or says who has it.
+    /// Takes the lock without waiting, or returns its holder.
     pub fn take(path: &Utf8Path, doing: &str) -> Result<Self, LockError> {
         Self::take_within(path, doing, Duration::ZERO)
     }
@@ -95,7 +95,7 @@ impl Lock {
         Ok(Self { file })
     }
 
-    /// Who holds the lock at `path`, if anybody does; the lock is not taken.
+    /// Returns the holder of the lock at `path`, if there is one, without taking the lock.
     pub fn holder(path: &Utf8Path) -> Option<Held> {
         let mut file = read::open_regular(path).ok()?;
         let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
@@ -115,8 +115,8 @@ fn write_holder(file: &mut File, doing: &str) {
     let holder =
         Holder { pid: std::process::id(), doing: doing.to_owned(), since: super::journal::now() };
     let mut text = serde_json::to_vec(&holder).unwrap_or_default();
-    // Of one length, so that nothing has to be cut: file systems take a file that was emptied and
-    // written again to the disk at once.
+    // Padded to a fixed length, so that the file need not be truncated: file systems flush a file
+    // to disk at once if it was truncated and rewritten.
     text.resize(text.len().max(HOLDER_LENGTH), b' ');
     let _ = file.seek(SeekFrom::Start(0));
     let _ = file.write_all(&text);
@@ -126,7 +126,7 @@ fn read_holder(file: &mut File) -> Option<Holder> {
     let mut text = Vec::new();
     file.seek(SeekFrom::Start(0)).ok()?;
     file.take(4096).read_to_end(&mut text).ok()?;
-    // Behind it may stand the rest of a longer one.
+    // The rest of a longer description may follow.
     serde_json::Deserializer::from_slice(&text).into_iter().next()?.ok()
 }
 

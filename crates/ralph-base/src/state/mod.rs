@@ -1,4 +1,4 @@
-//! What is kept on disk: where each file is, and the only ways in which it is written.
+//! State on disk: the path of each file, and the only functions that write the files.
 //!
 //! ```
 //! use ralph_base::state::{Event, Id, Journal, StateDir};
@@ -19,14 +19,14 @@
 //! # }
 //! ```
 
-/// Methods that give the path of one file each: `name: folder / "file";`.
+/// Defines methods that return the path of one file each: `name: folder / "file";`.
 macro_rules! paths {
     ($($(#[$doc:meta])* $name:ident: $folder:ident / $file:expr;)*) => {
         $($(#[$doc])* pub fn $name(&self) -> camino::Utf8PathBuf { crate::state::below(&self.$folder, $file) })*
     };
 }
 
-/// A path below a folder, in one piece of memory and by one piece of code: hooks make dozens of them.
+/// Joins a folder and a name with one allocation and without inlining: hooks build dozens of paths.
 #[inline(never)]
 pub(crate) fn below(folder: &camino::Utf8Path, name: &str) -> camino::Utf8PathBuf {
     let folder = folder.as_str();

@@ -1,7 +1,7 @@
-//! The only way in which state is read: from regular files, and not without bound.
+//! The only functions that read state: from regular files only, and with a size limit.
 //!
-//! To open a pipe means to wait until another process writes into it, and a hook that waits holds
-//! up the client. So files are opened without waiting, and read only if they are regular.
+//! Opening a pipe waits until another process writes to it, and a hook that waits blocks the
+//! client. So files are opened without waiting, and read only if they are regular.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,10 +14,10 @@ use serde::de::DeserializeOwned;
 
 use crate::linux::O_NONBLOCK;
 
-/// No file of ours is larger; what is larger is not read.
+/// The size limit of our files; larger files are not read.
 pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// Opens a regular file to read it.
+/// Opens a regular file for reading.
 pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
     let path = path.as_ref();
     let (file, _) =
@@ -28,12 +28,12 @@ pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(file)
 }
 
-/// The bytes of a regular file.
+/// Reads a regular file.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     read_at_most(path, LARGEST)
 }
 
-/// The same; none if there is no such file.
+/// Reads a regular file; `None` if it does not exist.
 pub fn read_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -41,12 +41,12 @@ pub fn read_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The bytes of a regular file that may have so many of them.
+/// Reads a regular file of at most `most` bytes.
 pub fn read_at_most(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     let path = path.as_ref();
     let file = open_regular(path)?;
     let length = usize::try_from(file.metadata()?.len().min(most)).unwrap_or(0);
-    // One more, so that the end is seen without a second buffer.
+    // One extra byte, so that the end is detected without growing the buffer.
     let mut bytes = Vec::with_capacity(length + 1);
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
@@ -56,7 +56,7 @@ pub fn read_at_most(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text of a regular file.
+/// Reads a regular file as UTF-8 text.
 pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     let path = path.as_ref();
     String::from_utf8(read(path)?).map_err(|_| {
@@ -64,8 +64,8 @@ pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     })
 }
 
-/// What a file of ours says that carries its version; none if it is missing or empty, as a power cut
-/// may leave it.
+/// Reads one of our JSON files that hold a version; `None` if the file is missing, or empty after a
+/// power cut.
 pub fn read_record<T: DeserializeOwned>(path: &Utf8Path, newest: u32) -> io::Result<Option<T>> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -84,24 +84,24 @@ pub fn read_record<T: DeserializeOwned>(path: &Utf8Path, newest: u32) -> io::Res
     serde_json::from_slice(&text).map(Some).map_err(damaged)
 }
 
-/// The last whole lines of a file within so many bytes.
+/// The last whole lines of a file, up to a limit in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tail {
-    /// How long the file is.
+    /// The length of the file.
     pub length: u64,
-    /// Where the first of the lines begins.
+    /// The offset of the first of these lines.
     pub start: u64,
     /// The lines, from the first to the end of the file.
     pub bytes: Vec<u8>,
 }
 
-/// Reads the end of a file; a first line that the limit cuts is left out.
+/// Reads the end of a file; a first line that the limit truncates is left out.
 pub fn tail(path: &Utf8Path, limit: u64) -> io::Result<Tail> {
     let mut file = open_regular(path)?;
     let length = file.seek(SeekFrom::End(0))?;
     let mut start = length.saturating_sub(limit);
     file.seek(SeekFrom::Start(start))?;
-    // Asked for in one piece: reading to the end would feel its way with many small reads.
+    // Allocated at once: otherwise `read_to_end` would start with many small reads.
     let mut bytes = Vec::with_capacity(usize::try_from(length - start).unwrap_or_default() + 1);
     file.take(length - start).read_to_end(&mut bytes)?;
     if start > 0 {
@@ -113,7 +113,7 @@ pub fn tail(path: &Utf8Path, limit: u64) -> io::Result<Tail> {
 }
 
 impl Tail {
-    /// The lines, oldest first, without their newlines.
+    /// Returns the lines, oldest first, without their newlines.
     pub fn lines(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         let text = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
         text.split(|byte| *byte == b'\n').filter(|_| !self.bytes.is_empty())

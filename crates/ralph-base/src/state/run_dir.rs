@@ -1,5 +1,5 @@
-//! What only our own programs need of a run: in the git folder of the project, out of an agent's
-//! reach.
+//! The files of a run that only our own programs need: in the project's git folder, out of the
+//! agent's reach.
 
 use std::path::{Path, PathBuf};
 
@@ -9,48 +9,48 @@ use super::below;
 use super::id::Id;
 use super::read;
 
-/// The folder of the workers' folders.
+/// The folder that contains the workers' folders.
 const WORKERS: &str = "workers";
 
-/// A note in the git folder of a work tree: a restore has begun and is to be finished.
+/// The note in the git folder of a work tree that a restore has begun and must be finished.
 pub const RESTORE_NOTE: &str = "ralph-restoring";
 
-/// The folder `ralph/` in the git folder of a work tree, or that of one of several workers inside of
-/// it.
+/// The folder `ralph/` in the git folder of a work tree, or the folder of one of several workers
+/// inside of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct RunDir {
     root: Utf8PathBuf,
-    /// What the whole run shares.
+    /// The folder that all workers of the run share.
     shared: Utf8PathBuf,
     /// Its place in the git folder.
     in_git: Utf8PathBuf,
 }
 
 impl RunDir {
-    /// The one in this git folder.
+    /// Returns the run folder in this git folder.
     pub fn in_git_folder(git_dir: &Utf8Path) -> Self {
         let root = below(git_dir, "ralph");
         Self { shared: root.clone(), in_git: root.clone(), root }
     }
 
-    /// The same elsewhere, for a run in place, out of reach of what works there.
+    /// Returns this folder moved to `root`, out of the reach of an agent that works in place.
     pub fn outside(&self, root: Utf8PathBuf) -> Self {
         Self { shared: root.clone(), root, in_git: self.in_git.clone() }
     }
 
-    /// Its place in the git folder, which is a link where it is elsewhere.
+    /// Returns its place in the git folder, which is a link if the folder itself is elsewhere.
     pub fn in_git(&self) -> &Utf8Path {
         &self.in_git
     }
 
-    /// The folder of one of several workers.
+    /// Returns the folder of one of several workers.
     pub fn of_worker(&self, worker: &Id) -> Self {
         let root = self.shared.join(WORKERS).join(worker.as_str());
         Self { root, ..self.clone() }
     }
 
-    /// The folders of all workers that there are or were, by name.
+    /// Returns the folders of all workers, past ones included, sorted by number.
     pub fn workers(&self) -> Vec<(Id, Self)> {
         let folders = self.shared.join(WORKERS).read_dir_utf8().into_iter().flatten().flatten();
         let mut names: Vec<Id> =
@@ -59,59 +59,59 @@ impl RunDir {
         names.into_iter().map(|name| (name.clone(), self.of_worker(&name))).collect()
     }
 
-    /// What the whole run shares.
+    /// Returns the folder that all workers of the run share.
     pub fn of_run(&self) -> Self {
         Self { root: self.shared.clone(), ..self.clone() }
     }
 
-    /// The one of the project in this folder, found without starting git; none outside of a
-    /// repository.
+    /// Returns the run folder of the project at `root`, found without starting git; `None` outside
+    /// of a repository.
     pub fn of_project(root: &Utf8Path) -> Option<Self> {
         let git_dir = root.ancestors().find_map(|folder| git_folder_of(folder.as_std_path()))?;
         Some(Self::in_git_folder(&Utf8PathBuf::from_path_buf(git_dir).ok()?))
     }
 
-    /// The folder itself.
+    /// Returns the folder itself.
     pub fn root(&self) -> &Utf8Path {
         &self.root
     }
 
     paths! {
-        /// Where the run stands: its counters, and whether it came to its end.
+        /// The state of the run: its counters, and whether it has finished.
         record: shared / "run.json";
-        /// What goes on now, for whoever looks on.
+        /// The current activity of the run, for observers.
         live: shared / "live.json";
-        /// The attempt under way.
+        /// The current attempt.
         attempt: root / "attempt.json";
-        /// Files that are restored after an agent that works in place.
+        /// Files that are restored after an agent has worked in place.
         protected: root / "protected.json";
-        /// What such files held when they were restored.
+        /// The contents that such files had when they were restored.
         replaced: root / "replaced";
-        /// The plan as the agent of the attempt got it.
+        /// The plan as it was given to the attempt's agent.
         plan_given: root / "plan-given";
-        /// The progress as the agent of the attempt got it.
+        /// The progress as it was given to the attempt's agent.
         progress_given: root / "progress-given";
-        /// What the agent of the attempt added to it.
+        /// What the attempt's agent added to the progress.
         progress_added: root / "progress-added";
     }
 
-    /// Entries of a plan's progress that no commit holds yet.
+    /// Returns the file of a plan's progress entries that are not committed yet.
     pub fn progress_pending(&self, plan_name: &str) -> Utf8PathBuf {
         self.shared.join(format!("progress-pending-{plan_name}"))
     }
 
     paths! {
-        /// Lessons of the run that no commit holds yet.
+        /// Lessons of the run that are not committed yet.
         lessons: shared / "lessons-pending";
-        /// Messages to the agent that no landed story has answered yet.
+        /// Messages to the agent that no landed story has taken up yet.
         messages: shared / "messages.md";
-        /// Stories that a person asked for again during the run.
+        /// Stories that the user asked to retry during the run.
         retries: shared / "retries";
-        /// The name of the run that is to end after its story.
+        /// The name of the run that should stop after its current story.
         stop_request: shared / "stop";
-        /// Held by the loop for as long as it lives.
+        /// The lock that the loop holds as long as it runs.
         lock: shared / "lock";
-        /// Held as long as a run for pull requests lives, whose stories are loops of their own.
+        /// The lock of a run for pull requests, each of whose stories has a loop of its own.
         requests_lock: shared / "requests.lock";
         /// The client's settings that the loop passes to its agent.
         passed_settings: root / "passed-settings.json";
@@ -120,8 +120,8 @@ impl RunDir {
     }
 }
 
-/// The git folder of a work tree that has its top here. That of a linked work tree or a submodule is
-/// named in a file.
+/// Returns the git folder of the work tree with this top folder. In a linked work tree or a
+/// submodule, the file `.git` names it.
 fn git_folder_of(top: &Path) -> Option<PathBuf> {
     let place = top.join(".git");
     if place.is_dir() {

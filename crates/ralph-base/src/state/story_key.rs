@@ -1,4 +1,4 @@
-//! A story is known by its plan and its id: ids are unique only within a plan.
+//! A story is identified by its plan and its id: ids are unique only within a plan.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -19,12 +19,12 @@ pub struct StoryKey {
 }
 
 impl StoryKey {
-    /// The key of a story in the plan with this name.
+    /// Returns the key of a story in the plan with this name.
     pub fn new(plan: &str, story: &str) -> Self {
         Self { plan: plan.to_owned(), story: story.to_owned() }
     }
 
-    /// Reads `PRD-1/US-001`.
+    /// Parses `PRD-1/US-001`.
     pub fn parse(text: &str) -> Option<Self> {
         let (plan, story) = text.split_once('/')?;
         Some(Self::new(plan, story))
@@ -50,8 +50,8 @@ impl<'de> Deserialize<'de> for StoryKey {
     }
 }
 
-/// What a plan of the project at `root` is called in refs and records: `PRD-1`, or its path with other
-/// characters as `-` and a short hash. A tag of Task Master's is a plan of its own, as each has a task 1.
+/// Returns the name of a plan in refs and records: `PRD-1`, or its path with special characters as
+/// `-` and a short hash. Each tag of Task Master is a separate plan, as each has a task 1.
 pub fn plan_name(root: &Utf8Path, plan: &Utf8Path) -> String {
     let state = StateDir::of_project(root);
     let folder = plan.parent().unwrap_or(plan);
@@ -71,13 +71,13 @@ pub fn plan_name(root: &Utf8Path, plan: &Utf8Path) -> String {
     format!("{}-{:08x}", name.trim_matches('-'), fingerprint(path.as_bytes()) as u32)
 }
 
-/// Task Master's file in a project.
+/// The path of Task Master's task file in a project.
 pub const TASK_MASTER: &str = ".taskmaster/tasks/tasks.json";
 
-/// The tag of each project, as long as this process lives: who switches it means the next run.
+/// The tag of each project, fixed for this process: switching tags affects the next run only.
 static TAGS: Mutex<Vec<(Utf8PathBuf, String)>> = Mutex::new(Vec::new());
 
-/// The tag that Task Master works on in this project, empty where it says none.
+/// Returns Task Master's current tag in this project; empty if none is set.
 pub fn current_tag(root: &Utf8Path) -> String {
     let tags = || TAGS.lock().unwrap_or_else(PoisonError::into_inner);
     let known = tags().iter().rfind(|(of, _)| of == root).map(|(_, tag)| tag.clone());
@@ -88,7 +88,7 @@ pub fn current_tag(root: &Utf8Path) -> String {
     })
 }
 
-/// Has this process work on that tag, whatever Task Master works on by now.
+/// Fixes the tag for this process, even if Task Master switches to another one.
 pub fn keep_tag(root: &Utf8Path, tag: &str) {
     let mut tags = TAGS.lock().unwrap_or_else(PoisonError::into_inner);
     tags.push((root.to_owned(), tag.to_owned()));
@@ -104,7 +104,7 @@ fn tag_now(root: &Utf8Path) -> String {
     places.into_iter().find_map(said).unwrap_or_default()
 }
 
-/// FNV-1a: short, stable, and not meant against anybody who searches for collisions.
+/// Returns the FNV-1a hash: short, stable, but not collision-resistant against attackers.
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

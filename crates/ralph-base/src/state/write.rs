@@ -1,7 +1,7 @@
-//! The only ways in which state reaches the disk: replaced as a whole, or appended under a lock.
+//! The only functions that write state: they replace a whole file, or append under a lock.
 //!
-//! Both refuse to go through a symlink below a `.ralph/` folder, so that nothing outside of it is
-//! ever written by way of it, and to write to a pipe, a device or a folder in the place of a file.
+//! Both refuse to follow a symlink below a `.ralph/` folder, so that nothing outside of it is ever
+//! written that way, and to write to anything but a regular file, such as a pipe or a folder.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -20,7 +20,7 @@ use crate::{fault, linux};
 /// How long an append waits for another process's append, which takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// When a file that only grows is cut, and to what.
+/// When a growing file is cut, and how much of it remains.
 #[derive(Debug, Clone, Copy)]
 pub struct Cap {
     /// The size in bytes above which the file is cut.
@@ -35,14 +35,13 @@ pub fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     replace_by(path, |temporary| write_new(temporary, content)?.sync_all())
 }
 
-/// The same for what only matters while the machine is up: readers still see the old or the new
-/// content, but a power cut may leave an empty file. To wait for the disk takes longer than all
-/// the rest that a hook does.
+/// Replaces a file without waiting for the disk: readers still see the old or the new content, but
+/// a power cut may leave an empty file. An fsync takes longer than all the rest that a hook does.
 pub fn replace_unsynced(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     replace_by(path, |temporary| write_new(temporary, content).map(drop))
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 pub fn remove_if_there(path: impl AsRef<Path>) -> io::Result<()> {
     match fs_err::remove_file(path.as_ref()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -58,22 +57,21 @@ fn replace_by(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<()>) 
         fs::rename(&temporary, path)
     });
     if written.is_err() {
-        // Best effort: the reason for the failure is worth more than that of the clean-up.
+        // Best effort: the write error matters more than a failed clean-up.
         let _ = fs::remove_file(&temporary);
     }
     fault::point("replace.renamed");
     written
 }
 
-/// Replaces a file that is the user's or another tool's: where it is a link, what it leads to, and
-/// with the permissions that it has.
+/// Replaces a file of the user or of another tool: follows a link, and keeps the permissions.
 pub fn replace_users(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     replace_users_by(path, |path| replace(path, content))
 }
 
-/// Changes a file that is the user's: `change` gets its content, none if there is no file, and gives
-/// the new one, or none to leave it. What the user saves meanwhile is not overwritten; the change is
-/// made to that instead.
+/// Edits a user's file: `change` maps its content, `None` if there is no file, to the new content,
+/// or to `None` to keep the file. If the user saves the file in the meantime, the change is applied
+/// to what they saved.
 pub fn edit_users(
     path: &Utf8Path,
     change: impl Fn(Option<&[u8]>) -> Option<Vec<u8>>,
@@ -108,7 +106,7 @@ fn replace_users_by(
     fs::set_permissions(&real, mode)
 }
 
-/// Appends one line; a newline is added, and those inside are the caller's mistake to avoid.
+/// Appends one line and a newline; the line itself must not contain newlines.
 pub fn append_line(path: &Utf8Path, line: &[u8]) -> io::Result<()> {
     append(path, &[line, b"\n"].concat(), None)
 }
@@ -129,12 +127,12 @@ fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
     };
     let old_length = file.seek(SeekFrom::End(0))?;
     let begins_a_line = block.starts_with(b"\n") || block.starts_with(b"\r\n");
-    // A line torn by a crash stays a line of its own instead of spoiling ours.
+    // A line torn by a crash is terminated first, so that it does not spoil ours.
     let is_torn = old_length > 0 && !begins_a_line && !ends_with_newline(&mut file)?;
     let whole = [if is_torn { &b"\n"[..] } else { b"" }, block].concat();
     let new_length = old_length + whole.len() as u64;
     if let Err(error) = fault::write().and_then(|()| file.write_all(&whole)) {
-        // A full disk takes a part of the line; take that part back.
+        // A full disk may take a part of the line; remove that part again.
         let _ = file.set_len(old_length);
         return Err(naming(path, "append to", &error));
     }
@@ -145,7 +143,7 @@ fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
     }
 }
 
-/// Opens a log of somebody else's output, to be appended to.
+/// Opens a log of another program's output for appending.
 pub fn open_log(path: &Utf8Path) -> io::Result<File> {
     prepare_parent(path)?;
     let log = fs::OpenOptions::new().create(true).append(true).open(path)?;
@@ -162,8 +160,8 @@ fn cut(path: &Utf8Path, file: &mut File, cap: Cap) -> io::Result<()> {
     replace(path, &lines.get(start..).unwrap_or_default().concat())
 }
 
-/// Removes the beginning of a file to which others append, if it is this text; the file goes with its last
-/// byte.
+/// Removes `text` from the start of a file that others append to; if the file is left with nothing
+/// more, it is deleted.
 pub fn remove_beginning(path: &Utf8Path, text: &[u8]) -> io::Result<()> {
     if !path.exists() {
         return Ok(());
@@ -182,7 +180,7 @@ pub fn remove_beginning(path: &Utf8Path, text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Empties a file to which others append, after what it holds was taken.
+/// Calls `take` with the content of a file that others append to, then empties the file.
 pub fn drain(path: &Utf8Path, take: impl FnOnce(&[u8]) -> io::Result<()>) -> io::Result<()> {
     refuse_others(path)?;
     if fs::metadata(path).map_or(0, |found| found.len()) == 0 {
@@ -190,14 +188,14 @@ pub fn drain(path: &Utf8Path, take: impl FnOnce(&[u8]) -> io::Result<()>) -> io:
     }
     let file = open_locked(path)?;
     let mut all = Vec::new();
-    // Whoever writes more than this writes no lines of ours.
+    // A larger file was not written by us.
     (&file).take(LARGEST).read_to_end(&mut all)?;
     take(&all)?;
     file.set_len(0)
 }
 
-/// Opens for appending and locks. Whoever waited while the file was replaced holds the lock of a
-/// file that is no longer there, so the name is looked up again after locking.
+/// Opens a file for appending and locks it. If the file was replaced while we waited, we hold the
+/// lock of the old file, so the path is looked up again after locking.
 fn open_locked(path: &Utf8Path) -> io::Result<File> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -210,7 +208,7 @@ fn open_locked(path: &Utf8Path) -> io::Result<File> {
         if same {
             return Ok(file);
         }
-        // A link that is put there by now is not followed either.
+        // A link that was created in the meantime is not followed either.
         refuse_others(path)?;
         if Instant::now() >= deadline {
             return Err(naming(path, "open", &io::ErrorKind::ResourceBusy.into()));
@@ -250,18 +248,18 @@ fn write_new(path: &Utf8Path, content: &[u8]) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// Makes the folder of a file, after a look at what is in its place and on the way.
+/// Creates the parent folder of a file, after the same checks as for any write.
 pub(super) fn prepare_parent(path: &Utf8Path) -> io::Result<()> {
     refuse_others(path)?;
     path.parent().map_or(Ok(()), fs::create_dir_all)
 }
 
-/// Whether a path below a state folder goes through a symlink.
+/// Returns whether a path below a state folder goes through a symlink.
 pub fn leads_elsewhere(path: &Utf8Path) -> bool {
     symlink_below_state(path).is_some()
 }
 
-/// Writes what a file held into a folder before the file is replaced, so that nothing of it is lost.
+/// Saves the content of a file to a folder before the file is replaced; returns the saved file.
 pub fn keep_content_as_found(
     path: &Utf8Path,
     content: &[u8],
@@ -274,7 +272,7 @@ pub fn keep_content_as_found(
     Ok(kept)
 }
 
-/// Checks the path up to the state folder, and that nothing but a regular file is in its place.
+/// Fails if the path has a symlink below the state folder, or leads to anything but a regular file.
 fn refuse_others(path: &Utf8Path) -> io::Result<()> {
     let refused = |what: &str| {
         let text = format!("refusing to write {path}: {what}; remove it and try again");
@@ -289,7 +287,7 @@ fn refuse_others(path: &Utf8Path) -> io::Result<()> {
     }
 }
 
-/// The state folder itself may be a link: then it is the user who put it elsewhere.
+/// The state folder itself may be a link: the user may have moved it elsewhere.
 fn symlink_below_state(path: &Utf8Path) -> Option<&Utf8Path> {
     if !path.as_str().contains(PROJECT_MARKER) {
         return None;
@@ -307,7 +305,7 @@ fn temporary_beside(path: &Utf8Path) -> Utf8PathBuf {
     path.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id()))
 }
 
-/// Removes what a process that was killed in the middle of a write left in a folder.
+/// Removes the temporary files that killed processes left in a folder.
 pub fn remove_stale_temporaries(folder: &Utf8Path) -> io::Result<()> {
     for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
         let writer = entry.file_name().strip_prefix('.').and_then(writer_of);
@@ -318,7 +316,7 @@ pub fn remove_stale_temporaries(folder: &Utf8Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The process in the name of a temporary file of ours.
+/// Returns the process id in the name of one of our temporary files.
 fn writer_of(name: &str) -> Option<i32> {
     let (_, numbers) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
     let (pid, count) = numbers.split_once('-')?;

@@ -1,4 +1,4 @@
-//! Which files differ from a saved state? Asked before a rollback, and before an undo.
+//! Finds the files that differ from a saved state, before a rollback or an undo.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -9,8 +9,8 @@ use super::files::look;
 use super::{Repo, Snapshot, SnapshotError, Status};
 use ralph_base::state;
 
-/// The files that are not as they were in the target; our own folders aside, and whatever is in
-/// submodules and repositories inside. What is staged does not count: the work is what is on disk.
+/// Returns the files that differ from the target, except our own folders and the contents of
+/// submodules and nested repositories. Staging does not matter, only the files on disk.
 pub fn changed_since(repo: &Repo, target: &Snapshot) -> Result<Vec<PathBuf>, SnapshotError> {
     let status = Status::read(repo)?;
     let mut changed: BTreeSet<PathBuf> = status.changed.into_iter().collect();
@@ -19,7 +19,7 @@ pub fn changed_since(repo: &Repo, target: &Snapshot) -> Result<Vec<PathBuf>, Sna
         let to = repo.base(target.record.head.as_deref())?;
         changed.extend(diff::between(repo.git(), &from, &to)?.into_iter().map(|c| c.path));
     }
-    // Of a file that the target took from disk, git says that it is changed in any case.
+    // Git reports files that the target took from disk as changed in any case.
     let uncommitted = target.uncommitted(repo)?;
     for change in &uncommitted {
         changed.remove(&change.path);
@@ -30,7 +30,7 @@ pub fn changed_since(repo: &Repo, target: &Snapshot) -> Result<Vec<PathBuf>, Sna
     let staged: Vec<PathBuf> =
         staged.map(|change| change.path).filter(|path| !is_uncommitted(path)).collect();
     if !staged.is_empty() {
-        // A file may be out of the index and on disk as it was.
+        // A file may be missing from the index and unchanged on disk.
         let wanted = diff::in_tree(repo.git(), &target.commit, &staged)?;
         for path in &staged {
             changed.remove(path);
@@ -41,8 +41,8 @@ pub fn changed_since(repo: &Repo, target: &Snapshot) -> Result<Vec<PathBuf>, Sna
     Ok(changed.into_iter().collect())
 }
 
-/// Those of the changes that are not made on disk, neither byte by byte nor in the eyes of git, which
-/// converts line endings, for instance. What the user has set for a file in git does not matter.
+/// Returns the changes that are not present on disk, neither byte for byte nor after git's
+/// conversions, for example of line endings. What the user has set in git for a file is ignored.
 pub(super) fn not_on_disk(
     repo: &Repo,
     changes: &[Change],
@@ -59,14 +59,14 @@ pub(super) fn not_on_disk(
         }
     }
     if !entries.is_empty() {
-        // An index that holds nothing else.
+        // A temporary index that holds only these files.
         let index = repo.git_dir().join(format!("ralph-index-{}", std::process::id()));
         state::remove_if_there(&index)?;
         let git = repo.git().on_index(index.clone());
         git.feed(&["update-index", "--add", "-z", "--index-info"], &entries)?;
         let diff = ["-c", "core.autocrlf=false", "diff", "--no-ext-diff", "--name-only", "-z"];
         let converted = git.run(diff.get(2..).unwrap_or_default())?;
-        // Without the attributes, and so without conversions: what was saved is what was on disk.
+        // Without attributes there are no conversions: the bytes on disk were saved.
         let raw = git.with_var("GIT_ATTR_SOURCE", repo.base(None)?).run(&diff)?;
         state::remove_if_there(&index)?;
         let raw: BTreeSet<PathBuf> = split(&raw).collect();

@@ -1,4 +1,4 @@
-//! The checkpoint: where an attempt began, written down so that any process can return to it.
+//! The checkpoint: the state at the start of an attempt, stored for any process to return to.
 
 use std::io;
 
@@ -7,26 +7,26 @@ use super::{Repo, SnapshotError, Status};
 use ralph_base::fault;
 use ralph_base::state::{self, StateDir, stamp};
 
-/// Stands for "no commit" in a repository that has none.
+/// The value for "no commit", in a repository that has none.
 const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
 
-/// A checkpoint as the file `.checkpoint` holds it.
+/// A checkpoint, as stored in the file `.checkpoint`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The commit to return to; none in a repository without commits.
+    /// The commit to return to; `None` in a repository without commits.
     pub commit: Option<String>,
-    /// The ref of the snapshot; missing if another loop wrote the file.
+    /// The ref of the snapshot; `None` if another loop wrote the file.
     pub snapshot: Option<String>,
 }
 
 impl Checkpoint {
-    /// Saves the tree as it is and writes the checkpoint down.
+    /// Saves the current tree and stores the checkpoint.
     pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, SnapshotError> {
         Self::create_for(repo, state, message, None, Status::read(repo)?)
     }
 
-    /// The same for a run of the loop: only its sessions are ever rolled back to it. A person who
-    /// works in the same project has no part in it. The status is that of now.
+    /// Creates a checkpoint for a run of the loop: only that run's sessions are ever rolled back to
+    /// it, not a person working in the same project. `status` must be current.
     pub fn create_for(
         repo: &Repo,
         state: &StateDir,
@@ -43,14 +43,14 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    /// An empty file counts as none, and no tree is changed before the disk has it.
+    /// Stores the checkpoint durably before any tree is changed; an empty file counts as none.
     fn save(&self, state: &StateDir) -> io::Result<()> {
         let commit = self.commit.as_deref().unwrap_or(NO_COMMIT);
         let snapshot = self.snapshot.as_deref().unwrap_or_default();
         state::replace(&state.checkpoint(), format!("{commit}\n{snapshot}\n").as_bytes())
     }
 
-    /// Reads the checkpoint; none if there is no such file, or an empty one.
+    /// Reads the checkpoint; `None` if the file is missing or empty.
     pub fn load(state: &StateDir) -> Result<Option<Self>, SnapshotError> {
         let path = state.checkpoint();
         let bytes = state::read_if_there(&path)?.unwrap_or_default();
@@ -70,17 +70,17 @@ impl Checkpoint {
         Ok(Some(Self { commit, snapshot }))
     }
 
-    /// Forgets the checkpoint; its snapshot stays.
+    /// Deletes the checkpoint; its snapshot stays.
     pub fn clear(state: &StateDir) -> io::Result<()> {
         state::remove_if_there(state.checkpoint())
     }
 
-    /// What to return to.
+    /// Returns the snapshot or commit to return to.
     pub fn target(&self, repo: &Repo) -> Result<Snapshot, SnapshotError> {
         match (&self.snapshot, &self.commit) {
             (Some(name), _) => Snapshot::load(repo, name),
             (None, Some(commit)) => {
-                // It may be the id of something else.
+                // The id may name an object that is not a commit.
                 let is_commit = format!("{commit}^{{commit}}");
                 repo.git().run(&["rev-parse", "--quiet", "--verify", &is_commit])?;
                 Ok(Snapshot::bare(commit))

@@ -1,8 +1,8 @@
-//! The only place that starts git.
+//! The only module that starts git.
 //!
-//! Every call names its folder, is free of variables that point git elsewhere, takes names of files
-//! literally, speaks untranslated messages, never prompts and runs none of the user's git hooks (but
-//! for a commit that is made for the user). How a call is run to its end is `run.rs`.
+//! Every call names its folder, ignores variables that point git elsewhere, takes file names
+//! literally, uses untranslated messages, never prompts, and runs no git hooks (except for commits
+//! made on the user's behalf). Running a call to completion is in `run.rs`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,10 +12,9 @@ use std::time::Duration;
 
 use ralph_base::supervised::Door;
 
-/// Variables that say where a repository is or how paths are read: those that
-/// `git rev-parse --local-env-vars` prints, and a few that change what git does or prints.
-/// The user's identity, credentials and configuration variables stay, and so do the folders above
-/// which git is not to look for a repository.
+/// Environment variables that locate a repository or change how paths are read: those printed by
+/// `git rev-parse --local-env-vars`, and a few that change git's behaviour or output. The user's
+/// identity, credentials, configuration and `GIT_CEILING_DIRECTORIES` are kept.
 const MISLEADING: &str = "\
     GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_ATTR_SOURCE GIT_COMMON_DIR GIT_DIFF_OPTS GIT_DIR \
     GIT_EXTERNAL_DIFF GIT_GLOB_PATHSPECS GIT_GRAFT_FILE GIT_ICASE_PATHSPECS GIT_IMPLICIT_WORK_TREE \
@@ -23,19 +22,18 @@ const MISLEADING: &str = "\
     GIT_NO_REPLACE_OBJECTS GIT_NOGLOB_PATHSPECS GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH \
     GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE GIT_TRACE GIT_WORK_TREE";
 
-/// Settings of every call: no file system monitor, which would be a daemon of ours that outlives
-/// us; and large files go through git in pieces, and packs are looked at in pieces, however much
-/// memory there is.
+/// Settings for every call: no file system monitor, because its daemon would outlive us; and large
+/// files and packs are processed in pieces, so that memory use stays bounded.
 const SETTINGS: &str = "\
     -c core.fsmonitor=false -c advice.addEmbeddedRepo=false -c core.bigFileThreshold=16m -c \
     core.packedGitWindowSize=32m -c core.packedGitLimit=256m";
 
-/// How long git is waited for.
+/// Time limits for waiting on git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// For another process's lock on the index or a ref.
+    /// The limit for waiting on another process's lock of the index or a ref.
     pub locks: Duration,
-    /// For a sign of life: a git that moves gigabytes may take any time, one that hangs may not.
+    /// The limit without a sign of life: moving gigabytes may take any time, hanging may not.
     pub idle: Duration,
 }
 
@@ -45,7 +43,7 @@ impl Default for Patience {
     }
 }
 
-/// Git in one folder; by default in that of the process.
+/// A runner of git in one folder; by default in the current directory of the process.
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct Git {
@@ -58,44 +56,44 @@ pub struct Git {
 }
 
 impl Git {
-    /// Git in this folder.
+    /// Creates a runner for this folder.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into(), ..Self::default() }
     }
 
-    /// The same, on another index file than the repository's own.
+    /// Returns a copy that uses another index file than the repository's own.
     pub fn on_index(&self, index_file: PathBuf) -> Self {
         self.with_var("GIT_INDEX_FILE", index_file)
     }
 
-    /// The same with a variable of git's.
+    /// Returns a copy that sets an environment variable for git.
     pub fn with_var(&self, name: &str, value: impl Into<OsString>) -> Self {
         let mut git = self.clone();
         git.vars.insert(name.to_owned(), value.into());
         git
     }
 
-    /// The same with these settings too, whatever the repository's are.
+    /// Returns a copy with these settings added; they override the repository's.
     pub fn with_settings(&self, settings: &[(String, String)]) -> Self {
         Self { settings: [&self.settings, settings].concat(), ..self.clone() }
     }
 
-    /// The same, started through a door.
+    /// Returns a copy that starts git through a door.
     pub fn through(&self, door: &Door) -> Self {
         Self { door: door.clone(), ..self.clone() }
     }
 
-    /// The same with another patience.
+    /// Returns a copy with other time limits.
     pub fn with_patience(&self, patience: Patience) -> Self {
         Self { patience, ..self.clone() }
     }
 
-    /// The same in a folder below.
+    /// Returns a copy that runs in a subfolder.
     pub fn within(&self, folder: &str) -> Self {
         Self { dir: self.dir.join(folder), ..self.clone() }
     }
 
-    /// The folder in which it runs.
+    /// Returns the folder in which git runs.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -106,23 +104,23 @@ impl Git {
             command.env_remove(name);
         }
         command
-            // Not by a change of folder before git is started: a statically linked program would
-            // have to make a copy of itself for that.
+            // Not with `Command::current_dir`: a statically linked program would have to fork for
+            // that.
             .arg("-C")
             .arg(&self.dir)
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
-            // A status must not take the index lock only to refresh its cache: the user or the
-            // agent may be running git at the same moment.
+            // `git status` must not take the index lock just to refresh its cache: the user or the
+            // agent may be running git at the same time.
             .env("GIT_OPTIONAL_LOCKS", "0");
         if self.user_hooks {
-            // The hooks would inherit a variable for literal names, and may well use patterns. A commit
-            // would leave a process behind that looks after the repository, and with it a lock if the
-            // machine goes down; the next commit by hand does that as well.
+            // Hooks would inherit GIT_LITERAL_PATHSPECS but may use patterns. Maintenance after a
+            // commit would leave a process behind, and its lock after a crash; the user's next
+            // commit does it.
             command.args(["-c", "maintenance.auto=false"]);
         } else {
-            // Hooks of the user's are for the user's commits, not for our bookkeeping. A file may be
-            // called `*` or `:!x`.
+            // The user's hooks are for the user's commits, not for our bookkeeping. File names may
+            // look like patterns, such as `*` or `:!x`.
             command.env("GIT_LITERAL_PATHSPECS", "1").args(["-c", "core.hooksPath=/dev/null"]);
         }
         for (key, value) in &self.settings {
@@ -133,7 +131,7 @@ impl Git {
         command
     }
 
-    /// The command and its folder, for messages: short.
+    /// Returns the command, shortened, and its folder, for messages.
     pub(super) fn named<S: AsRef<OsStr>>(&self, args: &[S]) -> (String, String) {
         let words: Vec<OsString> = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
         let command = words.join(OsStr::new(" ")).to_string_lossy().chars().take(200).collect();

@@ -1,4 +1,4 @@
-//! What differs between two trees, and paths as git lists and reads them.
+//! Differences between two trees, and paths in git's input and output.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -7,36 +7,36 @@ use std::path::{Path, PathBuf};
 
 use super::{Git, GitError};
 
-/// The mode of what is not there.
+/// The mode of a missing file.
 const ABSENT: &str = "000000";
 
-/// What a path becomes on the way from one tree to another, or from HEAD to the index.
+/// The new state of a path, between two trees or between HEAD and the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) path: PathBuf,
-    /// As git writes modes.
+    /// The file mode in git's notation.
     pub(super) mode: String,
-    /// What git keeps of it.
+    /// The object id.
     pub(super) object: String,
-    /// Whether it is a submodule, or was one: those are never touched.
+    /// Whether it is or was a submodule; submodules are never touched.
     pub(super) is_inner: bool,
 }
 
 impl Change {
-    /// The line for `update-index -z --index-info`.
+    /// Returns the line for `update-index -z --index-info`.
     pub(super) fn line(&self) -> Vec<u8> {
         let mode = if self.is_absent() { "0" } else { &self.mode };
         let head = format!("{mode} {}\t", self.object);
         [head.as_bytes(), self.path.as_os_str().as_bytes(), b"\0"].concat()
     }
 
-    /// Whether nothing is to be there.
+    /// Returns whether the path is to be absent.
     pub(super) fn is_absent(&self) -> bool {
         self.mode == ABSENT
     }
 }
 
-/// The paths in which two commits or trees differ.
+/// Returns the paths that differ between two commits or trees.
 pub(super) fn between(git: &Git, from: &str, to: &str) -> Result<Vec<Change>, GitError> {
     let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", from, to, "--"];
     let output = git.run(&args)?;
@@ -57,10 +57,10 @@ pub(super) fn between(git: &Git, from: &str, to: &str) -> Result<Vec<Change>, Gi
     Ok(changes)
 }
 
-/// The most paths that one question to git names.
+/// The maximum number of paths in one git call.
 const MOST_NAMED: usize = 500;
 
-/// What these paths are in a commit, as changes that would make them so.
+/// Returns the state of these paths in a commit, as changes that would produce it.
 pub(super) fn in_tree(git: &Git, commit: &str, paths: &[PathBuf]) -> Result<Vec<Change>, GitError> {
     let mut known = HashMap::new();
     for some in paths.chunks(MOST_NAMED) {
@@ -89,17 +89,17 @@ pub(super) fn in_tree(git: &Git, commit: &str, paths: &[PathBuf]) -> Result<Vec<
     Ok(paths.iter().map(change).collect())
 }
 
-/// The paths in a list of names that are each ended by NUL.
+/// Splits a list of NUL-terminated paths.
 pub(super) fn split(list: &[u8]) -> impl Iterator<Item = PathBuf> {
     list.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(as_path)
 }
 
-/// A name as a path.
+/// Converts a name to a path.
 pub(super) fn as_path(name: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(name))
 }
 
-/// In quotes: a name may begin with a quote or hold anything that separates names.
+/// Quotes a name, which may begin with a quote or contain separators.
 pub(super) fn quoted(name: &[u8]) -> Vec<u8> {
     let mut text = vec![b'"'];
     for byte in name {
@@ -113,12 +113,12 @@ pub(super) fn quoted(name: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The folders around a path within the tree, from the inside out.
+/// Returns the parent folders of a path within the tree, innermost first.
 pub(super) fn folders(path: &Path) -> impl Iterator<Item = &Path> {
     path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty())
 }
 
-/// For messages and records.
+/// Converts paths to text for messages and records.
 pub(super) fn shown<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Vec<String> {
     paths.into_iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }

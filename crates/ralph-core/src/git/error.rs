@@ -1,4 +1,4 @@
-//! Why a git call gave no answer.
+//! Errors of git calls and snapshots.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use ralph_base::state::LockError;
 
 use super::RepoError;
 
-/// Why a git call did not give an answer.
+/// A failure of a git call.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// Git could not be started, or its pipes failed.
@@ -14,7 +14,7 @@ pub enum GitError {
     Start {
         /// The git command.
         command: String,
-        /// Where it was to run.
+        /// The folder in which it was to run.
         dir: String,
         /// The system's reason.
         source: io::Error,
@@ -26,23 +26,23 @@ pub enum GitError {
         command: String,
         /// Where it ran.
         dir: String,
-        /// Its exit code; none if a signal ended it.
+        /// The exit code; `None` if a signal ended git.
         code: Option<i32>,
-        /// The end of what it said.
+        /// The end of git's messages.
         stderr: String,
     },
-    /// Another process holds a lock in the repository, and kept it.
+    /// Another process held a lock in the repository for too long.
     #[error(
         "another process has held {lock} for {seconds} s; wait for that git command to finish, or \
          delete the file if none is running"
     )]
     Locked {
-        /// How long we waited.
+        /// The seconds that we waited.
         seconds: u64,
-        /// The file.
+        /// The lock file.
         lock: String,
     },
-    /// Git did not end within its limit, or did nothing for that long, and was killed.
+    /// Git exceeded its time limit, or showed no activity for that long, and was killed.
     #[error("`git {command}` in {dir} timed out after {seconds} s and was killed")]
     Deadline {
         /// The git command.
@@ -52,7 +52,7 @@ pub enum GitError {
         /// The limit.
         seconds: u64,
     },
-    /// We were asked to stop, and git was ended.
+    /// The run is stopping, so git was ended.
     #[error("`git {command}` in {dir} was stopped because the run is stopping")]
     Stopped {
         /// The git command.
@@ -62,11 +62,11 @@ pub enum GitError {
     },
 }
 
-/// What git says behind the name of a lock that is there.
+/// The text after the name of an existing lock in git's message.
 const LOCK_EXISTS: &str = "': File exists";
 
 impl GitError {
-    /// Git's exit code, where it ended by itself with a failure.
+    /// Returns git's exit code, if git ran and failed.
     pub fn exit_code(&self) -> Option<i32> {
         match self {
             Self::Failed { code, .. } => *code,
@@ -74,7 +74,7 @@ impl GitError {
         }
     }
 
-    /// Whether trying again later may help: git was killed, or the disk was full.
+    /// Returns whether trying again later may help: git was killed, or the disk was full.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Failed { code, stderr, .. } => {
@@ -85,7 +85,7 @@ impl GitError {
         }
     }
 
-    /// What git said, where it ended by itself with a failure.
+    /// Returns git's error messages, if git ran and failed.
     pub(super) fn said(&self) -> &str {
         match self {
             Self::Failed { stderr, .. } => stderr,
@@ -93,12 +93,12 @@ impl GitError {
         }
     }
 
-    /// Whether git found no repository where it looked for one.
+    /// Returns whether git found no repository.
     pub(super) fn names_no_repository(&self) -> bool {
         self.said().contains("not a git repository")
     }
 
-    /// The lock of another process that was in the way, as git names it.
+    /// Returns the path of the lock that blocked git, as in git's message.
     pub(super) fn lock(&self) -> Option<&str> {
         let (before, _) = self.said().split_once(LOCK_EXISTS)?;
         let (_, path) = before.rsplit_once('\'')?;
@@ -106,8 +106,8 @@ impl GitError {
     }
 }
 
-/// Why a tree could not be saved, or a saved state not be brought back. Nothing was changed, unless
-/// it is [`Unfinished`](Self::Unfinished).
+/// A failure to save a tree or to restore a saved state. Nothing was changed, unless it is
+/// [`Unfinished`](Self::Unfinished).
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The repository is not usable now.
@@ -119,27 +119,27 @@ pub enum SnapshotError {
     /// A file could not be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Another rollback goes on and does not end.
+    /// Another rollback is still running.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// There is nothing to return to.
+    /// There is no checkpoint.
     #[error(
         "there is no checkpoint to return to, so nothing was changed; commit or stash your changes \
          (`git stash -u`), then start again"
     )]
     NoCheckpoint,
-    /// The ref is not there, or names nothing.
+    /// The ref or its commit does not exist.
     #[error("{0} was deleted or damaged; anything saved only there is lost")]
     Gone(String),
-    /// It is not ours to do, or not possible.
+    /// The operation is not allowed or not possible.
     #[error("{0}; nothing was changed")]
     Refused(String),
     /// Something failed after the tree was saved.
     #[error("{source}; your changes are saved as {saved_as}, and the next rollback will try again")]
     Unfinished {
-        /// What failed.
+        /// The error.
         source: Box<SnapshotError>,
-        /// The ref that holds everything.
+        /// The ref of the saved state.
         saved_as: String,
     },
 }

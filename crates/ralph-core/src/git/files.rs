@@ -1,9 +1,8 @@
-//! Files of the work tree: looked at, written and removed one by one.
+//! Files of the work tree: inspected, written and removed one by one.
 //!
-//! Not left to `git reset`, for three reasons: files that were uncommitted must come back byte for
-//! byte, without filters; ignored files must stay; and nothing may be written through a symlink
-//! that leads out of the tree. Only files that were committed are checked out by git, because
-//! they are what git's filters make of them.
+//! `git reset` is not used, for three reasons: uncommitted files must be restored byte for byte,
+//! without filters; ignored files must stay; and nothing may be written through a symlink that
+//! leads out of the tree. Only committed files are checked out by git, with its filters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -17,11 +16,11 @@ use super::diff::{Change, folders};
 use super::{Repo, SnapshotError, objects};
 use ralph_base::state::open_regular;
 
-/// What paths, relative to the top of the work tree, are on disk; none for nothing, or for something
-/// that no tree can hold.
+/// The state on disk of paths relative to the top of the work tree; `None` if a path does not exist
+/// or is not a file or symlink.
 pub(super) type Inventory = BTreeMap<PathBuf, Option<Entry>>;
 
-/// A file or a symlink as it is on disk.
+/// A file or symlink on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) is_link: bool,
@@ -32,7 +31,7 @@ pub(super) struct Entry {
     written: (i64, i64),
 }
 
-/// A path behind a symlink is gone for git: following it would save a file of another place.
+/// Returns the file at a path. A path behind a symlink counts as missing, as it does for git.
 pub(super) fn look(top: &Path, path: &Path) -> io::Result<Option<Entry>> {
     use io::ErrorKind::{NotADirectory, NotFound};
     if folders(path).any(|folder| top.join(folder).is_symlink()) {
@@ -52,8 +51,8 @@ pub(super) fn look(top: &Path, path: &Path) -> io::Result<Option<Entry>> {
     }))
 }
 
-/// What paths are on disk, and those of them that cannot be read: whatever is not in the inventory is
-/// neither saved nor removed.
+/// Returns the state of the paths on disk, and the unreadable paths: files that are not in the
+/// inventory are neither saved nor removed.
 pub(super) fn inventory(
     top: &Path,
     paths: impl IntoIterator<Item = PathBuf>,
@@ -71,17 +70,17 @@ pub(super) fn inventory(
     (found, unreadable)
 }
 
-/// The work tree, of which only what was saved may be removed or overwritten.
+/// The work tree, in which only saved files may be removed or overwritten.
 pub(super) struct Worktree<'a> {
     pub(super) repo: &'a Repo,
-    /// What was on disk when it was saved.
+    /// The state on disk when it was saved.
     pub(super) saved: &'a Inventory,
-    /// The files that were written meanwhile, and stay.
+    /// The files that were written in the meantime, and stay.
     pub(super) stay: BTreeSet<PathBuf>,
 }
 
 impl Worktree<'_> {
-    /// Writes files as the bytes they were.
+    /// Writes files with their saved bytes.
     pub(super) fn write(&mut self, changes: &[&Change]) -> Result<(), SnapshotError> {
         let repo = self.repo;
         let objects: Vec<&str> = changes.iter().map(|change| change.object.as_str()).collect();
@@ -97,9 +96,8 @@ impl Worktree<'_> {
         Ok(())
     }
 
-    /// Lets git write files that were committed, by way of the index, which holds them by now: git
-    /// notes there how large they became, so that a file whose line endings it converts is not
-    /// taken for a changed one.
+    /// Lets git write committed files from the index, which already lists them: git also updates
+    /// the file sizes there, so that a file with converted line endings does not count as changed.
     pub(super) fn check_out(&mut self, changes: &[&Change]) -> Result<(), SnapshotError> {
         let mut names = Vec::new();
         for Change { path, .. } in changes {
@@ -115,7 +113,7 @@ impl Worktree<'_> {
         Ok(())
     }
 
-    /// Removes a file, and the folders that become empty by that.
+    /// Removes a file, and the folders that become empty.
     pub(super) fn remove(&mut self, path: &Path) -> io::Result<()> {
         let top = self.repo.top();
         if !self.may_change(path)? {
@@ -123,7 +121,7 @@ impl Worktree<'_> {
         }
         if look(top, path)?.is_some() {
             match fs_err::remove_file(top.join(path)) {
-                // It is in a folder of another user's.
+                // The file is in another user's folder.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     self.stay.insert(path.to_owned());
                     return Ok(());
@@ -139,7 +137,7 @@ impl Worktree<'_> {
         Ok(())
     }
 
-    /// Whether nothing is there but what was saved.
+    /// Returns whether the path is absent or in its saved state; else marks it to stay.
     fn may_change(&mut self, path: &Path) -> io::Result<bool> {
         let now = look(self.repo.top(), path)?;
         let is_saved = now.is_none() || self.saved.get(path) == Some(&now);
@@ -152,21 +150,21 @@ impl Worktree<'_> {
     }
 }
 
-/// Makes the folders around a path writable where an attempt closed them: something changes in them.
+/// Makes the parent folders of a path writable, where an attempt made them read-only.
 fn open_folders(top: &Path, path: &Path) {
     for folder in folders(path).map(|folder| top.join(folder)) {
         if let Ok(found) = fs_err::symlink_metadata(&folder)
             && found.is_dir()
             && found.mode() & 0o300 != 0o300
         {
-            // What cannot be changed is found by whoever goes on.
+            // Errors are ignored here; the operation that follows reports them.
             let open = std::fs::Permissions::from_mode(found.mode() | 0o700);
             let _ = fs_err::set_permissions(&folder, open);
         }
     }
 }
 
-/// Gives files their permission bits again.
+/// Restores the permission bits of files.
 pub(super) fn set_modes(top: &Path, modes: &BTreeMap<String, u32>) -> io::Result<()> {
     for (path, mode) in modes {
         if look(top, Path::new(path))?.is_some_and(|now| !now.is_link && now.mode != *mode) {
@@ -176,7 +174,7 @@ pub(super) fn set_modes(top: &Path, modes: &BTreeMap<String, u32>) -> io::Result
     Ok(())
 }
 
-/// What stands where these paths are to be written: a file or link where a folder is needed, or
+/// Returns the files that block writing these paths: a file or link where a folder is needed, or
 /// the files in a folder where a file is needed.
 pub(super) fn in_the_way<'a>(
     top: &Path,
@@ -195,7 +193,7 @@ pub(super) fn in_the_way<'a>(
     Ok(found)
 }
 
-/// A repository is not ours to move.
+/// Collects the files below a folder; refuses a nested repository, which is not ours to move.
 fn collect_files(
     top: &Path,
     folder: &Path,
@@ -219,7 +217,7 @@ fn collect_files(
     Ok(())
 }
 
-/// Makes the folders around a path; one in its place has nothing but folders in it by now.
+/// Creates the parent folders of a path; removes a folder in its place, which must hold no files.
 fn make_room(top: &Path, path: &Path) -> io::Result<PathBuf> {
     let full = top.join(path);
     if fs_err::symlink_metadata(&full).is_ok_and(|found| found.is_dir()) {
@@ -229,7 +227,7 @@ fn make_room(top: &Path, path: &Path) -> io::Result<PathBuf> {
     Ok(full)
 }
 
-/// Removes a folder with nothing but folders in it; the first file in it is an error.
+/// Removes a folder that contains only folders; fails at the first file.
 fn remove_empty(folder: &Path) -> io::Result<()> {
     for entry in fs_err::read_dir(folder)? {
         remove_empty(&entry?.path())?;
@@ -237,9 +235,9 @@ fn remove_empty(folder: &Path) -> io::Result<()> {
     fs_err::remove_dir(folder)
 }
 
-/// Writes beside and renames, so that a crash leaves the old file or the new one.
+/// Writes a temporary file and renames it, so that a crash leaves either the old or the new file.
 fn write(full: &Path, mode: &str, content: &mut dyn Read) -> io::Result<()> {
-    // A name of our own, which no long name can make too long.
+    // A fixed name, so that a long file name cannot exceed the limit.
     let temporary = full.with_file_name(format!(".ralph-restore-{}", std::process::id()));
     let _ = fs_err::remove_file(&temporary);
     if mode == "120000" {

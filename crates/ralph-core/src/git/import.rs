@@ -1,4 +1,4 @@
-//! Writes a snapshot as one `git fast-import` stream: what was staged, then the snapshot itself.
+//! Writes a snapshot as one `git fast-import` stream: a commit of the index, then the snapshot.
 //!
 //! File contents are streamed from disk, so a snapshot needs no more memory than one buffer.
 
@@ -10,14 +10,14 @@ use super::diff::{Change, quoted};
 use super::files::Inventory;
 use ralph_base::state::open_regular;
 
-/// Our commits carry our own name: they are bookkeeping, not the user's work.
+/// The committer of our commits, which are bookkeeping and not the user's work.
 const COMMITTER: &str = "Ralph <ralph@localhost>";
 
-/// Marks by which the stream refers to its own commits.
+/// Marks for the stream's own commits.
 const INDEX: u32 = 1;
 const SNAPSHOT: u32 = 2;
 
-/// What goes into a stream.
+/// The content of a stream.
 pub(super) struct Import<'a> {
     /// The ref to write.
     pub(super) name: &'a str,
@@ -25,13 +25,13 @@ pub(super) struct Import<'a> {
     pub(super) message: &'a str,
     /// The top of the work tree.
     pub(super) top: &'a Path,
-    /// The commit that is checked out.
+    /// The checked-out commit.
     pub(super) head: Option<&'a str>,
     /// Further commits that must stay reachable.
     pub(super) keep: &'a [String],
     /// The files to lay over HEAD's tree.
     pub(super) files: &'a Inventory,
-    /// Where the index is not that of HEAD.
+    /// The differences between HEAD and the index.
     pub(super) staged: &'a [Change],
 }
 
@@ -81,7 +81,7 @@ impl Import<'_> {
         writeln!(out, "get-mark :{SNAPSHOT}")
     }
 
-    /// A commit on top of HEAD, whatever came before it in the stream.
+    /// Begins a commit on top of HEAD, regardless of earlier commits in the stream.
     fn begin(&self, out: &mut impl Write, mark: u32, message: &str) -> io::Result<()> {
         let (name, seconds) = (self.name, jiff::Timestamp::now().as_second());
         let from = self.head.map(|head| format!("from {head}\n")).unwrap_or_default();
@@ -90,7 +90,7 @@ impl Import<'_> {
         data(out, message.as_bytes())
     }
 
-    /// A file that is being written to while we read it must not derail the stream.
+    /// Writes a file's content; a file that changes while it is read must not corrupt the stream.
     fn content(&self, out: &mut impl Write, path: &Path, length: u64) -> io::Result<()> {
         let full = self.top.join(path);
         writeln!(out, "data {length}")?;

@@ -1,7 +1,7 @@
 //! Git: status, snapshots of the whole work tree, checkpoints, rollback and undo.
 //!
-//! A rollback never loses anything: what it removes is saved first, and undo lays it over the tree
-//! again.
+//! A rollback never loses anything: files are saved before they are removed, and undo restores
+//! them.
 //!
 //! ```
 //! use ralph_core::git::{Checkpoint, Repo, rollback, undo};
@@ -25,24 +25,22 @@
 //! # }
 //! ```
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! | --- | --- |
-//! | `command` | the only git spawner |
-//! | `run`, `error` | one call run to its end; why it gave no answer |
-//! | `commit` | a commit with the user's own git hooks |
-//! | `paths`, `objects` | names as git reads them; what git keeps, read in one go |
-//! | `repo` | a work tree: where it is, and whether it may be touched |
-//! | `status` | what differs from HEAD, on disk and in the index |
-//! | `diff` | what differs between two trees |
-//! | `refs` | the names of our refs |
-//! | `prepared_ref` | a ref that is locked until something else has worked |
-//! | `files` | files on disk: looked at, written and removed one by one |
-//! | `snapshot`, `import` | the tree saved as a commit, and read back; how it is written |
-//! | `checkpoint` | where an attempt began |
-//! | `changed` | what differs from a checkpoint |
+//! | `command` | the only code that starts git |
+//! | `run`, `error` | running one call to completion, also a commit with the user's hooks; errors |
+//! | `objects` | git objects, read in one go |
+//! | `repo` | a work tree: its location, and whether it may be changed |
+//! | `status` | differences between HEAD, index and disk |
+//! | `diff` | differences between two trees; paths in git's output |
+//! | `prepared_ref` | a ref that stays locked until another operation has succeeded |
+//! | `files` | files on disk: inspected, written and removed one by one |
+//! | `snapshot`, `import` | the tree saved as a commit, and loaded; the stream that writes it |
+//! | `checkpoint` | the state at the start of an attempt |
+//! | `changed` | differences from a saved state |
 //! | `restore` | the return to a saved state: save, note, HEAD, files, index, removals |
-//! | `rollback` | back to the checkpoint, and what that discarded |
-//! | `undo` | what an attempt had changed, laid over the tree again |
+//! | `rollback` | the return to the checkpoint; discarded attempts |
+//! | `undo` | a discarded attempt's changes, restored |
 
 mod changed;
 mod checkpoint;

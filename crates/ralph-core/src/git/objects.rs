@@ -1,5 +1,5 @@
-//! What git keeps, read through one `git cat-file --batch`, however much it is; whole files, as they
-//! were and as they are.
+//! Reads git objects through one `git cat-file --batch`, regardless of their size; and whole files,
+//! from a commit or from disk.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,11 +8,11 @@ use std::path::Path;
 use super::{Git, GitError, Repo};
 use ralph_base::state::read_at_most;
 
-/// Larger files were made by a program.
+/// The size limit; larger files were made by a program.
 const LARGEST_FILE: u64 = 1024 * 1024;
 
-/// Hands what git keeps under each name to `take`, with the name's place in the list; none for one
-/// that git does not know. Names must hold no newline.
+/// Passes the content of each named object to `take`, with the name's index; `None` for a name that
+/// git does not know. Names must not contain a newline.
 pub(super) fn read<N: AsRef<[u8]> + Sync>(
     git: &Git,
     names: &[N],
@@ -36,7 +36,7 @@ pub(super) fn read<N: AsRef<[u8]> + Sync>(
                 };
                 let mut content = (&mut stdout).take(size);
                 take(at, Some(&mut content))?;
-                // Whatever was left of it, and the newline.
+                // Skips the unread rest of the object, and the newline.
                 io::copy(&mut content, &mut io::sink())?;
                 stdout.read_exact(&mut [0])?;
             }
@@ -46,7 +46,7 @@ pub(super) fn read<N: AsRef<[u8]> + Sync>(
     Ok(done)
 }
 
-/// `<object> <type> <size>`, or the name and `missing`.
+/// Reads the header: `<object> <type> <size>`, or the name and `missing`.
 fn size(input: &mut impl BufRead) -> io::Result<Option<u64>> {
     let mut header = Vec::new();
     input.read_until(b'\n', &mut header)?;
@@ -58,8 +58,8 @@ fn size(input: &mut impl BufRead) -> io::Result<Option<u64>> {
     size.map(Some).ok_or_else(|| io::Error::other(format!("not an object: {header:?}")))
 }
 
-/// The files as they were in a commit, from one git process; those that did not exist are left
-/// out. Names must hold no newline.
+/// Returns the files' contents in a commit, read by one git process; files that did not exist are
+/// left out. Names must not contain a newline.
 pub fn contents_at<'a>(
     repo: &Repo,
     base: &str,
@@ -79,7 +79,7 @@ pub fn contents_at<'a>(
     Ok(found)
 }
 
-/// A regular file of a size that people write; links and folders are none.
+/// Returns the content of a regular file of at most 1 MiB; `None` for links and folders.
 pub fn content_now(path: &Path) -> Option<Vec<u8>> {
     if path.is_symlink() { None } else { read_at_most(path, LARGEST_FILE).ok() }
 }

@@ -1,12 +1,12 @@
-//! A ref that git holds locked until something else has worked.
+//! A ref that git keeps locked until another operation has succeeded.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
 
 use super::{Git, GitError};
 
-/// A ref that is locked and about to move. Dropped, it stays where it was; so it does if our process is
-/// killed, because git then reads the end of its input.
+/// A locked ref that is about to move. If this value is dropped, the ref stays where it was; also
+/// if our process is killed, because git then reads the end of its input.
 #[derive(Debug)]
 pub struct PreparedRef {
     git: Git,
@@ -18,7 +18,7 @@ pub struct PreparedRef {
 const ARGS: [&str; 4] = ["update-ref", "-m", "ralph: land", "--stdin"];
 
 impl Git {
-    /// Locks a ref that is at `old` (none: does not exist), to move it to `new`.
+    /// Locks a ref that is at `old` (`None`: does not exist), to move it to `new`.
     pub fn prepare_ref(
         &self,
         name: &str,
@@ -41,13 +41,13 @@ impl Git {
 }
 
 impl PreparedRef {
-    /// Moves it.
+    /// Moves the ref.
     pub fn commit(mut self) -> Result<(), GitError> {
         self.ask("commit", "commit: ok")
     }
 
     fn ask(&mut self, commands: &str, wanted: &str) -> Result<(), GitError> {
-        // A git that has given up closes its pipes and says why.
+        // If git has failed, it closes its pipes and reports the reason on stderr.
         let _ = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{commands}"));
         let mut answers = self.stdout.by_ref().lines().map_while(Result::ok);
         if answers.any(|answer| answer == wanted) {

@@ -1,4 +1,4 @@
-//! A repository's work tree: where it is, and whether it may be touched now.
+//! A repository's work tree: its location, and whether it may be changed now.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::diff::as_path;
 use super::{Git, GitError};
 use ralph_base::state::{PROJECT_MARKER, UNTOUCHED, is_in_use};
 
-/// A work tree and its git folder; in a linked worktree the git folder is that worktree's own.
+/// A work tree and its git folder (in a linked worktree, that worktree's own).
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Repo {
@@ -19,17 +19,17 @@ pub struct Repo {
     shared_git_dir: PathBuf,
     /// The project's folder, relative to the top.
     project: PathBuf,
-    /// Files that count as ours wherever they are.
+    /// Files that are never touched, in addition to our own.
     spared: Vec<PathBuf>,
 }
 
-/// Why a repository cannot be used, and what to do about it.
+/// The reason why a repository cannot be used, and how to fix that.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct RepoError(String);
 
-/// An operation of several steps: what git leaves in its folder during it, its name, how to abort it,
-/// and how to give it up without a change to files, index or commits.
+/// A multi-step operation: the file that git keeps in its folder during it, its name, how to abort
+/// it, and how to quit it without changing files, index or commits.
 type Operation = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
 const OPERATIONS: [Operation; 6] = [
@@ -42,7 +42,7 @@ const OPERATIONS: [Operation; 6] = [
 ];
 
 impl Repo {
-    /// The repository around a project folder, which may be a folder inside the work tree.
+    /// Opens the repository that contains a project folder, which may be below the work tree's top.
     pub fn open(project: &Utf8Path) -> Result<Self, RepoError> {
         let git = Git::at(project.as_std_path());
         let args = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir"];
@@ -70,7 +70,7 @@ impl Repo {
         Ok(Self { git, top, git_dir, shared_git_dir, project: inside, spared })
     }
 
-    /// A repository that was just made in a folder; `project` is the project's folder in it.
+    /// Describes a newly created repository; `project` is the project's folder in it.
     pub fn made_in(top: &Path, project: &Path) -> Self {
         let git_dir = top.join(".git");
         let (git, shared_git_dir) = (Git::at(top), git_dir.clone());
@@ -78,48 +78,48 @@ impl Repo {
         Self { git, top, git_dir, shared_git_dir, project, spared: Vec::new() }
     }
 
-    /// The same with this git at the top of its work tree.
+    /// Returns a copy that uses this git, which must run at the top of the work tree.
     pub fn using(self, git: Git) -> Self {
         Self { git, ..self }
     }
 
-    /// The same, where these files are never touched either.
+    /// Returns a copy that never touches these files either.
     pub fn sparing(self, spared: Vec<PathBuf>) -> Self {
         Self { spared, ..self }
     }
 
-    /// Git at the top of the work tree.
+    /// Returns the git runner for the top of the work tree.
     pub fn git(&self) -> &Git {
         &self.git
     }
 
-    /// The top of the work tree.
+    /// Returns the top of the work tree.
     pub fn top(&self) -> &Path {
         &self.top
     }
 
-    /// The git folder of this work tree.
+    /// Returns the git folder of this work tree.
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
     }
 
-    /// The git folder that all work trees of the repository share.
+    /// Returns the git folder that all work trees of the repository share.
     pub fn shared_git_dir(&self) -> &Path {
         &self.shared_git_dir
     }
 
-    /// What changes are counted against: a commit, or the tree without files where there is none.
+    /// Returns the commit to compare with, or the empty tree if there is none.
     pub(super) fn base(&self, commit: Option<&str>) -> Result<String, GitError> {
         let empty_tree = || self.git.line(&["hash-object", "-t", "tree", "/dev/null"]);
         commit.map_or_else(empty_tree, |commit| Ok(commit.to_owned()))
     }
 
-    /// The commit that is checked out; none in a repository without commits.
+    /// Returns the checked-out commit; `None` in a repository without commits.
     pub fn head(&self) -> Result<Option<String>, GitError> {
         self.resolve("HEAD")
     }
 
-    /// What a name stands for; none if there is nothing of that name.
+    /// Resolves a name to an object id; `None` if the name does not exist.
     pub(super) fn resolve(&self, name: &str) -> Result<Option<String>, GitError> {
         match self.git.line(&["rev-parse", "--quiet", "--verify", name]) {
             Ok(object) => Ok(Some(object)),
@@ -128,8 +128,8 @@ impl Repo {
         }
     }
 
-    /// Gives up an operation of several steps that was left under way, and names it. The files stay
-    /// as they are, so that they can be saved.
+    /// Quits an unfinished multi-step operation, and returns its name. The files stay unchanged, so
+    /// that they can be saved.
     pub fn quit_operation(&self) -> Result<Option<&'static str>, GitError> {
         let mut left = None;
         for (_, name, _, quit) in self.operations() {
@@ -143,8 +143,8 @@ impl Repo {
         OPERATIONS.iter().filter(|(file, ..)| self.git_dir.join(file).exists())
     }
 
-    /// Whether a path, relative to the top, belongs to us or to the client's settings, here or in
-    /// another project.
+    /// Returns whether a path, relative to the top, belongs to us or to the client's settings, in
+    /// this or another project.
     pub fn is_untouched(&self, path: &Path) -> bool {
         let is_spared = self.spared.iter().any(|spared| spared == path);
         is_spared
@@ -155,8 +155,8 @@ impl Repo {
             })
     }
 
-    /// Whether a folder is a project. Below our own one such a folder may as well be work, so it counts
-    /// only if it is in use.
+    /// Returns whether a folder is a project. Below our own project such a folder may be part of
+    /// the work, so it counts only if it is in use.
     fn is_project(&self, root: &Path) -> bool {
         let state = self.top.join(root).join(PROJECT_MARKER);
         if root == self.project || root.as_os_str().is_empty() {
@@ -168,8 +168,8 @@ impl Repo {
         }
     }
 
-    /// Refuses while a rebase, merge or the like is under way: its state lives outside tree, index and
-    /// HEAD, and could not be brought back.
+    /// Returns an error during a rebase, merge or the like: its state is outside of tree, index and
+    /// HEAD, and could not be restored.
     pub fn refuse_if_busy(&self) -> Result<(), RepoError> {
         let Some((_, name, abort, _)) = self.operations().next() else { return Ok(()) };
         Err(RepoError(format!(
@@ -179,7 +179,7 @@ impl Repo {
     }
 }
 
-/// There is no repository, or it belongs to another user, or has no files; git's message tells which.
+/// Explains why there is no usable repository: missing, bare, or owned by another user.
 fn unusable(project: &Utf8Path, error: &GitError) -> String {
     if error.said().contains("must be run in a work tree") {
         return format!(
@@ -187,7 +187,7 @@ fn unusable(project: &Utf8Path, error: &GitError) -> String {
              core.bare false` there if it has a work tree, or start in a regular clone"
         );
     }
-    // Git does not say how to get one. Of one that it cannot find any more it says more than this.
+    // Git does not say how to create one. For a broken link to a repository its message says more.
     if error.names_no_repository() && error.to_string().contains("parent") {
         return format!(
             "{project} is not a git repository; run `git init` there and commit your files"

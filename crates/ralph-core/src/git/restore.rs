@@ -1,10 +1,10 @@
-//! A rollback: the repository returns to a saved state.
+//! Rollback: returns the repository to a saved state.
 //!
-//! The order is what keeps work safe. First everything that could be overwritten or removed is
-//! saved as a snapshot, and read back; then a note is left in the git folder, so that an interrupted
-//! rollback is finished by the next one. HEAD moves, unless another process was faster; only then
-//! files and index are changed, and last of all files go that the target does not have: only those
-//! that were saved, and that the target's own ignore rules, which are in place by then, do not hide.
+//! The order keeps work safe. First everything that could be overwritten or removed is saved as a
+//! snapshot and verified; then a note in the git folder lets the next rollback finish an
+//! interrupted one. HEAD moves, unless another process moved it first; then files and index are
+//! changed, and finally files that the target lacks are removed, but only if they were saved and
+//! the target's own ignore rules, already restored, do not match them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,22 +17,22 @@ use super::{GitError, Repo, SnapshotError, Status};
 use ralph_base::fault;
 use ralph_base::state::{self, RESTORE_NOTE, stamp};
 
-/// What the reflog says, so that a person can see who moved HEAD.
+/// The reflog message, so that a person can see who moved HEAD.
 const REASON: &str = "ralph: return to a saved state";
 
-/// What a rollback did.
+/// The result of a rollback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// What was there before; its ref keeps it.
+    /// The state before the rollback; its ref keeps it.
     pub saved: Snapshot,
-    /// What was left alone: submodules and repositories inside this one, and files that another
-    /// process wrote meanwhile.
+    /// Paths that were left alone: submodules, nested repositories, and files that another process
+    /// wrote in the meantime.
     pub left_alone: Vec<String>,
 }
 
 impl Repo {
-    /// Returns to a branch at a commit, with nothing else in the tree but what is ours and what git
-    /// ignores. Whatever was there is saved first; none if there was nothing.
+    /// Returns to a branch at a commit, and removes all other files except our own and ignored
+    /// ones. The previous state is saved first; `None` if nothing had to change.
     pub fn return_to(
         &self,
         branch: &str,
@@ -47,7 +47,7 @@ impl Repo {
         }
         let commit = match tip {
             Some(tip) => tip.to_owned(),
-            // One without files.
+            // A commit without files.
             None => Snapshot::as_is(self.git(), self.top(), None, [])?.0,
         };
         let (head, branch) = (tip.map(str::to_owned), Some(branch.to_owned()));
@@ -57,7 +57,7 @@ impl Repo {
     }
 }
 
-/// Saves what is there under the ref `name` and then returns files, index and HEAD to the target.
+/// Saves the current state under the ref `name`, then returns files, index and HEAD to the target.
 pub(super) fn restore(
     repo: &Repo,
     target: &Snapshot,
@@ -65,11 +65,11 @@ pub(super) fn restore(
     why: &str,
 ) -> Result<Restored, SnapshotError> {
     repo.refuse_if_busy()?;
-    // A lock that is only found afterwards would leave half a rollback.
+    // Finding a lock later would leave half a rollback.
     refresh_index(repo)?;
     let mut status = Status::read(repo)?;
     refuse_elsewhere(repo, target, &status)?;
-    // A bare commit says nothing about the branch: then HEAD stays on the one it is on.
+    // A bare commit has no branch: HEAD stays on the current one.
     let branch =
         if target.is_bare() { status.branch.clone() } else { target.record.branch.clone() };
     let tip = match &branch {
@@ -79,7 +79,7 @@ pub(super) fn restore(
     let from = repo.base(status.head.as_deref())?;
     let (inner, files): (Vec<Change>, Vec<Change>) =
         diff::between(repo.git(), &from, &target.commit)?.into_iter().partition(|c| c.is_inner);
-    // All that might be overwritten or removed although git does not call it changed.
+    // All files that might be overwritten or removed although git does not report them as changed.
     status.changed.extend(files.into_iter().map(|change| change.path));
     let written = status.changed.iter().filter(|path| !repo.is_untouched(path));
     let in_the_way = in_the_way(repo.top(), written)?;
@@ -111,7 +111,7 @@ pub(super) fn restore(
     }
 }
 
-/// Names the files that stay.
+/// Returns files and index to the target; returns the files that were left in place.
 fn return_files(
     repo: &Repo,
     target: &Snapshot,
@@ -146,11 +146,11 @@ fn return_files(
     tree.write(&exact)?;
     set_modes(repo.top(), &target.record.modes)?;
     fault::point("restore.files-written");
-    // Ignore rules of the attempt go first: they would hide others.
+    // The attempt's ignore rules are removed first: they would hide other files.
     for are_rules in [true, false] {
         let untracked = untracked(repo)?;
         let is_removed = |path: &&PathBuf| {
-            // Another loop does not tell which of them are the user's.
+            // Another loop does not record which files are the user's.
             let is_kept = target.is_bare() && status.untracked.contains(path);
             (uncommitted.contains(path) || untracked.contains(*path)) && !is_kept
         };
@@ -173,14 +173,14 @@ fn return_files(
     Ok(tree.stay)
 }
 
-/// Files that git does not know, by the rules and the index that are in place now.
+/// Returns the untracked files, by the ignore rules and the index now in place.
 fn untracked(repo: &Repo) -> Result<BTreeSet<PathBuf>, GitError> {
     let args = ["ls-files", "-z", "--others", "--exclude-standard", "--full-name"];
     Ok(split(&repo.git().run(&args)?).collect())
 }
 
-/// Moves HEAD to a commit on a branch, unless another process committed since we looked. `tip` is
-/// where a branch is that is not checked out yet.
+/// Moves HEAD to a commit on a branch, unless another process committed since `from` was read.
+/// `tip` is the current commit of a branch that is not checked out yet.
 fn move_head(
     repo: &Repo,
     from: &Status,
@@ -211,18 +211,18 @@ fn move_head(
     git.run(&["symbolic-ref", "-m", REASON, "HEAD", &format!("refs/heads/{branch}")]).map(drop)
 }
 
-/// So that plumbing which trusts file times does not call restored files changed. Waits for the lock,
-/// whether there is something to write or not.
+/// Refreshes the index, so that plumbing that trusts file times does not report restored files as
+/// changed. Waits for the lock even if there is nothing to write.
 fn refresh_index(repo: &Repo) -> Result<(), GitError> {
-    // Not quietly: then it would not say that another process holds the index, and we not wait.
+    // Not with `-q`, which hides that another process holds the index, so we would not wait.
     match repo.git().run(&["update-index", "--refresh", "--force-write-index"]) {
-        // It exits with 1 when something really is changed.
+        // Exit code 1 means that a file really is changed.
         Err(error) if error.exit_code() == Some(1) => Ok(()),
         other => other.map(drop),
     }
 }
 
-/// A bare commit of another loop is only meant for the line of history it is in.
+/// Refuses a bare commit of another loop that is not an ancestor of HEAD.
 fn refuse_elsewhere(repo: &Repo, target: &Snapshot, status: &Status) -> Result<(), SnapshotError> {
     let Some(head) = status.head.as_ref().filter(|_| target.is_bare()) else { return Ok(()) };
     match repo.git().run(&["merge-base", "--is-ancestor", &target.commit, head]) {
@@ -236,7 +236,7 @@ fn refuse_elsewhere(repo: &Repo, target: &Snapshot, status: &Status) -> Result<(
     }
 }
 
-/// Whether a rollback was interrupted, so that the next one has something to do.
+/// Returns whether a rollback was interrupted, so that the next one must finish it.
 pub(super) fn is_interrupted(repo: &Repo) -> bool {
     note(repo).exists()
 }

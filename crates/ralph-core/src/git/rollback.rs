@@ -1,4 +1,4 @@
-//! Rollback: how people and hooks return to a checkpoint, and what that discarded.
+//! Rollback to a checkpoint, for people and hooks, and the list of discarded attempts.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use super::{Checkpoint, GitError, Repo, Snapshot, SnapshotError, changed_since};
 use ralph_base::secrets::mask;
 use ralph_base::state::{Id, Lock, StateDir, stamp};
 
-/// How long one rollback waits for another.
+/// How long a rollback waits for another one.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An attempt that a rollback took out of the tree.
+/// An attempt that a rollback removed from the tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Discarded {
-    /// What the user types to get it back.
+    /// The id that the user types to restore it.
     pub id: String,
-    /// The ref that keeps it.
+    /// The ref of its snapshot.
     pub name: String,
     /// When it was discarded, as RFC 3339.
     pub at: String,
-    /// Why.
+    /// The reason for the rollback.
     pub why: String,
 }
 
-/// Returns the tree to the checkpoint. What was there is kept and can be brought back by
+/// Returns the tree to the checkpoint. The previous state is kept and can be restored with
 /// [`undo`](super::undo).
 pub fn rollback(
     repo: &Repo,
@@ -36,8 +36,8 @@ pub fn rollback(
     discard(repo, &target(repo, state)?, story, why)
 }
 
-/// The same, unless there is nothing to roll back: then two hooks that see the same failing run make
-/// one rollback.
+/// Does the same as [`rollback`], unless nothing has changed: two hooks that see the same failing
+/// run then cause only one rollback.
 pub fn rollback_changes(
     repo: &Repo,
     state: &StateDir,
@@ -63,13 +63,13 @@ fn discard(
     why: &str,
 ) -> Result<Restored, SnapshotError> {
     let story = story.map(|id| format!("-{id}")).unwrap_or_default();
-    // The subject is one line, and lists show it.
+    // The subject is a single line that lists show.
     let subject = mask(why.lines().next().unwrap_or_default());
     let subject: String = subject.chars().take(200).collect();
     restore(repo, target, &format!("{DISCARDED}{}{story}", stamp()), &subject)
 }
 
-/// All discarded attempts, newest first.
+/// Returns all discarded attempts, newest first.
 pub fn discarded(repo: &Repo) -> Result<Vec<Discarded>, GitError> {
     let format = "--format=%(refname)%00%(creatordate:iso-strict)%00%(contents:subject)";
     let listed = repo.git().line(&["for-each-ref", "--sort=-refname", format, DISCARDED])?;
@@ -82,7 +82,7 @@ pub fn discarded(repo: &Repo) -> Result<Vec<Discarded>, GitError> {
     Ok(listed.lines().filter_map(parse).collect())
 }
 
-/// A discarded attempt by its id or the beginning of it.
+/// Finds a discarded attempt by its id or an unambiguous prefix of it.
 pub(super) fn find(repo: &Repo, id: &str) -> Result<Discarded, SnapshotError> {
     let mut all = discarded(repo)?;
     if let Some(exact) = all.iter().find(|attempt| attempt.id == id || attempt.name == id) {

@@ -1,5 +1,5 @@
-//! How a git call is run to its end: fed and read at the same time, for as long as it shows signs of
-//! life, and again where another process's lock was in its way.
+//! Runs a git call to completion: feeds and reads it concurrently, for as long as it shows signs of
+//! life, and retries it if another process's lock was in the way.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -14,25 +14,25 @@ use wait_timeout::ChildExt;
 
 use super::{Git, GitError};
 
-/// What is kept of git's own messages.
+/// The number of bytes kept of git's own messages.
 const MOST_STDERR: usize = 8 * 1024;
 
-/// How often signs of life are looked for, at least.
+/// The maximum interval between checks for signs of life.
 const PULSE: Duration = Duration::from_secs(1);
 
-/// For how long it may show none once we were asked to end.
+/// The limit without a sign of life once we were asked to stop.
 const HURRIED: Duration = Duration::from_secs(5);
 
-/// How often we look whether a lock is gone.
+/// The interval between retries while a lock is held.
 const LOCK_PULSE: Duration = Duration::from_millis(50);
 
 impl Git {
-    /// Runs git to its end and returns what it printed. Waits for locks of others.
+    /// Runs git to completion and returns its output. Waits for locks of other processes.
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
         self.feed(args, &[])
     }
 
-    /// The same with `input` on its standard input.
+    /// Runs git like `run`, with `input` on its standard input.
     pub fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
         self.patiently(|| {
             let write = |stdin: &mut dyn Write| stdin.write_all(input);
@@ -40,7 +40,7 @@ impl Git {
         })
     }
 
-    /// Runs git to its end; it fails if git complains of an error, whatever it makes of that.
+    /// Runs git to completion; also fails if git prints an error but exits with 0.
     pub(super) fn strictly<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<(), GitError> {
         let (_, stderr) = self.stream(args, |_| Ok(()), read_all)?;
         if stderr.lines().any(|line| line.starts_with("error: ")) {
@@ -50,13 +50,13 @@ impl Git {
         Ok(())
     }
 
-    /// The same, for a command that prints one line of text.
+    /// Runs a command that prints one line of text.
     pub fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
         let output = self.run(args)?;
         Ok(String::from_utf8_lossy(&output).trim_end_matches('\n').to_owned())
     }
 
-    /// Runs git again for as long as another process's lock is in its way, within bounds.
+    /// Retries `run` while another process's lock is in the way, up to the time limit.
     pub(super) fn patiently<T>(
         &self,
         run: impl Fn() -> Result<T, GitError>,
@@ -76,8 +76,8 @@ impl Git {
         }
     }
 
-    /// Runs git while `write` feeds it and `read` takes what it prints; both run at the same time,
-    /// so that nothing has to fit into memory or into a pipe. Returns what git said besides, too.
+    /// Runs git while `write` feeds it and `read` takes its output; both run concurrently, so that
+    /// nothing has to fit into memory or a pipe. Also returns what git printed on stderr.
     pub(super) fn stream<S, T>(
         &self,
         args: &[S],
@@ -126,7 +126,7 @@ impl Git {
     }
 }
 
-/// Waits until git ends; none if it showed no sign of life for a while and was killed.
+/// Waits until git ends; `None` if it showed no sign of life for a while and was killed.
 fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
     let (begun, mut last) = (Instant::now(), (Vec::new(), Instant::now()));
     loop {
@@ -143,9 +143,9 @@ fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
         if now != last.0 {
             last = (now, Instant::now());
         }
-        // Asked twice, we do not wait for one that is at work either.
+        // After a second interrupt we do not wait even for a git that is busy.
         if last.1.elapsed() >= idle || interrupts > 1 && begun.elapsed() >= HURRIED {
-            // With all that it started, which would hold its pipes open.
+            // Including its child processes, which would keep its pipes open.
             supervised::signal("KILL", &[format!("-{}", child.id())]);
             child.kill()?;
             child.wait()?;
@@ -170,7 +170,7 @@ fn last_part(mut stderr: impl Read) -> io::Result<String> {
     Ok(String::from_utf8_lossy(last).trim().to_owned())
 }
 
-/// A pipe that was found closed is the consequence; git's own words are the cause.
+/// Adds the cause of a failure, except a broken pipe, which only follows from git's own error.
 fn with_cause(said: String, cause: Option<io::Error>) -> String {
     match cause {
         Some(cause) if cause.kind() != io::ErrorKind::BrokenPipe => format!("{said} ({cause})"),
@@ -179,8 +179,8 @@ fn with_cause(said: String, cause: Option<io::Error>) -> String {
 }
 
 impl Git {
-    /// Commits as the user would, with the user's hooks and the message on standard input. It ends
-    /// at the limit, or when `stop` says so.
+    /// Commits as the user would, with the user's hooks and the message on standard input. Is ended
+    /// at the time limit, or when `stop` returns true.
     pub fn commit<S: AsRef<OsStr>>(
         &self,
         args: &[S],

@@ -1,10 +1,9 @@
 //! A snapshot: the whole work tree as a commit under `refs/ralph/`, made without touching index,
 //! HEAD or files.
 //!
-//! The commit's tree is HEAD's tree with every changed and every new file laid over it, byte for
-//! byte as they are on disk (no line-ending or other filter in between), so `git diff` and
-//! `git show` work on it. Its first parent is HEAD, its last one a commit of the index. What a
-//! tree cannot hold stands in its message.
+//! The commit's tree is HEAD's tree with all changed and new files on top, byte for byte as on disk
+//! (without line-ending or other filters), so `git diff` and `git show` work on it. Its first
+//! parent is HEAD, the last one a commit of the index. Its message records what a tree cannot hold.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,44 +19,44 @@ use super::files::{Entry, Inventory, inventory};
 use super::import::Import;
 use super::{Git, GitError, Repo, SnapshotError, Status};
 
-/// A snapshot must outlast a power cut, because the tree is changed right after it was taken: all of
-/// it is written through, whatever the user has set, and as one pack, which takes three waits for the
-/// disk however many files there are. `--done` makes a stream that breaks off an error instead of
-/// half a snapshot, and without `--force` a ref that exists is never overwritten.
+/// A snapshot must survive a power cut, because the tree is changed right after it was taken: it is
+/// synced to disk despite the user's settings, and as one pack, which takes three syncs for any
+/// number of files. `--done` makes a truncated stream an error, and without `--force` an existing
+/// ref is never overwritten.
 const IMPORT: &str = "\
     -c core.fsync=objects,derived-metadata,reference -c core.fsyncMethod=fsync -c \
     fastimport.unpackLimit=1 fast-import --quiet --done";
 
-/// A snapshot that was written or read back, or a bare commit to return to.
+/// A snapshot that was written or loaded, or a bare commit to return to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The ref that keeps it; for a bare commit its id.
+    /// The ref of the snapshot; for a bare commit, its id.
     pub name: String,
     /// The commit.
     pub commit: String,
-    /// The commit of what was staged.
+    /// The commit of the index.
     pub(super) index: String,
     pub(super) record: Record,
 }
 
-/// What a tree cannot hold.
+/// Metadata that a tree cannot hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// The commit that was checked out.
+    /// The checked-out commit.
     pub(super) head: Option<String>,
-    /// The branch that was checked out; none if HEAD was detached.
+    /// The checked-out branch; `None` if HEAD was detached.
     pub(super) branch: Option<String>,
-    /// The permission bits of the files that were taken from disk, as far as their names are text.
+    /// The permission bits of the files taken from disk whose names are UTF-8.
     pub(super) modes: BTreeMap<String, u32>,
-    /// The loop's run that made it; only that loop's sessions may be rolled back to it.
+    /// The run of the loop that made it; only that loop's sessions may be rolled back to it.
     pub(super) run: Option<String>,
-    /// The commit whose files took the place of these, and others that must stay reachable.
+    /// The commit that replaced these files, and others that must stay reachable.
     pub(super) replaced_by: Vec<String>,
 }
 
 impl Snapshot {
-    /// A commit that another loop wrote down: tracked files and HEAD go back to it. Which new files
-    /// are the user's cannot be known, so files that git does not track stay.
+    /// Creates the target for a commit recorded by another loop: tracked files and HEAD return to
+    /// it. The user's new files cannot be told apart from others, so all untracked files stay.
     pub(super) fn bare(commit: &str) -> Self {
         let record = Record { head: Some(commit.to_owned()), ..Record::default() };
         let [name, commit, index] = [commit; 3].map(str::to_owned);
@@ -68,13 +67,13 @@ impl Snapshot {
         self.name == self.commit
     }
 
-    /// The loop's run that made it, if one did.
+    /// Returns the run of the loop that made it, if any.
     pub fn run(&self) -> Option<&str> {
         self.record.run.as_deref()
     }
 
-    /// Saves the tree, of which the status was read just now: HEAD's, with what is on disk wherever the
-    /// status says changed. What that was is returned as well.
+    /// Saves the tree: HEAD's tree, with the files on disk wherever the given status, just read,
+    /// says changed. Also returns the state of those files.
     pub(super) fn save(
         repo: &Repo,
         name: &str,
@@ -111,16 +110,16 @@ impl Snapshot {
         let (printed, _) = streamed.inspect_err(|_| remove_since(repo, begun))?;
         let mut ids = printed.lines().map(str::to_owned);
         let (index, commit) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
-        // That its name and its content outlast a power cut is waited for as well.
+        // Also sync the folders, so that the pack and the ref survive a power cut.
         let shared = repo.shared_git_dir();
         sync_folder(&shared.join("objects/pack"))?;
         shared.join(name).parent().map_or(Ok(()), sync_folder)?;
         Ok((Self { name: name.to_owned(), commit, index, record }, taken))
     }
 
-    /// A commit with the files of a folder as they are, whatever git's filters would make of them, over
-    /// those of another one. `paths` are those that may differ, from the top. Names what cannot be read, and
-    /// is left as it was committed.
+    /// Creates a commit with the files of a folder byte for byte, without git's filters, on top of
+    /// `head`. `paths` are the files that may differ, relative to `top`. Also returns the
+    /// unreadable files, which stay as committed.
     pub fn as_is(
         git: &Git,
         top: &Path,
@@ -145,8 +144,8 @@ impl Snapshot {
         Ok((commit, unreadable))
     }
 
-    /// Reads back all that HEAD does not have, before anything is removed because it is saved. What
-    /// cannot be read is no snapshot, and forgotten.
+    /// Verifies all objects that HEAD does not have, before any saved file is removed. A snapshot
+    /// that cannot be read is forgotten.
     pub(super) fn read_back(&self, repo: &Repo) -> Result<(), GitError> {
         let mut list =
             vec!["rev-list", "--quiet", "--objects", "--verify-objects", self.commit.as_str()];
@@ -160,12 +159,12 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Removes its ref, because nobody needs it any more.
+    /// Deletes the ref of a snapshot that is no longer needed.
     pub(super) fn forget(&self, repo: &Repo) -> Result<(), GitError> {
         repo.git().run(&["update-ref", "-d", &self.name]).map(drop)
     }
 
-    /// Reads a snapshot back by the name of its ref.
+    /// Loads a snapshot by the name of its ref.
     pub fn load(repo: &Repo, name: &str) -> Result<Self, SnapshotError> {
         let name = name.to_owned();
         let Some(commit) = repo.resolve(&name)? else {
@@ -183,14 +182,14 @@ impl Snapshot {
         Ok(Self { name, commit, index, record })
     }
 
-    /// The files that were taken from disk: those in which it differs from the commit that was
-    /// checked out.
+    /// Returns the files that were taken from disk, that is, those that differ from the checked-out
+    /// commit.
     pub(super) fn uncommitted(&self, repo: &Repo) -> Result<Vec<Change>, GitError> {
         diff::between(repo.git(), &repo.base(self.record.head.as_deref())?, &self.commit)
     }
 }
 
-/// So that the names in a folder outlast a power cut. Where refs are kept in another way, there is no
+/// Syncs a folder, so that its entries survive a power cut. With another ref storage there is no
 /// such folder.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     match fs_err::File::open(folder) {
@@ -199,11 +198,11 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// The clock of files lags behind.
+/// File timestamps may lag behind the clock.
 const LAG: Duration = Duration::from_millis(20);
 
-/// Removes what was left since an instant and what no process has open: it may belong to another
-/// git. Where the system does not tell who has what open, `git gc` removes it some day.
+/// Removes temporary files left since `begun`, unless a process has them open: they may belong to
+/// another git. Where open files cannot be listed, `git gc` removes them some day.
 fn remove_since(repo: &Repo, begun: SystemTime) {
     let packs = repo.shared_git_dir().join("objects/pack");
     let places = [(packs, "tmp_"), (repo.git_dir().to_owned(), "fast_import_crash_")];
@@ -227,16 +226,16 @@ fn remove_since(repo: &Repo, begun: SystemTime) {
     }
 }
 
-/// Where everything is kept that is ours.
+/// The namespace of all our refs.
 pub(super) const OWN: &str = "refs/ralph/";
 
-/// Where the snapshots of checkpoints are.
+/// The namespace of checkpoint snapshots.
 pub(super) const CHECKPOINTS: &str = "refs/ralph/checkpoint/";
 
-/// Where discarded attempts are kept; nothing ever removes them but the user.
+/// The namespace of discarded attempts; only the user ever removes them.
 pub(super) const DISCARDED: &str = "refs/ralph/discarded/";
 
-/// What a person types to get back what a ref keeps: the last part of its name.
+/// Returns the id that a person types to restore a ref's content: the last part of its name.
 pub fn saved_id(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }

@@ -1,4 +1,4 @@
-//! What differs between HEAD, the index and the work tree: one `git status`, read as data.
+//! Differences between HEAD, the index and the work tree, from one `git status`.
 //!
 //! Paths are bytes, relative to the top of the work tree; they need not be UTF-8.
 
@@ -10,36 +10,35 @@ use super::{GitError, Repo};
 /// The state of a work tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {
-    /// The commit that is checked out; none in a repository without commits.
+    /// The checked-out commit; `None` in a repository without commits.
     pub head: Option<String>,
-    /// The branch that is checked out; none if HEAD is detached.
+    /// The checked-out branch; `None` if HEAD is detached.
     pub branch: Option<String>,
-    /// Files that differ between HEAD, index and work tree, and files that git does not know.
+    /// Files that differ between HEAD, index and work tree, and untracked files.
     pub changed: Vec<PathBuf>,
-    /// Those of them that git does not know.
+    /// The untracked ones among them.
     pub untracked: Vec<PathBuf>,
-    /// Submodules that are not as HEAD has them, and repositories inside this one: never touched.
+    /// Changed submodules and untracked nested repositories; never touched.
     pub nested: Vec<PathBuf>,
-    /// Where the index is not that of HEAD. Files with a conflict are not among them, nor are those
-    /// that are only meant to be added some time.
+    /// Differences between HEAD and the index, except files in conflict and intent-to-add entries.
     pub(super) staged: Vec<Change>,
 }
 
 impl Status {
-    /// That of a tree with nothing but what is committed.
+    /// Returns the status of a tree without uncommitted changes.
     pub fn clean(head: Option<&str>, branch: &str) -> Self {
         let (head, branch) = (head.map(str::to_owned), Some(branch.to_owned()));
         Self { head, branch, ..Self::default() }
     }
 
-    /// Reads the status of a repository. What of a submodule is looked at, is the user's to set
-    /// (`submodule.<name>.ignore`).
+    /// Reads the status of a repository. The user's setting `submodule.<name>.ignore` decides how
+    /// submodules are checked.
     pub fn read(repo: &Repo) -> Result<Self, GitError> {
         let args = ["status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all"];
-        // How far the branch is from its upstream would take a walk through history.
+        // Counting commits ahead of the upstream would require walking the history.
         let args = [&args[..], &["--no-ahead-behind", "--no-renames"]].concat();
         let output = match repo.git().run(&args) {
-            // A submodule whose git folder was removed; it must not keep us from the rest.
+            // A submodule's git folder was removed; the rest must still be readable.
             Err(error) if error.names_no_repository() => {
                 repo.git().run(&[&args[..], &["--ignore-submodules=dirty"]].concat())
             }
@@ -48,12 +47,12 @@ impl Status {
         Ok(Self::parse(&output?))
     }
 
-    /// Whether anything of the user's or the agent's is uncommitted, our own folders aside.
+    /// Returns whether nothing is uncommitted, except in our own folders.
     pub fn is_clean(&self, repo: &Repo) -> bool {
         self.changed.iter().all(|path| repo.is_untouched(path))
     }
 
-    /// Lines of a form that we do not know are passed over: newer versions of git may add some.
+    /// Parses the output, skipping unknown kinds of lines: newer versions of git may add some.
     fn parse(output: &[u8]) -> Self {
         let mut status = Self::default();
         for record in output.split(|byte| *byte == 0) {
@@ -61,7 +60,7 @@ impl Status {
                 [b'#', ..] => status.header(record),
                 [b'1', ..] => status.ordinary(record),
                 [b'u', ..] => status.conflict(record),
-                // A repository that is no submodule is listed as a folder.
+                // A nested repository that is not a submodule is listed as a folder.
                 [b'?', b' ', path @ .., b'/'] => status.nested.push(as_path(path)),
                 [b'?', b' ', path @ ..] => {
                     status.changed.push(as_path(path));
@@ -82,7 +81,7 @@ impl Status {
         }
     }
 
-    /// `1 XY sub mH mI mW hH hI path`
+    /// Parses `1 XY sub mH mI mW hH hI path`.
     fn ordinary(&mut self, record: &[u8]) {
         let fields: Vec<&[u8]> = record.splitn(9, |byte| *byte == b' ').collect();
         let [_, states, kind, _, mode, _, _, object, path] = fields.as_slice() else {
@@ -102,7 +101,7 @@ impl Status {
         list.push(as_path(path));
     }
 
-    /// `u XY sub m1 m2 m3 mW h1 h2 h3 path`
+    /// Parses `u XY sub m1 m2 m3 mW h1 h2 h3 path`.
     fn conflict(&mut self, record: &[u8]) {
         let fields: Vec<&[u8]> = record.splitn(11, |byte| *byte == b' ').collect();
         if let [_, _, kind, .., path] = fields.as_slice() {

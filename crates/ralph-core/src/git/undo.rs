@@ -1,7 +1,7 @@
-//! Undo: what a discarded attempt had changed is laid over the tree, as files.
+//! Undo: writes the changes of a discarded attempt back to the work tree, as files.
 //!
-//! Nothing is overwritten that is not in a commit: a file must be as the rollback left it, or already
-//! as the attempt had it. HEAD, index and all other files stay as they are.
+//! Never overwrites anything that is not in a commit: each file must be as the rollback left it, or
+//! already as in the attempt. HEAD, the index and all other files stay unchanged.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,7 +14,7 @@ use super::rollback::{PATIENCE, find};
 use super::{Repo, Snapshot, SnapshotError};
 use ralph_base::state::{Lock, StateDir};
 
-/// Brings back a discarded attempt, all of it or nothing; names the files that this changed.
+/// Restores a discarded attempt, completely or not at all; returns the files that changed.
 pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Vec<PathBuf>, SnapshotError> {
     let _lock = Lock::take_within(&state.rollback_lock(), "undoing a rollback", PATIENCE)?;
     let (base, attempt) = difference(repo, id)?;
@@ -50,15 +50,15 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Vec<PathBuf>, Sna
     Ok(missing.into_iter().filter(|path| !tree.stay.contains(path)).collect())
 }
 
-/// What a discarded attempt had changed, its commits included, as a patch against what took its
-/// place.
+/// Returns the changes of a discarded attempt, including its commits, as a patch against the state
+/// that replaced it.
 pub fn changes_of(repo: &Repo, id: &str) -> Result<String, SnapshotError> {
     let (base, attempt) = difference(repo, id)?;
     let args = ["diff", "--no-ext-diff", "--stat", "--patch", &base, &attempt.commit, "--"];
     Ok(repo.git().line(&args)?)
 }
 
-/// What took the place of an attempt, and the attempt itself.
+/// Returns the commit that replaced an attempt, and the attempt itself.
 fn difference(repo: &Repo, id: &str) -> Result<(String, Snapshot), SnapshotError> {
     let attempt = Snapshot::load(repo, &find(repo, id)?.name)?;
     let base = attempt.record.replaced_by.first().or(attempt.record.head.as_ref());

@@ -1,4 +1,4 @@
-//! One command as the rules see it: its words, its git reading, where its paths lie.
+//! A command prepared for the rules: its words, its git call, the location of its paths.
 
 use std::cell::OnceCell;
 
@@ -12,7 +12,7 @@ use shell_reader::{Command, Reach, Word, sorted};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/act.rs"));
 
-/// One command that would run, with all that a rule may ask about it.
+/// A command that would run, with everything that a rule may need to know about it.
 pub(super) struct Act<'a> {
     pub(super) command: &'a Command,
     pub(super) git: Option<GitCall<'a>>,
@@ -20,16 +20,16 @@ pub(super) struct Act<'a> {
     pub(super) settings: &'a Settings,
     /// The program's name, empty if unknown.
     pub(super) name: &'a str,
-    /// The rules of `rules.toml` about it.
+    /// The rows of `rules.toml` that apply to it.
     pub(super) rows: Vec<&'static Row>,
     pub(super) words: OnceCell<Vec<&'a str>>,
-    /// Everything that it writes, changes or removes.
+    /// All paths that it writes, changes or removes.
     pub(super) touched: Vec<Word>,
-    /// Whether `xargs` hands it the names of all files of the project.
+    /// Whether `xargs` passes it the names of all files in the project.
     pub(super) is_given_everything: bool,
-    /// Whether the line compares a checksum or a signature.
+    /// Whether the line verifies a checksum or a signature.
     pub(super) line_verifies: bool,
-    /// Whether the line asks git for the uncommitted changes.
+    /// Whether the line runs `git diff` or a similar command.
     pub(super) line_diffs: bool,
 }
 
@@ -38,12 +38,12 @@ impl<'a> Act<'a> {
         self.command.args.iter().map(Word::text)
     }
 
-    /// The arguments that are not options; everything behind `--` is one.
+    /// Returns the arguments that are not options; everything after `--` is an operand.
     pub(super) fn operands(&self) -> Vec<&'a Word> {
         operands(&self.command.args, "")
     }
 
-    /// The program that is asked for and its arguments; `python -m twine upload` asks for `twine`.
+    /// Returns the requested program and its arguments: `twine` for `python -m twine upload`.
     pub(super) fn asked(&self) -> (&'a str, &'a [Word]) {
         let args = self.command.args.as_slice();
         let within = match args {
@@ -58,7 +58,7 @@ impl<'a> Act<'a> {
             .map_or((self.name, args), |(word, rest)| (word.base_name().unwrap_or_default(), rest))
     }
 
-    /// The words by which programs with subcommands say what to do.
+    /// Returns the words that select a subcommand.
     pub(super) fn leading_words(&self) -> &[&'a str] {
         self.words.get_or_init(|| self.read_leading_words())
     }
@@ -68,28 +68,28 @@ impl<'a> Act<'a> {
             return std::iter::once(git.name()).chain(git.operands()).collect();
         }
         let (program, args) = self.asked();
-        // Forges' tools take the repository as an option.
+        // Tools such as `gh` take the repository as an option.
         let takers = sorted::find(TAKES_VALUE, program).unwrap_or(&"-R --repo --cwd -C");
         let words = operands(args, takers).into_iter().map(Word::text);
         // `cargo +nightly publish`
         words.filter(|word| !word.starts_with('+')).collect()
     }
 
-    /// The names under which rules know it: `git` for all ways to call that, the program that it is
-    /// asked to run, and its own.
+    /// Returns the names by which rules know it: `git` for any call of git, the program that it is
+    /// asked to run, and its own name.
     pub(super) fn programs(&self) -> [&'a str; 2] {
         let asked = if self.git.is_some() { "git" } else { self.asked().0 };
         [asked, if asked == self.name { "" } else { self.name }]
     }
 
-    /// The arguments; of git those behind the subcommand, without what is the value of an option.
+    /// Returns the arguments; for git, those after the subcommand, without option values.
     pub(super) fn args_without_values(&self) -> impl Iterator<Item = &'a str> {
         let git = self.git.as_ref().map(GitCall::texts_without_values);
         let args = if git.is_none() { Some(self.args()) } else { None };
         git.into_iter().flatten().chain(args.into_iter().flatten())
     }
 
-    /// Whether one of the options is given: `-f` also in a cluster, `--force` also shortened.
+    /// Returns whether an option is given: `-f` also in a cluster, `--force` also shortened.
     pub(super) fn has(&self, options: &str) -> bool {
         has_option(self.args_without_values(), options)
     }
@@ -98,7 +98,7 @@ impl<'a> Act<'a> {
         paths::place(word, self.command.directory.as_ref(), self.facts)
     }
 
-    /// Whether it runs on another machine or in a container, where our paths mean nothing.
+    /// Returns whether it runs on another machine or in a container, where our paths do not apply.
     pub(super) fn is_elsewhere(&self) -> bool {
         const REMOTE: [&str; 6] =
             ["ssh", "docker", "podman", "nerdctl", "docker-compose", "kubectl"];
@@ -106,7 +106,7 @@ impl<'a> Act<'a> {
         steps.any(|step| matches!(step, Reach::Wrapper(name) if REMOTE.contains(&name.as_str())))
     }
 
-    /// The words after expansion, for patterns of the user.
+    /// Returns the words after expansion, to match against the user's patterns.
     pub(super) fn text(&self) -> String {
         std::iter::once(self.name).chain(self.args()).collect::<Vec<_>>().join(" ")
     }

@@ -1,4 +1,4 @@
-//! The question itself: does this command line run something forbidden?
+//! Checks whether a command line runs something forbidden.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -10,15 +10,15 @@ use super::git::{self, GitCall};
 use super::paths::{self, Place};
 use super::{Denial, Facts, RULES, Settings, files, inline, patterns, system, writes};
 
-/// The longest piece of a command that an answer repeats.
+/// The longest piece of a command that a denial quotes.
 const MAX_FOUND: usize = 300;
 
-/// Finds the first thing in a command line that a rule forbids.
+/// Returns the first violation of a rule in a command line.
 pub fn check(command: &str, facts: &Facts, settings: &Settings) -> Option<Denial> {
     check_script(command, &facts.read(command), facts, settings)
 }
 
-/// Does the same for a command line that was read already, with [`Facts::read`].
+/// Checks a command line that was already parsed with [`Facts::read`].
 pub fn check_script(
     command: &str,
     script: &Script,
@@ -33,7 +33,7 @@ pub fn check_script(
     })
 }
 
-/// Finds the first thing in what was read that a rule forbids.
+/// Returns the first violation of a rule in a parsed command line.
 fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) -> Option<Denial> {
     let inner = inline::commands(&script.commands, facts);
     let written: Vec<&Command> = script.commands.iter().chain(&inner).collect();
@@ -61,7 +61,7 @@ fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) ->
     })
 }
 
-/// Whether the two commands before this one are a list of all files and `xargs`.
+/// Returns whether the two preceding commands are a list of all files and `xargs`.
 fn is_given_everything(commands: &[&Command], at: usize, facts: &Facts) -> bool {
     let from = at.checked_sub(2);
     matches!(
@@ -83,7 +83,7 @@ fn denial(act: &Act, text: &str) -> Option<Denial> {
     Some(Denial { rule: name.to_owned(), found, reason: reason.to_owned(), instead })
 }
 
-/// Whether a command line makes a commit in the project, as far as the line tells.
+/// Returns whether a command line makes a commit in the project, as far as the line shows.
 pub fn commits(script: &Script, facts: &Facts) -> bool {
     let written: Vec<&Command> = script.commands.iter().collect();
     let aliased = git::aliased(&written, facts);
@@ -97,16 +97,16 @@ pub fn commits(script: &Script, facts: &Facts) -> bool {
     })
 }
 
-/// Programs that are worth a second look besides those in `rules.toml`.
+/// Programs to check in incomplete lines, in addition to those in `rules.toml`.
 const PROGRAMS: &str = "rm find mv dd sudo env bash sh eval xargs";
-/// Words of the shell that may stand before a command.
+/// Shell keywords that may precede a command.
 const KEYWORDS: [&str; 8] = ["then", "do", "else", "if", "while", "until", "!", "elif"];
-/// More different pieces than this are not looked at.
+/// The limit of distinct pieces that are checked.
 const MAX_PIECES: usize = 200;
-/// A longer piece is no command that somebody wrote plainly.
+/// The longest piece that may be a plain command.
 const MAX_PIECE: usize = 2000;
 
-/// The pieces of a text, between separators, that begin with a program of interest; each once.
+/// Splits a text at separators; returns distinct pieces that begin with a program of interest.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut seen = BTreeSet::new();
     text.split(['\n', ';', '&', '|', '(', ')', '`', '{', '}'])

@@ -1,7 +1,7 @@
 //! `outside-copy`: the agent works in a copy of the project, and the project itself is the user's.
 //!
-//! Edits are held to the copy and the temp folder. Of commands only those are refused that write
-//! into the project or change its repository: what programs write elsewhere is often a cache.
+//! Edits must be in the copy or the temp folder. Commands are refused only if they write into the
+//! project or change its repository, because programs often write caches elsewhere.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -11,10 +11,10 @@ use super::paths::{self, Place};
 use super::protected;
 use shell_reader::Word;
 
-/// The name of the rule, which edits share with commands.
+/// The name of the rule, shared by edits and commands.
 pub(super) const NAME: &str = "outside-copy";
 
-/// What to do instead of an edit outside of the copy; none if the edit is fine.
+/// Returns what to do instead of an edit outside of the copy; `None` if the edit is allowed.
 pub(super) fn instead_of_edit(path: &Utf8Path, facts: &Facts) -> Option<String> {
     let copy = facts.copy.as_ref().filter(|_| !protected::is_own(path, facts))?;
     if let Some(right) = copy.counterpart(path) {
@@ -25,8 +25,8 @@ pub(super) fn instead_of_edit(path: &Utf8Path, facts: &Facts) -> Option<String> 
     (!is_fine).then(|| format!("write below {} or in the temp folder", copy.top))
 }
 
-/// What to do instead of a command that writes into the project or changes its repository: the same
-/// at the place that stands in the copy for the first one in the project.
+/// Returns what to do instead of a command that writes into the project or changes its repository:
+/// the same at the path in the copy that corresponds to the first one in the project.
 pub(super) fn instead_of_command(act: &Act) -> Option<String> {
     let copy = act.facts.copy.as_ref()?;
     let written = act.touched.iter().filter_map(|word| act.place(word).known());
@@ -35,7 +35,7 @@ pub(super) fn instead_of_command(act: &Act) -> Option<String> {
     Some(format!("do it in the copy, at {right}"))
 }
 
-/// The work tree and the git folder that a call of git changes, as far as the line tells.
+/// Returns the work tree and the git folder that a git call changes, as far as the line shows.
 fn git_places(act: &Act) -> Vec<Utf8PathBuf> {
     let Some(git) = act.git.as_ref().filter(|git| !git.only_looks()) else { return Vec::new() };
     let here = [Word::from(".")];

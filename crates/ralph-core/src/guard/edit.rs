@@ -1,5 +1,5 @@
-//! Forbids edits: of protected files, outside of the copy or the story's scope, and of files that
-//! were not read.
+//! Checks edits: forbids those of protected files, those outside of the copy or the story's scope,
+//! and those of files that were not read.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -8,25 +8,25 @@ use super::protected::{self, Owner};
 use super::{Denial, Facts, RULES, Settings};
 use ralph_base::state::PROJECT_MARKER;
 
-/// The rules for edits alone; switched off by name like the others.
+/// The rules that apply to edits only; disabled by name like the others.
 pub(super) const EDIT_RULES: [&str; 3] = ["protected-path", "scope", "read-before-edit"];
 
-/// An edit that is about to happen; paths are absolute and free of links and `..`.
+/// An edit before it is made; paths are absolute and without links and `..`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edit {
     /// The file.
     pub path: Utf8PathBuf,
-    /// What is known about the place.
+    /// Facts about the file's location.
     pub facts: Facts,
-    /// Globs of the files that may be edited; empty means all.
+    /// Globs of the files that may be edited; if empty, all may.
     pub scope: Vec<String>,
-    /// Whether the file is there.
+    /// Whether the file exists.
     pub exists: bool,
-    /// Whether it was read or written in this session.
+    /// Whether the file was read or written in this session.
     pub known: bool,
 }
 
-/// Says why an edit is forbidden, if it is.
+/// Returns why an edit is forbidden, if it is.
 pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
     let Edit { path, facts, scope, .. } = edit;
     let denial = |rule: &str, reason: &str, instead: &str| Denial {
@@ -60,7 +60,7 @@ pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
     })
 }
 
-/// Those of the files that may not be touched under a scope; an empty one means all may be.
+/// Returns the files that may not be edited under a scope; an empty scope allows all.
 pub fn out_of_scope(
     mut paths: Vec<Utf8PathBuf>,
     scope: &[String],
@@ -71,7 +71,7 @@ pub fn out_of_scope(
     }
     let is_within = |path: &Utf8Path| match facts.inside(path) {
         _ if protected::is_own(path, facts) => true,
-        // The plan is part of every story.
+        // The plan belongs to every story.
         Some(inside) => inside.starts_with(PROJECT_MARKER) || protected::fits_any(scope, inside),
         None => path.starts_with(&facts.temp) && facts.temp != "",
     };

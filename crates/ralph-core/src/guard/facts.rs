@@ -1,53 +1,53 @@
-//! What the guard receives, and what it answers.
+//! The guard's input and its answer.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
 use shell_reader::Script;
 
-/// What the caller knows about the place where a command would run or a file be edited.
+/// Facts about the place where a command would run or a file would be edited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The folder in which the agent works: the project's, or that of its copy.
+    /// The folder in which the agent works: the project, or its copy.
     pub root: Utf8PathBuf,
-    /// The folder that stands for it in another work tree of the same repository, if the command
-    /// begins or the file lies in one.
+    /// The corresponding folder in another work tree of the same repository, if the command starts
+    /// or the file is in one.
     pub linked_root: Option<Utf8PathBuf>,
-    /// What that is a copy of, if it is one.
+    /// The project that `root` is a copy of, if it is one.
     pub copy: Option<CopyOf>,
-    /// Where the command line begins.
+    /// The working directory of the command line.
     pub cwd: Utf8PathBuf,
     /// The folder for temporary files.
     pub temp: Utf8PathBuf,
-    /// The user's home folder, whose settings and state are protected as well.
+    /// The user's home folder; settings and state in it are also protected.
     pub home: Utf8PathBuf,
-    /// The state folder of an attempt of the loop's, which is protected too; empty outside of a run.
+    /// The state folder of the loop's attempt, also protected; empty outside of a run.
     pub state: Utf8PathBuf,
     /// Whether the last commit is known to be newer than the checkpoint, so that amending it
     /// changes the agent's own work only.
     pub head_is_newer: bool,
-    /// Files and folders in protected places that the agent may write: the plan's own, and what the
-    /// gates ask this session to keep.
+    /// Files and folders in protected places that the agent may write: the plan's own files, and
+    /// those that the gates ask this session to maintain.
     pub own_files: Vec<Utf8PathBuf>,
-    /// The client's session.
+    /// The id of the client's session.
     pub session: String,
-    /// Whether a loop started the agent, so that nobody watches it.
+    /// Whether a loop started the agent, so that nobody is watching it.
     pub in_loop: bool,
 }
 
 impl Facts {
-    /// The project's folder in the work tree at hand.
+    /// Returns the project's folder in the current work tree.
     pub fn tree(&self) -> &Utf8Path {
         self.linked_root.as_ref().unwrap_or(&self.root)
     }
 
-    /// The path relative to the project, if it lies in it or in that other work tree.
+    /// Returns the path relative to the project, in `root` or `linked_root`.
     pub fn inside<'p>(&self, path: &'p Utf8Path) -> Option<&'p Utf8Path> {
         let mut roots = self.linked_root.iter().chain([&self.root]);
         roots.find_map(|root| path.strip_prefix(root).ok())
     }
 
-    /// Reads a command line with what is known about the place.
+    /// Parses a command line with the variables known from these facts.
     pub fn read(&self, command: &str) -> Script {
         let project = self.copy.as_ref().and_then(CopyOf::project_root).unwrap_or_default();
         let variables = [
@@ -65,20 +65,20 @@ impl Facts {
     }
 }
 
-/// Which folder stands for which: the top of the copy for that of the project.
+/// The correspondence between a copy and the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyOf {
     /// The top of the copy's repository.
     pub top: Utf8PathBuf,
-    /// The top of the project's repository, by each name that it has.
+    /// The top of the project's repository, under each of its names.
     pub project: Vec<Utf8PathBuf>,
-    /// The project's folder, relative to its top; empty if it is the top.
+    /// The project's folder, relative to that top; empty if it is the top.
     pub below: Utf8PathBuf,
 }
 
 impl CopyOf {
-    /// The path in the copy that stands for one in the project; none if it does not lie there. The
-    /// copy may itself lie in the project's folder.
+    /// Returns the path in the copy that corresponds to one in the project; `None` if the path is
+    /// not in the project. The copy may itself be inside the project's folder.
     pub fn counterpart(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
         if path.starts_with(&self.top) {
             return None;
@@ -87,31 +87,31 @@ impl CopyOf {
         Some(joined(&self.top, inside))
     }
 
-    /// The project's own folder, by its first name.
+    /// Returns the project's folder, under its first name.
     pub(super) fn project_root(&self) -> Option<Utf8PathBuf> {
         self.project.first().map(|top| joined(top, &self.below))
     }
 
-    /// The folders whose state, settings and history are not the agent's to write.
+    /// Returns the folders whose state, settings and history the agent must not write.
     pub(super) fn guarded(&self) -> impl Iterator<Item = Utf8PathBuf> {
         let tops = self.project.iter().chain([&self.top]);
         tops.flat_map(|top| [top.clone(), joined(top, &self.below)])
     }
 }
 
-/// Without the slash at the end that joining nothing would leave.
+/// Joins two paths without the trailing slash that an empty second part would leave.
 fn joined(folder: &Utf8Path, below: &Utf8Path) -> Utf8PathBuf {
     folder.components().chain(below.components()).collect()
 }
 
-/// Why a command or an edit is refused.
+/// The denial of a command or an edit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Denial {
     /// The name of the rule.
     pub rule: String,
-    /// The part of the command line that it forbids, or the file.
+    /// The forbidden part of the command line, or the file.
     pub found: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// What to do instead.
     pub instead: String,

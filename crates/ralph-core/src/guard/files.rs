@@ -1,4 +1,4 @@
-//! `rm-outside` and `ralph-state`: what is deleted, and what is written where it must not be.
+//! `rm-outside` and `ralph-state`: deleting, and writing to protected files.
 
 use camino::Utf8Path;
 
@@ -11,8 +11,8 @@ use super::writes;
 use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
 use shell_reader::{Command, Word};
 
-/// What to do instead of a recursive delete that reaches the project itself, its history or anything
-/// outside.
+/// Returns what to do instead of a recursive delete that affects the project itself, its history or
+/// anything outside.
 pub(super) fn instead_of_deleting(act: &Act) -> Option<String> {
     let instead = match act.name {
         "mv" => "copy what you need, and leave the original where it is",
@@ -45,7 +45,7 @@ fn deletes_outside(act: &Act) -> bool {
     }
 }
 
-/// Whether a path is none that the agent may delete with all that is in it.
+/// Returns whether the agent must not delete a path with everything in it.
 fn forbidden(word: &Word, act: &Act) -> bool {
     if word.text().is_empty() {
         return false;
@@ -66,11 +66,11 @@ fn forbidden(word: &Word, act: &Act) -> bool {
     }
 }
 
-/// Whether everything at `path` may go: inside the project or the temp folder, but not the folder
-/// itself, nor git's and the loop's own.
+/// Returns whether everything at `path` may be deleted: inside the project or the temp folder, but
+/// not the folder itself, nor git's or the loop's files.
 fn may_delete(path: &Utf8Path, act: &Act) -> bool {
     match act.facts.inside(path) {
-        // A clone's own history inside the project is not the project's.
+        // The history of a nested clone is not the project's history.
         Some(inside) => inside.components().next().is_some_and(|first| {
             let owner = owner_inside(first.as_str().into());
             let is_free = owner == Owner::Git && is_lock(inside.as_str());
@@ -88,13 +88,13 @@ fn is_temp_root(path: &Utf8Path, act: &Act) -> bool {
     paths::temp_folders(act.facts).any(|folder| folder == path)
 }
 
-/// The tests by which `find` looks for something in particular.
+/// The tests that restrict what `find` finds.
 const TESTS: [&str; 14] = [
     "name", "path", "regex", "newer", "mtime", "mmin", "atime", "amin", "ctime", "cmin", "size",
     "empty", "perm", "user",
 ];
 
-/// `find` with `-delete`: from where, and is anything left out?
+/// Returns whether `find` deletes too much: depends on its starting points and exclusions.
 fn find_deletes(act: &Act) -> bool {
     let removes = act.args().collect::<Vec<_>>().windows(2).any(|pair| {
         matches!(pair, ["-exec" | "-execdir", "rm"]) || pair.last() == Some(&"-delete")
@@ -120,7 +120,7 @@ fn find_deletes(act: &Act) -> bool {
     })
 }
 
-/// Where `find` begins.
+/// Returns the starting points of `find`.
 fn starting_points(command: &Command) -> Vec<Word> {
     let starts: Vec<Word> = command
         .args
@@ -132,7 +132,7 @@ fn starting_points(command: &Command) -> Vec<Word> {
     if starts.is_empty() { vec![Word::from(".")] } else { starts }
 }
 
-/// Whether `find` looks for something in particular; all but `.git` is still nearly all.
+/// Returns whether `find` is restricted by a test; a negated one still leaves nearly everything.
 fn is_limited(command: &Command) -> bool {
     let mut before = "";
     command.args.iter().map(Word::text).any(|arg| {
@@ -145,8 +145,8 @@ fn is_limited(command: &Command) -> bool {
     })
 }
 
-/// Whether a command prints the names of all files of the project, as `find .` and `git ls-files`
-/// do.
+/// Returns whether a command prints the names of all files in the project, as `find .` and
+/// `git ls-files` do.
 pub(super) fn lists_everything(command: &Command, facts: &Facts) -> bool {
     let is_root = |word: &Word| {
         let place = paths::place(word, command.directory.as_ref(), facts);
@@ -164,8 +164,8 @@ pub(super) fn lists_everything(command: &Command, facts: &Facts) -> bool {
     }
 }
 
-/// `mv` that makes the project, its history or something outside disappear. What comes into the
-/// project from outside is still there.
+/// Returns whether `mv` makes the project, its history or something outside disappear. Files moved
+/// into the project from outside still exist.
 fn moves_away(act: &Act) -> bool {
     let Some((target, sources)) = writes::ends(act.command) else { return false };
     let target = act.place(&target);
@@ -181,16 +181,16 @@ fn moves_away(act: &Act) -> bool {
         })
 }
 
-/// Whether a path outside of the project is a file or folder of the user's own, and neither the
-/// home folder itself nor something that the system or the project needs.
+/// Returns whether a path outside of the project is the user's own, and neither the home folder
+/// itself nor something that the system or the project needs.
 fn is_the_users(path: &Utf8Path, act: &Act) -> bool {
     let owned = |folder: &Utf8Path| folder.as_str().len() > 1 && path.starts_with(folder);
     (owned(&act.facts.home) || act.facts.root.parent().is_some_and(owned))
         && !paths::holds_project_or_home(path, act.facts)
 }
 
-/// What to do instead of a command that writes or removes a file that steers the loop, the client or
-/// git.
+/// Returns what to do instead of a command that writes or removes a file that controls the loop,
+/// the client or git.
 pub(super) fn instead_of_touching(act: &Act) -> Option<String> {
     if act.git.as_ref().is_some_and(moves_hooks) {
         return Some("leave git's hooks in force, and fix what they complain about".to_owned());
@@ -215,7 +215,7 @@ pub(super) fn instead_of_touching(act: &Act) -> Option<String> {
     Some(instead.to_owned())
 }
 
-/// `git config core.hooksPath x`, after which none of the repository's hooks runs.
+/// Returns whether the call disables the repository's hooks: `git config core.hooksPath x`.
 fn moves_hooks(git: &GitCall) -> bool {
     let operands = git.operands();
     let operands = operands.strip_prefix(&["set"]).unwrap_or(&operands);
@@ -223,7 +223,7 @@ fn moves_hooks(git: &GitCall) -> bool {
     git.sets_config() && named
 }
 
-/// Who owns what a pattern in the project's root, such as `.ral*/x`, stands for.
+/// Returns the owners of the matches of a pattern in the project's root, such as `.ral*/x`.
 fn fitting_owners(folder: &Utf8Path, pattern: &str, act: &Act) -> Vec<Owner> {
     if folder != act.facts.root || pattern.is_empty() {
         return Vec::new();
@@ -234,12 +234,12 @@ fn fitting_owners(folder: &Utf8Path, pattern: &str, act: &Act) -> Vec<Owner> {
     own.map(|own| steering(&folder.join(own).join(behind), act)).collect()
 }
 
-/// Whether a file is one by which git says that it is at work.
+/// Returns whether a file is one of git's lock files.
 fn is_lock(path: &str) -> bool {
     path.ends_with(".lock") || path.ends_with("gc.pid")
 }
 
-/// Who owns a path, for commands: a few files in the git folder are for everybody.
+/// Returns the owner of a path, for commands: a few files in the git folder are free to write.
 fn steering(path: &Utf8Path, act: &Act) -> Owner {
     let owner = owner(path, act.facts, act.settings);
     let in_git = path.as_str().split_once("/.git/").map_or("", |(_, inside)| inside);

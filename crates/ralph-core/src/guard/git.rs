@@ -1,4 +1,4 @@
-//! How git reads its command line: global options, subcommand, aliases.
+//! Parses git's command line: global options, subcommand, aliases.
 
 use super::facts::Facts;
 use super::words::{has_option, operands, without_values};
@@ -7,24 +7,24 @@ use shell_reader::{Command, Reach, UNKNOWN, Word, sorted};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/git.rs"));
 
-/// One call of git.
+/// A call of git.
 #[derive(Debug, Clone)]
 pub(super) struct GitCall<'a> {
-    /// What git is to do; `None` if it only prints its own help or version.
+    /// The subcommand; `None` if git only prints its own help or version.
     pub(super) subcommand: Option<&'a Word>,
     name: &'a str,
-    /// What stands behind the subcommand.
+    /// The arguments after the subcommand.
     pub(super) args: &'a [Word],
-    /// `-c name=value`.
+    /// The settings given with `-c name=value`.
     pub(super) config: Vec<(&'a str, &'a str)>,
-    /// The folder it runs in, each `-C` followed; none if that is where the line began.
+    /// The folder in which it runs, after all `-C`; `None` for the line's starting folder.
     pub(super) directory: Option<Word>,
-    /// The work tree and the git folder, where they are named.
+    /// The work tree and the git folder, if they are given.
     pub(super) repository: Vec<Word>,
 }
 
 impl<'a> GitCall<'a> {
-    /// Reads a command as a call of git, if it is one.
+    /// Parses a command as a call of git, if it is one.
     pub(super) fn of(command: &'a Command) -> Option<Self> {
         let program = command.name()?;
         if let Some(subcommand) = program.strip_prefix("git-") {
@@ -61,7 +61,7 @@ impl<'a> GitCall<'a> {
                 (_, Some(("--git-dir" | "--work-tree", place)), _) => repository.push(place.into()),
                 _ => {}
             }
-            // `--exec-path` without `=` only prints a folder, but then nothing follows it either.
+            // `--exec-path` without `=` only prints a folder, but then nothing follows it anyway.
             if VALUES.contains(&text) {
                 rest = rest.get(1..).unwrap_or_default();
             }
@@ -72,7 +72,7 @@ impl<'a> GitCall<'a> {
         Some(Self { subcommand, name, args, config, directory, repository })
     }
 
-    /// Whether it certainly changes neither files nor repository.
+    /// Returns whether the call certainly changes neither files nor the repository.
     pub(super) fn only_looks(&self) -> bool {
         let with = sorted::find(LOOKS_WITH, self.name);
         self.subcommand.is_none()
@@ -84,7 +84,7 @@ impl<'a> GitCall<'a> {
             || self.name == "config" && !self.sets_config()
     }
 
-    /// Whether it is a `git config` that sets or removes something.
+    /// Returns whether this is a `git config` that sets or removes something.
     pub(super) fn sets_config(&self) -> bool {
         let operands = self.operands();
         let sets = operands.len() > 1 || self.has("--unset --unset-all --edit -e");
@@ -95,7 +95,7 @@ impl<'a> GitCall<'a> {
             && !matches!(operands.first(), Some(&"get" | &"list"))
     }
 
-    /// The subcommand, empty if unknown.
+    /// Returns the name of the subcommand, empty if unknown.
     pub(super) fn name(&self) -> &'a str {
         self.name
     }
@@ -104,13 +104,13 @@ impl<'a> GitCall<'a> {
         self.args.iter().map(Word::text)
     }
 
-    /// The words without those that are the value of an option: `-m --abort` is a message.
+    /// Returns the arguments without option values: in `-m --abort`, the second word is a message.
     pub(super) fn texts_without_values(&self) -> impl Iterator<Item = &'a str> {
         let takers = sorted::find(SUBCOMMAND_VALUES, self.name).unwrap_or(&"");
         without_values(self.args, takers).map(Word::text)
     }
 
-    /// Whether `-c` gives a setting one of these values.
+    /// Returns whether `-c` gives a setting one of these values.
     pub(super) fn is_configured(&self, name: &str, values: &[&str]) -> bool {
         let mut config = self.config.iter();
         config.any(|(key, value)| key.eq_ignore_ascii_case(name) && values.contains(value))
@@ -124,19 +124,19 @@ impl<'a> GitCall<'a> {
         operands(self.args, "").into_iter().map(Word::text).collect()
     }
 
-    /// The first operand, such as `drop` in `git stash drop`.
+    /// Returns the first operand, such as `drop` in `git stash drop`.
     pub(super) fn action(&self) -> &'a str {
         self.operands().first().copied().unwrap_or_default()
     }
 
-    /// Whether it only asks for help.
+    /// Returns whether the call only asks for help.
     pub(super) fn asks_for_help(&self) -> bool {
         let mut options = self.texts_without_values().take_while(|arg| *arg != "--");
         options.any(|arg| matches!(arg, "-h" | "--help"))
     }
 }
 
-/// The folder `to`, seen from another one.
+/// Resolves the folder `to` relative to `from`.
 fn below(from: Option<&Word>, to: &Word) -> Word {
     match from {
         Some(from) if !to.text().starts_with(['/', '~', UNKNOWN]) => {
@@ -146,14 +146,14 @@ fn below(from: Option<&Word>, to: &Word) -> Word {
     }
 }
 
-/// `GIT_DIR=…` and `GIT_WORK_TREE=…` before the command.
+/// Returns the values of `GIT_DIR=…` and `GIT_WORK_TREE=…` before the command.
 fn environment_repository(command: &Command) -> Vec<Word> {
     let named = command.assignments.iter();
     let named = named.filter(|(name, _)| matches!(name.as_str(), "GIT_DIR" | "GIT_WORK_TREE"));
     named.map(|(_, place)| place.clone()).collect()
 }
 
-/// What aliases stand for, those of `-c` and those that the line itself configures.
+/// Expands aliases that are defined with `-c` or configured on the same line.
 pub(super) fn aliased(commands: &[&Command], facts: &Facts) -> Vec<Command> {
     let mut configured: Vec<(String, String)> = Vec::new();
     let mut found = Vec::new();
@@ -179,7 +179,7 @@ pub(super) fn aliased(commands: &[&Command], facts: &Facts) -> Vec<Command> {
     found
 }
 
-/// The commands of an alias, called with the words `behind` it.
+/// Returns the commands of an alias that is called with the arguments `behind`.
 fn commands_of(command: &Command, text: &str, behind: Vec<Word>, facts: &Facts) -> Vec<Command> {
     let shell_text = match text.strip_prefix('!') {
         Some(text) => text.to_owned(),

@@ -1,16 +1,16 @@
-//! Questions about git, its relatives and the tools of forges that no row of `rules.toml` can ask.
+//! Checks for git, its relatives and forge tools that `rules.toml` cannot express.
 
 use super::act::Act;
 use super::git::GitCall;
 use shell_reader::UNKNOWN;
 
-/// `git $WHAT`, where nothing on the line says what that is.
+/// Returns whether the subcommand is unknown: `git $WHAT`.
 pub(super) fn is_unknown(act: &Act) -> bool {
     let asked = act.git.as_ref().and_then(|git| git.subcommand);
     act.name == "git" && asked.is_some_and(|word| word.text().starts_with(UNKNOWN))
 }
 
-/// Whether it throws away uncommitted work in a way that only its operands or the whole line show.
+/// Returns whether it discards uncommitted work, as only its operands or the whole line show.
 pub(super) fn discards(act: &Act) -> bool {
     let reverses = || act.line_diffs && act.has("-R --reverse");
     let Some(git) = &act.git else { return reverses() };
@@ -26,18 +26,17 @@ pub(super) fn discards(act: &Act) -> bool {
     }
 }
 
-/// `git -c gc.pruneExpire=now gc`.
+/// Returns whether it prunes at once: `git -c gc.pruneExpire=now gc`.
 pub(super) fn prunes(act: &Act) -> bool {
     act.git.as_ref().is_some_and(|git| git.is_configured("gc.pruneExpire", &["now", "all"]))
 }
 
-/// Whether the last commit may be older than the checkpoint.
+/// Returns whether the last commit may be older than the checkpoint.
 pub(super) fn changes_older_commit(act: &Act) -> bool {
     !act.facts.head_is_newer
 }
 
-/// Whether `git fetch` or `git update-ref` moves a local branch elsewhere than to where the work is
-/// now.
+/// Returns whether `git fetch` or `git update-ref` moves a local branch away from the current work.
 pub(super) fn moves_branch(act: &Act) -> bool {
     let operands = act.git.as_ref().map(GitCall::operands).unwrap_or_default();
     match act.git.as_ref().map_or("", GitCall::name) {
@@ -51,14 +50,14 @@ pub(super) fn moves_branch(act: &Act) -> bool {
     }
 }
 
-/// `git checkout` switches branches or overwrites files; only the latter is forbidden.
+/// Returns whether `git checkout` overwrites files, which is forbidden, unlike switching branches.
 fn overwrites_files(git: &GitCall) -> bool {
     if git.has("--force -f --ours --theirs --patch -p --pathspec-from-file")
         || git.texts().skip_while(|arg| *arg != "--").nth(1).is_some()
     {
         return true;
     }
-    // With a new branch, the second operand is where it starts.
+    // With a new branch, the second operand is its starting point.
     if git.has("-b -B --orphan --track -t --detach -d") {
         return false;
     }
@@ -68,7 +67,7 @@ fn overwrites_files(git: &GitCall) -> bool {
     }
 }
 
-/// A branch is called `fix/login`, a file `src/login.rs`.
+/// Tells files such as `src/login.rs` from branches such as `fix/login`.
 fn looks_like_file(operand: &str) -> bool {
     let starts = ["./", ":(", ":!"].iter().any(|start| operand.starts_with(start));
     if starts || matches!(operand, "." | ".." | ":/" | ":") || operand.ends_with('/') {
@@ -83,7 +82,7 @@ fn looks_like_file(operand: &str) -> bool {
         })
 }
 
-/// Whether a refspec such as `main:main` moves a local branch; a pull request gets a new one.
+/// Returns whether a refspec such as `main:main` moves a local branch; pull requests get new ones.
 fn updates_branch(refspec: &str) -> bool {
     let Some((source, target)) = refspec.split_once(':') else { return false };
     let is_local = target.starts_with("refs/heads/") || !target.starts_with("refs/");

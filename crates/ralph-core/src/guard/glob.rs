@@ -1,10 +1,10 @@
-//! Patterns for paths, as small as a hook needs them.
+//! Glob patterns for paths, with the few features that a hook needs.
 
 use regex_lite::{Error, Regex, escape};
 
-/// A pattern for paths: `*` stands for any text, `?` for a character, `**/` for any folders, `[a-z]`
-/// and `[!a-z]` for one character of a set, `{a,b}` for one of several texts; `\` takes the next
-/// character literally.
+/// A glob pattern for paths: `*` matches any text, `?` one character, `**/` any folders, `[a-z]`
+/// and `[!a-z]` one character of a set, `{a,b}` one of several texts; `\` escapes the next
+/// character.
 ///
 /// ```
 /// use ralph_core::guard::Glob;
@@ -16,23 +16,23 @@ use regex_lite::{Error, Regex, escape};
 pub struct Glob(Regex);
 
 impl Glob {
-    /// Reads a pattern.
+    /// Compiles a pattern.
     pub fn new(pattern: &str) -> Result<Self, Error> {
         Regex::new(&format!("(?s)^(?:{})$", as_regex(pattern))).map(Self)
     }
 
-    /// Whether the pattern describes the whole text.
+    /// Returns whether the pattern matches the whole text.
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 
-    /// The same for a pattern that is used once; one that cannot be read fits nothing.
+    /// Matches a pattern that is used only once; an invalid one matches nothing.
     pub fn fits(pattern: &str, text: &str) -> bool {
         Self::new(pattern).is_ok_and(|glob| glob.is_match(text))
     }
 }
 
-/// What is wrong with a glob is wrong with the expression that it becomes, too.
+/// Converts a glob to a regex; an invalid glob becomes an invalid regex.
 fn as_regex(pattern: &str) -> String {
     let (mut regex, mut depth, mut rest) = (String::new(), 0_usize, pattern);
     while let Some(c) = rest.chars().next() {
@@ -42,7 +42,7 @@ fn as_regex(pattern: &str) -> String {
             '*' if begins_name && after.starts_with("*/") => {
                 after = after.get(2..).unwrap_or_default();
                 regex.push_str("(?:.*/)?");
-                // Any number of them is no more than one.
+                // Several in a row are the same as one.
                 while let Some(more) = after.strip_prefix("**/") {
                     after = more;
                 }
@@ -72,12 +72,12 @@ fn as_regex(pattern: &str) -> String {
     regex
 }
 
-/// Adds a set of characters; returns what follows it.
+/// Adds a set of characters to `regex`; returns the text after it.
 fn set<'a>(text: &'a str, regex: &mut String) -> &'a str {
     let inner = text.strip_prefix(['!', '^']);
     regex.push_str(if inner.is_some() { "[^" } else { "[" });
     let inner = inner.unwrap_or(text);
-    // A bracket that comes first is one of the characters.
+    // A closing bracket in first position belongs to the set.
     let end = inner.char_indices().skip(1).find(|(_, c)| *c == ']').map(|(at, _)| at);
     let Some((inside, after)) = end.and_then(|at| inner.split_at_checked(at)) else { return inner };
     for c in inside.chars() {

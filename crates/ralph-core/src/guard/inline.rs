@@ -1,7 +1,7 @@
-//! Programs of other languages on the command line: `python -c`, `node -e`, `awk 'BEGIN{…}'`.
+//! Inline programs in other languages: `python -c`, `node -e`, `awk 'BEGIN{…}'`.
 //!
-//! They are not parsed. Calls that start processes or remove and write files are found by name,
-//! and the fixed texts in their parentheses are read as the command that they amount to.
+//! They are not parsed. Calls that start processes, or remove or write files, are found by name,
+//! and the string literals among their arguments are read as the equivalent shell command.
 
 mod meaning;
 mod tokens;
@@ -11,7 +11,7 @@ use meaning::amounts_to;
 use super::facts::Facts;
 use shell_reader::{Command, Reach};
 
-/// The commands that inline programs would run.
+/// Returns the commands that inline programs would run.
 pub(super) fn commands(commands: &[Command], facts: &Facts) -> Vec<Command> {
     let mut found = Vec::new();
     for command in commands {

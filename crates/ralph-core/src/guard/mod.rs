@@ -1,7 +1,7 @@
 //! Forbids shell commands and edits that an unattended agent must not make.
 //!
-//! The command line is read, not searched: what counts is which programs it would run. The rules
-//! are a table in `rules.rs`. Nothing here touches the disk: paths are resolved as text, links are the caller's business.
+//! The command line is parsed, not searched: the programs it would run are what counts. The rules
+//! are a table in `rules.rs`. No disk access: paths are resolved as text, links by the caller.
 //!
 //! ```
 //! use ralph_core::guard::{self, Facts, Settings};
@@ -12,17 +12,17 @@
 //! assert_eq!(guard::check("git commit -m 'then git push'", &facts, &Settings::default()), None);
 //! ```
 //!
-//! | file | what it knows |
+//! | file | contents |
 //! | --- | --- |
-//! | `facts.rs`, `settings.rs` | what the guard receives and answers; what users set; what is wrong with that |
-//! | `check.rs`, `rules.rs`, `act.rs` | the question; the rules; one command as they see it |
-//! | `patterns.rs`, `rules.toml` | rules as data: git, publishing, deploying, databases; the user's own |
-//! | `git.rs`, `git_acts.rs` | a call of git; questions about it that no data can ask |
-//! | `files.rs`, `protected.rs`, `copy.rs` | deleting and writing; whose file it is; the project and its copy |
-//! | `system.rs` | what endangers the machine |
-//! | `edit.rs` | edits instead of commands |
-//! | `words.rs`, `paths.rs`, `glob.rs`, `reads.rs`, `writes.rs` | options and operands; where a path lies; what a command shows and writes |
-//! | `inline.rs` | programs of other languages |
+//! | `facts.rs`, `settings.rs` | input and answer; the user's settings and their mistakes |
+//! | `check.rs`, `rules.rs`, `act.rs` | the check; the rules; a command as the rules see it |
+//! | `patterns.rs`, `rules.toml` | rules as data, the built-in ones and the user's own |
+//! | `git.rs`, `git_acts.rs` | a call of git; checks on it that data cannot express |
+//! | `files.rs`, `protected.rs`, `copy.rs` | deleting, writing; owners; the project and its copy |
+//! | `system.rs` | dangers to the machine |
+//! | `edit.rs` | edits of files |
+//! | `words.rs`, `paths.rs`, `glob.rs`, `reads.rs`, `writes.rs` | words; paths; reads; writes |
+//! | `inline.rs` | inline programs in other languages |
 
 mod act;
 mod check;

@@ -1,23 +1,23 @@
-//! Where a path of the command line lies, found in the text alone.
+//! Resolves the paths of a command line, using its text alone.
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 use super::{Facts, Glob};
 use shell_reader::{UNKNOWN, Word};
 
-/// Where a path lies.
+/// The location of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Exactly there.
+    /// Exactly this path.
     At(Utf8PathBuf),
-    /// Something in this folder that fits the pattern, which may go on into folders below it.
+    /// A match of the pattern in this folder; the pattern may extend into subfolders.
     In { folder: Utf8PathBuf, pattern: String },
-    /// Nobody can say.
+    /// An unknown location.
     Unknown,
 }
 
 impl Place {
-    /// The path, or the pattern that it fits.
+    /// Returns the path, or the pattern that it matches.
     pub(super) fn named(self) -> Option<Utf8PathBuf> {
         match self {
             Self::At(path) => Some(path),
@@ -26,7 +26,7 @@ impl Place {
         }
     }
 
-    /// The path, or the folder in which it lies.
+    /// Returns the path, or the folder that contains it.
     pub(super) fn known(self) -> Option<Utf8PathBuf> {
         match self {
             Self::At(path) | Self::In { folder: path, .. } => Some(path),
@@ -35,7 +35,7 @@ impl Place {
     }
 }
 
-/// Finds the place of a word that is used as a path.
+/// Resolves a word that is used as a path.
 pub(super) fn place(word: &Word, directory: Option<&Word>, facts: &Facts) -> Place {
     let text = word.text();
     let base = match directory {
@@ -48,19 +48,19 @@ pub(super) fn place(word: &Word, directory: Option<&Word>, facts: &Facts) -> Pla
         Some(base) => located(text, &base, facts),
         None if text.starts_with(['/', '~']) => located(text, "".into(), facts),
         None if first_vague(text).is_some() => Place::Unknown,
-        // Below a folder that nobody knows, a name is still only a name: `build` is not `/`.
+        // Below an unknown folder, a name is still just a name: `build` is not `/`.
         None => Place::In { folder: Utf8PathBuf::new(), pattern: String::new() },
     }
 }
 
-/// Where the first vague character stands.
+/// Returns the position of the first wildcard or unknown part.
 fn first_vague(text: &str) -> Option<usize> {
     text.find([UNKNOWN, '*', '?', '['])
 }
 
-/// The place of a path below a known folder.
+/// Resolves a path below a known folder.
 fn located(text: &str, base: &Utf8Path, facts: &Facts) -> Place {
-    // A name that nobody knows is still a name, which `..` takes away again.
+    // An unknown name is still one component, which `..` removes again.
     let resolved = absolute(text, base, facts);
     let whole = if text.split('/').any(|part| part == "..") { resolved.as_str() } else { text };
     let Some(at) = first_vague(whole) else { return Place::At(resolved) };
@@ -69,19 +69,19 @@ fn located(text: &str, base: &Utf8Path, facts: &Facts) -> Place {
     Place::In { folder: absolute(known, base, facts), pattern: pattern.to_owned() }
 }
 
-/// Whether a pattern stands for everything in its folder.
+/// Returns whether a pattern matches everything in its folder.
 pub(super) fn is_everything(pattern: &str) -> bool {
     let first = pattern.split('/').next().unwrap_or_default();
     matches!(first, "*" | ".*" | "**" | "*.*" | "?*" | "{*,.*}")
 }
 
-/// Whether the first part of a pattern fits a name; a leading dot fits only itself.
+/// Returns whether the first component of a pattern matches a name; a leading dot must be explicit.
 pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let first = pattern.split('/').next().unwrap_or_default();
     (first.starts_with('.') || !name.starts_with('.')) && Glob::fits(first, name)
 }
 
-/// Whether the project, its copy or the home folder lies there or below.
+/// Returns whether the path is or contains the project, its copy or the home folder.
 pub(super) fn holds_project_or_home(path: &Utf8Path, facts: &Facts) -> bool {
     vital(facts).any(|own| own != "" && own.starts_with(path))
 }
@@ -91,14 +91,14 @@ fn vital(facts: &Facts) -> impl Iterator<Item = &Utf8PathBuf> {
     [&facts.root, &facts.home].into_iter().chain(project)
 }
 
-/// Whether what fits the pattern in this folder holds the project, its copy or the home folder.
+/// Returns whether a match of the pattern in this folder is or contains one of these folders.
 pub(super) fn reaches_project_or_home(folder: &Utf8Path, pattern: &str, facts: &Facts) -> bool {
     let below =
         |own: &Utf8PathBuf| Some(own.strip_prefix(folder).ok()?.components().next()?.to_string());
     vital(facts).filter_map(below).any(|name| fits(pattern, &name))
 }
 
-/// An absolute path without `.`, `..` and `~`.
+/// Makes a path absolute, without `.`, `..` and `~`.
 pub(super) fn absolute(path: &str, base: &Utf8Path, facts: &Facts) -> Utf8PathBuf {
     let joined = match path.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", facts.home),
@@ -119,7 +119,7 @@ pub(super) fn absolute(path: &str, base: &Utf8Path, facts: &Facts) -> Utf8PathBu
     resolved
 }
 
-/// Whether `path` lies in a folder for temporary files; a home folder in there is none of them.
+/// Returns whether `path` is in a folder for temporary files, but not in a home folder in there.
 pub(super) fn is_temporary(path: &Utf8Path, facts: &Facts) -> bool {
     let home = &facts.home;
     temp_folders(facts).any(|folder| {
@@ -128,7 +128,7 @@ pub(super) fn is_temporary(path: &Utf8Path, facts: &Facts) -> bool {
     })
 }
 
-/// The folders for temporary files.
+/// Returns the folders for temporary files.
 pub(super) fn temp_folders(facts: &Facts) -> impl Iterator<Item = &Utf8Path> {
     let usual = ["/tmp", "/var/tmp", "/private/tmp"].into_iter().map(Utf8Path::new);
     usual.chain([facts.temp.as_path()]).filter(|folder| *folder != "")

@@ -1,4 +1,4 @@
-//! Rules as data: those of `rules.toml`, and the user's own rules and exceptions.
+//! Rules as data: those in `rules.toml`, and the user's own rules and exceptions.
 
 use regex_lite::Regex;
 
@@ -7,7 +7,7 @@ use super::git_acts;
 use super::settings::UserRule;
 use shell_reader::sorted;
 
-/// A rule of `rules.toml`, without its commands.
+/// A rule in `rules.toml`, without its commands.
 struct BuiltIn {
     name: &'static str,
     when: Option<fn(&Act) -> bool>,
@@ -16,19 +16,19 @@ struct BuiltIn {
     instead: &'static str,
 }
 
-// `BUILT_IN`, and `PROGRAMS`: the rows of each program, sorted by its name.
+// `BUILT_IN`, and `PROGRAMS`: the rows of each program, sorted by program name.
 include!(concat!(env!("OUT_DIR"), "/guard_rules.rs"));
 
-/// A line of `commands`: the first word that must follow the program, if that is a plain one, the
-/// place of its rule in `BUILT_IN`, and the words behind.
+/// A line of `commands`: the first word that must follow the program (empty if it is not literal),
+/// the index of its rule in `BUILT_IN`, and the other words.
 pub(super) type Row = (&'static str, usize, &'static str);
 
-/// Whether `rules.toml` says anything about this program.
+/// Returns whether `rules.toml` has rules for this program.
 pub(super) fn knows(program: &str) -> bool {
     sorted::find(PROGRAMS, program).is_some()
 }
 
-/// The rows that a command begins like.
+/// Returns the rows that match the beginning of a command.
 pub(super) fn rows(act: &Act) -> Vec<&'static Row> {
     let programs = act.programs().into_iter().filter_map(|name| sorted::find(PROGRAMS, name));
     let fits = |(first, ..): &&Row| {
@@ -37,7 +37,7 @@ pub(super) fn rows(act: &Act) -> Vec<&'static Row> {
     programs.copied().flatten().filter(fits).collect()
 }
 
-/// What to do instead of a command that the built-in rules of this name forbid.
+/// Returns what to do instead, if the built-in rules of this name forbid the command.
 pub(super) fn instead_of(name: &str, act: &Act) -> Option<String> {
     let mut rules = act.rows.iter().filter_map(|(first, at, words)| {
         let known_words = usize::from(!first.is_empty());
@@ -53,12 +53,12 @@ pub(super) fn instead_of(name: &str, act: &Act) -> Option<String> {
     Some(rule.instead.to_owned())
 }
 
-/// Whether the user allows this command whatever the rules say.
+/// Returns whether the user allows this command regardless of the rules.
 pub(super) fn is_allowed(act: &Act) -> bool {
     act.settings.allow.iter().any(|pattern| wildcard(pattern, &act.text()))
 }
 
-/// The first of the user's rules that forbids this command.
+/// Returns the first of the user's rules that forbids this command.
 pub(super) fn forbidding<'a>(act: &Act<'a>) -> Option<&'a UserRule> {
     let rules = act.settings.rules.iter();
     rules.filter(|rule| act.settings.in_force(&rule.name)).find(|rule| {
@@ -76,21 +76,21 @@ pub(super) fn forbidding<'a>(act: &Act<'a>) -> Option<&'a UserRule> {
     })
 }
 
-/// Whether the program is called with all of these words, in this order.
+/// Returns whether the program is called with all of these words, in this order.
 fn names(program: &str, wanted: &[String], act: &Act) -> bool {
     let mut args = act.args();
     wildcard(program, act.name) && wanted.iter().all(|wanted| args.any(|arg| wildcard(wanted, arg)))
 }
 
-/// Whether a command fits a line of `commands`: the programs, then words.
+/// Returns whether a command matches a line of `commands`: the programs, then words.
 fn fits_line(line: &str, act: &Act) -> bool {
     let (programs, words) = line.split_once(' ').unwrap_or((line, ""));
     act.programs().iter().any(|program| is_one(programs, program)) && fits(words, 0, act)
 }
 
-/// Whether the words of a line of `commands` fit: those that come first, options of which one must
-/// be given; `!` before options of which none may be, `...` before words that may stand anywhere,
-/// `$` where no word may follow. The first `known_words` are known to fit.
+/// Returns whether the words of a line of `commands` match. Words must come first, in order; of
+/// options one must be given, or none after `!`; words after `...` may be anywhere; `$` means that
+/// no word follows. The first `known_words` are known to match.
 fn fits(wanted: &str, known_words: usize, act: &Act) -> bool {
     let (mut words, mut args) = (act.leading_words().iter().skip(known_words), act.args());
     let mut anywhere = false;
@@ -107,13 +107,13 @@ fn fits(wanted: &str, known_words: usize, act: &Act) -> bool {
     })
 }
 
-/// Whether an argument of the command holds the pattern.
+/// Returns whether an argument of the command matches the regex.
 fn sends(regex: &str, act: &Act) -> bool {
     act.args().any(|text| is_match(regex, text))
 }
 
-/// Whether one of the exceptions is given: an option, a word, `option=value` or `VARIABLE=value`, or
-/// the whole command.
+/// Returns whether one of the exceptions applies: an option, a word, `option=value`,
+/// `VARIABLE=value`, or the whole command.
 fn is_harmless<S: AsRef<str>>(unless: &[S], act: &Act) -> bool {
     if unless.is_empty() {
         return false;
@@ -129,23 +129,23 @@ fn is_harmless<S: AsRef<str>>(unless: &[S], act: &Act) -> bool {
         .collect();
     unless.iter().map(AsRef::as_ref).any(|pattern| {
         let is_option = pattern.starts_with("--") && !pattern.contains('=');
-        // `git reset --h` does not ask for help.
+        // `git reset --h` is not taken for `--help`.
         is_option && pattern != "--help" && act.has(pattern)
             || words.iter().any(|word| wildcard(pattern, word))
     })
 }
 
-/// A pattern that cannot be compiled is reported when the settings are loaded.
+/// Matches a regex; an invalid one has been reported when the settings were loaded.
 fn is_match(regex: &str, text: &str) -> bool {
     Regex::new(regex).is_ok_and(|regex| regex.is_match(text))
 }
 
-/// Whether a text is one of those that stand between bars.
+/// Returns whether a text matches one of the patterns between the bars.
 fn is_one(any: &str, text: &str) -> bool {
     any.split('|').any(|one| wildcard(one, text))
 }
 
-/// Whether a text fits a pattern in which `*` stands for anything.
+/// Returns whether a text matches a pattern in which `*` stands for any text.
 fn wildcard(pattern: &str, text: &str) -> bool {
     let Some((start, pieces)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut rest) = text.strip_prefix(start) else { return false };

@@ -1,29 +1,29 @@
-//! Which files steer the loop, the client or git, and are therefore not the agent's to write.
+//! Files that control the loop, the client or git, and that the agent must not write.
 //!
-//! One answer for edits and for commands; exceptions that only commands need are theirs.
+//! Shared by edits and commands; exceptions for commands only are in `files.rs`.
 
 use camino::Utf8Path;
 
 use super::{CopyOf, Facts, Glob, Settings};
 use ralph_base::state;
 
-/// What a path belongs to.
+/// The owner of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The loop's state, the plan's own files aside.
+    /// The loop's state, except the plan's own files.
     State,
-    /// The settings that register the hooks, the hooks, or the whole folder that holds them.
+    /// The settings that register the hooks, the hooks, or the folder that contains them.
     Settings,
     /// The repository.
     Git,
-    /// What the user protects besides.
+    /// Files that the user protects in the settings.
     User,
-    /// The agent's work, or nobody that matters here.
+    /// The agent's work, or any unprotected file.
     Work,
 }
 
-/// Who owns an absolute path: in the project, in what it is a copy of, or in the home folder, where
-/// a repository is none of ours.
+/// Returns the owner of an absolute path: in the project, in the original of a copy, or in the home
+/// folder, where git repositories are not protected.
 pub(super) fn owner(path: &Utf8Path, facts: &Facts, settings: &Settings) -> Owner {
     if is_own(path, facts) {
         return Owner::Work;
@@ -48,12 +48,12 @@ pub(super) fn owner(path: &Utf8Path, facts: &Facts, settings: &Settings) -> Owne
     }
 }
 
-/// Whether a path in a protected place is the agent's to write all the same.
+/// Returns whether the agent may write a path although it is in a protected place.
 pub(super) fn is_own(path: &Utf8Path, facts: &Facts) -> bool {
     facts.own_files.iter().any(|own| path.starts_with(own))
 }
 
-/// Who owns a path, given relative to a project.
+/// Returns the owner of a path relative to a project.
 pub(super) fn owner_inside(inside: &Utf8Path) -> Owner {
     let (first, rest) = inside.as_str().split_once('/').unwrap_or((inside.as_str(), ""));
     match first {
@@ -65,13 +65,13 @@ pub(super) fn owner_inside(inside: &Utf8Path) -> Owner {
     }
 }
 
-/// The folder itself, `settings.json`, `settings.local.json` and the like, and our hooks.
+/// Returns whether this is the folder itself, a settings file such as `settings.json`, or our hook.
 fn is_settings(file: &str) -> bool {
     let is_file = file.starts_with("settings") && file.ends_with(".json") && !file.contains('/');
     file.is_empty() || is_file || file.starts_with("hooks/ralph-")
 }
 
-/// Whether one of the patterns describes the path; those that cannot be read describe none.
+/// Returns whether one of the patterns matches the path; invalid ones match nothing.
 pub(super) fn fits_any(patterns: &[String], path: &Utf8Path) -> bool {
     patterns.iter().any(|pattern| Glob::fits(pattern, path.as_str()))
 }

@@ -1,4 +1,4 @@
-//! Files that a command shows to the agent, so that it may edit them.
+//! Files whose content a command shows to the agent, so that it may edit them.
 
 use camino::Utf8PathBuf;
 
@@ -10,8 +10,8 @@ use shell_reader::{Command, Reach, RedirectKind, Script, Word, sorted};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/reads.rs"));
 
-/// The files that a command line shows, as far as their names are known; a pattern stays one, for
-/// the caller to look what fits it.
+/// Returns the files that a command line shows, as far as their names are known; patterns are
+/// returned unexpanded, for the caller to match.
 pub fn reads(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     let place = |command: &Command, word: &Word| {
         paths::place(word, command.directory.as_ref(), facts).named()
@@ -21,7 +21,7 @@ pub fn reads(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
         .flat_map(|command| shown_by(command).into_iter().map(move |word| place(command, &word)));
     let mut found: Vec<Option<Utf8PathBuf>> = shown.collect();
     if found.contains(&None) {
-        // `cat $(ls FILE)`: what was shown has its name from a command inside of the line.
+        // `cat $(ls FILE)`: the name of the file comes from a command inside the line.
         for command in script.commands.iter().filter(|command| is_inside(command)) {
             let is_namer = NAMERS.contains(&command.name().unwrap_or_default());
             let names = operands(&command.args, "").into_iter().filter(|_| is_namer);
@@ -31,12 +31,12 @@ pub fn reads(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     found.into_iter().flatten().collect()
 }
 
-/// Whether what it prints becomes part of the line.
+/// Returns whether the command's output becomes part of the line.
 fn is_inside(command: &Command) -> bool {
     command.reached.contains(&Reach::Substitution)
 }
 
-/// Whether what it prints reaches the agent: not a file, not a variable.
+/// Returns whether the command's output reaches the agent: not a file, not a variable.
 fn is_shown(command: &Command) -> bool {
     let to_file = command.redirects.iter().any(|redirect| {
         matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append)
@@ -50,7 +50,7 @@ fn shown_by(command: &Command) -> Vec<Word> {
     let name = command.name().unwrap_or_default();
     let Some(takers) = sorted::find(READERS, name) else { return Vec::new() };
     let has = |options| has_option(command.args.iter().map(Word::text), options);
-    // Of what a search finds, some options leave only names, numbers or an exit code.
+    // With some options a search prints only names, numbers or an exit code.
     let is_quiet = name.ends_with("grep") || name == "rg";
     let is_quiet =
         is_quiet && has("-q -l -L -c --quiet --silent --count --files-with-matches --files");

@@ -1,39 +1,39 @@
-//! When a rule applies, and what it says about a command.
+//! The rules: when each one applies, and what it checks.
 //!
-//! To add one, put a row into `rules.toml` and a section into `docs/guard.md` (a test asks for both), and
-//! write what it forbids there or, where data cannot say it, a function that looks at an [`Act`] and says
-//! what to do instead if it is forbidden.
+//! To add a rule, add a row to `rules.toml` and a section to `docs/guard.md` (a test requires
+//! both). List the forbidden commands there or, if data cannot express them, write a function that
+//! takes an [`Act`] and returns what to do instead if it is forbidden.
 
 use super::act::Act;
 use super::{Facts, Settings, copy, files, patterns, system};
 
-/// One named prohibition.
+/// A named rule that forbids commands.
 pub struct Rule {
-    /// Its name in messages, `disable` and `enable`.
+    /// The name in messages, `disable` and `enable`.
     pub name: &'static str,
-    /// Why it exists; goes into the answer.
+    /// Why the rule exists; part of the denial.
     pub reason: &'static str,
-    /// When it applies, if the settings say nothing.
+    /// When the rule applies by default.
     pub(super) applies: Applies,
-    /// What to do instead of this command, where `rules.toml` cannot say it; none if it is fine.
+    /// The check in code, if `rules.toml` cannot express it: what to do instead; `None` if allowed.
     by_code: Option<fn(&Act) -> Option<String>>,
-    /// Whether commands that run on other machines and in containers are none of its business.
+    /// Whether the rule ignores commands that run on other machines or in containers.
     is_local: bool,
 }
 
-/// When a rule applies about which the settings say nothing.
+/// When a rule applies if the settings do not mention it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Applies {
     /// In every session.
     Always,
-    /// In sessions that a loop started, which nobody watches.
+    /// In sessions that a loop started, which nobody is watching.
     InLoop,
-    /// Where the settings enable it.
+    /// Only if the settings enable it.
     WhenEnabled,
 }
 
 impl Rule {
-    /// Its default, as the documentation says it.
+    /// Returns the default in the words of the documentation.
     pub fn default_words(&self) -> &'static str {
         match self.applies {
             Applies::Always => "on",
@@ -42,7 +42,7 @@ impl Rule {
         }
     }
 
-    /// Whether it applies at this place under these settings.
+    /// Returns whether the rule applies, given the facts and settings.
     pub fn applies(&self, facts: &Facts, settings: &Settings) -> bool {
         settings.decided(self.name).unwrap_or(match self.applies {
             Applies::Always => true,
@@ -51,7 +51,7 @@ impl Rule {
         })
     }
 
-    /// What to do instead of this command; none if it is fine.
+    /// Returns what to do instead of this command; `None` if it is allowed.
     pub(super) fn instead_of(&self, act: &Act) -> Option<String> {
         if self.is_local && act.is_elsewhere() {
             return None;

@@ -1,4 +1,4 @@
-//! What users may set in `[guard]` of the configuration: plain data.
+//! The `[guard]` table of the configuration, as plain data.
 
 use ralph_base::texts::texts;
 use serde::{Deserialize, Serialize};
@@ -6,70 +6,70 @@ use serde::{Deserialize, Serialize};
 use super::edit::EDIT_RULES;
 use super::{Glob, RULES};
 
-/// The table `[guard]`.
+/// The settings in the table `[guard]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Names of rules that are switched off.
+    /// Names of disabled rules.
     #[serde(deserialize_with = "texts")]
     pub disable: Vec<String>,
-    /// Names of rules that are switched on: those that are off by default or that `disable` names.
+    /// Names of enabled rules: those that are off by default, or that `disable` names.
     #[serde(deserialize_with = "texts")]
     pub enable: Vec<String>,
-    /// Commands that no rule may forbid; `*` stands for anything.
+    /// Commands that no rule may forbid; `*` matches any text.
     #[serde(deserialize_with = "texts")]
     pub allow: Vec<String>,
     /// Globs of files, relative to the project, that no command may write or remove.
     #[serde(deserialize_with = "texts")]
     pub protect: Vec<String>,
-    /// What the guard does in sessions that no loop started.
+    /// The guard's behaviour in sessions that were not started by a loop.
     pub own_sessions: OwnSessions,
-    /// Rules of the user's own.
+    /// The user's own rules.
     pub rules: Vec<UserRule>,
 }
 
-/// What the guard does where it would refuse a call in a session that no loop started.
+/// The guard's reaction to a forbidden call in a session that was not started by a loop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnSessions {
-    /// The person is asked; where nobody can be asked, the client refuses.
+    /// Ask the user; if nobody can be asked, the client denies the call.
     #[default]
     Ask,
-    /// It refuses, as in a loop.
+    /// Deny the call, as in a loop.
     Deny,
-    /// It has no opinion.
+    /// Do nothing.
     Off,
 }
 
-/// A rule of the user's own: `commands`, or `regex`, or `program` with `args`.
+/// A user-defined rule: `commands`, or `regex`, or `program` with `args`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserRule {
-    /// Its name, for messages and for `disable`.
+    /// The name, for messages and for `disable`.
     pub name: String,
-    /// Forbidden calls, such as `npm|pnpm dist-tag add|rm`: the programs, then the words that come
-    /// first, options left out, then options of which one must be given, or none behind `!`.
+    /// Forbidden calls, such as `npm|pnpm dist-tag add|rm`: the programs, then their first words
+    /// without options, then options of which one must be given, or none after `!`.
     #[serde(deserialize_with = "texts")]
     pub commands: Vec<String>,
-    /// Matched against each command that would run, program first, words separated by one blank;
-    /// with `commands`, against each of their arguments and their standard input.
+    /// A regex for each command that would run, program first, words separated by one blank; with
+    /// `commands`, for each argument and the standard input.
     pub regex: Option<String>,
-    /// The program, without its folder; `*` stands for anything.
+    /// The program, without its folder; `*` matches any text.
     pub program: Option<String>,
-    /// Words that must follow, in this order; other words may stand between them.
+    /// Words that must follow in this order, possibly with others in between.
     #[serde(deserialize_with = "texts")]
     pub args: Vec<String>,
-    /// Options, words or assignments with which the command is harmless.
+    /// Options, words or assignments that make the command harmless.
     #[serde(deserialize_with = "texts")]
     pub unless: Vec<String>,
-    /// Why it is forbidden.
+    /// Why the command is forbidden.
     pub reason: String,
     /// What to do instead.
     pub instead: String,
 }
 
 impl Settings {
-    /// Those in the text of a `config.toml`, whatever other tables it holds.
+    /// Reads the settings from the text of a `config.toml`, ignoring other tables.
     pub fn from_config(text: &str) -> Result<Self, toml::de::Error> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -79,12 +79,12 @@ impl Settings {
         toml::from_str::<Tables>(text).map(|tables| tables.guard)
     }
 
-    /// Whether the rule of this name is in force, unless it is one that must be asked for.
+    /// Returns whether the rule of this name is in force, if it is on by default.
     pub fn in_force(&self, name: &str) -> bool {
         self.decided(name).unwrap_or(true)
     }
 
-    /// What the user says about the rule of this name, if anything.
+    /// Returns the user's choice for the rule of this name, if any.
     pub(super) fn decided(&self, name: &str) -> Option<bool> {
         let listed = |names: &[String]| names.iter().any(|listed| listed == name);
         if listed(&self.enable) {
@@ -94,19 +94,19 @@ impl Settings {
     }
 }
 
-/// What is wrong with the settings.
+/// A mistake in the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// The keys of `[guard]` that may hold it.
+    /// The configuration keys that may contain it.
     pub keys: &'static [&'static str],
-    /// The text that is wrong.
+    /// The invalid value.
     pub value: String,
-    /// What is wrong with it, and what to do.
+    /// What is wrong with it, and how to fix it.
     pub message: String,
 }
 
 impl Settings {
-    /// Finds the first mistake, for a loader that wants to name it.
+    /// Returns the first mistake, so that a loader can report it.
     pub fn validate(&self) -> Result<(), Mistake> {
         let wrong = |keys: &'static [&str], value: &str, message: String| {
             Err(Mistake { keys, value: value.to_owned(), message })

@@ -1,4 +1,4 @@
-//! `disk`, `fork-bomb` and `opaque-script`: what endangers the machine as a whole.
+//! `disk`, `fork-bomb` and `opaque-script`: dangers to the whole machine.
 
 use camino::Utf8Path;
 
@@ -10,7 +10,7 @@ use shell_reader::{Command, Reach, Word, sorted};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/system.rs"));
 
-/// What to do instead of overwriting a device or a system file.
+/// Returns what to do instead of overwriting a device or a system file.
 pub(super) fn instead_of_wrecking(act: &Act) -> Option<String> {
     let instead = if uses_disk_tool(act) {
         "keep to an image inside the project, such as ./disk.img"
@@ -38,14 +38,14 @@ fn uses_disk_tool(act: &Act) -> bool {
     (act.name.starts_with("mkfs") || is_tool()) && !lists() && !on_file()
 }
 
-/// Whether a path is in the project or in a folder for temporary files.
+/// Returns whether a path is in the project or in a folder for temporary files.
 fn is_ours(path: &Utf8Path, act: &Act) -> bool {
     path.starts_with(&act.facts.root) || paths::is_temporary(path, act.facts)
 }
 
 fn overwrites_system(act: &Act) -> bool {
     act.touched.iter().any(|word| match act.place(word) {
-        // Nothing can be redirected into a folder.
+        // A folder cannot be the target of a redirection.
         Place::At(path) if path == "/" => act.facts.root != "/" && act.command.redirects.is_empty(),
         Place::At(path) => is_system(&path, act),
         Place::In { folder, .. } => is_system(&folder, act),
@@ -60,7 +60,7 @@ fn is_system(path: &Utf8Path, act: &Act) -> bool {
         && !is_ours(path, act)
 }
 
-/// `chmod -R 777 /`, `chown -R root ~`: recursive changes outside the project.
+/// Detects recursive changes outside the project: `chmod -R 777 /`, `chown -R root ~`.
 fn opens_everything(act: &Act) -> bool {
     matches!(act.name, "chmod" | "chown" | "chgrp" | "setfacl")
         && act.has("-R --recursive")
@@ -70,20 +70,20 @@ fn opens_everything(act: &Act) -> bool {
         })
 }
 
-/// What to do instead of a function that starts itself in the background.
+/// Returns what to do instead of a function that starts itself in the background.
 pub(super) fn instead_of_forking(act: &Act) -> Option<String> {
     let reached = &act.command.reached;
     let own = reached.iter().any(|step| matches!(step, Reach::Function(name) if name == act.name));
     (own && reached.contains(&Reach::Background)).then(|| "use a loop with an end".to_owned())
 }
 
-/// `sha256sum -c`, `gpg --verify`: what was fetched is what somebody has looked at before.
+/// Returns whether the command verifies downloaded content: `sha256sum -c`, `gpg --verify`.
 pub(super) fn verifies(command: &Command) -> bool {
     let is_sum = command.name().is_some_and(|name| name.ends_with("sum") || name == "gpg");
     is_sum && has_option(command.args.iter().map(Word::text), "-c --check --verify")
 }
 
-/// What to do instead of running text that was fetched or decoded on the same line.
+/// Returns what to do instead of running text that was downloaded or decoded on the same line.
 pub(super) fn instead_of_running_unread(act: &Act) -> Option<String> {
     let is_one = act.command.runs_fetched() && !act.line_verifies;
     is_one.then(|| "download it to a file, read the file, then run it".to_owned())

@@ -1,12 +1,12 @@
-//! The words of a command line: which are options, which are their values, which are neither.
+//! Classifies the words of a command line: options, their values, operands.
 
 use shell_reader::Word;
 
-/// Whether one of `options` is among `args`: short ones also in a cluster, long ones shortened.
+/// Returns whether `args` has one of `options`: short ones also in a cluster, long ones shortened.
 pub(super) fn has_option<'w>(args: impl Iterator<Item = &'w str>, options: &str) -> bool {
     args.take_while(|arg| *arg != "--").any(|arg| {
         let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
-        // `--dry-run=none`: an option that is switched off is not given.
+        // `--dry-run=none`: a disabled option counts as absent.
         if matches!(value, "none" | "false") {
             return false;
         }
@@ -17,18 +17,18 @@ pub(super) fn has_option<'w>(args: impl Iterator<Item = &'w str>, options: &str)
     })
 }
 
-/// The letters of a cluster, without a value that is attached to it: `-qd.git`.
+/// Returns the letters of a cluster, without an attached value: `-qd.git`.
 fn flags(arg: &str) -> &str {
     let end = arg.find(|c: char| c != '-' && !c.is_ascii_alphanumeric());
     arg.get(..end.unwrap_or(arg.len())).unwrap_or(arg)
 }
 
-/// Whether an argument is a short option or several in one.
+/// Returns whether an argument is a short option or a cluster of them.
 pub(super) fn is_cluster(arg: &str) -> bool {
     arg.starts_with('-') && !arg.starts_with("--")
 }
 
-/// The words without those that are the value of one of the options `takers`.
+/// Returns the words without the values of the options `takers`.
 pub(super) fn without_values<'w>(args: &'w [Word], takers: &str) -> impl Iterator<Item = &'w Word> {
     let mut is_value = false;
     args.iter().filter(move |word| {
@@ -43,7 +43,7 @@ pub(super) fn without_values<'w>(args: &'w [Word], takers: &str) -> impl Iterato
     })
 }
 
-/// The words that are neither options nor the values of the options `takers`.
+/// Returns the words that are neither options nor values of the options `takers`.
 pub(super) fn operands<'w>(args: &'w [Word], takers: &str) -> Vec<&'w Word> {
     let mut only_operands = false;
     let mut found = Vec::new();

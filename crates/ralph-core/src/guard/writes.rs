@@ -1,4 +1,4 @@
-//! Files that a command writes, creates or removes.
+//! The files that a command writes, creates or removes.
 
 use camino::Utf8PathBuf;
 
@@ -8,10 +8,10 @@ use super::paths::{self, Place};
 use super::words::{has_option, is_cluster, operands};
 use shell_reader::{Command, RedirectKind, Script, Word, downloads, values};
 
-/// The files that a command line writes or creates, as far as their names are known.
+/// Returns the files that a command line writes or creates, as far as their names are known.
 pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     let mut found = Vec::new();
-    // `touch` says nothing about what is in a file.
+    // `touch` does not change the content of a file.
     for command in script.commands.iter().filter(|command| command.name() != Some("touch")) {
         for word in created(command) {
             if let Place::At(path) = paths::place(&word, command.directory.as_ref(), facts)
@@ -24,8 +24,8 @@ pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     found
 }
 
-/// What a command line moves or copies, and to where, as far as the names are known; a pattern stays
-/// one, as with [`reads`](super::reads).
+/// Returns the sources and targets of moves and copies, as far as the names are known; patterns are
+/// returned unexpanded, as by [`reads`](super::reads).
 pub fn moves(script: &Script, facts: &Facts) -> Vec<(Utf8PathBuf, Utf8PathBuf)> {
     let mut found = Vec::new();
     for command in &script.commands {
@@ -46,7 +46,7 @@ pub fn moves(script: &Script, facts: &Facts) -> Vec<(Utf8PathBuf, Utf8PathBuf)> 
     found
 }
 
-/// Everything that a command writes, changes or removes.
+/// Returns all paths that a command writes, changes or removes.
 pub(super) fn touched(command: &Command) -> Vec<Word> {
     let mut found = created(command);
     found.extend(removed(command));
@@ -54,7 +54,7 @@ pub(super) fn touched(command: &Command) -> Vec<Word> {
     found
 }
 
-/// What a command writes: by redirection or by itself.
+/// Returns the paths that a command writes, by redirection or by itself.
 pub(super) fn created(command: &Command) -> Vec<Word> {
     let writes = |kind: RedirectKind| {
         matches!(kind, RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite)
@@ -85,7 +85,7 @@ pub(super) fn created(command: &Command) -> Vec<Word> {
     found
 }
 
-/// Where a command unpacks an archive: a folder that it names, or the one it is in.
+/// Returns the folder into which a command unpacks an archive: as given, or the current one.
 fn unpacked(command: &Command) -> Option<Word> {
     let has = |options| has_option(command.args.iter().map(Word::text), options);
     let first = command.args.first().map_or("", Word::text);
@@ -106,7 +106,7 @@ fn unpacked(command: &Command) -> Option<Word> {
     unpacks.then(|| named().unwrap_or_else(|| Word::from(".")))
 }
 
-/// What a command changes in other ways: unpacking into a folder, packing in place, permissions.
+/// Returns paths changed in other ways: unpacking into a folder, packing in place, permissions.
 fn changed(command: &Command) -> Vec<Word> {
     let texts = || command.args.iter().map(Word::text);
     let operands = || operands(&command.args, "").into_iter().cloned();
@@ -121,7 +121,7 @@ fn changed(command: &Command) -> Vec<Word> {
                 !matches!(arg.text(), "-R" | "-v" | "-f" | "-c") && !arg.text().starts_with("--")
             };
             let mut words = command.args.iter().filter(is_mode);
-            // What is only added to the permissions locks nobody out.
+            // Adding permissions locks nobody out.
             let adds = words.next().is_some_and(|mode| mode.text().contains('+'));
             words.filter(|_| !adds).cloned().collect()
         }
@@ -130,7 +130,7 @@ fn changed(command: &Command) -> Vec<Word> {
     }
 }
 
-/// What a command removes or moves away.
+/// Returns the paths that a command removes or moves away.
 fn removed(command: &Command) -> Vec<Word> {
     let words = match command.name().unwrap_or_default() {
         "rm" | "grm" | "unlink" | "rmdir" | "remove" => operands(&command.args, ""),
@@ -141,13 +141,13 @@ fn removed(command: &Command) -> Vec<Word> {
     words.into_iter().cloned().collect()
 }
 
-/// Whether a program deletes whole folders, whatever its options.
+/// Returns whether a program deletes whole folders, whatever its options.
 pub(super) fn is_deleter(name: &str) -> bool {
     matches!(name, "shred" | "srm" | "rimraf" | "trash" | "trash-put")
         || matches!(name, "del" | "del-cli" | "remove_directory")
 }
 
-/// `-i`, `-i.bak`, `-ni`, `--in-place`.
+/// Returns whether a file is edited in place: `-i`, `-i.bak`, `-ni`, `--in-place`.
 pub(super) fn edits_in_place(command: &Command) -> bool {
     command.args.iter().map(Word::text).any(|arg| {
         let flags = arg.split('.').next().unwrap_or_default();
@@ -155,7 +155,7 @@ pub(super) fn edits_in_place(command: &Command) -> bool {
     })
 }
 
-/// From what and to where `cp`, `mv` and their like go: the target, then the sources.
+/// Returns the target and then the sources of `cp`, `mv` and similar commands.
 pub(super) fn ends(command: &Command) -> Option<(Word, Vec<&Word>)> {
     let is_remote = matches!(command.name(), Some("rsync" | "scp"));
     let folder = if is_remote { "" } else { "-t --target-directory" };
@@ -167,10 +167,10 @@ pub(super) fn ends(command: &Command) -> Option<(Word, Vec<&Word>)> {
     (!operands.is_empty()).then_some((target, operands))
 }
 
-/// Where `cp` and its like write: the target, or a file of the same name in it.
+/// Returns the paths that `cp` and similar commands write: the target, or files in it.
 fn targets(command: &Command) -> Vec<Word> {
     let Some((target, sources)) = ends(command) else {
-        // `ln -s target` makes a link of that name here.
+        // `ln -s target` creates a link of that name in the current folder.
         let operands = operands(&command.args, "");
         let link = operands.first().filter(|_| command.name() == Some("ln"));
         return link.and_then(|only| only.base_name()).map(Word::from).into_iter().collect();

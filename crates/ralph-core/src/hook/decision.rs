@@ -1,50 +1,50 @@
-//! What a hook answers, in exactly the shapes that the client was seen to obey.
+//! Replies of a hook, in exactly the formats that the client is known to accept.
 
 use serde::Serialize;
 use serde_json::json;
 
-/// What a hook decided.
+/// A hook's decision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// Nothing to say. There is no "allow": it would silence the user's own permission prompts.
+    /// No opinion. There is no "allow": it would skip the user's own permission prompts.
     #[default]
     NoOpinion,
     /// The tool call must not happen (`PreToolUse`).
     Deny(String),
-    /// The person is asked whether the tool call may happen (`PreToolUse`).
+    /// The user is asked whether the tool call may happen (`PreToolUse`).
     Ask(String),
-    /// The agent is told, next to a tool's result; or it may not stop yet.
+    /// The agent gets the reason with a tool's result, or may not stop yet.
     Block(String),
-    /// Something for the agent to know.
+    /// Additional context for the agent.
     Context(String),
-    /// Something for the person to know; the agent goes its way.
+    /// A message for the user; the agent continues.
     Notice(String),
 }
 
-/// What a hook process prints and how it exits.
+/// The output and exit code of a hook process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// For the client.
+    /// The output for the client.
     pub stdout: Option<String>,
-    /// For the agent, where only that reaches it.
+    /// A message for the agent, for events where only stderr reaches it.
     pub stderr: Option<String>,
-    /// Zero but for the one event that knows no other way.
+    /// Zero, except for `TeammateIdle`, which requires exit code 2.
     pub exit_code: u8,
 }
 
-/// A decision that the client would ignore at this event.
+/// A decision that the client would ignore for this event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the client ignores `{decision:?}` as an answer to `{event}`")]
 pub struct Misfit {
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
-    /// About which event.
+    /// The name of the event.
     pub event: String,
 }
 
 impl Decision {
-    /// The reply to an event of this name; an error where the client would ignore it.
+    /// Returns the reply to an event; an error if the client would ignore it.
     pub fn reply_to(&self, event: &str) -> Result<Reply, Misfit> {
         let is_tool_result = matches!(event, "PostToolUse" | "PostToolUseFailure");
         let fits = match self {
@@ -64,7 +64,7 @@ impl Decision {
         if fits { Ok(self.worded(event)) } else { Err(misfit()) }
     }
 
-    /// The same without a check, for other agents: their events have other names.
+    /// Returns the reply without a check, for other agents, which have other event names.
     pub fn worded(&self, event: &str) -> Reply {
         let permission = |decision: &str, reason: &str| {
             Reply::json(&json!({
@@ -78,7 +78,7 @@ impl Decision {
         };
         match self {
             Self::NoOpinion => Reply::default(),
-            // `TeammateIdle` is only documented to obey exit code 2 with a reason on stderr.
+            // For `TeammateIdle` only exit code 2 with a reason on stderr is documented to work.
             Self::Block(reason) if event == "TeammateIdle" => {
                 Reply { stdout: None, stderr: Some(reason.clone()), exit_code: 2 }
             }
@@ -86,7 +86,7 @@ impl Decision {
             Self::Ask(reason) => permission("ask", reason),
             Self::Block(reason) => Reply::json(&json!({"decision": "block", "reason": reason})),
             Self::Notice(text) => Reply::json(&json!({"systemMessage": text})),
-            // What is printed here as it is becomes part of what the client asks its summary for.
+            // Plain output becomes part of the client's prompt for its summary.
             Self::Context(text) if event == "PreCompact" => {
                 Reply { stdout: Some(text.clone()), ..Reply::default() }
             }

@@ -1,7 +1,7 @@
-//! What the client sends: one JSON object, of which we read what we know.
+//! The input from the client: one JSON object, of which only known fields are read.
 //!
 //! New fields appear with every release of the client, so unknown ones are ignored, and a field of
-//! an unexpected type counts as missing instead of spoiling the rest.
+//! an unexpected type counts as missing instead of making the whole input invalid.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ use shell_reader::quoted;
 
 use super::repair;
 
-/// A struct whose fields count as missing where they have an unexpected type; one may be kept as it is
-/// written.
+/// Defines a struct whose fields count as missing if they have an unexpected type; one field may be
+/// kept as raw JSON.
 macro_rules! lenient {
     (
         $(#[$about:meta])*
@@ -33,44 +33,44 @@ macro_rules! lenient {
 }
 
 lenient! {
-    /// One call of a hook.
+    /// The input of one hook call.
     pub struct Input {
         /// The event, such as `PreToolUse`.
         #[serde(rename = "hook_event_name")]
         pub event: String,
-        /// The client session.
+        /// The id of the client session.
         pub session_id: String,
-        /// The session's transcript.
+        /// The path of the session's transcript.
         pub transcript_path: Option<Utf8PathBuf>,
-        /// Where the client works.
+        /// The client's working directory.
         pub cwd: Option<Utf8PathBuf>,
-        /// How the client decides about calls, such as `bypassPermissions`.
+        /// The client's permission mode, such as `bypassPermissions`.
         pub permission_mode: String,
-        /// The subagent, inside one.
+        /// The id of the subagent, inside one.
         pub agent_id: Option<String>,
         /// The kind of subagent, inside one.
         pub agent_type: Option<String>,
-        /// The tool, for the events around tool calls.
+        /// The tool's name, for events around tool calls.
         pub tool_name: String,
-        /// What a tool that failed reported: `Exit code N`, a newline and the output.
+        /// The error of a failed tool: `Exit code N`, a newline and the output.
         pub error: Option<String>,
         /// Whether a tool failed because the user interrupted it.
         pub is_interrupt: bool,
-        /// How long the tool took.
+        /// The duration of the tool call in milliseconds.
         pub duration_ms: Option<u64>,
-        /// Whether a stop was held back before in this turn.
+        /// Whether a stop was already blocked in this turn.
         pub stop_hook_active: bool,
-        /// The agent's last words.
+        /// The agent's last message.
         pub last_assistant_message: Option<String>,
-        /// Commands that still run in the background.
+        /// Commands that are still running in the background.
         pub background_tasks: Vec<BackgroundTask>,
         /// The prompt, for `UserPromptSubmit`.
         pub prompt: Option<String>,
-        /// The task, for `TaskCompleted`.
+        /// The id of the task, for `TaskCompleted`.
         pub task_id: Option<String>,
-        /// What the task is about.
+        /// The subject of the task.
         pub task_subject: Option<String>,
-        /// The teammate, for `TeammateIdle`.
+        /// The name of the teammate, for `TeammateIdle`.
         pub teammate_name: Option<String>,
         /// Why the session ended, for `SessionEnd`.
         pub reason: Option<String>,
@@ -79,7 +79,7 @@ lenient! {
     raw tool_input
 }
 
-/// A command that still runs in the background.
+/// A command that is still running in the background.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "named as the client names them")]
@@ -100,7 +100,7 @@ pub struct BashCall {
     pub command: String,
 }
 
-/// A command as tools take it: a line, or words in one list or behind the program.
+/// A command in any form that tools accept: a line, or words in one list or after the program.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct CommandInput {
@@ -121,32 +121,32 @@ impl From<CommandInput> for BashCall {
     }
 }
 
-/// The texts in a list, as words of a shell.
+/// Returns the strings of a list, quoted as shell words.
 fn words(list: &Value) -> Vec<String> {
     let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
     texts.map(quoted).collect()
 }
 
-/// How a command ended, as far as the client tells.
+/// The result of a command, as far as the client reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BashResult<'a> {
-    /// The exit code, where it is known: 0 after success, else what the client printed.
+    /// The exit code, if known: 0 after success, else the one that the client printed.
     pub exit_code: Option<i32>,
-    /// What the command printed, perhaps only a part of it.
+    /// The output of the command, possibly truncated.
     pub output: Cow<'a, str>,
-    /// A file with all of the output, when it was cut.
+    /// A file with the complete output, if it was truncated.
     pub output_file: Option<Utf8PathBuf>,
-    /// Whether it still runs in the background.
+    /// Whether the command is still running in the background.
     pub still_running: bool,
-    /// Whether the user interrupted it.
+    /// Whether the user interrupted the command.
     pub interrupted: bool,
 }
 
 /// The tools that read or write one file.
 const FILE_TOOLS: [&str; 5] = ["Read", "Edit", "MultiEdit", "Write", "NotebookEdit"];
 
-/// What the names of the tools of MCP servers begin with, and which words in them say what becomes of the
-/// file that they are given.
+/// The prefix of MCP tool names, and the words in such names that indicate what the tool does with
+/// its file.
 const SERVERS: &str = "mcp__";
 const WRITING: [&str; 12] = [
     "write", "edit", "create", "delete", "remove", "move", "rename", "append", "replace", "insert",
@@ -158,7 +158,7 @@ const READING: [&str; 3] = ["read", "view", "open"];
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct FileCall {
-    /// The file; absolute in everything the client was seen to send.
+    /// The path of the file; absolute in all input observed so far.
     #[serde(alias = "notebook_path", alias = "path", alias = "filePath", alias = "destination")]
     pub file_path: Utf8PathBuf,
     /// Whether the file is only read.
@@ -166,31 +166,31 @@ pub struct FileCall {
     pub only_reads: bool,
 }
 
-/// Why an input could not be read.
+/// An error in parsing the input.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// It is something else than an object, or nothing at all.
+    /// The input is empty or not an object.
     #[error("the hook input is not a JSON object")]
     NoObject,
-    /// It begins like an object.
+    /// The input begins like an object but is not valid JSON.
     #[error("the hook input is not valid JSON: {0}")]
     Broken(#[from] serde_json::Error),
 }
 
 impl Input {
-    /// Reads an input. Where the client cut a text in the middle of a character, or passed on
-    /// bytes that are no text, the damage is repaired first.
+    /// Parses an input, after repairing characters that the client cut in half and bytes that are
+    /// not UTF-8.
     pub fn parse(bytes: &[u8]) -> Result<Self, InputError> {
         let repaired = repair::repair(bytes);
-        // Asked for first: a list would be read as an object's fields in their order.
+        // Checked first, because serde would accept a list as an object's fields in order.
         if repaired.trim_ascii_start().first() != Some(&b'{') {
             return Err(InputError::NoObject);
         }
         Ok(serde_json::from_slice(&repaired)?)
     }
 
-    /// The event that an input without a name for it is about, as its fields say: older setups send
-    /// none. Of several that fit, the first that the hook knows.
+    /// Derives the event from the fields, for older setups that do not send its name. If several
+    /// events fit, returns the first that the hook knows.
     pub fn event_among<'e>(&self, known: &[&'e str]) -> Option<&'e str> {
         let (is_of_tool, failed) = (!self.tool_name.is_empty(), self.error.is_some());
         let events = [
@@ -209,15 +209,15 @@ impl Input {
         fitting.find_map(|(name, _)| known.iter().copied().find(|event| *event == name))
     }
 
-    /// The command line that a tool is to run: an input that holds a command is one, whatever the
-    /// tool is called (`Bash`, `Monitor`, that of a server).
+    /// Returns the command line that a tool is to run: any input with a command counts, whatever
+    /// the tool's name (`Bash`, `Monitor`, or a tool of an MCP server).
     pub fn bash(&self) -> Option<BashCall> {
         let call = if self.is_file_tool() { None } else { typed(self.tool_input.as_deref()) };
         call.filter(|call: &BashCall| !call.command.is_empty())
     }
 
-    /// The file that a tool reads or writes, if this is such a call: one of the client's, or that of a
-    /// server whose name says so.
+    /// Returns the file that a tool reads or writes: a tool of the client, or one of an MCP server
+    /// whose name indicates it.
     pub fn file(&self) -> Option<FileCall> {
         let own = self.tool_name.strip_prefix(SERVERS).and_then(|name| name.split_once("__"));
         let name = own.map_or(String::new(), |(_, name)| name.to_ascii_lowercase());
@@ -230,13 +230,13 @@ impl Input {
         (!call.file_path.as_str().is_empty()).then_some(FileCall { only_reads, ..call })
     }
 
-    /// Whether a tool of the client reads or writes one file. Its input may be long, and holds no command.
+    /// Returns whether this is a file tool of the client. Its input may be long and has no command.
     pub fn is_file_tool(&self) -> bool {
         FILE_TOOLS.contains(&self.tool_name.as_str())
     }
 
-    /// How the command of a `PostToolUse` or `PostToolUseFailure` ended. A tool that answers without
-    /// any output of the command, as `Monitor` does, has only begun it.
+    /// Returns the result of the command in `PostToolUse` or `PostToolUseFailure`. A tool whose
+    /// response has no output, such as `Monitor`, has only started the command.
     pub fn bash_result(&self) -> Option<BashResult<'_>> {
         match (&self.error, &self.tool_response) {
             (Some(error), _) => Some(BashResult::of_failure(error, self.is_interrupt)),
@@ -247,7 +247,7 @@ impl Input {
 }
 
 lenient! {
-    /// What the client reports of a command that succeeded. Of other tools nothing of it is looked at.
+    /// The client's report of a successful command. Responses of other tools are ignored.
     #[serde(rename_all = "camelCase")]
     struct Response {
         stdout: Option<String>,
@@ -276,7 +276,7 @@ impl Response {
 }
 
 impl<'a> BashResult<'a> {
-    /// `Exit code N`, a newline, and the output.
+    /// Parses `Exit code N`, a newline, and the output.
     fn of_failure(error: &'a str, interrupted: bool) -> Self {
         let (first, rest) = error.split_once('\n').unwrap_or((error, ""));
         let exit_code = first.strip_prefix("Exit code ").and_then(|code| code.trim().parse().ok());
@@ -297,7 +297,7 @@ enum Loosely<T> {
     Otherwise(IgnoredAny),
 }
 
-/// A value of the type that is expected, or the default in its place.
+/// Deserializes a value of the expected type, or returns the default.
 fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

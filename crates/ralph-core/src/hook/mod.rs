@@ -1,4 +1,4 @@
-//! The client's side of a hook: what it sends, and the answers it was seen to obey.
+//! The client's hook protocol: its input, and the replies that it is known to accept.
 //!
 //! ```
 //! use ralph_core::hook::{Decision, Input};

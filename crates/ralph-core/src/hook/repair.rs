@@ -1,21 +1,21 @@
-//! Makes an input readable that is JSON but for broken characters.
+//! Repairs input that is valid JSON except for broken characters.
 //!
-//! The client cuts long output by UTF-16 units, so half of a surrogate pair may remain, written as
-//! `\ud83d`; strict JSON readers refuse that, and a guard that cannot read a command guards
-//! nothing.
+//! The client truncates long output by UTF-16 units, which may leave half of a surrogate pair,
+//! written as `\ud83d`. Strict JSON parsers reject that, and a guard that cannot read a command
+//! protects nothing.
 
 use std::borrow::Cow;
 
 /// The replacement character, as an escape.
 const REPLACEMENT: &str = r"\ufffd";
 
-/// The length of such an escape.
+/// The length of a `\uXXXX` escape.
 const ESCAPE: usize = 6;
 
-/// Replaces bytes that are no UTF-8 and escapes of lone surrogates; everything else stays.
+/// Replaces invalid UTF-8 and escapes of lone surrogates; everything else stays.
 pub(super) fn repair(bytes: &[u8]) -> Cow<'_, [u8]> {
     let text = match std::str::from_utf8(bytes) {
-        // Nearly always there is nothing to repair, and this tells it quickly.
+        // Fast path: there is almost never anything to repair.
         Ok(text) if !text.contains(r"\ud") && !text.contains(r"\uD") => return bytes.into(),
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
@@ -31,7 +31,7 @@ fn without_lone_surrogates(text: &str) -> String {
         let (written, length) = match (surrogate(escape), surrogate(behind)) {
             (Some(Half::High), Some(Half::Low)) => (escape.get(..2 * ESCAPE), 2 * ESCAPE),
             (Some(_), _) => (Some(REPLACEMENT), ESCAPE),
-            // Any other escape is two bytes, so that `\\ud800` is not mistaken for one.
+            // Any other escape is two bytes long, so that `\\ud800` is not taken for a surrogate.
             (None, _) => (escape.get(..2), 2),
         };
         repaired.push_str(written.unwrap_or(escape));
@@ -45,7 +45,7 @@ enum Half {
     Low,
 }
 
-/// The half of a surrogate pair that a text begins with, if it is one.
+/// Returns which half of a surrogate pair the text begins with, if any.
 fn surrogate(text: &str) -> Option<Half> {
     let digits = text.get(..ESCAPE)?.strip_prefix(r"\u")?;
     match u16::from_str_radix(digits, 16).ok()? {

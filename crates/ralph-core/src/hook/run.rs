@@ -1,4 +1,4 @@
-//! A hook as a program: one input, one reply, and no accident that stops the client.
+//! Runs a hook as a program: one input, one reply, and no failure that stops the client.
 
 use std::io::{self, Read, Write};
 use std::panic::set_hook;
@@ -7,17 +7,17 @@ use std::sync::OnceLock;
 
 use super::{Decision, Input, Reply};
 
-/// The most that a hook reads.
+/// The maximum size of the input.
 const INPUT_LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Room for what is usually sent: every page that is touched costs.
+/// The initial capacity, enough for typical input: every touched page costs time.
 const USUAL_INPUT: usize = 4 * 1024;
 
-/// What was read. It is kept until the end, for a panic to be reported with it.
+/// The input, kept until the end so that a panic can be reported with it.
 static INPUT: OnceLock<Vec<u8>> = OnceLock::new();
 
-/// Runs a hook of your own: reads the input, decides, answers. Whatever goes wrong, a panic
-/// included, is no opinion, exit code 0 and a line on stderr.
+/// Runs a custom hook: reads the input, decides, replies. Any failure, including a panic, results
+/// in no opinion, exit code 0 and a line on stderr.
 ///
 /// ```no_run
 /// use ralph_core::hook::{self, Decision};
@@ -44,8 +44,8 @@ pub fn run(decide: impl FnOnce(&Input) -> Decision) -> ExitCode {
     exchange(answer, move |panic, _| report(panic))
 }
 
-/// The same for a hook that reads the input itself. `panicked` gets what a panic said and the input;
-/// after it the process ends with exit code 0.
+/// Runs a hook that parses the input itself. `panicked` gets the panic message and the input; then
+/// the process exits with code 0.
 pub fn exchange(
     answer: impl FnOnce(io::Result<&[u8]>) -> Reply,
     panicked: impl Fn(&str, &[u8]) + Send + Sync + 'static,
@@ -57,7 +57,7 @@ pub fn exchange(
     }));
     let read = read_bounded(io::stdin().lock()).map(|bytes| INPUT.get_or_init(|| bytes).as_slice());
     let reply = answer(read);
-    // A client that closed the pipe does not want the answer any more.
+    // If the client has closed the pipe, it no longer wants the reply.
     if let Some(text) = &reply.stdout {
         let mut stdout = io::stdout().lock();
         let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

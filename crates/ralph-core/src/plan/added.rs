@@ -1,15 +1,15 @@
-//! New stories at the end of a plan, without touching another byte of it.
+//! Appends new stories to a plan without changing any other byte of it.
 
 use super::edit::{self, Edit};
 use super::ids;
 use super::story::{Format, Marks, Plan, State, Story};
 use ralph_base::lines;
 
-/// A story that is to be put into a plan.
+/// A story to be added to a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Added {
     pub(super) id: String,
-    /// The id as it is written in the text, if it is.
+    /// The id as written in the text, if it is written there.
     written: Option<String>,
     pub(super) title: String,
     state: State,
@@ -20,9 +20,9 @@ pub(super) struct Added {
 }
 
 impl Added {
-    /// A story of another plan in this state.
+    /// Copies a story from another plan and sets its state.
     pub(super) fn new(plan: &Plan, story: &Story, state: State) -> Self {
-        // Edits of one story alone leave what is before it, and so its place.
+        // Editing only this story does not move the text before it, so its start stays valid.
         let edited = edit::apply(&plan.bytes, plan.marking(story, state));
         let end = story.span.end + edited.len() - plan.bytes.len();
         let text = edited.get(story.span.start..end).unwrap_or_default().trim_ascii_end();
@@ -42,8 +42,8 @@ impl Added {
 }
 
 impl Added {
-    /// The same story with the next id that is free in a plan where another story has its own by now; none if
-    /// that is not so, or no id can be counted on from.
+    /// Returns the story with the next free id if a different story of `plan` has its id; else
+    /// `None`, also if the id has no number to increase.
     pub(super) fn renamed_in(&self, plan: &Plan) -> Option<Self> {
         plan.story(&self.id).filter(|_| plan.stories.iter().all(|one| one.title != self.title))?;
         let (old, text) = (self.written.as_ref()?, std::str::from_utf8(&self.text).ok()?);
@@ -55,18 +55,18 @@ impl Added {
 }
 
 impl Plan {
-    /// This plan with those of the new stories that fit.
+    /// Returns this plan with those new stories that fit.
     pub(super) fn extended(&self, added: &[Added]) -> Self {
         let is_missing = |new: &&Added| new.format == self.format && self.story(&new.id).is_none();
         let missing: Vec<&Added> = added.iter().filter(is_missing).collect();
-        // Together first, because they may depend on each other.
+        // All together first, because they may depend on each other.
         self.with_all(&missing).unwrap_or_else(|| {
             let one_more = |plan: Self, new: &&Added| plan.with_all(&[new]).unwrap_or(plan);
             missing.iter().fold(self.clone(), one_more)
         })
     }
 
-    /// Behind the last story that keeps the loop going, or not, as the new one does; else at the
+    /// Inserts the stories after the last one that is optional or not like the new one, else at the
     /// very end.
     fn with_all(&self, added: &[&Added]) -> Option<Self> {
         let peer = |new: &&Added| self.stories.iter().rfind(|story| story.optional == new.optional);
@@ -79,7 +79,7 @@ impl Plan {
         })
     }
 
-    /// Whether `plan` is this one with new stories, all of them as they should be, and nothing else.
+    /// Returns whether `plan` differs from this one only by the new stories, read as intended.
     fn is_kept_by(&self, plan: &Self, added: &[&Added]) -> bool {
         let find = |story: &Story| added.iter().find(|new| new.id == story.id);
         let (new, old): (Vec<&Story>, Vec<&Story>) =
@@ -100,8 +100,8 @@ impl Plan {
             && self.around() == plan.around()
     }
 
-    /// Puts a story behind another one, or behind everything; what ends a line or the file ends it
-    /// still.
+    /// Inserts a story after `neighbour`, or at the end of the plan; trailing spaces and line
+    /// endings stay last.
     fn insertion(&self, neighbour: Option<&Story>, new: &Added) -> Edit {
         let ending = lines::ending(&self.bytes).as_bytes();
         let text: Vec<&[u8]> = lines::lines(&new.text).map(|line| line.text).collect();
@@ -119,7 +119,7 @@ impl Plan {
         Edit::insert(behind + spaces, [gap, text].concat())
     }
 
-    /// The id of a story as it is written in front of its title.
+    /// Returns the id of a story as written in front of its title.
     fn written_id(&self, story: &Story) -> Option<String> {
         let line = lines::lines(self.section(story)).next().map_or(&[][..], |line| line.text);
         let mark = self.marks(story).first().map(|mark| mark.end - story.span.start);
@@ -132,7 +132,7 @@ impl Plan {
         (ids::safe(found.id) == story.id).then(|| found.id.to_owned())
     }
 
-    /// The next number behind an id that no story has.
+    /// Returns the next free id, made by increasing the number at the end of `id`.
     fn next_id(&self, id: &str) -> Option<String> {
         let digits = id.chars().rev().take_while(char::is_ascii_digit).count();
         let (before, number) = id.split_at_checked(id.len() - digits)?;
@@ -141,7 +141,7 @@ impl Plan {
         ids.take(self.stories.len() + 1).find(|id| self.story(id).is_none())
     }
 
-    /// Whether a story begins with its box, and not with a heading.
+    /// Returns whether a story begins with its box and not with a heading.
     fn is_list_item(&self, story: &Story) -> bool {
         let section = self.section(story);
         let first = lines::lines(section).next().map_or(0, |line| line.end());

@@ -1,7 +1,7 @@
-//! What an agent did to its own file of the plan, compared with the one that it was given.
+//! Compares an agent's copy of the plan with the plan that the agent was given.
 //!
-//! The agent owns the work, not the plan: the project's plan stays as it is. The agent's word about
-//! its own story is heard, and its new stories go to the end (`added.rs`); all else is reported and
+//! The agent owns the work, not the plan: the project's plan stays unchanged. The agent may mark
+//! its own story, and its new stories are appended (`added.rs`); every other change is reported and
 //! has no effect.
 
 use super::added::Added;
@@ -9,19 +9,19 @@ use super::edit::{self, Edit};
 use super::story::{Marks, Plan, State, Story};
 use std::collections::HashSet;
 
-/// What the agent's file of the plan says, compared with the one that it was given.
+/// The changes that an agent made to its copy of the plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentsPlan {
-    /// What it says about its own story by marking it: done or blocked.
+    /// The agent's mark on its own story: done or blocked.
     pub claimed: Option<State>,
-    /// New stories, to be put at the end by [`Plan::with_added`].
+    /// New stories, to be appended by [`Plan::with_added`].
     pub(super) added: Vec<Added>,
-    /// What else it did to the plan and what became of it, a sentence each.
+    /// The agent's other changes and how each was handled, one sentence each.
     pub findings: Vec<String>,
 }
 
-/// Compares what an agent that worked on `own_story` left with the plan that it was `given`; `left`
-/// is `None` when the file is gone.
+/// Compares the plan that an agent `left` with the one that it was `given` to work on `own_story`;
+/// `left` is `None` if the file is gone.
 pub fn agents_plan(given: &Plan, left: Option<&[u8]>, own_story: &str) -> AgentsPlan {
     let mut agents = AgentsPlan::default();
     if left == Some(&given.bytes) {
@@ -41,28 +41,28 @@ pub fn agents_plan(given: &Plan, left: Option<&[u8]>, own_story: &str) -> Agents
 }
 
 impl Plan {
-    /// The bytes of this plan with the new stories of an agent at its end, open, whatever the agent
-    /// marked. Those whose ids are there already are left out, and so are those with which the plan
-    /// would read differently. All other bytes stay.
+    /// Returns the bytes of this plan with an agent's new stories appended and open, however the
+    /// agent marked them. Stories with an existing id are left out, and so are stories that would
+    /// change how the plan is read. All other bytes stay the same.
     pub fn with_added(&self, agents: &AgentsPlan) -> Vec<u8> {
         self.extended(&agents.added).bytes
     }
 }
 
 impl AgentsPlan {
-    /// Whether it has new stories.
+    /// Returns whether the agent added stories.
     pub fn adds_stories(&self) -> bool {
         !self.added.is_empty()
     }
 
-    /// Of the new stories only these.
+    /// Keeps only the new stories with these ids.
     #[must_use]
     pub fn only<'a>(mut self, ids: impl Iterator<Item = &'a str> + Clone) -> Self {
         self.added.retain(|new| ids.clone().any(|id| id == new.id));
         self
     }
 
-    /// Gives new stories whose ids other stories have by now the next free ones; says so, a sentence each.
+    /// Renames new stories whose ids are taken; returns one sentence for each.
     pub fn avoid_ids_of(&mut self, plan: &Plan) -> Vec<String> {
         let (mut plan, mut said) = (plan.clone(), Vec::new());
         for new in &mut self.added {
@@ -135,8 +135,8 @@ impl AgentsPlan {
     }
 }
 
-/// Each story of the given plan with what the agent made of it: the one with its id or, where the
-/// id is gone, the one in its place, if it has the same title or ids are made from titles there.
+/// Pairs each story of the given plan with the agent's version: the story with the same id, else
+/// the next one if it has the same title or both ids are derived from titles.
 fn pairs<'a>(given: &'a Plan, left: &'a Plan) -> Vec<(&'a Story, Option<&'a Story>)> {
     let mut next = 0;
     let pair = |old: &'a Story| {
@@ -152,7 +152,7 @@ fn pairs<'a>(given: &'a Plan, left: &'a Plan) -> Vec<(&'a Story, Option<&'a Stor
     given.stories.iter().map(pair).collect()
 }
 
-/// What a story says, without its marks and white space: an editor that changes those changes no
+/// Returns the content of a story without marks and white space: changing those does not edit the
 /// story.
 pub(super) fn words((plan, story): (&Plan, &Story)) -> Vec<u8> {
     let Marks::Boxes(marks) = &story.marks else {

@@ -1,8 +1,7 @@
 //! Markdown as a flat list of the blocks that matter to a plan: headings, boxes, dependency notes.
 //!
-//! Skips what does not count: code fences, quotes, HTML comments. Code that is only
-//! indented is not skipped, because list stories may stand at any indent. Which blocks are stories
-//! is left to `markdown.rs`.
+//! Skips code fences, quotes and HTML comments. Code that is only indented is not skipped, because
+//! list stories may have any indent. `markdown.rs` decides which blocks are stories.
 
 use super::checkbox;
 use super::depends;
@@ -16,12 +15,12 @@ use std::ops::Range;
 pub(super) struct Heading {
     pub(super) line: usize,
     pub(super) start: usize,
-    /// Offset behind its line.
+    /// Offset of the end of its line.
     pub(super) end: usize,
     pub(super) level: usize,
     pub(super) text: Range<usize>,
-    /// Whether it is the title of the whole file, which is around everything and so says nothing
-    /// about a part of it.
+    /// Whether it is the title of the whole file, which encloses everything and so does not
+    /// classify any part of it.
     pub(super) is_title: bool,
 }
 
@@ -30,29 +29,29 @@ pub(super) struct Heading {
 pub(super) struct TaskItem {
     pub(super) line: usize,
     pub(super) start: usize,
-    /// Offset behind the last line of the item, the items below it included.
+    /// Offset of the end of the item's last line, including nested items.
     pub(super) end: usize,
     pub(super) mark: Range<usize>,
     pub(super) text: Range<usize>,
-    /// Whether it stands below another box.
+    /// Whether it is nested below another box.
     pub(super) nested: bool,
 }
 
-/// What a line of a plan can be.
+/// A line of a plan that matters.
 #[derive(Debug, Clone)]
 pub(super) enum Block {
     Heading(Heading),
     Task(TaskItem),
-    /// The number and the text of a line that speaks of a dependency.
+    /// The number and the range of a line that mentions a dependency.
     Depends(usize, Range<usize>),
-    /// The number of a line that holds no box and looks as if it did.
+    /// The number of a line that looks like it has a box but does not.
     Lookalike(usize),
 }
 
 /// Reads the blocks of a Markdown file, in file order.
 pub(super) fn scan(bytes: &[u8]) -> Result<Vec<Block>, Error> {
     let (blocks, fence, comment) = scan_open(bytes);
-    // To the end of the file nothing would count, and a plan must not look complete for that.
+    // Everything up to the end of the file would be ignored, and the plan could look complete.
     if let Some(line) = fence {
         let message = "this code fence is never closed, so everything below it is hidden; close it";
         return Err(Error::at(line, message));
@@ -64,7 +63,7 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Vec<Block>, Error> {
     Ok(with_title(blocks))
 }
 
-/// The blocks of a text, and where a fence and a comment begin that are never closed.
+/// Returns the blocks of a text, and the lines of an unclosed fence and an unclosed comment.
 pub(super) fn scan_open(bytes: &[u8]) -> (Vec<Block>, Option<usize>, Option<usize>) {
     let mut scanner = Scanner::default();
     for line in lines(bytes) {
@@ -74,7 +73,7 @@ pub(super) fn scan_open(bytes: &[u8]) -> (Vec<Block>, Option<usize>, Option<usiz
     (scanner.blocks, scanner.fence.map(|(_, line)| line), scanner.comment)
 }
 
-/// The title is the first heading, if it is the only one of the highest level.
+/// Marks the first heading as the title, if it is the only one of the highest level.
 fn with_title(mut blocks: Vec<Block>) -> Vec<Block> {
     let mut headings = blocks.iter_mut().filter_map(|block| match block {
         Block::Heading(heading) => Some(heading),
@@ -99,7 +98,7 @@ struct Scanner {
     fence: Option<(Fence, usize)>,
     comment: Option<usize>,
     lists: Vec<ListLevel>,
-    /// Whether the line before was text, which the next one goes on with.
+    /// Whether the previous line was text that the next line may continue.
     in_text: bool,
     content_end: usize,
 }
@@ -128,7 +127,7 @@ impl Scanner {
         self.content_end = line.end();
     }
 
-    /// A line outside of fences and comments.
+    /// Handles a line outside of fences and comments.
     fn open_line(&mut self, line: Line<'_>, width: usize, at: usize, rest: &[u8]) {
         let was_text = std::mem::take(&mut self.in_text);
         let start = line.start + at;
@@ -160,7 +159,7 @@ impl Scanner {
         {
             self.list_item(line, width, start + content);
         } else {
-            // Without a blank line between, text goes on with the item above, whatever its indent.
+            // Without a blank line in between, text continues the item above, whatever its indent.
             if !was_text {
                 self.leave_lists(width);
             }
@@ -219,8 +218,8 @@ impl Scanner {
         }
     }
 
-    /// Ends the items that a line indented by `width` is not a part of. Two columns make a part,
-    /// also below `1.`, where strict readers want three: people rarely mean a new list by that.
+    /// Closes the items that do not contain a line indented by `width`. Two columns are enough to
+    /// nest, even below `1.`, where CommonMark wants three: people rarely mean a new list by that.
     fn leave_lists(&mut self, width: usize) {
         while let Some(level) = self.lists.pop_if(|level| width < level.indent + 2) {
             if let Some(Block::Task(task)) = level.task.and_then(|at| self.blocks.get_mut(at)) {

@@ -1,33 +1,33 @@
-//! Boxes: how one is written, which state it shows, and what only looks like one.
+//! Checkboxes: their syntax, the state they show, and lookalikes.
 
 use super::story::State;
 use super::syntax;
 use std::ops::Range;
 
-/// The checkbox that a text begins with.
+/// The checkbox at the start of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Checkbox {
-    /// What ticking changes, as a range of the text: the character between the brackets, or `☐`.
+    /// The range that ticking changes: the character between the brackets, or `☐`.
     pub(super) mark: Range<usize>,
-    /// The text behind it.
+    /// The range of the text after the box.
     pub(super) text: Range<usize>,
 }
 
-/// Boxes that are a character of their own: open, and done.
+/// Boxes that are a single character: open and done.
 pub(super) const BALLOT_OPEN: &str = "☐";
 pub(super) const BALLOT_DONE: &str = "☑";
 const BALLOTS: [&str; 2] = [BALLOT_OPEN, BALLOT_DONE];
 
-/// What makes a picture of the character before it, as phones write check marks.
+/// The variation selector that turns a character into an emoji, as phones write check marks.
 const AS_PICTURE: &str = "\u{fe0f}";
 
-/// What word processors write where Markdown wants a `-`.
+/// Bullets that word processors write instead of `-`.
 const BULLETS: [&str; 7] = ["•", "◦", "‣", "▪", "·", "–", "—"];
 
-/// What people draw boxes with, and what may as well be other text.
+/// Characters that people use as boxes but that may also be ordinary text.
 const LOOKALIKES: [&str; 8] = ["( )", "[] ", "☒", "⬜", "□", "▢", "◻", "🔲"];
 
-/// The state that the mark of a box shows.
+/// Returns the state that a mark shows.
 pub(super) fn state(mark: &[u8]) -> State {
     let text = std::str::from_utf8(mark).unwrap_or_default();
     match text.trim_end_matches(AS_PICTURE) {
@@ -37,18 +37,18 @@ pub(super) fn state(mark: &[u8]) -> State {
     }
 }
 
-/// Reads a box: one character between brackets, none at all or only spaces; or `☐`.
+/// Reads a box: `☐`, or brackets around one character, spaces or nothing.
 ///
-/// Behind brackets comes white space. People forget that space, so the usual marks do without it,
-/// unless what follows makes a link of the brackets. A box without any text is a left-over and no
-/// box.
+/// White space must follow the brackets. It may be missing after the usual marks, because people
+/// forget it, unless the next character makes the brackets a link. A box without any text does not
+/// count.
 pub(super) fn checkbox(content: &[u8]) -> Option<Checkbox> {
     let (mark, end) = bracketed(content).or_else(|| ballot(content))?;
     let text = syntax::trim(content, end..content.len());
     (!text.is_empty()).then_some(Checkbox { mark, text })
 }
 
-/// The mark of `[x]`, and where the text behind it begins.
+/// Returns the range of the mark in `[x]`, and the offset of the text after the box.
 fn bracketed(content: &[u8]) -> Option<(Range<usize>, usize)> {
     let inner = content.strip_prefix(b"[")?;
     let width = inner.iter().take(12).position(|b| *b == b']')?;
@@ -66,7 +66,7 @@ fn bracketed(content: &[u8]) -> Option<(Range<usize>, usize)> {
     (is_one && (spaced || (usual && !linked))).then_some((range, width + 2))
 }
 
-/// A box that is one character, and where the text behind it begins.
+/// Returns the range of a single-character box, and the offset of the text after it.
 fn ballot(content: &[u8]) -> Option<(Range<usize>, usize)> {
     let glyph = BALLOTS.into_iter().find(|glyph| content.starts_with(glyph.as_bytes()))?;
     let behind = content.get(glyph.len()..)?;
@@ -75,18 +75,18 @@ fn ballot(content: &[u8]) -> Option<(Range<usize>, usize)> {
     Some((0..end, end))
 }
 
-/// Whether a mark is a box by itself.
+/// Returns whether a mark is a single-character box.
 pub(super) fn is_ballot(mark: &[u8]) -> bool {
     BALLOTS.iter().any(|glyph| mark.starts_with(glyph.as_bytes()))
 }
 
-/// Whether a mark is one that only boxes have.
+/// Returns whether a mark occurs only in boxes.
 fn is_plain(mark: &[u8]) -> bool {
     matches!(mark, b" " | b"\t") || is_ballot(mark) || state(mark) != State::Open
 }
 
-/// Where the box begins in a line that is no list item by the rules of Markdown, but plainly meant
-/// as one: `-[ ] x`, `• [ ] x`, or `[ ] x` alone.
+/// Returns the offset of the box in a line that is not a Markdown list item but is clearly meant as
+/// one: `-[ ] x`, `• [ ] x`, or `[ ] x` alone.
 pub(super) fn unlisted(rest: &[u8]) -> Option<usize> {
     let start = marker(rest);
     let content = rest.get(start..)?;
@@ -95,7 +95,7 @@ pub(super) fn unlisted(rest: &[u8]) -> Option<usize> {
     (is_plain(content.get(found.mark)?) && before_text.is_ascii_whitespace()).then_some(start)
 }
 
-/// The length of what may stand for a list marker, spaces behind it included.
+/// Returns the length of a list marker or its substitute, including the spaces after it.
 fn marker(rest: &[u8]) -> usize {
     let bullet = BULLETS.into_iter().find(|bullet| rest.starts_with(bullet.as_bytes()));
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
@@ -108,10 +108,10 @@ fn marker(rest: &[u8]) -> usize {
     length + syntax::indent(rest.get(length..).unwrap_or_default()).1
 }
 
-/// Whether a line that holds no box looks as if it did: nobody should find out afterwards that it
-/// was passed over. Where marks are explained, done ones stand beside the open ones.
+/// Returns whether a line without a box looks like it has one, so that it is not skipped silently.
+/// Lines that also show a done box are taken as explanations of the marks.
 pub(super) fn looks_like_one(rest: &[u8]) -> bool {
-    // Most lines are plain text.
+    // Fast path: most lines are plain text.
     if !rest.iter().any(|b| matches!(b, b'[' | b'(') || !b.is_ascii()) {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Which stories a story waits for: reading the notes, resolving the ids, refusing rings.
+//! Dependencies between stories: reads the notes, resolves the ids, and rejects cycles.
 
 use super::ids::{self, Rank};
 use super::story::{Draft, Wanted};
@@ -6,17 +6,17 @@ use super::{Error, Plan, Story, Warning, syntax};
 use std::collections::{HashMap, HashSet};
 use std::ops::{Range, RangeInclusive};
 
-/// The words that make a story wait for the ids behind them.
+/// The words that introduce the ids of dependencies.
 const LABELS: [&str; 7] =
     ["depends on", "depends", "dependencies", "blocked by", "requires", "prerequisites", AFTER];
 
-/// Counts only in brackets and before an id: people use it for more than stories.
+/// Counts only in brackets and before an id, because "after" is common in prose.
 const AFTER: &str = "after";
 
-/// What stands before a new thought.
+/// Separators after which a label may begin.
 const BREAKS: [&str; 10] = [". ", "; ", ", ", ": ", " - ", " – ", " — ", " | ", "(", "["];
 
-/// Whether a line is worth reading for dependencies.
+/// Returns whether a line may contain a dependency note.
 pub(super) fn is_mentioned(line: &[u8]) -> bool {
     let lower = line.to_ascii_lowercase();
     [&b"depend"[..], b"blocked by", b"requires", b"prerequisites", b"(after ", b"[after "]
@@ -27,24 +27,24 @@ pub(super) fn is_mentioned(line: &[u8]) -> bool {
 /// A note such as `(depends: US-001)`.
 struct Note<'a> {
     list: &'a str,
-    /// Where its label ends.
+    /// Offset of the end of its label.
     label_end: usize,
-    /// Whether a name that no story has is an error. Where people name libraries, tools and reasons
-    /// as well, only ids count.
+    /// Whether a name that matches no story is an error. Where people also name libraries, tools
+    /// and reasons, only ids count.
     strict: bool,
-    /// The whole of it, if it stands in brackets.
+    /// The range of the whole note, if it is in brackets.
     bracketed: Option<Range<usize>>,
 }
 
-/// Reads the dependencies in one line of Markdown: `(depends: US-001)` anywhere, a line that begins
-/// with `Depends on:`, and `depends on US-001` without a colon where an id follows.
+/// Reads the dependencies in one line of Markdown: `(depends: US-001)` anywhere, `Depends on:` at
+/// the start of the line, and `depends on US-001` without a colon if an id follows.
 pub(super) fn in_line(line: usize, text: &str) -> Vec<Wanted> {
     let Some(note) = note(text) else { return Vec::new() };
     let strict = note.strict;
     split(note.list).map(|text| Wanted { text: text.to_owned(), line, strict }).collect()
 }
 
-/// `title` without its `(depends: …)`.
+/// Removes `(depends: …)` from `title`.
 pub(super) fn strip(title: &str) -> String {
     let Some(range) = note(title).and_then(|note| note.bracketed) else {
         return title.trim().to_owned();
@@ -54,7 +54,7 @@ pub(super) fn strip(title: &str) -> String {
     format!("{} {}", before.trim_end(), behind.trim_start()).trim().to_owned()
 }
 
-/// The same line with a no-break space behind each label, so that it is read as prose.
+/// Inserts a no-break space after each label, so that the line is read as prose.
 pub(super) fn unread(text: &str) -> String {
     let mut text = text.to_owned();
     while let Some(Note { label_end, .. }) = note(&text) {
@@ -64,14 +64,14 @@ pub(super) fn unread(text: &str) -> String {
     text
 }
 
-/// The note in a line, where a new thought begins with one of the labels.
+/// Finds the note in a line: a label at the start or after a separator.
 fn note(text: &str) -> Option<Note<'_>> {
     if !is_mentioned(text.as_bytes()) {
         return None;
     }
     let letter = |from: usize| Some(from + text.get(from..)?.find(char::is_alphabetic)?);
     let mut first = letter(0)?;
-    // The letter of the line's own ticked box is none of a word.
+    // The `x` of the line's own ticked box is not part of a word.
     let around = first.checked_sub(1).and_then(|before| text.get(before..first + 3));
     if matches!(around, Some("[x] " | "[X] ")) {
         first = letter(first + 1)?;
@@ -95,7 +95,7 @@ fn note_at(text: &str, at: usize, is_first: bool) -> Option<Note<'_>> {
     let mark = behind.get(..behind.len() - list.len()).filter(|mark| !mark.is_empty())?;
     let label_end = at + label_at + label.len();
     let is_strict = label.starts_with("depends");
-    // A number among words is seldom an id: `Python 3`.
+    // A plain number is rarely an id: `Python 3`.
     let is_id = |id: ids::Leading<'_>| id.rank > Rank::Number;
     let names_id = || split(list).next().and_then(ids::leading).is_some_and(is_id);
     let closing = match text.get(..at)?.chars().next_back() {
@@ -128,14 +128,14 @@ fn is_none(part: &str) -> bool {
     matches!(first.as_str(), "" | "none" | "n/a" | "na" | "-" | "–" | "—" | "nothing" | "no")
 }
 
-/// `T009-T012`: where the stories from one to another stand.
+/// Resolves a range such as `T009-T012` to the positions of its stories.
 fn between(text: &str, by_key: &HashMap<String, usize>) -> Option<RangeInclusive<usize>> {
     let (first, last) = text.split_once(['-', '–', '—'])?;
     let at = |id: &str| by_key.get(&ids::lookup_key(id.split('(').next()?)).copied();
     Some(at(first)?..=at(last)?).filter(|range| !range.is_empty())
 }
 
-/// The ids that a story waits for; a name of nothing known is an error unless it is plainly prose.
+/// Resolves the ids that a story depends on; an unknown name is an error unless it is prose.
 pub(super) fn resolve(
     draft: &Draft,
     ids: &[String],
@@ -177,11 +177,11 @@ pub(super) fn resolve(
     Ok(found)
 }
 
-/// Refuses stories that wait for each other, directly or through others.
+/// Rejects dependency cycles, direct or indirect.
 pub(super) fn check_rings(plan: &Plan) -> Result<(), Error> {
     let mut finished: HashSet<&str> = HashSet::new();
     for root in &plan.stories {
-        // A walk with its own stack: a chain of dependencies can be as long as the plan.
+        // An explicit stack, because a chain of dependencies can be as long as the plan.
         let mut path: Vec<&Story> = vec![root];
         let mut on_path: HashSet<&str> = HashSet::from([root.id.as_str()]);
         while let Some(story) = path.last() {

@@ -1,38 +1,38 @@
-//! Ticking, blocking and opening: byte edits that leave everything else in the file as it is.
+//! Ticking, blocking and reopening stories: byte edits that leave the rest of the file unchanged.
 //!
-//! Returns the new bytes; writing them to disk is the caller's.
+//! The functions return the new bytes; the caller writes them to disk.
 
 use super::story::{Format, Marks, Plan, State, Story};
 use super::{checkbox, json};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// No story of the plan has this id.
+/// An id that no story of the plan has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path} has no story {id}; its first stories are {}", .known.join(", "))]
 pub struct UnknownStory {
-    /// The plan.
+    /// The path of the plan.
     pub path: camino::Utf8PathBuf,
-    /// The id as it was asked for.
+    /// The requested id.
     pub id: String,
-    /// The first ids that it does have.
+    /// The first ids in the plan.
     pub known: Vec<String>,
 }
 
 impl Plan {
-    /// The plan's bytes with story `id` done: one character for each of its boxes.
+    /// Returns the plan's bytes with story `id` done: one character changes in each unticked box.
     pub fn tick(&self, id: &str) -> Result<Vec<u8>, UnknownStory> {
         Ok(apply(&self.bytes, self.marking(self.known(id)?, State::Done)))
     }
 
-    /// The plan's bytes with story `id` blocked: `!` in those of its boxes that are open. A story
+    /// Returns the plan's bytes with story `id` blocked: each of its open boxes gets a `!`. A story
     /// that is done stays done.
     pub fn block(&self, id: &str) -> Result<Vec<u8>, UnknownStory> {
         Ok(apply(&self.bytes, self.marking(self.known(id)?, State::Blocked)))
     }
 
-    /// The plan's bytes with story `id` open again: what was blocked is open, and if the story was
-    /// done, all of it.
+    /// Returns the plan's bytes with story `id` open again: blocked boxes are opened, and done
+    /// boxes too if the whole story was done.
     pub fn reopen(&self, id: &str) -> Result<Vec<u8>, UnknownStory> {
         Ok(apply(&self.bytes, self.marking(self.known(id)?, State::Open)))
     }
@@ -45,8 +45,8 @@ impl Plan {
         })
     }
 
-    /// The edits that give a story this state. What is done of it stays done, unless all of it is
-    /// done and to be opened.
+    /// Returns the edits that give a story this state. Its done boxes stay done, unless the whole
+    /// story is done and is to be reopened.
     pub(super) fn marking(&self, story: &Story, to: State) -> Vec<Edit> {
         let opens_done = story.state == State::Done && to == State::Open;
         let Marks::Boxes(boxes) = &story.marks else { return self.member_edits(story, to) };
@@ -57,7 +57,7 @@ impl Plan {
         boxes.iter().filter(changes).map(|mark| self.box_edit(mark, to)).collect()
     }
 
-    /// The same in a JSON object.
+    /// Does the same as `marking` for a JSON story.
     fn member_edits(&self, story: &Story, to: State) -> Vec<Edit> {
         let section = std::str::from_utf8(self.section(story)).unwrap_or_default();
         let set: HashMap<String, serde_json::Value> =
@@ -90,14 +90,14 @@ impl Plan {
             Some(Edit { range: start + range.start..start + range.end, text: text.into() })
         };
         let is_done = self.format == Format::TaskMaster && to == State::Done;
-        // As Task Master itself does.
+        // Task Master also marks the subtasks as done.
         let parts = if is_done { json::open_parts(section) } else { Vec::new() };
         let parts =
             parts.into_iter().filter_map(|(at, part)| edit(at, part, ("status", status(to))));
         members.into_iter().filter_map(|member| edit(0, section, member)).chain(parts).collect()
     }
 
-    /// The boxes that make the state of a story.
+    /// Returns the boxes that determine the state of a story.
     pub(super) fn marks<'a>(&self, story: &'a Story) -> &'a [Range<usize>] {
         match &story.marks {
             Marks::Boxes(marks) => marks,
@@ -105,7 +105,7 @@ impl Plan {
         }
     }
 
-    /// What stands outside of all stories, white space and the commas between them left out.
+    /// Returns the bytes outside all stories, without white space and commas.
     pub(super) fn around(&self) -> Vec<u8> {
         let cut = |story: &Story| Edit { range: story.span.clone(), text: Vec::new() };
         let around = apply(&self.bytes, self.stories.iter().map(cut).collect());
@@ -119,7 +119,7 @@ impl Plan {
     fn box_edit(&self, mark: &Range<usize>, state: State) -> Edit {
         let before = mark.start.checked_sub(1).and_then(|at| self.bytes.get(at));
         let current = self.bytes.get(mark.clone()).unwrap_or_default();
-        // A box of one character has no brackets for the mark to stand in.
+        // A single-character box has no brackets to put the mark between.
         let is_bracketed = before == Some(&b'[') || !checkbox::is_ballot(current);
         let (open, done, blocked) = if is_bracketed {
             (" ", "x", "!")
@@ -135,7 +135,7 @@ impl Plan {
     }
 }
 
-/// Bytes to put in the place of others.
+/// A replacement of a byte range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) range: Range<usize>,
@@ -152,7 +152,7 @@ pub(super) fn without_white_space(bytes: Vec<u8>) -> Vec<u8> {
     bytes.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
-/// `bytes` with the edits made; they must not overlap.
+/// Returns `bytes` with the edits applied; the edits must not overlap.
 pub(super) fn apply(bytes: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
     edits.sort_by_key(|edit| edit.range.start);
     let mut result = Vec::with_capacity(bytes.len() + edits.len());

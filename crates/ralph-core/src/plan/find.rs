@@ -1,6 +1,6 @@
-//! Finds the plan: the first file that exists, and among several of a kind the first unfinished.
+//! Finds the plan: the first file that exists; within a group of files, the first unfinished plan.
 //!
-//! Which places are looked at is the caller's knowledge.
+//! The caller decides which paths are searched.
 
 use super::{Error, Options, Plan};
 use camino::{Utf8Path, Utf8PathBuf};
@@ -8,7 +8,7 @@ use ralph_base::listing::first_few;
 use ralph_base::state;
 use std::io;
 
-/// Why there is no plan to work on.
+/// An error in choosing or loading a plan.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// None of the files exists.
@@ -20,15 +20,15 @@ pub enum FindError {
     /// Several plans of other tools have open stories.
     #[error("several plans have open stories: {}; choose one with --plan", first_few(.0, 9))]
     Several(Vec<Utf8PathBuf>),
-    /// The file is there and cannot be read from disk.
+    /// The file exists but cannot be read from disk.
     #[error("cannot read the plan: {0}; check its permissions, or specify another with --plan")]
     Io(#[from] io::Error),
-    /// The file is there and is not a plan.
+    /// The file exists but is not a valid plan.
     #[error(transparent)]
     Plan(#[from] Error),
 }
 
-/// A file as it is, several from the folder that holds them all.
+/// Lists the files; several are shown relative to their common parent folder.
 fn names(paths: &[Utf8PathBuf]) -> String {
     let [first, _, ..] = paths else { return first_few(paths, usize::MAX) };
     let holds_all = |top: &&Utf8Path| paths.iter().all(|path| path.starts_with(top));
@@ -36,10 +36,10 @@ fn names(paths: &[Utf8PathBuf]) -> String {
     first_few(paths.iter().map(|path| path.strip_prefix(top).unwrap_or(path)), usize::MAX)
 }
 
-/// Chooses among files, given as groups in order of preference: of the first group that has one, the
-/// first plan with open stories, else its last one.
+/// Chooses among groups of files, in order of preference. From the first group with an existing
+/// file, returns the first plan with open stories, or else the last plan.
 ///
-/// A file that exists but cannot be read as a plan is an error, never passed over.
+/// A file that exists but cannot be parsed is an error; it is never skipped.
 pub fn find(groups: &[Vec<Utf8PathBuf>], options: &Options) -> Result<Plan, FindError> {
     for group in groups {
         let mut finished = None;
@@ -58,7 +58,7 @@ pub fn find(groups: &[Vec<Utf8PathBuf>], options: &Options) -> Result<Plan, Find
     Err(FindError::NotFound(groups.concat()))
 }
 
-/// Reads a plan; of Task Master's, the tag that is current, unless the options name one.
+/// Parses a plan; for a Task Master file, uses the current tag unless the options name one.
 fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Plan, Error> {
     let project = path.ancestors().nth(3).filter(|_| path.ends_with(state::TASK_MASTER));
     match project.filter(|_| options.tag.is_empty()) {
@@ -70,7 +70,7 @@ fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Plan, Err
     }
 }
 
-/// Chooses among plans that other tools wrote: the only one with open stories, else the last one.
+/// Chooses among plans of other tools: the only one with open stories, or else the last one.
 pub fn find_only(files: &[Utf8PathBuf], options: &Options) -> Result<Plan, FindError> {
     let plans = files.iter().map(|path| load(path, options));
     let (mut open, mut rest): (Vec<_>, Vec<_>) =
@@ -85,7 +85,7 @@ pub fn find_only(files: &[Utf8PathBuf], options: &Options) -> Result<Plan, FindE
     }
 }
 
-/// The bytes of a file on disk, `None` where there is none.
+/// Returns the contents of a file, or `None` if it does not exist.
 pub fn read_file(path: &Utf8Path) -> io::Result<Option<Vec<u8>>> {
     state::read_if_there(path)
 }

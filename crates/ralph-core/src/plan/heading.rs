@@ -1,4 +1,4 @@
-//! Heading stories: `### US-001: Title` with boxes below, and `### [ ] US-001: Title`.
+//! Heading stories: `### US-001: Title` with boxes below it, and `### [ ] US-001: Title`.
 
 use super::blocks::{Heading, TaskItem};
 use super::checkbox;
@@ -8,24 +8,24 @@ use super::story::{Draft, Marks, State, Story, Warning};
 use super::text::{Text, clean_title};
 use std::ops::Range;
 
-/// A box, with what surrounds it.
+/// A checkbox and its context.
 pub(super) struct Task {
     pub(super) item: TaskItem,
-    /// Number of the heading that it stands below, so that boxes of one section can be compared.
+    /// Number of the heading above it, to find out which boxes share a section.
     pub(super) section: usize,
     pub(super) optional: bool,
-    /// Whether it stands in a section whose boxes are details.
+    /// Whether it is in a section whose boxes are only details.
     pub(super) in_checklist: bool,
 }
 
-/// A heading that could be a story, with the part of the file that belongs to it.
+/// A heading that could be a story, and the part of the file that belongs to it.
 pub(super) struct Section {
     pub(super) heading: Heading,
     pub(super) end: usize,
     pub(super) rank: Rank,
-    /// Its boxes.
+    /// The checkboxes in the section.
     pub(super) tasks: Vec<Task>,
-    /// Whether another story begins inside.
+    /// Whether another story begins inside the section.
     pub(super) divided: bool,
     pub(super) own_box: Option<Range<usize>>,
     pub(super) id: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// A heading with a box of its own, or with an id; what belongs to it is found later.
+    /// Starts a section at a heading that has its own box or an id; its content is added later.
     pub(super) fn begun_by(
         heading: &Heading,
         text: Text<'_>,
@@ -65,9 +65,9 @@ impl Section {
         })
     }
 
-    /// A heading with an id but without any box is not a story: there would be nothing to tick, so
-    /// it could never be done, and most such headings are introductions or containers. Nor is a
-    /// number around boxes with ids of their own, which say more than it does.
+    /// Returns whether the section is a story. A heading with an id but without boxes is not: it
+    /// could never be ticked, and is usually an introduction or a container. Neither is a numbered
+    /// heading around boxes that have ids of their own.
     pub(super) fn is_story(&self, text: Text<'_>) -> bool {
         let is_keyed = |task: &Task| {
             let title = text.at(task.item.text.clone());
@@ -78,7 +78,7 @@ impl Section {
         self.own_box.is_some() || !(self.tasks.is_empty() || outranked())
     }
 
-    /// What to tell about a heading that looks like a story and is none.
+    /// Returns a warning about a heading that looks like a story but is not one.
     pub(super) fn warning(&self) -> Option<Warning> {
         if self.divided || !self.tasks.is_empty() || self.rank <= Rank::Number {
             return None;
@@ -111,7 +111,7 @@ impl Section {
     }
 }
 
-/// Open while any box is open; blocked when what remains is blocked.
+/// Returns the combined state of the boxes: open if any is open, else blocked if any is blocked.
 fn state(text: Text<'_>, boxes: &[Range<usize>]) -> State {
     let has = |state| boxes.iter().any(|mark| text.state(mark) == state);
     let mut unfinished = [State::Open, State::Blocked].into_iter();

@@ -1,14 +1,14 @@
-//! Story ids: reading them off a title, making them safe as a path part, making them from text.
+//! Story ids: reading them from a title, making them safe for paths, deriving them from text.
 //!
-//! Whether a line with an id is a story is decided by the format, not here.
+//! The formats decide whether a line with an id is a story.
 
 use ralph_base::state::fingerprint;
 
-/// How much an id says about being a story of its own; a heading of a lower rank inside the
-/// section of a higher one is a part of that story (`#### 1. Background` below `### US-001`).
+/// How strongly an id marks a story of its own; a heading of a lower rank inside the section of a
+/// higher one is a part of that story (`#### 1. Background` below `### US-001`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// `PRD-1`, `EPIC-2`: the name of what holds the stories.
+    /// `PRD-1`, `EPIC-2`: the id of a container of stories.
     Container,
     /// `1.`, `2.3`.
     Number,
@@ -27,23 +27,23 @@ pub(super) enum Rank {
 pub(super) struct Leading<'a> {
     pub(super) id: &'a str,
     pub(super) rank: Rank,
-    /// Set apart by more than a space, or padded with zeros. Without that, `SHA-256 sums` would
+    /// Whether it is separated by more than a space, or zero-padded. Otherwise `SHA-256 sums` would
     /// begin with an id.
     pub(super) firm: bool,
-    /// The title behind the id.
+    /// The title after the id.
     pub(super) rest: &'a str,
 }
 
 impl Leading<'_> {
-    /// Whether it says that this is a story, and not a step or a criterion of one.
+    /// Returns whether the id marks a story, and not a step or a criterion of one.
     pub(super) fn names_story(&self) -> bool {
-        // `AC-1` is how acceptance criteria are numbered, below a story.
+        // `AC-1` numbers an acceptance criterion of a story.
         let is_key = self.rank == Rank::Key && !self.id.to_ascii_lowercase().starts_with("ac-");
         self.firm && (is_key || matches!(self.rank, Rank::Task | Rank::Story))
     }
 }
 
-/// Marks of emphasis, code and brackets that people put around an id.
+/// Emphasis, code and bracket characters that people put around an id.
 const OPENERS: [char; 6] = ['*', '_', '~', '`', '[', '('];
 const CLOSERS: [char; 6] = ['*', '_', '~', '`', ']', ')'];
 const DASHES: [char; 3] = ['-', '–', '—'];
@@ -55,15 +55,15 @@ const WORDS: [(&str, Rank); 3] = [
 const CONTAINERS: [&str; 8] =
     ["epic", "phase", "milestone", "sprint", "prd", "plan", "spec", "rfc"];
 
-/// What headings count that hold stories, and are none.
+/// Words for numbered headings that contain stories and are not stories themselves.
 const GROUPS: &str = "abschnitt area batch block category chapter chapitre day etappe goal group iteration kapitel \
     layer level module option part partie release round section stage teil tier track version wave week woche";
 
-/// Numbers from one to ten, as Chinese and Japanese write them.
+/// The Chinese and Japanese numerals from one to ten.
 const NUMERALS: &str = "一二三四五六七八九十";
 
-/// Reads `Aufgabe 1: …` or `任务一：…`: any word and its number, set apart from the title. Where headings beside each
-/// other count upwards like that, they are stories.
+/// Reads `Aufgabe 1: …` or `任务一：…`: any word with a number, separated from the title. Sibling
+/// headings that count upwards like this are stories.
 pub(super) fn counted(text: &str) -> Option<(&str, usize, Leading<'_>)> {
     let body = text.trim_start().trim_start_matches(OPENERS);
     let name = body.get(..body.find(|c: char| !c.is_alphabetic() || NUMERALS.contains(c))?)?;
@@ -85,7 +85,7 @@ pub(super) fn counted(text: &str) -> Option<(&str, usize, Leading<'_>)> {
     firm.then_some((name, number, leading))
 }
 
-/// Reads the id that `text` begins with.
+/// Reads the id at the start of `text`.
 pub(super) fn leading(text: &str) -> Option<Leading<'_>> {
     let body = text.trim_start().trim_start_matches(OPENERS);
     key(body).or_else(|| word(body)).or_else(|| number(body))
@@ -106,7 +106,7 @@ fn key(body: &str) -> Option<Leading<'_>> {
     let numbered = digits.starts_with(|c: char| c.is_ascii_digit())
         && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
     let named = id.starts_with(|c: char| c.is_ascii_alphabetic()) && id.len() <= 40;
-    // spec-kit counts on behind `T099`, and people put `T100a` between.
+    // After `T099` spec-kit continues with `T100`, and people insert `T100a`.
     let is_task = id.strip_prefix('T') == Some(last);
     let is_short = padded && last.len() > 2 && id.len() <= 8;
     if !(named && numbered && (dashed || is_short || is_task)) {
@@ -115,7 +115,7 @@ fn key(body: &str) -> Option<Leading<'_>> {
     let container = CONTAINERS.iter().any(|name| prefix.eq_ignore_ascii_case(name));
     let (rest, firm) = behind(body.get(id.len()..)?)?;
     let rank = if container { Rank::Container } else { Rank::Key };
-    // `T1` alone is an id before a colon only: `T4 instances` are none.
+    // A short id such as `T1` must be followed by a separator: `T4 instances` has no id.
     if is_task && last.len() < 3 && !firm {
         return None;
     }
@@ -142,7 +142,7 @@ fn number(body: &str) -> Option<Leading<'_>> {
         Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => (rest, true),
         _ => behind(after)?,
     };
-    // A number and nothing else (`## 2024`), or followed by a word (`3 retries`), is no id.
+    // A number alone (`## 2024`), or one followed by a word (`3 retries`), is not an id.
     let set_apart = !after.is_empty() && (firm || id.contains('.'));
     let short = id.split('.').all(|part| part.len() <= 3);
     (set_apart && short).then_some(Leading {
@@ -153,7 +153,7 @@ fn number(body: &str) -> Option<Leading<'_>> {
     })
 }
 
-/// Length of `12` or `1.2.3` at the start of `text`, a closing full stop left out.
+/// Returns the length of `12` or `1.2.3` at the start of `text`, without a final full stop.
 fn digits(text: &str) -> Option<usize> {
     let length = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let number = text.get(..length)?.trim_end_matches('.');
@@ -161,7 +161,7 @@ fn digits(text: &str) -> Option<usize> {
         .then_some(number.len())
 }
 
-/// The title behind an id, and whether something firmer than a space stands between them.
+/// Returns the title after an id, and whether more than a space separates them.
 fn behind(after: &str) -> Option<(&str, bool)> {
     let open = after.trim_start_matches(CLOSERS);
     let closed = open.len() < after.len();
@@ -182,9 +182,9 @@ fn behind(after: &str) -> Option<(&str, bool)> {
     }
 }
 
-/// The form of a written id that is safe as a path part: `Task 1` becomes `Task-1`.
+/// Converts a written id to a form that is safe in a path: `Task 1` becomes `Task-1`.
 ///
-/// Letters outside ASCII cannot be kept, so a short hash of the original stands in for them.
+/// Non-ASCII letters are dropped, and a short hash of the original is appended instead.
 pub(super) fn safe(written: &str) -> String {
     let written = written.trim();
     let mut id = String::new();
@@ -201,13 +201,13 @@ pub(super) fn safe(written: &str) -> String {
     }
     lost |= id.len() > MAX_LENGTH;
     if lost {
-        // Room for the hash: the safe form of a safe form must be itself.
+        // Leaves room for the hash; `safe` must be idempotent.
         id.truncate(MAX_LENGTH - "-ffffff".len());
     }
     finish(id.trim_matches(['-', '.']), written, lost)
 }
 
-/// What two ways to write the same id have in common: `Task 1`, `task-1`.
+/// Returns the same key for all spellings of an id: `Task 1`, `task-1`.
 pub(super) fn lookup_key(id: &str) -> String {
     safe(id.trim().trim_start_matches('#')).to_ascii_lowercase()
 }
@@ -215,7 +215,7 @@ pub(super) fn lookup_key(id: &str) -> String {
 const MAX_LENGTH: usize = 64;
 const MAX_SLUG: usize = 48;
 
-/// An id for a story that has none, made from its title alone so that no other line matters.
+/// Derives an id from a title alone, so that changes to other lines do not affect it.
 pub(super) fn from_title(title: &str) -> String {
     let words: Vec<_> = title.split_whitespace().map(str::to_lowercase).collect();
     let text = words.join(" ");
@@ -230,7 +230,7 @@ pub(super) fn from_title(title: &str) -> String {
         slug.push_str(part);
     }
     slug.truncate(MAX_SLUG);
-    // Different titles need different ids, so whatever the words alone lose goes into a hash.
+    // Different titles need different ids, so a hash covers everything that the words leave out.
     let lost = slug.replace('-', " ") != text;
     finish(&slug, &text, lost)
 }
@@ -243,7 +243,7 @@ fn finish(id: &str, original: &str, lost: bool) -> String {
     format!("{id}-{:06x}", short_hash(original))
 }
 
-/// Folded to 24 bits: ids must be the same on every machine and in every release.
+/// Folds the hash to 24 bits; ids must be the same on every machine and in every release.
 fn short_hash(text: &str) -> u64 {
     let hash = fingerprint(text.as_bytes());
     (hash ^ (hash >> 24) ^ (hash >> 48)) & 0x00ff_ffff

@@ -1,4 +1,4 @@
-//! An issue as a story of a Markdown plan. Where issues come from is not known here.
+//! Converts an issue to a story of a Markdown plan. The source of the issue is not known here.
 
 use super::blocks::{self, Block};
 use super::{Plan, depends};
@@ -6,8 +6,8 @@ use ralph_base::lines::lines;
 use std::collections::HashSet;
 
 impl Plan {
-    /// A story with the boxes of an issue, or one for all of it. What else it says is quoted, so that nothing
-    /// in it is read as another story, and nothing is a dependency.
+    /// Returns a story with the issue's boxes, or with a single box if it has none. The other text
+    /// is quoted, so that nothing in it is read as a story or as a dependency.
     pub fn story_of_issue(id: &str, title: &str, link: &str, text: &str) -> String {
         let heading = plain(&format!("### {id}: {}", title.trim()));
         let (boxes, rest) = boxes_and_rest(text);
@@ -19,9 +19,9 @@ impl Plan {
     }
 }
 
-/// The lines with boxes, as a plan would read them, and all others.
+/// Splits a text into the lines with boxes, as a plan would read them, and all other lines.
 fn boxes_and_rest(text: &str) -> (Vec<&str>, Vec<&str>) {
-    // What is never closed hides all that follows, as wherever the text is shown.
+    // An unclosed fence or comment hides everything after it, as it does when the text is rendered.
     let boxes = blocks::scan_open(text.as_bytes()).0.into_iter().filter_map(|block| match block {
         Block::Task(item) => Some(item.line),
         _ => None,
@@ -36,7 +36,7 @@ fn boxes_and_rest(text: &str) -> (Vec<&str>, Vec<&str>) {
     (text_of(boxes), text_of(rest))
 }
 
-/// A line that looks the same, of which a plan reads neither a dependency nor the beginning of a comment.
+/// Disarms dependency notes and comment openings in a line without changing how it looks.
 fn plain(line: &str) -> String {
     depends::unread(&line.replace("<!--", "<\\!--"))
 }

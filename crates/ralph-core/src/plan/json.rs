@@ -1,7 +1,7 @@
 //! JSON plans: `prd.json` and `feature_list.json`, read in place.
 //!
-//! Nothing is serialised again; a change replaces the bytes of one value or adds one member in the
-//! style of its neighbours.
+//! The file is never re-serialised; an edit replaces the bytes of one value, or adds one member in
+//! the style of its neighbours.
 
 use super::error::Error;
 use super::story::{Draft, Format, Marks, Reading, State, Story, Wanted};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::ops::Range;
 
-/// The lists that a plan may hold; all else is nobody's business here.
+/// The lists that a plan may hold; other members are ignored.
 #[derive(Deserialize, Default)]
 struct Lists<'a> {
     #[serde(borrow, rename = "userStories")]
@@ -21,7 +21,7 @@ struct Lists<'a> {
     features: Option<Vec<&'a RawValue>>,
 }
 
-/// A story of either list. What may be written in several ways is read later.
+/// A story of either list. Values with several allowed forms are parsed later.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Item {
@@ -45,8 +45,8 @@ struct Item {
 }
 
 impl Item {
-    /// What Task Master's word for its status means, and whether it is optional. What it has put off is not worked
-    /// on, nor is what it has yet to review, for which others wait; for what was cancelled nothing waits.
+    /// Returns the state for a Task Master status, and whether the task is optional. Tasks in
+    /// review count as blocked, and cancelled ones as done, so that no task waits for them.
     fn standing(&self) -> Option<(State, bool)> {
         match self.status.as_str()? {
             "done" | "completed" => Some((State::Done, false)),
@@ -93,7 +93,7 @@ pub(super) fn read(bytes: &[u8], tag: &str) -> Result<Reading, Error> {
         return Err(Error::no_story(None, "the list is empty; add a feature or a story"));
     }
     let draft = |raw: &RawValue| {
-        // The value is borrowed from the text, so its address tells where it stands.
+        // The value is borrowed from the text, so its address gives its offset.
         let start = base + raw.get().as_ptr().addr().wrapping_sub(text.as_ptr().addr());
         draft(raw.get(), start, numbers.at(start), format)
     };
@@ -101,12 +101,12 @@ pub(super) fn read(bytes: &[u8], tag: &str) -> Result<Reading, Error> {
     Ok(Reading { format, drafts, warnings: Vec::new() })
 }
 
-/// What a parser says, without the place.
+/// Returns the parser's message without the position.
 fn reason(error: &serde_json::Error) -> String {
     error.to_string().split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-/// The tasks of Task Master: at the top, or below a tag: the current one, else `master`, else the first that has any.
+/// Returns Task Master's tasks, at the top or of the current tag, `master`, or one with tasks.
 fn tasks<'a>(text: &'a str, current: &str) -> Result<Option<Vec<&'a RawValue>>, Error> {
     #[derive(Deserialize)]
     struct Tag<'a> {
@@ -172,7 +172,7 @@ fn draft(object: &str, start: usize, line: usize, format: Format) -> Result<Draf
     };
     let strict = format != Format::TaskMaster;
     let wanted = texts(&item.depends_on).into_iter().map(|text| {
-        // A sub-task is done with its task.
+        // A dependency on a subtask becomes one on its task.
         let task =
             if strict { None } else { text.split_once('.').map(|(task, _)| task.to_owned()) };
         Wanted { text: task.unwrap_or(text), line, strict }
@@ -223,7 +223,7 @@ fn details(item: &Item, description: &str) -> String {
     parts.map(|(head, text)| format!("{head}{text}")).collect::<Vec<_>>().join("\n\n")
 }
 
-/// A text or a number as text, empty if there is none; nothing for all else.
+/// Converts a string or number to text, and null to an empty text; `None` for other values.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),
@@ -233,14 +233,14 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// A list of texts; a single text is a list of one.
+/// Returns the elements of a list as text; a single value counts as a list of one.
 fn texts(value: &Value) -> Vec<String> {
     let elements = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     let texts = elements.iter().map(|one| scalar(one).unwrap_or_else(|| one.to_string()));
     texts.filter(|text| !text.is_empty()).collect()
 }
 
-/// A whole number, or one of the words that people write instead.
+/// Parses a whole number, or a word such as `high`.
 fn priority(value: &Value) -> Option<Option<i64>> {
     let text = scalar(value)?.trim().to_ascii_lowercase();
     match text.as_str() {
@@ -253,7 +253,7 @@ fn priority(value: &Value) -> Option<Option<i64>> {
     }
 }
 
-/// The sub-tasks of a task that are done with it, and where in its text they stand.
+/// Returns the subtasks that are ticked with their task, with their offsets in its text.
 pub(super) fn open_parts(object: &str) -> Vec<(usize, &str)> {
     let parts = || {
         let (_, raw) = members(object).ok()?.into_iter().find(|(name, _)| name == "subtasks")?;
@@ -268,8 +268,8 @@ pub(super) fn open_parts(object: &str) -> Vec<(usize, &str)> {
     parts.map(|part| (place(part), part.get())).collect()
 }
 
-/// The change that gives `key` the value `value` in the text of one object: the range to replace
-/// and what to put there. A missing member goes behind the last one, written as that one is.
+/// Returns the edit that sets `key` to `value` in the text of one object: a range and its
+/// replacement. A missing member is added after the last one, in the same style.
 pub(super) fn set_member(object: &str, key: &str, value: &str) -> Option<(Range<usize>, String)> {
     let members = members(object).ok()?;
     let start = |raw: &RawValue| raw.get().as_ptr().addr().wrapping_sub(object.as_ptr().addr());

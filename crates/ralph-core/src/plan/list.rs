@@ -6,7 +6,7 @@ use super::story::{Draft, Marks, Story, Warning};
 use super::text::{Text, clean_title};
 use std::collections::{HashMap, HashSet};
 
-/// The stories among the boxes outside of heading stories.
+/// Returns the stories among the boxes outside of heading stories.
 pub(super) fn drafts(
     text: Text<'_>,
     loose: Vec<Task>,
@@ -30,8 +30,8 @@ pub(super) fn drafts(
     let mut outside = Vec::new();
     let mut drafts = Vec::new();
     for (task, title) in titled {
-        // An overview that repeats the headings is no second set of stories. With other words it is
-        // another story, and the id is one too many.
+        // An overview that repeats the headings is not a second set of stories. With a different
+        // title it is another story, and the duplicate id is reported.
         let heading = taken.get(&ids::lookup_key(&title.id)).filter(|_| !title.id.is_empty());
         if heading.is_some_and(|heading| !title.keyed || repeats(&title.title, heading)) {
             continue;
@@ -51,12 +51,12 @@ pub(super) fn drafts(
     drafts
 }
 
-/// `- [ ]* 1.2 Write tests` is how Kiro marks what is optional; some formatters escape it.
+/// Strips Kiro's mark for optional tasks, as in `- [ ]* 1.2 Tests`; some formatters escape it.
 pub(super) fn optional_mark(text: &str) -> Option<&str> {
     text.strip_prefix('\\').unwrap_or(text).strip_prefix("* ")
 }
 
-/// The warning about boxes that belong to no story.
+/// Returns a warning about boxes that belong to no story.
 fn outside_warning(lines: &[usize]) -> Option<Warning> {
     let line = *lines.first()?;
     let boxes = if lines.len() == 1 { "checkbox is" } else { "checkboxes are" };
@@ -68,10 +68,10 @@ fn outside_warning(lines: &[usize]) -> Option<Warning> {
     Some(Warning { line, message })
 }
 
-/// Whether two titles say the same, one of them perhaps in fewer words.
+/// Returns whether two titles are the same, or one is the beginning of the other.
 fn repeats(one: &str, other: &str) -> bool {
     let plain = |title: &str| -> String {
-        // Where a link leads to is not what it says.
+        // The target of a link is not part of the title.
         let title = title.split("](").next().unwrap_or_default();
         title.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
@@ -80,7 +80,7 @@ fn repeats(one: &str, other: &str) -> bool {
 }
 
 struct Title {
-    /// Empty if there is none.
+    /// Empty if the title has no id.
     id: String,
     title: String,
     /// Whether the id is one that only stories have, such as `US-001`.

@@ -1,7 +1,7 @@
-//! Markdown plans: puts headings, boxes and notes together into stories.
+//! Markdown plans: assembles stories from headings, boxes and notes.
 //!
-//! Heading stories are `heading.rs`, list stories and flat lists are `list.rs`. A plan may hold
-//! both: boxes inside a heading story are its parts, and boxes outside are looked at as a list.
+//! Heading stories are in `heading.rs`, list stories and flat lists in `list.rs`. A plan may hold
+//! both: boxes inside a heading story are its parts, and other boxes are read as a list.
 
 use super::blocks::{self, Block};
 use super::heading::{Section, Task};
@@ -57,7 +57,7 @@ pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Readin
     Ok(Reading { format: Format::Markdown, drafts, warnings })
 }
 
-/// The headings that could be stories, each with its boxes, and the boxes outside of them.
+/// Returns the headings that could be stories, with their boxes, and the boxes outside of them.
 ///
 /// A section ends at the next heading of the same or a higher level, or at the next story heading.
 fn sections(
@@ -121,7 +121,7 @@ fn sections(
     (found, loose)
 }
 
-/// Where headings begin that count upwards from one beside each other, two of them at least.
+/// Returns the offsets of sibling headings that count upwards from one, at least two of them.
 fn counting(text: Text<'_>, blocks: &[Block]) -> HashSet<usize> {
     let mut rows: HashMap<(usize, String), Vec<usize>> = HashMap::new();
     for block in blocks {
@@ -136,7 +136,7 @@ fn counting(text: Text<'_>, blocks: &[Block]) -> HashSet<usize> {
     rows.into_values().filter(|row| row.len() > 1).flatten().collect()
 }
 
-/// Gives each dependency note to the story in whose text it stands.
+/// Attaches each dependency note to the story that contains it.
 fn attach_dependencies(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft]) {
     let mut drafts = drafts.iter_mut().peekable();
     for block in blocks {
@@ -149,7 +149,7 @@ fn attach_dependencies(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft]) {
     }
 }
 
-/// The warning about lines that look like boxes and are none.
+/// Returns a warning about lines that look like boxes but are not.
 fn lookalike_warning(blocks: &[Block]) -> Option<Warning> {
     let lines = blocks.iter().filter_map(|block| match block {
         Block::Lookalike(line) => Some(*line),
@@ -170,7 +170,7 @@ fn lookalike_warning(blocks: &[Block]) -> Option<Warning> {
     Some(Warning { line: *line, message })
 }
 
-/// The warning about a plan in which nothing would be worked on.
+/// Returns a warning about a plan in which all stories are optional.
 fn optional_warning(drafts: &[Draft]) -> Option<Warning> {
     let first = drafts.first().filter(|_| drafts.iter().all(|draft| draft.story.optional))?;
     let message = "all stories are in optional sections, so none will be worked on; rename the \

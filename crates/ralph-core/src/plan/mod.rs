@@ -1,9 +1,8 @@
-//! Plans: which story is next, and how is it ticked without touching another byte?
+//! Plans: choosing the next story, and ticking it without changing any other byte.
 //!
 //! One interface for Markdown plans of several shapes, `feature_list.json`, `prd.json` and
-//! Task Master's `tasks.json`. A
-//! [`Plan`] owns the bytes of its file and the stories found in them; every change gives new bytes
-//! and leaves writing them to the caller. What a user sees is described in `docs/plans.md`.
+//! Task Master's `tasks.json`. A [`Plan`] owns the bytes of its file and the stories found in them;
+//! every change returns new bytes, and the caller writes them. `docs/plans.md` is the user guide.
 //!
 //! ```
 //! use ralph_core::plan::{Next, Options, Plan, State, agents_plan};
@@ -25,21 +24,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | file | what it knows |
+//! | file | contents |
 //! | --- | --- |
-//! | `story.rs`, `error.rs` | a plan that was read; why a plan cannot be read |
-//! | `parse.rs` | which format it is, and the checks that all formats share |
-//! | `syntax.rs`, `checkbox.rs` | a line of Markdown; a box |
-//! | `blocks.rs`, `text.rs`, `outline.rs` | the lines together; their text; kinds of sections |
-//! | `markdown.rs`, `heading.rs`, `list.rs` | Markdown stories, and the two shapes of them |
+//! | `story.rs`, `error.rs` | a parsed plan; parse errors |
+//! | `parse.rs` | format detection, and the checks that all formats share |
+//! | `syntax.rs`, `checkbox.rs` | a single line of Markdown; a checkbox |
+//! | `blocks.rs`, `text.rs`, `outline.rs` | the blocks of a file; their text; kinds of sections |
+//! | `markdown.rs`, `heading.rs`, `list.rs` | Markdown stories, as headings and as list items |
 //! | `json.rs` | JSON plans, read and changed in place |
-//! | `spec_tools.rs` | what spec-kit, Kiro and OpenSpec mean by their plans |
+//! | `spec_tools.rs` | the conventions of spec-kit, Kiro and OpenSpec |
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
-//! | `select.rs`, `edit.rs` | what is next; ticking, blocking and opening |
-//! | `agents_plan.rs`, `added.rs` | what an agent did to its file of the plan; its new stories |
-//! | `issue.rs` | an issue as a story |
-//! | `planned.rs` | what planning may leave |
-//! | `find.rs` | which of several files is the plan |
+//! | `select.rs`, `edit.rs` | choosing the next story; ticking, blocking and reopening |
+//! | `agents_plan.rs`, `added.rs` | an agent's changes to its copy of the plan; its new stories |
+//! | `issue.rs` | an issue converted to a story |
+//! | `planned.rs` | the changes that a planning run may make |
+//! | `find.rs` | choosing the plan among several files |
 
 mod added;
 mod agents_plan;

@@ -1,30 +1,30 @@
-//! Sections of a Markdown plan that are not for working through: optional ones, and those whose
-//! boxes are details such as acceptance criteria.
+//! Sections of a Markdown plan whose boxes are not work to do: optional sections, and checklists
+//! such as acceptance criteria.
 
 use super::blocks::Heading;
 use super::ids;
 use super::story::Options;
 use super::text::Text;
 
-/// Sections whose boxes are for reading over. They would otherwise keep the loop alive for ever.
+/// Sections whose boxes are only details. As stories they would keep the loop running forever.
 const CHECKLISTS: &str = "\
     acceptance|acceptance criteria|acceptance tests|checklist|completion criteria|\
     definition of done|definition of ready|done when|exit criteria|legend|quality gates|\
     status legend|success criteria|verification|verification checklist";
 
-/// Where in the outline of the file a line stands.
+/// The current position in the outline of the file.
 pub(super) struct Outline {
     optional: Vec<String>,
-    /// Number of the heading that was entered last, counted from one.
+    /// Number of the most recent heading, counted from one.
     pub(super) section: usize,
     optional_level: Option<usize>,
     checklist_level: Option<usize>,
-    /// Whether sections may hold details only.
+    /// Whether checklist sections are recognised.
     has_checklists: bool,
 }
 
 impl Outline {
-    /// The beginning of the file.
+    /// Starts at the beginning of the file.
     pub(super) fn new(options: &Options, has_checklists: bool) -> Self {
         let optional = options.optional_sections.iter().map(|name| normal(name)).collect();
         let (optional_level, checklist_level) = (None, None);
@@ -45,7 +45,7 @@ impl Outline {
         }
     }
 
-    /// Whether a heading names an optional section.
+    /// Returns whether a heading names an optional section.
     pub(super) fn names_optional(&self, title: &str) -> bool {
         self.optional.contains(&section_name(title))
     }
@@ -59,7 +59,7 @@ impl Outline {
     }
 }
 
-/// The name of a section: numbers, phases, emphasis and remarks do not matter.
+/// Returns the name of a section, without numbers, phases, emphasis and remarks.
 fn section_name(title: &str) -> String {
     let number = |first: &str| normal(first).strip_prefix("phase ")?.parse::<u32>().ok();
     let phase = title.split_once(':').filter(|(first, _)| number(first).is_some());
@@ -68,7 +68,7 @@ fn section_name(title: &str) -> String {
     normal(title.split(['(', '[']).next().unwrap_or_default())
 }
 
-/// A name without the differences in which people write it: `Nice-to-Have`, `nice to have:`.
+/// Removes differences in case, hyphens and punctuation: `Nice-to-Have`, `nice to have:`.
 fn normal(name: &str) -> String {
     let words =
         name.split(|c: char| c.is_whitespace() || matches!(c, '-' | '\u{2010}'..='\u{2015}'));

@@ -1,7 +1,7 @@
-//! Bytes to plan: which format it is, and the checks that all formats share.
+//! Parses bytes into a plan: format detection, and the checks that all formats share.
 //!
-//! A plan that cannot be read is an error with file and line, never an empty plan. The formats
-//! themselves are `markdown.rs` and `json.rs`.
+//! A plan that cannot be read is an error with file and line, never an empty plan. The formats are
+//! read in `markdown.rs` and `json.rs`.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::story::{Draft, Reading};
 use super::{Error, MAX_PLAN_BYTES, Options, Plan, depends, ids, json, markdown};
 
 impl Plan {
-    /// Reads a plan; `path` names it in messages and, by its ending, helps to recognise it.
+    /// Parses a plan; `path` appears in messages, and its extension helps to detect the format.
     pub fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Self, Error> {
         parse(path, bytes, options).map_err(|error| Error { path: path.to_owned(), ..error })
     }
@@ -59,7 +59,7 @@ fn check_readable(bytes: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The name decides if it ends in `.json`; otherwise only what no Markdown begins with is JSON.
+/// Returns whether the plan is JSON: by a `.json` extension, or by how the content begins.
 fn is_json(path: &Utf8Path, bytes: &[u8]) -> bool {
     let text = bytes.strip_prefix(BOM).unwrap_or(bytes).trim_ascii_start();
     let inner = text.get(1..).unwrap_or_default().trim_ascii_start().first();
@@ -68,11 +68,11 @@ fn is_json(path: &Utf8Path, bytes: &[u8]) -> bool {
         || (text.starts_with(b"[") && inner == Some(&b'{'))
 }
 
-/// Gives every story its id, and tells where each id stands.
+/// Assigns an id to every story, and returns the position of each id.
 fn assign_ids(drafts: &mut [Draft]) -> Result<HashMap<String, usize>, Error> {
     let mut by_key: HashMap<String, usize> = HashMap::new();
     let lines: Vec<usize> = drafts.iter().map(|draft| draft.story.line).collect();
-    // Written ids go first, so that one made from a title never takes theirs.
+    // Written ids go first, so that an id derived from a title never takes one of them.
     for (at, story) in drafts.iter_mut().map(|draft| &mut draft.story).enumerate() {
         if story.id.is_empty() {
             continue;

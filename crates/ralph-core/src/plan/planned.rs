@@ -1,26 +1,25 @@
-//! What planning may leave: any stories in any words, but none that is done without having been, and
-//! all that were done before.
+//! The changes that a planning run may make: any stories in any words, but no story may become
+//! done, and stories that were done must stay.
 //!
-//! After an attempt the old plan wins (`agents_plan.rs`); here it is what the agent is to write.
+//! After an attempt the old plan wins (`agents_plan.rs`); here the agent's new plan does.
 
 use super::added::Added;
 use super::agents_plan::words;
 use super::edit;
 use super::story::{Plan, State};
 
-/// A plan as planning may leave it.
+/// A plan after a planning run, corrected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// The bytes that belong on disk.
+    /// The bytes to write to disk.
     pub bytes: Vec<u8>,
-    /// What the agent did to stories that were there and what became of it, a sentence each.
+    /// The agent's changes to existing stories and how each was handled, one sentence each.
     pub findings: Vec<String>,
 }
 
-/// Opens the stories of `after` that are done there and were not done in `before`, because a story
-/// becomes done by what the loop checks and never by what a plan says; ticks what was done and says
-/// the same still; and restores those that were done, because they tell what is built already. The
-/// error says what cannot be restored.
+/// Checks a plan written by a planning run. Reopens stories that are done only in `after`, because
+/// only the loop's checks make a story done; ticks done stories that were reopened but not changed;
+/// and restores removed stories that were done. The error names a story that cannot be restored.
 pub fn planned(before: Option<&Plan>, after: &Plan) -> Result<Planned, String> {
     let was_done = |id: &str| {
         let old = before.and_then(|plan| Some((plan, plan.story(id)?)));

@@ -1,20 +1,20 @@
-//! Which story is next, and whether there is one.
+//! Choosing the next story.
 
 use super::story::{Format, Plan, State, Story};
 use std::collections::BTreeSet;
 
-/// The answer to "what now?".
+/// The result of choosing the next story.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next<'a> {
-    /// Work on this one.
+    /// The story to work on.
     Story(&'a Story),
     /// Every story that is not optional is done.
     Complete,
-    /// Something is left, but nothing that can be worked on.
+    /// Stories are left, but none of them can be worked on.
     Stuck {
-        /// Open stories that wait for others.
+        /// Open stories whose dependencies are not done.
         waiting: Vec<&'a Story>,
-        /// Stories that are blocked, or set aside by the caller.
+        /// Blocked stories, and stories set aside by the caller.
         blocked: Vec<&'a Story>,
     },
 }
@@ -24,10 +24,10 @@ fn can_go(story: &Story, set_aside: &BTreeSet<String>) -> bool {
 }
 
 impl Plan {
-    /// The next story: the first open one in the file, in `prd.json` the one with the lowest
-    /// priority number, whose dependencies are all done. `set_aside` holds ids to pass over.
+    /// Returns the next story: the first open one in the file (in `prd.json`, by lowest priority
+    /// number) whose dependencies are all done. `set_aside` holds ids to skip.
     ///
-    /// A story of an optional section is chosen only if a story that counts depends on it.
+    /// An optional story is chosen only if a required story depends on it.
     pub fn next_story(&self, set_aside: &BTreeSet<String>) -> Next<'_> {
         let left = self.left();
         if left.is_empty() {
@@ -41,14 +41,14 @@ impl Plan {
         Next::Stuck { waiting, blocked }
     }
 
-    /// All stories that could be worked on now, the next one first.
+    /// Returns all stories that could be worked on now, the next one first.
     pub fn ready_stories(&self, set_aside: &BTreeSet<String>) -> Vec<&Story> {
         let mut ready = self.left();
         ready.retain(|story| can_go(story, set_aside) && self.is_ready(story));
         ready
     }
 
-    /// What is not done and counts, in the order in which it is worked on.
+    /// Returns the required stories that are not done, in working order.
     fn left(&self) -> Vec<&Story> {
         let needed = self.stories.iter().zip(self.needed()).filter(|(_, needed)| *needed);
         let mut left: Vec<&Story> = needed.map(|(story, _)| story).collect();
@@ -59,13 +59,13 @@ impl Plan {
         left
     }
 
-    /// Whether all that a story depends on is done.
+    /// Returns whether all dependencies of a story are done.
     pub fn is_ready(&self, story: &Story) -> bool {
         let is_done = |id: &String| self.story(id).is_some_and(|one| one.state == State::Done);
         story.depends.iter().all(is_done)
     }
 
-    /// Marks the stories that are not optional and all that these depend on.
+    /// Marks the required stories: those that are not optional, and all that they depend on.
     fn needed(&self) -> Vec<bool> {
         let mut needed: Vec<bool> = self.stories.iter().map(|story| !story.optional).collect();
         let mut to_visit: Vec<&Story> =

@@ -1,4 +1,4 @@
-//! Plans that other tools write: what they mean beyond headings and boxes.
+//! Conventions in plans of other tools that go beyond headings and boxes.
 
 use super::blocks::{Block, Heading, TaskItem};
 use super::heading::Task;
@@ -35,12 +35,12 @@ impl Tool {
     }
 }
 
-/// Whether a box has an id such as `T001`: spec-kit numbers what is to be done, also below `Verification`.
+/// Returns whether a box has an id such as `T001`: spec-kit numbers tasks, also in `Verification`.
 pub(super) fn is_task(text: Text<'_>, item: &TaskItem) -> bool {
     ids::leading(&text.at(item.text.clone())).is_some_and(|id| id.names_story())
 }
 
-/// Boxes below a task are parts of it, which the tools count: they are ticked with it, optional ones aside.
+/// Adds the boxes nested below a task to it, except optional ones: they are ticked with the task.
 pub(super) fn add_parts(text: Text<'_>, parts: &[Task], drafts: &mut [Draft]) {
     for Draft { story, .. } in drafts {
         let Marks::Boxes(boxes) = &mut story.marks else { continue };
@@ -51,7 +51,7 @@ pub(super) fn add_parts(text: Text<'_>, parts: &[Task], drafts: &mut [Draft]) {
     }
 }
 
-/// Kiro: `2.1` behind `2` is a part of it, also where it is not indented. An optional part stays as it is.
+/// Merges Kiro's `2.1` into `2`, even if it is not indented. Optional parts are not ticked with it.
 pub(super) fn join_parts(text: Text<'_>, drafts: Vec<Draft>) -> Vec<Draft> {
     let mut joined: Vec<Draft> = Vec::new();
     for draft in drafts {
@@ -78,8 +78,8 @@ pub(super) fn join_parts(text: Text<'_>, drafts: Vec<Draft>) -> Vec<Draft> {
     joined
 }
 
-/// spec-kit: phases go in order, but those of user stories wait for what is before the first of them only.
-/// Within a phase, only tasks marked `[P]` may run at the same time.
+/// Orders the phases of spec-kit; user story phases wait only for the phases before the first of
+/// them. Within a phase, only tasks marked `[P]` may run at the same time.
 pub(super) fn order_phases(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft]) {
     let title = |heading: &Heading| text.at(heading.text.clone()).to_lowercase();
     let headings = blocks.iter().filter_map(|block| match block {
@@ -90,7 +90,7 @@ pub(super) fn order_phases(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft
     if headings.is_empty() || waits_for_later(drafts) {
         return;
     }
-    // What the next phase waits for, and where the phases of user stories ended since.
+    // The tasks that the next phase waits for, and the last tasks of user story phases since then.
     let (mut before, mut ends): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let mut rest = drafts;
     for at in 0..=headings.len() {
@@ -113,8 +113,8 @@ pub(super) fn order_phases(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft
     }
 }
 
-/// Kiro and OpenSpec: the list is one of steps, each open one waiting for the one before, but for what a task says
-/// itself.
+/// Orders the steps of Kiro and OpenSpec: each open step waits for the one before it, unless the
+/// step names its own dependencies.
 pub(super) fn order_steps(drafts: &mut [Draft]) {
     if !waits_for_later(drafts) {
         let is_step = |story: &Story| story.state != State::Done && !story.optional;
@@ -123,8 +123,8 @@ pub(super) fn order_steps(drafts: &mut [Draft]) {
     }
 }
 
-/// Puts tasks in order, behind those of `start`; returns what is to wait for behind them. One that names what it waits
-/// for waits for nothing else, unless `all` do.
+/// Orders tasks after those of `start`; returns the tasks that the next ones must wait for. A task
+/// that names its dependencies waits for nothing else, unless `all` is set.
 fn order_tasks<'a>(
     tasks: impl Iterator<Item = &'a mut Draft>,
     start: Vec<String>,
@@ -147,7 +147,7 @@ fn order_tasks<'a>(
     if together.is_empty() { barrier } else { together }
 }
 
-/// Whether a task names one behind it that it waits for: then the order of the file says nothing.
+/// Returns whether a task depends on a later one: then the file order means nothing.
 fn waits_for_later(drafts: &[Draft]) -> bool {
     let ids = drafts.iter().map(|draft| ids::lookup_key(&draft.story.id));
     let places: HashMap<String, usize> = ids.zip(0..).collect();

@@ -1,6 +1,6 @@
-//! What a plan was read as: its bytes, untouched, and the stories found in them.
+//! A parsed plan: its unmodified bytes, and the stories found in them.
 //!
-//! Reading is `parse.rs`, changing is `edit.rs`, choosing is `select.rs`.
+//! Parsing is in `parse.rs`, editing in `edit.rs`, and choosing the next story in `select.rs`.
 
 use super::ids;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -10,11 +10,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// How far a story has come.
+/// The state of a story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// To be worked on.
+    /// Not done yet.
     Open,
     /// Ticked.
     Done,
@@ -51,14 +51,14 @@ const OPTIONAL: [&str; 12] = [
     "Future Improvements",
 ];
 
-/// What the user can set about reading plans.
+/// Options for reading plans.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Names of sections whose stories do not keep the loop going; case and hyphens do not matter.
+    /// Names of optional sections, which do not keep the loop going; case and hyphens are ignored.
     #[serde(deserialize_with = "names")]
     pub optional_sections: Vec<Cow<'static, str>>,
-    /// The tag of Task Master's whose tasks count; no setting of ours, Task Master keeps it.
+    /// The Task Master tag whose tasks are read; set from Task Master's own state, not by users.
     #[serde(skip)]
     pub tag: String,
 }
@@ -77,21 +77,21 @@ fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cow<'static, 
 /// One piece of work in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Story {
-    /// Unique in its plan and safe as a path part.
+    /// The id; unique in the plan and safe as a path component.
     pub id: String,
-    /// Its title without the id.
+    /// The title without the id.
     pub title: String,
-    /// How far it has come.
+    /// The state of the story.
     pub state: State,
-    /// Notes, steps and acceptance, as they are written.
+    /// Notes, steps and acceptance criteria, as written in the plan.
     pub details: String,
     /// Ids of the stories that must be done first.
     pub depends: Vec<String>,
-    /// Lower numbers go first; only `prd.json` has them.
+    /// Stories with lower numbers go first; only `prd.json` has priorities.
     pub priority: Option<i64>,
-    /// Whether it stands in a section that does not keep the loop going.
+    /// Whether the story is optional; optional stories do not keep the loop going.
     pub optional: bool,
-    /// Where it begins, counted from one.
+    /// The line on which the story begins, counted from one.
     pub line: usize,
     #[serde(skip)]
     pub(super) span: Range<usize>,
@@ -100,40 +100,40 @@ pub struct Story {
 }
 
 impl Story {
-    /// Whether its id is made from its title: it says nothing more, and another title is another id.
+    /// Returns whether the id is derived from the title, so that a new title means a new id.
     pub fn is_named_by_title(&self) -> bool {
         self.id.starts_with(&ids::from_title(&self.title))
     }
 }
 
-/// Where the state of a story is kept.
+/// The place in the file where the state of a story is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// The characters between the brackets of boxes, or boxes that are one character.
+    /// The marks: characters between brackets, or boxes that are a single character.
     Boxes(Vec<Range<usize>>),
-    /// Members of the JSON object that the story is.
+    /// Members of the story's JSON object.
     Object,
 }
 
-/// Something in a plan that is probably not meant so, but does not keep it from being read.
+/// A probable mistake in a plan that does not prevent reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// Where, counted from one.
+    /// The line, counted from one.
     pub line: usize,
-    /// What, and what to do about it.
+    /// What is wrong, and how to fix it.
     pub message: String,
 }
 
-/// What a story may set for itself.
+/// The settings that a story may override.
 const SETTINGS: [&str; 2] = ["agent", "model"];
 
-/// Where a note such as `(agent: codex)` stands.
+/// Finds a note such as `(agent: codex)`.
 fn setting_in(text: &str, name: &str) -> Option<Range<usize>> {
     let start = text.find(&format!("({name}:"))?;
     Some(start..start + text.get(start..)?.find(')')? + 1)
 }
 
-/// A title without such notes.
+/// Removes such notes from a title.
 pub(super) fn without_settings(title: &str) -> String {
     let mut title = title.to_owned();
     for name in SETTINGS {
@@ -145,10 +145,10 @@ pub(super) fn without_settings(title: &str) -> String {
     title
 }
 
-/// How many stories of a plan are in which state; optional ones are counted apart.
+/// The number of stories in each state; optional stories are counted separately.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct StoryCounts {
-    /// Stories to be worked on.
+    /// Open stories.
     pub open: usize,
     /// Ticked stories.
     pub done: usize,
@@ -158,7 +158,7 @@ pub struct StoryCounts {
     pub optional: usize,
 }
 
-/// A plan that could be read.
+/// A parsed plan.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(super) path: Utf8PathBuf,
@@ -171,37 +171,37 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The file that it was read from.
+    /// Returns the path of the file from which the plan was read.
     pub fn path(&self) -> &Utf8Path {
         &self.path
     }
 
-    /// The shape of the file.
+    /// Returns the format of the file.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The file's bytes, exactly as they were given.
+    /// Returns the file's bytes, unmodified.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Its stories in file order; there is at least one.
+    /// Returns the stories in file order; there is at least one.
     pub fn stories(&self) -> &[Story] {
         &self.stories
     }
 
-    /// What is worth telling the user before the loop starts.
+    /// Returns warnings to show to the user before the loop starts.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// Finds a story by its id as people type it: `Task 1`, `Task-1` and `task-1` are the same.
+    /// Finds a story by its id, in any spelling: `Task 1`, `Task-1` and `task-1` are the same.
     pub fn story(&self, id: &str) -> Option<&Story> {
         self.by_key.get(&ids::lookup_key(id)).and_then(|at| self.stories.get(*at))
     }
 
-    /// How many stories are in which state.
+    /// Counts the stories in each state.
     pub fn counts(&self) -> StoryCounts {
         self.stories.iter().fold(StoryCounts::default(), |mut counts, story| {
             match story.state {
@@ -214,7 +214,7 @@ impl Plan {
         })
     }
 
-    /// What a story sets for itself: `(agent: codex)`, or a member of its object in JSON.
+    /// Returns a setting of the story, from `(agent: codex)` or from a member of its JSON object.
     pub fn setting(&self, story: &Story, name: &str) -> Option<String> {
         let text = self.section(story);
         if self.format != Format::Markdown {
@@ -227,28 +227,28 @@ impl Plan {
             .and_then(|note| Some(note.split_once(':')?.1.trim_end_matches(')').trim().to_owned()))
     }
 
-    /// The bytes of one story.
+    /// Returns the bytes of one story.
     pub(super) fn section(&self, story: &Story) -> &[u8] {
         self.bytes.get(story.span.clone()).unwrap_or_default()
     }
 }
 
-/// A story as a format reads it: its id is the written one, empty if there is none.
+/// A story as read from the file, with its id as written there, or empty.
 pub(super) struct Draft {
     pub(super) story: Story,
     pub(super) wanted: Vec<Wanted>,
 }
 
-/// A dependency as it is written.
+/// A dependency as written in the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) text: String,
     pub(super) line: usize,
-    /// Whether a name that no story has is an error.
+    /// Whether a name that matches no story is an error.
     pub(super) strict: bool,
 }
 
-/// What a format makes of a file.
+/// The result of reading a file in one of the formats.
 pub(super) struct Reading {
     pub(super) format: Format,
     pub(super) drafts: Vec<Draft>,

@@ -1,10 +1,10 @@
-//! What a single line of Markdown is: fence, heading, rule, list item, comment.
+//! The syntax of a single Markdown line: fence, heading, rule, list item, comment.
 //!
-//! Knows one line at a time; how lines hang together is `blocks.rs`. Boxes are `checkbox.rs`.
+//! Looks at one line at a time; `blocks.rs` combines lines into blocks. Boxes are in `checkbox.rs`.
 
 use std::ops::Range;
 
-/// Width of the leading white space, tabs counted to the next multiple of four, and its length.
+/// Returns the width of the leading white space, with tab stops every four columns, and its length.
 pub(super) fn indent(text: &[u8]) -> (usize, usize) {
     let mut width = 0;
     for (length, byte) in text.iter().enumerate() {
@@ -17,7 +17,7 @@ pub(super) fn indent(text: &[u8]) -> (usize, usize) {
     (width, text.len())
 }
 
-/// A code fence that is open: its character and length.
+/// An open code fence: its character and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence {
     mark: u8,
@@ -25,23 +25,23 @@ pub(super) struct Fence {
 }
 
 impl Fence {
-    /// The fence that `rest` (a line without its indent) opens.
+    /// Returns the fence that `rest` (a line without its indent) opens.
     pub(super) fn opened_by(rest: &[u8]) -> Option<Self> {
         let mark = *rest.first().filter(|mark| matches!(mark, b'`' | b'~'))?;
         let length = run(rest, mark);
         let info = rest.get(length..)?;
-        // Backticks behind the opening ones make it code inside a line, such as ```` ```x``` ````.
+        // With more backticks on the line it is inline code, such as ```` ```x``` ````.
         (length >= 3 && !(mark == b'`' && info.contains(&b'`'))).then_some(Self { mark, length })
     }
 
-    /// Whether `rest` closes this fence.
+    /// Returns whether `rest` closes this fence.
     pub(super) fn closed_by(self, rest: &[u8]) -> bool {
         let length = run(rest, self.mark);
         length >= self.length && is_blank(rest.get(length..).unwrap_or_default())
     }
 }
 
-/// Level and text (as a range of `rest`) of a `# heading`.
+/// Returns the level and the text (as a range of `rest`) of a `# heading`.
 pub(super) fn atx_heading(rest: &[u8]) -> Option<(usize, Range<usize>)> {
     let level = run(rest, b'#');
     let behind = rest.get(level..)?;
@@ -57,7 +57,7 @@ pub(super) fn atx_heading(rest: &[u8]) -> Option<(usize, Range<usize>)> {
     Some((level, trim(rest, text.start..end)))
 }
 
-/// Whether `rest` is a rule such as `---` or `* * *`.
+/// Returns whether `rest` is a horizontal rule such as `---` or `* * *`.
 pub(super) fn is_rule(rest: &[u8]) -> bool {
     let Some(mark) = rest.first().filter(|mark| matches!(mark, b'-' | b'*' | b'_')) else {
         return false;
@@ -66,7 +66,7 @@ pub(super) fn is_rule(rest: &[u8]) -> bool {
         && rest.iter().filter(|b| *b == mark).count() >= 3
 }
 
-/// Offset of the content behind a list marker (`-`, `*`, `+`, `1.`, `1)`) in `rest`.
+/// Returns the offset of the content after a list marker (`-`, `*`, `+`, `1.`, `1)`) in `rest`.
 pub(super) fn list_content(rest: &[u8]) -> Option<usize> {
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let marker = rest.get(digits)?;
@@ -80,22 +80,22 @@ pub(super) fn list_content(rest: &[u8]) -> Option<usize> {
     (is_marker && (gap > 0 || behind.is_empty())).then_some(digits + 1 + gap)
 }
 
-/// Whether a comment begins on this line and does not end on it.
+/// Returns whether a comment begins on this line and does not end on it.
 pub(super) fn opens_comment(text: &[u8]) -> bool {
     let text = outside_code(&String::from_utf8_lossy(text));
-    // The dashes of the opening may be those of the end as well: `<!-->` is a comment.
+    // The opening dashes may also be the closing ones: `<!-->` is a complete comment.
     text.rfind("<!--")
         .is_some_and(|at| text.get(at + 2..).is_some_and(|rest| !rest.contains("-->")))
 }
 
-/// A line without the code between its backticks; a backtick without a partner is an apostrophe.
+/// Removes inline code from a line; a backtick without a partner counts as an apostrophe.
 pub(super) fn outside_code(text: &str) -> String {
     let pieces: Vec<&str> = text.split('`').collect();
     let is_plain = |at: &usize| at.is_multiple_of(2) || at + 1 == pieces.len();
     pieces.iter().enumerate().filter(|(at, _)| is_plain(at)).map(|(_, piece)| *piece).collect()
 }
 
-/// Where `needle` first stands in `text`.
+/// Returns the position of the first `needle` in `text`.
 pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.windows(needle.len()).position(|window| window == needle)
 }
@@ -108,7 +108,7 @@ fn run(text: &[u8], mark: u8) -> usize {
     text.iter().take_while(|b| **b == mark).count()
 }
 
-/// `range` of `text` without white space at either end.
+/// Shrinks `range` of `text` to exclude white space at both ends.
 pub(super) fn trim(text: &[u8], range: Range<usize>) -> Range<usize> {
     let inner = text.get(range.clone()).unwrap_or_default();
     let start = range.start + (inner.len() - inner.trim_ascii_start().len());

@@ -4,7 +4,7 @@ use super::story::{State, without_settings};
 use super::{checkbox, depends};
 use std::ops::Range;
 
-/// The file's text, read by range; bytes of another encoding show as `�`, in what is read only.
+/// The file's text, read by range; bytes that are not UTF-8 are replaced with `�` when read.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a>(pub(super) &'a [u8]);
 
@@ -13,12 +13,12 @@ impl Text<'_> {
         String::from_utf8_lossy(self.0.get(range).unwrap_or_default()).into_owned()
     }
 
-    /// The state that one box shows.
+    /// Returns the state that a box shows.
     pub(super) fn state(&self, mark: &Range<usize>) -> State {
         checkbox::state(self.0.get(mark.clone()).unwrap_or_default())
     }
 
-    /// `range` without blank lines around it; the indent of the first line stays.
+    /// Returns the text of `range` without surrounding blank lines; keeps the first line's indent.
     pub(super) fn body(&self, range: Range<usize>) -> String {
         let text = self.at(range);
         let lead = text.len() - text.trim_start().len();
@@ -28,7 +28,7 @@ impl Text<'_> {
     }
 }
 
-/// A title without the emphasis that an id in front of it has torn apart.
+/// Removes emphasis markers from a title, including ones whose partner was cut off with the id.
 pub(super) fn clean_title(title: &str) -> String {
     let mut title = without_settings(&depends::strip(title));
     for mark in ["**", "__", "~~"] {

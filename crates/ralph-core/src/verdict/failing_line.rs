@@ -1,4 +1,4 @@
-//! What failed, in one line: for reasons and lessons, which are read without the output.
+//! Describes a failure in one line, for reasons and lessons that are read without the output.
 
 use super::kind::Verdict;
 use super::output::Text;
@@ -6,15 +6,15 @@ use super::output::Text;
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/failing_line.rs"));
 
-/// How many failing tests are named.
+/// The maximum number of failing tests to name.
 const MOST_NAMED: usize = 3;
 
-/// A line longer than this is no sentence any more.
+/// The maximum length of the description.
 const LONGEST: usize = 200;
 
 impl Verdict {
-    /// The failing tests by name or, where none is named, the first line of the output that tells of
-    /// a failure; none if no line does more than count.
+    /// Returns the names of the failing tests or, if there are none, the first line of the output
+    /// that reports a failure; `None` if all lines only count.
     pub fn what_failed(&self, output: &str) -> Option<String> {
         if self.failing.is_empty() {
             return failing_line(output);
@@ -28,8 +28,8 @@ impl Verdict {
     }
 }
 
-/// The first line of an output that tells of a failure, with the one below it where it announces that;
-/// else the last line that does more than count.
+/// Returns the first line that reports a failure, with the line below if it ends with a colon; else
+/// the last line that does more than count.
 fn failing_line(output: &str) -> Option<String> {
     let text = Text::new(output, None);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| says_what(line)).collect();
@@ -51,7 +51,7 @@ fn cut(line: &str) -> String {
     }
 }
 
-/// Whether it does more than count, and is not the word of whoever started the tests.
+/// Returns whether a line does more than count, and is not from a program that started the tests.
 fn says_what(line: &str) -> bool {
     let low = line.to_lowercase();
     let mut words = low.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());

@@ -1,4 +1,4 @@
-//! The judgement itself, by the policy in `docs/verdicts.md`.
+//! Judges a finished command, by the policy in `docs/verdicts.md`.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,19 @@ use shell_reader::Script;
 /// A finished command, as the client reports it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Run<'a> {
-    /// The command line as it was given to the shell.
+    /// The command line, as given to the shell.
     pub command: &'a str,
     /// The exit code of the whole line, if it is known.
     pub exit_code: Option<i32>,
-    /// What it printed, as far as the client handed it on.
+    /// The output, as far as the client passed it on.
     pub output: &'a str,
-    /// The end of the file with all of the output, where the client wrote one.
+    /// The end of the file with the complete output, if the client wrote one.
     pub end: Option<&'a str>,
-    /// Whether the client cut `output` and no file has the rest.
+    /// Whether the client truncated `output` and no file has the rest.
     pub cut: bool,
     /// The user's own test commands (`[tests] commands`).
     pub test_commands: &'a [String],
-    /// What `command` was read as, if somebody has read it already.
+    /// The parsed `command`, if the caller has already parsed it.
     pub script: Option<&'a Script>,
 }
 
@@ -53,7 +53,7 @@ pub fn judge(run: &Run<'_>) -> Verdict {
             && !gives_up_its_code(run.command),
     };
     let ended = match invocation.ended(run.exit_code) {
-        // Behind a pipe, `$?` is the code of the last command in it.
+        // After a pipe, `$?` is the exit code of the pipe's last command.
         Ended::Unknown if !invocation.piped => case.echoed_exit_code(run.command, &text),
         known => known,
     };
@@ -71,14 +71,14 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     Verdict { kind, runner: runner.map(|runner| runner.name), counts, failing }
 }
 
-/// Options that make a runner end with 0 after failures: `rspec --failure-exit-code 0`.
+/// Returns whether an option makes the runner exit with 0 after failures.
 fn gives_up_its_code(command: &str) -> bool {
     let options = ["--failure-exit-code 0", "--suppress-tests-failed-exit-code", "--nostatusrc"];
     options.iter().any(|option| command.contains(option))
 }
 
-/// Package managers and task runners print the command that they start: `> jest --ci`, or make
-/// `jest --ci`. Only one of them may run tests, or else nothing is known.
+/// Finds the runner in the command that package managers and task runners print: `> jest --ci`, or
+/// with make `jest --ci`. Several such commands are ambiguous and give `None`.
 fn echoed(invocation: &Invocation, text: &Text<'_>) -> Option<Invocation> {
     if invocation.runner().is_some() || !invocation.task {
         return None;
@@ -87,7 +87,7 @@ fn echoed(invocation: &Invocation, text: &Text<'_>) -> Option<Invocation> {
     let marked = |line: &str| line.starts_with("> ") || line.starts_with("$ ");
     let mut found = early.filter_map(|line| {
         let line = if marked(line) { line.get(2..)? } else { line };
-        // A command line begins with a program; that alone excludes most lines.
+        // A command line begins with a program name; this check excludes most lines.
         line.starts_with(|c: char| c.is_ascii_lowercase() || c == '.').then_some(())?;
         let invocation = command::find(&shell_reader::read(line), &[])?;
         invocation.runner().map(|_| invocation)
@@ -102,19 +102,19 @@ struct Case<'e, 'a> {
     evidence: &'e Evidence<'a>,
     cut: bool,
     piped: bool,
-    /// The runner was started by name and is not known to end with 0 after failures; a script or
+    /// Whether the runner was started by name and does not exit with 0 after failures; a script or
     /// task may swallow the code (`jest || true`, `grunt --force`).
     own_code: bool,
 }
 
 impl Case<'_, '_> {
-    /// For commands that do run tests.
+    /// Decides for commands that do run tests.
     fn decide(&self, ended: Ended) -> Kind {
         match ended {
             Ended::Well => self.ended_well(),
             Ended::Badly(code) => self.ended_badly(code),
             Ended::Unclear { code, rival_first } => self.by_output().unwrap_or_else(|| {
-                // No compiler aborts or crashes: that was the program that it built.
+                // Compilers do not crash or abort, so it was the program under test.
                 let crashed = matches!(code, 134 | 136 | 139);
                 if rival_first && !crashed { Kind::Errored } else { self.ended_badly(code) }
             }),
@@ -122,7 +122,7 @@ impl Case<'_, '_> {
         }
     }
 
-    /// Exit code 0 of the tests: none failed, unless the code may be that of somebody else.
+    /// Decides after exit code 0: no test failed, unless the code may be another program's.
     fn ended_well(&self) -> Kind {
         let evidence = self.evidence;
         let parts = self.runner.is_some_and(|runner| runner.row.one_summary_per_part);
@@ -137,7 +137,7 @@ impl Case<'_, '_> {
         }
     }
 
-    /// Another exit code of the tests: they did not pass, whatever is printed.
+    /// Decides after another exit code: the tests did not pass, whatever is printed.
     fn ended_badly(&self, code: i32) -> Kind {
         let (evidence, signs) = (self.evidence, self.evidence.signs());
         match self.runner.and_then(|runner| runner.row.exit(code)) {
@@ -147,18 +147,18 @@ impl Case<'_, '_> {
         }
         let failed = (evidence.failed() || signs.failed) && !evidence.gave_up();
         let passed = evidence.passed();
-        // The shell found no such program, or could not start it.
+        // The shell did not find the program, or could not start it.
         let not_started = matches!(code, 126 | 127) && !failed && !passed;
         if not_started || evidence.not_loaded(self.cut) {
             return Kind::Errored;
         }
-        // Killed by a signal or by a time limit, the tests were running.
+        // The tests were running when a signal or a time limit killed them.
         let killed = code == 124 || (code > 128 && code <= 192);
-        // Phrases never undo a count: where tests passed, another rule of the run was broken.
+        // Phrases never override counts: if tests passed, the run broke another rule.
         if failed || killed || passed || signs.policy {
             return Kind::Failed;
         }
-        // A cut output may have lost the very lines that would say otherwise.
+        // A truncated output may lack the very lines that would say otherwise.
         if signs.not_loaded {
             Kind::Errored
         } else if !self.cut && evidence.nothing_ran(false) {
@@ -170,7 +170,7 @@ impl Case<'_, '_> {
         }
     }
 
-    /// What the summaries alone say.
+    /// Decides by the summaries alone.
     fn by_output(&self) -> Option<Kind> {
         let (evidence, signs) = (self.evidence, self.evidence.signs());
         let failed =
@@ -190,7 +190,7 @@ impl Case<'_, '_> {
         }
     }
 
-    /// What single phrases say, where there is neither exit code nor summary.
+    /// Decides by single phrases, if there is neither an exit code nor a summary.
     fn by_phrase(&self) -> Kind {
         let signs = self.evidence.signs();
         match (signs.success, signs.error) {
@@ -200,14 +200,14 @@ impl Case<'_, '_> {
         }
     }
 
-    /// For commands that list or build tests.
+    /// Decides for commands that list or build tests.
     fn decide_listing(&self, ended: Ended) -> Kind {
         let failed = matches!(ended, Ended::Badly(_) | Ended::Unclear { .. });
         let not_loaded = failed && self.evidence.signs().not_loaded;
         if not_loaded { Kind::Errored } else { Kind::NoTests }
     }
 
-    /// For commands that may run tests: the output must say so plainly, and the exit code agree.
+    /// Decides for commands that may run tests: the output must be clear, and the exit code agree.
     fn decide_perhaps(&self, ended: Ended) -> Kind {
         let evidence = self.evidence;
         let well = matches!(ended, Ended::Well | Ended::Unknown);
@@ -224,7 +224,7 @@ impl Case<'_, '_> {
         }
     }
 
-    /// `pytest; echo "exit: $?"` prints the code that the line itself hides.
+    /// Reads the tests' exit code in the output of a line such as `pytest; echo "exit: $?"`.
     fn echoed_exit_code(&self, command: &str, text: &Text<'_>) -> Ended {
         let last = text.lines().rev().find(|line| !line.is_empty());
         let last = last.filter(|last| command.contains("$?") && last.len() < 60);

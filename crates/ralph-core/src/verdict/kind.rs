@@ -1,28 +1,28 @@
-//! What a judgement says: its kind, the counts and the tests that failed. No judging here.
+//! The data of a verdict: its kind, the counts and the failed tests. No logic here.
 
 use ralph_base::state::{Event, LastVerdict};
 use serde::Serialize;
 
-/// What a finished command says about the tests.
+/// The verdict on the tests of a finished command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// What it comes down to.
+    /// The outcome.
     pub kind: Kind,
-    /// The test runner, where it is known (`pytest`, `jest`, `cargo test` …).
+    /// The test runner, if it is known (`pytest`, `jest`, `cargo test` …).
     pub runner: Option<&'static str>,
-    /// The numbers that the runner printed; zero where it printed none.
+    /// The numbers that the runner printed; zero if it printed none.
     pub counts: Counts,
-    /// The names of the tests that failed, as far as they were printed.
+    /// The names of the failed tests, as far as they were printed.
     pub failing: Vec<String>,
 }
 
 impl Verdict {
-    /// The verdict on a command that ran no test runner, or of which nothing can be said.
+    /// Returns the verdict on a command that ran no test runner, or whose result is unknown.
     pub fn not_a_test() -> Self {
         Self { kind: Kind::NotATest, runner: None, counts: Counts::default(), failing: Vec::new() }
     }
 
-    /// For the journal.
+    /// Converts the verdict to an event for the journal.
     pub fn event(&self) -> Event {
         let known = self.counts != Counts::default();
         Event::Verdict {
@@ -34,7 +34,7 @@ impl Verdict {
         }
     }
 
-    /// For the gates and the loop, whose run this is.
+    /// Converts the verdict to a record for the gates and the loop, whose run is `run`.
     pub fn as_last(&self, command: &str, output: &str, run: &str) -> LastVerdict {
         let what = if self.kind == Kind::Failed { self.what_failed(output) } else { None };
         LastVerdict {
@@ -49,7 +49,7 @@ impl Verdict {
     }
 }
 
-/// The five ways in which a command can end, as far as tests are concerned.
+/// The possible outcomes of a command with regard to tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -57,16 +57,16 @@ pub enum Kind {
     Failed,
     /// Tests ran and none failed.
     Passed,
-    /// No test could run, or a part of them could not be loaded: a compile or import error.
+    /// No test could run, or some could not be loaded: a compile or import error.
     Errored,
     /// A runner was started, but it ran no test.
     NoTests,
-    /// No tests were run, or the record cannot tell.
+    /// No tests were run, or the result is unknown.
     NotATest,
 }
 
 impl Kind {
-    /// The name in the journal.
+    /// Returns the name used in the journal.
     pub fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -78,21 +78,21 @@ impl Kind {
     }
 }
 
-/// How many tests ended how.
+/// The number of tests with each outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Tests that passed.
     pub passed: u64,
     /// Tests that failed.
     pub failed: u64,
-    /// Tests that were skipped, pending, ignored or still to be written.
+    /// Tests that were skipped, pending, ignored or not yet written.
     pub skipped: u64,
-    /// Tests that ended with an error of their own rather than with a failed check.
+    /// Tests that ended with an error of their own rather than a failed check.
     pub errored: u64,
 }
 
 impl Counts {
-    /// Failed and errored together: a failed run has at least one of them, where it printed counts.
+    /// Returns failed plus errored tests; not zero for a failed run that printed counts.
     pub fn bad(&self) -> u64 {
         self.failed.saturating_add(self.errored)
     }

@@ -1,9 +1,8 @@
-//! Did this command run tests, and how did they end?
+//! Decides whether a command ran tests, and whether they passed.
 //!
-//! Three questions, in this order: what was run (the parsed command, against the table of
-//! runners), how it ended (the exit code, if it is that command's), and what was printed (the
-//! runner's own summary). The reading of summaries knows no runner: it knows the words and shapes
-//! that summaries share, so that a runner nobody has listed is understood as well.
+//! Three steps: what was run (the parsed command, looked up in the table of runners), how it ended
+//! (the exit code, if it is that command's), and what was printed (the runner's summary). Summaries
+//! are read by their common words and formats, so that unlisted runners are understood as well.
 //!
 //! ```
 //! use ralph_core::verdict::{Kind, Run, judge};

@@ -1,10 +1,10 @@
-//! The test runners that are known by name, from `runners.toml`.
+//! The test runners known by name, from `runners.toml`.
 
 use super::command::pattern;
 use super::kind::Kind;
 use shell_reader::sorted;
 
-/// What is special about the runners of one row; the file explains it.
+/// Properties of the runners in one row; the file explains them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     exits: &'static [(i32, Kind)],
@@ -14,7 +14,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// What `code` means here, if it is special.
+    /// Returns the special meaning of `code` for these runners, if any.
     pub(crate) fn exit(&self, code: i32) -> Option<Kind> {
         self.exits.iter().find(|(special, _)| *special == code).map(|(_, kind)| *kind)
     }
@@ -27,13 +27,13 @@ pub(crate) struct Runner {
     pub(crate) row: &'static Row,
 }
 
-/// The words that must follow the program, the runner's name, and its place in `ROWS`.
+/// The words that must follow the program, the runner's name, and its index in `ROWS`.
 type Start = (&'static str, &'static str, usize);
 
 // `ROWS`, and `STARTS`: for each program, sorted by name, the ways to start a runner.
 include!(concat!(env!("OUT_DIR"), "/runners.rs"));
 
-/// The runner that `program` with `args` is.
+/// Returns the runner that `program` with `args` starts, if any.
 pub(crate) fn find(program: &str, args: &[&str]) -> Option<Runner> {
     let starts = sorted::find(STARTS, program)?;
     let (_, name, row) = starts.iter().find(|(words, ..)| pattern::matches(words, args))?;

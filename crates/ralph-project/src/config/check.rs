@@ -1,13 +1,13 @@
-//! What the type of a value does not tell: whether a pattern can be read, a name exists, a command
-//! runs anything.
+//! Checks what types cannot express: whether a pattern is valid, a name exists, a command runs
+//! anything.
 //!
-//! Where the value was given is found by the loader, because only that knows the layers.
+//! The loader finds out where the value was given, because only the loader knows the layers.
 
 use super::tables::Config;
 use crate::dialect::{AGENTS, Dialect};
 use ralph_core::guard::{Glob, Mistake};
 
-/// The first thing that is wrong.
+/// Returns the first mistake.
 pub(super) fn mistake(config: &Config) -> Option<Mistake> {
     empty_check(config)
         .or_else(|| config.guard.validate().err())
@@ -29,7 +29,7 @@ fn unknown_agent(config: &Config) -> Option<Mistake> {
     })
 }
 
-/// A check that checks nothing always passes.
+/// Finds a check that runs nothing, which would always pass.
 fn empty_check(config: &Config) -> Option<Mistake> {
     let runs_nothing = |command: &&String| {
         command.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))

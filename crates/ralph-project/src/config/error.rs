@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where, and what was probably meant.
+//! Errors in a configuration: what is wrong, where, and what was probably meant.
 
 use std::io;
 
@@ -8,7 +8,7 @@ pub enum ConfigError {
     /// The file is there but cannot be read.
     #[error("could not read the configuration: {0}")]
     Io(#[from] io::Error),
-    /// A line of the file, a variable or a flag holds something that is not understood.
+    /// A line of the file, a variable or a flag has an invalid value.
     #[error("{origin}: {message}")]
     Value {
         /// The line, the variable or the flag.
@@ -19,12 +19,12 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// From the TOML reader's error, with the line and the nearest known key.
+    /// Converts an error of the TOML parser, and adds the line and the nearest known key.
     pub(super) fn in_file(path: &str, text: &str, error: &toml::de::Error) -> Self {
         let start = error.span().map_or(0, |span| span.start);
         let line = text.bytes().take(start).filter(|byte| *byte == b'\n').count() + 1;
         let message = one_line(error.message());
-        // The reader's own message about a wrong type or value does not name the key.
+        // The parser's own message about a wrong type or value does not name the key.
         let key = text.lines().nth(line - 1).and_then(|line| line.split_once('='));
         let is_about_value = ["invalid ", "expected a "].iter().any(|so| message.starts_with(so));
         let message = match key {
@@ -41,7 +41,7 @@ impl ConfigError {
         Self::Value { origin: format!("{path}:{line}"), message }
     }
 
-    /// Of a file that is no text; the line is where it ceases to be one.
+    /// Returns the error for a file that is not UTF-8, with the first invalid line.
     pub(super) fn not_text(path: &str, error: &std::string::FromUtf8Error) -> Self {
         let read = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
         let line = read.filter(|byte| **byte == b'\n').count() + 1;
@@ -49,7 +49,7 @@ impl ConfigError {
         Self::Value { origin: format!("{path}:{line}"), message }
     }
 
-    /// From a complaint about a value of the file: the line that holds it, or else its key.
+    /// Returns the error for a value in the file, with the line that contains it, or else its key.
     pub(super) fn about(
         path: &str,
         text: &str,
@@ -66,7 +66,7 @@ impl ConfigError {
         Self::of_value(&format!("{path}:{line}"), message)
     }
 
-    /// From a complaint about what a variable or a flag holds.
+    /// Returns the error for the value of a variable or a flag.
     pub(super) fn of_value(origin: &str, message: &str) -> Self {
         Self::Value { origin: origin.to_owned(), message: one_line(message) }
     }
@@ -77,7 +77,7 @@ fn one_line(message: &str) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// In "unknown field `x`, expected one of `a`, `b`": the one of `a` and `b` that resembles `x`.
+/// In "unknown field `x`, expected one of `a`, `b`", finds the one that resembles `x`.
 fn nearest(message: &str) -> Option<&str> {
     if !message.starts_with("unknown ") {
         return None;

@@ -1,4 +1,4 @@
-//! Puts the layers together: defaults, then the file, then variables, then flags.
+//! Merges the layers: defaults, then the file, then variables, then flags.
 
 use camino::Utf8Path;
 use ralph_base::env::Env;
@@ -14,26 +14,26 @@ use super::{Config, ConfigError, Key, Kind, OfHooks, Seconds, check, keys};
 pub struct Flag {
     /// The key it sets.
     pub key: String,
-    /// The value as typed; for a list several flags add up.
+    /// The value as typed; several flags for a list are combined.
     pub value: String,
 }
 
 impl Flag {
-    /// A flag for this key.
+    /// Returns a flag for this key.
     pub fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
         Self { key: key.into(), value: value.into() }
     }
 }
 
 impl Config {
-    /// Loads the configuration of a project. A file that is not there is an empty one.
+    /// Loads the configuration of a project. A missing file counts as empty.
     pub fn load(path: &Utf8Path, env: &Env, flags: &[Flag]) -> Result<Self, ConfigError> {
         Self::from_parts(path.as_str(), &text_of(path)?, env, flags)
     }
 
-    /// For hooks: a configuration in any case, and what is wrong with the user's, if anything is.
-    /// A broken file leaves the defaults in force, because a typo must not disarm a guard. Tables that
-    /// no hook needs keep their defaults.
+    /// Loads the configuration for hooks: always returns one, and the error in the user's, if there
+    /// is one. A broken file leaves the defaults in force, because a typo must not disarm a guard.
+    /// Tables that no hook needs keep their defaults.
     pub fn load_or_default(path: &Utf8Path, env: &Env) -> (Self, Option<ConfigError>) {
         let loaded =
             text_of(path).and_then(|text| layered::<OfHooks>(path.as_str(), &text, env, &[]));
@@ -43,7 +43,7 @@ impl Config {
         }
     }
 
-    /// What gives a key a value of its own: a flag, a variable or the file.
+    /// Returns what sets a key: a flag, a variable or the file.
     pub fn origin(path: &Utf8Path, env: &Env, flags: &[Flag], key: &Key) -> Option<String> {
         let in_file = || {
             let table: Table = state::read_text(path).ok()?.parse().ok()?;
@@ -56,8 +56,8 @@ impl Config {
             .or_else(in_file)
     }
 
-    /// Each key's value as the file would have it. All of them are written down for that, so it is
-    /// asked for once and not for each key.
+    /// Returns a function from a key to its value as the file would have it. This serialises all
+    /// values, so call it once and not for each key.
     pub fn values(&self) -> impl Fn(&Key) -> Option<Value> + use<> {
         let table = Table::try_from(self).unwrap_or_default();
         move |key| {
@@ -66,7 +66,7 @@ impl Config {
         }
     }
 
-    /// The same from a text that was read already; `path` is for messages.
+    /// Parses a configuration from text that was read already; `path` is for messages.
     pub fn from_parts(
         path: &str,
         text: &str,
@@ -79,13 +79,13 @@ impl Config {
     }
 }
 
-/// The text of a file; that of one that is not there is empty.
+/// Returns the text of a file; a missing file counts as empty.
 fn text_of(path: &Utf8Path) -> Result<String, ConfigError> {
     let bytes = state::read_if_there(path)?.unwrap_or_default();
     String::from_utf8(bytes).map_err(|error| ConfigError::not_text(path.as_str(), &error))
 }
 
-/// The layers put together, of which the tables that `T` has are read.
+/// Merges the layers, and reads those tables that `T` has.
 fn layered<T: DeserializeOwned + Into<Config>>(
     path: &str,
     text: &str,
@@ -96,17 +96,17 @@ fn layered<T: DeserializeOwned + Into<Config>>(
     let in_file = |error| ConfigError::in_file(path, text, &error);
     let layers = overrides(env, flags)?;
     if text.is_empty() && layers.is_empty() {
-        // Most hooks run without any settings, and there is nothing wrong with ours.
+        // Most hooks run without any settings, and the defaults are valid.
         return Ok(Config::default());
     }
     let mut tables: T = toml::from_str(text).map_err(in_file)?;
     if !layers.is_empty() {
         let mut table: Table = text.parse().map_err(in_file)?;
-        // Each value is laid over by itself, so that an error names the one it came from.
+        // Each value is applied separately, so that an error names the one that caused it.
         for Override { key, value, origin } in &layers {
             put(&mut table, key.name, value.clone());
-            // As a text, because the settings are read from nothing else: another source of
-            // values would be another reader of all of them in every hook.
+            // As text, because the settings are only parsed from text: another format would add
+            // another parser for all of them to every hook.
             tables = toml::from_str(&table.to_string())
                 .map_err(|error| ConfigError::of_value(origin, error.message()))?;
         }
@@ -118,14 +118,14 @@ fn layered<T: DeserializeOwned + Into<Config>>(
     }
 }
 
-/// Where a value that is complained about was given: the flag, the variable, or the line.
+/// Returns the error for a mistake, with the origin of its value: the flag, variable or line.
 fn located(mistake: Mistake, path: &str, text: &str, layers: &[Override]) -> ConfigError {
     let Mistake { keys, value, message } = mistake;
     let holds = |given: &Value| match given {
         Value::Array(items) => items.iter().any(|item| item.as_str() == Some(&*value)),
         given => given.as_str() == Some(&*value),
     };
-    // What is laid over last is what counts.
+    // The layer that is applied last takes precedence.
     let mut given = layers.iter().rev().filter(|layer| keys.contains(&layer.key.name));
     match given.find(|layer| holds(&layer.value)) {
         Some(layer) => ConfigError::of_value(&layer.origin, &message),
@@ -140,7 +140,7 @@ struct Override {
     origin: String,
 }
 
-/// The variable that sets a key, and its text. Other loops have a word in front of those for
+/// Returns the variable that sets a key, and its text. Other loops put a prefix before those for
 /// lifecycle scripts.
 fn variable(env: &Env, key: &Key) -> Option<(String, String)> {
     let name = key.env?;
@@ -153,19 +153,19 @@ fn variable(env: &Env, key: &Key) -> Option<(String, String)> {
     names.find_map(|name| env.get(&name).map(|text| (name, text)))
 }
 
-/// What stands in front of variables in other loops.
+/// The prefixes of variables in other loops.
 const FRONTS: [&str; 2] = ["RALPH_", "FRESHER_"];
 
-/// How the variables begin that set keys.
+/// The beginnings of all variables that set keys.
 const BEGINNINGS: [&str; 8] =
     [FRONTS[0], FRONTS[1], "HOOK", "MAX_", "PLAN_", "PRD_", "PROGRESS_", "TIMEOUT_"];
 
-/// Whether other loops have a variable of this name, without what stands in front.
+/// Whether other loops have a variable of this name, without its prefix.
 fn is_others(bare: &str) -> bool {
     bare.starts_with("HOOK") || matches!(bare, "MAX_ITERATIONS" | "MODE")
 }
 
-/// Whether a variable may set a key. How it begins settles most of the others.
+/// Whether a variable may set a key. Its beginning already rules out most others.
 fn is_ours(name: &str) -> bool {
     let may_be = BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
     let is_key = |name: &str| keys().any(|key| key.env == Some(name));
@@ -217,7 +217,7 @@ fn value_of(key: &Key, origin: &str, given: &str) -> Result<Value, ConfigError> 
     value.ok_or_else(|| ConfigError::of_value(origin, &format!("`{text}` is not {wanted}")))
 }
 
-/// Decimal, whatever it begins with: `08` is 8.
+/// Parses a decimal number, even with leading zeros: `08` is 8.
 fn integer(text: &str) -> Option<Value> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok().map(Value::Integer)).flatten()
@@ -239,7 +239,7 @@ fn put(table: &mut Table, name: &str, value: Value) {
     }
 }
 
-/// The items of a list: one a line, or an array of texts in JSON, whose items may hold line ends.
+/// Parses a list: one item per line, or a JSON array of strings, which may contain newlines.
 pub(super) fn items(text: &str) -> Vec<String> {
     if let Ok(items) = serde_json::from_str::<Vec<String>>(text) {
         return items;
@@ -247,7 +247,7 @@ pub(super) fn items(text: &str) -> Vec<String> {
     text.lines().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
-/// Items in the form that reaches another process of ours unchanged.
+/// Formats a list for a variable, from which another process of ours reads it unchanged.
 pub fn as_variable(items: &[&str]) -> String {
     match serde_json::to_string(items) {
         Ok(array) if items.iter().any(|item| item.contains('\n')) => array,

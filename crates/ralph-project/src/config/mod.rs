@@ -1,4 +1,4 @@
-//! Configuration: one file, all of it optional; variables over the file, flags over variables.
+//! Configuration: one optional file; variables override the file, and flags override variables.
 //!
 //! ```
 //! use ralph_project::config::{Config, Flag};

@@ -1,4 +1,4 @@
-//! The settings as far as hooks read them.
+//! The part of the settings that hooks read.
 
 use ralph_core::{guard, plan};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::{Config, LoopSettings, Rollback, Scope, Session, Stop, Tests, Verify};
 
-/// The tables of hooks: the code that reads those of the loop would be a large part of each hook.
+/// The tables for hooks: the code to parse the loop's tables would be a large part of each hook.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct OfHooks {
@@ -20,7 +20,7 @@ pub(super) struct OfHooks {
     stop: Stop,
     session: Session,
     tests: Tests,
-    // The others are known by name, so that a misspelt one is an error.
+    // The others are declared by name, so that a misspelt one is an error.
     agent: IgnoredAny,
     limits: IgnoredAny,
     hooks: IgnoredAny,

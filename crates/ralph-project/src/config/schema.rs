@@ -1,11 +1,11 @@
-//! A JSON schema of `config.toml`, for editors: made from the list of keys, so that it cannot know
-//! others.
+//! A JSON schema of `config.toml` for editors, generated from the list of keys so that the two
+//! always agree.
 
 use serde_json::{Map, Value, json};
 
 use super::{Config, Key, Kind, keys};
 
-/// The schema.
+/// Returns the schema.
 pub fn schema() -> Value {
     let mut tables = Map::new();
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A length of time as people write it: `3600`, `"90m"`, `"8h"`.
+//! A duration as people write it: `3600`, `"90m"`, `"8h"`.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -18,7 +18,7 @@ enum Repr {
 }
 
 impl Seconds {
-    /// As a duration; zero means "no limit" in every key that has this type.
+    /// Returns it as a duration; zero means "no limit" in every key that has this type.
     pub fn limit(self) -> Option<Duration> {
         (self.0 > 0).then(|| Duration::from_secs(self.0))
     }
@@ -27,8 +27,8 @@ impl Seconds {
 impl FromStr for Seconds {
     type Err = &'static str;
 
-    /// A bare number is decimal, whatever it begins with: `08` is 8. Parts of a second count as a
-    /// whole one, because a limit that was rounded down to nothing would be no limit.
+    /// A plain number is decimal, even with leading zeros: `08` is 8. Fractions of a second are
+    /// rounded up, because a limit that is rounded down to zero would be no limit.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const WANTED: &str = "expected a number of seconds, or text such as \"90m\" or \"8h\"";
         if let Ok(number) = text.trim().parse() {

@@ -1,4 +1,4 @@
-//! Values of settings: the words that some keys take, and numbers with bounds.
+//! Types of settings: keywords, and numbers with bounds.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,11 +10,11 @@ pub enum Mode {
     /// Works through its stories.
     #[default]
     Building,
-    /// Writes or refreshes it.
+    /// Creates or updates it.
     Planning,
 }
 
-/// What is done with the checks before the first story.
+/// How the checks are treated before the first story.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Baseline {
@@ -27,16 +27,16 @@ pub enum Baseline {
     Skip,
 }
 
-/// What is done about tests of a story that pass without its change.
+/// What happens if tests of a story pass without its change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Prove {
-    /// The user is told.
+    /// The user is warned.
     #[default]
     Warn,
     /// The story is not done.
     Refuse,
-    /// Nobody asks.
+    /// This is not checked.
     Off,
 }
 
@@ -44,7 +44,7 @@ pub enum Prove {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxMode {
-    /// Where the kernel has it.
+    /// They do if the kernel supports it.
     #[default]
     Auto,
     /// They do, or the run does not start.
@@ -62,22 +62,22 @@ pub enum RollbackOn {
     /// When the iteration ends without success.
     #[default]
     StoryEnd,
-    /// Never by itself.
+    /// Never automatically.
     Never,
 }
 
-/// What a lifecycle script that fails on its own account does to the loop.
+/// How the loop reacts if a lifecycle script itself fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailBehavior {
-    /// The loop goes on.
+    /// The loop continues.
     #[default]
     Continue,
     /// The loop ends.
     Abort,
 }
 
-/// What exit code 1 of the script `next_iteration` does.
+/// The effect of exit code 1 of the script `next_iteration`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Skip {
@@ -92,7 +92,7 @@ pub enum Skip {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weakened {
-    /// The user is told; removing a test can be right.
+    /// The user is notified; removing a test can be right.
     #[default]
     Report,
     /// The story is not done.
@@ -108,13 +108,13 @@ pub enum PullRequests {
     /// No pull request.
     #[default]
     None,
-    /// One for what a run landed.
+    /// One for the work that a run landed.
     Run,
-    /// One for each story, in the place of landing it.
+    /// One for each story, instead of landing it.
     Story,
 }
 
-/// A part of the whole. `80` for 80 % would never be reached, and nobody would notice.
+/// Reads a fraction. `80` for 80 % would never be reached, and nobody would notice.
 pub(super) fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let number = f64::deserialize(deserializer)?;
     if (0.0..=1.0).contains(&number) {
@@ -123,7 +123,7 @@ pub(super) fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D:
     Err(D::Error::custom(format!("{number} is not between 0 and 1; write 80% as 0.8")))
 }
 
-/// An amount of money. What is no number, or below zero, would be no limit at all.
+/// Reads an amount of money. NaN or a negative amount would be no limit at all.
 pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let number = f64::deserialize(deserializer)?;
     if number.is_finite() && number >= 0.0 {
@@ -132,7 +132,7 @@ pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, 
     Err(D::Error::custom(format!("{number} is not a valid amount; use 0 for no limit")))
 }
 
-/// A number that would mean nothing if it were zero: neither "none" nor "without limit" is to be had.
+/// Reads a number that must not be zero, which would mean neither "none" nor "no limit".
 pub(super) fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     match u64::deserialize(deserializer)? {
         0 => Err(D::Error::custom("invalid number 0; the minimum is 1")),

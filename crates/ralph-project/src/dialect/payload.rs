@@ -1,10 +1,10 @@
-//! A hook's payload of another agent becomes what Claude Code would have sent, before any rule sees it.
+//! Translates another agent's hook payload to Claude Code's, before any rule sees it.
 
 use serde_json::{Map, Value, json};
 
 use super::Dialect;
 
-/// How a patch names the files that it changes, and the tool of Claude's that would.
+/// How a patch marks the files that it changes, and Claude's tool for the same change.
 const PATCHED: [(&str, &str); 4] = [
     ("*** Update File: ", "Edit"),
     ("*** Delete File: ", "Edit"),
@@ -12,8 +12,8 @@ const PATCHED: [(&str, &str); 4] = [
     ("*** Move to: ", "Write"),
 ];
 
-/// The inputs that Claude Code would have sent instead of this one: none for an event that is none of its own,
-/// several for a patch of several files.
+/// Returns the inputs that Claude Code would have sent instead: none for an event that it would not
+/// send, several for a patch of several files.
 pub fn inputs(dialect: &Dialect, mut payload: Value) -> Vec<Value> {
     let Some(fields) = payload.as_object_mut() else { return vec![payload] };
     let own = text(fields, "hook_event_name");
@@ -34,11 +34,11 @@ pub fn inputs(dialect: &Dialect, mut payload: Value) -> Vec<Value> {
         }
     }
     match event {
-        // Its own event follows.
+        // A separate event for the subagent follows.
         "Stop" if fields.contains_key("agent_id") => return Vec::new(),
         "UserPromptSubmit" => {
             let prompt = joined(fields.get("prompt").unwrap_or(&Value::Null));
-            // Sent after every tool call.
+            // Empty prompts are sent after every tool call.
             if prompt.is_empty() {
                 return Vec::new();
             }
@@ -49,7 +49,7 @@ pub fn inputs(dialect: &Dialect, mut payload: Value) -> Vec<Value> {
     tool_calls(dialect, payload)
 }
 
-/// A tool's call with Claude's names.
+/// Translates a tool call to Claude's names.
 fn tool_calls(dialect: &Dialect, mut payload: Value) -> Vec<Value> {
     let tool = payload.get("tool_name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let is = |tools: &[&str]| tools.contains(&tool.as_str());
@@ -61,7 +61,7 @@ fn tool_calls(dialect: &Dialect, mut payload: Value) -> Vec<Value> {
     if is(dialect.shells) {
         set(&mut payload, "tool_name", json!("Bash"));
         ended(dialect, &mut payload);
-        // A patch may be given to the shell as well.
+        // A patch may be passed to the shell as well.
         let patched =
             command.filter(|text| !dialect.patches.is_empty() && text.contains("*** Begin Patch"));
         let files = patched.map(|patch| files_in_patch(&payload, patch)).unwrap_or_default();
@@ -76,7 +76,7 @@ fn tool_calls(dialect: &Dialect, mut payload: Value) -> Vec<Value> {
     vec![payload]
 }
 
-/// One call for each file of a patch.
+/// Returns one call for each file of a patch.
 fn files_in_patch(payload: &Value, patch: &str) -> Vec<Value> {
     let files = patch.lines().filter_map(|line| {
         PATCHED.iter().find_map(|(mark, tool)| Some((line.trim().strip_prefix(mark)?, *tool)))
@@ -90,7 +90,7 @@ fn files_in_patch(payload: &Value, patch: &str) -> Vec<Value> {
     files.map(call).collect()
 }
 
-/// How a command ended. Most agents send the event of a success after a failure, too.
+/// Sets how a command ended. Most agents send the event for success after a failure as well.
 fn ended(dialect: &Dialect, payload: &mut Value) {
     let event = payload.get("hook_event_name").and_then(Value::as_str).unwrap_or_default();
     if !event.starts_with("PostToolUse") {
@@ -113,7 +113,7 @@ fn ended(dialect: &Dialect, payload: &mut Value) {
     set(payload, "error", json!(first + &output));
 }
 
-/// A prompt, which may be a list of parts.
+/// Returns the text of a prompt, which may be a list of parts.
 fn joined(prompt: &Value) -> String {
     match prompt {
         Value::Array(parts) => {
@@ -128,7 +128,7 @@ fn text(fields: &Map<String, Value>, name: &str) -> String {
     fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Puts a member into an object.
+/// Sets a member of an object.
 pub fn set(payload: &mut Value, name: &str, value: Value) {
     if let Some(fields) = payload.as_object_mut() {
         fields.insert(name.to_owned(), value);

@@ -1,8 +1,8 @@
-//! How often a session was held back, so that holding back ends.
+//! Counts how often a session was blocked, so that blocking is limited.
 //!
-//! Whatever asks for a block passes through here, and every block is counted on disk before it is
-//! answered: a count that cannot be read or written lets go. The client's own word about earlier
-//! blocks (`stop_hook_active`) is used but not relied on.
+//! Every request to block passes through here, and every block is counted on disk before it is
+//! answered: if the count cannot be read or written, the stop is allowed. The client's own report
+//! of earlier blocks (`stop_hook_active`) is used but not relied on.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,16 +14,16 @@ use super::state_file::{self, Reading};
 use crate::config;
 use ralph_base::state::{Lock, SessionDir};
 
-/// No session is held back more often than this, whatever the configuration says.
+/// The most blocks in a session, whatever the configuration says.
 const MOST_BLOCKS: u64 = 1000;
 
-/// How long the counters of another hook's decision are waited for.
+/// How long to wait for another hook that holds the counters.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The client's own limit where nothing else is said: so many blocks in a row without a tool call.
+/// The client's default limit: this many consecutive blocks without a tool call.
 const CLIENT_CAP: u64 = 8;
 
-/// Whose stop it is.
+/// The agent that wants to stop.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Who {
     /// The session itself.
@@ -41,29 +41,29 @@ impl Who {
     }
 }
 
-/// What asks for a block.
+/// The cause of a request to block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Unmet gates: so many times in a turn.
+    /// Unmet gates: limited per turn.
     Gates,
-    /// The next story of a plan: as often as there are iterations.
+    /// The next story of a plan: limited by the number of iterations.
     Continuation,
-    /// Something left behind in added lines: as long as it changes from one attempt to the next.
+    /// Leftovers in added lines: as long as they change from one attempt to the next.
     Leftovers,
 }
 
-/// How often one task or teammate is held back because of what it left behind.
+/// How often one task or teammate is blocked because of leftovers.
 const MOST_LEFTOVERS: u64 = 20;
 
-/// What is known about the moment of a stop.
+/// The circumstances of a stop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// Whether the client says that this turn was held back before.
+    /// Whether the client reports that this turn was blocked before.
     pub stop_hook_active: bool,
-    /// How everything looks that work would change; equal texts mean that nothing was changed. It
-    /// is kept and compared by another process, so it is short and the same in every build.
+    /// A fingerprint of everything that work would change; equal ones mean that nothing changed. It
+    /// is stored and compared by another process, so it is short and the same in every build.
     pub fingerprint: String,
-    /// How long the transcript is now.
+    /// The current length of the transcript.
     pub transcript: u64,
     /// Whether a tool was called since the last block.
     pub tool_called: bool,
@@ -74,14 +74,14 @@ pub struct Moment {
 pub struct BlockLimits {
     /// Blocks by gates in one turn.
     pub in_turn: u64,
-    /// Blocks in a row with nothing done between them.
+    /// Consecutive blocks with nothing done between them.
     pub idle: u64,
     /// Continuations in one session.
     pub continuations: u64,
 }
 
 impl BlockLimits {
-    /// The configured limits, kept below the limit at which the client itself would cut us off.
+    /// Returns the configured limits, kept below the limit at which the client would overrule us.
     pub fn new(stop: &config::Stop, client_cap: Option<u64>, continuations: u64) -> Self {
         let cap = client_cap.filter(|cap| *cap > 0).unwrap_or(CLIENT_CAP);
         Self {
@@ -92,23 +92,23 @@ impl BlockLimits {
     }
 }
 
-/// Why a block that was asked for is not made.
+/// Why a requested block is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LetGo {
-    /// This turn was held back often enough.
+    /// This turn was blocked often enough.
     TurnSpent,
-    /// Nothing was done since the last blocks, so another one would not help either.
+    /// Nothing was done since the last blocks, so another one would not help.
     Idle,
-    /// The session went on often enough.
+    /// The session was continued often enough.
     ContinuationsSpent,
-    /// The session was held back so often that something must be wrong.
+    /// The session was blocked so often that something must be wrong.
     TooMany,
     /// There is no reliable count.
     NoCount,
 }
 
 impl LetGo {
-    /// For the journal: what happened, and what it means.
+    /// Describes what happened and what it means, for the journal.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::TurnSpent => "this turn was blocked as often as `[stop] max_blocks` allows",
@@ -127,19 +127,19 @@ impl LetGo {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Blocks {
-    /// All blocks of the session, whoever was held back.
+    /// All blocks of the session, including those of its subagents.
     total: u64,
-    /// By the key of [`Who`]; the session's own is the empty one.
+    /// The counts by the key of [`Who`]; the session's own key is empty.
     rows: BTreeMap<String, Row>,
 }
 
-/// The counts for one that stops.
+/// The counts of a session, a subagent, a task or a teammate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Row {
     /// Blocks by gates in this turn.
     pub in_turn: u64,
-    /// Blocks in a row with nothing done between them.
+    /// Consecutive blocks with nothing done between them.
     pub idle: u64,
     /// Continuations so far.
     pub continuations: u64,
@@ -152,8 +152,8 @@ pub struct Row {
 }
 
 impl Blocks {
-    /// Reads the counts of a session. None if they cannot be relied on: then nothing is blocked.
-    /// A file that is missing although the client speaks of an earlier block cannot be either.
+    /// Reads the counts of a session; `None` if they are unreliable: then nothing is blocked. A
+    /// missing file is also unreliable if the client reports an earlier block.
     pub fn load(session: &SessionDir, stop_hook_active: bool) -> Option<Self> {
         match state_file::read::<Self>(&session.block_counters()) {
             Reading::Found(blocks) => Some(blocks),
@@ -162,12 +162,12 @@ impl Blocks {
         }
     }
 
-    /// The counts for one that stops.
+    /// Returns the counts of `who`.
     pub fn row(&self, who: &Who) -> Row {
         self.rows.get(&who.key()).cloned().unwrap_or_default()
     }
 
-    /// Asks for a block. Granted, it is counted.
+    /// Requests a block, and counts it if it is granted.
     pub fn ask(
         &mut self,
         who: &Who,
@@ -207,14 +207,14 @@ impl Blocks {
         Ok(())
     }
 
-    /// Notes that a stop was allowed: the turn is over.
+    /// Records that a stop was allowed: the turn is over.
     pub fn allowed(&mut self, who: &Who) {
         let row = Row { in_turn: 0, idle: 0, waiting: false, ..self.row(who) };
         self.keep(who, row);
     }
 
-    /// Notes that a stop was allowed only because something runs in the background. The client
-    /// begins a turn when that ends; for us it is still the same one.
+    /// Records that a stop was allowed only because something runs in the background. The client
+    /// starts a turn when that ends; for us it is still the same one.
     pub fn waits(&mut self, who: &Who) {
         let row = Row { waiting: true, ..self.row(who) };
         self.keep(who, row);
@@ -225,8 +225,8 @@ impl Blocks {
         state_file::write(&session.block_counters(), self)
     }
 
-    /// Only the session and whoever was held back have a row: there are never more of them than
-    /// blocks.
+    /// Stores changed counts. Only the session and agents that were blocked have a row, so the
+    /// number of rows is limited.
     fn keep(&mut self, who: &Who, row: Row) {
         if self.row(who) != row {
             self.rows.insert(who.key(), row);
@@ -235,7 +235,7 @@ impl Blocks {
 }
 
 impl Row {
-    /// A new turn begins with fresh counts, and so does a row of blocks after something was done.
+    /// Resets the counts at a new turn, and the consecutive blocks after something was done.
     /// Tasks and teammates have no turns.
     fn enter(&mut self, cause: Cause, moment: &Moment) {
         if !moment.stop_hook_active && !self.waiting && cause != Cause::Leftovers {
@@ -249,7 +249,7 @@ impl Row {
     }
 }
 
-/// Asks for a block and counts it on disk, alone among all hooks that do so now.
+/// Requests a block and counts it on disk, while other hooks wait for the lock.
 pub fn ask_on_disk(
     session: &SessionDir,
     who: &Who,
@@ -263,8 +263,8 @@ pub fn ask_on_disk(
     blocks.save(session).map_err(|_| LetGo::NoCount)
 }
 
-/// Changes the counts on disk in another way. Counts that cannot be relied on are begun anew,
-/// which is safe wherever no block follows.
+/// Changes the counts on disk in another way. Unreliable counts are reset, which is safe if no
+/// block follows.
 pub fn note_on_disk(session: &SessionDir, note: impl Fn(&mut Blocks)) {
     let changed = || {
         let before = Blocks::load(session, false);
@@ -272,12 +272,12 @@ pub fn note_on_disk(session: &SessionDir, note: impl Fn(&mut Blocks)) {
         note(&mut after);
         (before.as_ref() != Some(&after)).then_some(after)
     };
-    // Most stops change nothing; whoever counts meanwhile has then come after us.
+    // Most stops change nothing and need no lock: a hook that counts meanwhile comes after us.
     if changed().is_some()
         && let Some(_lock) = counting(session)
         && let Some(after) = changed()
     {
-        // Best effort: what is not noted only lets go sooner.
+        // Best effort: a change that is lost only makes a stop allowed sooner.
         let _ = after.save(session);
     }
 }

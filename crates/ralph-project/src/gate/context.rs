@@ -11,16 +11,16 @@ use crate::progress::section_for;
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, StateDir};
 
-/// The windows of models as the client reported them; the loop writes them down for the hooks.
+/// The context windows of models as the client reported them; the loop stores them for the hooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextWindows {
-    /// How many tokens fit, by the name of the model.
+    /// The size in tokens, by the name of the model.
     pub windows: BTreeMap<String, u64>,
 }
 
 impl ContextWindows {
-    /// Reads what was reported so far.
+    /// Reads the reported windows.
     pub fn load(state: &StateDir) -> Self {
         match state_file::read(&state.context_window()) {
             Reading::Found(windows) => windows,
@@ -28,12 +28,12 @@ impl ContextWindows {
         }
     }
 
-    /// Writes down what was reported.
+    /// Writes the reported windows.
     pub fn save(&self, state: &StateDir) -> io::Result<()> {
         state_file::write(&state.context_window(), self)
     }
 
-    /// The window of a model; none if nobody said.
+    /// Returns the window of a model; `None` if it was not reported.
     pub fn of(&self, model: &str) -> Option<u64> {
         self.windows.get(model).copied()
     }
@@ -46,24 +46,24 @@ pub struct Fill {
     pub used: u64,
     /// Tokens that fit.
     pub window: u64,
-    /// The part of it at which a session is handed over.
+    /// The fraction of it at which a session is handed over.
     pub limit: f64,
 }
 
 impl Fill {
-    /// Whether the session is to be handed over. A limit of zero, or none at all, switches this off.
+    /// Returns whether the session should be handed over. A limit of zero or NaN disables this.
     pub fn is_at_limit(&self) -> bool {
         self.limit > 0.0 && self.used as f64 >= self.limit * self.window as f64
     }
 
-    /// For people: `161k of 200k tokens (80%)`.
+    /// Formats it for people: `161k of 200k tokens (80%)`.
     pub fn in_words(&self) -> String {
         let percent = self.used.saturating_mul(100).checked_div(self.window).unwrap_or(0);
         format!("{}k of {}k tokens ({percent}%)", self.used / 1000, self.window / 1000)
     }
 }
 
-/// What is appended to the progress for the session that goes on; `existing` is what stands there.
+/// Returns what to append to the progress for the next session; `existing` is its current content.
 pub fn handoff_note(
     existing: &[u8],
     story: Option<&str>,

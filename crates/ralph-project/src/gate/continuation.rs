@@ -1,4 +1,4 @@
-//! What comes next in a plan when the agent wants to stop, and the words for it.
+//! Decides what comes next in a plan when the agent wants to stop, and words the instruction.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,23 @@ use crate::loop_progress::LoopProgress;
 use ralph_base::listing::counted;
 use ralph_core::plan::{Next, Plan, Story, StoryCounts};
 
-/// The longest description of a story that is passed on; the plan has the rest.
+/// The maximum length of a story's description in an instruction; the plan has the rest.
 const MOST_DETAILS: usize = 6000;
 
 /// How many remaining stories are named.
 const NAMED: usize = 10;
 
-/// How far a loop has come.
+/// The iteration count of a loop, and its limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {
     /// The iteration that just ended.
     pub iteration: u64,
-    /// The last one that may be begun; 0 means that there is no limit.
+    /// The last one that may be started; 0 means no limit.
     pub limit: u64,
 }
 
 impl Standing {
-    /// As `progress.txt` says, or else as configured.
+    /// Reads it from `progress.txt`, with the configured limit as a default.
     pub fn of(progress: &LoopProgress, configured: u64) -> Self {
         let limit = progress.max_iterations.unwrap_or(configured);
         Self { iteration: progress.iteration.unwrap_or(0), limit }
@@ -35,8 +35,8 @@ impl Standing {
         self.limit > 0 && self.iteration >= self.limit
     }
 
-    /// How often a session may be sent on, counted by ourselves: the files can be changed by
-    /// whoever is held back.
+    /// Returns how often a session may be continued, which we count ourselves: the blocked agent
+    /// can change the files.
     pub fn continuations(self) -> u64 {
         if self.limit == 0 { u64::MAX } else { self.limit }
     }
@@ -55,7 +55,7 @@ pub enum Course<'a> {
     Stuck(Vec<String>),
 }
 
-/// Decides what comes next. A plan that is complete is complete also after the last iteration.
+/// Decides what comes next. A complete plan is complete even after the last iteration.
 pub fn course<'a>(plan: &'a Plan, set_aside: &BTreeSet<String>, standing: Standing) -> Course<'a> {
     match plan.next_story(set_aside) {
         Next::Complete => Course::Complete,
@@ -73,7 +73,7 @@ pub fn course<'a>(plan: &'a Plan, set_aside: &BTreeSet<String>, standing: Standi
     }
 }
 
-/// What remains, for the journal.
+/// Describes the remaining stories, for the journal.
 pub fn remaining(stories: &[String]) -> String {
     let count = counted(stories.len(), "story remains", "stories remain");
     format!("{count}: {}", first_of(stories, NAMED))
@@ -83,19 +83,19 @@ fn in_words(story: &Story) -> String {
     format!("{} ({})", story.id, quoted(&story.title))
 }
 
-/// Who ticks a story.
+/// Who ticks a finished story.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ticking {
-    /// The agent, in the plan; and it writes what it did into the other file.
+    /// The agent, in the plan; it describes its work in the progress file.
     Agent {
-        /// Where the agent writes what it did.
+        /// The file in which the agent describes its work.
         progress: Utf8PathBuf,
     },
     /// We do, once the checks have passed.
     Us,
 }
 
-/// The text that sends the agent on to the next story. `before` tells what became of the last one.
+/// Returns the instruction for the next story. `before` is the result of the previous one.
 pub fn instruction(
     before: Option<&str>,
     plan: &Plan,
@@ -129,8 +129,8 @@ pub fn instruction(
     lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// `progress.txt` with the next iteration counted, every other byte as it was. A loop that had come
-/// to its limit and goes on is in progress again; who says that it is complete is not contradicted.
+/// Returns `progress.txt` with the next iteration counted and every other byte unchanged. A loop
+/// that continues after its limit is in progress again; the status `COMPLETE` is kept.
 pub fn counted_up(progress: &[u8], standing: Standing) -> Vec<u8> {
     let next = standing.iteration.saturating_add(1).to_string();
     let counted = LoopProgress::set(progress, "Iteration", &next);

@@ -1,4 +1,4 @@
-//! How a session stopped last, for the loop that waits for it and for the hook that sees its end.
+//! How a session last stopped, for the loop that waits for it and the hook that runs at its end.
 
 use std::io;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use super::state_file::{self, Reading};
 use ralph_base::state::SessionDir;
 
-/// How a stop was allowed. The words are an interface: they stand in the journal.
+/// How a stop was allowed. The words are an interface: they appear in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopStatus {
-    /// Nothing stood against it.
+    /// No gate blocked it.
     Allowed,
-    /// The context is nearly full: a fresh session should go on.
+    /// The context is nearly full: a fresh session should continue.
     Handoff,
-    /// Commands still run in the background, and nothing was judged.
+    /// Commands still run in the background, and no gate was evaluated.
     Waiting,
-    /// Subagents are still at work, and nothing was judged.
+    /// Subagents are still at work, and no gate was evaluated.
     Working,
     /// The plan has no story left.
     #[serde(rename = "COMPLETE")]
@@ -25,7 +25,7 @@ pub enum StopStatus {
     /// Stories remain, but no iterations.
     #[serde(rename = "REACHED_LIMIT")]
     ReachedLimit,
-    /// Something is unmet, but holding back further would lead nowhere.
+    /// Something is unmet, but further blocking would not help.
     LetGo,
     /// The agent's service failed.
     ApiError,
@@ -34,7 +34,7 @@ pub enum StopStatus {
 }
 
 impl StopStatus {
-    /// The word that stands in the journal and in the file.
+    /// Returns the word that is used in the journal and in the file.
     pub fn word(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
@@ -50,26 +50,26 @@ impl StopStatus {
     }
 }
 
-/// How a session stopped last.
+/// How a session last stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastStop {
     /// How it was allowed.
     pub status: StopStatus,
-    /// What else is to be known about it.
+    /// Further information about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The story that was open then, once that is on record.
+    /// The story that was still open then, if that was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
 }
 
 impl LastStop {
-    /// A stop with this status.
+    /// Returns a stop with this status.
     pub fn new(status: StopStatus, note: Option<String>) -> Self {
         Self { status, note, incomplete: None }
     }
 
-    /// Reads how the session stopped last; none if it did not.
+    /// Reads how the session last stopped; `None` if it did not.
     pub fn load(session: &SessionDir) -> Option<Self> {
         match state_file::read::<Self>(&session.last_stop()) {
             Reading::Found(stop) => Some(stop),
@@ -77,7 +77,7 @@ impl LastStop {
         }
     }
 
-    /// Writes it down.
+    /// Writes the stop.
     pub fn save(&self, session: &SessionDir) -> io::Result<()> {
         state_file::write(&session.last_stop(), self)
     }

@@ -1,4 +1,4 @@
-//! `loop.json`: a loop inside one session that goes on until its result was verified, and the gate
+//! `loop.json`: a loop inside one session that continues until its result is verified, and the gate
 //! on it.
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -8,17 +8,17 @@ use super::state_file::{StateFile, count, flag, text};
 use super::unmet::{Unmet, on_task, quoted};
 use ralph_base::state::SessionDir;
 
-/// How often such a loop goes round where the file does not say; what tools in the field assume.
+/// The iteration limit if the file has none; the default of existing tools.
 const USUAL_LIMIT: u64 = 25;
 
 /// A loop inside a session.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct LoopState {
-    /// How often it went round.
+    /// The current iteration.
     #[serde(deserialize_with = "count")]
     pub iteration: Option<u64>,
-    /// How often it may go round.
+    /// The iteration limit.
     #[serde(deserialize_with = "count")]
     pub max_iterations: Option<u64>,
     /// `pending`, `passed` or `failed`.
@@ -27,10 +27,10 @@ pub struct LoopState {
     /// What it works on.
     #[serde(deserialize_with = "text")]
     pub task: String,
-    /// What went wrong last.
+    /// The last error.
     #[serde(deserialize_with = "text")]
     pub last_error: String,
-    /// Whether somebody checked that the task is done.
+    /// Whether somebody verified that the task is done.
     #[serde(deserialize_with = "flag")]
     pub verified_done: bool,
 }
@@ -42,15 +42,14 @@ impl StateFile for LoopState {
 }
 
 impl LoopState {
-    /// What is said of a loop that may go on no more although nothing was verified.
+    /// Returns the message about a loop that has reached its limit without being verified.
     pub fn spent(&self) -> Option<String> {
         let (iteration, limit) = (self.iteration?, self.max_iterations.unwrap_or(USUAL_LIMIT));
         let is_spent = !self.verified_done && iteration >= limit;
         is_spent.then(|| format!("the loop reached its limit of {limit} iterations unverified"))
     }
 
-    /// The gate: holds until `verified_done`, while iterations are left. `file` is where this
-    /// stands.
+    /// The gate: blocks until `verified_done`, while iterations are left. `file` is the state file.
     pub fn gate(&self, file: &Utf8Path) -> Option<Unmet> {
         let iteration = self.iteration.unwrap_or(0);
         let limit = self.max_iterations.unwrap_or(USUAL_LIMIT);

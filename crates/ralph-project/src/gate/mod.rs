@@ -1,8 +1,8 @@
 //! Gates: may the session stop, and if not, what is left to do?
 //!
-//! Each gate takes what was read from a state file and says nothing, or what is unmet and the next
-//! step. A missing file is no gate; a broken one is reported and holds nobody back. Whatever asks
-//! for a block passes through [`Blocks`], which ends it. What users and other tools need to know
+//! Each gate takes the content of a state file and returns nothing, or what is unmet and the next
+//! step. A missing file is no gate; a broken one is reported and blocks nobody. Every request to
+//! block passes through [`Blocks`], which limits them. What users and other tools need to know
 //! is in `docs/hooks.md`.
 //!
 //! ```
@@ -26,12 +26,12 @@
 //! | --- | --- |
 //! | `state_file.rs` | how the files are read and written |
 //! | `orchestrator.rs`, `loop_state.rs`, `quality.rs`, `tasks.rs` | one file each, and its gate |
-//! | `recorded.rs` | what a session says of its verification, and what is not believed |
+//! | `recorded.rs` | what a session claims about its verification, and which claims are rejected |
 //! | `work.rs` | the gates on the work itself |
-//! | `unmet.rs` | what a gate says |
-//! | `blocks.rs` | how often a session was held back |
+//! | `unmet.rs` | what a gate reports |
+//! | `blocks.rs` | how often a session was blocked |
 //! | `continuation.rs` | what comes next in a plan |
-//! | `context.rs`, `last_stop.rs` | the context window; how a session stopped last |
+//! | `context.rs`, `last_stop.rs` | the context window; how a session last stopped |
 
 mod blocks;
 mod context;

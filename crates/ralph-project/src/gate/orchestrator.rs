@@ -12,16 +12,16 @@ use ralph_base::state::SessionDir;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Orchestrator {
-    /// Where the work stands.
+    /// The phase of the work.
     #[serde(deserialize_with = "text")]
     pub phase: String,
-    /// Whether somebody checked that all of it is done.
+    /// Whether somebody verified that all of it is done.
     #[serde(deserialize_with = "flag")]
     pub verified_done: bool,
-    /// The conditions by name: `true`, `false`, or `null` for "not judged yet".
+    /// The conditions by name: `true`, `false`, or `null` for "not evaluated yet".
     pub conditions: Map<String, Value>,
-    /// Everything else in the file. Conditions stand here where a tool writes them without a folder
-    /// around them.
+    /// Everything else in the file, including the conditions of tools that do not put them into
+    /// `conditions`.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -45,24 +45,24 @@ pub(super) const CONDITIONS: [(&str, &str); 9] = [
     ("retrospective_done", "write down what was learned"),
 ];
 
-/// An adversarial review is asked for from this complexity on, where a complexity is stated.
+/// The complexity from which an adversarial review is required, if a complexity is given.
 const ADVERSARIAL_FROM: f64 = 7.0;
 
 impl Orchestrator {
-    /// Whether a condition is asked for, as hard as the task is (`complexity`, from 1 to 10).
+    /// Whether a condition is required for a task of this `complexity`, from 1 to 10.
     fn counts(&self, condition: &str) -> bool {
         let complexity = self.other.get("complexity").and_then(|value| shown(value).parse().ok());
         condition != "adversarial_passed"
             || complexity.is_none_or(|complexity: f64| complexity >= ADVERSARIAL_FROM)
     }
 
-    /// The conditions that do not hold, known ones first in their order: how each is shown, and what
-    /// to do about it.
+    /// Returns the unmet conditions, known ones first in their order: the text to show for each,
+    /// and what to do about it.
     pub(super) fn unmet(&self) -> Vec<(String, &str)> {
         let counting = CONDITIONS.iter().filter(|(name, _)| self.counts(name));
         let known = counting.filter_map(|(name, next)| {
             let value = self.conditions.get(*name).or_else(|| self.other.get(*name))?;
-            // Of the nine conditions, whatever is not clearly true is not met.
+            // Any value of the nine conditions that is not clearly true means unmet.
             Some((*name, *next, truth(value).unwrap_or(Some(false))))
         });
         let is_known = |name: &str| CONDITIONS.iter().any(|(known, _)| *known == name);
@@ -76,7 +76,7 @@ impl Orchestrator {
         shown.collect()
     }
 
-    /// The gate: holds until `verified_done`. `file` is where this stands.
+    /// The gate: blocks until `verified_done`. `file` is the state file.
     pub fn gate(&self, file: &Utf8Path) -> Option<Unmet> {
         if self.verified_done {
             return None;

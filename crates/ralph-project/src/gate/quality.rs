@@ -38,8 +38,8 @@ impl StateFile for QualityGate {
 }
 
 impl QualityGate {
-    /// The gate: holds while the last result, or one of the stages, is `failed`. `file` is where
-    /// this stands.
+    /// The gate: blocks while the last result, or one of the stages, is `failed`. `file` is the
+    /// state file.
     pub fn gate(&self, file: &Utf8Path) -> Option<Unmet> {
         let failed: Vec<&Stage> =
             self.stages.iter().filter(|stage| is_failed(&stage.status)).collect();
@@ -83,7 +83,7 @@ fn is_failed(status: &str) -> bool {
     ["failed", "fail", "failure", "error"].iter().any(|word| status.eq_ignore_ascii_case(word))
 }
 
-/// An object from names to stages; a stage is an object with `status` and `details`, or a word.
+/// Reads the stages by name; a stage is an object with `status` and `details`, or a word.
 fn read_stages<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Stage>, D::Error> {
     let stages = Option::<Map<String, Value>>::deserialize(deserializer)?.unwrap_or_default();
     Ok(stages.into_iter().map(|(name, value)| stage(name, &value)).collect())

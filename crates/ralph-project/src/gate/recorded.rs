@@ -1,5 +1,5 @@
-//! What a session says about its own verification, and why some of it is not believed: the way to
-//! `verified_done` without writing the files by hand.
+//! Records what a session claims about its own verification, and rejects some claims: the way to
+//! `verified_done` without editing the files by hand.
 
 use serde_json::{Map, Value, json};
 
@@ -11,20 +11,20 @@ use ralph_base::state::LastVerdict;
 /// The condition that a test run decides.
 const TESTED: &str = "correctness_passed";
 
-/// What a session says.
+/// The claims of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Said {
     /// Conditions of an orchestrator that hold now.
     pub conditions: Vec<String>,
-    /// Where an orchestrator's work stands.
+    /// The phase of an orchestrator's work.
     pub phase: Option<String>,
-    /// How often a loop went round.
+    /// The current iteration of a loop.
     pub iteration: Option<u64>,
-    /// Whether all of it is done.
+    /// Whether everything is done.
     pub done: bool,
 }
 
-/// The state of a session that begins to be orchestrated.
+/// Returns the initial state of an orchestrated session.
 pub fn new_orchestrator(task: &str) -> Map<String, Value> {
     let conditions = CONDITIONS.iter().map(|(name, _)| ((*name).to_owned(), Value::Bool(false)));
     object(json!({
@@ -35,7 +35,7 @@ pub fn new_orchestrator(task: &str) -> Map<String, Value> {
     }))
 }
 
-/// The state of a session that begins a loop of its own.
+/// Returns the initial state of a session with a loop of its own.
 pub fn new_loop(task: &str, max_iterations: Option<u64>) -> Map<String, Value> {
     let mut state = object(json!({
         "task": task,
@@ -56,8 +56,8 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 impl Said {
-    /// An orchestrator's state with what was said in it, or why that is not believed. What else is
-    /// in the state stays.
+    /// Returns an orchestrator's state with these claims, or why they are rejected. Everything else
+    /// in the state is kept.
     pub fn of_orchestrator(
         &self,
         state: Map<String, Value>,
@@ -96,7 +96,7 @@ impl Said {
         Ok(state)
     }
 
-    /// A loop's state with what was said in it, or why that is not believed.
+    /// Returns a loop's state with these claims, or why they are rejected.
     pub fn of_loop(
         &self,
         state: Map<String, Value>,
@@ -131,7 +131,7 @@ impl Said {
     }
 }
 
-/// What is wrong with the last test run of the session, and what to do about it.
+/// Returns what is wrong with the session's last test run, and what to do about it.
 fn not_passed(last: &LastVerdict) -> Option<String> {
     if last.verdict == "errored" {
         let command = quoted(&last.command);

@@ -1,7 +1,7 @@
-//! How the files that gates read are read and written: small, regular, JSON objects.
+//! Reads and writes the state files of gates: small regular files with one JSON object each.
 //!
-//! Tools in the field write them with shell scripts, so a number or a truth may arrive as a text;
-//! anything further off makes the file broken, which is reported and holds nobody back.
+//! Existing tools write them with shell scripts, so a number or a boolean may be a string; anything
+//! else makes the file broken, which is reported and blocks nobody.
 
 use std::io;
 
@@ -12,21 +12,21 @@ use serde_json::Value;
 
 use ralph_base::state::{self, SessionDir};
 
-/// No such file is larger; what is larger is not read.
+/// The size limit; larger files are not read.
 const LARGEST: u64 = 1024 * 1024;
 
-/// What stands where a state file may be.
+/// The result of reading a state file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reading<T> {
     /// No file, so no gate.
     Missing,
-    /// A file that can be judged.
+    /// A valid file.
     Found(T),
-    /// A file that cannot be judged, and why.
+    /// An invalid file, and why.
     Broken(Broken),
 }
 
-/// Why a state file cannot be judged.
+/// Why a state file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("ignoring {path}: {why}; fix it or delete it")]
 pub struct Broken {
@@ -38,7 +38,7 @@ pub struct Broken {
 
 /// A state file of a session that holds one JSON object.
 pub trait StateFile: DeserializeOwned {
-    /// Where the file is.
+    /// Returns the path of the file.
     fn path(session: &SessionDir) -> Utf8PathBuf;
 
     /// Reads the session's file.
@@ -60,14 +60,14 @@ pub(super) fn read<T: DeserializeOwned>(path: &Utf8Path) -> Reading<T> {
     }
 }
 
-/// Replaces one file. A session does not outlive a power cut, and a broken file holds nobody back.
+/// Replaces one file without an fsync: after a power cut there is no session to resume.
 pub fn write<T: Serialize>(path: &Utf8Path, value: &T) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
     state::replace_unsynced(path, &text)
 }
 
-/// Reads an object; a list would be taken for the object's fields in their order.
+/// Parses an object; serde would accept a list as the fields of the object in their order.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii_start().first() != Some(&b'{') {
@@ -76,15 +76,15 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(bytes)
 }
 
-/// A truth that may be a text; what is not said is not so.
+/// Reads a boolean that may be a string; `null` counts as false.
 pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let expected = || D::Error::custom(format!("{value} is neither `true` nor `false`"));
     Ok(truth(&value).ok_or_else(expected)?.unwrap_or(false))
 }
 
-/// `true`, `"true"`, `null`: scripts write truths as texts, and `null` for "not judged yet". None
-/// where it is no truth at all.
+/// Parses a boolean: scripts write booleans as strings, and `null` for "not evaluated yet". Returns
+/// `None` if the value is not a boolean.
 pub(super) fn truth(value: &Value) -> Option<Option<bool>> {
     match value {
         Value::Null => Some(None),
@@ -99,7 +99,7 @@ pub(super) fn truth(value: &Value) -> Option<Option<bool>> {
     }
 }
 
-/// A whole number that may be a text. Below zero nothing was counted yet.
+/// Reads a whole number that may be a string. A negative number counts as zero.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let number = match &value {
@@ -113,12 +113,12 @@ pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     Ok(Some(number.filter(|number: &f64| number.is_finite()).ok_or_else(expected)? as u64))
 }
 
-/// A text; a number or a list is shown as it stands.
+/// Reads a string; a number or a list is formatted for people.
 pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(shown(&Value::deserialize(deserializer)?))
 }
 
-/// A JSON value for a person: texts bare, lists joined.
+/// Formats a JSON value for people: strings without quotes, lists joined.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

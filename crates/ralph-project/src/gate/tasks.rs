@@ -1,4 +1,4 @@
-//! `tasks/*.json`: one file a task, and the gate on those that are not finished.
+//! `tasks/*.json`: one file per task, and the gate on those that are not finished.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use ralph_base::state::SessionDir;
 /// More files than this are not read: a gate must stay quick.
 const MOST_FILES: usize = 20_000;
 
-/// Some tools keep a folder for each team or list.
+/// How deep folders are searched: some tools keep a folder for each team or list.
 const DEEPEST: usize = 3;
 
 /// How many titles a reason names.
@@ -25,7 +25,7 @@ pub struct Task {
     /// `pending`, `in_progress`, `completed`, …
     #[serde(deserialize_with = "text")]
     pub status: String,
-    /// What it is about.
+    /// The task's title.
     #[serde(deserialize_with = "text")]
     pub title: String,
     /// Everything else in the file.
@@ -39,7 +39,7 @@ impl Task {
         matches!(status.as_str(), "pending" | "in_progress")
     }
 
-    /// Tools differ in what they call it.
+    /// Returns the task's title, for which tools use different fields.
     fn name(&self) -> String {
         let other = |key: &str| self.other.get(key).map(shown).unwrap_or_default();
         let names = [self.title.clone(), other("subject"), other("name"), other("description")];
@@ -48,17 +48,17 @@ impl Task {
     }
 }
 
-/// A session's tasks, and what could not be read of them.
+/// A session's tasks, and the files that could not be read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tasks {
-    /// In the order of their file names.
+    /// The tasks in the order of their file names.
     pub tasks: Vec<Task>,
-    /// Files that cannot be judged.
+    /// Files that could not be read.
     pub broken: Vec<Broken>,
 }
 
 impl Tasks {
-    /// Reads all of them; no folder means no tasks.
+    /// Reads all tasks; without the folder there are none.
     pub fn load(session: &SessionDir) -> Self {
         let mut found = Self::default();
         for path in files(&session.tasks()) {
@@ -71,7 +71,7 @@ impl Tasks {
         found
     }
 
-    /// The gate: holds while a task is `pending` or `in_progress`. `folder` is where they stand.
+    /// The gate: blocks while a task is `pending` or `in_progress`. `folder` is the tasks' folder.
     pub fn gate(&self, folder: &Utf8Path) -> Option<Unmet> {
         let open: Vec<String> =
             self.tasks.iter().filter(|task| task.is_open()).map(Task::name).collect();
@@ -98,7 +98,7 @@ fn files(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
-            // Links are not followed, so that there is an end to it.
+            // Links are not followed, so that the search ends.
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if is_folder && depth < DEEPEST {
                 folders.push((entry.path().to_owned(), depth + 1));

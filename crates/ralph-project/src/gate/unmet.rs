@@ -1,4 +1,4 @@
-//! What a gate says: nothing, or what is unmet and what to do next.
+//! The result of a gate: nothing, or what is unmet and what to do next.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ impl fmt::Display for Unmet {
     }
 }
 
-/// All unmet gates in one text that an agent can act on; `advice` is added where there is some.
+/// Combines all unmet gates into one text that an agent can act on, followed by any `advice`.
 pub fn reason(unmet: &[Unmet], advice: &[String]) -> String {
     let mut text = match unmet {
         [one] => one.to_string(),
@@ -41,10 +41,10 @@ pub fn reason(unmet: &[Unmet], advice: &[String]) -> String {
     text
 }
 
-/// The longest quotation in a reason: enough to act on, and no flood.
+/// The maximum length of a quotation in a reason.
 const QUOTED: usize = 600;
 
-/// Somebody else's text for a reason: in one line, cut, without its final full stop.
+/// Formats foreign text for a reason: in one line, truncated, without its final full stop.
 pub(super) fn quoted(text: &str) -> String {
     let words = one_line(text);
     match words.char_indices().nth(QUOTED) {
@@ -53,12 +53,12 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-/// The first few of many names, and how many more there are.
+/// Lists the first few names, and how many more there are.
 pub(super) fn first_of(names: &[String], shown: usize) -> String {
     first_few(names.iter().map(|name| quoted(name)), shown)
 }
 
-/// The task of a gate, where it has one.
+/// Returns a phrase with the task of a gate; empty if it has none.
 pub(super) fn on_task(task: &str) -> String {
     if task.trim().is_empty() { String::new() } else { format!(" on `{}`", quoted(task)) }
 }

@@ -1,5 +1,5 @@
-//! The gates on the work itself: what is uncommitted, how the tests ended, whether the story is
-//! done, and what the user's own checks say.
+//! The gates on the work itself: uncommitted changes, the last test run, the current story, and the
+//! user's own checks.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use crate::checks::Check;
 /// How many names a reason shows.
 const NAMED: usize = 5;
 
-/// The gate on uncommitted changes: holds an orchestrated session. Files are relative to the top
-/// of the work tree, ours left out.
+/// The gate on uncommitted changes: blocks an orchestrated session. Files are relative to the top
+/// of the work tree, without our own.
 pub fn uncommitted(changed: &[PathBuf]) -> Option<Unmet> {
     if changed.is_empty() {
         return None;
@@ -30,12 +30,12 @@ pub fn uncommitted(changed: &[PathBuf]) -> Option<Unmet> {
     })
 }
 
-/// The same as advice, for a session that may stop all the same.
+/// Returns the same as advice, for a session that may stop anyway.
 pub fn uncommitted_advice(changed: &[PathBuf]) -> Option<String> {
     uncommitted(changed).map(|unmet| unmet.what)
 }
 
-/// The gate on the last test run: holds while it failed.
+/// The gate on the last test run: blocks while it failed.
 pub fn last_verdict(last: &LastVerdict) -> Option<Unmet> {
     if last.verdict != "failed" || last.failed_before {
         return None;
@@ -52,7 +52,7 @@ pub fn last_verdict(last: &LastVerdict) -> Option<Unmet> {
     Some(Unmet { gate: "TESTS", what, next: format!("fix the cause and run {again} again") })
 }
 
-/// The gate on the story under way: holds while it is open and the agent did not report on it.
+/// The gate on the current story: blocks while it is open and the agent did not report on it.
 pub fn current_story(story: &Story, reported: bool) -> Option<Unmet> {
     if story.state != State::Open || reported {
         return None;
@@ -74,7 +74,7 @@ const OUTPUT_LINES: usize = 30;
 /// The name of the gate on the user's own checks.
 pub const VERIFY: &str = "VERIFY";
 
-/// The gate on the user's own checks: holds while the last one that ran did not pass.
+/// The gate on the user's own checks: blocks while the last one that ran did not pass.
 pub fn verify(checks: &[Check]) -> Option<Unmet> {
     let failed = checks.last().filter(|check| !check.passed())?;
     Some(Unmet {
@@ -89,14 +89,14 @@ pub fn verify(checks: &[Check]) -> Option<Unmet> {
     })
 }
 
-/// The end of an output, where runners sum up; a very long line is cut.
+/// Returns the end of an output, where runners summarise; very long lines are truncated.
 fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     let kept = lines.iter().skip(lines.len().saturating_sub(OUTPUT_LINES));
     kept.map(|line| line.chars().take(300).collect::<String>()).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether an agent type matches one of the globs; a glob that cannot be read matches nothing.
+/// Returns whether an agent type matches one of the globs; an invalid glob matches nothing.
 pub fn is_gated(agent_type: &str, globs: &[String]) -> bool {
     globs.iter().any(|glob| Glob::fits(glob, agent_type))
 }

@@ -1,4 +1,4 @@
-//! Working out what an installation would change on disk, and doing it.
+//! Plans what an installation changes on disk, and applies the changes.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -26,33 +26,33 @@ pub enum InstallError {
     /// A binary is missing.
     #[error("{0} does not exist; build the four hooks, or copy them into one folder")]
     NoBinary(Utf8PathBuf),
-    /// The settings are a link to nothing.
+    /// The settings file is a dangling link.
     #[error("{0} is a link to a file that does not exist; create that file, or delete the link")]
     LeadsNowhere(Utf8PathBuf),
-    /// The disk.
+    /// An error of the disk.
     #[error(transparent)]
     Disk(#[from] io::Error),
 }
 
-/// What would change on disk.
+/// The planned changes on disk.
 #[derive(Debug, Clone)]
 pub struct Change {
     place: Place,
-    /// The settings as they are; none if there is no file.
+    /// The current settings; `None` if there is no file.
     pub before: Option<String>,
-    /// The settings as they will be; none if there will be no file.
+    /// The new settings; `None` if there will be no file.
     pub after: Option<String>,
-    /// Binaries that will be written: from, to.
+    /// Binaries to copy: source and target.
     pub copies: Vec<(Utf8PathBuf, Utf8PathBuf)>,
-    /// Files that will be removed.
+    /// Files to remove.
     pub removals: Vec<Utf8PathBuf>,
     /// Events that the client does not know.
     pub left_out: Vec<LeftOut>,
-    /// Whether the settings switch every hook off.
+    /// Whether the settings disable all hooks.
     pub hooks_are_off: bool,
 }
 
-/// What installing the hooks from the folder `binaries` would change.
+/// Plans to install the hooks from the folder `binaries`.
 pub fn plan_install(
     place: &Place,
     binaries: &Utf8Path,
@@ -72,7 +72,7 @@ pub fn plan_install(
 }
 
 fn registering(place: &Place, client: ClientVersion) -> Result<Change, InstallError> {
-    // Asked first, because nothing is copied for settings that cannot be written.
+    // Checked first, because nothing is copied for settings that cannot be written.
     if place.settings.is_symlink() && !place.settings.exists() {
         return Err(InstallError::LeadsNowhere(place.settings.clone()));
     }
@@ -101,7 +101,7 @@ fn registering(place: &Place, client: ClientVersion) -> Result<Change, InstallEr
     })
 }
 
-/// The copied binaries, unless the other settings file of the folder registers them.
+/// Returns the copied binaries, unless the other settings file of the folder registers them.
 fn unused_binaries(place: &Place) -> io::Result<Vec<Utf8PathBuf>> {
     let sibling = place.sibling.as_deref().map(load).transpose()?.flatten();
     if sibling.is_some_and(|text| is_registered(&text).unwrap_or(true)) {
@@ -111,7 +111,7 @@ fn unused_binaries(place: &Place) -> io::Result<Vec<Utf8PathBuf>> {
     Ok(binaries.into_iter().filter(|path| path.symlink_metadata().is_ok()).collect())
 }
 
-/// What taking the hooks out would change.
+/// Plans to remove the hooks.
 pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
     let refused = |problem| InstallError::Settings { path: place.settings.clone(), problem };
     let before = load(&place.settings)?;
@@ -138,17 +138,17 @@ pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
 }
 
 impl Change {
-    /// Whether everything is as it should be.
+    /// Returns whether nothing has to change.
     pub fn is_empty(&self) -> bool {
         self.before == self.after && self.copies.is_empty() && self.removals.is_empty()
     }
 
-    /// The settings file that changes.
+    /// Returns the settings file that changes.
     pub fn settings(&self) -> &Utf8Path {
         &self.place.settings
     }
 
-    /// Makes the change: binaries first, so that no registration points at nothing.
+    /// Applies the changes: binaries first, so that every registration refers to an existing file.
     pub fn apply(&self) -> Result<(), InstallError> {
         for (from, to) in &self.copies {
             copy(from, to)?;
@@ -163,7 +163,7 @@ impl Change {
             fs_err::remove_file(path)?;
         }
         if !self.removals.is_empty() || self.after.is_none() {
-            // Folders that still hold something stay, and that is no failure.
+            // Folders that are not empty are kept, which is not an error.
             let _ = fs_err::remove_dir(&self.place.hooks);
             if let Some(folder) = self.place.hooks.parent() {
                 let _ = fs_err::remove_dir(folder);

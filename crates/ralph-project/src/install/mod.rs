@@ -1,7 +1,7 @@
-//! Registering the hooks with the client, and taking the registrations back.
+//! Registers the hooks with the client, and removes the registrations.
 //!
-//! The settings file belongs to the user: what is not ours keeps its bytes and its order.
-//! How the client is asked for its version and what is printed is left to the caller.
+//! The settings file belongs to the user: everything that is not ours keeps its bytes and its
+//! order. The caller asks the client for its version, and prints messages.
 //!
 //! ```
 //! use ralph_project::install::{ClientVersion, Registrations, merge, remove};

@@ -1,25 +1,25 @@
-//! Hooks in settings that are not JSON: tables of TOML, and a plugin that is a file of its own.
+//! Hooks in settings that are not JSON: TOML tables, and a plugin in a file of its own.
 
 use camino::Utf8Path;
 
 use super::{HOOK_NAMES, Registrations, SettingsProblem};
 
-/// The plugin for opencode and its kin.
+/// The plugin for opencode and similar agents.
 const PLUGIN: &str = include_str!("opencode.js");
 
-/// The plugin of an agent with hooks in this folder.
+/// Returns the plugin of an agent with hooks in this folder.
 pub fn plugin_script(agent: &str, folder: &Utf8Path) -> String {
     let folder = serde_json::Value::from(format!("{folder}/"));
     format!("const AGENT = \"{agent}\", FOLDER = {folder}\n{PLUGIN}")
 }
 
-/// The plugin for a person's own sessions. A run of ours brings one of its own.
+/// Returns the plugin for a person's own sessions. Our runs bring their own.
 pub(super) fn own_script(agent: &str, folder: &Utf8Path) -> String {
     let own = "FOLDER = process.env.RALPH_RUN ? \"/dev/null/\" : ";
     plugin_script(agent, folder).replacen("FOLDER = ", own, 1)
 }
 
-/// The text with these hooks, as tables of TOML, in the place of those that it has.
+/// Replaces our hooks in the text by these, as TOML tables.
 pub fn merge_toml(text: &str, registrations: &Registrations) -> Result<String, SettingsProblem> {
     let after = remove_toml(text) + &registrations.in_toml();
     match after.parse::<toml::Table>() {
@@ -28,7 +28,7 @@ pub fn merge_toml(text: &str, registrations: &Registrations) -> Result<String, S
     }
 }
 
-/// The text without our tables.
+/// Returns the text without our tables.
 pub(super) fn remove_toml(text: &str) -> String {
     let (mut kept, mut table) = (String::new(), String::new());
     let mut end = |table: &mut String| {

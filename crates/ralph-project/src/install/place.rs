@@ -17,27 +17,27 @@ pub struct Place {
     pub settings: Utf8PathBuf,
     /// The folder for the binaries.
     pub hooks: Utf8PathBuf,
-    /// That folder as a shell that the client starts would write it.
+    /// That folder in shell syntax, for commands that the client runs.
     pub(super) in_shell: String,
-    /// The settings file that may register the same binaries.
+    /// Another settings file that may register the same binaries.
     pub(super) sibling: Option<Utf8PathBuf>,
-    /// Whose they are, if they are not Claude Code's.
+    /// The agent, if it is not Claude Code.
     pub agent: Option<&'static Dialect>,
 }
 
 impl Place {
-    /// A project's settings, which its people share.
+    /// Returns a project's settings that everybody shares.
     pub fn project(root: &Utf8Path) -> Self {
         Self::in_project(root, SHARED, LOCAL)
     }
 
-    /// A project's settings for one person, which are not committed.
+    /// Returns a project's settings for one person, which are not committed.
     pub fn project_local(root: &Utf8Path) -> Self {
         Self::in_project(root, LOCAL, SHARED)
     }
 
-    /// A person's settings for all projects: in the folder that `CLAUDE_CONFIG_DIR` names, else in
-    /// the home folder; none if there is neither.
+    /// Returns a person's settings for all projects: in the folder that `CLAUDE_CONFIG_DIR` names,
+    /// else in the home folder; `None` if there is neither.
     pub fn user(env: &Env) -> Option<Self> {
         let own = env.client_config();
         let at_home = || format!(r#""$HOME"/{CLIENT_FOLDER}/{HOOKS}"#);
@@ -47,7 +47,7 @@ impl Place {
         Some(Self { settings, hooks, in_shell, sibling: None, agent: None })
     }
 
-    /// All places where the client would look while it works in a project.
+    /// Returns all places where the client looks while it works in a project.
     pub fn all(root: &Utf8Path, env: &Env) -> Vec<Self> {
         let user = Self::user(env);
         [Self::project(root), Self::project_local(root)].into_iter().chain(user).collect()
@@ -64,8 +64,8 @@ impl Place {
         }
     }
 
-    /// Where another agent finds hooks: those of a project, or a person's for all projects; none if it has no such
-    /// place.
+    /// Returns the place for another agent's hooks: a project's, or a person's for all projects;
+    /// `None` if it has no such place.
     pub fn of_agent(agent: &'static Dialect, root: Option<&Utf8Path>, env: &Env) -> Option<Self> {
         let file = if root.is_some() { agent.project } else { agent.user };
         let own = env.get(agent.home).filter(|own| !own.is_empty());
@@ -81,7 +81,7 @@ impl Place {
     }
 }
 
-/// A path as a shell reads it, whatever it holds.
+/// Quotes a path for a shell, whatever characters it has.
 pub fn quoted(path: &Utf8Path) -> String {
     format!("'{}'", path.as_str().replace('\'', r"'\''"))
 }

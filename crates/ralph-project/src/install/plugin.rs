@@ -1,4 +1,4 @@
-//! Our hooks as a plugin of the client: its own files say whether it is on, and where it lies.
+//! Our hooks as a plugin of the client, whose files record whether it is enabled and where it is.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use super::{Place, registered};
 
-/// How the plugin is called, up to the name of its marketplace.
+/// The name of the plugin, up to that of its marketplace.
 const NAME: &str = "ralph-loop@";
 
 /// The list of plugins that the client has fetched.
 const FETCHED: &str = "plugins/installed_plugins.json";
 
-/// Where a plugin has its hooks.
+/// The file with a plugin's hooks.
 const HOOKS: &str = "hooks/hooks.json";
 
-/// The file with the plugin's hooks, if these settings switch it on; where they differ, the last one
-/// counts.
+/// Returns the file with the plugin's hooks, if these settings enable it; the last setting takes
+/// precedence.
 pub fn plugin_hooks(env: &Env, settings: &[String]) -> Option<Utf8PathBuf> {
     let switched = |text: &String| {
         let value: Value = serde_json::from_str(text).ok()?;
@@ -32,8 +32,8 @@ pub fn plugin_hooks(env: &Env, settings: &[String]) -> Option<Utf8PathBuf> {
     Some(Utf8PathBuf::from(folder).join(HOOKS))
 }
 
-/// Every file by which the client finds hooks of ours while it works in a project. Each of them is
-/// obeyed, so that with two of them every event is handled twice.
+/// Returns every file that registers our hooks while the client works in a project. The client uses
+/// all of them, so with two files every event is handled twice.
 pub fn sources(env: &Env, root: &Utf8Path) -> Vec<Utf8PathBuf> {
     // The client reads a person's own settings first.
     let files: Vec<Utf8PathBuf> =

@@ -1,4 +1,4 @@
-//! Which hook is registered for which event, and since when the client knows it.
+//! The hook for each event, and the first client version that knows the event.
 
 use camino::Utf8Path;
 use serde::Serialize;
@@ -11,15 +11,15 @@ pub const HOOK_NAMES: [&str; 4] =
     ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
 
 /// An event, the first client that accepts its name in a settings file, its hook and matcher, and
-/// the seconds that it has. Clients before 2.1.101 silently switch off every hook of a file that
+/// its timeout in seconds. Clients before 2.1.101 silently disable every hook of a file that
 /// names an event they do not know.
 type Row = (&'static str, ClientVersion, &'static str, Option<&'static str>, u32);
 
-/// How many seconds the client gives the stop hook: room for several verify commands of the user's,
-/// each of which has a limit of its own, and for a loop that lands a story.
+/// The timeout of the stop hook in seconds: enough for several of the user's verify commands, each
+/// with its own limit, and for a loop that lands a story.
 pub const STOP_TIMEOUT: u32 = 7200;
 
-/// In a pattern, `Bash` stands for no other tool; without one, it would for `Monitor` too.
+/// In a pattern, `Bash` matches no other tool; without one, it would match `Monitor` too.
 const GUARDED: Option<&str> = Some("Bash|Monitor|Edit|MultiEdit|Write|NotebookEdit|mcp__.*");
 const COMMANDS: Option<&str> = Some("Bash|Monitor|mcp__.*");
 const RECORDED: Option<&str> = Some("Bash|Monitor|Read|Edit|MultiEdit|Write|NotebookEdit|mcp__.*");
@@ -50,7 +50,7 @@ pub struct LeftOut {
     pub since: ClientVersion,
 }
 
-/// What belongs into a settings file.
+/// The registrations for a settings file.
 #[derive(Debug, Clone)]
 pub struct Registrations {
     pub(super) groups: Vec<(&'static str, Group)>,
@@ -75,7 +75,7 @@ pub(super) struct Entry {
 }
 
 impl Registrations {
-    /// For this client, with the hooks in `folder` as a shell would write it.
+    /// Returns those for this client; `folder` holds the hooks and is in shell syntax.
     pub fn of(client: ClientVersion, folder: &str) -> Self {
         let (known, unknown): (Vec<Row>, Vec<Row>) =
             TABLE.into_iter().partition(|(_, since, ..)| *since <= client);
@@ -90,14 +90,14 @@ impl Registrations {
         }
     }
 
-    /// For a run of an agent that is not Claude Code, with the hooks in this folder.
+    /// Returns those for a run of an agent other than Claude Code, with the hooks in this folder.
     pub fn of_agent(agent: &'static Dialect, folder: &Utf8Path) -> Self {
         let folder = quoted(folder);
         Self::of_events(agent, |hook| format!("{folder}/{hook} --agent {}", agent.name))
     }
 
-    /// For a person's own sessions with such an agent; `folder` is as a shell would write it. Some agents refuse every
-    /// call whose hook is missing. A run of ours brings hooks of its own.
+    /// Returns those for a person's own sessions with such an agent; `folder` is in shell syntax.
+    /// Some agents refuse every call whose hook is missing. Our runs bring their own hooks.
     pub(super) fn own(agent: &'static Dialect, folder: &str) -> Self {
         Self::of_events(agent, |hook| {
             let (hook, name) = (format!("{folder}/{hook}"), agent.name);
@@ -106,7 +106,7 @@ impl Registrations {
         })
     }
 
-    /// The events that the agent has, under its own names.
+    /// Returns those for the events that the agent has, under its own names.
     fn of_events(agent: &'static Dialect, command: impl Fn(&str) -> String) -> Self {
         let group = |(event, _, hook, matcher, timeout): Row| {
             let timeout = if agent.millis { timeout * 1000 } else { timeout };
@@ -117,7 +117,7 @@ impl Registrations {
         Self { groups: TABLE.into_iter().filter_map(group).collect(), left_out: Vec::new() }
     }
 
-    /// As tables of TOML. A time that is too long makes the only agent that reads them refuse its settings.
+    /// Formats them as TOML tables. The only agent that reads these refuses long timeouts.
     pub fn in_toml(&self) -> String {
         let table = |(event, group): &(&str, Group)| {
             let [Entry { command, timeout, .. }] = &group.hooks;
@@ -127,7 +127,7 @@ impl Registrations {
         self.groups.iter().map(table).collect()
     }
 
-    /// The same, but only where `wanted` says so of an event and its hook.
+    /// Keeps only those whose event and hook satisfy `wanted`.
     #[must_use]
     pub fn only(mut self, wanted: impl Fn(&str, &str) -> bool) -> Self {
         let is_wanted = |(event, _, hook, ..): &Row| wanted(event, hook);
@@ -137,18 +137,18 @@ impl Registrations {
         self
     }
 
-    /// The events that are registered.
+    /// Returns the events that are registered.
     pub fn events(&self) -> Vec<&'static str> {
         self.groups.iter().map(|(event, _)| *event).collect()
     }
 
-    /// The events that this client does not know.
+    /// Returns the events that this client does not know.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
 }
 
-/// What stands before and behind a hook that is looked for.
+/// The text before and after a hook in a command that checks whether it exists.
 pub(super) const SOUGHT: &str = "command -v ";
 pub(super) const FOUND: &str = " >/dev/null";
 

@@ -1,6 +1,6 @@
-//! Merging our registrations into a settings file, and taking them out again.
+//! Merges our registrations into a settings file, and removes them again.
 //!
-//! Only the value of `hooks` is written anew, and in it every group that is not ours keeps its
+//! Only the value of `hooks` is rewritten, and in it every group that is not ours keeps its
 //! bytes.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::registration::{FOUND, Group, HOOK_NAMES, Registrations, SOUGHT};
 use ralph_base::json_members::members;
 
-/// Why a settings file cannot be changed: it is not JSON, or not what the client expects there.
+/// Why a settings file cannot be changed: it is not JSON, or not in the form that clients expect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}; nothing was changed; fix it by hand first")]
 pub struct SettingsProblem {
@@ -39,7 +39,7 @@ impl From<serde_json::Error> for SettingsProblem {
     }
 }
 
-/// The text with our registrations in it, behind those of others, and nothing else changed.
+/// Returns the text with our registrations after those of others, and nothing else changed.
 pub fn merge(text: &str, registrations: &Registrations) -> Result<String, SettingsProblem> {
     let (mark, text) = without_mark(text);
     let file = File::read(if text.trim().is_empty() { "{}\n" } else { text })?;
@@ -58,7 +58,7 @@ pub fn merge(text: &str, registrations: &Registrations) -> Result<String, Settin
     Ok(format!("{mark}{}", file.with(events)))
 }
 
-/// The text without any registration of ours, and without what only held them.
+/// Returns the text without our registrations, and without anything that only held them.
 pub fn remove(text: &str) -> Result<String, SettingsProblem> {
     if !is_registered(text)? {
         return Ok(text.to_owned());
@@ -68,23 +68,23 @@ pub fn remove(text: &str) -> Result<String, SettingsProblem> {
     Ok(format!("{mark}{}", file.with(file.without_ours())))
 }
 
-/// Whether a hook of ours is registered in this text.
+/// Returns whether one of our hooks is registered in this text.
 pub fn is_registered(text: &str) -> Result<bool, SettingsProblem> {
     Ok(!registered(text)?.is_empty())
 }
 
-/// A hook of ours that a file registers.
+/// One of our hooks that a file registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registered {
     /// The event.
     pub event: String,
     /// The name of its binary.
     pub hook: &'static str,
-    /// Whether it is looked up in PATH, so that it may be missing; others lie in a folder.
+    /// Whether it is looked up in `PATH`, so that it may be missing; others have a path.
     pub is_in_path: bool,
 }
 
-/// Which hooks of ours are registered in this text.
+/// Returns our hooks that are registered in this text.
 pub fn registered(text: &str) -> Result<Vec<Registered>, SettingsProblem> {
     let text = without_mark(text).1;
     if text.trim().is_empty() {
@@ -94,7 +94,7 @@ pub fn registered(text: &str) -> Result<Vec<Registered>, SettingsProblem> {
     for (event, groups) in File::read(text)?.events() {
         for (command, hook) in groups.into_iter().flat_map(entries_of).filter_map(our_command) {
             let is_in_path = command.starts_with(&format!("{SOUGHT}{hook}{FOUND} || "));
-            // A command that only says what is missing runs nothing.
+            // A command that only reports a missing hook runs nothing.
             if !is_in_path || command.ends_with(hook) {
                 found.push(Registered { event: event.clone(), hook, is_in_path });
             }
@@ -103,12 +103,12 @@ pub fn registered(text: &str) -> Result<Vec<Registered>, SettingsProblem> {
     Ok(found)
 }
 
-/// Whether the file switches every hook off, ours included; none if it leaves that to others.
+/// Returns whether the file disables all hooks, including ours; `None` if it does not set this.
 pub fn hooks_are_off(text: &str) -> Option<bool> {
     serde_json::from_str::<Value>(without_mark(text).1).ok()?.get("disableAllHooks")?.as_bool()
 }
 
-/// A settings file, taken apart as far as hooks are concerned.
+/// A settings file, parsed as far as hooks are concerned.
 struct File<'a> {
     text: &'a str,
     members: Vec<(String, &'a RawValue)>,
@@ -116,11 +116,11 @@ struct File<'a> {
     indent: &'a str,
 }
 
-/// An event and its groups, as they are to be written.
+/// An event and its groups, as they will be written.
 struct Event<'a> {
     name: String,
     groups: Vec<Written<'a>>,
-    /// Whether a hook of ours was registered for it.
+    /// Whether one of our hooks was registered for it.
     held_ours: bool,
 }
 
@@ -131,7 +131,7 @@ enum Written<'a> {
     Ours(&'a Group),
 }
 
-/// What the client expects.
+/// The form that the client expects.
 #[derive(Deserialize)]
 struct Shape<'a> {
     #[serde(default, borrow, rename = "hooks")]
@@ -144,7 +144,7 @@ struct Entries<'a> {
     hooks: Vec<&'a RawValue>,
 }
 
-/// An object whose members are in this order.
+/// An object that keeps the order of its members.
 struct Object<V>(Vec<(String, V)>);
 
 impl<V: Serialize> Serialize for Object<V> {
@@ -156,7 +156,7 @@ impl<V: Serialize> Serialize for Object<V> {
 impl<'a> File<'a> {
     fn read(text: &'a str) -> Result<Self, SettingsProblem> {
         let members = members(text)?;
-        // Asked of the whole file, so that a mistake is named with its line.
+        // Parsed from the whole file, so that an error has the right line.
         serde_json::from_str::<Shape<'_>>(text)?;
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let blanks = |line: &'a str| line.get(..line.len() - line.trim_start().len());
@@ -181,12 +181,12 @@ impl<'a> File<'a> {
         self.events().into_iter().map(theirs).collect()
     }
 
-    /// A group without our entries; none if nothing is left of it.
+    /// Returns a group without our entries; `None` if nothing is left of it.
     fn theirs_of(&self, group: &'a RawValue) -> Option<Written<'a>> {
         let all = entries_of(group);
         let theirs: Vec<&RawValue> = all.iter().copied().filter(|entry| !is_ours(entry)).collect();
         if theirs.len() == all.len() {
-            // It is indented again when the whole is written.
+            // It is indented again when the whole file is written.
             let text = group.get().replace("\r\n", "\n");
             let text = text.replace(&format!("\n{}", self.indent), "\n");
             return RawValue::from_string(text).ok().map(Written::Theirs);
@@ -202,7 +202,7 @@ impl<'a> File<'a> {
         to_raw_value(&Object(parts)).ok().map(Written::Theirs)
     }
 
-    /// The text with these events in the place of those that it has.
+    /// Returns the text with these events instead of its own.
     fn with(&self, mut events: Vec<Event<'_>>) -> String {
         events.retain(|event| !event.groups.is_empty() || !event.held_ours);
         let at = self.members.iter().position(|(key, _)| key == "hooks");
@@ -226,13 +226,13 @@ impl<'a> File<'a> {
         let mut bytes = Vec::new();
         let pretty = PrettyFormatter::with_indent(self.indent.as_bytes());
         let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, pretty);
-        // Texts and numbers in memory can always be written.
+        // Strings and numbers in memory can always be serialised.
         let _ = Object(events).serialize(&mut serializer);
         let text = String::from_utf8(bytes).unwrap_or_default();
         text.replace('\n', &format!("{}{}", self.newline, self.indent))
     }
 
-    /// The bytes that go when this member goes.
+    /// Returns the range to remove together with a member.
     fn removal(&self, at: usize, inside: Range<usize>) -> Range<usize> {
         let value = self.span(at);
         match at.checked_sub(1) {
@@ -242,7 +242,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Where a member's value stands: it is borrowed from the text, so its address tells.
+    /// Returns the range of a member's value, from its address: it is borrowed from the text.
     fn span(&self, at: usize) -> Range<usize> {
         let value = self.members.get(at).map_or("", |(_, raw)| raw.get());
         let start = value.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
@@ -269,8 +269,8 @@ fn is_ours(entry: &RawValue) -> bool {
     our_command(entry).is_some()
 }
 
-/// An entry is ours if its command runs one of our binaries, wherever it lies, or looks for one as we write it;
-/// its command, and which binary.
+/// Returns an entry's command and our binary, if the entry is ours: its command runs one of our
+/// binaries, wherever that is, or checks for one in the form that we write.
 fn our_command(entry: &RawValue) -> Option<(String, &'static str)> {
     let entry: Value = serde_json::from_str(entry.get()).ok()?;
     let command = entry.get("command")?.as_str()?;
@@ -280,7 +280,7 @@ fn our_command(entry: &RawValue) -> Option<(String, &'static str)> {
     Some((command.to_owned(), HOOK_NAMES.into_iter().find(|hook| *hook == name)?))
 }
 
-/// A byte order mark stays where it is; JSON itself does not allow it.
+/// Splits off a byte order mark, which is kept; JSON itself does not allow it.
 fn without_mark(text: &str) -> (&str, &str) {
     match text.strip_prefix('\u{feff}') {
         Some(rest) => ("\u{feff}", rest),

@@ -1,4 +1,4 @@
-//! The client's version, which decides about the events that it knows.
+//! The client's version, which determines the events that it knows.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,13 +7,13 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClientVersion([u32; 3]);
 
-/// The text has no version in it.
+/// The error for text that is not a version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a client version; specify one such as 2.1.325")]
 pub struct NotAVersion(String);
 
 impl ClientVersion {
-    /// A version of these three numbers.
+    /// Returns the version with these three numbers.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self([major, minor, patch])
     }

@@ -1,8 +1,8 @@
-//! Which lines were added since the checkpoint, else since HEAD.
+//! Finds the lines that were added since the checkpoint, or else since HEAD.
 //!
-//! A line counts as added if the old files did not hold it as often as the new ones do. That is
-//! coarser than a diff, and kinder: a line that was moved, within its file or to another, or that
-//! was indented is an old one.
+//! A line counts as added if the new files contain it more often than the old ones. That is coarser
+//! than a diff, and more lenient: a line that was indented, or moved within its file or to another,
+//! is an old one.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use ralph_core::git::{Checkpoint, GitError, Repo, content_now, contents_at};
 
-/// More changed files than this are no task's own.
+/// The most changed files that are read: a task of its own does not change more.
 const MOST_FILES: usize = 2000;
 
 /// The added lines of one file.
@@ -23,7 +23,7 @@ pub struct Added {
     pub lines: Vec<(usize, String)>,
 }
 
-/// The lines that were added since the checkpoint, else since HEAD, new files included.
+/// Returns the lines that were added since the checkpoint, else since HEAD, including new files.
 pub fn added_lines(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Result<Vec<Added>, GitError> {
     let base = base(repo, checkpoint);
     let mut paths = listed(repo, &["ls-files", "--others", "--exclude-standard", "-z"])?;
@@ -36,7 +36,7 @@ pub fn added_lines(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Result<Vec<A
         None => paths.extend(listed(repo, &["ls-files", "-z"])?),
     }
     paths.retain(|path| !repo.is_untouched(Path::new(OsStr::from_bytes(path))));
-    // A name with a newline in it cannot be asked for below.
+    // A path with a newline cannot be requested below.
     paths.retain(|path| !path.contains(&b'\n'));
     paths.truncate(MOST_FILES);
     let before = match base {
@@ -58,7 +58,7 @@ pub fn added_lines(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Result<Vec<A
     Ok(added)
 }
 
-/// What to compare with: the checkpoint's snapshot, its commit or HEAD, whichever exists first.
+/// Returns what to compare with: the checkpoint's snapshot, its commit or HEAD, whichever exists.
 fn base(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Option<String> {
     let names = checkpoint.map(|checkpoint| [&checkpoint.snapshot, &checkpoint.commit]);
     let mut names = names.into_iter().flatten().flatten();
@@ -75,10 +75,10 @@ fn listed(repo: &Repo, args: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
     Ok(names.map(<[u8]>::to_vec).collect())
 }
 
-/// How often each line is there.
+/// How often each line occurs.
 type Lines = HashMap<Vec<u8>, usize>;
 
-/// The lines that the old file did not hold; those that only the old one holds are gone.
+/// Returns the lines that the old file did not contain, and adds those that only it has to `gone`.
 fn new_lines(old: &[u8], new: &[u8], gone: &mut Lines) -> Vec<(usize, String)> {
     let mut known = Lines::new();
     for line in old.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
@@ -96,7 +96,7 @@ fn new_lines(old: &[u8], new: &[u8], gone: &mut Lines) -> Vec<(usize, String)> {
     added
 }
 
-/// Whether the line was there once more.
+/// Takes one occurrence of a line; returns whether there was one left.
 fn take_one(lines: &mut Lines, line: &[u8]) -> bool {
     match lines.get_mut(line) {
         Some(count) if *count > 0 => {

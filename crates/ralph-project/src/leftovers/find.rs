@@ -6,19 +6,19 @@ use super::added::Added;
 use super::language::{Language, is_foreign, is_program};
 use super::line::{Parts, parts};
 
-/// The word that says that a line is meant as it is.
+/// The text that marks a line as intended.
 const ESCAPE: &str = "ralph: allow";
 
-/// Longer lines were made by a program.
+/// Longer lines are taken for generated code.
 const LONGEST_LINE: usize = 2000;
 
 /// How many leftovers are named.
 const NAMED: usize = 10;
 
-/// What marks something that is to be done.
+/// Markers of unfinished work.
 const MARKERS: &[&str] = &["TODO", "FIXME", "XXX"];
 
-/// What a body calls that does nothing yet, in a line that says so in one of these ways.
+/// Calls in an unfinished body, which count if the line also has one of the words in `UNDONE`.
 #[rustfmt::skip]
 const GIVING_UP: &[&str] = &[
     "throw new Error(", "throw Error(", "Exception(", "UnsupportedOperationException(", "panic(",
@@ -26,16 +26,16 @@ const GIVING_UP: &[&str] = &[
 ];
 const UNDONE: [&str; 5] = ["not implemented", "unimplemented", "not yet", "implement me", "todo"];
 
-/// What a leftover is.
+/// The kind of a leftover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftoverKind {
-    /// A note that something is to be done.
+    /// A note that something must still be done.
     Marker,
     /// A body that does nothing yet.
     Placeholder,
-    /// Output that only served to find a mistake.
+    /// Output that only served debugging.
     Debugging,
-    /// A stop in the debugger.
+    /// A statement that stops in the debugger.
     Breakpoint,
 }
 
@@ -43,7 +43,7 @@ impl LeftoverKind {
     /// All kinds: what a completed task must not leave behind.
     pub const ALL: [Self; 4] = [Self::Marker, Self::Placeholder, Self::Debugging, Self::Breakpoint];
 
-    /// What somebody who only pauses must not leave behind.
+    /// What an agent that only pauses must not leave behind.
     pub const DEBUGGING: [Self; 2] = [Self::Debugging, Self::Breakpoint];
 }
 
@@ -54,9 +54,9 @@ pub struct Leftover {
     pub path: String,
     /// The line, counted from one.
     pub line: usize,
-    /// What it is.
+    /// The kind of leftover.
     pub kind: LeftoverKind,
-    /// What was found, as the table spells it.
+    /// The text that was found, as spelled in the table.
     pub what: &'static str,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for Leftover {
     }
 }
 
-/// The leftovers of these kinds, at most one a line.
+/// Returns the leftovers of these kinds, at most one per line.
 pub fn find(added: &[Added], kinds: &[LeftoverKind]) -> Vec<Leftover> {
     let mut found = Vec::new();
     for file in added.iter().filter(|file| !is_foreign(&file.path)) {
@@ -84,7 +84,7 @@ pub fn find(added: &[Added], kinds: &[LeftoverKind]) -> Vec<Leftover> {
     found
 }
 
-/// The first leftover of these kinds in a line.
+/// Returns the first leftover of these kinds in a line.
 fn first(
     file: &Added,
     (number, line): (usize, &str),
@@ -114,8 +114,8 @@ fn first(
     })
 }
 
-/// A function in Python whose body is only `pass` or `...`, a text that describes it aside. What is
-/// declared for others to fill in is meant so.
+/// Finds a Python function whose body is only `pass` or `...`, apart from a docstring. Functions
+/// that are declared for others to implement are intended to be empty.
 fn empty_body(file: &Added, number: usize, parts: &Parts<'_>) -> Option<&'static str> {
     let code = parts.code.trim();
     let what = ["pass", "..."].into_iter().find(|body| code.ends_with(body))?;
@@ -142,8 +142,8 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// A name that only begins or ends like the one looked for is another name, and so is a part of
-/// something else.
+/// Whether a text has this word as a name of its own: not as a part of a longer name, nor as a
+/// member of something else.
 fn has_word(text: &str, word: &str) -> bool {
     let is_more = |c: char| is_word(c) || c == '.' || c == '$';
     text.match_indices(word).any(|(at, _)| {
@@ -154,7 +154,7 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Leftovers in one text that an agent can act on.
+/// Describes leftovers in one text that an agent can act on.
 pub fn in_words(found: &[Leftover]) -> String {
     let named: String = found.iter().take(NAMED).map(|one| format!("\n- {one}")).collect();
     let others = match found.len().saturating_sub(NAMED) {

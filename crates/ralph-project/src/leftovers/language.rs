@@ -1,4 +1,4 @@
-//! Facts about languages, which are known by file extension.
+//! Facts about languages, which are recognised by file extension.
 
 row! {
     /// One language; the fields are explained in the table.
@@ -12,15 +12,15 @@ row! {
 include!(concat!(env!("OUT_DIR"), "/languages.rs"));
 
 impl Language {
-    /// The language of a file; none for prose, data and what we do not know.
+    /// Returns the language of a file; `None` for prose, data and unknown files.
     pub(super) fn of(path: &str) -> Option<&'static Self> {
         let name = path.rsplit('/').next()?.to_ascii_lowercase();
-        // Files without an extension, such as a Makefile, are known by their whole name.
+        // Files without an extension, such as a Makefile, are recognised by their whole name.
         let extension = name.rsplit('.').next()?;
         LANGUAGES.iter().find(|one| one.names.split(' ').any(|name| name == extension))
     }
 
-    /// What encloses a text. In Rust a single quote is mostly a lifetime.
+    /// Returns the quotes of string literals. In Rust, a single quote is mostly a lifetime.
     pub(super) fn quotes(&self) -> &'static [char] {
         if self.names == "rs" { &['"'] } else { &['"', '\'', '`'] }
     }
@@ -38,10 +38,10 @@ pub(super) fn is_program(path: &str) -> bool {
     stems.any(|stem| PROGRAMS.contains(&stem))
 }
 
-/// Folders whose content nobody here wrote.
+/// Folders with third-party or generated content.
 const FOREIGN: [&str; 5] = ["node_modules", "vendor", "third_party", "dist", "target"];
 
-/// Whether a file was written by somebody else, or by a program.
+/// Whether a file is third-party or generated.
 pub(super) fn is_foreign(path: &str) -> bool {
     path.contains(".min.") || path.split('/').any(|part| FOREIGN.contains(&part))
 }

@@ -1,20 +1,20 @@
-//! Which part of a line is code and which is a comment.
+//! Splits a line into code and comment.
 //!
-//! One line is looked at alone: where a text or a comment goes over several lines, only a leading
-//! star tells. That is enough for what is looked for here.
+//! Each line is parsed alone: in a string or comment over several lines, only a leading star is
+//! recognised. That is enough to find leftovers.
 
 use super::language::Language;
 
-/// A line, taken apart.
+/// The parts of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Parts<'a> {
-    /// The code, with the inside of texts blanked out.
+    /// The code, with the contents of string literals blanked out.
     pub(super) code: String,
-    /// The comment, without what begins it.
+    /// The comment, without its opening characters.
     pub(super) comment: &'a str,
 }
 
-/// Takes a line apart.
+/// Splits a line into its parts.
 pub(super) fn parts<'a>(line: &'a str, language: &Language) -> Parts<'a> {
     let starts = language.comments;
     if starts.contains(&"/*") && line.trim_start().starts_with('*') {
@@ -47,7 +47,7 @@ pub(super) fn parts<'a>(line: &'a str, language: &Language) -> Parts<'a> {
     Parts { code, comment: "" }
 }
 
-/// A `#` inside a word is no comment (`$#`, `a#b`), nor are two slashes after a colon.
+/// A `#` inside a word does not start a comment (`$#`, `a#b`), nor does `//` after a colon.
 fn begins_comment(before: &str, start: &str) -> bool {
     match start {
         "#" => before.is_empty() || before.ends_with(char::is_whitespace),

@@ -1,7 +1,7 @@
-//! Leftovers: markers, placeholders and debugging in lines that were added.
+//! Leftovers: markers, placeholders and debugging code in added lines.
 //!
-//! Only added lines count, never old ones, and only what stands in code or in a comment: a text
-//! that mentions a marker is not one. A line with `ralph: allow` in it is meant as it is.
+//! Only added lines count, never old ones, and only code and comments in them: a string that
+//! mentions a marker is not one. A line that contains `ralph: allow` is intended.
 //!
 //! ```
 //! use ralph_project::leftovers::{Added, LeftoverKind, find};

@@ -1,4 +1,4 @@
-//! What the agent is told after a failing run: short, concrete, and with a next step.
+//! The message to the agent after a failing run: short, concrete, and with a next step.
 
 use super::decide::Outcome;
 use ralph_core::git::saved_id;
@@ -7,10 +7,10 @@ use ralph_core::verdict::Verdict;
 /// How many failing tests are named.
 const MOST_NAMED: usize = 8;
 
-/// How much of a name is shown.
+/// The maximum length of a name.
 const LONGEST_NAME: usize = 200;
 
-/// What became of the attempt.
+/// What was done with the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Done {
     /// Nothing was rolled back.
@@ -18,15 +18,15 @@ pub enum Done {
         /// Why, as the beginning of a sentence.
         why: String,
     },
-    /// It goes on, for the reason that was decided.
+    /// It continues, with this decision.
     Weighed(Outcome),
     /// It was rolled back.
     RolledBack {
-        /// The ref that keeps it.
+        /// The ref under which it was saved.
         saved_as: String,
-        /// Whether files that git does not track were left, because their owner is not known.
+        /// Whether untracked files were kept, because their owner is unknown.
         untracked_stay: bool,
-        /// Repositories inside this one that were left alone, and files that changed meanwhile.
+        /// Nested repositories, and files that changed in the meantime, which were not touched.
         left_alone: Vec<String>,
     },
     /// It should have been rolled back, but that failed.
@@ -37,14 +37,14 @@ pub enum Done {
 }
 
 impl Done {
-    /// Whether the agent only needs to know, and has nothing to fix.
+    /// Returns whether this is only information for the agent, with nothing to fix.
     pub fn is_information(&self) -> bool {
         use Outcome::{Baseline, FailedBefore, RedPhase};
         matches!(self, Self::Weighed(Baseline | FailedBefore | RedPhase))
     }
 }
 
-/// The text for the agent, whose output is kept in `log`.
+/// Returns the message to the agent; `log` is the file with the output.
 pub fn answer(verdict: &Verdict, done: &Done, log: &str) -> String {
     let then = match done {
         Done::Untouched { why } => format!(
@@ -116,7 +116,7 @@ fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log:
     )
 }
 
-/// The cause of a rollback in one line, for the journal, the ref, the lesson and the loop.
+/// Returns the cause of a rollback in one line, for the journal, the ref, the lesson and the loop.
 pub fn cause(verdict: &Verdict, output: &str) -> String {
     let failed = format!("{} failed", verdict.runner.unwrap_or("tests"));
     match verdict.what_failed(output) {
@@ -125,8 +125,8 @@ pub fn cause(verdict: &Verdict, output: &str) -> String {
     }
 }
 
-/// What did not go well, with what failed in it on the same line, and the output below: the first line
-/// is all that lessons and the progress hold.
+/// Describes a failure: `what` and its cause on the first line, which is all that lessons and the
+/// progress keep, and the output below.
 pub fn with_cause(what: &str, verdict: Option<&Verdict>, output: &str) -> String {
     let verdict = verdict.cloned().unwrap_or_else(Verdict::not_a_test);
     match verdict.what_failed(output) {
@@ -135,7 +135,7 @@ pub fn with_cause(what: &str, verdict: Option<&Verdict>, output: &str) -> String
     }
 }
 
-/// `Tests failed: 2 failed, 12 passed (pytest)`, and their names below.
+/// Formats `Tests failed: 2 failed, 12 passed (pytest)`, with the names of the tests below.
 fn headline(verdict: &Verdict) -> String {
     let counts = verdict.counts;
     let failed = counts.bad();

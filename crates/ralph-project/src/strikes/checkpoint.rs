@@ -1,5 +1,4 @@
-//! The checkpoint that an attempt would be rolled back to: read as state is read, and whether it
-//! binds a session.
+//! The checkpoint to which an attempt would be rolled back, and whether it applies to a session.
 
 use std::io;
 use std::time::{Duration, SystemTime};
@@ -8,10 +7,10 @@ use camino::Utf8Path;
 use ralph_base::state::{self, SessionDir, StateDir};
 use ralph_core::git::{Checkpoint, GitError, Repo, SnapshotError};
 
-/// A loop writes a checkpoint for each attempt; one that is older belongs to no attempt.
+/// The maximum age: a loop writes a checkpoint for each attempt, so an older one belongs to none.
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The checkpoint; none if there is none. A pipe in its place is refused, not waited for.
+/// Loads the checkpoint, if there is one. A pipe in its place is an error.
 pub fn checkpoint(state: &StateDir) -> Result<Option<Checkpoint>, SnapshotError> {
     match state::open_regular(state.checkpoint()) {
         Ok(_) => Checkpoint::load(state),
@@ -20,24 +19,24 @@ pub fn checkpoint(state: &StateDir) -> Result<Option<Checkpoint>, SnapshotError>
     }
 }
 
-/// Whether what a loop writes for each attempt belongs to none any more. A time in the future says that
-/// the clock was set back, and nothing about the age.
+/// Returns whether a file that a loop writes for each attempt is too old to belong to one. A time
+/// in the future only means that the clock was set back.
 pub fn is_old(path: &Utf8Path) -> bool {
     let written = fs_err::metadata(path).and_then(|found| found.modified());
     written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > LONGEST_LIFE))
 }
 
-/// A session as far as checkpoints are concerned.
+/// The facts about a session that decide whether a checkpoint applies to it.
 #[derive(Debug, Clone, Default)]
 pub struct Bound {
-    /// When it began, where that is known.
+    /// When it began, if that is known.
     pub began: Option<SystemTime>,
     /// The commits that it made itself.
     pub commits: Vec<String>,
 }
 
 impl Bound {
-    /// What the transcript, which the client begins with the session, and the session's folder say.
+    /// Reads them from the transcript, created with the session, and from the session's folder.
     pub fn of(transcript: Option<&Utf8Path>, session: Option<&SessionDir>) -> Self {
         let created = |path: &Utf8Path| fs_err::metadata(path).and_then(|file| file.created()).ok();
         let began = transcript.and_then(created).or_else(|| created(session?.root()));
@@ -46,7 +45,7 @@ impl Bound {
         Self { began, commits }
     }
 
-    /// Why a checkpoint does not bind the session, if it does not: whoever returned to it would lose
+    /// Returns why a checkpoint does not apply to the session, if so: a rollback to it would lose
     /// what a person did since.
     pub fn stale(
         &self,
@@ -77,7 +76,7 @@ impl Bound {
     }
 }
 
-/// Notes the commits that a command of the session has made since it began, in seconds since 1970.
+/// Records the commits that a command of the session made after `since`, in seconds since 1970.
 pub fn note_commits(repo: &Repo, session: &SessionDir, since: u64) -> Result<(), SnapshotError> {
     let since = format!("--since={since}");
     let made = repo.git().line(&["rev-list", "--max-count=100", &since, "HEAD"])?;

@@ -1,16 +1,16 @@
-//! The decision itself. Agents need room to go wrong and fix it, so not every failing run ends an
-//! attempt.
+//! Decides what a failing run means. Agents need room to make and fix mistakes, so not every
+//! failing run ends an attempt.
 
 use crate::config::RollbackOn;
 
-/// What is known when a test run has failed under a checkpoint.
+/// The circumstances of a test run that failed under a checkpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Circumstances {
     /// When attempts are rolled back.
     pub on: RollbackOn,
-    /// How many failing runs in a row end an attempt.
+    /// How many consecutive failing runs end an attempt.
     pub after_failures: u64,
-    /// Failing runs in a row before this one.
+    /// Consecutive failing runs before this one.
     pub failures_so_far: u64,
     /// Nothing has changed since the checkpoint.
     pub nothing_changed: bool,
@@ -18,25 +18,25 @@ pub struct Circumstances {
     pub only_tests_changed: bool,
     /// All of these tests failed before anything was changed.
     pub failed_before: bool,
-    /// The run had begun before the attempt was rolled back, so it says nothing about what is there.
+    /// The run began before the attempt was rolled back, so it says nothing about the files now.
     pub rolled_back_meanwhile: bool,
 }
 
-/// What becomes of the attempt.
+/// The consequence for the attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The tests failed at the checkpoint already; there is nothing to roll back.
+    /// The tests already failed at the checkpoint; there is nothing to roll back.
     Baseline,
     /// Tests were written first and fail, as they should.
     RedPhase,
     /// The same tests failed before.
     FailedBefore,
-    /// It counts; so many failing runs are left.
+    /// The run counts; `left` more failing runs are allowed.
     Strike {
         /// Failing runs until the attempt is rolled back.
         left: u64,
     },
-    /// It counts, but attempts are rolled back at the end of a story or not at all.
+    /// The run counts, but attempts are rolled back at the end of a story or not at all.
     Recorded,
     /// The attempt is rolled back.
     RollBack,

@@ -8,18 +8,18 @@ use ralph_base::state::{self, Cap, StateDir};
 /// How many lines of one failure are kept.
 const LONGEST_EXCERPT: usize = 100;
 
-/// Above this size the file is cut to its last lines.
+/// The size above which the file is cut to its last lines.
 const CAP: Cap = Cap { above: 100_000, keep_lines: 500 };
 
-/// A single line may be as long as a whole bundle; more than this of it helps nobody.
+/// The maximum length of a line: a single line may be a whole minified bundle.
 const LONGEST_LINE: usize = 2_000;
 
 const HEADER: &str = "=== Test Failure ";
 
-/// The line below the header, where the failure is that of a story.
+/// The line below the header, if the failure belongs to a story.
 const STORY: &str = "Story: ";
 
-/// Appends the beginning of a failure's text under a header with the time, without the keys in it.
+/// Appends the beginning of a failure's text under a header with the time, with secrets masked.
 pub fn record_failure(state: &StateDir, story: Option<&str>, text: &str) -> io::Result<()> {
     let mut block = format!("{HEADER}{} ===\n", state::now());
     if let Some(story) = story {
@@ -39,7 +39,7 @@ pub fn append_failures(state: &StateDir, blocks: &[u8]) -> io::Result<()> {
     state::append_capped(&state.failure_context(), blocks, CAP)
 }
 
-/// Forgets the failures of a story that is done, and those that are no story's.
+/// Removes the failures of a finished story, and those without a story.
 pub fn clear_failure(state: &StateDir, story: &str) -> io::Result<()> {
     let path = state.failure_context();
     let others = |log: &[u8]| -> String {
@@ -53,8 +53,8 @@ pub fn clear_failure(state: &StateDir, story: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The newest failure of a story, without its header. Where the log does not say whose it is, it may
-/// be this one's; what is left of one whose header was cut off is nobody's.
+/// Returns the newest failure of a story, without its header. A failure without a story may be this
+/// story's; one whose header was cut off is ignored.
 pub fn last_failure(state: &StateDir, story: &str) -> Option<String> {
     let mut log = state::read(state.of_all().failure_context()).unwrap_or_default();
     if state.is_of_attempt() {
@@ -66,9 +66,9 @@ pub fn last_failure(state: &StateDir, story: &str) -> Option<String> {
     Some(newest.text.trim_end().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// A failure as it stands in the log.
+/// A failure in the log.
 struct Failure<'a> {
-    /// All of it.
+    /// The whole entry.
     block: &'a str,
     story: Option<&'a str>,
     /// What failed.
@@ -76,7 +76,7 @@ struct Failure<'a> {
 }
 
 impl Failure<'_> {
-    /// Whether it is that of a story, which is named with its plan (`PRD-1/US-001`) where that is known.
+    /// Whether it may belong to a story, which is named with its plan (`PRD-1/US-001`) if known.
     fn concerns(&self, story: &str) -> bool {
         let Some(own) = self.story else { return true };
         let id = |name: &str| name.rsplit('/').next().map(str::to_owned);
@@ -85,7 +85,7 @@ impl Failure<'_> {
     }
 }
 
-/// The failures of a log, oldest first.
+/// Returns the failures of a log, oldest first.
 fn failures(log: &str) -> impl Iterator<Item = Failure<'_>> {
     let starts = log.match_indices(HEADER).map(|(at, _)| at);
     let starts: Vec<usize> = [0].into_iter().chain(starts.filter(|at| *at > 0)).collect();

@@ -8,15 +8,15 @@ use ralph_base::listing::one_line;
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, RunDir, StateDir};
 
-/// What the file begins with.
+/// The beginning of the file.
 pub const LESSONS_TITLE: &str =
     "# Guardrails\n\nLessons from attempts that were rolled back; they go into every prompt.\n\n";
 
-/// A lesson goes into every prompt, so it is short.
+/// The maximum length of a lesson, which goes into every prompt.
 pub const LONGEST_LESSON: usize = 300;
 
-/// Adds a lesson unless it is there already; what people wrote into the file stays. During a run
-/// it waits in the attempt's folder or in the git folder, so that nothing of ours shows up among the user's files.
+/// Adds a lesson unless it exists; what people wrote into the file is kept. During a run it waits
+/// in the attempt's folder or in the git folder, so that the user's files are not changed.
 pub fn add_lesson(state: &StateDir, run_dir: Option<&RunDir>, lesson: &str) -> io::Result<()> {
     let path = state.guardrails();
     let known = lessons(state, run_dir)?;
@@ -35,7 +35,7 @@ pub fn add_lesson(state: &StateDir, run_dir: Option<&RunDir>, lesson: &str) -> i
     }
 }
 
-/// All lessons, those that wait included.
+/// Returns all lessons, including those that wait.
 pub fn lessons(state: &StateDir, run_dir: Option<&RunDir>) -> io::Result<String> {
     let mut text = text_of(&state.guardrails())?;
     if let Some(run_dir) = run_dir {

@@ -1,6 +1,6 @@
-//! What is remembered of an attempt between two test runs: strikes, and what failed at its start.
+//! The memory of an attempt between two test runs: strikes, and what failed at its start.
 //!
-//! Bound to the checkpoint: a new checkpoint begins with an empty memory.
+//! It is bound to the checkpoint: a new checkpoint starts with an empty memory.
 
 use std::{fmt, io};
 
@@ -11,18 +11,18 @@ use ralph_core::git::Checkpoint;
 
 use crate::failed_before::FailedBefore;
 
-/// What is remembered of the attempt under way.
+/// The memory of the current attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
     checkpoint: String,
-    /// Failing runs that counted, without a passing one between.
+    /// The number of consecutive failing runs that counted.
     pub failures: u64,
-    /// How many tests failed in the last failing run, where its runner counts them.
+    /// How many tests failed in the last failing run, if its runner counts them.
     pub failing: u64,
     /// When the attempt was last rolled back, in milliseconds since 1970.
     pub rolled_back_at: u64,
-    /// What hooks rolled back, for the loop to report.
+    /// Rollbacks by hooks, for the loop to report.
     pub rollbacks: Vec<HookRollback>,
     /// What failed while the tree still equalled the checkpoint.
     pub failed_before: FailedBefore,
@@ -36,7 +36,7 @@ pub struct HookRollback {
     pub failures: u64,
     /// What failed, in one line.
     pub why: String,
-    /// The ref that keeps what was there.
+    /// The ref under which the attempt was saved.
     pub saved_as: String,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for HookRollback {
 }
 
 impl Memory {
-    /// Begins a new checkpoint with what is known to fail.
+    /// Starts the memory of a new checkpoint with the known failures.
     pub fn begin(
         state: &StateDir,
         checkpoint: &Checkpoint,
@@ -62,8 +62,8 @@ impl Memory {
         Self { checkpoint, failed_before, ..Self::default() }.save(state)
     }
 
-    /// What is remembered under this checkpoint. A file that cannot be read, or that belongs to
-    /// another checkpoint, is an empty memory.
+    /// Loads the memory of this checkpoint. It is empty if the file cannot be read, or belongs to
+    /// another checkpoint.
     pub fn load(state: &StateDir, checkpoint: &Checkpoint) -> Self {
         let fresh = Self { checkpoint: name_of(checkpoint), ..Self::default() };
         let text = state::read(state.strikes()).unwrap_or_default();
@@ -73,7 +73,7 @@ impl Memory {
         }
     }
 
-    /// Writes it down.
+    /// Writes the memory.
     pub fn save(&self, state: &StateDir) -> io::Result<()> {
         state::replace(&state.strikes(), &serde_json::to_vec_pretty(self)?)
     }

@@ -1,4 +1,4 @@
-//! What a failing test run means for the attempt under way: go on, or go back?
+//! What a failing test run means for the current attempt: continue, or roll back?
 //!
 //! ```
 //! use ralph_project::strikes::{Circumstances, Outcome, decide};

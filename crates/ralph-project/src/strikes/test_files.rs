@@ -1,20 +1,20 @@
-//! Which files are tests? Asked to tell tests that are written first from code that breaks them.
+//! Recognises test files, to distinguish tests that are written first from code that breaks tests.
 
 use std::path::Path;
 
-/// Folders that hold tests and what belongs to them, in the languages in common use.
+/// Folders with tests and test data, in common languages.
 const FOLDERS: &str = "\
     test tests spec specs __tests__ __mocks__ __snapshots__ testdata test-data fixtures e2e features \
     cypress";
 
-/// How the name of a test file, without its last extension, ends.
+/// The endings of test file names, without the last extension.
 const ENDINGS: [&str; 10] =
     ["_test", "_tests", "_spec", "-test", ".test", ".spec", "-spec", "Test", "Tests", "Spec"];
 
-/// How it begins.
+/// The beginnings of test file names.
 const BEGINNINGS: [&str; 2] = ["test_", "test-"];
 
-/// Whether a path, relative to the repository, is a test file.
+/// Returns whether a path, relative to the repository, is a test file.
 pub fn is_test_file(path: &Path) -> bool {
     let named = |name: &str| FOLDERS.split(' ').any(|folder| folder == name);
     let in_folder = path.parent().is_some_and(|parent| {

@@ -1,4 +1,4 @@
-//! What the commits of a run say.
+//! Reads the messages and sizes of a run's commits.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ pub(crate) struct Landed {
 }
 
 impl Landed {
-    /// The agent's own words.
+    /// Returns the agent's own summary.
     pub(crate) fn claim(&self) -> String {
         let is_claim = |text: &&str| !text.starts_with("Ralph-");
         block(&self.body.lines().take_while(is_claim).collect::<Vec<_>>().join("\n"))
     }
 
-    /// The value of a trailer; a long one goes on in lines that begin with a space.
+    /// Returns the value of a trailer; a long one continues on lines that begin with a space.
     pub(crate) fn trailer(&self, key: &str) -> String {
         let mut rest = self.body.lines().skip_while(|text| !text.starts_with(key));
         let first = rest.next().and_then(|text| text.strip_prefix(key)).unwrap_or_default();
@@ -33,15 +33,15 @@ impl Landed {
     }
 }
 
-/// The newest commit with these words on any branch.
+/// Returns the newest commit on any branch whose message has these words.
 pub(crate) fn found(git: &Git, words: &str) -> Option<String> {
     let grep = format!("--grep={words}");
     let found = git.line(&["rev-list", "-1", "--fixed-strings", &grep, "--branches"]).ok()?;
     (!found.is_empty()).then_some(found)
 }
 
-/// What commits say, in one call, and how much they change besides our own files. One that git no
-/// longer has is left out.
+/// Reads commits in one call: their messages, and how much they change apart from our own files.
+/// Commits that git no longer has are left out.
 pub(crate) fn landed(
     git: &Git,
     commits: &[&str],
@@ -66,7 +66,7 @@ pub(crate) fn landed(
     Ok(found)
 }
 
-/// How much a commit changes, from git's table of numbers and paths.
+/// Returns how much a commit changes, from git's table of numbers and paths.
 fn stat(numbers: &str, own: &[Utf8PathBuf]) -> String {
     let (mut files, mut added, mut deleted) = (0, 0, 0);
     for row in numbers.lines() {

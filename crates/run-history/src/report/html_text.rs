@@ -1,8 +1,8 @@
-//! Texts of agents, plans and tests on the page, where they may draw nothing of their own.
+//! Escapes text of agents, plans and tests for the page, so that it cannot add markup of its own.
 
 use askama::filters::{Html, escape};
 
-/// A text with what stands between two backquotes as code.
+/// Escapes text, and shows what is between two backquotes as code.
 pub(super) fn rich(text: &str) -> String {
     let mut safe = escape(text, Html).map(|safe| safe.to_string()).unwrap_or_default();
     for _ in 0..safe.matches('`').count() / 2 {

@@ -1,6 +1,6 @@
-//! Texts of agents, plans and tests in Markdown, where they may draw nothing of their own.
+//! Escapes text of agents, plans and tests for Markdown, so that it cannot add markup of its own.
 
-/// A text in which nothing means anything in Markdown or HTML.
+/// Escapes everything that has a meaning in Markdown or HTML.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::new();
     for c in text.chars() {
@@ -14,7 +14,7 @@ pub(super) fn escaped(text: &str) -> String {
     safe
 }
 
-/// The same, but for code: what stands between two single backquotes is shown as it is.
+/// Escapes everything except code: what is between two single backquotes is kept.
 pub(super) fn plain(text: &str) -> String {
     let mut safe = String::new();
     let mut rest = text;
@@ -38,7 +38,7 @@ pub(super) fn plain(text: &str) -> String {
     safe + &escaped(rest)
 }
 
-/// Several lines as code, in a fence that none of them can end.
+/// Formats lines as a code block, with a fence that none of them can close.
 pub(super) fn fenced(text: &str, indent: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
@@ -46,12 +46,12 @@ pub(super) fn fenced(text: &str, indent: &str) -> String {
     lines.map(|line| format!("{indent}{line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Several lines as a quotation.
+/// Formats lines as a quotation.
 pub(super) fn quoted(text: &str) -> String {
     text.lines().map(|line| format!("> {}", plain(line))).collect::<Vec<_>>().join("\n")
 }
 
-/// A text inside of backquotes.
+/// Makes text safe to be put between backquotes.
 pub(super) fn code(text: &str) -> String {
     text.replace('`', "'")
 }

@@ -1,4 +1,4 @@
-//! The report on a run, and how it looks.
+//! The report on a run, and its rendering.
 
 mod commits;
 mod html_text;
@@ -34,12 +34,12 @@ struct Lines<'a> {
 }
 
 impl Report {
-    /// How many stories are in a state.
+    /// Returns how many stories are in a state.
     fn count(&self, state: &str) -> usize {
         self.stories.iter().filter(|story| story.state == state).count()
     }
 
-    /// What the next run does.
+    /// Returns a sentence about what the next run does.
     fn next(&self) -> String {
         let is_ready = |story: &&StoryPart| story.state == "open" && !story.waits();
         match self.stories.iter().filter(is_ready).count() {
@@ -53,17 +53,17 @@ impl Report {
         }
     }
 
-    /// Its most important parts, a line each.
+    /// Renders its most important parts, one line each.
     pub fn lines(&self) -> Result<String, askama::Error> {
         Lines { page: self }.render()
     }
 
-    /// As Markdown.
+    /// Renders it as Markdown.
     pub fn markdown(&self) -> Result<String, askama::Error> {
         Markdown { page: self }.render()
     }
 
-    /// As one page that needs nothing else.
+    /// Renders it as one self-contained page.
     pub fn html(&self) -> Result<String, askama::Error> {
         Html { page: self }.render()
     }

@@ -1,4 +1,4 @@
-//! What a report holds.
+//! The content of a report.
 
 use std::collections::BTreeSet;
 
@@ -17,29 +17,29 @@ use crate::run::{Run, SESSIONS};
 use crate::stops::Stops;
 use crate::words::{block, counted, epoch, line, local_time, thousands, time};
 
-/// The report on a run. Its names are those of the JSON.
+/// The report on a run. Its field names are the keys in the JSON.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
-    /// In one line: what came of it.
+    /// The outcome in one line.
     pub verdict: String,
     /// The run's name.
     pub run: String,
     pub(crate) plan: String,
     pub(crate) when: String,
     pub(crate) ended: String,
-    /// What it cost, in few letters.
+    /// The cost in short form.
     pub(crate) cost: String,
-    /// One for each story that the run landed, and each that is not done.
+    /// The stories that the run landed, and those that are not done.
     pub(crate) stories: Vec<StoryPart>,
     pub(crate) also_needed: Vec<String>,
-    /// What there is to say about the end beyond its first line: the output of a failing check.
+    /// The details of the end after its first line, such as the output of a failing check.
     pub(crate) trouble: String,
-    /// What is worth a second look besides the stories that say so.
+    /// What is worth a second look, apart from the stories to review.
     pub(crate) review: Vec<String>,
     pub(crate) time_line: TimeLine,
     pub(crate) total: String,
     pub(crate) failed_cost: String,
-    /// What was expected, where there was something to go by.
+    /// The estimate, if there were earlier stories to base it on.
     pub(crate) forecast: Option<Forecast>,
     /// How long the agents worked.
     pub(crate) agent_time: String,
@@ -48,7 +48,7 @@ pub struct Report {
     pub(crate) undo: Vec<String>,
 }
 
-/// What a report is made of.
+/// The sources of a report.
 pub(super) struct Sources<'a> {
     pub(super) history: &'a RunHistory,
     pub(super) run: &'a Run,
@@ -60,7 +60,7 @@ pub(super) struct Sources<'a> {
 }
 
 impl RunHistory {
-    /// The report on a run.
+    /// Creates the report on a run.
     pub fn report(&self, run: &Run, situation: &Situation, git: &Git) -> Result<Report, GitError> {
         let (needs, cost) = (self.needs(Some(run), situation), self.cost(run));
         let (review, is_running) = (self.review(run), situation.is_running);

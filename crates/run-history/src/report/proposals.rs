@@ -1,4 +1,4 @@
-//! What can be learned from a run, as settings to think about; never applied by themselves.
+//! Suggests settings that follow from a run; they are never applied automatically.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use serde::Serialize;
 
 use crate::run::{NoteKind, Run};
 
-/// So often is a pattern.
+/// The number of occurrences that makes a pattern.
 const OFTEN: u64 = 3;
 
-/// A setting to think about.
+/// A suggested setting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Proposal {
     pub(crate) why: String,
-    /// What to write, and where.
+    /// The setting, and where to write it.
     pub(crate) setting: String,
 }
 
-/// All of them.
+/// Returns all proposals for a run.
 pub(super) fn of(run: &Run) -> Vec<Proposal> {
     rules(run).into_iter().chain(gates(run)).chain(timeouts(run)).collect()
 }
 
-/// A gate that sessions leave unmet again and again: once is not enough, or it asks for too much.
+/// Finds gates that sessions often leave unmet: one block is not enough, or they ask for too much.
 fn gates(run: &Run) -> Vec<Proposal> {
     let mut by_gate: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, gate) in run.stops.iter().flat_map(|stops| &stops.gates) {
@@ -37,7 +37,7 @@ fn gates(run: &Run) -> Vec<Proposal> {
         .collect()
 }
 
-/// A rule that is hit again and again: the agent should know before.
+/// Finds rules that are often violated: the agent should know them beforehand.
 fn rules(run: &Run) -> Vec<Proposal> {
     let mut by_rule: BTreeMap<&str, u64> = BTreeMap::new();
     for note in run.notes.iter().filter(|note| note.kind == NoteKind::Refusal) {

@@ -16,13 +16,13 @@ use crate::run::{Attempt, tests_passed};
 use crate::saved::SavedAttempt;
 use crate::words::{block, dollars, epoch, hour, line, time};
 
-/// How much of a difference is kept.
+/// How many bytes of a diff are kept.
 const LONGEST_DIFF: usize = 60_000;
 
-/// The differences of so many attempts are kept.
+/// How many attempts are shown with their diff.
 const MOST_DIFFS: usize = 60;
 
-/// What an open story says first that cannot be begun.
+/// How the note of an open story begins if the story cannot be started yet.
 const WAITS: &str = "waits for ";
 
 /// A story.
@@ -37,7 +37,7 @@ pub(crate) struct StoryPart {
     /// The stories that wait for it, and the command that reopens it, if it is blocked.
     pub(crate) keeps_waiting: String,
     pub(crate) retry: String,
-    /// The rest of what is known if it landed.
+    /// The landed commit; this and the following details are empty if it did not land.
     pub(crate) commit: String,
     /// The address of its pull request, until that is merged.
     pub(crate) request: String,
@@ -64,7 +64,7 @@ pub(crate) struct Tried {
     pub(crate) worker: Option<String>,
     pub(crate) outcome: String,
     pub(crate) why: String,
-    /// The failing assertion, and the whole output where it says more.
+    /// The failing assertion, and the whole output if that shows more.
     pub(crate) cause: String,
     pub(crate) failing: String,
     pub(crate) files: String,
@@ -75,7 +75,7 @@ pub(crate) struct Tried {
 }
 
 impl StoryPart {
-    /// Its state, and its name, as names of HTML.
+    /// Returns its state as a CSS class.
     pub(super) fn class(&self) -> String {
         self.state.replace(' ', "-")
     }
@@ -93,7 +93,7 @@ impl StoryPart {
         may_be_done(self.failed.iter().all(|tried| tried.files.is_empty()), &self.why)
     }
 
-    /// Why the last attempt failed, or why the story is in its state.
+    /// Returns why the last attempt failed, or why the story is in its state.
     pub(super) fn note(&self) -> &str {
         let last = self.failed.last().filter(|_| self.state == "blocked");
         last.map_or(&self.why, |last| &last.why)
@@ -105,7 +105,7 @@ impl Sources<'_> {
         self.run.attempts.iter().filter(move |attempt| attempt.key == *key)
     }
 
-    /// Stories of other plans in the order in which they were begun, then those of the plan.
+    /// Returns stories of other plans in the order in which they began, then those of the plan.
     pub(super) fn stories(&self, situation: &Situation) -> Result<Vec<StoryPart>, GitError> {
         let landed_at = self.run.landed();
         let ids: Vec<&str> = landed_at.iter().filter_map(|one| one.commit.as_deref()).collect();
@@ -132,7 +132,7 @@ impl Sources<'_> {
             part.failed = self.tried(key, part.state == "blocked", &mut diffs)?;
             parts.push(part);
         }
-        // What an earlier run landed is not news.
+        // Stories that an earlier run landed are left out.
         parts.retain(|part| !part.state.is_empty());
         Ok(parts)
     }
@@ -182,7 +182,7 @@ impl Sources<'_> {
         found.is_some_and(|story| story.state == State::Done || story.is_optional)
     }
 
-    /// What an open story waits for, or what the newest attempt at it came to.
+    /// Returns what an open story waits for, or the result of its newest failed attempt.
     fn note(&self, key: &StoryKey) -> String {
         let stories = &self.history.stories;
         let depends = stories.iter().find(|story| story.key == *key).map(|story| &story.depends);
@@ -201,7 +201,7 @@ impl Sources<'_> {
         }
     }
 
-    /// The failed attempts at a story in the run, and those of earlier runs while it is blocked.
+    /// Returns the failed attempts at a story in the run, and earlier ones while it is blocked.
     fn tried(
         &self,
         key: &StoryKey,

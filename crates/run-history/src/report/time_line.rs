@@ -8,48 +8,48 @@ use serde::Serialize;
 use crate::run::Run;
 use crate::words::{epoch, hour, line};
 
-/// Nothing is drawn narrower, in percent: it could not be seen.
+/// The minimum width of a bar in percent, so that it is visible.
 const NARROWEST: f64 = 0.5;
 
-/// The time between two hours of the axis, in seconds: the first of which there are not too many.
+/// Candidates for the tick interval in seconds: the first with at most `MOST_TICKS` ticks is used.
 const STEPS: [f64; 9] =
     [60.0, 300.0, 600.0, 1_800.0, 3_600.0, 7_200.0, 14_400.0, 43_200.0, 86_400.0];
 const MOST_TICKS: f64 = 6.0;
 
-/// A drawing.
+/// The data of the drawing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct TimeLine {
-    /// Hours, and where they are in percent.
+    /// The labels of the ticks, and their positions in percent.
     pub(crate) ticks: Vec<(String, String)>,
-    /// One below the other: each of several workers has its own.
+    /// The lanes from top to bottom, one for each worker.
     pub(crate) lanes: Vec<Lane>,
-    /// When and why nobody worked.
+    /// When and why no worker was active.
     pub(crate) waits: Vec<String>,
 }
 
 /// What one worker did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Lane {
-    /// Which one, where there are several.
+    /// The worker's name, if there are several workers.
     pub(crate) worker: Option<String>,
     pub(crate) bars: Vec<Bar>,
 }
 
-/// Something that took a while.
+/// An attempt or a wait.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Bar {
-    /// Where it begins and how wide it is, in percent.
+    /// Its position and width in percent.
     pub(crate) x: String,
     pub(crate) width: String,
     /// `success`, `failed` or `wait`.
     pub(crate) kind: &'static str,
     pub(crate) name: String,
-    /// From when to when.
+    /// Its start and end time.
     pub(crate) when: String,
     pub(crate) title: String,
 }
 
-/// Draws a run.
+/// Computes the time line of a run.
 pub(super) fn of(run: &Run, name: impl Fn(&StoryKey) -> String) -> TimeLine {
     let (Some(start), Some(end)) = (epoch(&run.started_at), epoch(&run.ended_at)) else {
         return TimeLine::default();
@@ -64,7 +64,7 @@ pub(super) fn of(run: &Run, name: impl Fn(&StoryKey) -> String) -> TimeLine {
         when: format!("{} to {}", hour(from), hour(to)),
         title: line(&title),
     };
-    // When each began, and by which worker.
+    // Each bar with its start time and worker.
     let mut all: Vec<_> = (run.attempts.iter())
         .filter_map(|attempt| {
             let outcome = if attempt.outcome.is_empty() { "under way" } else { &attempt.outcome };
@@ -87,7 +87,7 @@ pub(super) fn of(run: &Run, name: impl Fn(&StoryKey) -> String) -> TimeLine {
         all.extend(workers.iter().map(|worker| (from, worker.clone(), one())));
     }
     all.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
-    // Workers by their numbers, others by their names.
+    // Numbered workers are sorted by number, others by name.
     let mut lanes: BTreeMap<(Option<u64>, Option<String>), Lane> = BTreeMap::new();
     for (_, worker, bar) in all {
         let number = worker.as_ref().and_then(|worker| worker.parse().ok());

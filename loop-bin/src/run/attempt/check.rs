@@ -1,5 +1,5 @@
-//! The user's checks on the work of an attempt, and its commit with the user's git hooks. What checks and
-//! hooks change is checked as well.
+//! Runs the user's checks on the work of an attempt, and commits it with the user's git hooks. Changes made by
+//! checks and hooks are checked too.
 
 use std::path::PathBuf;
 
@@ -21,13 +21,13 @@ use board::{LoopFile, Made, Refusal, Story};
 use work_copy::git_output::{base_of, listed, paths};
 use work_copy::{Imported, Staged, Start, Workspace};
 
-/// How often checks that change files are run again on what they left.
+/// How often checks are repeated because they changed files.
 const MOST_ROUNDS: usize = 3;
 
-/// The rule, as users know and switch it.
+/// The rule's name, for messages and settings.
 const SCOPE: &str = "scope";
 
-/// Checks what the user's tree holds.
+/// Checks the files in the user's tree (in place).
 pub(super) fn check_tree(
     job: &Job,
     copy: &mut Workspace,
@@ -37,7 +37,7 @@ pub(super) fn check_tree(
     check(job, copy, attempt, staged)
 }
 
-/// Checks what is staged.
+/// Checks the staged files.
 pub(in crate::run) fn check(
     job: &Job,
     copy: &mut Workspace,
@@ -55,7 +55,7 @@ pub(in crate::run) fn check(
     Ok(Passed { staged, checks, weakened, cost_usd: None })
 }
 
-/// Why this work can be no commit, whatever the checks say.
+/// Why this work cannot be committed, whatever the checks say.
 fn refusal(
     job: &Job,
     copy: &Workspace,
@@ -85,7 +85,7 @@ fn refusal(
     Ok(outside_scope(job, copy, attempt, &staged.files))
 }
 
-/// Runs the checks until one fails, or all pass and leave the files as they are.
+/// Runs the checks until one fails, or all pass without changing files.
 fn passed_checks(
     job: &Job,
     copy: &mut Workspace,
@@ -113,7 +113,7 @@ fn passed_checks(
             return Ok((checks, staged));
         }
         job.reporter.line(format!("{story}: the checks changed {files}; checking again"));
-        // Files that they made are not the story's.
+        // New files that checks created do not belong to the story.
         let git = copy.git();
         let add = ["add", "--update", "--pathspec-from-file=-", "--pathspec-file-nul"];
         let failed = |error: GitError| WorkEnd::failed(error.to_string());
@@ -131,7 +131,7 @@ fn passed_checks(
     Err(WorkEnd::failed("the checks kept changing files").into())
 }
 
-/// Runs the checks on what is staged.
+/// Runs the checks on the staged files.
 pub(super) fn run(
     job: &Job,
     copy: &mut Workspace,
@@ -152,7 +152,7 @@ pub(super) fn run(
     Ok(checks)
 }
 
-/// The one way in which checks run in a copy: what they did to its repository is not trusted.
+/// All checks in a copy run through here; their changes to its repository are not trusted.
 pub(super) fn run_commands(
     job: &Job,
     copy: &mut Workspace,
@@ -170,7 +170,7 @@ pub(super) fn run_commands(
     Ok(checks?)
 }
 
-/// In what respect the attempt weakened the tests, if the user wants to know.
+/// How the attempt weakened the tests, unless the setting ignores that.
 fn weakened(
     job: &Job,
     copy: &Workspace,
@@ -183,8 +183,8 @@ fn weakened(
     }
 }
 
-/// Files outside of the story's scope. The guard forbids the edits one by one; here they are found however
-/// they were made, by an agent without hooks for instance.
+/// Files outside the story's scope. The guard denies single edits; this finds files however they were
+/// changed, for example by an agent without hooks.
 fn outside_scope(
     job: &Job,
     copy: &Workspace,
@@ -197,7 +197,7 @@ fn outside_scope(
         return None;
     }
     let top = copy.top();
-    // No glob of the user's can mean a name that is no text.
+    // A glob can only match a name that is UTF-8.
     let path = |file: &PathBuf| top.join(file.to_string_lossy().into_owned());
     let facts = GuardFacts { root: copy.root().to_owned(), ..GuardFacts::default() };
     let outside = out_of_scope(files.iter().map(path).collect(), &scope, &facts);
@@ -215,7 +215,7 @@ fn outside_scope(
     ))
 }
 
-/// What follows from a check that did not pass. One that needs a program which no attempt can bring ends
+/// Why a failed check keeps the work from landing. A missing program that no attempt can install ends
 /// the run.
 pub(super) fn not_passed(job: &Job, check: &Check) -> WorkEnd {
     let context = &job.context;
@@ -236,7 +236,7 @@ pub(super) fn not_passed(job: &Job, check: &Check) -> WorkEnd {
     }
 }
 
-/// How checks ended, and what their runners counted, as events.
+/// Events with the results of checks and the counts of their test runners.
 pub(in crate::run) fn checked<'a>(
     checks: &'a [Check],
     config: &'a Config,
@@ -254,10 +254,10 @@ pub(in crate::run) fn checked<'a>(
     })
 }
 
-/// How often git hooks may put the files of one story in order.
+/// How often git hooks may fix the files of one story.
 const MOST_FORMATTINGS: usize = 2;
 
-/// Commits a story, with the loop's own files.
+/// Commits a story together with the loop's own files.
 pub(super) fn commit_story(
     job: &Job,
     copy: &mut Workspace,
@@ -269,8 +269,8 @@ pub(super) fn commit_story(
     commit(job, copy, &course.attempt, (passed, files), &message)
 }
 
-/// Makes the commit. Git hooks that put files in order and refuse get one of what they left, once that has
-/// passed the checks as well; what they change in the commit itself is checked too.
+/// Makes the commit. If git hooks fix files and refuse, it is tried again with the fixed files once those have
+/// passed the checks; changes that hooks make in the commit itself are checked too.
 pub(in crate::run) fn commit(
     job: &Job,
     copy: &mut Workspace,
@@ -291,7 +291,7 @@ pub(in crate::run) fn commit(
         let made =
             board::commit(copy, (&wanted, base), &message(&passed), (&job.run, limit), &stop)?;
         client::end_left_by_checks(&job.run, copy.folder());
-        // Hooks may run what the agent wrote, and change the settings of the copy's git.
+        // Hooks may run code of the agent's, and change the git settings of the copy.
         copy.doubt(None)?;
         match made {
             Ok(made) if made.is_altered => {
@@ -320,7 +320,7 @@ pub(in crate::run) fn commit(
     Err(WorkEnd::failed("git hooks change the files every time they reject the commit").into())
 }
 
-/// The user's git hooks changed what is committed, so the checks have not seen it.
+/// The user's git hooks changed the commit, so the checks have not seen this version.
 fn check_hooks_work(
     job: &Job,
     copy: &mut Workspace,
@@ -358,7 +358,7 @@ fn message(job: &Job, course: &Course, passed: &Passed) -> String {
     board::message(&commit.message, &commit.kind, &story)
 }
 
-/// A check that passed, as the commit names it.
+/// A passed check, as it appears in the commit message.
 fn shown(check: &Check) -> String {
     let name = check.name();
     if check.excused.is_some() { format!("{name} (failed as before)") } else { name }

@@ -1,12 +1,12 @@
-//! An attempt: a function of its job. It owns one copy and one agent while it runs, on a thread of its
-//! own, and touches nothing else; whatever follows from it is the conductor's to do.
+//! An attempt: a function of its job. While it runs, it owns one copy and one agent, has a thread of its
+//! own, and touches nothing else. The conductor acts on its results.
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! | --- | --- |
 //! | `prepare.rs` | brings the copy to the attempt's base, and writes the prompt |
 //! | `work.rs`, `watch.rs` | runs the agent, judges how it ended, and stages what it left |
 //! | `check.rs`, `prove.rs`, `review.rs` | the checks and the commit; the proof of new tests; the reviewer |
-//! | `moved.rs` | lays work over a target that moved, and checks it again |
+//! | `moved.rs` | rebases work onto a target that has moved, and checks it again |
 
 mod check;
 mod moved;
@@ -47,12 +47,12 @@ pub(super) use watch::{LiveAgent, log_of, refused_in, release, rollbacks, set_ph
 pub(super) use work::{left_in, read_agents_plan, report_findings};
 use work_copy::{Imported, Staged, Workspace};
 
-/// Where an attempt works: a copy, the folder of its records, and perhaps an agent that is paused in its
+/// Where an attempt works: a copy, a folder for its records, and an agent if one is paused in its
 /// stop hook.
 pub(super) struct Desk {
     /// The slot's name: `1`, `2`, …
     pub(super) name: String,
-    /// The run's name, with that of the slot where there are several.
+    /// The run's name, with the slot's name if there are several slots.
     pub(super) run: String,
     /// The project as the slot's agent sees it.
     pub(super) project: Project,
@@ -62,119 +62,119 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// The state of the attempt: claim, checkpoint, sessions.
+    /// The attempt's state: claim, checkpoint, sessions.
     pub(super) fn state(&self) -> &StateDir {
         self.project.own_state()
     }
 }
 
-/// What every step of an attempt may read, and where it reports to.
+/// Input of every step of an attempt, and the channel for its reports.
 pub(super) struct Job {
     pub(super) context: Arc<Context>,
     pub(super) reporter: Reporter,
-    /// The name under which the slot works.
+    /// The slot's name.
     pub(super) run: String,
     pub(super) key: StoryKey,
-    /// The plan's files.
+    /// The plan and progress files.
     pub(super) books: PlanFiles,
     pub(super) failed_before: BTreeMap<String, FailedBefore>,
 }
 
-/// One part of an attempt.
+/// One task of an attempt.
 pub(super) enum Task {
     /// Bring the copy to the base, and let an agent work on the story.
     Work(Box<Assignment>),
-    /// Report to the paused agent what is missing, and let it go on.
+    /// Send the paused agent on with a message about what is missing.
     SendBack { text: String, budget: Budget },
-    /// Check what is staged, or the saved work laid over where the target is now.
+    /// Check what is staged, or saved work after rebasing it.
     Check { work: Box<ToCheck>, is_first: bool },
-    /// Commit what has passed, with the loop's own files.
+    /// Commit the checked work with the loop's own files.
     Commit { passed: Box<Passed>, files: Vec<LoopFile> },
-    /// Write the plan instead of working on a story.
+    /// Have the agent write the plan instead of working on a story.
     Plan { before: Option<Vec<u8>>, prompt: String, allowance: Allowance },
-    /// Release the paused agent, and read what is in the copy.
+    /// Release the paused agent, and stage what is in the copy.
     Leave { goodbye: String },
     /// Release the paused agent.
     Release { goodbye: String },
 }
 
-/// Work that is to be checked.
+/// Where the work to check is.
 pub(super) enum ToCheck {
-    /// It is in the copy, and staged there.
+    /// Staged in the copy.
     Staged(Staged),
-    /// It is in the user's tree, whatever that holds by now.
+    /// In the user's tree, in its current state.
     InTree,
-    /// The target moved: this commit is laid over its new tip.
+    /// In this commit, to be rebased onto the target's new tip.
     Moved { saved: String, tip: Option<String>, branch: String },
 }
 
-/// What an agent is given to begin with.
+/// Input of an agent that begins.
 pub(super) struct Assignment {
     pub(super) plan: Plan,
     pub(super) progress: Vec<u8>,
     /// The attempt whose work this one continues.
     pub(super) resumed: Option<SavedAttempt>,
-    /// The client's session in which it begins, if not in a new one.
+    /// The client session to resume, if any.
     pub(super) session: Option<SessionSoFar>,
-    /// Messages from the user, for the prompt.
+    /// The user's messages, for the prompt.
     pub(super) messages: String,
     pub(super) budget: Budget,
 }
 
-/// What an agent may spend, and what the run has left.
+/// The limits of an agent's turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Budget {
     pub(super) allowance: Allowance,
     pub(super) quota_streak: u32,
-    /// Whether another agent takes over at a usage limit.
+    /// Whether another agent can take over at a usage limit.
     pub(super) may_switch: bool,
-    /// Whether another session may take over when its context is full.
+    /// Whether another session can take over when the context is full.
     pub(super) may_hand_over: bool,
 }
 
-/// What is known of an attempt besides its files.
+/// Facts about an attempt that are not in its files.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
     pub(super) duration: Option<Duration>,
     pub(super) tokens: Option<u64>,
     pub(super) cost_usd: Option<f64>,
-    /// The agent's own account of its work.
+    /// The agent's summary of its work.
     pub(super) summary: Option<String>,
-    /// Messages from the user that were in its prompt.
+    /// The user's messages that were in its prompt.
     pub(super) messages: String,
-    /// Whether the agent reported explicitly that the story is done. Then checks that pass are enough
+    /// Whether the agent reported explicitly that the story is done. If so, passing checks suffice
     /// even if no file changed.
     pub(super) claimed: bool,
     pub(super) session: Option<SessionSoFar>,
-    /// Whether its session ended because its context was nearly full.
+    /// Whether the session ended because its context was almost full.
     pub(super) is_handed_over: bool,
-    /// The exit code of its agent; 0 if that is paused.
+    /// The agent's exit code; 0 if the agent is paused.
     pub(super) exit_code: Option<i32>,
-    /// What hooks rolled back so far.
+    /// The rollbacks that hooks have made so far.
     pub(super) rollbacks: Vec<HookRollback>,
-    /// What the agent did to its file of the plan.
+    /// The agent's changes to the plan.
     pub(super) agents: Option<AgentsPlan>,
     pub(super) second_look: SecondLook,
 }
 
-/// What a second look at work that passed gave.
+/// The results of proof and review.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SecondLook {
     pub(super) proof: Option<Proof>,
     pub(super) review: Option<Reviewed>,
 }
 
-/// What an attempt left in its copy.
+/// The work in an attempt's copy.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Left {
-    /// The tree; none if the copy cannot be read.
+    /// The staged work; `None` if the copy cannot be read.
     pub(super) staged: Option<Staged>,
-    /// What it left in its own repository.
+    /// Commits, branches and stashes of the copy's repository.
     pub(super) imported: Imported,
 }
 
 impl Left {
-    /// Whether there is anything worth keeping; work beside the files is kept once.
+    /// Whether anything is worth saving; branches and stashes are saved once only.
     pub(super) fn has_work(&self, is_saved: bool) -> bool {
         let has_files =
             |staged: &Staged| !staged.files.is_empty() || (!is_saved && !staged.aside.is_empty());
@@ -188,16 +188,16 @@ impl Left {
 pub(super) struct Passed {
     pub(super) staged: Staged,
     pub(super) checks: Vec<Check>,
-    /// In what respect it weakened the tests.
+    /// How it weakened the tests.
     pub(super) weakened: Option<String>,
-    /// What all attempts at the story cost, where known.
+    /// The cost of all attempts at the story, if known.
     pub(super) cost_usd: Option<f64>,
 }
 
-/// The tokens that each story of a session took.
+/// The tokens used by each story of a session.
 pub(super) type StoryTokens = Vec<(StoryKey, u64)>;
 
-/// What an agent used: a turn of it, or the whole session.
+/// What an agent used in one turn or in a whole session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Used {
     /// Time and tokens of this turn.
@@ -205,19 +205,19 @@ pub(super) struct Used {
     pub(super) tokens: u64,
     /// Tokens of the session so far.
     pub(super) session_tokens: u64,
-    /// Whether it was the reviewer, who works on no files.
+    /// Whether this was the reviewer, which changes no files.
     pub(super) is_reviewer: bool,
-    /// The session, if it has ended.
+    /// The session's result, if it has ended.
     pub(super) ended: Option<(Box<AgentRun>, StoryTokens)>,
 }
 
-/// What a part of an attempt led to.
+/// The result of a task.
 pub(super) enum Ended {
-    /// The agent ended well, or asks whether it may stop; its work is staged.
+    /// The agent ended well, or is asking to stop; its work is staged.
     Worked(Left),
     Checked(Box<Passed>),
     Committed(Made, Box<Passed>),
-    /// The plan before the agent wrote one, and its file of the plan; or why that is not used.
+    /// The plan before and after the agent wrote it, or why its plan is not used.
     Planned {
         before: Option<Vec<u8>>,
         left: Option<Vec<u8>>,
@@ -225,27 +225,27 @@ pub(super) enum Ended {
     },
     Left(Left),
     Released,
-    /// The attempt does not land.
+    /// The attempt has failed.
     Failed(WorkEnd),
 }
 
-/// How far an attempt has come.
+/// The progress of an attempt.
 #[derive(Default)]
 pub(super) struct Course {
     pub(super) attempt: Attempt,
     pub(super) facts: Facts,
-    /// What agents used on the way.
+    /// What agents have used so far.
     pub(super) used: Vec<Used>,
 }
 
-/// A task that was done.
+/// A completed task.
 pub(super) struct Done {
     pub(super) desk: Desk,
     pub(super) course: Course,
     pub(super) ended: Result<Ended, Failure>,
 }
 
-/// Why an attempt goes no further: what that makes of it, or a failure of our own.
+/// Why an attempt cannot continue: the way in which its work ended, or an error of our own.
 #[derive(Debug)]
 pub(super) enum Stopped {
     Work(WorkEnd),
@@ -264,24 +264,24 @@ impl<E: Into<Failure>> From<E> for Stopped {
     }
 }
 
-/// Something that an attempt reports while it runs.
+/// A report of a running attempt.
 pub(super) enum Report {
-    /// A line for people.
+    /// A line for the terminal.
     Line(Tone, String),
     Warning(String),
-    /// What the loop does now for the story.
+    /// The loop's current activity for the story.
     Doing(String),
-    /// What the agent does now.
+    /// The agent's current activity.
     Glimpse(Glimpse),
     /// An event for the journal.
     Note(StoryKey, Event),
-    /// An event only for whoever follows the run.
+    /// An event only for the view and for `--json`.
     Event(StoryKey, Event),
-    /// The attempt was asked to end, and its agent has so long for it.
+    /// The attempt was asked to stop; the agent's grace period has begun.
     Stopping,
-    /// The task is done, and the desk is free again.
+    /// The task is complete; the desk comes back.
     Done(Box<Done>),
-    /// The thread died of a bug.
+    /// The thread panicked.
     Died,
 }
 
@@ -289,13 +289,13 @@ pub(super) enum Report {
 #[derive(Debug, Clone)]
 pub(super) struct Reporter {
     pub(super) slot: usize,
-    /// Put before each line, where there are several slots.
+    /// The slot's prefix for each line, if there are several slots.
     pub(super) prefix: String,
     pub(super) reports: Sender<(usize, Report)>,
 }
 
 impl Reporter {
-    /// Sends a report. Nobody listens any more once the run has ended.
+    /// Sends a report. After the end of the run nobody receives it, which is fine.
     pub(super) fn send(&self, report: Report) {
         let _ = self.reports.send((self.slot, report));
     }
@@ -321,7 +321,7 @@ impl Reporter {
     }
 }
 
-/// Does one part of an attempt.
+/// Performs one task of an attempt.
 pub(super) fn attempt(job: &Job, mut desk: Desk, mut course: Course, task: Task) -> Done {
     let ended = match perform(job, &mut desk, &mut course, task) {
         Ok(ended) => Ok(ended),

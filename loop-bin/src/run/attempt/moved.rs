@@ -1,4 +1,4 @@
-//! The target moved since an attempt began: its work is laid over the new tip and checked again.
+//! Rebases an attempt's work onto a target that has moved, and checks it again.
 
 use ralph_base::listing::first_few;
 use ralph_base::state;
@@ -10,7 +10,7 @@ use super::{Desk, Job, Passed, Stopped};
 use crate::run::decide::{Outcome, WorkEnd};
 use work_copy::{Imported, Staged, Start, Workspace};
 
-/// Checks saved work where the target is now. Where others landed since it began, a failure may be theirs.
+/// Checks saved work on the target's current tip. If stories landed in between, a failure may be caused by them.
 pub(super) fn check_moved(
     job: &Job,
     desk: &mut Desk,
@@ -34,7 +34,7 @@ pub(super) fn check_moved(
     }
 }
 
-/// Lays the saved work over where the target is now.
+/// Rebases the saved work onto the target's current tip.
 fn move_onto(
     job: &Job,
     desk: &mut Desk,
@@ -49,7 +49,7 @@ fn move_onto(
     let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let laid = lay_over(job, copy, saved, start);
     if let Err(Stopped::Work(_)) = laid {
-        // The attempt as it was, so that it can be kept.
+        // The attempt before the rebase, so that it can be saved.
         copy.reset(Start::of(attempt))?;
         copy.overlay(saved, Start::of(attempt))?;
     }
@@ -61,7 +61,7 @@ fn move_onto(
     Ok(staged)
 }
 
-/// The changes of a commit, laid over another one and staged there.
+/// Applies the changes of a commit to another commit and stages them.
 pub(in crate::run) fn lay_over(
     job: &Job,
     copy: &mut Workspace,
@@ -77,7 +77,7 @@ pub(in crate::run) fn lay_over(
     Ok(copy.stage(start, &job.books.ours, &Imported::default())?)
 }
 
-/// The stories that landed since a commit was begun, in words; none if nothing did.
+/// The stories that have landed since `since`, for messages; `None` if there are none.
 fn landed_since(copy: &Workspace, commit: &str, tip: Option<&str>) -> Option<String> {
     let range = format!("{commit}^1..{}", tip?);
     let format = "--format=%h %(trailers:key=Ralph-Story,valueonly=true,separator=%x2C)";

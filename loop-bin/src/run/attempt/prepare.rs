@@ -1,4 +1,4 @@
-//! What an agent finds: its copy at the attempt's base, its prompt, and the variables around it.
+//! Prepares what an agent starts with: the copy at the attempt's base, the prompt, and the variables.
 
 use std::time::Instant;
 
@@ -27,11 +27,11 @@ use work_copy::git_output::base_of;
 use work_copy::in_place::ProtectedFiles;
 use work_copy::{Start, Workspace, changed_by_setup, is_used, needs_setup, set_up};
 
-/// What an agent reads that continues the work of an earlier attempt.
+/// The prompt's text for an agent that continues an earlier attempt.
 const WORK_IS_THERE: &str =
     "Work from an earlier attempt is already in your working tree; continue with it.";
 
-/// Prepares the copy for an agent; returns what the prompt says about the attempt that this one continues.
+/// Prepares the copy for an agent; returns the prompt's text about the attempt that this one continues.
 pub(super) fn begin(
     job: &Job,
     desk: &mut Desk,
@@ -39,14 +39,14 @@ pub(super) fn begin(
     assignment: &mut Assignment,
 ) -> Result<String, Failure> {
     if desk.session.is_none() {
-        // What another attempt left there.
+        // Left by an earlier attempt.
         desk.copy.doors.remove_tmp();
     }
     desk.copy.doors.create_folders()?;
     sweep(desk.state())?;
     let start = Start::of(attempt);
     prepare_copy(job, &mut desk.copy, start)?;
-    // Plan and progress as the agent is given them, so that what it does to them is known.
+    // Plan and progress as given to the agent, so that its changes to them can be determined.
     state::replace_unsynced(&desk.dir.plan_given(), assignment.plan.bytes())?;
     state::replace_unsynced(&desk.dir.progress_given(), &assignment.progress)?;
     let mut before = String::new();
@@ -54,11 +54,11 @@ pub(super) fn begin(
         let is_there;
         (before, is_there) = resume(job, &mut desk.copy, kept, start)?;
         if !is_there {
-            // A resumed session would expect its work.
+            // A resumed session would expect its work to be there.
             assignment.session = None;
         }
     }
-    // After the work of an earlier attempt, which knows only the plan of its own time.
+    // After the earlier attempt's work, which has an older plan.
     let (copy, books) = (&mut desk.copy, &job.books);
     copy.give(&books.plan, assignment.plan.bytes())?;
     if !assignment.progress.is_empty() {
@@ -81,7 +81,7 @@ pub(super) fn begin(
     Ok(before)
 }
 
-/// The copy at a commit, for a step of an attempt.
+/// Checks out a commit in the copy, for a step of an attempt.
 pub(in crate::run) fn prepare_copy(
     job: &Job,
     copy: &mut Workspace,
@@ -91,7 +91,7 @@ pub(in crate::run) fn prepare_copy(
     prepare((config, &stop), &job.reporter, copy, start, &job.run)
 }
 
-/// The copy at a commit, with what a fresh clone lacks and its setup done.
+/// Checks out a commit in the copy, adds what a fresh clone lacks, and runs the setup.
 pub(in crate::run) fn prepare(
     (config, stop): (&Config, &dyn Fn() -> bool),
     reporter: &Reporter,
@@ -101,7 +101,7 @@ pub(in crate::run) fn prepare(
 ) -> Result<(), Failure> {
     let (is_new, begun) = (!copy.exists(), Instant::now());
     match copy.reset(start) {
-        // What landed may have put something in the way in which git does not find on.
+        // A landed commit may have added something that blocks the checkout.
         Err(failure) if !is_new && !copy.is_in_place && !failure.is_transient() => {
             log::warn!("creating a new copy: {failure}");
             copy.throw_away()?;
@@ -147,8 +147,8 @@ pub(in crate::run) fn prepare(
     Ok(())
 }
 
-/// Lays the work of an attempt into the copy; returns what the agent reads about it, and whether the work
-/// is there.
+/// Applies an attempt's work to the copy; returns the prompt's text about it, and whether it could be
+/// applied.
 fn resume(
     job: &Job,
     copy: &mut Workspace,
@@ -165,7 +165,7 @@ fn resume(
     let git = copy.source.git();
     let base = base_of(&git, kept.base.as_deref())?;
     if git.run(&["diff-tree", "--quiet", &base, &kept.commit]).is_ok() {
-        // A person may have asked for another try with nothing but a hint.
+        // The user may have asked for a retry with only a hint.
         return Ok((text, true));
     }
     if copy.overlay(&kept.commit, start)?.is_some() {
@@ -179,7 +179,7 @@ fn resume(
     Ok((format!("{WORK_IS_THERE}\n{text}"), true))
 }
 
-/// What hooks roll back to while the agent works.
+/// The checkpoint to which hooks roll back while the agent works.
 fn take_checkpoint(job: &Job, desk: &Desk, attempt: &Attempt) -> Result<(), Failure> {
     let repo = &desk.copy.repo()?;
     let message = format!("before {}", attempt.story);
@@ -194,18 +194,18 @@ fn take_checkpoint(job: &Job, desk: &Desk, attempt: &Attempt) -> Result<(), Fail
     Ok(())
 }
 
-/// How many tests that failed before are named.
+/// The most names of earlier failures in a prompt.
 const KNOWN_NAMED: usize = 20;
 
-/// How much of earlier entries, lessons and failures a prompt holds.
+/// The most characters of earlier entries, lessons and failures in a prompt.
 const LONGEST_PART: usize = 16 * 1024;
 
-/// The prompt's template: the user's beside the plan, or our own.
+/// The prompt's template: the user's, beside the plan, or our own.
 pub(crate) fn template(plan: &Utf8Path) -> Result<Template, Failure> {
     read_template(&StateDir::prompt_beside(plan), prompt::BUILDING)
 }
 
-/// The same for a review.
+/// The template of a review prompt.
 pub(crate) fn review_template(plan: &Utf8Path) -> Result<Template, Failure> {
     read_template(&StateDir::review_prompt_beside(plan), prompt::REVIEW)
 }
@@ -224,8 +224,8 @@ fn read_template(path: &Utf8Path, ours: &str) -> Result<Template, Failure> {
     parsed.map_err(|error| Failure::usage(format!("{path}: {error}")))
 }
 
-/// Variables for the agent's client and its hooks. Settings that were given as flags reach the hooks as
-/// variables, because a hook sees no flags.
+/// Variables for the agent and its hooks. Settings from flags are passed as variables, because hooks
+/// see no flags.
 pub(super) fn agent_variables(job: &Job, desk: &Desk) -> Vec<(String, String)> {
     let context = &job.context;
     let mut vars = vec![
@@ -237,10 +237,10 @@ pub(super) fn agent_variables(job: &Job, desk: &Desk) -> Vec<(String, String)> {
         (MAILBOX.to_owned(), desk.state().mailbox().into_string()),
         (STATE_DIR.to_owned(), desk.state().own().to_string()),
     ];
-    // Empty where there is one, so that none is inherited.
+    // Cleared if unused, so that nothing is inherited.
     let worker = desk.project.worker().map_or("", |worker| worker.as_str());
     vars.push((WORKER.to_owned(), worker.to_owned()));
-    // The prompt tells the agent to run `ralph-loop`.
+    // The prompt tells the agent to run `ralph-loop`, so it must be in PATH.
     let path = path_of_agent(&context.path, desk.copy.root());
     if path != context.path {
         vars.push(("PATH".to_owned(), path));
@@ -259,7 +259,7 @@ pub(super) fn agent_variables(job: &Job, desk: &Desk) -> Vec<(String, String)> {
     vars
 }
 
-/// The prompt for a new session. `before` is about the attempt that this one continues.
+/// The prompt for a new session. `before` is the text about the attempt that this one continues.
 pub(super) fn prompt(
     job: &Job,
     desk: &Desk,
@@ -270,7 +270,7 @@ pub(super) fn prompt(
     let (context, books) = (&job.context, &job.books);
     let entries = ralph_project::progress::progress_excerpt(&assignment.progress, LONGEST_PART);
     let guardrails = lessons(context.state(), Some(&context.run_dir))?;
-    // The template has a heading for them.
+    // The template has a heading for messages.
     let guardrails = guardrails.replacen(LESSONS_TITLE, "", 1);
     let failure = failure_text(job, before);
     let [plan_path, progress_path] =
@@ -301,7 +301,7 @@ pub(super) fn prompt(
     Ok(task(&books.plan) + &rendered + &from_user(&assignment.messages))
 }
 
-/// What sends a session on to its next story.
+/// The message with which a session goes on to its next story.
 pub(super) fn next_story(
     job: &Job,
     attempt: &Attempt,
@@ -316,7 +316,7 @@ pub(super) fn next_story(
     Ok(instruction(Some(before), plan, story, standing, &Ticking::Us) + &from_user(messages))
 }
 
-/// Messages from the user, behind any other text.
+/// The user's messages, to be appended to another text.
 pub(in crate::run) fn from_user(messages: &str) -> String {
     if messages.is_empty() {
         return String::new();
@@ -324,7 +324,7 @@ pub(in crate::run) fn from_user(messages: &str) -> String {
     format!("\n\n## From the user, just now\n\n{messages}")
 }
 
-/// The whole task, where another loop's plan has it beside it and no template of ours is there.
+/// The whole task from a file that other loops keep beside the plan, unless there is a template.
 fn task(plan: &Utf8Path) -> String {
     let task = state::read_text(StateDir::task_beside(plan)).unwrap_or_default();
     if task.trim().is_empty() || StateDir::prompt_beside(plan).exists() {
@@ -334,7 +334,7 @@ fn task(plan: &Utf8Path) -> String {
     format!("# The task\n\n{}\n\n# Your part\n\n", task.get(..end).unwrap_or_default().trim())
 }
 
-/// The last failure of the story, and what is known of the attempt that this one continues.
+/// The story's last failure, and the text about the attempt that this one continues.
 fn failure_text(job: &Job, before: &str) -> String {
     let failure = last_failure(job.context.state(), &job.key.to_string()).unwrap_or_default();
     let known = job.failed_before.values().flat_map(|before| &before.tests);
@@ -350,7 +350,7 @@ fn end_of(text: &str) -> &str {
     text.get(start..).unwrap_or_default()
 }
 
-/// An agent that prints plain text does not name its session, but its hook notes it.
+/// The current session's id as a hook noted it, because plain-text output does not contain it.
 pub(super) fn working_session(state: &StateDir) -> Option<String> {
     let text = state::read_text(state.working_session()).ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())

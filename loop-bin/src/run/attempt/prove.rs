@@ -1,5 +1,5 @@
-//! Are the tests of a story worth anything? They are laid over the code as it was before the story,
-//! where they must fail.
+//! Proves a story's tests: run against the code as it was before the story, they
+//! must fail.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -20,21 +20,21 @@ use crate::terminal::{Tone, counted};
 use work_copy::git_output::{RAW, differences, listed};
 use work_copy::{Start, Workspace};
 
-/// What became of a story's tests without the rest of its work.
+/// The result of running a story's tests without the rest of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::run) enum Proof {
-    /// They failed; so many of them, where the runner said it.
+    /// They failed; with the number of failures, if known.
     Failed(Option<u64>),
-    /// They did not even run, or not to their end: what they need is not there.
+    /// They could not run, because something that they need is missing.
     Broken,
-    /// A check failed that does not say whether a test did.
+    /// A check failed, but does not tell whether a test did.
     Unclear,
     /// They passed.
     Hollow,
 }
 
 impl Proof {
-    /// What the checks there say.
+    /// The proof by the results of the checks.
     fn of(checks: &[Check], config: &Config) -> Self {
         let Some(check) = checks.iter().find(|check| !check.passed()) else { return Self::Hollow };
         match check.verdict_of(config) {
@@ -53,7 +53,7 @@ impl Proof {
         matches!(self, Self::Failed(_))
     }
 
-    /// In a few words, behind `proven:` or `not shown:`.
+    /// Short text for messages, after `proven:` or `not shown:`.
     pub(in crate::run) fn in_words(&self) -> String {
         match self {
             Self::Failed(Some(1)) => "its new test fails without the change".to_owned(),
@@ -66,7 +66,7 @@ impl Proof {
     }
 }
 
-/// Tries the story's tests without the rest of its work, if it has both.
+/// Tests the story without the rest of its work, if it has tests and other changes.
 pub(super) fn prove(
     job: &Job,
     copy: &mut Workspace,
@@ -74,7 +74,7 @@ pub(super) fn prove(
     passed: &Passed,
 ) -> Result<Option<Proof>, Stopped> {
     let config = &job.context.config;
-    // In place the tree is the user's, and a kill would leave it half taken back.
+    // Not in place: a kill would leave the user's tree half reverted.
     if config.verify.prove == Prove::Off || copy.is_in_place || passed.checks.is_empty() {
         return Ok(None);
     }
@@ -114,9 +114,9 @@ pub(super) fn prove(
     Ok(Some(proof))
 }
 
-/// The files of a tree that were added to another one, or whose text is new.
+/// The files of a tree that are new or changed, compared with another tree.
 fn written_since(copy: &Workspace, base: &str, tree: &str) -> Result<Vec<PathBuf>, Failure> {
-    // What was moved as it is has no new text.
+    // A file that was moved unchanged has no new text.
     let wanted = ["--find-renames", "--diff-filter=AM", "--ignore-submodules", base, tree];
     let args = [&["diff-tree", "-r"], &RAW[..], &wanted].concat();
     let found = differences(&copy.git().run(&args)?);
@@ -124,7 +124,7 @@ fn written_since(copy: &Workspace, base: &str, tree: &str) -> Result<Vec<PathBuf
     Ok(written.map(|one| one.path).collect())
 }
 
-/// Runs the checks that run tests, with everything but the story's tests as it was before.
+/// Runs the checks that run tests, with everything except the story's tests reverted.
 fn checks_without(
     job: &Job,
     copy: &mut Workspace,
@@ -151,7 +151,7 @@ fn checks_without(
     run_commands(job, copy, &commands)
 }
 
-/// The work as it was staged; what it removed is removed again.
+/// Restores the staged work, and removes again what it had removed.
 fn put_back(
     job: &Job,
     copy: &mut Workspace,
@@ -178,8 +178,8 @@ fn restore(copy: &Workspace, source: &[&str], files: &[PathBuf]) -> Result<(), F
     Ok(())
 }
 
-/// Two versions of a file never have the same second as their time: by that, and the size, some tools
-/// tell whether what they made of it is still good.
+/// Gives each version of a file another modification time, by the second, because some tools decide
+/// by time and size whether their cached results are still valid.
 fn take_another_second(copy: &Workspace, files: &[PathBuf]) {
     let top = copy.top().as_std_path();
     let newest = files.iter().filter_map(|file| second_of(&top.join(file))).max();
@@ -188,7 +188,7 @@ fn take_another_second(copy: &Workspace, files: &[PathBuf]) {
     }
 }
 
-/// Whether a file can hold a test, and not only what tests read.
+/// Whether a file can contain tests, rather than only data for them.
 fn is_code(path: &Path) -> bool {
     let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
     let data = "csv gif html jpg json jsonl lock log md pdf png snap svg toml tsv txt xml yaml yml";

@@ -1,4 +1,4 @@
-//! A second pair of eyes: another agent reads work that has passed, before it lands.
+//! The review: another agent reads checked work before it lands.
 
 use std::time::Instant;
 
@@ -16,19 +16,19 @@ use crate::run::decide::WorkEnd;
 use crate::terminal::{Tone, counted, seconds};
 use client::{AgentRun, Refusal, RunEnd, Session, Supervision, Totals, Turn, with_files_of};
 
-/// What came of a review.
+/// The result of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::run) enum Reviewed {
-    /// The work may land; with what is worth knowing.
+    /// The work may land; with comments.
     Approved(Vec<String>),
-    /// It may not, and why.
+    /// The work is rejected, with the reason.
     Refused(String),
-    /// There was no review, and why.
+    /// There was no review, with the reason.
     Missing(String),
 }
 
 impl Reviewed {
-    /// What a reviewer's run is worth. `printed` is all that it printed.
+    /// The result of a reviewer's run, given all that it printed.
     fn of(run: &AgentRun, printed: &str) -> Self {
         let missing = |why: &str| Self::Missing(why.to_owned());
         match &run.end {
@@ -46,7 +46,7 @@ impl Reviewed {
         let seen = &run.seen;
         let (said, is_error) = match &seen.verdict {
             Some(verdict) => (verdict.text.as_str(), verdict.is_error),
-            // One that prints events names its session.
+            // An agent that prints events names its session there.
             None if seen.session.is_some() => (seen.said.text.as_str(), false),
             None => (printed, false),
         };
@@ -64,7 +64,7 @@ impl Reviewed {
         }
     }
 
-    /// What the user should know of it.
+    /// The comments to show to the user.
     pub(in crate::run) fn remarks(&self) -> Vec<String> {
         match self {
             Self::Approved(advice) => advice.clone(),
@@ -73,7 +73,7 @@ impl Reviewed {
         }
     }
 
-    /// In a few words.
+    /// Short text for messages.
     pub(in crate::run) fn in_words(&self) -> String {
         match self {
             Self::Approved(advice) if advice.is_empty() => "approved".to_owned(),
@@ -86,7 +86,7 @@ impl Reviewed {
     }
 }
 
-/// Has the work reviewed.
+/// Runs the review.
 pub(super) fn review(
     job: &Job,
     desk: &Desk,
@@ -159,7 +159,7 @@ fn ask_reviewer(
     let log = state::open_log(&path)?;
     let earlier = log.metadata()?.len();
     let vars = [(RUN_MARK.to_owned(), desk.run.clone())];
-    // Not where the agent worked: whatever it does to the files, the work is what was checked.
+    // In a separate folder, so that the reviewer cannot change the checked work.
     let room = desk.copy.lay_out()?;
     let begun = Instant::now();
     let mut session = Session::start(
@@ -173,7 +173,7 @@ fn ask_reviewer(
     let deadline = limit.into_iter().chain(context.time_for_checks()).min();
     let watch = Supervision { deadline, ..supervision(context) };
     let run = loop {
-        // Without a mailbox there is nothing that it could ask.
+        // Without a mailbox the reviewer's stop hook cannot ask the loop.
         if let Turn::Ended(run) = session.watch(&watch, None, &mut |_| ())? {
             break *run;
         }

@@ -1,4 +1,4 @@
-//! What its hooks do not do for an agent, the loop does: the output shows its commands and how they end.
+//! The loop's replacement for hooks: an agent's output shows its commands and their results.
 
 use std::cell::{Cell, OnceCell};
 
@@ -17,7 +17,7 @@ use super::{Desk, Job};
 use crate::run::decide::test_run;
 use client::{ClientOptions, Ran, Seen};
 
-/// An agent that has called a tool, as its output shows it.
+/// An agent whose output shows its tool calls.
 pub(super) struct Unhooked<'a> {
     job: &'a Job,
     options: ClientOptions,
@@ -26,9 +26,9 @@ pub(super) struct Unhooked<'a> {
     root: Utf8PathBuf,
     state: StateDir,
     vars: Vec<(String, String)>,
-    /// What commands are judged by, unless hooks guard the agent.
+    /// The guard's input; `None` if hooks guard the agent.
     guard: OnceCell<Option<(Env, Project)>>,
-    /// How many of its commands were judged, and how many of those that have ended.
+    /// How many of its commands, and how many of the completed ones, have been judged.
     judged: (Cell<usize>, Cell<usize>),
 }
 
@@ -47,7 +47,7 @@ impl<'a> Unhooked<'a> {
         }
     }
 
-    /// Why the agent has to be ended: it runs a command that a hook would have refused.
+    /// Why the agent must be stopped: it is running a command that the guard denies.
     pub(super) fn forbidden(&self, seen: &Seen) -> Option<String> {
         let (env, project) = self.guard()?;
         let new = seen.calls.ran.get(self.judged.0.replace(seen.calls.ran.len())..)?;
@@ -59,7 +59,7 @@ impl<'a> Unhooked<'a> {
         })
     }
 
-    /// Records the test runs whose end no hook receives.
+    /// Records test runs whose results no hook receives.
     pub(super) fn note_tests(&self, seen: &Seen) {
         let new = seen.calls.ended.get(self.judged.1.replace(seen.calls.ended.len())..);
         let tests = &self.job.context.config.tests.commands;
@@ -71,14 +71,14 @@ impl<'a> Unhooked<'a> {
             self.job.reporter.note(&self.job.key, verdict.event());
             let session = seen.session.clone().or_else(|| working_session(&self.state));
             if let Some(id) = session.and_then(|id| Id::parse(&id).ok()) {
-                // For the gates at its stop; the loop itself judges by the output.
+                // The gates use this at the agent's stop; the loop reads the output itself.
                 let last = verdict.as_last(&ran.command, &ran.output, &self.run);
                 let _ = last.save(&self.state.session(&id));
             }
         }
     }
 
-    /// Whether a hook of the agent's recorded a test run: those of an agent that keeps exit codes to itself record
+    /// Whether a hook has recorded a test run. Hooks of agents that hide exit codes record only
     /// failures that the output shows.
     fn is_reported(&self, ran: &Ran) -> bool {
         let Some(agent) = self.agent else { return false };
@@ -88,7 +88,7 @@ impl<'a> Unhooked<'a> {
             && !(agent.exit_unknown && shown().is_none_or(|verdict| verdict.kind == Kind::Passed))
     }
 
-    /// What its commands are judged by; none if its hooks guard it.
+    /// The guard's input; `None` if hooks guard the agent.
     fn guard(&self) -> Option<&(Env, Project)> {
         let unguarded = || {
             let vars = Env::process().all().into_iter().chain(self.vars.clone());
@@ -99,8 +99,8 @@ impl<'a> Unhooked<'a> {
         self.guard.get_or_init(unguarded).as_ref()
     }
 
-    /// Whether hooks guard it: they were passed to it, and one has spoken. A command that is no agent we know may
-    /// have hooks of its own.
+    /// Whether hooks guard the agent: they were registered and one has run. An unknown command may have hooks
+    /// of its own.
     fn is_heard(&self) -> bool {
         let Some(name) = self.options.hooked else {
             return self.options.unguarded.is_none() || self.agent.is_none();

@@ -1,4 +1,4 @@
-//! An agent at work, and one that is paused in its stop hook.
+//! Watches an agent at work, or one that is paused in its stop hook.
 
 use std::cell::{Cell, LazyCell};
 use std::time::{Duration, Instant};
@@ -26,40 +26,40 @@ use client::{
 };
 use work_copy::doors::Doors;
 
-/// How long an agent that was released has to end by itself.
+/// How long a released agent may take to exit.
 const FAREWELL: Duration = Duration::from_secs(60);
 
-/// How often the hooks' notes are read while an agent works.
+/// How often hook records are read while an agent works.
 const LOOKS_EVERY: Duration = Duration::from_millis(500);
 
-/// How much of the end of a log is read for what was refused, and how many paths are written down.
+/// How much of a log's end is searched for refused paths, and the most paths to record.
 const MOST_READ: u64 = 4 << 20;
 const MOST_REFUSED: usize = 10;
 
-/// An agent at work, or one that is paused in its stop hook.
+/// A running agent, possibly paused in its stop hook.
 pub(in crate::run) struct LiveAgent {
     session: Session,
-    /// What it waits for.
+    /// The question that it is waiting on.
     question: Question,
-    /// How many of its calls were shown, and of those that were refused.
+    /// How many of its calls and refused calls have been shown.
     shown: (usize, usize),
-    /// The stories that it was given, and the tokens that each took; what they cost is known when the
-    /// session ends.
+    /// The stories that it was given, with the tokens of each; their cost is known when the session
+    /// ends.
     stories: StoryTokens,
 }
 
 impl LiveAgent {
-    /// How many stories it was given.
+    /// The number of stories that it was given.
     pub(in crate::run) fn stories_given(&self) -> u64 {
         self.stories.len() as u64
     }
 
-    /// The tokens that its stories took so far.
+    /// The tokens of its stories so far.
     fn tokens(&self) -> u64 {
         self.stories.iter().map(|(_, tokens)| tokens).sum()
     }
 
-    /// The agent takes so many tokens more for a story.
+    /// Adds tokens to the current story.
     fn book(&mut self, key: &StoryKey, tokens: u64) {
         match self.stories.last_mut() {
             Some((last, sum)) if last == key => *sum += tokens,
@@ -68,18 +68,18 @@ impl LiveAgent {
     }
 }
 
-/// A turn of an agent.
+/// An agent's turn.
 pub(super) struct Watched {
-    /// How it ended; none if it is paused.
+    /// The agent's end; `None` if it is paused.
     pub(super) ended: Option<AgentRun>,
-    /// The session, what it has used, and the last thing that it said.
+    /// The session, its totals, and the agent's last message.
     pub(super) session: Option<String>,
     pub(super) totals: Totals,
     pub(super) said: String,
     pub(super) used: Used,
 }
 
-/// Starts an agent with a prompt and watches it until it ends or asks.
+/// Starts an agent with a prompt and watches it until it ends or asks to stop.
 pub(super) fn start(
     job: &Job,
     desk: &mut Desk,
@@ -92,14 +92,14 @@ pub(super) fn start(
     let (line, options) = context.agent_of(&course.attempt);
     let turn = Start { budget_usd: budget, resumed, model: context.model_of(&course.attempt) };
     let line = options.applied_to(&line, &turn, &desk.dir)?;
-    // An agent that is a file of the project is started from there, committed or not.
+    // An agent whose program is a project file is started from the project, committed or not.
     let line = with_files_of(context.project.root(), &line);
     let vars = agent_variables(job, desk);
     let log = state::open_log(&log_of(context.state(), &course.attempt))?;
     Mailbox::at(desk.state().mailbox()).empty()?;
     state::remove_if_there(desk.state().working_session())?;
     desk.copy.distrust(true);
-    // Before it starts: an agent may take the loop down with it at once.
+    // Before the start, because the agent may kill the loop at once.
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     let root = desk.copy.root().to_owned();
     let earlier = resumed.map(|session| session.totals).unwrap_or_default();
@@ -127,7 +127,7 @@ pub(super) fn go_on(
     watch(job, desk, live, course, allowance)
 }
 
-/// Writes down how far an attempt has come.
+/// Records an attempt's phase.
 pub(in crate::run) fn set_phase(
     desk: &Desk,
     attempt: &mut Attempt,
@@ -206,7 +206,7 @@ fn watch(
     })
 }
 
-/// The last thing that an agent said.
+/// The agent's last message.
 fn last_words(seen: &Seen) -> String {
     match &seen.verdict {
         Some(verdict) => verdict.text.clone(),
@@ -214,7 +214,7 @@ fn last_words(seen: &Seen) -> String {
     }
 }
 
-/// Reports what the agent does now, its new calls, and those that were refused.
+/// Reports the agent's current activity, its new calls, and refused calls.
 fn show(job: &Job, seen: &Seen, shown: &mut (usize, usize)) {
     let window = seen.window().filter(|window| *window > 0);
     job.reporter.send(Report::Glimpse(Glimpse {
@@ -230,7 +230,7 @@ fn show(job: &Job, seen: &Seen, shown: &mut (usize, usize)) {
     }
     let mut before = None;
     for refusal in seen.calls.refused.iter().skip(shown.1) {
-        // An agent that tries the same again and again is worth one line.
+        // Repetitions of the same refused call are shown once.
         if before != Some(refusal) {
             let story = &job.key.story;
             let text = format!("{story}: refused: {} ({})", refusal.call, refusal.why);
@@ -241,7 +241,7 @@ fn show(job: &Job, seen: &Seen, shown: &mut (usize, usize)) {
     *shown = (seen.calls.count, seen.calls.refused.len());
 }
 
-/// Reports what hooks rolled back since the last look.
+/// Reports new rollbacks made by hooks.
 fn show_rollbacks(job: &Job, state: &StateDir, known: &mut Vec<HookRollback>) {
     let rollbacks = rollbacks(state);
     for rollback in rollbacks.iter().skip(known.len()) {
@@ -250,13 +250,13 @@ fn show_rollbacks(job: &Job, state: &StateDir, known: &mut Vec<HookRollback>) {
     *known = rollbacks;
 }
 
-/// What hooks rolled back during the attempt whose state this is.
+/// The rollbacks that hooks made during the attempt with this state.
 pub(in crate::run) fn rollbacks(state: &StateDir) -> Vec<HookRollback> {
     let checkpoint = checkpoint(state).ok().flatten();
     checkpoint.map(|checkpoint| Memory::load(state, &checkpoint).rollbacks).unwrap_or_default()
 }
 
-/// Says that the agent is asked to end, and how long it has for that.
+/// Announces that the agent was asked to stop, and its grace period.
 fn announce_grace(job: &Job) {
     let context = &job.context;
     let grace = seconds_of(Duration::from_secs(context.config.agent.grace.0));
@@ -286,7 +286,7 @@ pub(in crate::run) fn release(
         let watch = Supervision { deadline, ..supervision(context) };
         match live.session.watch(&watch, Some(&mailbox), &mut |_| ())? {
             Turn::Ended(run) => break run,
-            // Another hook kept it from stopping, and it asks once more.
+            // Another stop hook blocked it, so it asks again.
             Turn::Asks(again) => live.question = again,
         }
     };
@@ -300,7 +300,7 @@ pub(in crate::run) fn log_of(state: &StateDir, attempt: &Attempt) -> Utf8PathBuf
     state.logs().join(format!("{run}-{iteration:03}-{story}.log"))
 }
 
-/// What the sandbox refused to an agent, as far as its log says so.
+/// The paths that the sandbox refused to an agent, according to its log.
 pub(in crate::run) fn refused_in(
     doors: &Doors,
     state: &StateDir,
@@ -324,14 +324,14 @@ pub(super) fn supervision(context: &Context) -> Supervision<'_> {
     }
 }
 
-/// How the stop hook let a session go the last time.
+/// The stop hook's last answer to a session.
 pub(super) fn last_stop(state: &StateDir, session: Option<&str>) -> Option<StopStatus> {
     let session = state.session(&Id::parse(session?).ok()?);
     Some(LastStop::load(&session)?.status)
 }
 
-/// Why an agent that has stopped may not, where its stop fires no hook: what the stop hook would say. The session
-/// is the one to continue.
+/// Runs the stop hook for an agent that has none, and returns the reason if it blocks, with the session to
+/// continue.
 pub(super) fn unmet(
     job: &Job,
     desk: &Desk,
@@ -357,7 +357,7 @@ pub(super) fn unmet(
     Ok(reason.map(|reason| (session, reason)))
 }
 
-/// Runs the stop hook where the agent ran; returns why it blocks, if it does.
+/// Runs the stop hook in the agent's folder; returns the reason if it blocks.
 fn ask_stop_hook(
     job: &Job,
     desk: &Desk,

@@ -1,4 +1,4 @@
-//! The agent's run, the judgement on it, and what it left in the copy.
+//! Runs the agent, judges the result, and stages its work.
 
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, Event, Id, LastVerdict, StateDir};
@@ -19,7 +19,7 @@ use client::{AgentRun, SessionSoFar};
 use work_copy::in_place::restore_protected;
 use work_copy::{Imported, Start, import};
 
-/// Why a fresh session continues a story.
+/// The reason for continuing a story in a new session.
 const CONTEXT_FULL: &str = "context full, continuing in a new session";
 
 /// Runs an agent on the story: in the paused session if there is one, else in a new or a resumed one.
@@ -59,7 +59,7 @@ pub(super) fn work(
     conclude(job, desk, course, watched, assignment.budget)
 }
 
-/// Tells the paused agent what is missing, and lets it go on.
+/// Sends the paused agent on with a message about what is missing.
 pub(super) fn send_back(
     job: &Job,
     desk: &mut Desk,
@@ -71,7 +71,7 @@ pub(super) fn send_back(
     conclude(job, desk, course, watched, budget)
 }
 
-/// What the agent's turn is worth: nothing if it may land, else why it does not.
+/// Judges the agent's turn; an error says why the work may not land.
 fn conclude(
     job: &Job,
     desk: &mut Desk,
@@ -117,7 +117,7 @@ fn conclude(
     });
     let is_unclaimed = !facts.claimed && agents.claimed != Some(StoryState::Done);
     if end.is_none() && facts.is_handed_over && is_unclaimed && budget.may_hand_over {
-        // Checks that pass would only show that what was there before still works.
+        // Passing checks would only show that the earlier code still works.
         end = Some(WorkEnd::Failed(Outcome::Handoff, CONTEXT_FULL.to_owned()));
     }
     log::info!("{}: the agent's run was judged: {end:?}", attempt.story);
@@ -127,13 +127,13 @@ fn conclude(
     if let Some(end) = end {
         return Err(end.into());
     }
-    // From here on a crash does not cost the work.
+    // From here on, the next run keeps the work even after a crash.
     set_phase(desk, attempt, Phase::Checking)?;
     Ok(())
 }
 
-/// What the agent did to its file of the plan. In place that is the user's own file, which is restored,
-/// and with it whatever else steers the run.
+/// Determines the agent's changes to the plan. In place, restores the user's plan and everything else
+/// that controls the run.
 pub(in crate::run) fn read_agents_plan(
     job: &Job,
     desk: &Desk,
@@ -141,11 +141,11 @@ pub(in crate::run) fn read_agents_plan(
 ) -> Result<AgentsPlan, Failure> {
     let (books, copy) = (&job.books, &desk.copy);
     if attempt.phase == Phase::Working {
-        // Later, the file in the copy has entries of the loop's own.
+        // Later, the copy's file also contains entries of the loop's own.
         keep_agents_progress(job, desk)?;
     }
     let given = state::read(desk.dir.plan_given())?;
-    // A plan outside of the repository is not the agent's to edit: it has no file of it.
+    // A plan outside the repository is not in the copy, so the agent cannot edit it.
     let has_file = copy.counterpart(&books.plan).is_some();
     let left = if has_file { copy.left(&books.plan) } else { Some(given.clone()) };
     let mut agents = AgentsPlan::default();
@@ -155,7 +155,7 @@ pub(in crate::run) fn read_agents_plan(
     }
     if copy.is_in_place {
         restore_protected(copy)?.into_iter().for_each(|said| job.reporter.warn(said));
-        // Without its list of files, git would show the state as the user's.
+        // Without its `.gitignore`, git would show our state as the user's files.
         job.context.state().prepare()?;
         let given = state::read(desk.dir.plan_given())?;
         if state::read(&books.plan).ok().as_ref() != Some(&given) {
@@ -168,7 +168,7 @@ pub(in crate::run) fn read_agents_plan(
     Ok(agents)
 }
 
-/// Reports what the agent did to the plan that it may not do.
+/// Reports changes to the plan that the agent was not allowed to make.
 pub(in crate::run) fn report_findings(job: &Job, findings: Vec<String>) {
     for finding in &findings {
         job.reporter.warn(format!("plan: the agent {finding}"));
@@ -178,7 +178,7 @@ pub(in crate::run) fn report_findings(job: &Job, findings: Vec<String>) {
     }
 }
 
-/// The last test run of this iteration, in whichever session of the agent's it was.
+/// The last test run of this iteration, in any of the agent's sessions.
 fn last_verdict(state: &StateDir, run: &str, began: &str) -> Option<LastVerdict> {
     let sessions = fs_err::read_dir(state.sessions()).ok()?.flatten();
     let ids = sessions.filter_map(|entry| Id::parse(entry.file_name().to_str()?).ok());
@@ -187,7 +187,7 @@ fn last_verdict(state: &StateDir, run: &str, began: &str) -> Option<LastVerdict>
     ours.max_by(|one, other| one.at.cmp(&other.at))
 }
 
-/// A hook that failed guards nothing, so the user should know.
+/// Warns about a failed hook, which guards nothing.
 fn show_hook_error(job: &Job, state: &StateDir, since: &str) {
     let Ok(text) = state::read(state.hook_error()) else { return };
     let Ok(error) = serde_json::from_slice::<serde_json::Value>(&text) else { return };
@@ -198,14 +198,14 @@ fn show_hook_error(job: &Job, state: &StateDir, since: &str) {
     }
 }
 
-/// The agent's account of its work.
+/// The agent's summary of its work.
 fn summary(claim: Option<&Claim>, said: &str) -> Option<String> {
     let claimed = claim.map(|claim| claim.summary.clone()).filter(|text| !text.is_empty());
     let summary = claimed.unwrap_or_else(|| said.chars().take(600).collect());
     Some(summary).filter(|summary| !summary.trim().is_empty())
 }
 
-/// The work of an agent that ended well. Commits of its own are part of it.
+/// Stages the work of an agent that ended well, including commits that it made.
 pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result<Left, Stopped> {
     let attempt = &course.attempt;
     let start = Start::of(attempt);
@@ -232,8 +232,8 @@ pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result
     Ok(Left { staged: Some(staged), imported })
 }
 
-/// What is in the copy, whatever the agent did. A copy that is damaged beyond reading costs this attempt
-/// and no more.
+/// Stages whatever is in the copy. If the copy is too damaged to be read, only this attempt
+/// is lost.
 pub(in crate::run) fn left_in(
     job: &Job,
     desk: &mut Desk,
@@ -249,7 +249,7 @@ pub(in crate::run) fn left_in(
     let imported = import(&mut desk.copy, start)?;
     match desk.copy.stage(start, &job.books.ours, &imported) {
         Ok(staged) => Ok(Left { staged: Some(staged), imported }),
-        // The work is there, and the next start keeps it.
+        // The work is still there; the next start saves it.
         Err(error) if error.is_transient() || job.context.is_interrupted() => Err(error),
         Err(error) => {
             let story = &attempt.story;
@@ -259,8 +259,8 @@ pub(in crate::run) fn left_in(
     }
 }
 
-/// Keeps the lines that the agent added to its file of the progress, patterns with their heading. Before
-/// anything is laid over another commit, whose progress has the lines of others.
+/// Saves the lines that the agent added to the progress file, patterns with their heading. This must precede
+/// any rebase, which brings the lines of other stories.
 fn keep_agents_progress(job: &Job, desk: &Desk) -> Result<(), Failure> {
     let Some(left) = desk.copy.left(&job.books.progress) else { return Ok(()) };
     let added = desk.dir.progress_added();
@@ -270,8 +270,8 @@ fn keep_agents_progress(job: &Job, desk: &Desk) -> Result<(), Failure> {
     Ok(state::replace_unsynced(&added, &[known, new].concat())?)
 }
 
-/// An agent that went back in history, or made its checkout sparse, would land a commit that removes the
-/// work of others.
+/// Refuses the work of an agent that moved back in history or made its checkout sparse: its commit would
+/// remove the work of others.
 fn left_history(desk: &Desk, attempt: &Attempt, imported: &Imported) -> Option<String> {
     if imported.is_sparse {
         return Some(
@@ -290,7 +290,7 @@ fn left_history(desk: &Desk, attempt: &Attempt, imported: &Imported) -> Option<S
     ))
 }
 
-/// Lets an agent write the plan.
+/// Has an agent write the plan.
 pub(super) fn plan(
     job: &Job,
     desk: &mut Desk,

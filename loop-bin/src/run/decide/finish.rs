@@ -1,4 +1,4 @@
-//! Why a run ended, and its last lines: what is done, what needs a person, and the command that goes on.
+//! Why a run ended, and its last lines: what is done, what needs a person, and how to continue.
 
 use ralph_base::state::Event;
 use run_history::Needs;
@@ -12,26 +12,26 @@ pub(crate) enum Finish {
     Complete,
     MaxIterations,
     NoChanges,
-    /// What is left waits for a person.
+    /// The remaining stories need a person.
     Blocked(String),
     Manual(Signal),
-    /// `ralph-loop stop` asked for it, and the story under way was ended first.
+    /// Stopped by `ralph-loop stop`, after the story in progress.
     Stopped,
     Error(String),
-    /// The checks were red before the first story.
+    /// Checks failed before the first story.
     RedBaseline(String),
-    /// A lifecycle script stopped the run, or kept it from going on for too long.
+    /// A lifecycle script stopped the run, or delayed it for too long.
     HookAbort(String),
     Budget(String),
 }
 
 impl Finish {
-    /// A script asked for it.
+    /// The end that a script asked for.
     pub(crate) fn stopped_by(script: &str) -> Self {
         Self::HookAbort(format!("the {script} script stopped the loop"))
     }
 
-    /// Why, where there is more to say than the type.
+    /// The reason, if there is more to report than the type.
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Error(why)
@@ -44,7 +44,7 @@ impl Finish {
         }
     }
 
-    /// Which of several ends a person should know first.
+    /// How important it is: of several ends, the one with the highest rank is shown.
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::Manual(_) => 9,
@@ -59,13 +59,13 @@ impl Finish {
         }
     }
 
-    /// For the journal.
+    /// The journal's event.
     pub(crate) fn event(&self) -> Event {
         let (finish_type, reason) = (self.word().to_owned(), self.reason().map(str::to_owned));
         Event::LoopFinished { finish_type, reason }
     }
 
-    /// The documented exit code; `incomplete` if stories remain and the user wants to know.
+    /// The documented exit code; `incomplete` if stories remain and the user asked for that code.
     pub(crate) fn exit_code(&self, incomplete: bool) -> u8 {
         match self {
             Self::Complete | Self::MaxIterations | Self::Stopped if incomplete => 7,
@@ -81,7 +81,7 @@ impl Finish {
         }
     }
 
-    /// The same for people.
+    /// The finish type for display.
     fn label(&self) -> &'static str {
         match self {
             Self::MaxIterations => "iteration limit",
@@ -108,29 +108,29 @@ impl Finish {
     }
 }
 
-/// How a run ended.
+/// Everything that the last lines show.
 #[derive(Debug, Clone)]
 pub(crate) struct Ending<'a> {
     pub(crate) finish: &'a Finish,
-    /// What the run did, and what that took.
+    /// What the run did, and its time and cost.
     pub(crate) account: String,
-    /// Where its plans stand; none while one is being written, or if it cannot be read.
+    /// The state of the plan; `None` in planning mode, or if the plan cannot be read.
     pub(crate) remains: Option<String>,
-    /// How many stories are open.
+    /// The number of open stories.
     pub(crate) open: usize,
     pub(crate) needs: Needs,
-    /// Stories that landed and should be reviewed, a line each.
+    /// Landed stories that should be reviewed, one line each.
     pub(crate) review: Vec<String>,
-    /// Checks that failed before the first story, and still do.
+    /// Checks that failed before the first story, and still fail.
     pub(crate) still_red: Vec<String>,
-    /// What other processes did to plan and settings.
+    /// Changes that other processes made to plan and settings.
     pub(crate) changes: Vec<String>,
-    /// The command that starts such a run again.
+    /// The command for another such run.
     pub(crate) again: String,
 }
 
 impl Ending<'_> {
-    /// The lines, in this order.
+    /// The last lines, in order.
     pub(crate) fn last_lines(&self) -> Vec<String> {
         let mut lines = vec![format!("finished ({}): {}", self.finish.label(), self.account)];
         let needed = self.needs.in_words();
@@ -148,7 +148,7 @@ impl Ending<'_> {
     fn what_goes_on(&self) -> Option<String> {
         let again = &self.again;
         let is_stuck = matches!(self.finish, Finish::Blocked(_) | Finish::NoChanges);
-        // Whether a start without anything else done would find something to do.
+        // Whether another run would find work without any change by the user.
         let can_go_on = self.open > 0 && !is_stuck;
         if let (Some(story), false) = (self.needs.stories.first(), can_go_on) {
             let retry = story.retry();

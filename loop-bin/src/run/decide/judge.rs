@@ -1,4 +1,4 @@
-//! How an attempt can end, and what the end of its agent is worth. Pure.
+//! Judges the end of an agent: whether its work can be checked, or how the attempt ends. Pure.
 
 use std::time::Duration;
 
@@ -16,50 +16,50 @@ use crate::terminal::seconds;
 use client::signals::Signal;
 use client::{AgentRun, Refusal, RunEnd, Said, Seen, said};
 
-/// How often in a row a usage limit is waited for before the run ends: with pauses that grow to half
-/// an hour, this is longer than the five hours of the usual limit.
+/// How many usage limits in a row are waited for: with pauses of up to half an hour, this exceeds
+/// the usual five hours.
 const MOST_WAITS: u32 = 16;
 
-/// Longer than this no usage limit is waited for: a day more than the longest that is known.
+/// The longest wait for a usage limit: one day more than the longest known limit.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
-/// An agent whose tool calls we do not see, and that ends later than this, may have tried something.
+/// If an agent's tool calls are not visible, one that ran longer than this may have done something.
 const SOON: Duration = Duration::from_secs(60);
 
 /// Why an attempt does not land, or not yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkEnd {
-    /// A failed attempt, and what it is called.
+    /// A failed attempt with its outcome.
     Failed(Outcome, String),
-    /// It does not apply to what landed in the meantime.
+    /// It conflicts with work that has landed since.
     Conflict(String),
-    /// It applies, but its checks fail with what landed in the meantime.
+    /// It applies to work that has landed since, but its checks fail there.
     RedWithOthers(String),
-    /// A person is needed, or the story's own budget is used up.
+    /// A person is needed, or the story's own budget is exhausted.
     Blocked(String),
-    /// The service's usage limit; with the time of its reset in Unix seconds, where it was given.
+    /// The service's usage limit; with the time of its reset in Unix seconds, if given.
     Quota(Option<i64>),
-    /// We were asked to end while the agent worked.
+    /// A signal arrived while the agent was working.
     Signalled(Signal),
-    /// We were asked to end while its work was being checked.
+    /// A signal arrived while the work was being checked.
     LandingStopped(Signal),
-    /// The time or the money of the run is used up.
+    /// The run's time or money is exhausted.
     Spent(String),
-    /// The agent itself failed before it did anything: it is not logged in, or does not know an
+    /// The agent failed before it did anything, for example because it is not logged in or rejects an
     /// option.
     AgentFailed(String),
-    /// Something that no attempt can help: the agent cannot work at all, or no commit can be made.
+    /// No attempt can succeed: the agent cannot run, or no commit can be made.
     Impossible(String),
 }
 
 impl WorkEnd {
-    /// A failed attempt like most.
+    /// An ordinary failed attempt.
     pub(crate) fn failed(why: impl Into<String>) -> Self {
         Self::Failed(Outcome::Failed, why.into())
     }
 }
 
-/// How an iteration ended; the words are given to `post_iteration` and to the journal.
+/// The outcome of an iteration; `post_iteration` and the journal get its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
@@ -91,42 +91,42 @@ impl Outcome {
         }
     }
 
-    /// Whether the next attempt goes on with the work of one that ended like this.
+    /// Whether the next attempt continues the work after this outcome.
     pub(crate) fn is_resumed(word: &str) -> bool {
         let resumed = [Self::Quota, Self::Interrupted, Self::Budget, Self::Handoff, Self::Partial];
         resumed.into_iter().any(|outcome| outcome.word() == word) || word == RETRY
     }
 
-    /// Whether the next attempt begins in the same session of the client. What was not the agent's fault
-    /// is not paid for twice.
+    /// Whether the next attempt resumes the client's session: if the agent was not at fault, its context
+    /// should not be paid for twice.
     pub(crate) fn keeps_session(word: &str) -> bool {
         [Self::Quota, Self::Interrupted, Self::Budget].iter().any(|outcome| outcome.word() == word)
     }
 }
 
-/// What is known when an agent has ended, or wants to.
+/// Everything that the judgement depends on.
 pub(crate) struct Judged<'a> {
-    /// The agent's run; none if it only wants to stop.
+    /// The agent's run; `None` if it is asking to stop.
     pub(crate) run: Option<&'a AgentRun>,
     pub(crate) claim: Option<&'a Claim>,
-    /// What it did to its file of the plan.
+    /// Its changes to the plan.
     pub(crate) agents: Option<&'a AgentsPlan>,
     /// The last test run of its session.
     pub(crate) last_verdict: Option<&'a LastVerdict>,
     /// How long it worked.
     pub(crate) took: Duration,
-    /// Whether it changed anything.
+    /// Whether it changed any file.
     pub(crate) has_changed: &'a dyn Fn() -> bool,
     pub(crate) allowance: Allowance,
     pub(crate) limits: &'a Limits,
     pub(crate) time_left: Option<Duration>,
     pub(crate) quota_streak: u32,
-    /// Whether another agent takes over at a usage limit.
+    /// Whether another agent can take over at a usage limit.
     pub(crate) may_switch: bool,
     pub(crate) signal: Option<Signal>,
 }
 
-/// What is wrong with it; none if its work can be checked.
+/// The reason for which the work does not go on to the checks, if any.
 pub(crate) fn judge(judged: &Judged<'_>) -> Option<WorkEnd> {
     if let Some(end) = judged.run.and_then(|run| ended_badly(judged, run)) {
         return Some(end);
@@ -153,8 +153,8 @@ pub(crate) fn judge(judged: &Judged<'_>) -> Option<WorkEnd> {
     Some(WorkEnd::failed(format!("the last test run failed{details}")))
 }
 
-/// What is wrong with an attempt that changed nothing; none if the agent claims that the story is done, and
-/// checks can tell. One that hooks rolled back has failed.
+/// How an attempt without changes ends; `None` if the agent reports that the story is done and checks
+/// can confirm that. Work that hooks rolled back has failed.
 pub(crate) fn without_changes(is_claimed: bool, rollbacks: &[HookRollback]) -> Option<WorkEnd> {
     if !rollbacks.is_empty() {
         return Some(WorkEnd::failed("a hook rolled back all that the agent did"));
@@ -163,7 +163,7 @@ pub(crate) fn without_changes(is_claimed: bool, rollbacks: &[HookRollback]) -> O
     if is_claimed { None } else { Some(WorkEnd::Failed(Outcome::NoChanges, why)) }
 }
 
-/// An end that is not the agent's own.
+/// An end that was forced on the agent.
 fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     match &run.end {
         RunEnd::Signalled(signal) => return Some(WorkEnd::Signalled(*signal)),
@@ -183,11 +183,11 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
         }
         RunEnd::Exited(_) | RunEnd::Finished => {}
     }
-    // The client exits with 0 when it is interrupted, so a signal to us counts first.
+    // The client exits with 0 when interrupted, so check our own signal first.
     if let Some(signal) = judged.signal {
         return Some(WorkEnd::Signalled(signal));
     }
-    // Without a limit of ours it is one that the user gave the agent, and a failure like others.
+    // If we set no limit, it is one that the user gave the agent, and an ordinary failure.
     if let (Some((_, owner)), true) = (judged.allowance.cost_usd, run.is_over_budget()) {
         return Some(used_up(owner, "cost limit"));
     }
@@ -212,7 +212,7 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     })
 }
 
-/// An end of which the agent itself says that it is none.
+/// An end that the agent itself reports as a failure.
 fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     if let Some(why) = unusable(run)
         && !(judged.has_changed)()
@@ -235,7 +235,7 @@ fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     }
 }
 
-/// What may be spent on the run is spent.
+/// A limit on time or cost was reached.
 fn used_up(owner: Owner, what: &str) -> WorkEnd {
     match owner {
         Owner::Share(workers) => {
@@ -248,7 +248,7 @@ fn used_up(owner: Owner, what: &str) -> WorkEnd {
     }
 }
 
-/// Why no attempt can help: the shell says why it could not start the agent.
+/// The shell's reason for not starting the agent, if any; no attempt can succeed then.
 fn unusable(run: &AgentRun) -> Option<String> {
     let said = run.seen.said.complaints.trim();
     let is_missing = run.seen.verdict.is_none() && matches!(run.exit_code(), Some(126 | 127));
@@ -256,13 +256,13 @@ fn unusable(run: &AgentRun) -> Option<String> {
         .then(|| format!("the agent could not be started: {said}"))
 }
 
-/// The service does not know us, so no attempt can help.
+/// The service rejects our credentials, so no attempt can succeed.
 fn denied(run: &AgentRun) -> String {
     let said = last_words(run).unwrap_or("its service does not accept the key");
     format!("the agent was denied access: {said}; log in and try again")
 }
 
-/// Whether there is no sign that the agent even began: no tool used, no token, no test run, no change.
+/// Whether nothing shows that the agent did anything: no tool call, token, test run or change.
 fn has_done_nothing(judged: &Judged<'_>, run: &AgentRun) -> bool {
     let Seen { calls, tokens, verdict, .. } = &run.seen;
     let is_idle = calls.count == 0 && *tokens == 0 && judged.last_verdict.is_none();
@@ -270,7 +270,7 @@ fn has_done_nothing(judged: &Judged<'_>, run: &AgentRun) -> bool {
     is_idle && is_sure && !run.is_context_full() && !(judged.has_changed)()
 }
 
-/// How it ended, and the last thing that it said.
+/// How the agent ended, and its last message.
 fn own_failure(run: &AgentRun) -> String {
     let reason = run.seen.verdict.as_ref().and_then(|verdict| verdict.reason.clone());
     let how = match (reason, run.exit_code()) {
@@ -284,13 +284,13 @@ fn own_failure(run: &AgentRun) -> String {
     }
 }
 
-/// The last line that it said.
+/// The last line that the agent printed.
 fn last_words(run: &AgentRun) -> Option<&str> {
     let verdict = run.seen.verdict.as_ref().map(|verdict| verdict.text.as_str());
     verdict.into_iter().chain(words(run)).find_map(|text| said(text).next_back())
 }
 
-/// What it said, complaints first.
+/// The agent's output, standard error first.
 fn words(run: &AgentRun) -> impl Iterator<Item = &str> {
     let Said { complaints, text } = &run.seen.said;
     [complaints.as_str(), text].into_iter().filter(|text| !text.trim().is_empty())

@@ -1,4 +1,4 @@
-//! What follows from what. Pure: values go in, decisions come out, and the tests stand beside them.
+//! All decisions of a run. Pure: values in, decisions out, with the tests beside them.
 
 mod finish;
 mod judge;

@@ -1,19 +1,19 @@
-//! How long a usage limit is waited for.
+//! How long to wait at a usage limit.
 
 use std::time::Duration;
 
 use super::judge::LONGEST_WAIT;
 
-/// How long we wait where the service did not say, for the first time and at most.
+/// The first and the longest pause if the service gives no reset time.
 const FIRST_PAUSE: u64 = 60;
 const LONGEST_PAUSE: u64 = 1800;
 
-/// How many resets in a row are believed.
+/// How many stated reset times in a row are believed.
 const BELIEVED: u32 = 3;
 
-/// Up to the stated reset and a second more; where none is stated, or stated ones came and went without
-/// effect, a pause that grows. A reset that is too far away to be waited for says that a clock was set
-/// back just now.
+/// Waits until one second after the stated reset. If none is stated, or earlier ones had no effect,
+/// the pause grows. A reset that is too far in the future means that a clock has just been
+/// set back.
 pub(crate) fn pause(reset: Option<i64>, now: i64, streak: u32) -> Duration {
     let stated = reset.map(|reset| reset.saturating_sub(now).max(0).unsigned_abs() + 1);
     let stated = stated.map(Duration::from_secs).filter(|stated| *stated <= LONGEST_WAIT);

@@ -1,4 +1,4 @@
-//! Which story is next, which agent works on it, what that may take at most, and which limit ends the run before it. Pure.
+//! Picks the next story, its agent and its limits, and decides which limit ends the run. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,30 +11,30 @@ use run_history::{Spent, Tally};
 use super::finish::Finish;
 use crate::terminal::seconds as seconds_of;
 
-/// The least time that is worth a start.
+/// The least time with which to start an agent.
 const LEAST_TIME: Duration = Duration::from_secs(1);
 
-/// The least sum that is worth a start; clients refuse to begin with none.
+/// The least sum with which to start an agent; clients refuse zero.
 const LEAST_COST: f64 = 0.0001;
 
-/// After so many sessions in a row without a known cost, a cost limit counts as reached: unknown never
-/// means nothing.
+/// After this many sessions of unknown cost in a row, a cost limit counts as reached: unknown is
+/// not zero.
 const MOST_UNPRICED: u64 = 2;
 
-/// What is next.
+/// The result of picking a story.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Picked {
     Story(String),
-    /// Stories under way may unblock the rest, so wait.
+    /// Stories in progress may unblock the rest, so wait.
     Wait,
     Complete,
-    /// The only story depends on one that is not done.
+    /// The requested story depends on one that is not done.
     Depends(String),
-    /// No story can be worked on, and why.
+    /// No story can be worked on; with the reason.
     Stuck(String),
 }
 
-/// Picks the next story of a plan: the first one that can be worked on.
+/// Picks the first story that can be worked on.
 pub(crate) fn pick(
     plan: &Plan,
     given_up: &BTreeSet<String>,
@@ -51,7 +51,7 @@ pub(crate) fn pick(
     }
 }
 
-/// The same for one story alone.
+/// Picks this story, if it can be worked on.
 pub(crate) fn pick_only(plan: &Plan, id: &str, given_up: &BTreeSet<String>) -> Picked {
     let Some(story) = plan.story(id) else {
         return Picked::Stuck(format!("there is no story {id} in {}", plan.path()));
@@ -74,7 +74,7 @@ pub(crate) fn pick_only(plan: &Plan, id: &str, given_up: &BTreeSet<String>) -> P
     waits.map_or_else(|| Picked::Story(story.id.clone()), Picked::Depends)
 }
 
-/// Why no story is left, and which ones are in the way.
+/// Why no story can be worked on, with the stories in question.
 fn stuck(waiting: &[&Story], blocked: &[&Story]) -> String {
     let ids = |stories: &[&Story]| {
         stories.iter().map(|story| story.id.clone()).collect::<Vec<_>>().join(", ")
@@ -86,8 +86,8 @@ fn stuck(waiting: &[&Story], blocked: &[&Story]) -> String {
     why
 }
 
-/// The agent for a story: the one that it names, or the run's own, which has no name here; while that has reached its
-/// usage limit, the first other one that has not. An error is a name that is not known.
+/// The agent for a story: the named one, or else the run's own (the empty name). If that has reached its usage limit,
+/// the first fallback that has not. The error is an unknown name.
 pub(crate) fn agent_for<'a>(
     named: Option<&'a str>,
     fallback: &'a [String],
@@ -100,7 +100,7 @@ pub(crate) fn agent_for<'a>(
     (agent.unwrap_or_default(), named.filter(|_| known.is_none()).map_or(Ok(()), Err))
 }
 
-/// The run's own agent and those that take over, as far as their usage limits are not reached.
+/// The run's own agent and its fallbacks, without those that have reached their usage limits.
 pub(crate) fn free_agents<'a>(
     fallback: &'a [String],
     tally: &'a Tally,
@@ -114,17 +114,17 @@ fn is_free(tally: &Tally, agent: &str, now: i64) -> bool {
     tally.run.limited.get(agent).is_none_or(|until| *until <= now)
 }
 
-/// Whose limit it is.
+/// Which limit an allowance comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     Iteration,
     Run,
-    /// One of several workers: what is left of the run's money is divided among them, so that all of
-    /// them together cannot spend more.
+    /// One worker's share: the run's remaining money is divided among the workers, so that together they
+    /// cannot exceed it.
     Share(u64),
 }
 
-/// What an iteration may take at most.
+/// Limits for an iteration.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Allowance {
     pub(crate) time: Option<(Duration, Owner)>,
@@ -132,7 +132,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// What is left of a run that is `elapsed` old and spent `cost_usd` with so many workers.
+    /// The limits for an iteration of a run that has taken `elapsed`, cost `cost_usd`, and has several workers.
     pub(crate) fn of(
         agent: &Agent,
         limits: &Limits,
@@ -151,14 +151,14 @@ impl Allowance {
             many => ((left / many as f64).max(LEAST_COST), Owner::Share(many)),
         };
         Self {
-            // The first of equals counts, so that the end of a run is reported as such.
+            // With equal limits the run's comes first, so that the end is reported as the run's.
             time: times.into_iter().flatten().min_by_key(|(time, _)| *time),
             cost_usd: (limits.max_cost_usd > 0.0).then_some(owned),
         }
     }
 }
 
-/// Why no further story is begun, if the run is `seconds` old.
+/// Why no further story may start, if the run has taken `seconds`.
 pub(crate) fn limit_reached(
     tally: &Tally,
     limits: &Limits,

@@ -1,5 +1,5 @@
-//! What the next start does about a run that did not come to its end. Pure: the start does it, and
-//! `status`, `doctor` and `--dry-run` say it.
+//! What the next start does about an interrupted run. Pure: the start does it, and `status`, `doctor`
+//! and `--dry-run` print it.
 
 use ralph_base::state::{Id, run_and_worker};
 use ralph_project::under_way::{Attempt, Phase};
@@ -9,48 +9,48 @@ use crate::run::record::RunRecord;
 use crate::terminal::counted;
 use work_copy::ONLY_WORKER;
 
-/// What was found.
+/// What an interrupted run has left.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
     pub(crate) record: Option<RunRecord>,
-    /// The attempts under way.
+    /// Its unfinished attempts.
     pub(crate) attempts: Vec<FoundAttempt>,
-    /// Whether the project's files are behind their branch.
+    /// Whether the project's files lag behind their branch.
     pub(crate) is_behind: bool,
-    /// Processes of the run that are still alive.
+    /// How many of its processes are still running.
     pub(crate) processes: usize,
 }
 
-/// An attempt that was under way.
+/// An unfinished attempt.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FoundAttempt {
-    /// Which of several workers made it.
+    /// The worker's number, if there were several workers.
     pub(crate) worker: Option<Id>,
     pub(crate) attempt: Attempt,
-    /// Whether the commit that it was landing is on the target.
+    /// Whether the commit that it was landing has reached the target.
     pub(crate) is_landed: bool,
 }
 
-/// One thing to do.
+/// One recovery step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Recovery {
     /// End the processes that outlived the run.
     EndProcesses { run: String, count: usize },
-    /// Restore the project's files, which are between two commits.
+    /// Restore the project's files, which are in a state between two commits.
     RestoreFiles,
-    /// The story is on the target; tick it and say so.
+    /// The story has reached the target: tick it and record that.
     FinishLanding { story: String, commit: String },
-    /// The agent had ended well: check and land its work.
+    /// The agent ended well: check and land its work.
     LandAgain { story: String },
-    /// The attempt had failed and was counted: keep it.
+    /// The attempt failed and has been counted: save it.
     FinishDiscard { story: String, kept: Discarding },
-    /// Keep what the agent did, and go on with it. It counts as an attempt if the loop was killed.
+    /// Save the agent's work and continue it. It counts as an attempt if the loop was killed.
     KeepAttempt { story: String, counts: bool },
-    /// Count on from where the run was.
+    /// Continue the count of iterations.
     CountOn { iterations: u64 },
 }
 
-/// What has to be done for the run as a whole, before anything is done for its attempts.
+/// The steps for the run as a whole, which precede those for its attempts.
 pub(crate) fn recovery(found: &Found) -> Vec<Recovery> {
     let mut steps = Vec::new();
     let unfinished = found.record.as_ref().filter(|record| record.finish.is_none());
@@ -61,7 +61,7 @@ pub(crate) fn recovery(found: &Found) -> Vec<Recovery> {
         steps.push(Recovery::RestoreFiles);
     }
     if let Some(record) = unfinished.filter(|record| !record.planning) {
-        // An iteration that was interrupted is made again, and is counted once.
+        // An interrupted iteration is repeated, but counted once.
         let steps_of = |left: &FoundAttempt| recovery_of(found.record.as_ref(), left);
         let is_again =
             |left: &&FoundAttempt| matches!(steps_of(left), Recovery::KeepAttempt { .. });
@@ -72,7 +72,7 @@ pub(crate) fn recovery(found: &Found) -> Vec<Recovery> {
     steps
 }
 
-/// What has to be done about an attempt that was under way.
+/// The step for an unfinished attempt.
 pub(crate) fn recovery_of(record: Option<&RunRecord>, left: &FoundAttempt) -> Recovery {
     let story = left.attempt.story.clone();
     let is_own = |record: &&RunRecord| {
@@ -96,7 +96,7 @@ pub(crate) fn recovery_of(record: Option<&RunRecord>, left: &FoundAttempt) -> Re
 }
 
 impl Recovery {
-    /// What the next start will do, in one line.
+    /// The step as one line for `status` and `doctor`.
     pub(crate) fn in_words(&self) -> Option<String> {
         Some(match self {
             Self::EndProcesses { count, .. } => {
@@ -150,7 +150,7 @@ mod tests {
         let kept = |counts| Recovery::KeepAttempt { story: "US-001".into(), counts };
         assert_eq!(recovery_of(Some(&record(false, None)), &working), kept(true));
         assert_eq!(recovery_of(Some(&record(true, None)), &working), kept(false));
-        // The record was lost: then nobody knows, and it does not count.
+        // Without a record nobody knows whether the loop was killed, so it does not count.
         assert_eq!(recovery_of(None, &working), kept(false));
         let found = Found {
             record: Some(record(false, None)),

@@ -1,5 +1,5 @@
-//! What follows from an attempt that does not land. Pure: nothing here touches a disk, a clock or a
-//! process, so that every case can be tested without one.
+//! What to do about an attempt that does not land. Pure: no disk, clock or process is used, so each
+//! case can be tested by itself.
 
 use ralph_base::state::StoryKey;
 use ralph_project::config::Limits;
@@ -11,36 +11,36 @@ use crate::terminal::counted;
 use client::signals::Signal;
 use run_history::Tally;
 
-/// After so many agents in a row that failed before they did anything, the next one will, too.
+/// After this many agents in a row that failed before doing anything, the next one will fail too.
 const MOST_AGENT_FAILURES: u64 = 3;
 
-/// The agent's session, once it has ended or asked to.
+/// The state of the agent's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionEnd {
     Ended,
-    /// It waits for our word, and can fix what is wrong.
+    /// Paused in its stop hook, so it can still fix its work.
     Waits,
-    /// Its context was nearly full, and a fresh one goes on.
+    /// Its context was almost full, so a new session continues.
     HandedOver,
 }
 
-/// What is done about the end of an agent or of a landing.
+/// What to do after an agent's end or a landing.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Next {
-    /// Tell the agent that waits what is still missing.
+    /// Tell the paused agent what is still missing.
     SendBack(String),
-    /// Keep the attempt; then wait for the service, end the run, or go on.
+    /// Save the attempt; then wait for the service, end the run, or continue.
     Discard(Discarding, Then),
-    /// End the run with the attempt under way, as a kill would: the next start checks and lands it.
+    /// End the run and leave the attempt unfinished, as after a kill: the next start checks and lands it.
     Leave(Signal),
 }
 
-/// An attempt that does not land; on disk while it is being kept, because it is counted already.
+/// An attempt that does not land. It is on disk while being saved, because it has been counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Discarding {
     pub(crate) outcome: Outcome,
     pub(crate) why: String,
-    /// Why its story is given up, if it is.
+    /// Why the story is given up, if it is.
     pub(crate) set_aside: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl Discarding {
     }
 }
 
-/// What follows an attempt that was kept.
+/// What to do after an attempt has been saved.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Then {
     GoOn,
@@ -62,7 +62,7 @@ pub(crate) enum Then {
     End(Finish),
 }
 
-/// What follows from the end of an attempt that does not land, or not yet.
+/// Decides what to do after an attempt that does not land, or not yet.
 pub(crate) fn after(
     tally: &mut Tally,
     end: WorkEnd,
@@ -76,12 +76,12 @@ pub(crate) fn after(
     let is_refused = matches!(end, WorkEnd::Quota(_));
     tally.run.quota_streak = if is_refused { tally.run.quota_streak + 1 } else { 0 };
     if has_failed || is_refused {
-        // It was not the story's fault, so neither attempt nor iteration is lost.
+        // The story was not at fault, so neither an attempt nor an iteration is used.
         tally.run.iteration = tally.run.iteration.saturating_sub(1);
     }
     let is_full = session == SessionEnd::HandedOver;
     match end {
-        // A fresh session goes on where the context was full, and no attempt is lost by it.
+        // After a full context a new session continues, and no attempt is used.
         WorkEnd::Failed(_, why)
             if is_full && tally.may_hand_over(key, limits.attempts_per_story) =>
         {
@@ -126,7 +126,7 @@ pub(crate) fn after(
     }
 }
 
-/// An agent that waits may fix in the same session what failed; else its story is begun again.
+/// A paused agent may fix the failure in the same session; otherwise the story starts over.
 fn again(
     tally: &Tally,
     kept: Discarding,
@@ -141,7 +141,7 @@ fn again(
     Next::Discard(kept, Then::GoOn)
 }
 
-/// Work that fails with what others landed in the meantime: no attempt is lost by it, the first time.
+/// Work that conflicts with other stories: the first time, no attempt is used.
 fn met_others(tally: &mut Tally, why: String, key: &StoryKey, limits: &Limits) -> Discarding {
     if tally.has_conflicted(key) {
         return fail(tally, Outcome::Failed, why, key, limits);
@@ -150,7 +150,7 @@ fn met_others(tally: &mut Tally, why: String, key: &StoryKey, limits: &Limits) -
     Discarding::new(Outcome::Failed, &why)
 }
 
-/// Counts another failed attempt.
+/// Counts a failed attempt.
 pub(crate) fn fail(
     tally: &mut Tally,
     outcome: Outcome,

@@ -1,17 +1,17 @@
-//! Test runs of which the agent's output says more than its hooks receive.
+//! Test runs about which the agent's output says more than its hooks learn.
 
 use client::{Ran, Seen};
 use ralph_base::state::LastVerdict;
 use ralph_core::verdict::{Kind, Run, Verdict, judge};
 
-/// What a command in the agent's output says about the tests; none if it runs none.
+/// The verdict on a command in the agent's output; `None` if it runs no tests.
 pub(crate) fn test_run(ran: &Ran, test_commands: &[String]) -> Option<Verdict> {
     let Ran { command, exit_code, output, .. } = ran;
     let run = Run { command, exit_code: *exit_code, output, test_commands, ..Run::default() };
     Some(judge(&run)).filter(|verdict| verdict.kind != Kind::NotATest)
 }
 
-/// The last test run by the exit codes in the agent's output; what the hooks saw counts where it has none.
+/// The last test run by exit codes in the agent's output; where those are missing, the hooks' verdict.
 pub(crate) fn last_test_run(
     seen: &Seen,
     test_commands: &[String],
@@ -60,7 +60,7 @@ mod tests {
             last_test_run(&seen(runs), &[], by_hooks).map(|last| last.verdict)
         };
         let (failed, passed) = (("pytest", 1, "1 failed, 2 passed"), ("pytest", 0, "3 passed"));
-        // By the output alone it would have passed.
+        // By its output alone it would have passed.
         let uncovered = ("pytest --cov-fail-under=90", 1, "3 passed");
         let failed_before = Some("failed");
         assert_eq!(verdict(&[passed, failed], None).as_deref(), Some("failed"));

@@ -1,5 +1,5 @@
-//! The checks on the project before anybody has changed it: what is red then would be red for every
-//! story, and each of them would be paid for.
+//! Runs the checks on the unchanged project: a check that fails then would fail for every story, at
+//! full cost each time.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -19,17 +19,17 @@ use work_copy::doors::Doors;
 use work_copy::in_place::protecting;
 use work_copy::{Start, Workspace};
 
-/// How much of a failing check is shown.
+/// How much of a failing check's output is shown.
 const LINES_SHOWN: usize = 15;
 
 /// How many failing tests are named.
 const TESTS_NAMED: usize = 10;
 
-/// How a check gets what the sandbox refuses.
+/// How to allow a check what the sandbox refuses.
 const NEEDS: &str =
     "list paths it writes in `write`, paths it reads in `show` and variables in `env`";
 
-/// What one line of output says where a program or a module is missing.
+/// Patterns of output lines that report a missing program or module.
 const MISSING: &[&str] = &[
     "No module named",
     "Cannot find module",
@@ -42,8 +42,8 @@ const MISSING: &[&str] = &[
     "bundler: failed to load command",
 ];
 
-/// Runs every check, whatever the others say. Only inside the sandbox: what it refused to a test that cleans up too
-/// much would be done outside.
+/// Runs every check, even if some fail. Only inside the sandbox: a test that deletes too much would otherwise do
+/// so outside.
 pub(crate) fn run_baseline(
     copy: &mut Workspace,
     books: [&Utf8PathBuf; 2],
@@ -66,7 +66,7 @@ pub(crate) fn run_baseline(
     Ok((checks, [restored, more].concat()))
 }
 
-/// Makes the copy ready and runs the checks in it, without a run.
+/// Prepares the copy and runs the checks in it, without a run.
 pub(crate) fn examine_copy(
     copy: &mut Workspace,
     config: &Config,
@@ -95,7 +95,7 @@ pub(crate) fn examine_copy(
     Ok(checks)
 }
 
-/// What the checks say about a project that nobody has changed yet, each with the way on.
+/// The findings about the checks of an unchanged project, each with advice.
 pub(crate) fn findings(checks: &[Check], config: &Config, doors: &Doors) -> Vec<Finding> {
     checks.iter().map(|check| finding(check, config, doors)).collect()
 }
@@ -174,7 +174,7 @@ fn ignored(check: &Check, config: &Config) -> String {
     }
 }
 
-/// What is ignored of a check that failed; none if nothing can be.
+/// What is ignored in a failed check; `None` if nothing can be.
 pub(crate) fn failed_before(check: &Check, config: &Config) -> Option<FailedBefore> {
     let verdict = check.verdict_of(config).filter(|_| !check.passed())?;
     let mut before = FailedBefore::default();
@@ -182,7 +182,7 @@ pub(crate) fn failed_before(check: &Check, config: &Config) -> Option<FailedBefo
     before.covers(&verdict).then_some(before)
 }
 
-/// What a check needs and did not find, in the words of its output.
+/// What a check could not find, according to its output.
 fn missing(check: &Check) -> Option<String> {
     if let Some(program) = check.needs() {
         return Some(format!("`{program}`"));

@@ -1,4 +1,4 @@
-//! The lock, what an earlier run left, and a run that is ready to go.
+//! Takes the lock, cleans up after an earlier run, and creates the run.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,17 +31,17 @@ use client::signals::Interrupts;
 use ralph_project::finding::Finding;
 use work_copy::{ONLY_WORKER, Workspace, cache};
 
-/// Sorts by time, and is different for every run of a machine.
+/// Returns a name that sorts by time and is unique on this machine.
 pub(crate) fn run_name() -> String {
     format!("{}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"), std::process::id())
 }
 
-/// Takes the lock, or says who has it.
+/// Takes the project's lock, or reports its holder.
 pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Failure> {
     take(&run_dir.lock(), doing)
 }
 
-/// Takes one of our locks, or says who has it.
+/// Takes a lock, or reports its holder.
 pub(crate) fn take(lock: &Utf8Path, doing: &str) -> Result<Lock, Failure> {
     match Lock::take(lock, doing) {
         Ok(lock) => Ok(lock),
@@ -50,12 +50,12 @@ pub(crate) fn take(lock: &Utf8Path, doing: &str) -> Result<Lock, Failure> {
     }
 }
 
-/// Who works in the project, if anybody does.
+/// The process that holds the project, if any.
 pub(crate) fn holder(run_dir: &state::RunDir) -> Option<Held> {
     Lock::holder(&run_dir.lock()).or_else(|| Lock::holder(&run_dir.requests_lock()))
 }
 
-/// Who works in the project, and what to do about it.
+/// Names that process, and says what to do.
 pub(crate) fn held_by(held: &Held) -> String {
     let who = held.by.as_ref().map(|by| format!(" (process {})", by.pid)).unwrap_or_default();
     format!(
@@ -64,8 +64,8 @@ pub(crate) fn held_by(held: &Held) -> String {
     )
 }
 
-/// In place an agent may write the git folder, so what is kept of the run moves out of it, and a link takes its
-/// place. On another file system it stays.
+/// In place an agent can write to the git folder, so the run's files move out of it, and a link takes their
+/// place. If the rename fails (another file system), they stay.
 fn move_out(run_dir: &state::RunDir, outside: &Utf8Path) -> io::Result<()> {
     let folder = run_dir.in_git();
     if folder.read_link_utf8().is_ok_and(|target| target == outside) {
@@ -73,7 +73,7 @@ fn move_out(run_dir: &state::RunDir, outside: &Utf8Path) -> io::Result<()> {
     }
     outside.parent().map_or(Ok(()), fs_err::create_dir_all)?;
     if folder.is_symlink() {
-        // That of the project that this one was copied from, or its own before it was moved.
+        // The link belongs to the project that this one was copied from, or is older than the project's move.
         if run_dir.root() != outside && run_dir.root().is_dir() {
             work_copy::remove_all(outside.as_std_path())?;
             fs_err::rename(run_dir.root(), outside)?;
@@ -89,7 +89,7 @@ fn move_out(run_dir: &state::RunDir, outside: &Utf8Path) -> io::Result<()> {
     fs_err::os::unix::fs::symlink(outside, folder)
 }
 
-/// What killed processes of an earlier run hold: locks and temporary files that nobody else owns.
+/// Removes locks and temporary files of killed processes.
 fn free_what_was_left(
     run_dir: &state::RunDir,
     project: &Project,
@@ -101,7 +101,7 @@ fn free_what_was_left(
             state::remove_if_there(entry.path())?;
         }
     }
-    // Those on refs that only loops write.
+    // Locks on refs that only loops write.
     let refs = run_dir.in_git().with_file_name("refs").join("ralph");
     let mut folders = vec![refs.join("attempts"), refs.join("begun")];
     while let Some(folder) = folders.pop() {
@@ -114,7 +114,7 @@ fn free_what_was_left(
         }
     }
     if RunRecord::is_of_another(run_dir)? {
-        // An attempt that came along when the project's folder was copied belongs to the original.
+        // An attempt in a copied project folder belongs to the original project.
         for folder in slot_dirs(run_dir) {
             Attempt::clear(&folder)?;
         }
@@ -125,14 +125,14 @@ fn free_what_was_left(
     Ok(folders.try_for_each(state::remove_stale_temporaries)?)
 }
 
-/// The plan that planning is to write. What was typed is meant from the folder in which that was typed.
+/// The plan to write in planning mode. A typed path is relative to the working directory.
 fn plan_to_write(project: &Project, config: &Config, flags: &[Flag]) -> io::Result<Utf8PathBuf> {
     let is_typed = flags.iter().any(|flag| flag.key == "loop.plan");
     let from = if is_typed { here::folder()? } else { project.root().to_owned() };
     Ok(project_plan::to_write(project, config, &from))
 }
 
-/// The record of this run, with what it takes over from the last one.
+/// The record of a new run, with what it inherits from the last one.
 fn new_record(
     context: &Context,
     books: &Books,
@@ -157,7 +157,7 @@ fn new_record(
     record.process.folder = context.run_dir.in_git().to_owned();
     record.process.started_at.clone_from(&context.clock.started_at);
     if last.process.run == context.run {
-        // One of several under this name: the limits are those of all of them.
+        // One of several runs under this name: they share their limits.
         record.tally.run = last.tally.run;
         return record;
     }
@@ -165,7 +165,7 @@ fn new_record(
     record
 }
 
-/// Notes are printed, and a problem ends it.
+/// Prints notes; a problem is an error.
 fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
     for finding in findings {
         if let Finding::Problem(text) = finding {
@@ -180,7 +180,7 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
     Ok(())
 }
 
-/// In place, the record of the run is kept where the agent cannot reach it.
+/// In place, keeps the run's record where the agent cannot reach it.
 fn in_place_outside(
     env: &Env,
     workspace: &Workspace,
@@ -198,7 +198,7 @@ fn in_place_outside(
     Ok(run_dir)
 }
 
-/// Makes a run of what was found.
+/// Creates the run from what the examination found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failure> {
     let view = View::new(env, &preflight.config.run, preflight.most_workers());
     tell(&preflight.findings, &view)?;
@@ -209,7 +209,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         Some(plan) => plan.path().to_owned(),
         None => plan_to_write(&project, &config, &flags)?,
     };
-    // In a clone or another work tree nothing keeps the state out of git yet.
+    // In a clone or another work tree the state's `.gitignore` does not exist yet.
     project.own_state().prepare()?;
     let run_dir = in_place_outside(env, &workspace, run_dir)?;
     let lock = take_lock(&run_dir, LOOP)?;
@@ -242,7 +242,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     let reports = mpsc::channel();
     let slots = vec![Slot::new(0, desk(env, &context, None)?, String::new(), &reports)];
     Ok(Conductor {
-        // Not before the lock is ours: what another loop shows is its own.
+        // Only under our lock: the file of another loop's view is its own.
         view: view.published_in(context.run_dir.live()).with_keys(act(&context)),
         context: Arc::new(context),
         record,
@@ -258,7 +258,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     })
 }
 
-/// What keys do to this run.
+/// What the keys of the live view do.
 fn act(context: &Context) -> impl Fn(Asked) -> String + Send + 'static {
     let (run_dir, run) = (context.run_dir.clone(), context.run.clone());
     move |asked| {
@@ -280,7 +280,7 @@ fn act(context: &Context) -> impl Fn(Asked) -> String + Send + 'static {
     }
 }
 
-/// The desk of a slot: with a name of its own where there are several.
+/// The desk of a slot, with a name if there are several slots.
 pub(in crate::run) fn desk(
     env: &Env,
     context: &Context,

@@ -1,4 +1,4 @@
-//! The project as it is found: everything that can be checked without writing.
+//! Examines the project: everything that can be checked without writing.
 
 use std::path::{Path, PathBuf};
 
@@ -32,10 +32,10 @@ use work_copy::carry::lacking;
 use work_copy::in_place::ProtectedFiles;
 use work_copy::{Source, Workspace, cache, in_place, linked_by_environment};
 
-/// What stands for the plan's name in that of a branch.
+/// The placeholder for the plan's name in a branch name.
 const PLAN_NAME: &str = "{plan}";
 
-/// Finds everything and checks what can be checked without writing.
+/// Examines the project without writing to it.
 pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
     let restored = restore_files(&project)?;
@@ -54,7 +54,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         config = here::config(&project, env, &flags)?;
     }
     if given.iter().any(|flag| flag.key == "agent.command") && here::folder()? != project.root() {
-        // What was typed is meant from the folder in which that was typed.
+        // A typed path is relative to the working directory.
         config.agent.command = client::with_files_of(&here::folder()?, &config.agent.command);
     }
     let repo = Repo::open(project.root())?;
@@ -63,7 +63,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         && (run_dir.root().is_symlink() || !run_dir.root().exists())
         && let Some(outside) = cache::state_folder(env, &Source::of(&project, &repo)?.top)
     {
-        // Where it was before the project's folder was moved.
+        // The path before the project's folder was moved.
         let before = run_dir.root().read_link_utf8().ok();
         let before = before.filter(|before| before.parent() == outside.parent());
         let is_ours = !RunRecord::is_of_another(&run_dir)?;
@@ -101,8 +101,8 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     Ok(preflight)
 }
 
-/// Files that a killed run left are restored before they are read: those between two commits, and settings
-/// that the agent may have changed in place. Says what was restored of these.
+/// Restores files before they are read that a killed run left: files between two commits, and settings
+/// that an in-place agent may have changed. Reports which of the latter were restored.
 pub(crate) fn restore_files(project: &Project) -> Result<Vec<Finding>, Failure> {
     if let Ok(repo) = Repo::open(project.root())
         && let Ok(source) = Source::of(project, &repo)
@@ -131,8 +131,8 @@ pub(crate) fn restore_files(project: &Project) -> Result<Vec<Finding>, Failure> 
     Ok(Vec::new())
 }
 
-/// The limit that the counter beside a feature list names, where nobody set one elsewhere. As a
-/// flag it reaches the hooks as well.
+/// The limit in the `progress.txt` of a feature list, unless one is set elsewhere. As a flag it
+/// reaches the hooks too.
 fn iterations_of(
     plan: &Plan,
     project: &Project,
@@ -152,7 +152,7 @@ fn iterations_of(
     Ok(limit.map(|limit| Flag::new(KEY, limit.to_string())))
 }
 
-/// The branch that was asked for: by flag, by the plan itself, or none.
+/// The requested branch: from a flag or from the plan; empty if there is none.
 fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Result<String, Failure> {
     let named = config.run.branch.as_str();
     if named.is_empty() {
@@ -169,7 +169,7 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Resul
     Ok(name)
 }
 
-/// Where the work lands. A run that was killed goes on on its branch, whatever is checked out by now.
+/// Where the work lands. A run that continues a killed one keeps its branch, whatever is checked out.
 fn target_of_run(run_dir: &RunDir, source: &Source, mut branch: String) -> Result<Board, Failure> {
     let record = RunRecord::load(&run_dir.of_run())?;
     let left = record.filter(|record| record.finish.is_none() && !record.planning);
@@ -182,8 +182,8 @@ fn target_of_run(run_dir: &RunDir, source: &Source, mut branch: String) -> Resul
     Board::find(source, &branch)
 }
 
-/// What a plan is called in the name of a branch: `prd-1` for a numbered one, the feature that it is about for one of
-/// another tool, else its file's name.
+/// The plan's name in a branch name: `prd-1` for a numbered plan, the feature's name for a plan of another
+/// tool, otherwise the file's name.
 pub(crate) fn name_in_branch(path: &Utf8Path, tag: &str) -> String {
     let folder = path.parent().and_then(Utf8Path::file_name).unwrap_or_default();
     let is_in = |name: &str| path.components().any(|part| part.as_str() == name);
@@ -202,7 +202,7 @@ pub(crate) fn name_in_branch(path: &Utf8Path, tag: &str) -> String {
 }
 
 impl Preflight {
-    /// Everything that there is to say about it.
+    /// All findings.
     fn look_around(
         &mut self,
         env: &Env,
@@ -212,7 +212,7 @@ impl Preflight {
         self.outline()?;
         let (uncommitted, problems) = (self.look_at_tree(repo)?, self.problems_beside_checks);
         look_for_programs(self, env, repo, &uncommitted);
-        // An agent that cannot be started has no hooks either: that is one problem.
+        // An agent that cannot be started has no hooks either: report one problem, not two.
         let can_start = self.problems_beside_checks == problems;
         self.look_at_files()?;
         if let Some(plan) = &self.plan
@@ -224,7 +224,7 @@ impl Preflight {
                     .to_owned(),
             );
         }
-        // Before a setup could install into the environment that leads back.
+        // Before a setup can install into an environment that links to the project.
         let Config { workspace, verify, .. } = &self.config;
         let commands = [&workspace.setup[..], &verify.commands].concat();
         let linked = linked_by_environment(&self.workspace, env, &commands);
@@ -233,7 +233,7 @@ impl Preflight {
         Ok(())
     }
 
-    /// Files that the copy lacks, a project that cannot be written, a limit that is hardly meant.
+    /// Findings about files that the copy lacks, a read-only project, and implausible limits.
     fn look_at_files(&mut self) -> Result<(), Failure> {
         if !self.workspace.is_in_place {
             for file in lacking(&self.workspace.source)? {
@@ -256,7 +256,7 @@ impl Preflight {
         Ok(())
     }
 
-    /// Uncommitted work: named where the agent works in a copy, refused in place.
+    /// Findings about uncommitted work: a note for a copy, a problem in place.
     fn look_at_tree(&mut self, repo: &Repo) -> Result<Vec<PathBuf>, Failure> {
         let ours = self.loop_files();
         let interrupted: Vec<Attempt> =
@@ -265,11 +265,11 @@ impl Preflight {
             let is_in_place = left.work.starts_with(&self.workspace.source.top);
             is_in_place != self.workspace.is_in_place && left.work.exists()
         };
-        // A loop that is at work has not left anything.
+        // A running loop has not left anything.
         if let Some(attempt) = interrupted.iter().find(is_elsewhere)
             && Lock::holder(&self.run_dir.lock()).is_none()
         {
-            // An attempt is settled where it was made: only there its work differs from the user's.
+            // An attempt must be settled where it was made: only there its work can be told from the user's.
             let (story, work) = (&attempt.story, &attempt.work);
             let is_own = work.starts_with(&self.workspace.source.top);
             let how = if is_own {
@@ -292,8 +292,8 @@ impl Preflight {
                         .to_owned(),
                 );
             }
-            // What an interrupted attempt left in the tree is kept by the start, which then goes on
-            // with it.
+            // The start saves what an interrupted attempt left in the tree, and then continues
+            // it.
             let refused = if interrupted.is_empty() { &changed } else { &[][..] };
             self.look_in_place(repo, refused)?;
             return Ok(Vec::new());
@@ -325,7 +325,7 @@ impl Preflight {
         Ok(changed)
     }
 
-    /// What keeps an agent from working in the project's own tree.
+    /// Why an agent cannot work in the project's own tree, if so.
     fn look_in_place(&mut self, repo: &Repo, uncommitted: &[PathBuf]) -> Result<(), Failure> {
         repo.refuse_if_busy()?;
         if !uncommitted.is_empty() {
@@ -352,7 +352,7 @@ impl Preflight {
         Ok(())
     }
 
-    /// Plan and progress, from the top.
+    /// Plan and progress file, relative to the top.
     fn loop_files(&self) -> Vec<PathBuf> {
         let Some(plan) = &self.plan else { return Vec::new() };
         let plan = plan.path();

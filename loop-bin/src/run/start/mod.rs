@@ -1,5 +1,5 @@
-//! Before the first story: what can be checked without writing, then the lock and what an earlier
-//! run left.
+//! Everything before the first story: checks that write nothing, then the lock and the clean-up after an
+//! earlier run.
 
 mod baseline;
 mod begin;

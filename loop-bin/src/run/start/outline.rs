@@ -1,4 +1,4 @@
-//! What a run would do, for people who ask before it begins.
+//! `--dry-run`: what a run would do.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use board::Waiting;
 use ralph_project::finding::Finding;
 use work_copy::doors;
 
-/// How many pull requests of stories are named.
+/// How many pull requests of stories are listed.
 const REQUESTS_NAMED: usize = 3;
 
 impl Preflight {
-    /// Puts it among the findings.
+    /// Adds the outline to the findings.
     pub(super) fn outline(&mut self) -> Result<(), Failure> {
         let Config { run, agent, verify, limits, review, .. } = &self.config;
         let is_planning = run.mode == Mode::Planning;
@@ -98,7 +98,7 @@ impl Preflight {
         [is_on].into_iter().chain(missing).collect()
     }
 
-    /// Whether there is one for the pull requests of stories. The branch of a story is not the user's.
+    /// The forge for pull requests of stories, if they are wanted. Story branches are not the user's.
     fn forge(&self) -> Vec<Finding> {
         let LoopSettings { story, branch, .. } = &self.config.run;
         let (root, git) = (self.project.root(), self.workspace.source.git());
@@ -110,7 +110,7 @@ impl Preflight {
         missing.map(|failure| Finding::Problem(failure.to_string())).into_iter().collect()
     }
 
-    /// Stories with pull requests: their work is not on the target.
+    /// Lists stories with pull requests, whose work is not on the target yet.
     fn requested(&self, past: &mut RunHistory) -> Result<Option<Finding>, Failure> {
         let LoopSettings { story, fleet, .. } = &self.config.run;
         let is_other = !story.is_empty() || !fleet.is_empty();
@@ -119,7 +119,7 @@ impl Preflight {
         past.see_plans([plan]);
         let mut requests = Vec::new();
         for (key, address, _) in past.requests_of_stories() {
-            // A person may have asked for it to be done again.
+            // The user may have asked to do it again.
             let newest = saved::newest(saved::at_story(&git, key)?);
             if !newest.is_some_and(|newest| newest.is_retry()) {
                 requests.push(format!("{}: {address}", key.story));
@@ -138,7 +138,7 @@ impl Preflight {
         Ok((!requests.is_empty()).then_some(Finding::Problem(problem)))
     }
 
-    /// Work of earlier runs that is not in the user's files, on this target or on the last one.
+    /// Work of earlier runs that is not in the user's files, for this target or the last one.
     fn waiting(&self) -> Result<Vec<Finding>, Failure> {
         let last = RunRecord::load(&self.run_dir)?.unwrap_or_default();
         let mut found = Vec::new();
@@ -180,7 +180,7 @@ fn stories(plan: &Plan) -> String {
     )
 }
 
-/// Every limit that is set.
+/// All limits that are set.
 fn limited(max_iterations: u64, timeout_s: u64, limits: &Limits) -> String {
     let mut parts =
         vec![counted(limits.attempts_per_story as usize, "attempt", "attempts") + " per story"];

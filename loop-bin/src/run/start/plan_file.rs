@@ -1,4 +1,4 @@
-//! The plan's file: which one it is, and what would keep the loop from working on it.
+//! Finds the plan's file, and problems that would keep the loop from working on it.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
@@ -14,7 +14,7 @@ use crate::run::attempt::{review_template, template};
 use crate::run::record::attempts_left;
 use board::progress_path;
 
-/// The plan; none if planning is to write it.
+/// The plan; `None` if planning is to write it.
 pub(super) fn find_plan(
     project: &Project,
     env: &Env,
@@ -25,7 +25,7 @@ pub(super) fn find_plan(
             refuse_flaws_around(&plan, project, config)?;
             Ok(Some(plan))
         }
-        // Planning writes the plan, so there may be none yet, or one without stories.
+        // Planning writes the plan, so it may be missing or have no stories.
         Err(FindError::NotFound { .. }) if config.run.mode == Mode::Planning => Ok(None),
         Err(FindError::Plan(error))
             if config.run.mode == Mode::Planning && error.is_without_stories =>
@@ -39,7 +39,7 @@ pub(super) fn find_plan(
     }
 }
 
-/// What would keep the loop from working on a plan that can be read.
+/// Problems of a readable plan that would keep the loop from working on it.
 fn refuse_flaws_around(plan: &Plan, project: &Project, config: &Config) -> Result<(), Failure> {
     refuse_links(plan.path())?;
     let progress = progress_path(&config.run, project.root(), plan.path());
@@ -53,7 +53,7 @@ fn refuse_flaws_around(plan: &Plan, project: &Project, config: &Config) -> Resul
     review_template(plan.path()).map(drop)
 }
 
-/// Where no plan is named, that of an attempt which was left under way comes first.
+/// If no plan is named, the plan of an unfinished attempt comes first.
 pub(super) fn plan_of_attempt(project: &Project, config: &Config) -> Result<Config, Failure> {
     let mut config = config.clone();
     let is_named = !config.run.plan.is_empty() || config.run.prd > 0;
@@ -69,7 +69,7 @@ pub(super) fn plan_of_attempt(project: &Project, config: &Config) -> Result<Conf
     Ok(config)
 }
 
-/// An agent that worked in place may have emptied or removed the plan before the loop was killed.
+/// An in-place agent may have emptied or removed the plan before the loop was killed.
 fn restore_emptied(project: &Project, run_dir: &RunDir) -> Result<(), Failure> {
     if Lock::holder(&run_dir.lock()).is_some() {
         return Ok(());
@@ -88,7 +88,7 @@ fn restore_emptied(project: &Project, run_dir: &RunDir) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Files that look like a plan but are not found by themselves.
+/// Files that look like plans but are not found by default.
 fn likely_plans(root: &Utf8Path) -> String {
     let named = ["PLAN.md", "TODO.md", "PRD.md"].map(|name| root.join(name));
     let below = root.join("docs/plans").read_dir_utf8().into_iter().flatten().flatten();
@@ -101,7 +101,7 @@ fn likely_plans(root: &Utf8Path) -> String {
     format!("; found {names}: to work on it, run `ralph-loop {}`", here::shown(first))
 }
 
-/// Before an agent worked for nothing.
+/// Better now than after an agent has worked in vain.
 fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
     let progress = StateDir::progress_beside(plan);
     match [plan, &progress].into_iter().find(|path| state::leads_elsewhere(path)) {

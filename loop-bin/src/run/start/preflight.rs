@@ -1,4 +1,4 @@
-//! The project as it was found, and what there is to say about it.
+//! The result of examining the project, before anything is changed.
 
 use ralph_base::state::RunDir;
 use ralph_core::git::Repo;
@@ -13,27 +13,27 @@ use client::ClientOptions;
 use ralph_project::finding::Finding;
 use work_copy::{Workspace, text_path};
 
-/// The project as it was found, without a change to it.
+/// The examined project.
 pub(crate) struct Preflight {
     pub(crate) project: Project,
     pub(crate) config: Config,
     pub(crate) run_dir: RunDir,
-    /// None if planning is to write it.
+    /// `None` if planning is to write it.
     pub(crate) plan: Option<Plan>,
-    /// What was given on the command line, and what the plan's own files say in its place.
+    /// The command line's flags, and those that the plan's own files replace.
     pub(crate) flags: Vec<Flag>,
     pub(crate) workspace: Workspace,
     pub(crate) target: Board,
     pub(crate) options: ClientOptions,
     pub(crate) findings: Vec<Finding>,
-    /// What one story is likely to take.
+    /// The forecast for one story.
     pub(crate) history: RunHistory,
     /// How many of the problems say nothing about the checks.
     pub(crate) problems_beside_checks: usize,
 }
 
 impl Preflight {
-    /// How many workers there may be at most.
+    /// The most workers that the run can have.
     pub(crate) fn most_workers(&self) -> u64 {
         match self.config.run.mode {
             Mode::Planning => 1,
@@ -58,7 +58,7 @@ impl Preflight {
     }
 }
 
-/// The run's own folder in the git folder.
+/// The run's folder in the git folder.
 pub(crate) fn run_dir(repo: &Repo) -> Result<RunDir, Failure> {
     Ok(RunDir::in_git_folder(text_path(repo.git_dir())?))
 }

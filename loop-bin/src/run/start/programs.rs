@@ -1,4 +1,4 @@
-//! Agent, checks and scripts that could not be started: found before the first story.
+//! Finds agents, checks and scripts that cannot be started, before the first story.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::run::scripts::broken;
 use crate::{here, pr};
 
-/// Agent, checks and scripts that cannot be started.
+/// Findings about agents, checks and scripts that cannot be started.
 pub(super) fn look_for_programs(
     preflight: &mut Preflight,
     env: &Env,
@@ -60,7 +60,7 @@ pub(super) fn look_for_programs(
     }
 }
 
-/// Agents that take over at a limit, or that open stories name, and that are not there.
+/// Fallback agents, and agents that open stories name, that are not installed.
 fn other_agents(preflight: &Preflight, path: &str) -> Vec<Finding> {
     let open =
         preflight.plan.iter().flat_map(|plan| plan.stories().iter().map(move |it| (plan, it)));
@@ -76,7 +76,7 @@ fn other_agents(preflight: &Preflight, path: &str) -> Vec<Finding> {
     names.iter().filter_map(trouble).collect()
 }
 
-/// A file that a check names and the copy will not have.
+/// A file that a check names and that the copy will not have.
 fn uncommitted_file(
     preflight: &Preflight,
     line: &str,
@@ -99,7 +99,7 @@ fn uncommitted_file(
     Some(format!("{file}, which is not in the agent's copy because it is not committed; commit it"))
 }
 
-/// All that would keep a run from starting and can be found alone, where one of them hides the others.
+/// All problems that can be found independently, so that they are reported together.
 pub(crate) fn troubles(env: &Env, flags: &[Flag]) -> Vec<String> {
     let Ok(project) = here::project(env) else { return Vec::new() };
     let Ok(config) = here::config(&project, env, flags) else { return Vec::new() };
@@ -114,7 +114,7 @@ pub(crate) fn troubles(env: &Env, flags: &[Flag]) -> Vec<String> {
     found
 }
 
-/// What is wrong with the agent's command as it is written.
+/// Mistakes in the agent's command.
 pub(super) fn flaw_in_command(config: &Config) -> Option<String> {
     let command = &config.agent.command;
     client::flaw_in(command).map(|flaw| {
@@ -125,7 +125,7 @@ pub(super) fn flaw_in_command(config: &Config) -> Option<String> {
     })
 }
 
-/// Why an agent or a reviewer cannot be started, where that is known.
+/// Why an agent or a reviewer cannot be started, if known.
 fn trouble_with(who: &str, line: &str, root: &Utf8Path, path: &str) -> Option<String> {
     let script = client::script_of(line).filter(|script| !root.join(script).is_file());
     let program = || client::program_of(line).filter(|name| !client::is_found(name, path, root));

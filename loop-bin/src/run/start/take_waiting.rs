@@ -1,7 +1,7 @@
-//! Work of an earlier run that waits beside its branch lands first, if it can: where the branch has
-//! moved on, the work is rebased onto it and checked again, commit by commit.
+//! Lands work of an earlier run that waits on a branch of our own: if the target has moved, the work is
+//! rebased and checked again, commit by commit.
 //!
-//! Nothing is moved before all of it fits and has passed, so that there is nothing to recover.
+//! No ref moves before everything applies and has passed, so there is nothing to recover.
 
 use ralph_base::state::{self, StoryKey, plan_name};
 use ralph_project::config::PullRequests;
@@ -18,9 +18,9 @@ use board::saved::{self, Account};
 use work_copy::git_output::differences_between;
 use work_copy::{Start, Workspace};
 
-/// Takes what waits onto its branch, or says why that cannot be.
+/// Lands the waiting work on its branch, or reports why not.
 pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
-    // In place the branch is moved by the commits themselves.
+    // In place the commits themselves move the branch.
     let waiting = run.board.look()?.branch;
     if waiting == run.board.branch || run.context.config.workspace.in_place {
         return Ok(());
@@ -63,7 +63,7 @@ pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps the work of a story that another one overtook. The story begins again, and its agent learns why.
+/// Saves work that another process has overtaken as an attempt. The story starts over, and its agent is shown why.
 fn keep_overtaken(run: &Conductor, work: &str, why: &str) -> Result<(), Failure> {
     let git = run.source.git();
     let format = "--format=%H %(trailers:key=Ralph-Story,valueonly=true,separator=)";
@@ -86,14 +86,14 @@ fn keep_overtaken(run: &Conductor, work: &str, why: &str) -> Result<(), Failure>
     Ok(())
 }
 
-/// Brings the user's branch along to work that waits; returns whether it has followed.
+/// Moves the user's branch to the waiting work; returns whether that was possible.
 pub(crate) fn follow_waiting(run: &Conductor) -> Result<bool, Failure> {
     let tip = run.board.look()?.commit.unwrap_or_default();
     Ok(run.board.follow(&run.books.files_that_wait(&tip))? == Advance::Landed)
 }
 
-/// Puts the loop's commits up to `work` on top of `tip`, each of them checked. One of the user's that is not on their
-/// branch any more was amended.
+/// Rebases the loop's commits up to `work` onto `tip`, each of them checked. A commit of the user's that is no longer
+/// on their branch has been amended, so it is left out.
 fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stopped> {
     let (git, branch) = (run.source.git(), run.board.branch.clone());
     let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
@@ -118,7 +118,7 @@ fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stoppe
         let job = run.job(0, &StoryKey::new("", story))?;
         let (copy, start) = (&mut run.desk_mut(0)?.copy, Start::of(&attempt));
         if !copy.exists() {
-            // The copy was removed in the meantime.
+            // The copy has been removed meanwhile.
             prepare_copy(&job, copy, start)?;
         }
         let work = without_loop_files(copy, &job, commit_id)?;
@@ -130,8 +130,8 @@ fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stoppe
     Ok(tip)
 }
 
-/// A commit with all that another one changed, but for plan, progress and lessons: those change by
-/// themselves, whatever a person did to them in the meantime.
+/// Applies a commit's changes, except those to plan, progress and lessons, which the loop makes
+/// itself, whatever the user has changed there meanwhile.
 fn without_loop_files(copy: &Workspace, job: &Job, commit: &str) -> Result<String, Failure> {
     let index = job.context.run_dir.root().join("index-rebase");
     let git = copy.source.git().on_index(index.clone().into());

@@ -1,4 +1,4 @@
-//! What a person does, and a record of every byte of it.
+//! A person's acts, and a record of every byte of their work.
 
 use std::collections::BTreeMap;
 use std::process::Output;
@@ -17,9 +17,9 @@ pub(super) const NAMES: [&str; 5] =
 pub(super) const SIDE: &str = "side";
 pub(super) const MAIN: &str = "main";
 
-/// How long a lock of git's may be in the person's way: a killed loop's until the next start.
+/// How long a git lock may block the person: that of a killed loop lasts until the next start.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long the loop may take to bring the files of a checkout along.
+/// How long the loop may take to update the files of a checkout.
 const SETTLING: Duration = Duration::from_secs(5);
 const PULSE: Duration = Duration::from_millis(20);
 
@@ -35,14 +35,14 @@ pub(super) struct Person<'a> {
     committed: BTreeMap<&'static str, Files>,
     disk: Files,
     staged: Files,
-    /// Lines that they wrote into the plan.
+    /// Lines that they added to the plan.
     pub(super) notes: Vec<String>,
-    /// Commits that they made.
+    /// The commits that they made.
     pub(super) commits: Vec<(&'static str, String)>,
-    /// A file of theirs that is where a story's is to be.
+    /// A file of theirs at the path of a story's file.
     pub(super) obstacle: Option<(&'static str, String)>,
     serial: usize,
-    /// What was done last, and when.
+    /// What was done, and when.
     acts: Vec<String>,
     begun: Instant,
     pub(super) found: Vec<String>,
@@ -70,7 +70,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// One act after the other, until told to stop.
+    /// Performs one act after the other, until told to stop.
     pub(super) fn live(&mut self, is_over: &AtomicBool) {
         while !is_over.load(Ordering::Relaxed) && self.found.is_empty() {
             match self.dice.below(19) {
@@ -90,7 +90,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// Back to the branch on which the loop works, with nothing uncommitted.
+    /// Returns to the branch on which the loop works, with everything committed.
     pub(super) fn finish(&mut self) {
         if !self.found.is_empty() {
             return;
@@ -102,7 +102,7 @@ impl<'a> Person<'a> {
         self.check();
     }
 
-    /// What was done, one act a line.
+    /// Returns what was done, one act per line.
     pub(super) fn acts(&self) -> String {
         self.acts.join("\n")
     }
@@ -119,7 +119,7 @@ impl<'a> Person<'a> {
     fn edit(&mut self) {
         let name = self.dice.pick(&NAMES);
         self.serial += 1;
-        // All of one length: git must not tell a change by its size.
+        // All of the same length: git must not detect a change by its size.
         let text = format!("{name}, written for the {:03}. time\n", self.serial);
         self.stage.repo.write(name, &text);
         self.note(format!("wrote {name} ({})", self.serial));
@@ -142,7 +142,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// Everything that is theirs, the plan included; nothing else may be in the commit.
+    /// Commits all of their work, including the plan; nothing else may be in the commit.
     fn commit(&mut self) {
         if self.git(&["add", "--all", "--", "mine", PLAN]).is_none() {
             return;
@@ -158,7 +158,7 @@ impl<'a> Person<'a> {
         let (id, subject) = lines.next().and_then(|line| line.split_once(' ')).unwrap_or_default();
         self.note(format!("committed {id} on {}", self.branch));
         if subject != message {
-            // The loop landed something in between, which is fine: the commit is found by its message.
+            // The loop may have landed something in between: the commit is found by its message.
             let found = self.stage.repo.git(["log", "-1", "--format=%H", "--grep", &message]);
             self.commits.push((self.branch, found.trim().to_owned()));
         } else {
@@ -173,8 +173,8 @@ impl<'a> Person<'a> {
         self.committed.insert(self.branch, self.disk.clone());
     }
 
-    /// Whether they wrote a file of their own in the instant in which the story's landed: the
-    /// story's is in the commit before, so theirs is a change to it.
+    /// Whether they wrote a file at the moment when the story's landed: the story's is in the
+    /// commit before, so theirs is a change to it.
     fn is_over_landed(&self, id: &str, path: &str) -> bool {
         let landed = format!("{id}~1:{path}");
         let is_landed = self.stage.git(&["cat-file", "-e", &landed]).is_some();
@@ -219,7 +219,7 @@ impl<'a> Person<'a> {
         self.expect_clean();
     }
 
-    /// A line at the end of the plan.
+    /// Adds a line at the end of the plan.
     fn edit_plan(&mut self) {
         if self.branch == MAIN {
             let text = self.plan();
@@ -227,7 +227,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// The same in a plan that was opened a while ago: what was ticked since is open again.
+    /// Saves a plan that was opened a while ago: what was ticked since is open again.
     fn save_old_plan(&mut self) {
         let opened = self.plan();
         if self.branch != MAIN || !self.is_early() {
@@ -240,7 +240,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// The plan, once it is there: git takes a file away before it writes it anew.
+    /// Reads the plan, once it exists: git deletes a file before it writes the new version.
     fn plan(&self) -> String {
         let begun = Instant::now();
         loop {
@@ -252,12 +252,12 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// Whether the loop has to choose stories still, and so looks at the plan again.
+    /// Whether the loop still has to choose stories, and so will read the plan again.
     fn is_early(&self) -> bool {
         self.plan().matches("- [ ] Make it").count() > 2
     }
 
-    /// A rebase that stops, and is given up after a while.
+    /// Starts a rebase that stops, and aborts it after a while.
     fn rebase(&mut self) {
         if self.branch != MAIN || self.obstacle.is_some() || !self.is_early() {
             return;
@@ -279,7 +279,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// Adds a line to a text of the plan, as an editor saves it: by a new file in the place of the old.
+    /// Adds a line to the plan and saves it like an editor: by replacing the file with a new one.
     fn save_plan(&mut self, text: &str) {
         self.serial += 1;
         let line = format!("Note {} by hand.", self.serial);
@@ -293,7 +293,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// A file of their own where the last story's is to be: then its work has to wait.
+    /// Writes a file of their own at the path of the last story's, so that its work has to wait.
     fn obstruct(&mut self) {
         let name = "made/US-006.txt";
         let path = self.stage.path(name);
@@ -303,7 +303,7 @@ impl<'a> Person<'a> {
         }
         let text = "mine, and in the way\n".to_owned();
         let _ = path.parent().map(fs_err::create_dir_all);
-        // Never over a file that landed just now.
+        // Never overwrite a file that has just landed.
         let opened = fs_err::OpenOptions::new().write(true).create_new(true).open(&path);
         let written =
             opened.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
@@ -313,7 +313,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// Everything is as they left it.
+    /// Checks that everything is as they left it.
     fn check(&mut self) {
         let mut found = Vec::new();
         for name in NAMES {
@@ -343,7 +343,7 @@ impl<'a> Person<'a> {
         found.into_iter().for_each(|what| self.complain(what));
     }
 
-    /// Git sees no change in a checkout in which they have none, once the loop is through with it.
+    /// Checks that git shows no changes in their clean checkout, once the loop has updated it.
     fn expect_clean(&mut self) {
         let begun = Instant::now();
         loop {
@@ -368,7 +368,7 @@ impl<'a> Person<'a> {
         self.stage.repo.git(["stash", "list"]).lines().count()
     }
 
-    /// Git, tried again while somebody holds a lock; none if it did not work.
+    /// Runs git, and tries again while another process holds a lock; `None` if it failed.
     fn git(&mut self, args: &[&str]) -> Option<Output> {
         let (begun, stashes) = (Instant::now(), self.stashes());
         loop {
@@ -381,7 +381,7 @@ impl<'a> Person<'a> {
                 self.complain(format!("git {} did half of it: {said}", args.join(" ")));
                 return None;
             }
-            // The loop ticked a box in their text since they committed it.
+            // The loop ticked a box in their plan since they committed it.
             if said.contains("would be overwritten by checkout") && said.contains(PLAN) {
                 self.commit();
             }

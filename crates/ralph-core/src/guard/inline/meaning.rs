@@ -1,4 +1,4 @@
-//! Which shell commands the calls in a program amount to.
+//! Translates the calls in a program to equivalent shell commands.
 
 use super::tokens::{Token, arguments, tokens, variables};
 use shell_reader::{quoted, sorted};
@@ -6,10 +6,10 @@ use shell_reader::{quoted, sorted};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/meaning.rs"));
 
-/// Calls that are looked at in one program.
+/// The limit of calls examined in one program.
 const MAX_CALLS: usize = 64;
 
-/// The shell commands that an inline program amounts to.
+/// Returns the shell commands that are equivalent to an inline program.
 pub(super) fn amounts_to(language: &str, text: &str) -> Vec<String> {
     let tokens = tokens(language, text);
     let variables = variables(&tokens);
@@ -43,7 +43,7 @@ pub(super) fn amounts_to(language: &str, text: &str) -> Vec<String> {
     lines
 }
 
-/// `each { |c| system(c) }`, `for my $c (…) { system($c) }`: any text of the program may be run.
+/// Returns whether a variable is run, as in `each { |c| system(c) }`: it may hold any string.
 fn is_given_a_name(arguments: &[Token]) -> bool {
     let [Token::Mark('('), given @ ..] = arguments else { return false };
     let given = given.strip_prefix(&[Token::Mark('$')]).unwrap_or(given);
@@ -54,12 +54,12 @@ fn is_run(name: &str) -> bool {
     RUNS.contains(&name)
 }
 
-/// Whether a name is called: an opening parenthesis follows or, as in Ruby and Perl, a quote.
+/// Returns whether a name is called: followed by a parenthesis or, as in Ruby and Perl, a quote.
 fn is_call(next: Option<&Token>) -> bool {
     matches!(next, Some(Token::Mark('(' | '[') | Token::Text(_) | Token::Quoted(_)))
 }
 
-/// What one call with these arguments comes to, in the program `text`.
+/// Returns the command equivalent to one call in the program `text`.
 fn call_amounts_to(name: &str, given: impl FnOnce() -> Vec<String>, text: &str) -> Option<String> {
     let on_path = |paths: &[String], command: &str| {
         let paths: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
@@ -84,7 +84,7 @@ fn call_amounts_to(name: &str, given: impl FnOnce() -> Vec<String>, text: &str) 
         }
         _ => {
             let command = sorted::find(ACTS, name)?;
-            // What is moved, copied or linked has a target as well.
+            // Moves, copies and links also have a target.
             let given = given();
             let paths = given
                 .get(..if command.contains("--") && !command.starts_with("rm") { 2 } else { 1 })?;
@@ -93,7 +93,7 @@ fn call_amounts_to(name: &str, given: impl FnOnce() -> Vec<String>, text: &str) 
     }
 }
 
-/// A text with blanks is a command line, single words are its words.
+/// Joins literals to a command: one with a blank is a whole line, others are single words.
 fn command_of(literals: &[String]) -> Option<String> {
     // `execvp("git", ["git", "push"])` names the program twice.
     let literals = match literals {
@@ -101,7 +101,7 @@ fn command_of(literals: &[String]) -> Option<String> {
         _ => literals,
     };
     if literals.first().is_some_and(|first| first.contains(' ')) {
-        // One of them is run, or each in its turn.
+        // One of them is run, or all in turn.
         return Some(literals.join("\n"));
     }
     let words = literals.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");

@@ -1,29 +1,29 @@
-//! The source of a program as names, fixed texts and marks, found without knowing its language.
+//! Splits a program's source into names, strings and marks, whatever its language.
 
 use std::collections::BTreeMap;
 
-/// Longer programs are not looked at to their end.
+/// The limit of tokens; the rest of a longer program is ignored.
 const MAX_TOKENS: usize = 10_000;
-/// A quote whose partner is farther away is none.
+/// The longest string; a quote whose partner is farther away does not count.
 const MAX_TEXT: usize = 4096;
 
-/// How Ruby and Perl quote without quotation marks: what is run, lists of words, and texts.
+/// Named quotes of Ruby and Perl: commands, word lists, and strings.
 const NAMED_QUOTES: [&str; 7] = ["%x", "qx", "%w", "%i", "qw", "qq", "q"];
 
-/// A piece of a program.
+/// A token of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// A word of the language or the program.
+    /// A keyword or an identifier.
     Name(&'a str),
-    /// A fixed text.
+    /// A string literal.
     Text(String),
-    /// The same between backticks, which some languages run.
+    /// A string between backticks, which some languages run as a command.
     Quoted(String),
     /// Any other character.
     Mark(char),
 }
 
-/// The tokens of a program.
+/// Splits a program into tokens.
 pub(super) fn tokens<'a>(language: &str, text: &'a str) -> Vec<Token<'a>> {
     let has_named_quotes = matches!(language, "perl" | "ruby" | "rake");
     let mut found = Vec::new();
@@ -60,8 +60,8 @@ pub(super) fn tokens<'a>(language: &str, text: &'a str) -> Vec<Token<'a>> {
     found
 }
 
-/// The text in quotes that begins here, and its length; a quote without a partner on its line is an
-/// apostrophe.
+/// Returns the quoted string at the start of `rest`, and its length; a quote without a partner on
+/// its line is an apostrophe.
 fn quoted(rest: &str) -> Option<(Token<'_>, usize)> {
     for triple in ["\"\"\"", "'''"] {
         if let Some(behind) = rest.strip_prefix(triple) {
@@ -84,7 +84,7 @@ fn quoted(rest: &str) -> Option<(Token<'_>, usize)> {
     None
 }
 
-/// The quote that begins here by its name, and the text in it.
+/// Returns the named quote at the start of `rest`, and its content.
 fn named_quote(rest: &str) -> Option<(&'static str, &str)> {
     let name = NAMED_QUOTES.into_iter().find(|name| rest.starts_with(name))?;
     let behind = rest.get(name.len()..)?;
@@ -98,8 +98,8 @@ fn named_quote(rest: &str) -> Option<(&'static str, &str)> {
     Some((name, behind.get(1..)?.split_once(closing)?.0))
 }
 
-/// How many tokens belong to a call or a value that begins here: up to the bracket that closes it,
-/// or to the end of the statement.
+/// Returns the number of tokens of the call or value at the start: up to its closing bracket or the
+/// end of the statement.
 fn length(tokens: &[Token]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -114,10 +114,10 @@ fn length(tokens: &[Token]) -> usize {
     tokens.len()
 }
 
-/// What names stand for: `op = 'push'`, `cmd = ['git', 'push']`.
+/// The values of names: `op = 'push'`, `cmd = ['git', 'push']`.
 pub(super) type Variables<'a> = BTreeMap<&'a str, Vec<String>>;
 
-/// The names that a program gives to fixed texts: `c = 'text'`, `for c in ['text']`.
+/// Returns the names that are assigned string literals: `c = 'text'`, `for c in ['text']`.
 pub(super) fn variables<'a>(tokens: &[Token<'a>]) -> Variables<'a> {
     let mut found = Variables::new();
     for (at, pair) in tokens.windows(2).enumerate() {
@@ -131,7 +131,7 @@ pub(super) fn variables<'a>(tokens: &[Token<'a>]) -> Variables<'a> {
     found
 }
 
-/// The texts of a value that begins here; a list in a list is a line of its words.
+/// Returns the strings of the value at the start; a nested list becomes a line of its words.
 fn items(tokens: &[Token], known: &Variables) -> Vec<String> {
     let is_text =
         |token: &&Token| matches!(token, Token::Text(_) | Token::Quoted(_) | Token::Mark(','));
@@ -151,7 +151,7 @@ fn items(tokens: &[Token], known: &Variables) -> Vec<String> {
 }
 
 impl Token<'_> {
-    /// The fixed text that it is.
+    /// Returns the content of a string token, if it is not empty.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
             Token::Text(text) | Token::Quoted(text) => {
@@ -162,7 +162,7 @@ impl Token<'_> {
     }
 }
 
-/// The fixed texts of a call whose arguments begin here, names replaced by what they stand for.
+/// Returns the strings among a call's arguments, with names replaced by their values.
 pub(super) fn arguments(tokens: &[Token], variables: &Variables) -> Vec<String> {
     let tokens = tokens.get(..length(tokens)).unwrap_or_default();
     let before = |at: usize, steps| at.checked_sub(steps).and_then(|at| tokens.get(at));
@@ -180,7 +180,7 @@ pub(super) fn arguments(tokens: &[Token], variables: &Variables) -> Vec<String> 
                 if !matches!(*key, "args" | "command" | "cmd") => {}
             _ => found.extend(token.text().map(|text| filled(text, variables))),
         }
-        // `'git ' + op`, also with each of several values.
+        // `'git ' + op`, for each value of `op`.
         if before(at, 1) == Some(&Token::Mark('+')) && count > 0 && found.len() > count {
             let behind = found.split_off(count);
             let start = found.pop().unwrap_or_default();
@@ -190,7 +190,7 @@ pub(super) fn arguments(tokens: &[Token], variables: &Variables) -> Vec<String> 
     found
 }
 
-/// A text with `{op}`, `${op}` and `#{op}` in it replaced by what `op` stands for, a line each.
+/// Replaces `{op}`, `${op}` and `#{op}` in a text by the values of `op`, one line for each.
 fn filled(text: &str, variables: &Variables) -> String {
     let named = variables.iter().filter(|_| text.contains('{'));
     named.fold(text.to_owned(), |text, (name, values)| {

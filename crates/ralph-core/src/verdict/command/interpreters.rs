@@ -1,4 +1,4 @@
-//! Interpreters: the script that they run tells what they do.
+//! Interpreters, classified by the script that they run.
 
 use super::super::runners;
 use super::names::{base_name, is_test_file, is_test_name};
@@ -7,7 +7,7 @@ use super::purpose::{Purpose, of_row};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/interpreters.rs"));
 
-/// What an interpreter is started for; `None` for other programs.
+/// Returns the purpose of an interpreter call; `None` for other programs.
 pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
     if !INTERPRETERS.contains(&name) {
         return None;

@@ -1,4 +1,4 @@
-//! Goes through the simple commands of a line: which run tests, and whose exit code it was.
+//! Analyses the simple commands of a line: which ones run tests, and whose exit code it has.
 
 use super::super::runners::Runner;
 use super::names::{base_name, is_test_file};
@@ -9,47 +9,47 @@ use shell_reader::{Command, Fate, Reach, Script, Word};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/invocation.rs"));
 
-/// What a command line does about tests.
+/// The test commands of a command line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Invocation {
     /// The strongest purpose among its commands.
     pub(crate) purpose: Purpose,
-    /// Whether only one summary is to be expected, so that of several the last is the true one.
+    /// Whether only one summary is expected, so that the last of several is the valid one.
     pub(crate) one_summary: bool,
-    /// Whether another command reads their output, and ends after them.
+    /// Whether another command reads their output through a pipe.
     pub(crate) piped: bool,
-    /// Where the first of them stands on the line.
+    /// The offset of the first test command on the line.
     pub(crate) start: usize,
-    /// Whether what runs the tests is a task runner, whose output names the runner.
+    /// Whether a task runner runs the tests, so that its output names the runner.
     pub(crate) task: bool,
     all_decide: bool,
     any_decides: bool,
-    /// Another command that could have failed before the first test command, or after the last.
+    /// Whether another command may have failed before the first test command, or after the last.
     rival_before: bool,
     rival_after: bool,
-    /// The end of the line is a program that reads what the tests print and judges them by it.
+    /// Whether the line ends with a program that reads the tests' output and judges them by it.
     formatted: bool,
 }
 
-/// How the test commands ended, as far as the line's exit code tells.
+/// The result of the test commands, as far as the line's exit code shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// With 0.
+    /// They ended with 0.
     Well,
-    /// With this code.
+    /// They ended with this code.
     Badly(i32),
-    /// The line failed, but another command of it may be to blame.
+    /// The line failed, but another of its commands may be the cause.
     Unclear {
         code: i32,
-        /// Whether that other command comes first, so that the tests may never have started.
+        /// Whether the other command comes first, so that the tests may not have started.
         rival_first: bool,
     },
-    /// The exit code is not theirs, or was not handed in.
+    /// The exit code is not theirs, or is unknown.
     Unknown,
 }
 
 impl Invocation {
-    /// What `exit_code` of the whole line says about the test commands.
+    /// Returns what `exit_code` of the whole line means for the test commands.
     pub(crate) fn ended(&self, exit_code: Option<i32>) -> Ended {
         match exit_code {
             Some(0) if self.all_decide => Ended::Well,
@@ -60,13 +60,13 @@ impl Invocation {
                     Ended::Badly(code)
                 }
             }
-            // The codes of a formatter mean nothing but that it is not content.
+            // A formatter's exit code means failure, whatever its value.
             Some(code) if code != 0 && self.formatted => Ended::Badly(1),
             _ => Ended::Unknown,
         }
     }
 
-    /// The row of the runner, where one was named.
+    /// Returns the runner, if one was named.
     pub(crate) fn runner(&self) -> Option<Runner> {
         match self.purpose {
             Purpose::Runs(row) | Purpose::Lists(row) => row,
@@ -75,7 +75,7 @@ impl Invocation {
     }
 }
 
-/// Looks for test commands; `configured` are the user's own, which always count.
+/// Finds the test commands; `configured` are the user's own, which always count.
 pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation> {
     let (commands, strongest) = classify(script, configured)?;
     let is_test = |purpose: &Purpose| rank(purpose) == rank(&strongest);
@@ -95,7 +95,7 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
         script.commands.iter().filter(waits).any(|wait| !wait.args.is_empty() && decides(wait));
     let decides = |command: &Command| decides(command) || (awaited && is_background(command));
     let rival = |(purpose, command): &(Purpose, &Command)| {
-        // A command of the same span is the wrapper of a test command, or what it wraps.
+        // A command with the same span is the wrapper of a test command, or is wrapped by it.
         !is_test(purpose)
             && decides(command)
             && !command.program.known().is_some_and(|program| NEVER_FAIL.contains(&program))
@@ -124,8 +124,8 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
     })
 }
 
-/// Where the test commands of a line run: the folder to which `cd` has led, or none for where the
-/// line was started. `configured` are the user's own test commands, as in
+/// Returns the folders in which the test commands of a line run, as set by `cd`; `None` is the
+/// line's starting folder. `configured` are the user's own test commands, as in
 /// [`Run`](crate::verdict::Run::test_commands).
 ///
 /// ```
@@ -139,7 +139,7 @@ pub fn test_folders<'s>(script: &'s Script, configured: &[String]) -> Vec<Option
     tests.map(|(_, command)| command.directory.as_ref()).collect()
 }
 
-/// Every command that is waited for with its purpose, and the strongest of these purposes.
+/// Returns every awaited command with its purpose, and the strongest of these purposes.
 fn classify<'s>(
     script: &'s Script,
     configured: &[String],
@@ -154,7 +154,7 @@ fn classify<'s>(
             let wraps =
                 script.commands.get(at + 1).is_some_and(|next| is_wrapped_in(next, command));
             match purpose_of(command, configured) {
-                // What a wrapper may do, the command in it says.
+                // The wrapped command determines what a wrapper does.
                 Purpose::May if wraps => (Purpose::Other, command),
                 purpose => (purpose, command),
             }
@@ -169,7 +169,7 @@ fn classify<'s>(
     Some((commands, strongest))
 }
 
-/// Whether `outer` is a wrapper on the way to `inner`.
+/// Returns whether `outer` is a wrapper that leads to `inner`.
 fn is_wrapped_in(inner: &Command, outer: &Command) -> bool {
     let behind = inner.reached.strip_prefix(outer.reached.as_slice());
     inner.span == outer.span && matches!(behind, Some([Reach::Wrapper(_), ..]))
@@ -191,7 +191,7 @@ fn overlap(one: &Command, other: &Command) -> bool {
     one.span.start < other.span.end && other.span.start < one.span.end
 }
 
-/// Runs before lists before may; the rest does not matter.
+/// Ranks purposes from strongest to weakest.
 fn rank(purpose: &Purpose) -> u8 {
     match purpose {
         Purpose::Runs(_) => 0,
@@ -221,12 +221,12 @@ fn purpose_of(command: &Command, configured: &[String]) -> Purpose {
     }
 }
 
-/// `python -c 'import pytest; pytest.main()'`
+/// Recognises inline test runs: `python -c 'import pytest; pytest.main()'`.
 fn runs_inline(command: &Command) -> bool {
     command.inline.as_ref().is_some_and(|text| INLINE.iter().any(|call| text.contains(call)))
 }
 
-/// `./run.sh`, `csi -s all.scm`
+/// Recognises scripts that run everything: `./run.sh`, `csi -s all.scm`.
 fn runs_all(program: &str, args: &[&str]) -> bool {
     let script = args.iter().find(|arg| !arg.starts_with('-') && arg.contains('.'));
     let file = if program.starts_with("./") { Some(&program) } else { script };
@@ -234,13 +234,13 @@ fn runs_all(program: &str, args: &[&str]) -> bool {
     matches!(name, Some("run" | "all" | "run_all" | "run-all" | "runall"))
 }
 
-/// `cd tests && …`
+/// Returns whether a command runs in a test folder: `cd tests && …`.
 fn in_test_folder(command: &Command) -> bool {
     let folder = command.directory.as_ref().and_then(|folder| folder.known());
     folder.is_some_and(|folder| is_test_file(&format!("{}/x", folder.trim_end_matches('/'))))
 }
 
-/// Whether a command shows files or logs rather than filtering what a pipe brings.
+/// Returns whether a command shows files or logs, rather than filtering piped input.
 fn shows_text(command: &Command) -> bool {
     let piped = command.reached.iter().any(|reach| matches!(reach, Reach::Pipe { .. }));
     let source = matches!(
@@ -251,8 +251,8 @@ fn shows_text(command: &Command) -> bool {
     (!piped || (source && !ends_pipe(command))) && !edits
 }
 
-/// Whether all that is printed comes from one run: the command stands alone, perhaps behind a
-/// wrapper, or is tried again until it passes; and it is no task, which may run several.
+/// Returns whether all output comes from one run: a single command, possibly wrapped or retried
+/// until it passes, and not a task, which may run several.
 fn is_one_run(tests: &[&Command], script: &Script) -> bool {
     let Some(first) = tests.first() else { return false };
     let retried = script.commands.iter().any(|command| command.name() == Some("break"));

@@ -1,4 +1,4 @@
-//! Which simple commands of a command line run tests, and what becomes of their exit codes.
+//! Finds the simple commands of a line that run tests, and the meaning of their exit codes.
 
 mod interpreters;
 mod invocation;

@@ -1,12 +1,12 @@
-//! Which names speak of tests: of targets and scripts (`test:unit`, `testDebugUnitTest`), and of
-//! files (`run_tests.sh`, `calc_test.rb`, `t/basic.t`); and the plain name of a program.
+//! Recognises the names of tests: targets and scripts (`test:unit`, `testDebugUnitTest`), and files
+//! (`run_tests.sh`, `calc_test.rb`, `t/basic.t`); and normalises program names.
 
 use shell_reader::sorted;
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/names.rs"));
 
-/// The program's name without folder, ending and version: `./gradlew` is `gradle`.
+/// Returns the program's name without folder, extension and version: `./gradlew` is `gradle`.
 pub(crate) fn base_name(program: &str) -> &str {
     let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
     let file = [".exe", ".cmd", ".bat", ".phar", ".ps1"]
@@ -21,7 +21,7 @@ pub(crate) fn base_name(program: &str) -> &str {
     sorted::find(OTHER_NAMES, file).or_else(versioned).copied().unwrap_or(file)
 }
 
-/// Splits at everything but letters and digits, and at capitals: `testDebugUnitTest`.
+/// Splits at capitals and at anything but letters and digits: `testDebugUnitTest`.
 fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -39,7 +39,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// `test`, `tests`, `testing`, `test2`, `pytest`, `runtests`, `spec`, `e2e`
+/// Recognises `test`, `tests`, `testing`, `test2`, `pytest`, `runtests`, `spec`, `e2e`.
 fn is_test_word(word: &str) -> bool {
     let plain = word.trim_end_matches(|c: char| c.is_ascii_digit());
     let starts =
@@ -51,19 +51,19 @@ fn is_test_word(word: &str) -> bool {
         || (ends && !NO_TESTS.contains(&plain))
 }
 
-/// Whether a target or script of this name runs tests.
+/// Returns whether a target or script of this name runs tests.
 pub(crate) fn is_test_name(name: &str) -> bool {
     let words = words(name);
     words.iter().any(|word| is_test_word(word) || TEST_TARGETS.contains(&word.as_str()))
         && !words.iter().any(|word| OTHER_PURPOSE.contains(&word.as_str()))
 }
 
-/// Whether a session of this name does something other than run tests: `lint`, `docs`.
+/// Returns whether a session of this name does not run tests: `lint`, `docs`.
 pub(super) fn is_other_purpose(name: &str) -> bool {
     words(name).iter().any(|word| OTHER_PURPOSE.contains(&word.as_str()))
 }
 
-/// Whether a script or program file of this name is a test.
+/// Returns whether a script or program file of this name is a test.
 pub(crate) fn is_test_file(path: &str) -> bool {
     let path = path.trim_end_matches('/');
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);

@@ -1,20 +1,20 @@
-//! The notation in which a row of the runner table says how a runner is started.
+//! The pattern notation in the runner table for how a runner is started.
 //!
 //! | word | matches |
 //! | --- | --- |
-//! | first word | the program, without its folder and its ending |
-//! | `word` | the next argument that is no option |
+//! | first word | the program, without its folder and extension |
+//! | `word` | the next argument that is not an option |
 //! | `-x`, `--long` | this option, anywhere |
 //! | `~test` | an argument that names tests, anywhere |
 //! | `=text` | exactly this argument, anywhere |
-//! | `*text` | an argument that holds this text, anywhere |
+//! | `*text` | an argument that contains this text, anywhere |
 
 use super::names::{is_test_file, is_test_name};
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/pattern.rs"));
 
-/// Whether `args` are what these words of a pattern describe.
+/// Returns whether `args` match the words of a pattern.
 pub(crate) fn matches(words: &str, args: &[&str]) -> bool {
     let mut positionals = positionals(args);
     words.split_whitespace().all(|word| {
@@ -34,7 +34,7 @@ pub(crate) fn matches(words: &str, args: &[&str]) -> bool {
     })
 }
 
-/// The arguments that are no options and no values of options.
+/// Returns the arguments that are neither options nor values of options.
 pub(crate) fn positionals<'a>(args: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     let mut value = false;
     args.iter().copied().filter(move |arg| {

@@ -1,4 +1,4 @@
-//! What one program with its arguments is for: running tests, listing them, perhaps running them,
+//! The purpose of a program with its arguments: running tests, listing them, perhaps running them,
 //! showing text, or none of these.
 
 use super::super::runners::{self, Runner};
@@ -10,16 +10,16 @@ use super::tools::{is_build_tool, of_tool};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/purpose.rs"));
 
-/// What a simple command is for, as far as tests are concerned.
+/// The purpose of a simple command with regard to tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Runs tests; the row is missing where only the name of a script or target says so.
+    /// Runs tests; the runner is missing if only the name of a script or target shows that.
     Runs(Option<Runner>),
     /// Lists or builds tests without running any.
     Lists(Option<Runner>),
-    /// May run tests among other things: only a summary in the output can tell.
+    /// May run tests among other things: only a summary in the output can show that.
     May,
-    /// Shows text that others wrote, a log for instance.
+    /// Shows text that other programs wrote, such as a log.
     Shows,
     /// Has nothing to do with tests.
     Other,
@@ -34,12 +34,12 @@ pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
     if is_help(args) {
         return Purpose::Other;
     }
-    // `python -W error -m pytest`: what counts begins with the module.
+    // `python -W error -m pytest`: the relevant arguments begin with `-m`.
     let args = match args.iter().position(|arg| *arg == "-m") {
         Some(at) if name == "python" => args.get(at..).unwrap_or_default(),
         _ => args,
     };
-    // First what most lines are made of.
+    // The most common programs are checked first.
     if let Some(purpose) = of_tool(name, args) {
         return purpose;
     }
@@ -69,7 +69,7 @@ pub(super) fn of_row(row: Runner, name: &str, args: &[&str]) -> Purpose {
     if args.iter().any(skipped) || excluded || names_other_sessions(row, args) {
         return Purpose::Other;
     }
-    // A build that includes the tests says so in its output, or it is only a build.
+    // A build that runs the tests shows that in its output.
     let named = args.iter().any(|arg| is_test_name(arg) || matches!(*arg, "verify" | "check"));
     if matches!(name, "mvn" | "gradle") && !named {
         return Purpose::May;
@@ -77,7 +77,7 @@ pub(super) fn of_row(row: Runner, name: &str, args: &[&str]) -> Purpose {
     listing(Purpose::Runs(Some(row)), args)
 }
 
-/// `tox -e lint`, `nox -s docs`: none of the sessions that are asked for runs tests.
+/// Returns whether none of the requested sessions runs tests: `tox -e lint`, `nox -s docs`.
 fn names_other_sessions(runner: Runner, args: &[&str]) -> bool {
     let is_option =
         |arg: &&&str| matches!(**arg, "-e" | "--env" | "-s" | "--session" | "--sessions");
@@ -91,7 +91,7 @@ fn is_session_runner(runner: Runner) -> bool {
     runner.name.contains("tox") || runner.name.contains("nox")
 }
 
-/// Turns a run into a listing where an option says so.
+/// Turns a run into a listing if an option requests that.
 fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
     let Purpose::Runs(row) = purpose else { return purpose };
     let go_build = row.is_some_and(|row| row.name == "go test") && args.contains(&"-c");

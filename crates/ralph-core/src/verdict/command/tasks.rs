@@ -1,4 +1,4 @@
-//! Task runners and package managers: the name of the target or script tells what they do.
+//! Task runners and package managers, classified by the name of the target or script.
 
 use super::super::runners;
 use super::names::{base_name, is_test_name};
@@ -8,7 +8,7 @@ use super::purpose::{Purpose, of_row};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/tasks.rs"));
 
-/// What a task runner or package manager is started for; `None` for other programs.
+/// Returns the purpose of a task runner or package manager call; `None` for other programs.
 pub(super) fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
     let mut words = positionals(args).filter(|word| !word.contains('='));
     match name {
@@ -40,7 +40,7 @@ pub(super) fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
     }
 }
 
-/// Whether a program runs tasks, of which several may be test runs.
+/// Returns whether a program runs tasks, of which several may be test runs.
 pub(crate) fn is_task(program: &str) -> bool {
     let name = base_name(program);
     !matches!(name, "git" | "cargo") && of_task(name, &["test"]).is_some()
@@ -60,7 +60,7 @@ fn of_target(args: &[&str]) -> Purpose {
     }
 }
 
-/// `npm test`, `npm run test:unit`, `yarn workspace app test`, `pnpm -r test`, `yarn jest`
+/// Classifies `npm test`, `npm run test:unit`, `yarn workspace app test`, `pnpm -r test`.
 fn of_package_script(name: &str, args: &[&str]) -> Purpose {
     let own: Vec<&str> = args.iter().take_while(|arg| **arg != "--").copied().collect();
     let mut words = positionals(&own).peekable();
@@ -82,7 +82,7 @@ fn of_package_script(name: &str, args: &[&str]) -> Purpose {
     if matches!(script, "t" | "tst") && !named || is_test_name(script) {
         return Purpose::Runs(None);
     }
-    // Without `run`, yarn, pnpm and bun start programs of the project as well.
+    // Without `run`, yarn, pnpm and bun also start programs of the project.
     let starts = name != "npm" || named;
     let at = own.iter().position(|arg| *arg == script).map_or(own.len(), |at| at + 1);
     let rest = own.get(at..).unwrap_or_default();

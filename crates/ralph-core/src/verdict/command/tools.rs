@@ -1,14 +1,14 @@
-//! Programs that are known not to run tests: those that show text, and all the others.
+//! Programs that are known not to run tests: those that show text, and others.
 
 use super::purpose::Purpose;
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 
-/// Programs that never run tests by themselves, whatever they are given.
+/// Classifies programs that never run tests themselves, whatever their arguments.
 pub(super) fn of_tool(name: &str, args: &[&str]) -> Option<Purpose> {
     match name {
-        // What a container or another machine runs shows in its output.
+        // The output shows what a container or another machine runs.
         "docker" | "podman" | "docker-compose" => {
             let runs = args.iter().any(|arg| matches!(*arg, "run" | "exec" | "up" | "start"));
             Some(if runs { Purpose::May } else { Purpose::Shows })

@@ -1,12 +1,12 @@
-//! Takes terminal control sequences out of a text. Nothing is rendered: a jump of the cursor
-//! becomes a line break, which is all that the reading of summaries needs.
+//! Removes terminal control sequences from a text. Nothing is rendered: a cursor movement becomes a
+//! line break, which is enough to read summaries.
 
 use std::borrow::Cow;
 
-/// Sequences longer than this are not sequences but hostile text; the bound keeps stripping linear.
+/// The longest sequence; longer ones are hostile text, and the limit keeps stripping linear.
 const LONGEST_SEQUENCE: usize = 256;
 
-/// Where something begins that is not printed.
+/// The characters that start a control sequence.
 const CONTROLS: [char; 3] = ['\u{1b}', '\r', '\u{8}'];
 
 /// Returns `text` without colours, titles and cursor movements; `\r` becomes a line break.
@@ -33,8 +33,8 @@ pub(crate) fn strip(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Most output has none. By blocks in which every byte is looked at, because then many of them are
-/// compared at once.
+/// Returns whether a text has control characters; most have none. Folds whole blocks without an
+/// early exit, so that the comparison is vectorised.
 fn has_controls(text: &str) -> bool {
     let is_control = |byte: &u8| matches!(byte, 0x1b | b'\r' | 0x08);
     text.as_bytes()
@@ -42,7 +42,7 @@ fn has_controls(text: &str) -> bool {
         .any(|block| block.iter().fold(false, |found, byte| found | is_control(byte)))
 }
 
-/// Skips what follows an escape character and returns the text behind it.
+/// Skips the sequence after an escape character and returns the text after it.
 fn skip_sequence<'a>(sequence: &'a str, plain: &mut String) -> &'a str {
     if let Some(body) = sequence.strip_prefix('[') {
         return skip_control(body, plain);
@@ -52,7 +52,7 @@ fn skip_sequence<'a>(sequence: &'a str, plain: &mut String) -> &'a str {
     }
     let mut chars = sequence.chars();
     match chars.next() {
-        // A character set has one more character: `ESC ( B`.
+        // Selecting a character set takes one more character: `ESC ( B`.
         Some('(' | ')' | '#' | '%') => {
             chars.next();
             chars.as_str()
@@ -73,7 +73,7 @@ fn skip_control<'a>(body: &'a str, plain: &mut String) -> &'a str {
     body.get(end + 1..).unwrap_or_default()
 }
 
-/// A title or link ends with BEL or `ESC \`.
+/// Skips a title or link, which ends with BEL or `ESC \`.
 fn skip_title(body: &str) -> &str {
     let end = body.bytes().take(LONGEST_SEQUENCE).position(|byte| byte == 0x07 || byte == 0x1b);
     let Some(end) = end else { return body };

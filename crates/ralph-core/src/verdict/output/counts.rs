@@ -1,8 +1,8 @@
-//! Reads one line as a summary with counts, in whatever order and wording a runner prints them:
+//! Parses one line as a summary with counts, in any order and wording that runners use:
 //! `1 failed, 3 passed`, `Tests run: 4, Failures: 1`, `3 examples, 1 failure`, `# fail 1`.
 //!
-//! A line counts only if every word in it belongs to the vocabulary; that is what tells a summary
-//! from a log line that speaks of failures. Blocks of several lines are put together elsewhere.
+//! A line counts only if every word in it is in the vocabulary; that distinguishes a summary from a
+//! log line about failures. `summary.rs` combines several lines into blocks.
 
 #[cfg(test)]
 mod tests;
@@ -10,10 +10,10 @@ mod tests;
 use super::tally::{Meaning, Outcome, Tally, Unit};
 use super::tokens::{Token, tokens};
 
-/// A summary line is never longer than this.
+/// The longest summary line.
 const LONGEST_LINE: usize = 240;
 
-/// Reads `line` as a summary; `None` if it has a word too many or says nothing.
+/// Parses `line` as a summary; `None` if it has an unknown word or no content.
 pub(crate) fn read(line: &str) -> Option<Tally> {
     if line.len() > LONGEST_LINE || holds_an_identifier(line) {
         return None;
@@ -36,13 +36,13 @@ pub(crate) fn read(line: &str) -> Option<Tally> {
         return None;
     }
     let tally = bind(&tokens);
-    // A bare word is an outcome only as a banner: `FAILED`, `OK`, but not `broken`.
+    // A bare word is an outcome only in capitals: `FAILED`, `OK`, but not `broken`.
     let banner = tally.named || !line.contains(char::is_lowercase);
     (tally.has_numbers() || (tally.word.is_some() && banner)).then_some(tally)
 }
 
-/// `parser::accepts_a_line`: such a name is no word of any summary, unless it is quoted. Most lines
-/// of a long output differ from a summary in that alone.
+/// Returns whether an unquoted identifier such as `parser::accepts_a_line` occurs, which no summary
+/// has. Most lines of a long output are excluded by this check alone.
 fn holds_an_identifier(line: &str) -> bool {
     let bytes = line.as_bytes();
     let joined = |pair: &[u8]| matches!(pair, [letter, b'_'] if letter.is_ascii_alphabetic());
@@ -57,7 +57,7 @@ fn is_number(token: &Token<'_>) -> bool {
     matches!(token, Token::Number { .. })
 }
 
-/// The phrase on one side of a number, boiled down.
+/// The relevant words of the phrase on one side of a number.
 #[derive(Debug, Clone, Copy, Default)]
 struct Phrase {
     outcome: Option<Outcome>,
@@ -69,7 +69,7 @@ impl Phrase {
         let (mut outcome, mut unit, mut expected, mut negated) = (None, None, false, false);
         for token in words {
             let Token::Word { meaning, text, .. } = token else { break };
-            // `Total time: 2 s` counts seconds, and `Error code 1` nothing.
+            // `Total time: 2 s` counts seconds, and `Error code 1` counts nothing.
             if matches!(*text, "time" | "duration" | "elapsed" | "took" | "code") {
                 return Self::default();
             }
@@ -102,7 +102,7 @@ impl Phrase {
     }
 }
 
-/// Gives every number the outcome and the unit that stand beside it.
+/// Assigns to every number the outcome and the unit next to it.
 fn bind(tokens: &[Token<'_>]) -> Tally {
     let mut tally = Tally::default();
     let label = label(tokens);
@@ -111,7 +111,7 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
         let (value, of) = match token {
             Token::Number { value, of } => (*value, *of),
             Token::Word { meaning: Meaning::Zero, .. } => (0, None),
-            // What comes with something else is not counted in its unit.
+            // The number after `with` has another unit.
             Token::Word { text: "with", .. } => {
                 inherited = label;
                 continue;
@@ -120,7 +120,7 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
         };
         if is_second_of(tokens, at) {
             let numbers = tally.numbers_mut(inherited.unwrap_or(Unit::Test));
-            // `Ran 0 of 3 specs`: so many ran.
+            // `Ran 0 of 3 specs`: the total.
             if numbers.total.is_none() {
                 numbers.add(Outcome::Total, value);
             }
@@ -149,7 +149,7 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
             inherited = phrase.unit;
         }
     }
-    // `error: no test modules found` tells of no tests, not of an outcome.
+    // `error: no test modules found` reports that there are no tests, not an outcome.
     let none = [tally.tests, tally.suites]
         .iter()
         .any(|numbers| numbers.good() == Some(0) && numbers.bad() == 0);
@@ -161,13 +161,13 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
     tally
 }
 
-/// The unit named before the first number: `Test Suites: 1 failed`.
+/// Returns the unit named before the first number: `Test Suites: 1 failed`.
 fn label(tokens: &[Token<'_>]) -> Option<Unit> {
     let end = tokens.iter().position(is_number)?;
     Phrase::of(tokens.get(..end)?.iter().filter(|token| is_word(token))).unit
 }
 
-/// Whether the number at `at` is the whole in `2 of 3`.
+/// Returns whether the number at `at` is the total in `2 of 3`.
 fn is_second_of(tokens: &[Token<'_>], at: usize) -> bool {
     let word = |back: usize| at.checked_sub(back).and_then(|index| tokens.get(index));
     matches!(word(1), Some(Token::Word { text: "of", .. }))
@@ -180,7 +180,7 @@ fn words_from<'a>(tokens: &'a [Token<'a>], from: usize) -> impl Iterator<Item = 
     )
 }
 
-/// What stands behind the number: `3 passed`, `1 of 3 tests failed`.
+/// Returns the phrase after the number: `3 passed`, `1 of 3 tests failed`.
 fn ahead<'a>(tokens: &'a [Token<'a>], at: usize) -> Phrase {
     let next = |ahead: usize| tokens.get(at + ahead);
     if matches!(next(1), Some(Token::Word { colon: true, .. })) {
@@ -195,7 +195,7 @@ fn ahead<'a>(tokens: &'a [Token<'a>], at: usize) -> Phrase {
         ) => 4,
         _ => 1,
     };
-    // One gap is tolerated where nothing stands before the number: `3    passed`.
+    // One gap is allowed if nothing precedes the number: `3    passed`.
     let gap = usize::from(matches!(next(whole), Some(Token::Gap)) && whole == 1 && at == 0);
     let mut words = words_from(tokens, at + whole + gap).peekable();
     if whole == 1 && words.peek().is_none() {
@@ -205,7 +205,7 @@ fn ahead<'a>(tokens: &'a [Token<'a>], at: usize) -> Phrase {
     if whole > 1 && phrase.outcome.is_none() { Phrase::default() } else { phrase }
 }
 
-/// What stands before the number: `Failures: 1`, `# of unexpected failures 1`.
+/// Returns the phrase before the number: `Failures: 1`, `# of unexpected failures 1`.
 fn behind<'a>(tokens: &'a [Token<'a>], at: usize) -> Phrase {
     let before = tokens.get(..at).unwrap_or_default();
     let mut start = before.len();
@@ -229,7 +229,7 @@ fn is_gap_only(tokens: &[Token<'_>], from: usize) -> bool {
     tokens.get(from..).unwrap_or_default().iter().all(|token| matches!(token, Token::Gap))
 }
 
-/// Whether this number belongs to the word before it although a fitting word follows:
+/// Returns whether this number belongs to the word before it although a matching word follows:
 /// `Errors: 0 Failures: 1`, `PASS 2 FAIL 1`.
 fn keys_first(tokens: &[Token<'_>], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|index| tokens.get(index));
@@ -239,7 +239,7 @@ fn keys_first(tokens: &[Token<'_>], at: usize) -> bool {
         && tokens.get(at + 2).is_some_and(is_number)
 }
 
-/// Whether an outcome stands right before the number.
+/// Returns whether an outcome directly precedes the number.
 fn follows_outcome(tokens: &[Token<'_>], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|index| tokens.get(index));
     matches!(
@@ -252,7 +252,7 @@ fn follows_outcome(tokens: &[Token<'_>], at: usize) -> bool {
     )
 }
 
-/// An outcome that no number stands beside: `FAILED`, `All tests passed`, `Result: FAIL`.
+/// Returns an outcome without a number: `FAILED`, `All tests passed`, `Result: FAIL`.
 fn lone_outcome(tokens: &[Token<'_>]) -> Option<Outcome> {
     // `test failed as expected`
     let expected =
@@ -275,7 +275,7 @@ fn lone_outcome(tokens: &[Token<'_>]) -> Option<Outcome> {
     lone
 }
 
-/// Whether a number opens or closes the run of words that holds `at`.
+/// Returns whether a number directly precedes or follows the run of words around `at`.
 fn phrase_has_number(tokens: &[Token<'_>], at: usize) -> bool {
     let word = |token: &&Token<'_>| matches!(token, Token::Word { .. } | Token::Gap);
     let zero = |token: &Token<'_>| matches!(token, Token::Word { meaning: Meaning::Zero, .. });

@@ -1,7 +1,7 @@
-//! All that an output says about tests, as far as the verdict depends on it.
+//! Everything in an output about tests that affects the verdict.
 //!
-//! Summaries are gathered in one pass over the lines. Names of tests and single phrases are looked
-//! for only once they are asked about: a run that passed needs neither.
+//! Summaries are collected in one pass over the lines. Test names and phrases are searched only on
+//! demand: a run that passed needs neither.
 
 use std::cell::OnceCell;
 
@@ -18,7 +18,7 @@ use super::summary::{Block, Blocks};
 use super::tally::{Numbers, Tally};
 use super::tap::Tap;
 
-/// What was found.
+/// The evidence found in an output.
 #[derive(Debug)]
 pub(crate) struct Evidence<'a> {
     text: &'a Text<'a>,
@@ -33,8 +33,8 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Reads the lines of `text`. Where some of them are summaries that hold one of `marks`, the
-    /// runner's own, no other line is taken for a summary.
+    /// Reads the lines of `text`. If some of them are summaries with one of `marks`, the runner's
+    /// own, no other line counts as a summary.
     pub(crate) fn gather(text: &'a Text<'a>, marks: &str) -> Self {
         let is_own = |line: &str| marks.split('|').any(|mark| holds(line, mark));
         let own = !marks.is_empty()
@@ -69,12 +69,12 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// What single lines give away.
+    /// Returns the phrases found in single lines.
     pub(crate) fn signs(&self) -> &Signs {
         self.signs.get_or_init(|| Signs::of(self.text.lines()))
     }
 
-    /// The tests that failed, as far as they are named. They are for the message alone.
+    /// Returns the names of the failed tests, as far as printed; for the message only.
     pub(crate) fn failing(&self) -> &[String] {
         self.failing.get_or_init(|| {
             let mut names = Names::default();
@@ -84,12 +84,12 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Some summary says that tests failed.
+    /// Returns whether any summary reports failed tests.
     pub(crate) fn failed(&self) -> bool {
         self.blocks.iter().any(|block| block.tally.is_bad()) || self.failed_by_line()
     }
 
-    /// The same, where only the last summary counts.
+    /// Returns whether tests failed, by the last summary only.
     pub(crate) fn failed_in_the_end(&self) -> bool {
         let tells = |block: &&Block| {
             let Tally { tests, word, .. } = block.tally;
@@ -101,7 +101,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// So plainly that even a command which need not run tests is believed to have done so.
+    /// Returns whether tests failed so clearly that a command which only may run tests is believed.
     pub(crate) fn failed_plainly(&self) -> bool {
         let counted =
             |numbers: &Numbers| numbers.bad() > 0 && numbers.passed.or(numbers.total).is_some();
@@ -115,7 +115,7 @@ impl<'a> Evidence<'a> {
         self.tap.failed() || self.packages.any_failed() || self.report.is_bad()
     }
 
-    /// The last summary says that tests failed: where exit code 0 may follow all the same.
+    /// Returns whether the last summary reports failures, which exit code 0 may still follow.
     pub(crate) fn ends_badly(&self) -> bool {
         match self.blocks.last() {
             Some(last) => last.tally.is_bad(),
@@ -123,8 +123,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// What looks like failures are files that could not be loaded or tests that could not start;
-    /// `cut` if a part of the output may be missing.
+    /// Returns whether the apparent failures are files that could not be loaded or tests that could
+    /// not start; `cut` if the output may be incomplete.
     pub(crate) fn not_loaded(&self, cut: bool) -> bool {
         let signs = self.signs();
         let bad: u64 = self.blocks.iter().map(|block| block.tally.tests.bad()).sum();
@@ -135,13 +135,13 @@ impl<'a> Evidence<'a> {
             || signs.not_loaded && self.only_files_failed()
     }
 
-    /// The run ended before its first test, and says why.
+    /// Returns whether the run ended before its first test and printed the reason.
     pub(crate) fn gave_up(&self) -> bool {
         let reason = self.signs().not_loaded || self.signs().nothing;
         self.tap.gave_up && self.tap.passed == 0 && reason
     }
 
-    /// No test passed, and none is named but the test files themselves.
+    /// Returns whether no test passed, and only test files are named as failed.
     fn only_files_failed(&self) -> bool {
         let passed = |block: &Block| block.tally.tests.good() > Some(0);
         self.failed()
@@ -150,7 +150,7 @@ impl<'a> Evidence<'a> {
             && self.failing().iter().all(|test| is_path(test))
     }
 
-    /// Errors were counted, and nothing else: `1 error in 2.01s`.
+    /// Returns whether only errors were counted: `1 error in 2.01s`.
     fn only_errors(&self) -> bool {
         self.blocks.iter().rfind(|block| block.tally.has_numbers()).is_some_and(|last| {
             let Numbers { passed, failed, errored, total, .. } = last.tally.tests;
@@ -158,12 +158,12 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Whether any summary counts failed tests.
+    /// Returns whether any summary counts failed tests.
     pub(crate) fn counts_failures(&self) -> bool {
         self.blocks.iter().any(|block| block.tally.tests.failed > Some(0))
     }
 
-    /// Some summary says that tests passed.
+    /// Returns whether any summary reports passed tests.
     pub(crate) fn passed(&self) -> bool {
         let all_skipped =
             |tally: &Tally| self.skipped > 0 && tally.tests.total == Some(self.skipped);
@@ -174,7 +174,7 @@ impl<'a> Evidence<'a> {
             || self.report.is_good()
     }
 
-    /// Some summary says that no test ran, or a phrase does; `idle` phrases are about single steps.
+    /// Returns whether a summary or phrase reports that no test ran; `idle` includes single steps.
     pub(crate) fn nothing_ran(&self, idle: bool) -> bool {
         !self.passed()
             && (self.blocks.iter().any(|block| block.tally.is_none())
@@ -186,8 +186,8 @@ impl<'a> Evidence<'a> {
                 || idle && self.signs().idle && !self.signs().tested)
     }
 
-    /// The counts of the last summary, or with `sum` those of all summaries of the same form, for
-    /// runs that print one for every part.
+    /// Returns the counts of the last summary or, with `sum`, of all summaries of the same form,
+    /// for runs that print one for each part.
     pub(crate) fn counts(&self, sum: bool) -> Counts {
         let numbers = |block: &Block| {
             let Tally { tests, suites, assertions, .. } = block.tally;
@@ -222,12 +222,12 @@ fn add(sum: &mut Counts, numbers: &Numbers) {
     sum.errored = sum.errored.saturating_add(numbers.errored.unwrap_or_default());
 }
 
-/// Suites failed although none of their tests did: they could not be loaded.
+/// Returns whether suites failed although no test did: they could not be loaded.
 fn only_suites_failed(tally: &Tally) -> bool {
     tally.suites.bad() > 0 && !tally.tests.is_empty() && tally.tests.bad() == 0
 }
 
-/// `test/calc_test.js`, `calc.test.js`, `loading test/calc_test.dart`
+/// Recognises test files: `test/calc_test.js`, `calc.test.js`, `loading test/calc_test.dart`.
 fn is_path(name: &str) -> bool {
     let name = name.strip_prefix("loading ").unwrap_or(name);
     let short = name.rsplit_once('.').is_some_and(|(_, extension)| extension.len() <= 5);

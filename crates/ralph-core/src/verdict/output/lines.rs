@@ -1,25 +1,25 @@
-//! The part of an output that is looked at, as lines without colours.
+//! The examined part of an output, as lines without colours.
 //!
-//! Summaries stand at the end and compile errors at the beginning, so of a very large output the
-//! two ends are enough; the middle is left out to keep a hook fast.
+//! Summaries are at the end and compile errors at the beginning, so both ends of a large output are
+//! enough; the middle is dropped to keep hooks fast.
 
 use std::borrow::Cow;
 
 use super::ansi;
 
-/// How much of the beginning is looked at.
+/// The number of bytes examined at the beginning.
 const HEAD: usize = 64 * 1024;
-/// How much of the end is looked at.
+/// The number of bytes examined at the end.
 const TAIL: usize = 192 * 1024;
 
-/// The text of an output, colours removed.
+/// The text of an output, without colours.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
     plain: Cow<'a, str>,
 }
 
 impl<'a> Text<'a> {
-    /// Takes the inline output and, where that was cut, the end of the file that holds all of it.
+    /// Combines the inline output with the end of the file that has the complete output, if any.
     pub(crate) fn new(output: &'a str, end: Option<&'a str>) -> Self {
         let plain = ansi::strip(bounded(output));
         match end {
@@ -28,12 +28,12 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The whole of it.
+    /// Returns the whole text.
     pub(crate) fn as_str(&self) -> &str {
         &self.plain
     }
 
-    /// Its lines, trailing blanks removed, each with the word whether it is of the plainest kind.
+    /// Returns the lines without trailing blanks, and whether each one is plain; see `plain_part`.
     pub(crate) fn lines_by_kind(&self) -> impl Iterator<Item = (&str, bool)> {
         let mut rest = Some(self.as_str());
         std::iter::from_fn(move || {
@@ -46,13 +46,13 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Its lines, trailing blanks removed.
+    /// Returns the lines without trailing blanks.
     pub(crate) fn lines(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.plain.split('\n').map(str::trim_end)
     }
 }
 
-/// `text`, or its two ends with a line break between them.
+/// Returns `text`, or its two ends with a line break in between.
 fn bounded(text: &str) -> Cow<'_, str> {
     if text.len() <= HEAD + TAIL {
         return text.into();
@@ -66,12 +66,12 @@ fn bounded(text: &str) -> Cow<'_, str> {
 const LETTER: u8 = 1;
 const UNDERSCORE: u8 = 2;
 const SPACE: u8 = 4;
-/// What must not stand before a space.
+/// Bytes that must not precede a space.
 const BREAK: u8 = 8;
 const END: u8 = 16;
 const OTHER: u8 = 32;
 
-/// The kind of each byte; digits, dots and slashes are of no kind.
+/// The kind of each byte; digits, dots and slashes have none.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which would refuse it")]
 static KINDS: [u8; 256] = {
     let mut kinds = [OTHER; 256];
@@ -91,7 +91,7 @@ static KINDS: [u8; 256] = {
     kinds
 };
 
-/// How far the first line of `text` is plain, and whether that is to its end.
+/// Returns how far the first line of `text` is plain, and whether that is up to its end.
 pub(super) fn plain_part(text: &str) -> (usize, bool) {
     let indent = text.bytes().take_while(|byte| *byte == b' ').count();
     let (mut before, mut names) = (BREAK, 0);
@@ -100,7 +100,7 @@ pub(super) fn plain_part(text: &str) -> (usize, bool) {
         if kind & (END | OTHER) != 0 || kind & SPACE != 0 && before & BREAK != 0 {
             return (at, kind == END && names != 0);
         }
-        // An identifier has an underscore behind a letter.
+        // A line with an identifier: an underscore after a letter.
         names |= (kind >> 1) & before & LETTER;
         before = kind;
     }

@@ -1,4 +1,4 @@
-//! Reads what a test run printed: counts, TAP, reports, package lines, names and signs of errors.
+//! Reads the output of a test run: counts, TAP, reports, package lines, names and error messages.
 
 mod ansi;
 mod counts;

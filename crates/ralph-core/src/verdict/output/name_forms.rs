@@ -1,6 +1,6 @@
-//! The forms in which runners print the name of one failing test on one line.
+//! The formats in which runners print the name of a failing test on one line.
 //!
-//! Adding a form is adding a line to one of the tables.
+//! To add a format, add a line to one of the tables.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::{counts, tap};
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/name_forms.rs"));
 
-/// What stands around a name, anywhere in the line.
+/// Text before and after a name, anywhere in the line.
 const AROUND: &[(&str, &str)] =
     &[("error: in \"", "\""), ("Failure in TEST(", ")"), ("Test Case '", "' failed")];
 
@@ -18,7 +18,7 @@ const MARKS: [char; 8] = ['✕', '✗', '✘', '✖', '×', '❌', '𐄂', '⨯'
 
 static SIEVE: LazyLock<Sieve<1>> = LazyLock::new(|| Sieve::new([HINTS]));
 
-/// The failing test that a line names, if one of the forms fits.
+/// Returns the failing test that a line names, if one of the formats matches.
 pub(crate) fn read(line: &str) -> Option<&str> {
     if SIEVE.catches(line) == [false] {
         return None;
@@ -34,7 +34,7 @@ pub(crate) fn read(line: &str) -> Option<&str> {
     is_name.then_some(name)
 }
 
-/// The line without the level, the time, the share or the browser that a runner puts before it:
+/// Strips the level, time, percentage or browser that a runner puts before a line:
 /// `[info] - should add`, `[12:00:01] x`, `[ 50%] x`, `10:00:01  Failure in test x`,
 /// `[chrome 124 linux #0-0]  ✖ rejects`.
 fn without_origin(text: &str) -> &str {
@@ -80,7 +80,7 @@ fn by_table(text: &str) -> Option<&str> {
     })
 }
 
-/// Whether what stands in the place of a name is the message of an assertion, or a heading.
+/// Returns whether the text in the place of a name is an assertion message or a heading.
 pub(super) fn is_message(name: &str) -> bool {
     let first = name.split(' ').next().unwrap_or_default();
     let kind = first.trim_end_matches(':');
@@ -89,7 +89,7 @@ pub(super) fn is_message(name: &str) -> bool {
     error || first == "Expected" || matches!(kind, "Failure" | "Error" | "Skipped" | "Tests")
 }
 
-/// Forms that need more than a table.
+/// Reads formats that a table cannot describe.
 fn by_runner(text: &str) -> Option<&str> {
     let (program, rest) = text.split_once(' ')?;
     let rest = rest.trim_start();
@@ -128,7 +128,7 @@ fn by_runner(text: &str) -> Option<&str> {
     }
 }
 
-/// `✕ adds negatives (2 ms)`, `├─ negatives() ✘ expected …`
+/// Reads a name after a mark: `✕ adds negatives (2 ms)`, `├─ negatives() ✘ expected …`.
 fn by_mark(text: &str) -> Option<&str> {
     let text = text.trim_start_matches(['├', '└', '│', '─', ' ', '|', '`', '-']);
     let Some(rest) = text.strip_prefix(MARKS) else {
@@ -153,7 +153,7 @@ fn by_mark(text: &str) -> Option<&str> {
     (!heading && !rest.is_empty()).then_some(rest)
 }
 
-/// A name without what changes from run to run.
+/// Removes the parts of a name that change from run to run.
 pub(super) fn plain_name(name: &str) -> &str {
     let name = without_duration(name.trim().trim_end_matches(':')).trim_end_matches(['─', ' ']);
     let shared = name.strip_suffix("%)").and_then(|rest| rest.rsplit_once(" ("));
@@ -161,7 +161,7 @@ pub(super) fn plain_name(name: &str) -> &str {
     shared.map_or(name, |(name, _)| name)
 }
 
-/// Takes a duration off the end: `adds (2 ms)`, `adds [0.40ms]`, `adds 12ms`.
+/// Strips a duration at the end: `adds (2 ms)`, `adds [0.40ms]`, `adds 12ms`.
 fn without_duration(name: &str) -> &str {
     let name = name.trim();
     let is_duration = |text: &str| {

@@ -1,26 +1,26 @@
-//! The names of failing tests, for the message: from the lines in which runners print them one by
-//! one, and from the few lines around them that say more. They decide nothing.
+//! The names of failing tests, for the message: from lines that print one name each, and from the
+//! lines next to them. They do not affect the verdict.
 
 use super::name_forms::{self, plain_name};
 
-/// More names help nobody, and a hostile output could hold any number.
+/// The maximum number of names; more do not help, and hostile output could hold any number.
 const MOST_NAMES: usize = 50;
-/// A longer name is not one.
+/// The maximum length of a name.
 const LONGEST_NAME: usize = 300;
 
 /// Collects failing tests, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     found: Vec<String>,
-    /// Whether a heading of pending tests was the last one.
+    /// Whether the last heading was one of pending tests.
     in_pending: bool,
-    /// The last entry is `1) Suite`, and its test may stand on the next line, further to the right.
+    /// The indent of the last entry, `1) Suite`, if its test may follow on a more indented line.
     unfinished: Option<usize>,
     previous: String,
 }
 
 impl Names {
-    /// Looks at the next line.
+    /// Reads the next line.
     pub(crate) fn push(&mut self, line: &str) {
         if line.len() > LONGEST_NAME * 2 || self.found.len() >= MOST_NAMES {
             return;
@@ -44,8 +44,8 @@ impl Names {
         }
     }
 
-    /// The names, each once and as full as it was printed. A group is left out where its own tests
-    /// are named.
+    /// Returns each name once, in the longest form that was printed. A group is left out if its
+    /// tests are named.
     pub(crate) fn finish(mut self, reported: Vec<String>) -> Vec<String> {
         self.found.extend(reported.into_iter().take(MOST_NAMES));
         let mut kept: Vec<String> = Vec::new();
@@ -58,7 +58,7 @@ impl Names {
         kept
     }
 
-    /// `1) Suite` is followed by its test, further to the right and with a colon at its end.
+    /// Reads the test after `1) Suite`, which is more indented and ends with a colon.
     fn push_continued(&mut self, line: &str, text: &str) -> bool {
         let Some(indent) = self.unfinished.take() else { return false };
         let deeper = line.len() - line.trim_start().len() > indent + 2;
@@ -77,7 +77,7 @@ impl Names {
         }
     }
 
-    /// `1) adds negatives`
+    /// Reads a numbered name: `1) adds negatives`.
     fn numbered<'t>(&self, text: &'t str) -> Option<&'t str> {
         let digits = text.find(|c: char| !c.is_ascii_digit())?;
         let rest = text.get(digits..)?;
@@ -86,7 +86,7 @@ impl Names {
     }
 }
 
-/// Forms in which another line says what this one is.
+/// Reads formats in which another line gives this one its meaning.
 fn by_context<'t>(text: &'t str, previous: &'t str) -> Option<&'t str> {
     // busted: `Failure -> spec/calc_spec.lua @ 3`, then the name
     if previous.starts_with("Failure -> ") || previous.starts_with("Failure → ") {
@@ -108,8 +108,8 @@ fn by_context<'t>(text: &'t str, previous: &'t str) -> Option<&'t str> {
     (!name.contains(' ') && (headed || place.ends_with(']'))).then_some(name)
 }
 
-/// Whether `full` names the same test with its class, suite or file before it, or a test in the
-/// group `name`: `TestCalc.test_add` in `test_calc.py::TestCalc::test_add`.
+/// Returns whether `full` is `name` with its class, suite or file before it, or a test in the group
+/// `name`: `TestCalc.test_add` in `test_calc.py::TestCalc::test_add`.
 fn is_part_of(name: &str, full: &str) -> bool {
     let ends = |end: &str| {
         full.strip_suffix(end).is_some_and(|before| before.ends_with([' ', ':', '.', '/', '>']))

@@ -1,9 +1,9 @@
-//! The output of `go test`: one line a package, and `--- FAIL:` lines for tests. Bazel's and
-//! other runners' lines of one outcome a target are not read here.
+//! The output of `go test`: one line for each package, and `--- FAIL:` lines for tests. Similar
+//! lines of Bazel and other runners are not read here.
 
 use super::super::kind::Counts;
 
-/// What the package lines of an output say.
+/// The content of the package lines of an output.
 #[derive(Debug, Default)]
 pub(crate) struct Packages {
     ok: u64,
@@ -13,12 +13,12 @@ pub(crate) struct Packages {
     tests_failed: u64,
     tests_passed: u64,
     tests_skipped: u64,
-    /// A bare `FAIL` or a panic since the last package line: its tests did run.
+    /// Whether a bare `FAIL` or a panic follows the last package line: the tests did run.
     ran: bool,
 }
 
 impl Packages {
-    /// Looks at the next line.
+    /// Reads the next line.
     pub(crate) fn push(&mut self, line: &str) {
         if !line.contains('\t') {
             return self.push_test(line);
@@ -38,7 +38,7 @@ impl Packages {
         }
     }
 
-    /// Looks at the next line, trimmed, which has no columns.
+    /// Reads the next line, trimmed, which has no tabs.
     pub(crate) fn push_test(&mut self, line: &str) {
         let text = behind_bar(line).trim_end();
         self.ran |= text == "FAIL" || text.starts_with("panic: ");
@@ -51,7 +51,7 @@ impl Packages {
         }
     }
 
-    /// Whether any package line was seen, so that the bare `FAIL` and `--- FAIL` lines count.
+    /// Returns whether there was a package line, so that bare `FAIL` and `--- FAIL` lines count.
     fn seen(&self) -> bool {
         self.ok + self.failed + self.broken + self.empty > 0
     }
@@ -60,14 +60,14 @@ impl Packages {
         self.tests_failed > 0 || self.failed > 0
     }
 
-    /// Whether a package could not be built or stopped before its first test. Of a `cut` output,
-    /// the lines of the tests may be missing.
+    /// Returns whether a package could not be built or stopped before its first test. If the output
+    /// was `cut`, the lines of the tests may be missing.
     pub(crate) fn not_loaded(&self, cut: bool) -> bool {
         let stopped = self.failed > 0 && self.tests_passed == 0 && !cut;
         self.tests_failed == 0 && (self.broken > 0 || stopped)
     }
 
-    /// Whether tests of a package passed, and none failed.
+    /// Returns whether tests of a package passed and none failed.
     pub(crate) fn passed(&self) -> bool {
         self.ok > 0 && !self.is_none() && self.failed + self.broken + self.tests_failed == 0
     }
@@ -85,7 +85,7 @@ impl Packages {
     }
 }
 
-/// A task runner may put a bar before each line.
+/// Strips the bar that a task runner may put before each line.
 fn behind_bar(line: &str) -> &str {
     line.trim_start_matches([' ', '|'])
 }

@@ -1,11 +1,11 @@
 //! Machine-readable reports printed to the terminal: JUnit-like XML and the JSON of several
-//! runners. Only the few fields that decide are looked for; nothing is parsed in full, because the
-//! text may be cut anywhere.
+//! runners. Only the few decisive fields are searched; nothing is parsed completely, because the
+//! text may be truncated anywhere.
 
 use super::tally::{Numbers, Outcome};
 use super::tokens::counted;
 
-/// What a report in the output says, if there is one.
+/// The content of a report in the output, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) numbers: Numbers,
@@ -13,7 +13,7 @@ pub(crate) struct Report {
     failing: bool,
 }
 
-/// Elements that hold the counts: of JUnit, Catch2, doctest, xUnit and NUnit.
+/// Elements with the counts: of JUnit, Catch2, doctest, xUnit and NUnit.
 const ELEMENTS: &str =
     "<testsuite |<OverallResultsCases |<OverallResultsTestCases |<assembly |<test-run ";
 
@@ -25,7 +25,7 @@ const ATTRIBUTES: [(&str, Outcome); 5] = [
     ("successes passed", Outcome::Passed),
 ];
 
-/// Keys of the summaries of jest and vitest, mocha, rspec, phpspec, playwright and newman.
+/// Keys in the summaries of jest and vitest, mocha, rspec, phpspec, playwright and newman.
 const KEYS: [(&str, Outcome); 5] = [
     ("numFailedTests failures failure_count", Outcome::Failed),
     ("numPassedTests passes", Outcome::Passed),
@@ -34,12 +34,12 @@ const KEYS: [(&str, Outcome); 5] = [
     ("errors_outside_of_examples_count", Outcome::Errored),
 ];
 
-/// Events of single tests, of go, libtest and dart; blanks behind the colon do not matter.
+/// Events of single tests, of go, libtest and dart, with or without a blank after the colon.
 const FAILED: &str = "\"Action\":\"fail\"|\"event\":\"failed\"|\"event\": \"failed\"|\"success\":false,\"type\":\"done\"";
 const PASSED: &str = "\"Action\":\"pass\"|\"event\":\"ok\"|\"event\": \"ok\"";
 
 impl Report {
-    /// Searches the whole text, each pattern once.
+    /// Searches the whole text for each pattern once.
     pub(crate) fn read(text: &str) -> Self {
         let mut report = Self::default();
         let element = ELEMENTS.split('|').find(|element| text.contains(element));
@@ -64,7 +64,7 @@ impl Report {
         self.seen && !self.is_bad() && self.numbers.good() == Some(0)
     }
 
-    /// The failing tests that a report names.
+    /// Returns the failing tests that a report names.
     pub(crate) fn failing_tests(text: &str) -> Vec<String> {
         let cases = text.split("<testcase ").skip(1).filter(|case| {
             case.contains("<failure")
@@ -83,7 +83,7 @@ impl Report {
         cases.chain(events).chain(results).take(50).collect()
     }
 
-    /// Adds the numbers that stand beside these names.
+    /// Adds the numbers with these names.
     fn add(&mut self, rows: &[(&str, Outcome)], number: impl Fn(&str) -> Option<u64>) {
         for (names, outcome) in rows {
             for number in names.split(' ').filter_map(&number) {
@@ -106,7 +106,7 @@ impl Report {
                 continue;
             };
             let tag = inside.get(..end).unwrap_or_default();
-            // An outer suite repeats what its inner ones say.
+            // An outer suite repeats the counts of its inner ones.
             if depth == 0 {
                 self.add(&ATTRIBUTES, |name| attribute(tag, name));
             }
@@ -132,12 +132,12 @@ fn attribute(tag: &str, name: &str) -> Option<u64> {
     counted(value(&format!(" {tag}"), &format!(" {name}=\""))?)
 }
 
-/// What stands behind `key`, up to the next quote.
+/// Returns the text after `key`, up to the next quote.
 fn value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     text.split_once(key)?.1.split('"').next()
 }
 
-/// The number behind the first occurrence of a key.
+/// Returns the number after the first occurrence of a key.
 fn number(text: &str, key: &str) -> Option<u64> {
     let behind = text.split_once(key)?.1.trim_start();
     let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());

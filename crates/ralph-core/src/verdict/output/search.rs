@@ -1,11 +1,11 @@
 //! Searches for short texts in short lines.
 //!
-//! The standard library prepares each search so that the worst case stays linear, which for a line
-//! of an output costs more than the search itself; thousands of lines are searched for dozens of
-//! texts. Here the first byte is looked for and the rest compared: the texts are our own and
-//! short, so that stays linear as well.
+//! The standard library prepares each search to stay linear in the worst case, which for a short
+//! line costs more than the search itself; thousands of lines are searched for dozens of texts.
+//! Here the first byte is searched and the rest compared: our texts are short, so that is linear,
+//! too.
 
-/// Where `part` begins in `text`.
+/// Returns the position of `part` in `text`.
 pub(super) fn find(text: &str, part: &str) -> Option<usize> {
     let (text, part) = (text.as_bytes(), part.as_bytes());
     let (Some(first), Some(last)) = (part.first(), text.len().checked_sub(part.len())) else {
@@ -22,24 +22,24 @@ pub(super) fn find(text: &str, part: &str) -> Option<usize> {
     None
 }
 
-/// Whether `part` stands anywhere in `text`.
+/// Returns whether `part` occurs in `text`.
 pub(super) fn holds(text: &str, part: &str) -> bool {
     find(text, part).is_some()
 }
 
-/// Several lists of texts at once, in any case: tells of most lines, in one pass, that they hold
-/// none of them.
+/// Searches for several lists of texts at once, ignoring ASCII case; excludes most lines in a
+/// single pass.
 pub(super) struct Sieve<const LISTS: usize> {
-    /// The texts in lower case, each with the number of its list, by the bit for its beginning.
+    /// The texts in lower case, each with its list's index, sorted by the bit of their first bytes.
     texts: Vec<(usize, usize, &'static str)>,
-    /// One bit for each way in which one of the texts may begin.
+    /// A bit for each hash of three bytes with which a text begins.
     beginnings: [u64; BITS / 64],
 }
 
 const BITS: usize = 1 << 14;
 
 impl<const LISTS: usize> Sieve<LISTS> {
-    /// Of these texts in lower case, each of three bytes or more.
+    /// Creates a sieve for these lower-case texts, which must have at least three bytes.
     pub(super) fn new(lists: [&[&'static str]; LISTS]) -> Self {
         let (mut texts, mut beginnings) = (Vec::new(), [0; BITS / 64]);
         let numbered = lists.iter().enumerate();
@@ -58,7 +58,7 @@ impl<const LISTS: usize> Sieve<LISTS> {
         Self { texts, beginnings }
     }
 
-    /// Which of the lists have a text that stands in `line`.
+    /// Returns which lists have a text that occurs in `line`.
     pub(super) fn catches(&self, line: &str) -> [bool; LISTS] {
         let mut caught = [false; LISTS];
         let bytes = line.as_bytes();
@@ -88,7 +88,7 @@ impl<const LISTS: usize> Sieve<LISTS> {
     }
 }
 
-/// The number of the bit for a text that begins with these bytes.
+/// Returns the bit for a text that begins with these bytes.
 fn beginning(a: u8, b: u8, c: u8) -> usize {
     (usize::from(a).wrapping_mul(0x9E5) ^ usize::from(b).wrapping_mul(0x1F3) ^ usize::from(c))
         % BITS

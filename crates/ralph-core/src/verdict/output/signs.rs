@@ -1,8 +1,8 @@
-//! What single lines give away where no summary counts anything: that a file could not be loaded,
-//! that there was nothing to run, that a threshold was missed.
+//! Phrases in single lines, for output without a summary that counts: a file could not be loaded,
+//! there was nothing to run, a threshold was missed.
 //!
-//! Words rank below counts and exit codes. The shorter a text here and the more common in logs,
-//! the more it can mislead; adding one is adding it to a list.
+//! Phrases rank below counts and exit codes. The shorter a phrase and the more common in logs, the
+//! more it can mislead. To add a phrase, add it to a list.
 
 use std::sync::LazyLock;
 
@@ -15,34 +15,34 @@ static LISTS: LazyLock<Sieve<9>> = LazyLock::new(|| {
     Sieve::new([NOT_LOADED, LOADER, ERROR, NO_ERROR, CRASHED, NOTHING, NONE, IDLE, POLICY])
 });
 
-/// Which kinds of lines there are.
+/// The kinds of phrases found in an output.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Signs {
     /// A compile, import or start-up error.
     pub(crate) not_loaded: bool,
-    /// Files that could not be loaded, in the form of failed tests.
+    /// Files that could not be loaded, reported as failed tests.
     pub(crate) loader: bool,
     pub(crate) loader_failures: u64,
-    /// Some error is spoken of, and nothing that shows that tests had begun.
+    /// An error is mentioned, and nothing shows that tests had started.
     pub(crate) error: bool,
-    /// The runner says that it found or ran no test.
+    /// The runner reports that it found or ran no test.
     pub(crate) nothing: bool,
     pub(crate) idle: bool,
     /// A threshold was missed although the tests passed.
     pub(crate) policy: bool,
     /// A build that includes the tests succeeded.
     pub(crate) success: bool,
-    /// A line that is printed only when tests failed.
+    /// A line that is only printed when tests failed.
     pub(crate) failed: bool,
-    /// A test task of gradle had something to do, or had done it before.
+    /// A gradle test task had something to do, or was up to date.
     pub(crate) tested: bool,
-    /// A message of make, which is the only line where it finds nothing to do.
+    /// A message of make, the only line if there is nothing to do.
     make: bool,
     begun: bool,
     lines: usize,
 }
 
-/// A message that stops a run before its first test is soon said.
+/// The maximum number of lines in the output of a run that stopped before its first test.
 const SHORT: usize = 40;
 
 impl Signs {
@@ -65,12 +65,12 @@ impl Signs {
         let [not_loaded, loader, error, no_error, crashed, nothing, none, idle, policy] =
             LISTS.catches(text);
         let is_assertion = holds(text, "ssert") || holds(text, "error: Failure ");
-        // Some say it twice, once while they run.
+        // Some runners report it twice, the first time while they run.
         let again = holds(text, "No plan found") || text.ends_with("... ERROR");
         self.loader_failures += u64::from(loader && !again);
         self.loader |= loader;
         self.not_loaded |= not_loaded && !is_assertion || make_gave_up(text);
-        // XCTest says so as well where all tests are those of another framework.
+        // XCTest also prints this if all tests belong to another framework.
         let nothing = nothing && !holds(text, ", with 0 failures");
         self.nothing |= nothing || (none && is_none(text));
         self.make |= text.starts_with("make: ");
@@ -88,9 +88,9 @@ fn begins(text: &str, starts: &[&str]) -> bool {
     starts.iter().any(|start| text.starts_with(start))
 }
 
-/// `FAILED tests/test_cart.py::test_discount - assert …`, `rspec ./spec/calc_spec.rb:9 # adds`,
-/// `● cart › adds`,
-/// `[junit] Test CalcTest FAILED`, `Warning: 1/2 assertions failed (3ms) Used --force, continuing.`
+/// Returns whether a line names a failed test: `FAILED tests/test_cart.py::test_discount - …`,
+/// `rspec ./spec/calc_spec.rb:9 # adds`, `● cart › adds`, `[junit] Test CalcTest FAILED`,
+/// `Warning: 1/2 assertions failed (3ms) Used --force, continuing.`
 fn is_named(text: &str) -> bool {
     text.strip_prefix("FAILED ").is_some_and(|rest| holds(rest, "::"))
         || (text.starts_with("rspec ./") && holds(text, " # "))
@@ -99,16 +99,16 @@ fn is_named(text: &str) -> bool {
         || text.ends_with(" Used --force, continuing.")
 }
 
-/// `:app:test`, `> Task :integrationTest UP-TO-DATE`, `:testWARNING: …`
+/// Returns whether a line is about a test task: `:app:test`, `> Task :integrationTest UP-TO-DATE`.
 fn is_test_task(text: &str) -> bool {
     let Some(task) = text.trim_start_matches("> Task ").strip_prefix(':') else { return false };
     let name = task.split(' ').next().unwrap_or_default().trim_end_matches(':');
     name.trim_end_matches(|c: char| c.is_ascii_uppercase()).ends_with("est")
 }
 
-/// In whatever language: `make: *** No rule to make target 'test'.  Stop.`,
-/// `Makefile:2: *** missing separator.  Stop.`, and
-/// `make: *** [Makefile:2: test] Error 127` where the shell could not start a command.
+/// Detects a failure of make, in any language: `make: *** No rule to make target 'test'.  Stop.`,
+/// `Makefile:2: *** missing separator.  Stop.`, and `make: *** [Makefile:2: test] Error 127` if the
+/// shell could not start a command.
 fn make_gave_up(text: &str) -> bool {
     let Some((origin, message)) = text.split_once(": *** ") else { return false };
     let not_started = message.ends_with(" 127") || message.ends_with(" 126");
@@ -117,16 +117,16 @@ fn make_gave_up(text: &str) -> bool {
     of_make && if message.starts_with('[') { not_started } else { stopped }
 }
 
-/// Any other message of an error; assertions are failures, not errors.
+/// Returns whether a line is another error message; assertions are failures, not errors.
 fn is_error(text: &str, error: bool, no_error: bool) -> bool {
     let lower = text.get(..text.floor_char_boundary(20)).unwrap_or_default().to_ascii_lowercase();
     let starts = begins(&lower, ERROR_STARTS);
-    // So begins the message of a compiler, whatever it expected.
+    // The usual form of a compiler message, whatever else it says.
     let compiler = text.starts_with("error: ") && !holds(text, " failed");
     compiler || ((starts || error) && !no_error)
 }
 
-/// `No tests found`, `no test modules found`; but `no tests failed` is good news.
+/// Returns whether no tests were found: `No tests found`, but not `no tests failed`.
 fn is_none(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     NONE.iter().filter_map(|none| lower.split_once(none)).any(|(before, behind)| {

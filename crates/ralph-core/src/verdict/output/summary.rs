@@ -1,18 +1,18 @@
-//! Puts summary lines together to blocks: what one run of one runner printed at its end.
+//! Combines summary lines into blocks: the lines that one run of a runner printed at its end.
 
 use super::super::command::is_test_name;
 use super::counts;
 use super::search::{find, holds};
 use super::tally::{Meaning, Numbers, Outcome, Tally, meaning};
 
-/// So many other lines may stand between two lines of one summary.
+/// The number of other lines allowed between two lines of one summary.
 const GAP: usize = 1;
 
 /// Collects the blocks of an output, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks<'a> {
     blocks: Vec<Block>,
-    /// The outcomes that the heading of a table names.
+    /// The outcomes in the heading of a table.
     columns: Vec<&'a str>,
     lines_since: usize,
 }
@@ -21,18 +21,18 @@ pub(crate) struct Blocks<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     pub(crate) tally: Tally,
-    /// The shape of unittest: `Ran 3 tests`, then one line `OK` or `FAILED (…)`.
+    /// The format of unittest: `Ran 3 tests`, then one line `OK` or `FAILED (…)`.
     ran: bool,
     judged: bool,
 }
 
 impl<'a> Blocks<'a> {
-    /// Passes over a line that is no part of a summary.
+    /// Skips a line that is not part of a summary.
     pub(crate) fn skip(&mut self) {
         self.lines_since = self.lines_since.saturating_add(1);
     }
 
-    /// Looks at the next line.
+    /// Reads the next line.
     pub(crate) fn push(&mut self, line: &'a str) {
         let line = line.trim();
         if line.is_empty() || is_rule(line) {
@@ -68,7 +68,7 @@ impl<'a> Blocks<'a> {
         counts::read(&row)
     }
 
-    /// The blocks that say something; bare outcome words alone do not.
+    /// Returns the blocks with a result; a bare outcome word is not one.
     pub(crate) fn finish(mut self) -> Vec<Block> {
         let tells = |tally: &Tally| tally.has_numbers() || (tally.named && tally.word.is_some());
         self.blocks.retain(|block| tells(&block.tally));
@@ -78,18 +78,18 @@ impl<'a> Blocks<'a> {
     fn push_tally(&mut self, text: &str, tally: Tally) {
         let judges = starts_with_outcome(text);
         let ran = text.to_ascii_lowercase().starts_with("ran") && tally.tests.total.is_some();
-        // Good news apart from bad news is another summary: a test may have printed the first.
+        // A good result apart from a bad one is a new summary: a test may have printed the bad one.
         let contradicts = self.lines_since > 0
             && tally.is_good()
             && self.blocks.last().is_some_and(|block| block.tally.is_bad());
         let joins = self.lines_since <= GAP && !self.blocks.is_empty() && !contradicts;
         self.lines_since = 0;
-        // Most begin with `Ran 3 tests`; bun ends with it.
+        // Most runners print `Ran 3 tests` first; bun prints it last.
         let counted = self
             .blocks
             .last()
             .is_some_and(|block| !block.ran && !block.judged && block.tally.tests.passed.is_some());
-        // Two full counts are two summaries: of a suite, and of all.
+        // Two full counts are two summaries: one of a suite, one of all tests.
         let full = |numbers: &Numbers| numbers.passed.is_some() && numbers.failed.is_some();
         let again =
             full(&tally.tests) && self.blocks.last().is_some_and(|block| full(&block.tally.tests));
@@ -97,7 +97,7 @@ impl<'a> Blocks<'a> {
             self.blocks.push(Block::default());
         }
         let Some(block) = self.blocks.last_mut() else { return };
-        // `1 FAILED TEST` below the counts says nothing new.
+        // `1 FAILED TEST` below the counts only repeats them.
         let known = block.tally.tests;
         let failed = Numbers { failed: known.failed, ..Numbers::default() };
         let repeats = tally.tests == failed && known.failed.is_some() && known.passed.is_some();
@@ -115,7 +115,7 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.split([' ', '\t', '│', '|']).filter(|cell| !cell.is_empty())
 }
 
-/// The outcomes in the heading of a table: `Type  Total  Ran  Passed  Failed  Inactive`.
+/// Returns the outcomes in the heading of a table: `Type  Total  Ran  Passed  Failed  Inactive`.
 fn columns(line: &str) -> Option<Vec<&str>> {
     if !holds(line, "ailed") || line.contains([',', '.', '!']) || !holds(line, "  ") {
         return None;
@@ -127,8 +127,8 @@ fn columns(line: &str) -> Option<Vec<&str>> {
     (columns.len() > 1).then(|| columns.to_vec())
 }
 
-/// What stands behind the name of a task or file: `web:test: Tests  1 failed`, `all.tcl:\tTotal 2`,
-/// `web-1  | 1 failed`.
+/// Returns the text after the name of a task or file: `web:test: Tests  1 failed`,
+/// `all.tcl:\tTotal 2`, `web-1  | 1 failed`.
 fn behind_task(line: &str) -> Option<&str> {
     if let Some((_, rest)) = line.split_once(":\t").or_else(|| line.split_once("  | ")) {
         return Some(rest);
@@ -143,14 +143,14 @@ fn behind_task(line: &str) -> Option<&str> {
     (summary || label.ends_with("test")).then_some(rest)
 }
 
-/// `1 out of 2 tests failed: adds`
+/// Returns the counts before names: `1 out of 2 tests failed: adds`.
 fn before_names(line: &str) -> Option<&str> {
     let (counted, _) = line.split_once(": ")?;
     let tests = counts::read(counted)?.tests;
     (tests.bad() > 0 && tests.total.is_some()).then_some(counted)
 }
 
-/// Counts of three kinds or more are a summary even behind a name or a time:
+/// Returns the counts after a name or a time, if there are at least three kinds:
 /// `[10:00 INF] 2 tests run for calc – 1 passed, 0 ignored, 1 failed`.
 fn behind_name(line: &str) -> Option<&str> {
     if line.len() > 300 || !line.contains(',') {
@@ -165,7 +165,7 @@ fn behind_name(line: &str) -> Option<&str> {
     })
 }
 
-/// Lines of one repeated sign, as in `=====`.
+/// Returns whether a line has only punctuation, such as `=====`.
 fn is_rule(line: &str) -> bool {
     line.chars().all(|c| !c.is_alphanumeric())
 }
@@ -178,7 +178,7 @@ fn starts_with_outcome(line: &str) -> bool {
     )
 }
 
-/// Brings lines that say their counts in a form of their own into the common one.
+/// Rewrites lines with an unusual format to the common one.
 fn rewrite(line: &str) -> Option<String> {
     if let Some((level, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         let level = level.trim().to_lowercase();
@@ -192,7 +192,7 @@ fn rewrite(line: &str) -> Option<String> {
             let noun = rest.split_whitespace().nth(1).is_some_and(|noun| noun.starts_with("test"));
             return noun.then(|| format!("{count} tests {level}"));
         }
-        // `[unit] FAILED (failures=1)`: a task runner's name for what prints.
+        // `[unit] FAILED (failures=1)`: a task runner's name for the printing program.
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');
         if meaning(&level).is_none() && !level.is_empty() && level.chars().all(is_name) {
             return Some(rest.trim().to_owned());
@@ -215,5 +215,5 @@ fn rewrite(line: &str) -> Option<String> {
     None
 }
 
-/// What build tools put before the lines of a runner.
+/// Prefixes that build tools put before the lines of a runner.
 const LEVELS: &str = "error info warning warn debug doctest junit testng java";

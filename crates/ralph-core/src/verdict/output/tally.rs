@@ -1,6 +1,6 @@
-//! The words and numbers that summaries give, by unit, and what they come down to.
+//! Words and numbers of summaries, by unit, and their meaning.
 
-/// The numbers for one unit.
+/// The counts for one unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
     pub(crate) passed: Option<u64>,
@@ -19,7 +19,7 @@ impl Numbers {
             Outcome::Errored => &mut self.errored,
             Outcome::Skipped => &mut self.skipped,
             Outcome::Neutral => &mut self.neutral,
-            // A total may be printed twice ("Ran 3 tests", "3 total"); the larger one is the whole.
+            // A total may be printed twice ("Ran 3 tests", "3 total"); the larger one is kept.
             Outcome::Total => {
                 self.total = Some(self.total.unwrap_or_default().max(number));
                 return;
@@ -42,19 +42,19 @@ impl Numbers {
         *self == Self::default()
     }
 
-    /// Whether both may be parts of one run: what is zero is often left out.
+    /// Returns whether both may be parts of one run; runners often leave out zeros.
     pub(crate) fn is_part_like(&self, other: &Self) -> bool {
         let has_parts =
             |numbers: &Self| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
         has_parts(self) && has_parts(other) && self.total.is_some() == other.total.is_some()
     }
 
-    /// Failed or ended with an error.
+    /// Returns the sum of failed and errored.
     pub(crate) fn bad(&self) -> u64 {
         self.failed.unwrap_or_default().saturating_add(self.errored.unwrap_or_default())
     }
 
-    /// How many ran and are not accounted for, where no failures are counted.
+    /// Returns the part of the total that is not accounted for, if no failures are counted.
     pub(crate) fn missing(&self) -> u64 {
         let Self { passed: Some(passed), failed: None, errored: None, total: Some(total), .. } =
             self
@@ -65,7 +65,7 @@ impl Numbers {
         total.saturating_sub(passed.saturating_add(others))
     }
 
-    /// Passed as printed, else what the total leaves when the others are taken away.
+    /// Returns passed as printed, or else the total minus the others.
     pub(crate) fn good(&self) -> Option<u64> {
         self.passed.or_else(|| {
             let total = self.total?;
@@ -74,7 +74,7 @@ impl Numbers {
     }
 }
 
-/// What one line says.
+/// The content of one summary line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) tests: Numbers,
@@ -82,8 +82,8 @@ pub(crate) struct Tally {
     pub(crate) assertions: Numbers,
     /// An outcome without a number: `FAILED`, `All tests passed`.
     pub(crate) word: Option<Outcome>,
-    /// Whether something is named that is counted or judged (`tests`, `result`), rather than a bare
-    /// outcome word on a line of its own.
+    /// Whether the line names what is counted or judged (`tests`, `result`), and is not just a bare
+    /// outcome word.
     pub(crate) named: bool,
 }
 
@@ -105,13 +105,13 @@ impl Tally {
         self.suites.merge(&other.suites);
         self.assertions.merge(&other.assertions);
         self.named |= other.named;
-        // One bad word outweighs good ones in the same summary.
+        // A bad word outweighs good ones in the same summary.
         if self.word != Some(Outcome::Failed) {
             self.word = other.word.or(self.word);
         }
     }
 
-    /// Whether any number or word in it is bad.
+    /// Returns whether any number or word in it is bad.
     pub(crate) fn is_bad(&self) -> bool {
         self.tests.bad() > 0
             || self.suites.bad() > 0
@@ -120,12 +120,12 @@ impl Tally {
             || self.misses_some()
     }
 
-    /// Fewer passed than ran, and the rest is not accounted for: `Total: 3`, `Passed: 2`.
+    /// Returns whether fewer passed than ran, without a reason: `Total: 3`, `Passed: 2`.
     fn misses_some(&self) -> bool {
         self.word != Some(Outcome::Passed) && self.tests.missing() > 0
     }
 
-    /// Whether it says that something passed.
+    /// Returns whether it reports that something passed.
     pub(crate) fn is_good(&self) -> bool {
         !self.is_bad()
             && (self.tests.good() > Some(0)
@@ -134,37 +134,37 @@ impl Tally {
                 || (self.word == Some(Outcome::Passed) && !self.is_none()))
     }
 
-    /// Whether it says that nothing ran: zero passed, or all of them skipped.
+    /// Returns whether it reports that nothing ran: zero passed, or all skipped.
     pub(crate) fn is_none(&self) -> bool {
         let all_skipped = self.tests.good().is_none() && self.tests.skipped > Some(0);
         self.tests.bad() == 0 && (self.tests.good() == Some(0) || all_skipped)
     }
 }
 
-/// What became of the tests that a number counts.
+/// The outcome of the tests that a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
     Failed,
     Errored,
     Skipped,
-    /// Failures that were announced as such, and warnings: neither good nor bad.
+    /// Expected failures, and warnings: neither good nor bad.
     Neutral,
-    /// How many there are or ran, whatever became of them.
+    /// The total number that exist or ran, whatever their outcome.
     Total,
 }
 
-/// What a number counts.
+/// The unit that a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Test,
-    /// Files, suites, features: several tests each.
+    /// Files, suites, features: each contains several tests.
     Suite,
-    /// Assertions and steps: several to a test.
+    /// Assertions and steps: several in each test.
     Assertion,
 }
 
-/// One word of a summary, as far as it matters.
+/// The meaning of a word in a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Outcome(Outcome),
@@ -173,7 +173,7 @@ pub(crate) enum Meaning {
     Expected,
     /// `no tests`, `no errors`: a zero.
     Zero,
-    /// Announces what is about to run; such a line tells no outcome.
+    /// Announces what is about to run; such a line reports no outcome.
     Announcement,
     Filler,
 }

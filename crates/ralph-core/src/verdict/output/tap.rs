@@ -1,6 +1,6 @@
-//! The Test Anything Protocol: a plan and one `ok` or `not ok` line a test.
+//! The Test Anything Protocol (TAP): a plan, and one `ok` or `not ok` line for each test.
 
-/// What the TAP lines of an output say.
+/// The content of the TAP lines of an output.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
     plans: usize,
@@ -12,17 +12,17 @@ pub(crate) struct Tap {
     pub(crate) gave_up: bool,
 }
 
-/// One result line.
+/// A result line, called a test point.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Point<'a> {
     pub(crate) ok: bool,
-    /// Marked as skipped or to do, so that it counts neither way.
+    /// Marked as skipped or to do, so that it counts neither as passed nor as failed.
     pub(crate) excused: bool,
     pub(crate) name: &'a str,
 }
 
 impl Tap {
-    /// Looks at the next line, and says whether it is a point.
+    /// Reads the next line; returns whether it is a test point.
     pub(crate) fn push(&mut self, line: &str) -> bool {
         let text = line.trim_start();
         if !text.starts_with(['1', 'T', 'B', 'o', 'n']) {
@@ -34,7 +34,7 @@ impl Tap {
         } else if text.starts_with("Bail out!") {
             self.gave_up = true;
         } else if let Some(point) = point(text) {
-            // Nested points are summed up by the point of the outer level.
+            // The outer point sums up its nested points.
             let count = u64::from(text.len() == line.len());
             match point {
                 Point { excused: true, .. } => self.skipped += count,
@@ -46,7 +46,7 @@ impl Tap {
         false
     }
 
-    /// Whether the output is TAP at all, rather than a log that happens to hold such a line.
+    /// Returns whether the output is TAP, rather than a log with a line that looks like it.
     pub(crate) fn is_tap(&self) -> bool {
         self.plans > 0 && (self.points() > 0 || self.empty_plans > 0)
     }
@@ -68,13 +68,13 @@ impl Tap {
     }
 }
 
-/// `1..4`
+/// Parses a plan: `1..4`.
 fn plan(text: &str) -> Option<u64> {
     let last = text.strip_prefix("1..")?;
     last.split(' ').next()?.parse().ok()
 }
 
-/// `not ok 3 - name # TODO later`
+/// Parses a test point: `not ok 3 - name # TODO later`.
 pub(crate) fn point(text: &str) -> Option<Point<'_>> {
     let (ok, rest) = match text.strip_prefix("not ok") {
         Some(rest) => (false, rest),

@@ -1,10 +1,10 @@
-//! Splits a line into the numbers and words of a summary, and rejects it at the first other word.
+//! Splits a line into the numbers and words of a summary; rejects it at the first unknown word.
 
 use super::tally::{Meaning, meaning};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Token<'a> {
-    /// A whole number; `of` is the second one in `3/4`.
+    /// A whole number; `of` is the second number in `3/4`.
     Number {
         value: u64,
         of: Option<u64>,
@@ -16,9 +16,9 @@ pub(crate) enum Token<'a> {
     },
     /// Punctuation that ends a phrase.
     Break,
-    /// A bracket, which ends a phrase as well.
+    /// An opening bracket, which also ends a phrase.
     Open,
-    /// A tab or several blanks: ends a phrase where keys come first.
+    /// A tab or several blanks; ends a phrase if keys come first.
     Gap,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
         } else if let Some(length) = percentage(rest) {
             length
         } else if first == '"' {
-            // A quoted name may hold anything.
+            // A quoted name may contain anything.
             rest.get(1..).and_then(|inner| inner.find('"')).map_or(1, |end| end + 2)
         } else if first == ' ' || first == '\t' {
             let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
@@ -69,7 +69,7 @@ pub(crate) fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
     Some(found)
 }
 
-/// `(50%)`, which may stand between a number and what it counts.
+/// Returns the length of `(50%)`, which may occur between a number and its unit.
 fn percentage(rest: &str) -> Option<usize> {
     let inside = rest.strip_prefix('(')?;
     let end = inside.find(')').filter(|end| *end < 10)?;
@@ -81,17 +81,17 @@ fn is_time_unit(word: &str) -> bool {
     "ms s sec secs second seconds m min mins minutes us ns".split(' ').any(|unit| unit == word)
 }
 
-/// No run has more tests than this; larger numbers are something else, and must not overflow when
-/// they are added up.
+/// The maximum number of tests; larger numbers mean something else, and must not overflow when
+/// added up.
 const MOST_COUNTED: u64 = 1 << 40;
 
-/// A number of tests.
+/// Parses a number of tests.
 pub(super) fn counted(text: &str) -> Option<u64> {
     Some(text.parse::<u64>().ok()?.min(MOST_COUNTED))
 }
 
-/// A number at the start of `text`: whole ones count, durations, percentages, decimals and dates
-/// do not. Returns the token and how much of the text it takes.
+/// Reads a number at the start of `text`: whole numbers count; durations, percentages, decimals and
+/// dates do not. Returns the token and its length.
 fn number(text: &str) -> (Option<Token<'static>>, usize) {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (figure, behind) = text.split_at(digits);
