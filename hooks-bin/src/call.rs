@@ -183,7 +183,7 @@ impl<'a> Call<'a> {
 
     /// Whether our loop is running in the project for another session, so that checkpoint, story
     /// and strikes do not apply to this one: a user's own session, or one that outlived its run.
-    pub fn is_beside_a_run(&self) -> bool {
+    pub fn is_outside_run(&self) -> bool {
         let run = self.env.run();
         match self.attempt() {
             Ok(Some(attempt)) => run != Some(attempt.run),
@@ -207,7 +207,7 @@ impl<'a> Call<'a> {
         let path = self.project().own_state().current_story();
         let text = state::read_text(&path).ok()?;
         let is_left = self.env.run().is_none() && is_old(&path);
-        Id::parse(text.trim()).ok().filter(|_| !is_left && !self.is_beside_a_run())
+        Id::parse(text.trim()).ok().filter(|_| !is_left && !self.is_outside_run())
     }
 
     /// Returns the current story, prefixed with its plan if our loop's attempt names that.

@@ -28,7 +28,9 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     if let (Some(bash), Some(result)) = (call.input.bash(), call.input.bash_result()) {
         return command(call, &bash.command, &result);
     }
-    if let Some(file) = call.input.file().filter(|_| call.input.error.is_none()) {
+    if let Some(file) = call.input.file()
+        && call.input.error.is_none()
+    {
         call.known_files().record(&call.absolute(&file.file_path))?;
     }
     Ok(Decision::NoOpinion)

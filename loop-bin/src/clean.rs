@@ -98,7 +98,7 @@ impl Clean {
                 )));
             }
             if self.force && !self.dry_run {
-                client::end_left_by(&attempt.run, &[]);
+                client::end_processes_of(&attempt.run, &[]);
                 state::remove_if_there(project.own_state().current_story())?;
                 saved::release(repo.git())?;
                 Attempt::clear(&run_dir)?;

@@ -81,7 +81,7 @@ pub(crate) fn refuse_red_checks(
 ) -> Result<Vec<String>, Failure> {
     let verify = &config.verify;
     // Checks run in the copy that the agent works in.
-    let work = env.workspace().filter(|_| env.run().is_some());
+    let work = if env.run().is_some() { env.workspace() } else { None };
     let dir = work.unwrap_or_else(|| project.root().to_owned());
     let record = project.run_dir().map(|dir| RunRecord::load(&dir));
     let failed_before = record.transpose()?.flatten().unwrap_or_default().failed_before;

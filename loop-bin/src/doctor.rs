@@ -94,7 +94,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     }
     let (interrupts, view) = (Interrupts::listen()?, View::new(env, &LoopSettings::default(), 1));
     let stop = || interrupts.signal().is_some();
-    let Tip { commit: tip, branch, .. } = target.look()?;
+    let Tip { commit: tip, branch, .. } = target.tip()?;
     let path = plan.as_ref().map(|plan| plan.path().to_owned()).unwrap_or_default();
     let progress = progress_path(&config.run, project.root(), &path);
     let books = [&path, &progress];

@@ -10,7 +10,7 @@ use client::{folder_of_this_program, version_text};
 use ralph_base::env::Env;
 use ralph_project::dialect::{AGENTS, Dialect};
 use ralph_project::install::{
-    Change, ClientVersion, NotAVersion, Place, plan_install, plan_uninstall, sources,
+    Change, ClientVersion, HookTarget, NotAVersion, plan_install, plan_uninstall, sources,
 };
 use similar::TextDiff;
 
@@ -118,28 +118,32 @@ impl Target {
         self.project.clone().unwrap_or_else(|| ".".into())
     }
 
-    fn place(&self, env: &Env) -> Result<Place, Failure> {
+    fn place(&self, env: &Env) -> Result<HookTarget, Failure> {
         if self.agent != CLAUDE {
             return self.place_of_agent(env);
         }
         if self.user {
             let why =
                 "neither CLAUDE_CONFIG_DIR nor HOME is set; set one, or install with --project";
-            return Place::user(env).ok_or_else(|| Failure::because(why));
+            return HookTarget::user(env).ok_or_else(|| Failure::because(why));
         }
-        let place = if self.local { Place::project_local } else { Place::project };
+        let place = if self.local { HookTarget::project_local } else { HookTarget::project };
         Ok(place(&self.project()?))
     }
 
     /// The folder of another agent's hooks.
-    fn place_of_agent(&self, env: &Env) -> Result<Place, Failure> {
+    fn place_of_agent(&self, env: &Env) -> Result<HookTarget, Failure> {
         let project = if self.user { None } else { Some(self.project()?) };
-        let agent = Dialect::find(&self.agent).filter(|_| !self.local);
-        agent.and_then(|agent| Place::of_agent(agent, project.as_deref(), env)).ok_or_else(|| {
-            let (name, where_) =
-                (&self.agent, if self.user { "for all projects" } else { "in a project" });
-            Failure::usage(format!("{name} does not support hooks {where_}; see docs/agents.md"))
-        })
+        let agent = if !self.local { Dialect::find(&self.agent) } else { None };
+        agent.and_then(|agent| HookTarget::of_agent(agent, project.as_deref(), env)).ok_or_else(
+            || {
+                let (name, where_) =
+                    (&self.agent, if self.user { "for all projects" } else { "in a project" });
+                Failure::usage(format!(
+                    "{name} does not support hooks {where_}; see docs/agents.md"
+                ))
+            },
+        )
     }
 
     fn project(&self) -> Result<Utf8PathBuf, Failure> {
@@ -192,7 +196,9 @@ fn described(change: &Change) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ralph_project::install::{ClientVersion, HOOK_NAMES, Place, plan_install, plan_uninstall};
+    use ralph_project::install::{
+        ClientVersion, HOOK_NAMES, HookTarget, plan_install, plan_uninstall,
+    };
     use test_support::Scratch;
 
     use super::*;
@@ -204,7 +210,7 @@ mod tests {
             scratch.script(&format!("built/{name}"), "#!/bin/sh\n");
         }
         scratch.file("app/.claude/settings.json", "{\n  \"model\": \"opus\"\n}\n");
-        let place = Place::project(&scratch.path("app"));
+        let place = HookTarget::project(&scratch.path("app"));
         let client = ClientVersion::new(2, 1, 325);
         let change = plan_install(&place, &scratch.path("built"), client).unwrap();
         let text = described(&change);

@@ -143,7 +143,7 @@ pub(crate) fn with_given_up(
     options: &Options,
 ) -> Result<Plan, Failure> {
     let mut history = RunHistory::open(project.root(), project.own_state())?;
-    history.see_saved(git)?;
+    history.add_attempts(git)?;
     let name = plan_name(project.root(), plan.path());
     let open = plan.stories().iter().filter(|story| story.state == State::Open);
     let given_up = open.filter(|story| history.gave_up(&StoryKey::new(&name, &story.id)));

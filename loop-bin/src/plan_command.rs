@@ -162,7 +162,7 @@ fn by_hand(command: &str, model: &str) -> String {
     let words = command.split_whitespace().filter(|word| !of_runs.contains(word));
     let line = words.collect::<Vec<_>>().join(" ");
     let option = client.dialect.model.replace("{}", &quoted(model.into()));
-    let client = Client::find(&line).filter(|_| !model.is_empty());
+    let client = if !model.is_empty() { Client::find(&line) } else { None };
     client.map(|client| client.with(&option)).unwrap_or(line)
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn report_on(
 ) -> Result<Report, Failure> {
     let plan = plan_with_work(env, project, &choice.config(env, project)?).ok();
     let mut history = RunHistory::open(project.root(), project.own_state())?;
-    let situation = look(project, &mut history, plan.as_ref())?;
+    let situation = situation(project, &mut history, plan.as_ref())?;
     let run = history.find(which).ok_or_else(|| match history.runs().len() {
         0 => Failure::because("there is no run to report on yet; `ralph-loop` starts one"),
         count => Failure::usage(format!("there is no run {which}; the journal has {count}")),
@@ -92,16 +92,16 @@ pub(crate) fn show(
 }
 
 /// Adds plans and refs to a history; returns what only the loop's own files and git know.
-pub(crate) fn look<'a>(
+pub(crate) fn situation<'a>(
     project: &Project,
     history: &mut RunHistory,
     plans: impl IntoIterator<Item = &'a Plan>,
 ) -> Result<Situation, Failure> {
     let plans: Vec<&Plan> = plans.into_iter().collect();
-    history.see_plans(plans.iter().copied());
+    history.add_plans(plans.iter().copied());
     let mut situation = Situation::default();
     let Ok(repo) = Repo::open(project.root()) else { return Ok(situation) };
-    history.see_saved(repo.git())?;
+    history.add_attempts(repo.git())?;
     let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
     situation.is_running = holder(&run_dir).is_some();
     // The run may have ended since the journal was read.

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::plan_choice::{PlanChoice, plan_with_work};
-use crate::report::{look, report_on};
+use crate::report::{report_on, situation};
 use crate::run::RunRecord;
 use crate::run::record::Pause;
 use crate::run::start::{holder, run_dir};
@@ -42,7 +42,7 @@ pub(crate) struct Status {
 /// The state of the plan and the run.
 #[derive(Debug, Default, Serialize, Template)]
 #[template(path = "status.txt", escape = "none")]
-struct Standing {
+struct RunStatus {
     plan: Option<String>,
     plan_problem: Option<String>,
     stories: StoryCounts,
@@ -111,12 +111,12 @@ impl Status {
         let (env, _server) = &fleet::enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;
         if self.watch {
-            return watch::until_the_end(self.json, &|| self.standing(env, &project));
+            return watch::until_the_end(self.json, &|| self.collect(env, &project));
         }
         let (text, json) = match self.run.as_deref() {
             None => {
-                let standing = self.standing(env, &project)?;
-                (standing.render()?, serde_json::to_string_pretty(&standing))
+                let status = self.collect(env, &project)?;
+                (status.render()?, serde_json::to_string_pretty(&status))
             }
             Some("all") => {
                 let history = RunHistory::open(project.root(), project.own_state())?;
@@ -139,19 +139,19 @@ impl Status {
     }
 
     /// Collects the current state.
-    fn standing(&self, env: &Env, project: &Project) -> Result<Standing, Failure> {
+    fn collect(&self, env: &Env, project: &Project) -> Result<RunStatus, Failure> {
         // Before the journal: the end of a run that has just finished is then in the journal.
-        let now = Now::look(project)?;
+        let now = Now::read(project)?;
         let config = self.choice.config(env, project)?;
         let plan = plan_with_work(env, project, &config);
         // An unreadable journal must not hide the rest.
         let mut history = RunHistory::open(project.root(), project.own_state()).unwrap_or_default();
-        let situation = look(project, &mut history, plan.as_ref().ok())?;
+        let situation = situation(project, &mut history, plan.as_ref().ok())?;
         // The tasks of a fleet count as one run.
         let run = history.find(if self.choice.fleet.is_some() { "all" } else { "last" });
         let needs = history.needs(run.as_ref(), &situation);
         // A run that found nothing to do has already reported that.
-        let newest = history.runs().last().filter(|_| self.choice.fleet.is_none());
+        let newest = if self.choice.fleet.is_none() { history.runs().last() } else { None };
         let last = run.as_ref().map(|run| {
             let (cost, review) = (history.cost(run), history.review(run));
             let newest = newest.unwrap_or(run);
@@ -174,7 +174,7 @@ impl Status {
         let requested = requested.map(|(key, address, _)| (key.story.clone(), address.to_owned()));
         let waits_on = situation.waiting.iter().map(|(_, branch)| branch);
         let of_branch = waits_on.filter_map(|name| Some((name, history.request_of(name)?)));
-        let mut standing = Standing {
+        let mut status = RunStatus {
             stories: history.counts(),
             requested: requested.collect(),
             branch_requested: of_branch.map(|(name, it)| (name.clone(), it.to_owned())).next(),
@@ -182,18 +182,18 @@ impl Status {
             last: last.unwrap_or_default(),
             waiting: needs.lines(),
             blocked: needs.stories.into_iter().map(|story| (story.name, story.title)).collect(),
-            ..Standing::default()
+            ..RunStatus::default()
         };
         match plan {
-            Ok(plan) => standing.plan = Some(plan.path().to_string()),
-            Err(error) => standing.plan_problem = Some(error.to_string()),
+            Ok(plan) => status.plan = Some(plan.path().to_string()),
+            Err(error) => status.plan_problem = Some(error.to_string()),
         }
-        Ok(standing)
+        Ok(status)
     }
 }
 
 impl Now {
-    fn look(project: &Project) -> Result<Self, Failure> {
+    fn read(project: &Project) -> Result<Self, Failure> {
         let mut now = Self::default();
         let Ok(repo) = Repo::open(project.root()) else { return Ok(now) };
         let run_dir = run_dir(&repo)?;

@@ -23,7 +23,7 @@ use ralph_project::strikes::LESSONS_TITLE;
 use work_copy::Source;
 use work_copy::git_output::text_at;
 
-use crate::commit::Made;
+use crate::commit::NewCommit;
 use crate::local::{Board, Tip};
 use crate::loop_files::{Appended, Change, LoopFile, PlanChanges, PlanFiles, contains, marks_of};
 
@@ -129,7 +129,7 @@ impl Books {
     }
 
     /// Caches the texts of a commit on top of `base`, and unchanged ones unless hooks altered it.
-    pub fn remember(&self, base: Option<&str>, made: &Made, files: &[LoopFile]) {
+    pub fn remember(&self, base: Option<&str>, made: &NewCommit, files: &[LoopFile]) {
         let mut known = self.known.borrow_mut();
         // Texts of older commits are rarely needed again.
         known.retain(|(of, _), _| Some(of.as_str()) == base);
@@ -163,7 +163,7 @@ impl Books {
 
     /// Loads the plan: the user's file on the target branch, else the target's plus new stories.
     pub fn load(&self, target: &Board) -> Result<Plan, Failure> {
-        let Tip { commit, is_followed, .. } = target.look()?;
+        let Tip { commit, is_followed, .. } = target.tip()?;
         self.load_at(commit.as_deref(), is_followed)
     }
 
@@ -365,7 +365,7 @@ impl Books {
     /// Reopens a story that the agent ticked in the user's own plan, unless a commit on the target
     /// has the tick too; returns whether it did.
     pub fn untick(&self, target: &Board, story: &str) -> Result<bool, Failure> {
-        let Tip { commit: tip, is_followed, .. } = target.look()?;
+        let Tip { commit: tip, is_followed, .. } = target.tip()?;
         let ticked = |text: Option<&[u8]>| {
             let plan = Plan::parse(&self.plan, text?.to_vec(), &self.options).ok()?;
             let is_done = plan.story(story)?.state == plan::State::Done;

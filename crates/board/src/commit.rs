@@ -13,17 +13,17 @@ use run_history::words::counted;
 use work_copy::Workspace;
 
 /// The identity to commit with if git has none configured; it would refuse the commit otherwise.
-const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
+const FALLBACK_IDENTITY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
 
 /// A commit that was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct NewCommit {
     /// The id of the commit.
     pub commit: String,
     /// Whether git hooks changed what was to be committed.
     pub is_altered: bool,
     /// Whether git had no identity of the user.
-    pub is_by_nobody: bool,
+    pub has_fallback_identity: bool,
 }
 
 /// Why no commit was made.
@@ -64,7 +64,7 @@ pub fn commit(
     message: &str,
     (run, limit): (&str, Option<Duration>),
     stop: &dyn Fn() -> bool,
-) -> Result<Result<Made, Refusal>, Failure> {
+) -> Result<Result<NewCommit, Refusal>, Failure> {
     if !copy.is_in_place {
         copy.lend_index()?;
     }
@@ -75,9 +75,9 @@ pub fn commit(
         git.commit(&[who, &args].concat(), message, limit, stop)
     };
     let mut made = commit(&[]);
-    let is_by_nobody = matches!(made, Err(GitError::Failed { .. })) && !knows_user(git);
-    if is_by_nobody {
-        made = commit(&NOBODY);
+    let has_fallback_identity = matches!(made, Err(GitError::Failed { .. })) && !knows_user(git);
+    if has_fallback_identity {
+        made = commit(&FALLBACK_IDENTITY);
     }
     // The run's records keep what the hooks wrote to these files.
     work_copy::in_place::restore_protected(copy)?;
@@ -97,7 +97,8 @@ pub fn commit(
     let made = git.line(&["rev-parse", "HEAD", "HEAD^{tree}"])?;
     let (commit, found) = made.split_once('\n').unwrap_or((&made, ""));
     work_copy::bring(copy, &[commit], base)?;
-    let mut made = Made { commit: commit.to_owned(), is_altered: found != tree, is_by_nobody };
+    let mut made =
+        NewCommit { commit: commit.to_owned(), is_altered: found != tree, has_fallback_identity };
     if copy.settings.sign_commits() {
         made.commit = match signed(&copy.source.git(), &made.commit) {
             Ok(commit) => commit,
@@ -136,11 +137,11 @@ pub fn commit_plainly(
     tree: &str,
     base: Option<&str>,
     message: &str,
-) -> Result<Made, GitError> {
+) -> Result<NewCommit, GitError> {
     let parents: Vec<&str> = base.into_iter().collect();
-    let (commit, is_by_nobody) = tree_commit(git, tree, &parents, message)?;
+    let (commit, has_fallback_identity) = tree_commit(git, tree, &parents, message)?;
     git.run(&["update-ref", "HEAD", &commit])?;
-    Ok(Made { commit, is_altered: false, is_by_nobody })
+    Ok(NewCommit { commit, is_altered: false, has_fallback_identity })
 }
 
 /// Whether git has an identity to commit with.
@@ -190,13 +191,13 @@ fn tree_commit(
     for parent in parents {
         args.extend(["-p", parent]);
     }
-    let (output, is_by_nobody) = match git.feed(&args, message.as_bytes()) {
+    let (output, has_fallback_identity) = match git.feed(&args, message.as_bytes()) {
         Err(GitError::Failed { .. }) if !knows_user(git) => {
-            (git.feed(&[&NOBODY[..], &args].concat(), message.as_bytes())?, true)
+            (git.feed(&[&FALLBACK_IDENTITY[..], &args].concat(), message.as_bytes())?, true)
         }
         other => (other?, false),
     };
-    Ok((String::from_utf8_lossy(&output).trim().to_owned(), is_by_nobody))
+    Ok((String::from_utf8_lossy(&output).trim().to_owned(), has_fallback_identity))
 }
 
 /// Verifies that every object of a commit can be read back, except those of `base`; called before

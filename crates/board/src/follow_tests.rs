@@ -222,7 +222,7 @@ fn a_git_command_of_several_steps_is_not_disturbed() {
         assert_eq!((after.files, after.index), (before.files, before.index), "{user}");
         assert_eq!(after.status, before.status, "{user}");
         assert_eq!(case.tip("main"), Some(case.old.clone()), "{user}");
-        assert_eq!(case.board.look().unwrap().branch, "ralph/main");
+        assert_eq!(case.board.tip().unwrap().branch, "ralph/main");
         let waiting = case.board.waiting().unwrap().unwrap().in_words(None);
         assert!(waiting.contains(expected), "{user}: {waiting}");
         case.has_no_leftovers(user);

@@ -73,7 +73,7 @@ fn a_linked_work_tree_and_a_branch_called_ralph_are_like_any_other() {
         let new = case.story(STORY);
         fs_err::write(tree.join("new.txt"), "mine\n").unwrap();
         assert!(matches!(case.land(&new), Advance::Waits(_)));
-        assert_eq!(case.board.look().unwrap().commit, Some(new.clone()));
+        assert_eq!(case.board.tip().unwrap().commit, Some(new.clone()));
         fs_err::remove_file(tree.join("new.txt")).unwrap();
         assert_eq!(case.board.follow(&case.files(&new)).unwrap(), Advance::Landed);
         assert_eq!(case.tip(branch), Some(new));
@@ -115,7 +115,7 @@ fn a_user_who_looks_at_the_work_that_waits_has_its_files() {
     case.repo.git(["checkout", "-q", "ralph/main"]);
     case.repo.git(["commit", "-q", "--allow-empty", "-m", "mine", "-m", "Ralph-Story: none"]);
     case.old = case.repo.head();
-    assert!(case.board.look().unwrap().is_followed);
+    assert!(case.board.tip().unwrap().is_followed);
     let second = case.story("echo second >second.txt");
     assert_eq!(case.board.land((Some(&case.old), false), &second, &[]).unwrap(), Advance::Landed);
     assert_eq!((case.repo.head(), case.tip("main")), (second.clone(), Some(second)));

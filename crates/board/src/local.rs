@@ -99,7 +99,7 @@ impl Board {
     }
 
     /// Returns the current tip of the work. A branch that does not exist yet starts at HEAD.
-    pub fn look(&self) -> Result<Tip, Failure> {
+    pub fn tip(&self) -> Result<Tip, Failure> {
         let [theirs, ours] = self.branches()?;
         let is_ahead = self.is_ahead(&theirs, &ours)?;
         let (found, name) = if is_ahead { (ours, &self.ours) } else { (theirs, &self.branch) };

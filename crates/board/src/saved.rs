@@ -214,7 +214,7 @@ pub fn asked_for(git: &Git, root: &Utf8Path, plan: &Plan) -> Result<Vec<String>,
 }
 
 /// Removes a retry request that has been granted and had nothing saved in its place.
-pub fn forget_wish(git: &Git, key: &StoryKey) -> Result<(), GitError> {
+pub fn forget_retry(git: &Git, key: &StoryKey) -> Result<(), GitError> {
     match newest(at_story(git, key)?) {
         Some(wish) if wish.is_retry() => git.run(&["update-ref", "-d", &wish.name]).map(drop),
         _ => Ok(()),

@@ -16,7 +16,7 @@ use wait_timeout::ChildExt;
 
 use super::keeper;
 use super::output;
-use super::stream::{Said, Seen, Verdict};
+use super::stream::{Said, Stream, Verdict};
 use super::{Descendants, Refusal, Totals};
 use crate::signals::{Interrupts, Signal};
 
@@ -51,9 +51,9 @@ pub struct Supervision<'a> {
     pub beat: &'a dyn Fn(),
     /// Whether an agent that has been silent since its result still waits for its own background
     /// work, and not only for a command that it forgot.
-    pub awaits_work: &'a dyn Fn(&Seen) -> bool,
+    pub awaits_work: &'a dyn Fn(&Stream) -> bool,
     /// Returns why the agent must be ended at once: it does something forbidden.
-    pub forbids: &'a dyn Fn(&Seen) -> Option<String>,
+    pub forbids: &'a dyn Fn(&Stream) -> Option<String>,
 }
 
 /// How the agent's process ended.
@@ -79,7 +79,7 @@ pub struct AgentRun {
     /// How it ended.
     pub end: RunEnd,
     /// What was seen in its output.
-    pub seen: Seen,
+    pub seen: Stream,
 }
 
 impl AgentRun {
@@ -100,7 +100,7 @@ impl AgentRun {
 
     /// Returns whether the client no longer knows the session to resume.
     pub fn has_lost_session(&self) -> bool {
-        let Seen { verdict, said: Said { text, complaints }, .. } = &self.seen;
+        let Stream { verdict, said: Said { text, complaints }, .. } = &self.seen;
         let said = verdict.as_ref().map_or("", |verdict| &verdict.text);
         let said = [said, text, complaints].join("\n").to_lowercase();
         self.exit_code() != Some(0) && LOST.split('|').any(|words| said.contains(words))
@@ -108,7 +108,7 @@ impl AgentRun {
 
     /// Returns the service's refusal, if that ended the agent.
     pub fn refusal(&self) -> Option<Refusal> {
-        let Seen { verdict, said: Said { text, complaints }, rejected, refused, .. } = &self.seen;
+        let Stream { verdict, said: Said { text, complaints }, rejected, refused, .. } = &self.seen;
         let now = Timestamp::now();
         let said = match verdict {
             Some(verdict) => vec![&verdict.text],
@@ -151,7 +151,7 @@ impl AgentRun {
 pub struct Session {
     child: Child,
     descendants: Descendants,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Stream>>,
     ticks: Receiver<()>,
 }
 
@@ -181,13 +181,13 @@ impl Session {
             // error if it exits without reading everything.
             std::thread::spawn(move || drop(stdin.write_all(prompt.as_bytes())));
         }
-        let seen = Arc::new(Mutex::new(Seen::of_agent_in(root.as_str(), earlier)));
+        let seen = Arc::new(Mutex::new(Stream::of_agent_in(root.as_str(), earlier)));
         let ticks = follow(&mut child, log, &seen)?;
         Ok(Self { child, descendants, seen, ticks })
     }
 
     /// Returns what was seen so far.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> Stream {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -196,7 +196,7 @@ impl Session {
         &mut self,
         watch: &Supervision<'_>,
         mailbox: Option<&Mailbox>,
-        look: &mut dyn FnMut(&Seen),
+        look: &mut dyn FnMut(&Stream),
     ) -> io::Result<Turn> {
         let begun = Instant::now();
         let (mut shown, mut hook_seen) = (begun, begun);
@@ -244,7 +244,7 @@ impl Session {
 }
 
 impl Supervision<'_> {
-    fn reason_to_end(&self, begun: Instant, heard: Instant, seen: &Seen) -> Option<RunEnd> {
+    fn reason_to_end(&self, begun: Instant, heard: Instant, seen: &Stream) -> Option<RunEnd> {
         if let Some(signal) = self.interrupts.signal() {
             return Some(RunEnd::Signalled(signal));
         }
@@ -265,13 +265,13 @@ impl Supervision<'_> {
     }
 }
 
-fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Seen>>) -> io::Result<Receiver<()>> {
+fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Stream>>) -> io::Result<Receiver<()>> {
     let (tick, ticks) = mpsc::sync_channel(1);
     if let Some(out) = child.stdout.take() {
-        output::follow(out, Seen::line, log.try_clone()?, Arc::clone(seen), tick.clone());
+        output::follow(out, Stream::line, log.try_clone()?, Arc::clone(seen), tick.clone());
     }
     if let Some(err) = child.stderr.take() {
-        output::follow(err, Seen::complaint, log.try_clone()?, Arc::clone(seen), tick);
+        output::follow(err, Stream::complaint, log.try_clone()?, Arc::clone(seen), tick);
     }
     Ok(ticks)
 }

@@ -5,13 +5,13 @@ use std::process::ExitStatus;
 
 use test_support::fixtures;
 
-use super::{Refusal, RunEnd, Seen};
+use super::{Refusal, RunEnd, Stream};
 use crate::AgentRun;
 
 fn run(name: &str, code: i32) -> AgentRun {
     let path = fixtures().join(format!("other-agents/streams/{name}.jsonl"));
     let text = fs_err::read(path).unwrap();
-    let mut seen = Seen::default();
+    let mut seen = Stream::default();
     text.split(|byte| *byte == b'\n').for_each(|line| seen.line(line));
     AgentRun { end: RunEnd::Exited(ExitStatus::from_raw(code << 8)), seen }
 }

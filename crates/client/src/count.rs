@@ -121,11 +121,11 @@ fn sum(value: &Value) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::Seen;
+    use crate::stream::Stream;
 
     #[test]
     fn a_message_that_is_printed_in_parts_counts_once() {
-        let mut seen = Seen::default();
+        let mut seen = Stream::default();
         for (id, tokens) in [("a", 5), ("a", 9), ("b", 1), ("a", 9)] {
             let usage = format!(r#"{{"id":"{id}","usage":{{"input_tokens":{tokens}}}}}"#);
             seen.line(format!(r#"{{"type":"assistant","message":{usage}}}"#).as_bytes());
@@ -139,7 +139,7 @@ mod tests {
         // The sums that a client reports after `--resume`: those of the session, or of the process.
         for (tokens, cost) in [(3060, "0.03"), (1020, "0.01")] {
             let earlier = "s 2040 0.02".parse::<SessionSoFar>().unwrap().totals;
-            let mut seen = Seen::of_agent_in("/", earlier);
+            let mut seen = Stream::of_agent_in("/", earlier);
             seen.line(message);
             let usage = format!(r#""modelUsage":{{"m":{{"inputTokens":{tokens}}}}}"#);
             let own = r#""usage":{"input_tokens":1020}"#;
@@ -160,7 +160,7 @@ mod tests {
             )
             .replace('\n', " ")
         };
-        let mut seen = Seen::default();
+        let mut seen = Stream::default();
         seen.line(result(1000, 1000).as_bytes());
         assert_eq!(seen.tokens, 1023);
         seen.line(result(1000, 4000).as_bytes());
@@ -181,7 +181,7 @@ mod tests {
             ("-1", None),
             ("[1]", None),
         ] {
-            let mut seen = Seen::default();
+            let mut seen = Stream::default();
             seen.line(format!("{{\"type\":\"result\",\"total_cost_usd\":{cost}}}").as_bytes());
             assert_eq!((seen.cost_usd, seen.verdict.is_some()), (expected, true), "{cost}");
         }

@@ -15,7 +15,7 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getppid, setsid};
 use ralph_base::linux::own_program;
 use ralph_base::supervised::Door;
-use ralph_project::client::MISLEADING;
+use ralph_project::client::SCRUBBED_VARS;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use wait_timeout::ChildExt;
 
@@ -48,7 +48,7 @@ pub(super) fn spawn(
     door: &Door,
 ) -> io::Result<Child> {
     let mut command = Command::new(own_program()?);
-    for name in MISLEADING.split(' ') {
+    for name in SCRUBBED_VARS.split(' ') {
         command.env_remove(name);
     }
     command.arg0("ralph-loop").args([KEEP, line]).args(&door.by);

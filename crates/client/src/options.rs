@@ -11,8 +11,8 @@ use ralph_core::git::{Git, Repo};
 use ralph_project::client::Client;
 use ralph_project::config::Config;
 use ralph_project::install::{
-    ClientVersion, Place, Registered, Registrations, hooks_are_off, merge, plugin_hooks, quoted,
-    registered,
+    ClientVersion, HookTarget, Registered, Registrations, hooks_are_off, merge, plugin_hooks,
+    quoted, registered,
 };
 use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
@@ -188,7 +188,7 @@ impl ClientOptions {
 
     /// Takes over the permissions in the project's shared settings.
     fn take_permissions(&mut self, root: &Utf8Path) {
-        let settings = object_in(&Place::project(root).settings).unwrap_or_default();
+        let settings = object_in(&HookTarget::project(root).settings).unwrap_or_default();
         let permissions = settings.get("permissions").and_then(Value::as_object);
         let mut trusted = permissions.cloned().unwrap_or_default();
         trusted.retain(|name, _| TRUSTED_ONLY.contains(&name.as_str()));
@@ -200,7 +200,7 @@ impl ClientOptions {
 
     /// Takes over the folder of the memory, unless the user has set one for all projects.
     fn take_memory(&mut self, env: &Env, folders: &[Utf8PathBuf]) {
-        let Some(user) = Place::user(env).map(|place| place.settings) else { return };
+        let Some(user) = HookTarget::user(env).map(|place| place.settings) else { return };
         let is_set = object_in(&user).is_some_and(|settings| settings.contains_key(MEMORY));
         let mut places = folders.iter().filter_map(|folder| {
             Some(user.parent()?.join("projects").join(named(folder)).join("memory"))
@@ -208,7 +208,9 @@ impl ClientOptions {
         let has_entries = |place: &Utf8PathBuf| {
             place.read_dir_utf8().is_ok_and(|mut entries| entries.next().is_some())
         };
-        if let Some(place) = places.find(has_entries).filter(|_| !is_set) {
+        if let Some(place) = places.find(has_entries)
+            && !is_set
+        {
             self.settings.insert(MEMORY.to_owned(), json!(place));
             self.passed.push("the project's memory".to_owned());
         }
@@ -220,7 +222,9 @@ impl ClientOptions {
         let (agent, mut options) = (client.dialect, Vec::new());
         let is_chosen = ["--resume", "-r", "--continue"].iter().any(|flag| client.has(flag))
             || client.is_claude() && client.has("-c");
-        if let Some(session) = turn.resumed.filter(|_| !is_chosen) {
+        if let Some(session) = turn.resumed
+            && !is_chosen
+        {
             options.push(agent.resume.replace("{}", &quoted(Utf8Path::new(&session.id))));
         }
         if !turn.model.is_empty() && !client.has("--model") && !client.has("-m") {
@@ -228,7 +232,7 @@ impl ClientOptions {
         }
         let passed = pass(agent, &self.settings, &self.servers, run_dir)?;
         options.extend(passed.options);
-        let budget = turn.budget_usd.filter(|_| self.takes_budget && !client.has(BUDGET));
+        let budget = if self.takes_budget && !client.has(BUDGET) { turn.budget_usd } else { None };
         options.extend(budget.map(|sum| format!("{BUDGET} {sum:.4}")));
         let line =
             if options.is_empty() { line.to_owned() } else { client.with(&options.join(" ")) };
@@ -290,9 +294,9 @@ fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool)
     let sources = client.value_of("--setting-sources").unwrap_or("project,local,user");
     let root = project.root();
     let places = [
-        ("user", Place::user(env)),
-        ("project", Some(Place::project(root))),
-        ("local", Some(Place::project_local(root))),
+        ("user", HookTarget::user(env)),
+        ("project", Some(HookTarget::project(root))),
+        ("local", Some(HookTarget::project_local(root))),
     ];
     let read = places.into_iter().filter(|(name, _)| sources.split(',').any(|s| s.trim() == *name));
     let files = read.filter_map(|(_, place)| Some(place?.settings));
@@ -325,7 +329,7 @@ fn folders_of(project: &Project) -> Vec<Utf8PathBuf> {
     let mut folders = Vec::new();
     if let Ok(repo) = Repo::open(project.root()) {
         let shared = repo.shared_git_dir();
-        let main = shared.parent().filter(|_| shared.ends_with(".git"));
+        let main = if shared.ends_with(".git") { shared.parent() } else { None };
         let found = main.into_iter().chain([repo.top()]).filter_map(Utf8Path::from_path);
         folders.extend(found.map(Utf8Path::to_owned));
     }

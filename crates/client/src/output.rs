@@ -10,7 +10,7 @@ use std::time::Instant;
 use camino::Utf8Path;
 use ralph_base::state;
 
-use super::{Seen, Totals};
+use super::{Stream, Totals};
 
 /// Longer lines are logged, but not parsed.
 const LONGEST_LINE: usize = 2 * 1024 * 1024;
@@ -19,9 +19,9 @@ const LONGEST_LINE: usize = 2 * 1024 * 1024;
 /// waiting thread; if that channel is full, the thread is already awake.
 pub(super) fn follow(
     mut pipe: impl Read + Send + 'static,
-    take: fn(&mut Seen, &[u8]),
+    take: fn(&mut Stream, &[u8]),
     log: File,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Stream>>,
     tick: SyncSender<()>,
 ) {
     std::thread::spawn(move || {
@@ -48,8 +48,8 @@ pub(super) fn follow(
 }
 
 /// Parses the log of an agent from offset `from`.
-pub fn seen_in_log(path: &Utf8Path, from: u64, earlier: Totals) -> io::Result<Seen> {
-    let mut seen = Seen::of_agent_in("", earlier);
+pub fn seen_in_log(path: &Utf8Path, from: u64, earlier: Totals) -> io::Result<Stream> {
+    let mut seen = Stream::of_agent_in("", earlier);
     each_line_of_log(path, from, |line| seen.line(line))?;
     Ok(seen)
 }

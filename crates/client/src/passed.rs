@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::state::{self, RunDir};
 use ralph_project::dialect::Dialect;
-use ralph_project::install::{Place, Registrations, merge_toml, plugin_script, quoted};
+use ralph_project::install::{HookTarget, Registrations, merge_toml, plugin_script, quoted};
 use serde_json::{Map, Value, json};
 use shell_reader::quoted as quoted_text;
 
@@ -106,7 +106,8 @@ fn export_plugin(
 /// Writes a copy of the user's settings with the hooks; returns commands that put it into a home
 /// folder of the agent's own, which the sandbox may have created already.
 fn export_home(agent: &'static Dialect, file: &Utf8Path) -> io::Result<String> {
-    let place = Place::of_agent(agent, None, &Env::process()).ok_or(io::ErrorKind::NotFound)?;
+    let place =
+        HookTarget::of_agent(agent, None, &Env::process()).ok_or(io::ErrorKind::NotFound)?;
     let users = state::read_if_there(&place.settings)?.unwrap_or_default();
     let folder = folder_of_this_program().unwrap_or_default();
     let hooks = Registrations::of_agent(agent, &folder);

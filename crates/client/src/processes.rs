@@ -124,7 +124,7 @@ fn end_group(group: Pid, grace: Duration, now: &dyn Fn() -> bool) {
 /// Returns the processes that outlived a run's loop and could still change the tree: with the run's
 /// name in their environment, as the agent, checks, scripts and git hooks have it, or at work in
 /// one of its copies. A process with a terminal may belong to the user, who inspects a copy.
-pub fn left_by(run: &str, copies: &[Utf8PathBuf]) -> Vec<Pid> {
+pub fn processes_of(run: &str, copies: &[Utf8PathBuf]) -> Vec<Pid> {
     let marks = [format!("RALPH_RUN={run}"), format!("{RUN_MARK}={run}")];
     let mut found = processes();
     // We must not end our parent, which may have started us inside that run.
@@ -144,10 +144,10 @@ fn is_marked(variable: &[u8], mark: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
 }
 
-/// Ends the processes that [`left_by`] finds; returns how many there were.
-pub fn end_left_by(run: &str, copies: &[Utf8PathBuf]) -> usize {
-    let count = left_by(run, copies).len();
-    end(None, &|| left_by(run, copies), LEFTOVER_GRACE, &|| false);
+/// Ends the processes that [`processes_of`] finds; returns how many there were.
+pub fn end_processes_of(run: &str, copies: &[Utf8PathBuf]) -> usize {
+    let count = processes_of(run, copies).len();
+    end(None, &|| processes_of(run, copies), LEFTOVER_GRACE, &|| false);
     count
 }
 
@@ -161,7 +161,7 @@ pub fn end_left_by_checks(run: &str, copy: Option<&Utf8Path>) {
         is_in && !one.is_dead && !variables.any(|variable| is_marked(&variable, &of_agent))
     };
     let living = || {
-        let mut found = left_by(&mark(run), &[]);
+        let mut found = processes_of(&mark(run), &[]);
         let children = processes().into_iter().filter(|one| one.parent == here());
         found.extend(children.filter(is_orphan).map(|one| Pid::from_raw(one.pid)));
         found

@@ -20,7 +20,7 @@ const HALF: &str = "a last event that is cut off";
 
 /// What the agent's output has shown so far.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct Stream {
     /// The client's session.
     pub session: Option<String>,
     /// The agent's current activity.
@@ -88,7 +88,7 @@ pub struct Verdict {
     pub reason: Option<String>,
 }
 
-impl Seen {
+impl Stream {
     /// Returns the state for an agent in this folder; `earlier` is its resumed session's usage.
     pub(super) fn of_agent_in(root: &str, earlier: Totals) -> Self {
         Self { calls: Calls::from_folder(root), count: Count::after(earlier), ..Self::default() }

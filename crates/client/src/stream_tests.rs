@@ -4,9 +4,9 @@ use test_support::fixtures;
 
 use super::*;
 
-fn seen(name: &str) -> Seen {
+fn seen(name: &str) -> Stream {
     let text = fs_err::read(fixtures().join("streams").join(name)).unwrap();
-    let mut seen = Seen::default();
+    let mut seen = Stream::default();
     text.split(|byte| *byte == b'\n').for_each(|line| seen.line(line));
     seen
 }
@@ -36,7 +36,7 @@ fn is_error_counts_whatever_the_subtype_says() {
 
 #[test]
 fn what_the_agent_does_is_shown() {
-    let mut seen = Seen::default();
+    let mut seen = Stream::default();
     seen.line(br#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"cargo test\nls"}}]}}"#);
     assert_eq!(seen.now.doing, "Bash: cargo test");
     seen.line(br#"{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error":"overloaded"}"#);
@@ -47,7 +47,7 @@ fn what_the_agent_does_is_shown() {
 
 #[test]
 fn a_refusal_has_its_reset_time_and_may_be_over() {
-    let mut seen = Seen::default();
+    let mut seen = Stream::default();
     let event = |status: &str| {
         format!(
             r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"{status}","resetsAt":1790000000}}}}"#
@@ -61,7 +61,7 @@ fn a_refusal_has_its_reset_time_and_may_be_over() {
 
 #[test]
 fn half_an_event_counts_only_at_the_end() {
-    let mut seen = Seen::default();
+    let mut seen = Stream::default();
     seen.line(br#"{"type":"system","session_id":"1"}"#);
     seen.line(br#"{"type":"user","message":{"content":"cut of"#);
     assert!(seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error));
@@ -77,7 +77,7 @@ fn a_result_that_is_not_as_we_know_it_is_no_success() {
         (r#"{"type":"result","is_error":false,"total_cost_usd":[1]}"#, Some(false)),
         ("{ not json }", None),
     ] {
-        let mut seen = Seen::default();
+        let mut seen = Stream::default();
         seen.line(line.as_bytes());
         assert_eq!(seen.verdict.map(|verdict| verdict.is_error), expected, "{line}");
     }
@@ -85,7 +85,7 @@ fn a_result_that_is_not_as_we_know_it_is_no_success() {
 
 #[test]
 fn broken_and_unknown_lines_are_passed_over() {
-    let mut seen = Seen::default();
+    let mut seen = Stream::default();
     for line in [
         "{\"type\":",
         "{}",

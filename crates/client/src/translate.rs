@@ -62,7 +62,7 @@ fn done<'v>(
     let output = at(line.output).and_then(Value::as_str).unwrap_or_default();
     let code = at(line.code).and_then(Value::as_i64).or_else(|| agent.exit_code(output));
     let is_refused = output.contains("is forbidden by rule");
-    let code = code.or(line.zero.then_some(0)).filter(|_| !is_refused);
+    let code = if !is_refused { code.or(line.zero.then_some(0)) } else { None };
     let is_error = line.failed || is_refused || code.is_some_and(|code| code != 0);
     let part = json!({
         "type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": output,

@@ -3,7 +3,7 @@
 use test_support::fixtures;
 
 use crate::count::{SessionSoFar, Totals};
-use crate::{Readable, Seen};
+use crate::{Readable, Stream};
 
 fn lines(name: &str) -> Vec<String> {
     let path = fixtures().join(format!("other-agents/streams/{name}.jsonl"));
@@ -11,8 +11,8 @@ fn lines(name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn seen(name: &str, earlier: Totals) -> Seen {
-    let mut seen = Seen::of_agent_in("/home/dev/proj", earlier);
+fn seen(name: &str, earlier: Totals) -> Stream {
+    let mut seen = Stream::of_agent_in("/home/dev/proj", earlier);
     lines(name).iter().for_each(|line| seen.line(line.as_bytes()));
     seen
 }

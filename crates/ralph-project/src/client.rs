@@ -8,7 +8,7 @@ use crate::dialect::Dialect;
 
 /// Variables that make the client believe that it runs inside another one; and one that names
 /// another loop's folder, because our loop assigns the agent its plan.
-pub const MISLEADING: &str = "\
+pub const SCRUBBED_VARS: &str = "\
     CLAUDECODE CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID \
     CLAUDE_CODE_SSE_PORT CLAUDE_PROJECT_DIR RALPH_LOOP_DIR";
 

@@ -60,18 +60,18 @@ impl Mailbox {
     }
 
     fn question(&self) -> Utf8PathBuf {
-        let [question, ..] = StateDir::letters(&self.path);
+        let [question, ..] = StateDir::mailbox_files(&self.path);
         question
     }
 
     fn answer(&self) -> Utf8PathBuf {
-        let [_, answer, _] = StateDir::letters(&self.path);
+        let [_, answer, _] = StateDir::mailbox_files(&self.path);
         answer
     }
 
     /// Returns the lock file for asking: two questions at once would overwrite each other.
     pub fn lock(&self) -> Utf8PathBuf {
-        let [.., lock] = StateDir::letters(&self.path);
+        let [.., lock] = StateDir::mailbox_files(&self.path);
         lock
     }
 

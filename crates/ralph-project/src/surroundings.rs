@@ -96,7 +96,7 @@ impl Surroundings<'_> {
         let below = root.strip_prefix(top).unwrap_or("".into()).to_owned();
         // Commands are read as text, and may name the project by the path in the variable.
         let called_top = called.ancestors().nth(below.components().count());
-        let called_top = called_top.filter(|_| called.ends_with(&below));
+        let called_top = if called.ends_with(&below) { called_top } else { None };
         let mut project = vec![top.to_owned()];
         project.extend(called_top.filter(|called| *called != top).map(Utf8Path::to_owned));
         Some(CopyOf { top: top_of(&work).to_owned(), project, below })

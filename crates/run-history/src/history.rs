@@ -154,7 +154,7 @@ impl RunHistory {
 
     /// Reads the state of the stories in plans, which events then advance. Stories that an
     /// unfinished run has set aside may not be marked in the plans yet.
-    pub fn see_plans<'a>(&mut self, plans: impl IntoIterator<Item = &'a Plan>) {
+    pub fn add_plans<'a>(&mut self, plans: impl IntoIterator<Item = &'a Plan>) {
         self.stories.clear();
         for plan in plans {
             let name = plan_name(&self.root, plan.path());
@@ -190,7 +190,7 @@ impl RunHistory {
     }
 
     /// Reads the saved attempts.
-    pub fn see_saved(&mut self, git: &Git) -> Result<(), GitError> {
+    pub fn add_attempts(&mut self, git: &Git) -> Result<(), GitError> {
         self.saved = all(git)?;
         Ok(())
     }

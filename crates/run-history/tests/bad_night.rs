@@ -48,8 +48,8 @@ impl Night {
             let path = repo.root().join(format!(".ralph/{name}/plan.md"));
             Plan::parse(&path, text.into(), &Options::default()).unwrap()
         });
-        history.see_plans(&plans);
-        history.see_saved(&Git::at(repo.root().as_std_path())).unwrap();
+        history.add_plans(&plans);
+        history.add_attempts(&Git::at(repo.root().as_std_path())).unwrap();
         let waiting = Some(("1 commit waits on ralph/main".to_owned(), "ralph/main".to_owned()));
         let notes = vec!["merge request: a.md".to_owned()];
         let situation = Situation { waiting, notes, ..Situation::default() };
@@ -118,7 +118,7 @@ fn a_running_loop_and_a_reader_of_the_journal_count_the_same() {
     let mut live = RunHistory::open(night.repo.root(), &nowhere).unwrap();
     let path = night.repo.root().join(".ralph/PRD-1/plan.md");
     let open = PRD_1.replace("[x]", "[ ]").replace("[!]", "[ ]");
-    live.see_plans([&Plan::parse(&path, open.into(), &Options::default()).unwrap()]);
+    live.add_plans([&Plan::parse(&path, open.into(), &Options::default()).unwrap()]);
     let mut seen = Vec::new();
     for line in text.lines().filter_map(|line| serde_json::from_str::<Record>(line).ok()) {
         live.take(&line);

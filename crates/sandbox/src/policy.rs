@@ -102,7 +102,7 @@ impl Policy {
         let mut policy =
             Self { scoped: true, git_copy: state.join("gitconfig"), ..Self::default() };
         for (name, value) in TEMPORARY.iter().filter_map(|row| row.split_once('=')) {
-            let own = env.get(name).filter(|_| value.starts_with('-'));
+            let own = if value.starts_with('-') { env.get(name) } else { None };
             let value = value.replace('@', tmp.as_str());
             let value = own.map(|own| format!("{own} {value}")).unwrap_or(value);
             policy.set.insert(name.to_owned(), value);
@@ -116,7 +116,9 @@ impl Policy {
             let folder = state.join(row.name);
             policy.set.extend(row.env.iter().map(|&name| (name.to_owned(), folder.to_string())));
             let (variable, below) = row.links.split_once('/').unwrap_or((row.links, ""));
-            if let Some(at) = request.places(row.at).next().filter(|_| !variable.is_empty()) {
+            if let Some(at) = request.places(row.at).next()
+                && !variable.is_empty()
+            {
                 let unlinked = row.unlinked.iter().map(|&name| name.to_owned()).collect();
                 policy.links.push((at, folder.join(below), unlinked));
                 policy.set.insert(variable.to_owned(), folder.into_string());

@@ -118,7 +118,7 @@ fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     if received.path.contains("count_tokens") || received.path.contains(":countTokens") {
         return send(200, json, &[], r#"{"input_tokens":1000,"totalTokens":1000}"#);
     }
-    let protocol = Protocol::of(&received.path).filter(|_| received.method == "POST");
+    let protocol = if received.method == "POST" { Protocol::of(&received.path) } else { None };
     let Some(protocol) = protocol else {
         let body = r#"{"type":"error","error":{"type":"not_found_error","message":"not here"}}"#;
         return send(404, json, &[], body);

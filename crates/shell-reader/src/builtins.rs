@@ -7,7 +7,7 @@ use super::state::Value;
 use super::tree::{Body, Stage};
 use super::walk::Walker;
 use super::wrappers::skip_options;
-use super::{Fate, Reach, Word, parser};
+use super::{Effect, Reach, Word, parser};
 
 /// Follows a builtin; false if `name` is not one that matters here.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
@@ -19,7 +19,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         }
         "trap" => {
             if let Some(text) = call.args().iter().find(|arg| !arg.text().starts_with('-')) {
-                let inner = context.clone().with_fate(Fate::Masked);
+                let inner = context.clone().with_effect(Effect::Ignored);
                 walker.child(text.text(), Reach::Text, call, &inner);
             }
         }
@@ -90,7 +90,7 @@ fn read(walker: &mut Walker, call: &Call, context: &Context) {
     for (place, name) in names.iter().enumerate() {
         let is_last = place + 1 == names.len();
         let value = rest.map(|line| {
-            let split = line.split_once(char::is_whitespace).filter(|_| !is_last);
+            let split = if !is_last { line.split_once(char::is_whitespace) } else { None };
             let (first, behind) = split.unwrap_or((line, ""));
             rest = Some(behind.trim_start());
             first

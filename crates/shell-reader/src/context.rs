@@ -4,18 +4,18 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::fate::Ended;
-use super::{Fate, Reach, Redirect, Word};
+use super::status_effect::Ended;
+use super::{Effect, Reach, Redirect, Word};
 
 /// How commands are reached, and what their exit status affects; the default is for commands
 /// written directly on the line.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
-    pub(super) fate: Fate,
+    pub(super) effect: Effect,
     /// The effect of the exit status if the shell itself exits here.
-    pub(super) exit_fate: Fate,
+    pub(super) exit_effect: Effect,
     /// The effect of the status that the enclosing function returns.
-    pub(super) return_fate: Fate,
+    pub(super) return_effect: Effect,
     /// The steps through which they are reached, outermost first.
     pub(super) way: Rc<Vec<Reach>>,
     /// Redirections of the enclosing groups; shared, because they are passed on unchanged.
@@ -38,23 +38,23 @@ impl Context {
         }
     }
 
-    pub(super) fn with_fate(self, fate: Fate) -> Self {
-        Self { fate, ..self }
+    pub(super) fn with_effect(self, effect: Effect) -> Self {
+        Self { effect, ..self }
     }
 
     pub(super) fn masked(self) -> Self {
-        self.with_fate(Fate::Masked)
+        self.with_effect(Effect::Ignored)
     }
 
     /// Returns the context inside a child process, where `exit` does not end the parent shell.
     pub(super) fn in_child(self) -> Self {
-        Self { exit_fate: self.fate, return_fate: self.fate, ..self }
+        Self { exit_effect: self.effect, return_effect: self.effect, ..self }
     }
 
-    pub(super) fn fate_of(&self, ended: Ended) -> Fate {
+    pub(super) fn effect_of(&self, ended: Ended) -> Effect {
         match ended {
-            Ended::Shell => self.exit_fate,
-            Ended::Function => self.return_fate,
+            Ended::Shell => self.exit_effect,
+            Ended::Function => self.return_effect,
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct Command {
     /// How it is reached, outermost first; empty for a command written directly on the line.
     pub reached: Vec<Reach>,
     /// Whether its exit status affects that of the whole line.
-    pub fate: Fate,
+    pub effect: Effect,
     /// Its position in the given text, for messages.
     pub span: Range<usize>,
     /// The directory in which it runs, after preceding `cd`s on the line: absolute, or relative to
@@ -153,12 +153,12 @@ pub enum Reach {
 
 /// The effect of a command's exit status on that of the whole line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Fate {
+pub enum Effect {
     /// If this command fails, the whole line fails.
     #[default]
-    Decides,
+    Passed,
     /// The line's exit status does not depend on this command.
-    Masked,
+    Ignored,
 }
 
 /// One redirection.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::context::{Call, Context};
 use super::walk::Walker;
-use super::{Fate, Reach, Word, builtins};
+use super::{Effect, Reach, Word, builtins};
 
 /// Programs that read shell text.
 const SHELLS: [&str; 15] = [
@@ -19,7 +19,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         "source" | "." => source(walker, call, context),
         "at" | "batch" => {
             if let Some(text) = walker.standard_input(call, context) {
-                let inner = context.clone().with_fate(Fate::Masked);
+                let inner = context.clone().with_effect(Effect::Ignored);
                 walker.child(&text, Reach::Text, call, &inner);
             }
         }

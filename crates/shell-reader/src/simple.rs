@@ -7,7 +7,7 @@ use super::state::Value;
 use super::tree::{AssignedValue, Assignment, RawWord, Stage};
 use super::walk::{MAX_DEPTH, Walker, is_text};
 use super::{
-    Command, FETCHED, Fate, Reach, RedirectKind, UNKNOWN, Word, builtins, interpreters, output,
+    Command, Effect, FETCHED, Reach, RedirectKind, UNKNOWN, Word, builtins, interpreters, output,
     shells, sources, templates, wrappers,
 };
 
@@ -26,8 +26,8 @@ impl Walker {
         let mut redirects = self.redirects(&stage.redirects);
         redirects.extend(context.redirects.iter().flat_map(|outer| outer.iter().cloned()));
         if fields.is_empty() && redirects.is_empty() {
-            self.visit_assignments(assignments, context, context.fate);
-            self.visit(words, context, context.fate);
+            self.visit_assignments(assignments, context, context.effect);
+            self.visit(words, context, context.effect);
             self.assign(assignments);
             return;
         }
@@ -35,8 +35,8 @@ impl Walker {
         let call =
             Call { words: fields, assignments: scalars, redirects, span: stage.span.clone() };
         let Some(place) = self.reserve(&call, context) else { return };
-        self.visit_assignments(assignments, context, Fate::Masked);
-        self.visit(words, context, Fate::Masked);
+        self.visit_assignments(assignments, context, Effect::Ignored);
+        self.visit(words, context, Effect::Ignored);
         self.visit_redirects(&stage.redirects, context);
         let mut assigns = call.words.is_empty();
         if !assigns {
@@ -67,7 +67,7 @@ impl Walker {
             assignments: Vec::new(),
             redirects: Vec::new(),
             reached: context.way.to_vec(),
-            fate: context.fate,
+            effect: context.effect,
             span: call.span.clone(),
             directory: self.state.directory.as_deref().cloned(),
             inline: None,
@@ -143,7 +143,7 @@ impl Walker {
         let arguments = std::mem::replace(&mut self.state.parameters, Rc::new(call.words.clone()));
         let mut inner = context.via(reach);
         inner.depth += 1;
-        inner.return_fate = inner.fate;
+        inner.return_effect = inner.effect;
         if inner.depth < MAX_DEPTH {
             self.stage(&body, &inner);
         } else {
@@ -177,13 +177,13 @@ impl Walker {
         }
     }
 
-    fn visit_assignments(&mut self, assignments: &[Assignment], context: &Context, fate: Fate) {
+    fn visit_assignments(&mut self, assignments: &[Assignment], context: &Context, effect: Effect) {
         for assignment in assignments {
             match &assignment.value {
                 AssignedValue::Scalar(word) => {
-                    self.visit(std::slice::from_ref(word), context, fate);
+                    self.visit(std::slice::from_ref(word), context, effect);
                 }
-                AssignedValue::Array(words) => self.visit(words, context, fate),
+                AssignedValue::Array(words) => self.visit(words, context, effect),
             }
         }
     }

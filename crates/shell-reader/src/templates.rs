@@ -3,7 +3,7 @@
 use super::context::{Call, Context};
 use super::walk::Walker;
 use super::wrappers::skip_options;
-use super::{Fate, Reach, UNKNOWN, Word, values};
+use super::{Effect, Reach, UNKNOWN, Word, values};
 
 /// The maximum number of input lines for which a template is filled in.
 const MAX_FILLED: usize = 8;
@@ -91,11 +91,11 @@ fn find(walker: &mut Walker, call: &Call, context: &Context) {
         rest = rest.get(at + 1..).unwrap_or_default();
         let end = rest.iter().position(|arg| matches!(arg.text(), ";" | "+")).unwrap_or(rest.len());
         let template = rest.get(..end).unwrap_or_default();
-        let fate = match rest.get(end).map(Word::text) {
-            Some("+") => context.fate,
-            _ => Fate::Masked,
+        let effect = match rest.get(end).map(Word::text) {
+            Some("+") => context.effect,
+            _ => Effect::Ignored,
         };
-        let inner = context.via(Reach::Template).with_fate(fate);
+        let inner = context.via(Reach::Template).with_effect(effect);
         walker.run(call.with_words(filled(template, "{}", &found)), inner, false);
         rest = rest.get(end..).unwrap_or_default();
     }

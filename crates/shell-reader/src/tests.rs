@@ -4,7 +4,7 @@ mod flow;
 
 use proptest::prelude::*;
 
-use super::{Fate, Reach, RedirectKind, Script, UNKNOWN, quoted, read, read_with};
+use super::{Effect, Reach, RedirectKind, Script, UNKNOWN, quoted, read, read_with};
 
 /// One command a line, words separated by a blank, `?` for what is unknown.
 fn words(script: &Script) -> Vec<String> {
@@ -37,7 +37,7 @@ fn check_fates(command: &str, expected: &str) {
         .commands
         .iter()
         .map(|command| {
-            let sign = if command.fate == Fate::Decides { '+' } else { '-' };
+            let sign = if command.effect == Effect::Passed { '+' } else { '-' };
             format!("{sign}{}", command.program.text())
         })
         .collect();

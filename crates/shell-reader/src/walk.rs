@@ -5,11 +5,13 @@ use std::rc::Rc;
 
 use super::context::Context;
 use super::expand::Expander;
-use super::fate::{self, AfterFailure, PassedOn};
 use super::sources::is_source;
 use super::state::{Session, State};
+use super::status_effect::{self, AfterFailure, PassedOn};
 use super::tree::{Body, Item, List, Operation, Part, Pipeline, RawRedirect, RawWord, Stage};
-use super::{Command, FETCHED, Fate, Reach, Redirect, RedirectKind, Script, Word, output, parser};
+use super::{
+    Command, Effect, FETCHED, Reach, Redirect, RedirectKind, Script, Word, output, parser,
+};
 
 /// The maximum nesting of lists, functions and texts to follow.
 pub(super) const MAX_DEPTH: usize = 60;
@@ -81,42 +83,44 @@ impl Walker {
         if !self.session.spend(1) {
             return;
         }
-        let passed_on = fate::passed_on(list, place);
+        let passed_on = status_effect::passed_on(list, place);
         let seen = place + 1 == list.items.len() || passed_on == Some(PassedOn::Last);
         let background = item.background.then(|| context.via(Reach::Background).masked());
         let context = background.as_ref().unwrap_or(context);
         for (at, (_, pipeline)) in item.chain.iter().enumerate() {
-            let fate = match fate::after_failure(&item.chain, at) {
-                AfterFailure::Ends(ended) => context.fate_of(ended),
-                AfterFailure::ChainFails if seen => context.fate,
+            let effect = match status_effect::after_failure(&item.chain, at) {
+                AfterFailure::Ends(ended) => context.effect_of(ended),
+                AfterFailure::ChainFails if seen => context.effect,
                 AfterFailure::ChainFails
                     if self.state.exits_on_failure && at + 1 == item.chain.len() =>
                 {
-                    context.fate
+                    context.effect
                 }
-                AfterFailure::Saved(name) if fate::variable_passed_on(list, place, name) => {
-                    context.fate
+                AfterFailure::Saved(name)
+                    if status_effect::variable_passed_on(list, place, name) =>
+                {
+                    context.effect
                 }
-                _ => Fate::Masked,
+                _ => Effect::Ignored,
             };
             let visible_stage = match passed_on {
                 Some(PassedOn::Stage(stage)) if item.chain.len() == 1 => {
-                    Some((stage, context.fate))
+                    Some((stage, context.effect))
                 }
                 _ => None,
             };
-            self.pipeline(pipeline, visible_stage, context.clone().with_fate(fate));
+            self.pipeline(pipeline, visible_stage, context.clone().with_effect(effect));
         }
     }
 
     fn pipeline(
         &mut self,
         pipeline: &Pipeline,
-        visible: Option<(usize, Fate)>,
+        visible: Option<(usize, Effect)>,
         mut context: Context,
     ) {
         if pipeline.negated {
-            context.fate = Fate::Masked;
+            context.effect = Effect::Ignored;
         }
         let [stage] = pipeline.stages.as_slice() else {
             self.stages(&pipeline.stages, visible, &context);
@@ -125,16 +129,16 @@ impl Walker {
         self.stage(stage, &context);
     }
 
-    fn stages(&mut self, stages: &[Stage], visible: Option<(usize, Fate)>, context: &Context) {
+    fn stages(&mut self, stages: &[Stage], visible: Option<(usize, Effect)>, context: &Context) {
         let mut input = context.input.clone();
         for (place, stage) in stages.iter().enumerate() {
             let last = place + 1 == stages.len();
-            let fate = match visible {
-                Some((at, fate)) if at == place => fate,
-                _ if last || self.state.pipe_fails => context.fate,
-                _ => Fate::Masked,
+            let effect = match visible {
+                Some((at, effect)) if at == place => effect,
+                _ if last || self.state.pipe_fails => context.effect,
+                _ => Effect::Ignored,
             };
-            let mut inner = context.via(Reach::Pipe { last }).with_fate(fate).in_child();
+            let mut inner = context.via(Reach::Pipe { last }).with_effect(effect).in_child();
             inner.input = input.clone();
             let known = input.as_deref();
             let printed = if last { None } else { output::of_stage(stage, known, self.expander()) };
@@ -204,15 +208,15 @@ impl Walker {
             }
             Body::For { name, words, body } => self.for_loop(name, words.as_deref(), body, context),
             Body::Case { subject, arms } => self.case(subject, arms, context),
-            Body::Test(words) => self.visit(words, context, Fate::Masked),
+            Body::Test(words) => self.visit(words, context, Effect::Ignored),
             Body::Simple { .. } | Body::Function { .. } => {}
         }
     }
 
     /// Returns a loop body's context: only the last round decides the status, except with `set -e`.
     fn loop_context(&self, inner: &Context, context: &Context) -> Context {
-        let fate = if self.state.exits_on_failure { context.fate } else { inner.fate };
-        inner.clone().with_fate(fate)
+        let effect = if self.state.exits_on_failure { context.effect } else { inner.effect };
+        inner.clone().with_effect(effect)
     }
 
     fn conditional(&mut self, arms: &[(List, List)], otherwise: Option<&List>, context: &Context) {
@@ -221,11 +225,14 @@ impl Walker {
             let negated = matches!(condition.items.as_slice(), [Item { chain, .. }] if matches!(chain.as_slice(), [(_, only)] if only.negated));
             let on_failure =
                 if negated { Some(body) } else { otherwise.filter(|_| arms.len() == 1) };
-            match on_failure.and_then(fate::list_ends).map(|ended| context.fate_of(ended)) {
-                Some(fate) if negated => {
-                    self.negated_condition(condition, &context.clone().with_fate(fate));
+            match on_failure
+                .and_then(status_effect::list_ends)
+                .map(|ended| context.effect_of(ended))
+            {
+                Some(effect) if negated => {
+                    self.negated_condition(condition, &context.clone().with_effect(effect));
                 }
-                Some(fate) => self.list(condition, &context.clone().with_fate(fate)),
+                Some(effect) => self.list(condition, &context.clone().with_effect(effect)),
                 None => self.list(condition, &context.clone().masked()),
             }
             let before = self.state.clone();
@@ -260,7 +267,7 @@ impl Walker {
     fn for_loop(&mut self, name: &str, words: Option<&[RawWord]>, body: &List, context: &Context) {
         let values: Vec<Word> = match words {
             Some(words) => {
-                self.visit(words, context, Fate::Masked);
+                self.visit(words, context, Effect::Ignored);
                 self.expander().fields(words)
             }
             None => self.state.parameters.iter().skip(1).cloned().collect(),
@@ -279,11 +286,11 @@ impl Walker {
     }
 
     fn case(&mut self, subject: &RawWord, arms: &[(Vec<RawWord>, List)], context: &Context) {
-        self.visit(std::slice::from_ref(subject), context, Fate::Masked);
+        self.visit(std::slice::from_ref(subject), context, Effect::Ignored);
         let before = self.state.clone();
         let mut after = before.clone();
         for (patterns, body) in arms {
-            self.visit(patterns, context, Fate::Masked);
+            self.visit(patterns, context, Effect::Ignored);
             self.list(body, &context.via(Reach::Conditional));
             let taken = std::mem::replace(&mut self.state, before.clone());
             after.merge(&taken, &self.session);
@@ -291,45 +298,45 @@ impl Walker {
         self.state = after;
     }
 
-    /// Follows the substitutions in words; `fate` is the effect of their status.
-    pub(super) fn visit(&mut self, words: &[RawWord], context: &Context, fate: Fate) {
+    /// Follows the substitutions in words; `effect` is the effect of their status.
+    pub(super) fn visit(&mut self, words: &[RawWord], context: &Context, effect: Effect) {
         for word in words {
-            self.visit_parts(&word.parts, context, fate);
+            self.visit_parts(&word.parts, context, effect);
         }
     }
 
     pub(super) fn visit_redirects(&mut self, redirects: &[RawRedirect], context: &Context) {
         for redirect in redirects {
             if let Some(target) = redirect.word() {
-                self.visit_parts(&target.parts, context, Fate::Masked);
+                self.visit_parts(&target.parts, context, Effect::Ignored);
             }
         }
     }
 
-    fn visit_parts(&mut self, parts: &[Part], context: &Context, fate: Fate) {
+    fn visit_parts(&mut self, parts: &[Part], context: &Context, effect: Effect) {
         for part in parts {
             match part {
                 Part::Substitution { body, .. } | Part::Process(body) => {
                     let process = matches!(part, Part::Process(_));
-                    let fate = if process { Fate::Masked } else { fate };
-                    let mut inner = context.via(Reach::Substitution).with_fate(fate).in_child();
+                    let effect = if process { Effect::Ignored } else { effect };
+                    let mut inner = context.via(Reach::Substitution).with_effect(effect).in_child();
                     inner.input = None;
                     inner.redirects = None;
                     let before = self.state.clone();
                     self.list(body, &inner);
                     self.state = before;
                 }
-                Part::Arithmetic(word) => self.visit_parts(&word.parts, context, fate),
+                Part::Arithmetic(word) => self.visit_parts(&word.parts, context, effect),
                 Part::Variable(variable) => match &variable.operation {
                     Operation::Default { word, assigns } => {
-                        self.visit_parts(&word.parts, context, fate);
+                        self.visit_parts(&word.parts, context, effect);
                         if *assigns && self.state.variable(&variable.name).is_none() {
                             let value = self.expander().value(word);
                             self.state.set_scalar(&variable.name, value, &self.session);
                         }
                     }
                     Operation::Alternative(word) | Operation::Other(word) => {
-                        self.visit_parts(&word.parts, context, fate);
+                        self.visit_parts(&word.parts, context, effect);
                     }
                     Operation::Value => {}
                 },
@@ -355,7 +362,7 @@ impl Walker {
 fn rounds(condition: &List, input: Option<&Rc<str>>) -> Vec<Option<Rc<str>>> {
     let chains = condition.items.iter().flat_map(|item| &item.chain);
     let mut stages = chains.flat_map(|(_, pipeline)| &pipeline.stages);
-    let reads = stages.any(|stage| fate::program(stage) == Some("read"));
+    let reads = stages.any(|stage| status_effect::program(stage) == Some("read"));
     match input {
         Some(text) if reads && text.lines().nth(1).is_some() => {
             text.lines().take(MAX_ROUNDS).map(|line| Some(line.into())).collect()

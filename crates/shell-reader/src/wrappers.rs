@@ -3,7 +3,7 @@
 use super::context::{Call, Context};
 use super::script::names;
 use super::walk::Walker;
-use super::{Fate, Reach, Word, quoted, sorted};
+use super::{Effect, Reach, Word, quoted, sorted};
 
 /// How a program runs the command in its arguments; the file explains the fields.
 struct Wrapper {
@@ -60,8 +60,8 @@ fn run_wrapped(walker: &mut Walker, style: &str, name: &str, call: Call, context
         "text" | "later" => {
             let text = inner.words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
             let input = walker.standard_input(&inner, context);
-            let fate = if style == "later" { Fate::Masked } else { context.fate };
-            walker.child(&text, reach, &inner, &Context { input, fate, ..context.clone() });
+            let effect = if style == "later" { Effect::Ignored } else { context.effect };
+            walker.child(&text, reach, &inner, &Context { input, effect, ..context.clone() });
         }
         "texts" => {
             for word in &inner.words {
@@ -159,7 +159,10 @@ fn shell_text(name: &str, args: &[Word]) -> Option<String> {
                 return Some(value.to_owned());
             }
             // `-S'a b'` has its value in the same word.
-            if let Some(value) = behind.filter(|_| option.len() == 2 && text.contains(' ')) {
+            if let Some(value) = behind
+                && option.len() == 2
+                && text.contains(' ')
+            {
                 return Some(value.to_owned());
             }
         }

@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ralph_base::state::{Lock, LockError, LoopDir, RunDir, StateDir};
 use ralph_core::plan;
 use ralph_project::gate::{
-    Cause, Course, LetGo, Standing, StopStatus, Ticking, counted_up, course, instruction, remaining,
+    Cause, IterationCount, LetGo, NextStep, StopStatus, Ticking, counted_up, instruction,
+    next_step, remaining,
 };
 use ralph_project::install::STOP_TIMEOUT;
 use ralph_project::loop_progress::LoopProgress;
@@ -70,8 +71,8 @@ fn ask_loop(session: &Session<'_>, mailbox: &Mailbox, run: &RunDir) -> io::Resul
     };
     // A story that the loop has assigned since is progress, whatever the transcript shows.
     let fingerprint = session.fingerprint(Some(&run.attempt()));
-    let standing = Standing { iteration: 0, limit: session.config.run.max_iterations };
-    if let Err(why) = session.ask(Cause::Continuation, fingerprint, standing.continuations()) {
+    let count = IterationCount { iteration: 0, limit: session.config.run.max_iterations };
+    if let Err(why) = session.ask(Cause::Continuation, fingerprint, count.continuations()) {
         return Ok(Next::Decided(let_go(why, why.in_words().to_owned())));
     }
     let stop = match mailbox.ask(&question(session), &run.lock(), PATIENCE)? {
@@ -111,27 +112,27 @@ fn read_feature_list(session: &Session<'_>, dir: &LoopDir) -> Next {
     if known.is_paused() {
         return Next::Gates(StopStatus::Allowed);
     }
-    let standing = Standing::of(&known, session.config.run.max_iterations);
-    let story = match course(&plan, &BTreeSet::new(), standing) {
-        Course::GoOn(story) => story,
-        Course::Complete => return Next::Gates(StopStatus::Complete),
-        Course::ReachedLimit(stories) => {
+    let count = IterationCount::of(&known, session.config.run.max_iterations);
+    let story = match next_step(&plan, &BTreeSet::new(), count) {
+        NextStep::GoOn(story) => story,
+        NextStep::Complete => return Next::Gates(StopStatus::Complete),
+        NextStep::ReachedLimit(stories) => {
             let note = Some(remaining(&stories));
             return Next::Decided(Stop::allow(StopStatus::ReachedLimit, note));
         }
-        Course::Stuck(stories) => {
+        NextStep::Stuck(stories) => {
             let note = format!("no story is ready to work on; {}", remaining(&stories));
             return Next::Decided(Stop::allow(StopStatus::LetGo, Some(note)));
         }
     };
     // The transcript may be truncated or missing, but work leaves other traces.
     let fingerprint = session.fingerprint(Some(&path)) + &session.work_tree(&dir.progress());
-    if let Err(why) = session.ask(Cause::Continuation, fingerprint, standing.continuations()) {
+    if let Err(why) = session.ask(Cause::Continuation, fingerprint, count.continuations()) {
         let note = format!("{}; the next story is {}", why.in_words(), story.id);
         return Next::Decided(let_go(why, note));
     }
     let ticking = Ticking::Agent { progress: dir.progress() };
-    let mut text = instruction(None, &plan, story, standing, &ticking);
+    let mut text = instruction(None, &plan, story, count, &ticking);
     let task = StateDir::task_beside(&path);
     if task.is_file() {
         text.push_str(&format!("\nThe whole task is described in {task}."));
@@ -140,7 +141,7 @@ fn read_feature_list(session: &Session<'_>, dir: &LoopDir) -> Next {
     // A file that was read only in part is not rewritten: our own count limits the blocks even if
     // theirs cannot be written.
     if progress.len() <= plan::MAX_PLAN_BYTES {
-        stop.progress = Some(counted_up(&progress, standing));
+        stop.progress = Some(counted_up(&progress, count));
     }
     Next::Decided(stop)
 }

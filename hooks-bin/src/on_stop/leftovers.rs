@@ -37,7 +37,7 @@ fn checkpoint(call: &Call<'_>, repo: &Repo) -> Option<Checkpoint> {
     let found = strikes::checkpoint(state).ok()??;
     let is_stale =
         !call.is_of_our_loop() && call.bound().stale(state, &found, repo).ok()?.is_some();
-    Some(found).filter(|_| !is_stale && !call.is_beside_a_run())
+    Some(found).filter(|_| !is_stale && !call.is_outside_run())
 }
 
 /// Returns whom the counts are for, and how the message begins.

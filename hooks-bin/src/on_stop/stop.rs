@@ -69,7 +69,10 @@ pub(super) fn conclude(session: &Session<'_>, stop: Stop) -> Decision {
     let before = session.dir.as_ref().and_then(LastStop::load);
     let is_repeated = before.is_some_and(|last| last.status == StopStatus::Handoff)
         && stop.status == StopStatus::Handoff;
-    if let Some(fill) = stop.handoff.as_ref().filter(|_| session.is_bound && !is_repeated) {
+    if let Some(fill) = stop.handoff.as_ref()
+        && session.is_bound
+        && !is_repeated
+    {
         leave_note(session, fill);
     }
     let is_session = session.who == Who::Session;
@@ -105,7 +108,7 @@ fn remove_leftovers(session: &Session<'_>) {
     let Ok(Some(found)) = strikes::checkpoint(state) else { return };
     let written = fs_err::metadata(state.checkpoint()).and_then(|file| file.modified()).ok();
     let is_older = call.bound().began.is_none_or(|began| written.is_none_or(|at| at <= began));
-    if found.snapshot.is_none() && is_older && !call.is_beside_a_run() {
+    if found.snapshot.is_none() && is_older && !call.is_outside_run() {
         for path in [state.checkpoint(), state.current_story()] {
             // Best effort: a checkpoint that remains is reported as stale.
             let _ = state::remove_if_there(path);

@@ -31,7 +31,7 @@ pub(super) fn settle(
     verdict: &Verdict,
 ) -> Result<Decision, Failure> {
     let Some(state) = call.project().state() else { return Ok(Decision::NoOpinion) };
-    if call.is_beside_a_run() {
+    if call.is_outside_run() {
         // A failure here would go into the prompts of an unrelated story.
         return Ok(Decision::NoOpinion);
     }
@@ -156,7 +156,7 @@ struct Seen<'a> {
 pub(super) fn forgive(call: &Call<'_>) -> Result<(), Failure> {
     let state = call.project().own_state();
     if let Ok(Some(checkpoint)) = strikes::checkpoint(state)
-        && !call.is_beside_a_run()
+        && !call.is_outside_run()
     {
         let mut memory = Memory::load(state, &checkpoint);
         if memory.failures > 0 {
@@ -233,7 +233,7 @@ fn roll_back(
     let failures = memory.failures + 1;
     let rollback = HookRollback { failures, why: why.to_owned(), saved_as: saved_as.clone() };
     memory.rollbacks.push(rollback);
-    let run_dir = call.run_dir().filter(|_| call.is_of_our_loop());
+    let run_dir = if call.is_of_our_loop() { call.run_dir() } else { None };
     let lesson = format!("{why}: run these tests early, and make smaller changes.");
     add_lesson(state, run_dir.as_ref(), &lesson)?;
     let untracked_stay = checkpoint.snapshot.is_none();

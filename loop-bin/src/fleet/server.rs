@@ -33,7 +33,7 @@ const CLONE: &str = "$CLONE";
 const LANDINGS: [&str; 2] = ["\"event\":\"committed\"", "\"event\":\"story_done\""];
 
 /// Variables that point to another project.
-pub(super) const MISLEADING: [&str; 2] = ["RALPH_ROOT", "CLAUDE_PROJECT_DIR"];
+pub(super) const PROJECT_VARS: [&str; 2] = ["RALPH_ROOT", "CLAUDE_PROJECT_DIR"];
 
 /// A clone of the server.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Server {
             fs_err::rename(&fresh, &folder)?;
         }
         std::env::set_current_dir(&folder)?;
-        let env = env.those(|name| !MISLEADING.contains(&name));
+        let env = env.those(|name| !PROJECT_VARS.contains(&name));
         let (git, state) = (Git::at(&folder), StateDir::of_project(&folder));
         Ok(Self { folder, git, env, state, _lock: lock })
     }

@@ -9,7 +9,7 @@ use ralph_core::plan::Plan;
 use ralph_project::config::{Config, Flag, LoopSettings, Mode, PullRequests};
 use run_history::RunHistory;
 
-use super::server::{MISLEADING, Server};
+use super::server::{PROJECT_VARS, Server};
 use crate::exit::{Failure, TRY_LATER};
 use crate::run::decide::{Picked, pick_only};
 use crate::terminal::say;
@@ -193,7 +193,7 @@ impl Task<'_> {
     fn run_loop(&self) -> Result<u8, Failure> {
         let code = in_task::run_loop(&self.patience.interrupts, &[], |command| {
             command.env("RALPH_BRANCH", self.branch).env("RALPH_FLEET_STORY", self.story);
-            let [root, other_root] = MISLEADING;
+            let [root, other_root] = PROJECT_VARS;
             command.env_remove(root).env_remove(other_root);
         })?;
         // If nobody asked it to stop, it was killed, and may be started again.

@@ -37,7 +37,7 @@ const MOST_FROM_CI: usize = 3;
 const DEPTH: usize = 2;
 
 /// One kind in one folder.
-struct Place<'a> {
+struct KindFolder<'a> {
     table: &'a KindTable,
     kind: &'a ProjectKind,
     folder: Folder<'a>,
@@ -54,7 +54,7 @@ struct Place<'a> {
 pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
     let mut steps = steps(files, &table.actions);
     steps.retain(|step| !table.asks_for_more(&step.command) && !table.asks_for_more(&step.file));
-    let mut chosen: Vec<Place<'_>> = Vec::new();
+    let mut chosen: Vec<KindFolder<'_>> = Vec::new();
     for mut place in places(table, files, &steps) {
         place.choose();
         if !chosen.iter().any(|above| place.is_covered(above)) {
@@ -62,7 +62,7 @@ pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
         }
     }
     // If CI runs one task of the whole project, tests that CI does not run are dropped.
-    let is_top = |place: &Place<'_>| place.folder.path.is_empty();
+    let is_top = |place: &KindFolder<'_>| place.folder.path.is_empty();
     let by_task = chosen.iter().any(|place| place.kind.fallback && place.is_by_ci && is_top(place));
     let is_tested = chosen.iter().any(|place| !place.kind.fallback && !place.tests.is_empty());
     let mut found = Detected::default();
@@ -115,7 +115,11 @@ fn found(folder: &str, command: &str, why: String) -> FoundCommand {
 }
 
 /// The folders of each kind, outer folders first.
-fn places<'a>(table: &'a KindTable, files: &'a Files<'a>, steps: &'a [Step]) -> Vec<Place<'a>> {
+fn places<'a>(
+    table: &'a KindTable,
+    files: &'a Files<'a>,
+    steps: &'a [Step],
+) -> Vec<KindFolder<'a>> {
     let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for path in &files.paths {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -137,16 +141,16 @@ fn places<'a>(table: &'a KindTable, files: &'a Files<'a>, steps: &'a [Step]) -> 
             let own = |step: &&Step| step.folder == *path && step.starts(&kind.programs);
             let (folder, steps) = (Folder { files, path }, steps.iter().filter(own).collect());
             let (tests, is_by_ci, is_alone) = (Vec::new(), false, false);
-            found.push(Place { table, kind, folder, steps, mark, tests, is_by_ci, is_alone });
+            found.push(KindFolder { table, kind, folder, steps, mark, tests, is_by_ci, is_alone });
         }
     }
     found
 }
 
-impl Place<'_> {
+impl KindFolder<'_> {
     /// Whether the tests of a folder above include this one's: it has tests, and either they are known to
     /// be complete or CI runs none here.
-    fn is_covered(&self, above: &Place<'_>) -> bool {
+    fn is_covered(&self, above: &KindFolder<'_>) -> bool {
         let is_below = Utf8Path::new(self.folder.path).starts_with(above.folder.path);
         let is_same = self.kind.name == above.kind.name && is_below && !above.tests.is_empty();
         is_same && !self.kind.apart && (self.kind.whole || !self.is_by_ci)

@@ -48,7 +48,7 @@ impl<'a> Folder<'a> {
     /// The paths below it with this name, or that match this pattern.
     pub(super) fn matching(&self, pattern: &str) -> impl Iterator<Item = &'a str> {
         let (folder, pattern) = (self.path, pattern.to_owned());
-        let glob = Glob::new(&pattern).ok().filter(|_| pattern.contains('*'));
+        let glob = if pattern.contains('*') { Glob::new(&pattern).ok() } else { None };
         let glob = glob.map(|glob| glob.compile_matcher());
         let paths = self.files.paths.iter().map(Utf8Path::new);
         let below = paths.filter_map(move |path| Some(path.strip_prefix(folder).ok()?.as_str()));

@@ -38,7 +38,7 @@ pub(super) enum Choice {
 pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure> {
     hear_retries(run)?;
     loop {
-        let Tip { commit: tip, is_followed, .. } = run.board.look()?;
+        let Tip { commit: tip, is_followed, .. } = run.board.tip()?;
         let plan = run.books.load_at(tip.as_deref(), is_followed)?;
         let plan = tick_again(run, plan, tip.as_deref(), is_followed)?;
         report_changes_by_others(run, &plan);
@@ -186,7 +186,7 @@ fn tick_again(
         }
         let key = StoryKey::new(&name, &story);
         let is_there = is_still_there(&run.source.git(), &key, tip, "")?;
-        if is_followed && !run.board.look()?.is_followed {
+        if is_followed && !run.board.tip()?.is_followed {
             // If the user switched branches meanwhile, this plan may be the other branch's.
             plan = Plan::parse(plan.path(), plan.tick(&story)?, &run.books.options)?;
             continue;
@@ -248,7 +248,7 @@ pub(super) fn is_still_there(
 
 /// Shows the state of the plan and a forecast.
 pub(super) fn show_position(run: &Conductor, plan: &Plan) {
-    run.history.borrow_mut().see_plans([plan]);
+    run.history.borrow_mut().add_plans([plan]);
     let (context, tally) = (&run.context, &run.record.tally);
     // This run's own attempts are the best basis.
     let landed = tally.run.commits as f64;
@@ -269,7 +269,7 @@ pub(super) fn begin(
         Failure::because(format!("story {} was just removed from {}", key.story, plan.path()))
     })?;
     show_story(run, slot, &found, &key);
-    let Tip { commit: tip, branch, .. } = run.board.look()?;
+    let Tip { commit: tip, branch, .. } = run.board.tip()?;
     let books = [&run.books.plan, &run.books.progress];
     let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let attempts = saved::at_story(&run.source.git(), &key)?;

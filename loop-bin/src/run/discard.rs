@@ -132,7 +132,7 @@ pub(super) fn set_aside(
 ) -> Result<(), Failure> {
     let why = why.lines().next().unwrap_or_default();
     run.record.tally.set_aside(key);
-    saved::forget_wish(&run.source.git(), key)?;
+    saved::forget_retry(&run.source.git(), key)?;
     run.books.asked_for.retain(|one| *one != key.story);
     let marks = vec![(key.story.clone(), State::Blocked)];
     run.books.mark_on_disk(base, &PlanChanges { marks, ..PlanChanges::default() })?;

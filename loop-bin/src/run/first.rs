@@ -69,7 +69,7 @@ fn show_forecast(run: &Conductor, stories: usize) {
 /// Prepares the copy, looks for links that lead out of it, and runs the checks. Returns the reason if
 /// no story can start.
 fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
-    let Tip { commit: tip, branch, .. } = run.board.look()?;
+    let Tip { commit: tip, branch, .. } = run.board.tip()?;
     let (plan, progress) = (run.books.plan.clone(), run.books.progress.clone());
     let books = [&plan, &progress];
     let start = Start { tip: tip.as_deref(), branch: &branch, books };

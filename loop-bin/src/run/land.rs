@@ -23,7 +23,7 @@ use super::state::{Conductor, UnderWay};
 use crate::exit::Failure;
 use crate::saved::{self, Account};
 use crate::terminal::{Tone, counted};
-use board::{Advance, LoopFile, Made, Mark, PlanChanges};
+use board::{Advance, LoopFile, Mark, NewCommit, PlanChanges};
 use work_copy::Staged;
 use work_copy::in_place::ProtectedFiles;
 
@@ -51,7 +51,7 @@ pub(super) fn blocked_marks(run: &Conductor, plan: &str) -> Vec<Mark> {
 pub(super) fn land(
     run: &mut Conductor,
     work: &mut UnderWay,
-    made: &Made,
+    made: &NewCommit,
     passed: Passed,
 ) -> Result<bool, Failure> {
     let base = work.attempt.base.clone();
@@ -80,7 +80,7 @@ pub(super) fn land(
 pub(super) fn as_committed(
     run: &Conductor,
     slot: usize,
-    made: &Made,
+    made: &NewCommit,
     files: Vec<LoopFile>,
 ) -> Result<Vec<LoopFile>, Failure> {
     if !made.is_altered {
@@ -114,7 +114,7 @@ fn report_advance(run: &mut Conductor, work: &UnderWay, advance: &Advance) -> Re
     if work.attempt.target != run.board.branch {
         return Ok(());
     }
-    let (branch, waiting) = (&run.board.branch, run.board.look()?.branch);
+    let (branch, waiting) = (&run.board.branch, run.board.tip()?.branch);
     let why = cause.why(branch);
     if cause.ends_run() {
         run.end_with(Finish::Error(why));
@@ -136,7 +136,7 @@ fn report_advance(run: &mut Conductor, work: &UnderWay, advance: &Advance) -> Re
 fn conclude(
     run: &mut Conductor,
     work: &mut UnderWay,
-    made: &Made,
+    made: &NewCommit,
     passed: &Passed,
 ) -> Result<(), Failure> {
     let story = &work.key.story;
@@ -148,7 +148,7 @@ fn conclude(
     // A failure that has been fixed is no longer excused.
     let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
     run.record.failed_before = passed.checks.iter().filter_map(failing).collect();
-    let branch = run.board.look()?.branch;
+    let branch = run.board.tip()?.branch;
     let is_waiting = branch != run.board.branch;
     let place = if is_waiting { format!(" on {branch}") } else { String::new() };
     // It has not been pushed yet.
@@ -162,7 +162,7 @@ fn conclude(
     for (about, what) in remarks(&work.facts, passed) {
         run.note_of(work, &Event::Remarked { about: about.to_owned(), what });
     }
-    if made.is_by_nobody && run.record.tally.run.commits == 0 {
+    if made.has_fallback_identity && run.record.tally.run.commits == 0 {
         run.view.warn(
             "git does not know who you are, so stories are committed as Ralph <ralph@localhost>; \
              set `git config user.name` and `git config user.email`",

@@ -62,7 +62,7 @@ pub(super) fn choose(run: &mut Conductor) -> Result<Choice, Failure> {
 
 /// Has the agent write the plan in one session.
 pub(super) fn begin(run: &mut Conductor, key: StoryKey) -> Result<(), Failure> {
-    let Tip { commit: tip, branch, .. } = run.board.look()?;
+    let Tip { commit: tip, branch, .. } = run.board.tip()?;
     let (plan, progress) = (run.books.plan.clone(), run.books.progress.clone());
     let books = [&plan, &progress];
     let start = Start { tip: tip.as_deref(), branch: &branch, books };

@@ -10,7 +10,7 @@ use super::record::{LEAST_TIME, is_work_left_in};
 use super::start::follow_waiting;
 use super::state::Conductor;
 use crate::exit::Failure;
-use board::{Advance, LoopFile, Made, PlanChanges, Tip};
+use board::{Advance, LoopFile, NewCommit, PlanChanges, Tip};
 use work_copy::Start;
 use work_copy::git_output::paths;
 use work_copy::in_place::ProtectedFiles;
@@ -31,7 +31,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         return Ok(());
     }
     for _ in 0..5 {
-        let Tip { commit: tip, is_followed, branch } = run.board.look()?;
+        let Tip { commit: tip, is_followed, branch } = run.board.tip()?;
         let Some(base) = tip.as_deref() else { return Ok(()) };
         let plan = plan_name(run.context.project.root(), &run.books.plan);
         let changes = PlanChanges { marks: blocked_marks(run, &plan), ..PlanChanges::default() };
@@ -89,7 +89,7 @@ fn commit_records(
     run: &Conductor,
     slot: usize,
     (tree, base): (&str, &str),
-) -> Result<Made, Failure> {
+) -> Result<NewCommit, Failure> {
     let (name, interrupts) = (&run.context.run, &run.context.interrupts);
     let is_hurried = run.context.is_interrupted();
     let limit = if is_hurried { Some(LEAST_TIME) } else { run.context.check_limit() };

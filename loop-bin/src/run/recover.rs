@@ -62,7 +62,7 @@ fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> {
     }
     let unfinished = record.as_ref().filter(|record| record.finish.is_none());
     let copies = copies_of(&attempts, source);
-    let left = unfinished.map(|record| client::left_by(&record.process.run, &copies));
+    let left = unfinished.map(|record| client::processes_of(&record.process.run, &copies));
     let (is_behind, processes) = (board::is_interrupted(source), left.map_or(0, |left| left.len()));
     Ok(Found { attempts, is_behind, processes, record })
 }
@@ -97,7 +97,7 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
         match step {
             Recovery::EndProcesses { run: name, .. } => {
                 let copies = copies_of(&found.attempts, &run.source);
-                let ended = client::end_left_by(&name, &copies);
+                let ended = client::end_processes_of(&name, &copies);
                 let ended = counted(ended, "process", "processes");
                 run.view.line(format!("ended {ended} left over from the last run"));
             }
@@ -230,7 +230,7 @@ fn finish_landing(run: &mut Conductor, work: &UnderWay, commit: &str) -> Result<
     if run.desk(work.slot).is_ok_and(|desk| desk.copy.is_in_place) {
         bring_loop_files(run, work.attempt.base.as_deref(), commit)?;
     }
-    if run.board.look()?.is_followed || !run.books.is_tracked(work.attempt.base.as_deref()) {
+    if run.board.tip()?.is_followed || !run.books.is_tracked(work.attempt.base.as_deref()) {
         run.books.mark_users_text(&changes)?;
     }
     land::finish_landing(run, work, commit, (&entry, &changes))?;
@@ -293,7 +293,7 @@ pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<(), Failure> {
     for slot in 0..run.slots.len() {
         let Some(work) = run.slot(slot)?.work.take() else { continue };
         let books = use_books_of(run, &work.attempt);
-        let Tip { commit: tip, branch, .. } = run.board.look()?;
+        let Tip { commit: tip, branch, .. } = run.board.tip()?;
         let saved = work.saved.clone().unwrap_or_default();
         let is_changed = is_changed_in_place(run, slot)?;
         let moved = ToCheck::Moved { saved, tip, branch };

@@ -93,7 +93,7 @@ fn worked(run: &mut Conductor, mut work: UnderWay, left: Left) -> Result<(), Fai
     land::keep_rollbacks(run, &mut work)?;
     land::keep(run, &mut work, &left, ("interrupted", "the checks were interrupted"))?;
     run.record.tally.agent_worked();
-    let tip = run.board.look()?;
+    let tip = run.board.tip()?;
     let is_moved = tip.commit != work.attempt.base || tip.branch != work.attempt.target;
     let to_check = match (is_moved, left.staged) {
         // Work that cannot be committed cannot be rebased either.
@@ -122,7 +122,7 @@ fn check_moved(run: &mut Conductor, mut work: UnderWay) -> Result<(), Failure> {
         let why = "the target moved every time the work was about to land";
         return follow(run, work, WorkEnd::failed(why));
     }
-    let tip = run.board.look()?;
+    let tip = run.board.tip()?;
     let to_check = Box::new(moved(run, &work, tip)?);
     run.give(work, Task::Check { work: to_check, is_first: false })
 }
@@ -142,7 +142,7 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
     }
     run.landing = Some(slot);
     let Some(mut work) = run.slot(slot)?.work.take() else { return Ok(()) };
-    let Tip { commit: tip, is_followed, branch } = run.board.look()?;
+    let Tip { commit: tip, is_followed, branch } = run.board.tip()?;
     let mut passed = work.passed.take().unwrap_or_default();
     let all_attempts = run.record.tally.spent_on(&work.key).cost_usd;
     passed.cost_usd = work.facts.cost_usd.map(|cost| cost.max(all_attempts));
@@ -160,7 +160,7 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
 /// Handles the end of an attempt that does not land, or not yet.
 fn follow(run: &mut Conductor, mut work: UnderWay, mut end: WorkEnd) -> Result<(), Failure> {
     if let WorkEnd::Failed(Outcome::NoChanges, why) = &mut end {
-        let tip = run.board.look()?.commit;
+        let tip = run.board.tip()?.commit;
         let git = run.source.git();
         if is_still_there(&git, &work.key, tip.as_deref(), &work.attempt.title)? {
             // An earlier run landed it, and its tick was lost: choosing a story restores that.

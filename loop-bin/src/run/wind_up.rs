@@ -22,7 +22,7 @@ use super::records::{record_progress, show_receipts};
 use super::state::Conductor;
 use super::{scripts, settle, wait};
 use crate::exit::Failure;
-use crate::report::{look, write};
+use crate::report::{situation, write};
 use crate::saved;
 use crate::terminal::{self, Tone, in_words};
 use crate::{here, housekeeping, pr};
@@ -126,7 +126,7 @@ fn history_now(run: &Conductor) -> (RunHistory, Situation) {
     let plan = if run.record.planning { None } else { run.books.load(&run.board).ok() };
     let mut history = run.history.borrow().clone();
     let _ = history.read_on();
-    let looked = look(&run.context.project, &mut history, plan.as_slice());
+    let looked = situation(&run.context.project, &mut history, plan.as_slice());
     let situation = looked.unwrap_or_else(|error| {
         run.view.warn(error.to_string());
         Situation::default()

@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use ralph_core::plan::StoryCounts;
 use run_history::words::needed;
 
-use super::{Now, Standing};
+use super::{Now, RunStatus};
 use crate::terminal::printable_lines;
 
 /// Wide enough for all parts of the live view.
 const WIDE: usize = 200;
 
-impl Standing {
+impl RunStatus {
     /// The status as one line, including whether a person is needed.
     pub(super) fn verdict(&self) -> String {
         let Now { running, pause, interrupted, .. } = &self.now;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use askama::Template;
 
-use super::Standing;
+use super::RunStatus;
 use crate::exit::Failure;
 use crate::terminal::{Redrawn, Worker, say};
 
@@ -16,30 +16,30 @@ const EVERY: Duration = Duration::from_millis(500);
 /// Repeats the status until no run is in progress, or Ctrl-C is pressed.
 pub(super) fn until_the_end(
     json: bool,
-    look: &dyn Fn() -> Result<Standing, Failure>,
+    look: &dyn Fn() -> Result<RunStatus, Failure>,
 ) -> Result<ExitCode, Failure> {
     let is_drawn = io::stdout().is_terminal() && !json;
     let (mut before, mut screen) = (String::new(), Redrawn::new());
     loop {
-        let standing = look()?;
+        let status = look()?;
         if is_drawn {
-            let lines: Vec<String> = standing.render()?.lines().map(str::to_owned).collect();
+            let lines: Vec<String> = status.render()?.lines().map(str::to_owned).collect();
             screen.draw(&[], &lines)?;
         } else {
-            let now = if json { serde_json::to_string(&standing)? } else { standing.in_one_line() };
+            let now = if json { serde_json::to_string(&status)? } else { status.in_one_line() };
             if now != before {
                 say(&now);
                 before = now;
             }
         }
-        if standing.now.running.is_none() {
+        if status.now.running.is_none() {
             return Ok(ExitCode::SUCCESS);
         }
         std::thread::sleep(EVERY);
     }
 }
 
-impl Standing {
+impl RunStatus {
     /// The status without times that change by themselves.
     fn in_one_line(&self) -> String {
         let mut parts = vec![self.verdict()];

@@ -160,7 +160,9 @@ impl Requests<'_> {
             record.save(&self.run_dir)?;
         }
         self.append(None, &Event::LoopFinished { finish_type: end.finish, reason })?;
-        if let Some(failure) = failure.filter(|_| asked.is_none()) {
+        if let Some(failure) = failure
+            && asked.is_none()
+        {
             return Err(failure);
         }
         self.say(end.why);
@@ -269,7 +271,7 @@ impl Requests<'_> {
         let why = "it was worked on several times, and could not be merged".to_owned();
         self.say(format!("{} is blocked: {why}", story.id));
         self.append(Some(story), &Event::StorySetAside { why })?;
-        saved::forget_wish(&self.git, &self.key(story))?;
+        saved::forget_retry(&self.git, &self.key(story))?;
         Ok(None)
     }
 
@@ -292,7 +294,7 @@ impl Requests<'_> {
                 let about = address.as_ref().map_or(String::new(), |it| format!("{it}: "));
                 self.say(format!("{id}: {about}{why}"));
                 // A story that needs a person must not hide the others.
-                saved::forget_wish(&self.git, &self.key(story))?;
+                saved::forget_retry(&self.git, &self.key(story))?;
                 self.note(story, address, Some(why))
             }
             _ => Ok(()),
@@ -313,7 +315,7 @@ impl Requests<'_> {
         self.git.run(&["update-ref", &name, &self.tracking(&self.target)])?;
         // Rebase only once; if that failed, the work was saved as an attempt, and the story starts over.
         let newest = saved::newest(saved::at_story(&self.git, &self.key(story))?);
-        let begun = begun.filter(|_| newest.is_some_and(|one| one.outcome.is_none()));
+        let begun = if newest.is_some_and(|one| one.outcome.is_none()) { begun } else { None };
         if let Some(tip) = &begun {
             self.git.run(&["update-ref", &waiting, tip])?;
         }
@@ -336,7 +338,7 @@ impl Requests<'_> {
         }
         if code == BLOCKED {
             blocked.insert(story.id.clone());
-            saved::forget_wish(&self.git, &self.key(story))?;
+            saved::forget_retry(&self.git, &self.key(story))?;
             return Ok(None);
         }
         if self.interrupts.count() > 0 {

@@ -93,7 +93,7 @@ impl Requests<'_> {
     /// The open local stories with known pull requests: the address, and why a person must act.
     pub(super) fn requested(&self) -> Result<BTreeMap<String, (String, Option<String>)>, Failure> {
         let mut history = self.history()?;
-        history.see_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
+        history.add_plans([&plan::load(&self.plan_here(), &self.config.plan)?]);
         let requests = history.requests_of_stories().into_iter();
         let known = |address: &str, why: Option<&str>| (address.to_owned(), why.map(str::to_owned));
         Ok(requests.map(|(key, address, why)| (key.story.clone(), known(address, why))).collect())
@@ -121,7 +121,9 @@ impl Requests<'_> {
         let mut count = 0;
         for (id, (address, why)) in self.requested()? {
             let story = plan.story(&id).filter(|story| story.state == State::Done);
-            if let Some(story) = story.filter(|_| why.as_deref() != Some(MERGED)) {
+            if let Some(story) = story
+                && why.as_deref() != Some(MERGED)
+            {
                 self.say(format!("{id}: merged"));
                 self.note(story, Some(address), Some(MERGED.to_owned()))?;
                 count += 1;

@@ -149,7 +149,7 @@ impl Worker {
         let (name, whole) = (printable(story), printable(&format!("{story} {}", self.title)));
         let has_room = columns >= ROOMY || columns_of(&whole) <= room;
         let name = cut(if has_room { &whole } else { &name }, room);
-        let context = self.context.filter(|_| columns >= ROOMY);
+        let context = if columns >= ROOMY { self.context } else { None };
         let context = context.map(|part| format!("context {part}%")).unwrap_or_default();
         let before = joined([name.trim_end(), &attempt, &time, &context]);
         let rest = columns.saturating_sub(columns_of(&before) + GAP.len());

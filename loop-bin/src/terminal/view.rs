@@ -34,7 +34,7 @@ const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 
 /// How the run is shown.
 #[derive(Debug)]
-enum Place {
+enum OutputMode {
     /// Lines with the time in front.
     Plain { last: RefCell<(String, Option<Instant>)> },
     /// Lines with a live view below.
@@ -46,7 +46,7 @@ enum Place {
 /// Shows a run.
 #[derive(Debug)]
 pub(crate) struct View {
-    place: Place,
+    place: OutputMode,
     scene: Arc<Mutex<Scene>>,
     /// The file that `status` reads, and when it was last written.
     file: Option<Utf8PathBuf>,
@@ -113,9 +113,9 @@ impl View {
         let scene = Arc::new(Mutex::new(Scene::of_workers(workers)));
         let is_dumb = env.get("TERM").is_none_or(|term| term == "dumb");
         let place = if settings.json_events {
-            Place::Json
+            OutputMode::Json
         } else if !io::stdout().is_terminal() || is_dumb {
-            Place::Plain { last: RefCell::default() }
+            OutputMode::Plain { last: RefCell::default() }
         } else {
             let (screen, scene) = (Redrawn::new(), Arc::clone(&scene));
             let spinner = SPINNER.chars().cycle();
@@ -132,7 +132,7 @@ impl View {
                     std::thread::sleep(DRAWN_EVERY);
                 }
             });
-            Place::Live(live)
+            OutputMode::Live(live)
         };
         Self { place, scene, file: None, published: Cell::default() }
     }
@@ -140,7 +140,7 @@ impl View {
     /// Adds keys if there is a terminal for them: `act` performs what they request, and returns the
     /// answer.
     pub(crate) fn with_keys(self, act: impl Fn(Asked) -> String + Send + 'static) -> Self {
-        let Place::Live(live) = &self.place else { return self };
+        let OutputMode::Live(live) = &self.place else { return self };
         let Some(key_by_key) = KeyByKey::begin() else { return self };
         locked(live).keys = Some((key_by_key, Keys::default()));
         let weak = Arc::downgrade(live);
@@ -185,12 +185,12 @@ impl View {
 
     fn print(&self, tone: Tone, line: &str) {
         match &self.place {
-            Place::Live(live) => {
+            OutputMode::Live(live) => {
                 let line = tone.stamped(line, Some(columns().into()));
                 locked(live).draw(&[line]);
             }
-            Place::Plain { .. } => say(tone.stamped(line, None)),
-            Place::Json => {}
+            OutputMode::Plain { .. } => say(tone.stamped(line, None)),
+            OutputMode::Json => {}
         }
     }
 
@@ -201,7 +201,7 @@ impl View {
             let line = format!("{mark}{line}");
             match &self.place {
                 // Standard output is reserved for the events.
-                Place::Json => drop(writeln!(io::stderr().lock(), "{line}")),
+                OutputMode::Json => drop(writeln!(io::stderr().lock(), "{line}")),
                 _ => self.print(Tone::Warning, &line),
             }
             mark = "  ";
@@ -224,7 +224,7 @@ impl View {
 
     /// Sets what a slot is doing: nothing, or a story.
     pub(crate) fn slot(&self, slot: usize, worker: Worker) {
-        if let Place::Plain { last } = &self.place {
+        if let OutputMode::Plain { last } = &self.place {
             last.take();
         }
         self.change_worker(slot, |shown| {
@@ -249,7 +249,7 @@ impl View {
         if self.published.get().is_none_or(|at| at.elapsed() >= PUBLISHED_EVERY) {
             self.publish();
         }
-        let Place::Plain { last } = &self.place else { return };
+        let OutputMode::Plain { last } = &self.place else { return };
         let doing = worker.activity(Timestamp::now());
         let (shown, at) = last.borrow().clone();
         // A chatty agent must not fill the log of the caller.
@@ -288,7 +288,7 @@ impl View {
         if let Some(file) = &self.file {
             let _ = state::remove_if_there(file);
         }
-        if let Place::Live(live) = &self.place {
+        if let OutputMode::Live(live) = &self.place {
             let mut live = locked(live);
             (live.is_shown, live.keys) = (false, None);
             live.draw(&[]);
@@ -306,7 +306,7 @@ impl View {
     fn change(&self, change: impl FnOnce(&mut Scene)) {
         change(&mut locked(&self.scene));
         self.publish();
-        if let Place::Live(live) = &self.place {
+        if let OutputMode::Live(live) = &self.place {
             locked(live).is_shown = true;
             locked(live).draw(&[]);
         }

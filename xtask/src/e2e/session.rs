@@ -51,7 +51,7 @@ impl Stage<'_> {
         let after = self.settings();
         let changed = settings.keys().find(|name| after.get(*name) != settings.get(*name));
         // In a session without the loop, some agents write their own settings.
-        let changed = changed.filter(|_| session.prompt.is_none());
+        let changed = if session.prompt.is_none() { changed } else { None };
         ensure!(changed.is_none(), Unmet(format!("the user's {changed:?} was changed")));
         self.judge(session, code, &stdout, &model.conversation())
     }

@@ -247,17 +247,18 @@ impl StateDir {
 
     /// Returns the files of a mailbox: question, answer and lock. They have no folder of their own,
     /// because an agent could replace it with a link.
-    pub fn letters(mailbox: &Utf8Path) -> [Utf8PathBuf; 3] {
+    pub fn mailbox_files(mailbox: &Utf8Path) -> [Utf8PathBuf; 3] {
         ["question.json", "answer.json", "lock"].map(|name| format!("{mailbox}-{name}").into())
     }
 
     /// Returns the folders and files of an attempt, which the agent may have replaced.
     pub fn of_hooks(&self) -> ([Utf8PathBuf; 2], Vec<Utf8PathBuf>) {
-        let letters = Self::letters(&self.mailbox());
+        let mailbox_files = Self::mailbox_files(&self.mailbox());
         let logs = [self.journal(), self.sessions_log(), self.failure_context(), self.lessons()];
         let records = [self.hook_error(), self.claim(), self.checkpoint(), self.current_story()];
         let locks = [self.strikes(), self.strikes_lock(), self.rollback_lock()];
-        let files = [&letters[..], &logs, &records, &locks, &[self.working_session()]].concat();
+        let files =
+            [&mailbox_files[..], &logs, &records, &locks, &[self.working_session()]].concat();
         ([self.sessions(), self.merge_requests()], files)
     }
 

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::diff::{self, Change, split};
-use super::files::look;
+use super::files::entry_at;
 use super::{Repo, Snapshot, SnapshotError, Status};
 use ralph_base::state;
 
@@ -50,7 +50,7 @@ pub(super) fn not_on_disk(
     let (mut entries, mut found) = (Vec::new(), BTreeSet::new());
     for change in changes.iter().filter(|change| !change.is_inner) {
         let Change { mode, object, path, .. } = change;
-        let is_there = look(repo.top(), path)?.is_some();
+        let is_there = entry_at(repo.top(), path)?.is_some();
         if change.is_absent() == is_there {
             found.insert(path.clone());
         } else if is_there {

@@ -15,7 +15,7 @@ use ralph_base::supervised::Door;
 /// Environment variables that locate a repository or change how paths are read: those printed by
 /// `git rev-parse --local-env-vars`, and a few that change git's behaviour or output. The user's
 /// identity, credentials, configuration and `GIT_CEILING_DIRECTORIES` are kept.
-const MISLEADING: &str = "\
+const SCRUBBED_VARS: &str = "\
     GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_ATTR_SOURCE GIT_COMMON_DIR GIT_DIFF_OPTS GIT_DIR \
     GIT_EXTERNAL_DIFF GIT_GLOB_PATHSPECS GIT_GRAFT_FILE GIT_ICASE_PATHSPECS GIT_IMPLICIT_WORK_TREE \
     GIT_INDEX_FILE GIT_INTERNAL_SUPER_PREFIX GIT_LITERAL_PATHSPECS GIT_NAMESPACE \
@@ -100,7 +100,7 @@ impl Git {
 
     pub(super) fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = self.door.command("git");
-        for name in MISLEADING.split(' ') {
+        for name in SCRUBBED_VARS.split(' ') {
             command.env_remove(name);
         }
         command

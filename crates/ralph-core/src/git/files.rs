@@ -32,7 +32,7 @@ pub(super) struct Entry {
 }
 
 /// Returns the file at a path. A path behind a symlink counts as missing, as it does for git.
-pub(super) fn look(top: &Path, path: &Path) -> io::Result<Option<Entry>> {
+pub(super) fn entry_at(top: &Path, path: &Path) -> io::Result<Option<Entry>> {
     use io::ErrorKind::{NotADirectory, NotFound};
     if folders(path).any(|folder| top.join(folder).is_symlink()) {
         return Ok(None);
@@ -59,7 +59,7 @@ pub(super) fn inventory(
 ) -> (Inventory, Vec<PathBuf>) {
     let (mut found, mut unreadable) = (Inventory::new(), Vec::new());
     for path in paths {
-        match look(top, &path) {
+        match entry_at(top, &path) {
             Ok(Some(entry)) if !entry.is_link && open_regular(top.join(&path)).is_err() => {
                 unreadable.push(path);
             }
@@ -119,7 +119,7 @@ impl Worktree<'_> {
         if !self.may_change(path)? {
             return Ok(());
         }
-        if look(top, path)?.is_some() {
+        if entry_at(top, path)?.is_some() {
             match fs_err::remove_file(top.join(path)) {
                 // The file is in another user's folder.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -139,7 +139,7 @@ impl Worktree<'_> {
 
     /// Returns whether the path is absent or in its saved state; else marks it to stay.
     fn may_change(&mut self, path: &Path) -> io::Result<bool> {
-        let now = look(self.repo.top(), path)?;
+        let now = entry_at(self.repo.top(), path)?;
         let is_saved = now.is_none() || self.saved.get(path) == Some(&now);
         if !is_saved {
             self.stay.insert(path.to_owned());
@@ -167,7 +167,7 @@ fn open_folders(top: &Path, path: &Path) {
 /// Restores the permission bits of files.
 pub(super) fn set_modes(top: &Path, modes: &BTreeMap<String, u32>) -> io::Result<()> {
     for (path, mode) in modes {
-        if look(top, Path::new(path))?.is_some_and(|now| !now.is_link && now.mode != *mode) {
+        if entry_at(top, Path::new(path))?.is_some_and(|now| !now.is_link && now.mode != *mode) {
             fs_err::set_permissions(top.join(path), std::fs::Permissions::from_mode(*mode))?;
         }
     }

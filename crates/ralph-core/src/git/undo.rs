@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::changed::not_on_disk;
 use super::diff::{self, Change, shown};
-use super::files::{Inventory, Worktree, in_the_way, look, set_modes};
+use super::files::{Inventory, Worktree, entry_at, in_the_way, set_modes};
 use super::rollback::{PATIENCE, find};
 use super::{Repo, Snapshot, SnapshotError};
 use ralph_base::state::{Lock, StateDir};
@@ -22,7 +22,7 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Vec<PathBuf>, Sna
     changes.retain(|change| !change.is_inner && !repo.is_untouched(&change.path));
     let missing = not_on_disk(repo, &changes)?;
     changes.retain(|change| missing.contains(&change.path));
-    let seen = missing.iter().map(|path| Ok((path.clone(), look(repo.top(), path)?)));
+    let seen = missing.iter().map(|path| Ok((path.clone(), entry_at(repo.top(), path)?)));
     let seen: Inventory = seen.collect::<io::Result<_>>()?;
     let (absent, present): (Vec<&Change>, Vec<&Change>) =
         changes.iter().partition(|change| change.is_absent());

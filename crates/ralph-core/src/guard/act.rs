@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use super::git::GitCall;
-use super::paths::{self, Place};
+use super::paths::{self, Location};
 use super::patterns::Row;
 use super::words::{has_option, operands};
 use super::{Facts, Settings};
@@ -53,7 +53,7 @@ impl<'a> Act<'a> {
             [] => None,
         };
         let is_launcher = || self.name == "php" || self.name.starts_with("python");
-        let within = within.filter(|_| is_launcher());
+        let within = if is_launcher() { within } else { None };
         within
             .map_or((self.name, args), |(word, rest)| (word.base_name().unwrap_or_default(), rest))
     }
@@ -94,7 +94,7 @@ impl<'a> Act<'a> {
         has_option(self.args_without_values(), options)
     }
 
-    pub(super) fn place(&self, word: &Word) -> Place {
+    pub(super) fn place(&self, word: &Word) -> Location {
         paths::place(word, self.command.directory.as_ref(), self.facts)
     }
 

@@ -7,7 +7,7 @@ use shell_reader::{Command, Script};
 
 use super::act::Act;
 use super::git::{self, GitCall};
-use super::paths::{self, Place};
+use super::paths::{self, Location};
 use super::{Denial, Facts, RULES, Settings, files, inline, patterns, system, writes};
 
 /// The longest piece of a command that a denial quotes.
@@ -91,7 +91,7 @@ pub fn commits(script: &Script, facts: &Facts) -> bool {
         let directory = call.directory.as_ref();
         let is_elsewhere = matches!(
             directory.map(|directory| paths::place(directory, None, facts)),
-            Some(Place::At(path)) if facts.inside(&path).is_none()
+            Some(Location::At(path)) if facts.inside(&path).is_none()
         );
         call.name() == "commit" && !call.has("--dry-run") && !is_elsewhere
     })

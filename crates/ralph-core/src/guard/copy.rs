@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::act::Act;
 use super::facts::Facts;
-use super::paths::{self, Place};
+use super::paths::{self, Location};
 use super::protected;
 use shell_reader::Word;
 
@@ -42,7 +42,7 @@ fn git_places(act: &Act) -> Vec<Utf8PathBuf> {
     let words = git.repository.iter().chain(&here);
     let places = words.map(|word| paths::place(word, git.directory.as_ref(), act.facts));
     let known = places.filter_map(|place| match place {
-        Place::At(path) => Some(path),
+        Location::At(path) => Some(path),
         _ => None,
     });
     known.collect()

@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use super::act::Act;
 use super::facts::Facts;
 use super::git::GitCall;
-use super::paths::{self, Place};
+use super::paths::{self, Location};
 use super::protected::{Owner, owner, owner_inside};
 use super::writes;
 use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
@@ -51,9 +51,9 @@ fn forbidden(word: &Word, act: &Act) -> bool {
         return false;
     }
     match act.place(word) {
-        Place::At(path) => !may_delete(&path, act),
-        Place::In { folder, .. } if folder == "" => false,
-        Place::In { folder, pattern } => {
+        Location::At(path) => !may_delete(&path, act),
+        Location::In { folder, .. } if folder == "" => false,
+        Location::In { folder, pattern } => {
             if folder == act.facts.root {
                 let vital = [PROJECT_MARKER, ".git"].iter().any(|own| paths::fits(&pattern, own));
                 vital || paths::is_everything(&pattern)
@@ -62,7 +62,7 @@ fn forbidden(word: &Word, act: &Act) -> bool {
                 !spared || paths::reaches_project_or_home(&folder, &pattern, act.facts)
             }
         }
-        Place::Unknown => true,
+        Location::Unknown => true,
     }
 }
 
@@ -111,9 +111,9 @@ fn find_deletes(act: &Act) -> bool {
     let starts = starting_points(act.command);
     let limited = is_limited(act.command);
     starts.iter().any(|start| match act.place(start) {
-        Place::At(path) if path == act.facts.root => !limited,
-        Place::At(path) if path.starts_with(act.facts.root.join(".git")) => !only_locks,
-        Place::At(path) if is_temp_root(&path, act) => {
+        Location::At(path) if path == act.facts.root => !limited,
+        Location::At(path) if path.starts_with(act.facts.root.join(".git")) => !only_locks,
+        Location::At(path) if is_temp_root(&path, act) => {
             !limited || paths::holds_project_or_home(&path, act.facts)
         }
         _ => forbidden(start, act),
@@ -150,7 +150,7 @@ fn is_limited(command: &Command) -> bool {
 pub(super) fn lists_everything(command: &Command, facts: &Facts) -> bool {
     let is_root = |word: &Word| {
         let place = paths::place(word, command.directory.as_ref(), facts);
-        matches!(place, Place::At(path) if path == facts.root)
+        matches!(place, Location::At(path) if path == facts.root)
     };
     match command.name() {
         Some("find" | "gfind") => {
@@ -169,11 +169,11 @@ pub(super) fn lists_everything(command: &Command, facts: &Facts) -> bool {
 fn moves_away(act: &Act) -> bool {
     let Some((target, sources)) = writes::ends(act.command) else { return false };
     let target = act.place(&target);
-    let into_nothing = matches!(&target, Place::At(path) if path == "/dev/null");
-    let comes_in = matches!(&target, Place::At(path) if path.starts_with(&act.facts.root));
+    let into_nothing = matches!(&target, Location::At(path) if path == "/dev/null");
+    let comes_in = matches!(&target, Location::At(path) if path.starts_with(&act.facts.root));
     into_nothing
         || sources.iter().any(|source| match act.place(source) {
-            Place::At(path) => match act.facts.inside(&path) {
+            Location::At(path) => match act.facts.inside(&path) {
                 Some(inside) => inside == "" || inside.starts_with(".git"),
                 None => !(may_delete(&path, act) || comes_in && is_the_users(&path, act)),
             },
@@ -197,9 +197,9 @@ pub(super) fn instead_of_touching(act: &Act) -> Option<String> {
     }
     let mut owners = act.touched.iter().flat_map(|word| {
         let (folder, pattern) = match act.place(word) {
-            Place::At(path) => (path, String::new()),
-            Place::In { folder, pattern } => (folder, pattern),
-            Place::Unknown => return Vec::new(),
+            Location::At(path) => (path, String::new()),
+            Location::In { folder, pattern } => (folder, pattern),
+            Location::Unknown => return Vec::new(),
         };
         let mut owners = fitting_owners(&folder, &pattern, act);
         let path = if is_lock(&pattern) { folder.join(&pattern) } else { folder };

@@ -6,7 +6,7 @@
 mod meaning;
 mod tokens;
 
-use meaning::amounts_to;
+use meaning::equivalent_commands;
 
 use super::facts::Facts;
 use shell_reader::{Command, Reach};
@@ -16,7 +16,7 @@ pub(super) fn commands(commands: &[Command], facts: &Facts) -> Vec<Command> {
     let mut found = Vec::new();
     for command in commands {
         let (Some(name), Some(text)) = (command.name(), &command.inline) else { continue };
-        let lines = amounts_to(name, text).into_iter();
+        let lines = equivalent_commands(name, text).into_iter();
         for mut inner in lines.flat_map(|line| facts.read(&line).commands) {
             inner.span = command.span.clone();
             inner.directory = command.directory.clone().or(inner.directory);

@@ -7,7 +7,7 @@ use shell_reader::{UNKNOWN, Word};
 
 /// The location of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// Exactly this path.
     At(Utf8PathBuf),
     /// A match of the pattern in this folder; the pattern may extend into subfolders.
@@ -16,7 +16,7 @@ pub(super) enum Place {
     Unknown,
 }
 
-impl Place {
+impl Location {
     /// Returns the path, or the pattern that it matches.
     pub(super) fn named(self) -> Option<Utf8PathBuf> {
         match self {
@@ -36,7 +36,7 @@ impl Place {
 }
 
 /// Resolves a word that is used as a path.
-pub(super) fn place(word: &Word, directory: Option<&Word>, facts: &Facts) -> Place {
+pub(super) fn place(word: &Word, directory: Option<&Word>, facts: &Facts) -> Location {
     let text = word.text();
     let base = match directory {
         None => Some(facts.cwd.clone()),
@@ -44,12 +44,12 @@ pub(super) fn place(word: &Word, directory: Option<&Word>, facts: &Facts) -> Pla
         Some(word) => Some(absolute(word.text(), &facts.cwd, facts)),
     };
     match base {
-        _ if text.starts_with(UNKNOWN) => Place::Unknown,
+        _ if text.starts_with(UNKNOWN) => Location::Unknown,
         Some(base) => located(text, &base, facts),
         None if text.starts_with(['/', '~']) => located(text, "".into(), facts),
-        None if first_vague(text).is_some() => Place::Unknown,
+        None if first_vague(text).is_some() => Location::Unknown,
         // Below an unknown folder, a name is still just a name: `build` is not `/`.
-        None => Place::In { folder: Utf8PathBuf::new(), pattern: String::new() },
+        None => Location::In { folder: Utf8PathBuf::new(), pattern: String::new() },
     }
 }
 
@@ -59,14 +59,14 @@ fn first_vague(text: &str) -> Option<usize> {
 }
 
 /// Resolves a path below a known folder.
-fn located(text: &str, base: &Utf8Path, facts: &Facts) -> Place {
+fn located(text: &str, base: &Utf8Path, facts: &Facts) -> Location {
     // An unknown name is still one component, which `..` removes again.
     let resolved = absolute(text, base, facts);
     let whole = if text.split('/').any(|part| part == "..") { resolved.as_str() } else { text };
-    let Some(at) = first_vague(whole) else { return Place::At(resolved) };
+    let Some(at) = first_vague(whole) else { return Location::At(resolved) };
     let cut = whole.get(..at).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
     let (known, pattern) = whole.split_at(cut);
-    Place::In { folder: absolute(known, base, facts), pattern: pattern.to_owned() }
+    Location::In { folder: absolute(known, base, facts), pattern: pattern.to_owned() }
 }
 
 /// Returns whether a pattern matches everything in its folder.
@@ -138,7 +138,7 @@ pub(super) fn temp_folders(facts: &Facts) -> impl Iterator<Item = &Utf8Path> {
 mod tests {
     use super::*;
 
-    fn check(path: &str, directory: Option<&str>, expected: &Place) {
+    fn check(path: &str, directory: Option<&str>, expected: &Location) {
         let facts = Facts {
             root: "/w/app".into(),
             cwd: "/w/app".into(),
@@ -151,21 +151,25 @@ mod tests {
 
     #[test]
     fn paths_are_resolved_as_text() {
-        let at = |path: &str| Place::At(path.into());
+        let at = |path: &str| Location::At(path.into());
         check("build", None, &at("/w/app/build"));
         check("./a/../..", None, &at("/w"));
         check("../../../..", None, &at("/"));
         check("~/x", Some("sub"), &at("/home/dev/x"));
         check("x", Some("../b"), &at("/w/b/x"));
         check("/a//b/", None, &at("/a/b"));
-        check("*", Some("/"), &Place::In { folder: "/".into(), pattern: "*".into() });
-        check("src/*.o", None, &Place::In { folder: "/w/app/src".into(), pattern: "*.o".into() });
+        check("*", Some("/"), &Location::In { folder: "/".into(), pattern: "*".into() });
+        check(
+            "src/*.o",
+            None,
+            &Location::In { folder: "/w/app/src".into(), pattern: "*.o".into() },
+        );
         check("/tmp/\u{fffc}/../../home", None, &at("/home"));
-        check("\u{fffc}/x", None, &Place::Unknown);
+        check("\u{fffc}/x", None, &Location::Unknown);
         check(
             "a/\u{fffc}",
             None,
-            &Place::In { folder: "/w/app/a".into(), pattern: "\u{fffc}".into() },
+            &Location::In { folder: "/w/app/a".into(), pattern: "\u{fffc}".into() },
         );
     }
 }

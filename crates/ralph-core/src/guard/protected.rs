@@ -41,7 +41,7 @@ pub(super) fn owner(path: &Utf8Path, facts: &Facts, settings: &Settings) -> Owne
     if inside.is_some_and(|inside| fits_any(&settings.protect, inside)) {
         return Owner::User;
     }
-    let at_home = path.strip_prefix(&facts.home).ok().filter(|_| facts.home != "");
+    let at_home = if facts.home != "" { path.strip_prefix(&facts.home).ok() } else { None };
     match at_home.filter(|_| inside.is_none()).map(owner_inside) {
         Some(owner @ (Owner::State | Owner::Settings)) => owner,
         _ => Owner::Work,

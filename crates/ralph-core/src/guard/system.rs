@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 
 use super::act::Act;
-use super::paths::{self, Place};
+use super::paths::{self, Location};
 use super::words::has_option;
 use shell_reader::{Command, Reach, Word, sorted};
 
@@ -32,7 +32,7 @@ fn uses_disk_tool(act: &Act) -> bool {
     let lists = || act.has("-l --list --help --version") || act.args().next() == Some("list");
     let on_file = || {
         let last = act.operands().last().map(|word| act.place(word));
-        matches!(last, Some(Place::At(path)) if is_ours(&path, act))
+        matches!(last, Some(Location::At(path)) if is_ours(&path, act))
     };
     let is_tool = || sorted::find(DISK_TOOLS, act.name).is_some_and(wipes);
     (act.name.starts_with("mkfs") || is_tool()) && !lists() && !on_file()
@@ -46,10 +46,12 @@ fn is_ours(path: &Utf8Path, act: &Act) -> bool {
 fn overwrites_system(act: &Act) -> bool {
     act.touched.iter().any(|word| match act.place(word) {
         // A folder cannot be the target of a redirection.
-        Place::At(path) if path == "/" => act.facts.root != "/" && act.command.redirects.is_empty(),
-        Place::At(path) => is_system(&path, act),
-        Place::In { folder, .. } => is_system(&folder, act),
-        Place::Unknown => false,
+        Location::At(path) if path == "/" => {
+            act.facts.root != "/" && act.command.redirects.is_empty()
+        }
+        Location::At(path) => is_system(&path, act),
+        Location::In { folder, .. } => is_system(&folder, act),
+        Location::Unknown => false,
     })
 }
 

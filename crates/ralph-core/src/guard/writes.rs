@@ -4,7 +4,7 @@ use camino::Utf8PathBuf;
 
 use super::facts::Facts;
 use super::git::GitCall;
-use super::paths::{self, Place};
+use super::paths::{self, Location};
 use super::words::{has_option, is_cluster, operands};
 use shell_reader::{Command, RedirectKind, Script, Word, downloads, values};
 
@@ -14,7 +14,7 @@ pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     // `touch` does not change the content of a file.
     for command in script.commands.iter().filter(|command| command.name() != Some("touch")) {
         for word in created(command) {
-            if let Place::At(path) = paths::place(&word, command.directory.as_ref(), facts)
+            if let Location::At(path) = paths::place(&word, command.directory.as_ref(), facts)
                 && (!path.starts_with("/dev") || path.starts_with("/dev/shm"))
             {
                 found.push(path);
@@ -39,7 +39,7 @@ pub fn moves(script: &Script, facts: &Facts) -> Vec<(Utf8PathBuf, Utf8PathBuf)> 
         };
         let place = |word: &Word| paths::place(word, command.directory.as_ref(), facts);
         let Some((target, sources)) = ends(&command) else { continue };
-        let Place::At(to) = place(&target) else { continue };
+        let Location::At(to) = place(&target) else { continue };
         let sources = sources.into_iter().filter_map(|source| place(source).named());
         found.extend(sources.map(|from| (from, to.clone())));
     }
@@ -172,7 +172,7 @@ fn targets(command: &Command) -> Vec<Word> {
     let Some((target, sources)) = ends(command) else {
         // `ln -s target` creates a link of that name in the current folder.
         let operands = operands(&command.args, "");
-        let link = operands.first().filter(|_| command.name() == Some("ln"));
+        let link = if command.name() == Some("ln") { operands.first() } else { None };
         return link.and_then(|only| only.base_name()).map(Word::from).into_iter().collect();
     };
     let inside = sources.iter().filter_map(|source| {

@@ -36,7 +36,7 @@ pub struct Reply {
 /// A decision that the client would ignore for this event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the client ignores `{decision:?}` as an answer to `{event}`")]
-pub struct Misfit {
+pub struct UnsupportedDecision {
     /// The decision.
     pub decision: Decision,
     /// The name of the event.
@@ -45,7 +45,7 @@ pub struct Misfit {
 
 impl Decision {
     /// Returns the reply to an event; an error if the client would ignore it.
-    pub fn reply_to(&self, event: &str) -> Result<Reply, Misfit> {
+    pub fn reply_to(&self, event: &str) -> Result<Reply, UnsupportedDecision> {
         let is_tool_result = matches!(event, "PostToolUse" | "PostToolUseFailure");
         let fits = match self {
             Self::NoOpinion | Self::Notice(_) => true,
@@ -60,8 +60,9 @@ impl Decision {
                 is_tool_result || with_context.contains(&event)
             }
         };
-        let misfit = || Misfit { decision: self.clone(), event: event.to_owned() };
-        if fits { Ok(self.worded(event)) } else { Err(misfit()) }
+        let unsupported =
+            || UnsupportedDecision { decision: self.clone(), event: event.to_owned() };
+        if fits { Ok(self.worded(event)) } else { Err(unsupported()) }
     }
 
     /// Returns the reply without a check, for other agents, which have other event names.

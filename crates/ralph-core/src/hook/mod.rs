@@ -20,6 +20,6 @@ mod input;
 mod repair;
 mod run;
 
-pub use decision::{Decision, Misfit, Reply};
+pub use decision::{Decision, Reply, UnsupportedDecision};
 pub use input::{BackgroundTask, BashCall, BashResult, FileCall, Input};
 pub use run::{exchange, run};

@@ -80,7 +80,9 @@ fn with_title(mut blocks: Vec<Block>) -> Vec<Block> {
         _ => None,
     });
     let first = headings.next().filter(|first| first.level == 1);
-    if let Some(title) = first.filter(|_| headings.all(|other| other.level > 1)) {
+    if let Some(title) = first
+        && headings.all(|other| other.level > 1)
+    {
         title.is_title = true;
     }
     blocks
@@ -139,7 +141,9 @@ impl Scanner {
         } else if rest.starts_with(b"<!--") {
             self.leave_lists(width);
             self.note_comment(line);
-        } else if let Some((level, text)) = syntax::atx_heading(rest).filter(|_| width < 4) {
+        } else if let Some((level, text)) = syntax::atx_heading(rest)
+            && width < 4
+        {
             self.leave_lists(0);
             if checkbox::checkbox(rest.get(text.clone()).unwrap_or_default()).is_none() {
                 self.note_lookalike(line);

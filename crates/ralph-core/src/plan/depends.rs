@@ -103,7 +103,9 @@ fn note_at(text: &str, at: usize, is_first: bool) -> Option<Note<'_>> {
         Some('[') => list.find(']'),
         _ => None,
     };
-    if let Some(end) = closing.filter(|_| is_strict || label == AFTER && names_id()) {
+    if let Some(end) = closing
+        && (is_strict || label == AFTER && names_id())
+    {
         let whole = at - 1..text.len() - list.len() + end + 1;
         let list = list.get(..end)?;
         return Some(Note { list, label_end, strict: is_strict, bracketed: Some(whole) });

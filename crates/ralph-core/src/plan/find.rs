@@ -60,7 +60,7 @@ pub fn find(groups: &[Vec<Utf8PathBuf>], options: &Options) -> Result<Plan, Find
 
 /// Parses a plan; for a Task Master file, uses the current tag unless the options name one.
 fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Plan, Error> {
-    let project = path.ancestors().nth(3).filter(|_| path.ends_with(state::TASK_MASTER));
+    let project = if path.ends_with(state::TASK_MASTER) { path.ancestors().nth(3) } else { None };
     match project.filter(|_| options.tag.is_empty()) {
         None => Plan::parse(path, bytes, options),
         Some(project) => {

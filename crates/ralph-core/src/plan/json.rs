@@ -47,7 +47,7 @@ struct Item {
 impl Item {
     /// Returns the state for a Task Master status, and whether the task is optional. Tasks in
     /// review count as blocked, and cancelled ones as done, so that no task waits for them.
-    fn standing(&self) -> Option<(State, bool)> {
+    fn state(&self) -> Option<(State, bool)> {
         match self.status.as_str()? {
             "done" | "completed" => Some((State::Done, false)),
             "blocked" | "review" => Some((State::Blocked, false)),
@@ -158,7 +158,7 @@ fn draft(object: &str, start: usize, line: usize, format: Format) -> Result<Draf
         State::Open
     };
     let (state, optional) = match format {
-        Format::TaskMaster => item.standing().unwrap_or((state, false)),
+        Format::TaskMaster => item.state().unwrap_or((state, false)),
         _ => (state, false),
     };
     let id = scalar(&item.id).ok_or_else(|| wrong("id", "a string or a number", &item.id))?;
@@ -201,7 +201,7 @@ fn details(item: &Item, description: &str) -> String {
         [&item.notes, &item.details, &item.test_strategy].map(|value| texts(value).join("\n"));
     let part = |part: &Item| {
         let [title, what] = [&part.title, &part.description].map(|value| texts(value).join(" "));
-        match part.standing() {
+        match part.state() {
             Some((_, true)) => String::new(),
             Some((State::Done, _)) => format!("\n- {title} (done): {what}"),
             _ => format!("\n- {title}: {what}"),
@@ -261,7 +261,7 @@ pub(super) fn open_parts(object: &str) -> Vec<(usize, &str)> {
     };
     let is_open = |part: &&RawValue| {
         let item: Result<Item, _> = serde_json::from_str(part.get());
-        item.is_ok_and(|item| !matches!(item.standing(), Some((State::Done, _) | (_, true))))
+        item.is_ok_and(|item| !matches!(item.state(), Some((State::Done, _) | (_, true))))
     };
     let place = |raw: &RawValue| raw.get().as_ptr().addr().wrapping_sub(object.as_ptr().addr());
     let parts = parts().unwrap_or_default().into_iter().filter(is_open);

@@ -72,7 +72,7 @@ fn sections(
     let mut enclosing: Vec<(usize, Rank)> = Vec::new();
     let counting = counting(text, blocks);
     for block in blocks {
-        let last = found.last_mut().filter(|_| is_inside);
+        let last = if is_inside { found.last_mut() } else { None };
         match block {
             Block::Heading(heading) => {
                 outline.enter(text, heading);

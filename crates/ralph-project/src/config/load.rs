@@ -50,7 +50,7 @@ impl Config {
             let (outer, inner) = key.name.split_once('.')?;
             table.get(outer)?.get(inner).map(|_| path.to_string())
         };
-        let flag = key.flag.filter(|_| flags.iter().any(|flag| flag.key == key.name));
+        let flag = if flags.iter().any(|flag| flag.key == key.name) { key.flag } else { None };
         flag.map(|flag| format!("--{flag}"))
             .or_else(|| variable(env, key).map(|(name, _)| name))
             .or_else(in_file)

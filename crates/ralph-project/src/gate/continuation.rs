@@ -17,14 +17,14 @@ const NAMED: usize = 10;
 
 /// The iteration count of a loop, and its limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct IterationCount {
     /// The iteration that just ended.
     pub iteration: u64,
     /// The last one that may be started; 0 means no limit.
     pub limit: u64,
 }
 
-impl Standing {
+impl IterationCount {
     /// Reads it from `progress.txt`, with the configured limit as a default.
     pub fn of(progress: &LoopProgress, configured: u64) -> Self {
         let limit = progress.max_iterations.unwrap_or(configured);
@@ -44,7 +44,7 @@ impl Standing {
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Course<'a> {
+pub enum NextStep<'a> {
     /// This story.
     GoOn(&'a Story),
     /// Nothing: all is done.
@@ -56,20 +56,24 @@ pub enum Course<'a> {
 }
 
 /// Decides what comes next. A complete plan is complete even after the last iteration.
-pub fn course<'a>(plan: &'a Plan, set_aside: &BTreeSet<String>, standing: Standing) -> Course<'a> {
+pub fn next_step<'a>(
+    plan: &'a Plan,
+    set_aside: &BTreeSet<String>,
+    count: IterationCount,
+) -> NextStep<'a> {
     match plan.next_story(set_aside) {
-        Next::Complete => Course::Complete,
+        Next::Complete => NextStep::Complete,
         Next::Stuck { waiting, blocked } => {
-            Course::Stuck(waiting.into_iter().chain(blocked).map(in_words).collect())
+            NextStep::Stuck(waiting.into_iter().chain(blocked).map(in_words).collect())
         }
-        Next::Story(_) if standing.is_spent() => Course::ReachedLimit(
+        Next::Story(_) if count.is_spent() => NextStep::ReachedLimit(
             plan.stories()
                 .iter()
                 .filter(|story| story.state == ralph_core::plan::State::Open && !story.optional)
                 .map(in_words)
                 .collect(),
         ),
-        Next::Story(story) => Course::GoOn(story),
+        Next::Story(story) => NextStep::GoOn(story),
     }
 }
 
@@ -100,11 +104,11 @@ pub fn instruction(
     before: Option<&str>,
     plan: &Plan,
     story: &Story,
-    standing: Standing,
+    count: IterationCount,
     ticking: &Ticking,
 ) -> String {
-    let iteration = standing.iteration.saturating_add(1);
-    let limit = match standing.limit {
+    let iteration = count.iteration.saturating_add(1);
+    let limit = match count.limit {
         0 => "no limit".to_owned(),
         limit => limit.to_string(),
     };
@@ -131,8 +135,8 @@ pub fn instruction(
 
 /// Returns `progress.txt` with the next iteration counted and every other byte unchanged. A loop
 /// that continues after its limit is in progress again; the status `COMPLETE` is kept.
-pub fn counted_up(progress: &[u8], standing: Standing) -> Vec<u8> {
-    let next = standing.iteration.saturating_add(1).to_string();
+pub fn counted_up(progress: &[u8], count: IterationCount) -> Vec<u8> {
+    let next = count.iteration.saturating_add(1).to_string();
     let counted = LoopProgress::set(progress, "Iteration", &next);
     match LoopProgress::parse(progress).status.as_deref() {
         Some("REACHED_LIMIT") => LoopProgress::set(&counted, "Status", "IN_PROGRESS"),
@@ -157,11 +161,11 @@ mod tests {
 
     fn check(text: &str, iteration: u64, limit: u64, expected: &str) {
         let plan = plan(text);
-        let found = match course(&plan, &BTreeSet::new(), Standing { iteration, limit }) {
-            Course::GoOn(story) => format!("go on with {}", story.id),
-            Course::Complete => "complete".to_owned(),
-            Course::ReachedLimit(stories) => format!("limit; {}", remaining(&stories)),
-            Course::Stuck(stories) => format!("stuck; {}", remaining(&stories)),
+        let found = match next_step(&plan, &BTreeSet::new(), IterationCount { iteration, limit }) {
+            NextStep::GoOn(story) => format!("go on with {}", story.id),
+            NextStep::Complete => "complete".to_owned(),
+            NextStep::ReachedLimit(stories) => format!("limit; {}", remaining(&stories)),
+            NextStep::Stuck(stories) => format!("stuck; {}", remaining(&stories)),
         };
         assert_eq!(found, expected, "{iteration}/{limit}");
     }
@@ -194,7 +198,8 @@ mod tests {
         let plan = plan(FEATURES);
         let story = plan.story("2").unwrap();
         let ticking = Ticking::Agent { progress: "/p/progress.txt".into() };
-        let text = instruction(None, &plan, story, Standing { iteration: 1, limit: 5 }, &ticking);
+        let text =
+            instruction(None, &plan, story, IterationCount { iteration: 1, limit: 5 }, &ticking);
         assert_eq!(
             text,
             "CONTINUATION: iteration 2/5. 1 of 3 stories done.\nNext story: 2: Log out\nSteps:\n1. \
@@ -209,8 +214,8 @@ mod tests {
         let plan = plan("- [x] US-001: a\n- [ ] US-002: b\n");
         let story = plan.story("US-002").unwrap();
         let before = Some("US-001 is done (commit abc1234).");
-        let standing = Standing { iteration: 1, limit: 0 };
-        let text = instruction(before, &plan, story, standing, &Ticking::Us);
+        let count = IterationCount { iteration: 1, limit: 0 };
+        let text = instruction(before, &plan, story, count, &Ticking::Us);
         assert_eq!(
             text,
             "CONTINUATION: iteration 2/no limit. 1 of 2 stories done.\nUS-001 is done (commit \
@@ -222,21 +227,21 @@ mod tests {
     #[test]
     fn only_the_iteration_is_changed_in_progress_txt() {
         let before = "# x\r\n- Iteration: 1/5 \r\n- Max Iterations: 5\r\n- Status: running\u{0}end";
-        let standing = Standing::of(&LoopProgress::parse(before.as_bytes()), 50);
-        assert_eq!(standing, Standing { iteration: 1, limit: 5 });
-        let after = counted_up(before.as_bytes(), standing);
+        let count = IterationCount::of(&LoopProgress::parse(before.as_bytes()), 50);
+        assert_eq!(count, IterationCount { iteration: 1, limit: 5 });
+        let after = counted_up(before.as_bytes(), count);
         assert_eq!(String::from_utf8(after).unwrap(), before.replace("1/5", "2/5"));
         let after = |status: &str| {
             let before = format!("- Iteration: 1\n- Status: {status}\n");
-            LoopProgress::parse(&counted_up(before.as_bytes(), standing)).status.unwrap()
+            LoopProgress::parse(&counted_up(before.as_bytes(), count)).status.unwrap()
         };
         assert_eq!(
             (after("REACHED_LIMIT").as_str(), after("COMPLETE").as_str()),
             ("IN_PROGRESS", "COMPLETE")
         );
         assert_eq!(
-            Standing::of(&LoopProgress::default(), 50),
-            Standing { iteration: 0, limit: 50 }
+            IterationCount::of(&LoopProgress::default(), 50),
+            IterationCount { iteration: 0, limit: 50 }
         );
     }
 }

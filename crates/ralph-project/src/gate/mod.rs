@@ -48,7 +48,9 @@ mod work;
 
 pub use blocks::{BlockLimits, Blocks, Cause, LetGo, Moment, Row, Who, ask_on_disk, note_on_disk};
 pub use context::{ContextWindows, Fill, handoff_note};
-pub use continuation::{Course, Standing, Ticking, counted_up, course, instruction, remaining};
+pub use continuation::{
+    IterationCount, NextStep, Ticking, counted_up, instruction, next_step, remaining,
+};
 pub use last_stop::{LastStop, StopStatus};
 pub use loop_state::LoopState;
 pub use orchestrator::Orchestrator;

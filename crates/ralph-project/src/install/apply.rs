@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::part::{merge_toml, own_script, remove_toml};
 use super::{
-    ClientVersion, HOOK_NAMES, LeftOut, Place, Registrations, SettingsProblem, hooks_are_off,
+    ClientVersion, HOOK_NAMES, HookTarget, LeftOut, Registrations, SettingsProblem, hooks_are_off,
     is_registered, merge, remove,
 };
 use ralph_base::state;
@@ -37,7 +37,7 @@ pub enum InstallError {
 /// The planned changes on disk.
 #[derive(Debug, Clone)]
 pub struct Change {
-    place: Place,
+    place: HookTarget,
     /// The current settings; `None` if there is no file.
     pub before: Option<String>,
     /// The new settings; `None` if there will be no file.
@@ -54,7 +54,7 @@ pub struct Change {
 
 /// Plans to install the hooks from the folder `binaries`.
 pub fn plan_install(
-    place: &Place,
+    place: &HookTarget,
     binaries: &Utf8Path,
     client: ClientVersion,
 ) -> Result<Change, InstallError> {
@@ -71,7 +71,7 @@ pub fn plan_install(
     Ok(change)
 }
 
-fn registering(place: &Place, client: ClientVersion) -> Result<Change, InstallError> {
+fn registering(place: &HookTarget, client: ClientVersion) -> Result<Change, InstallError> {
     // Checked first, because nothing is copied for settings that cannot be written.
     if place.settings.is_symlink() && !place.settings.exists() {
         return Err(InstallError::LeadsNowhere(place.settings.clone()));
@@ -102,7 +102,7 @@ fn registering(place: &Place, client: ClientVersion) -> Result<Change, InstallEr
 }
 
 /// Returns the copied binaries, unless the other settings file of the folder registers them.
-fn unused_binaries(place: &Place) -> io::Result<Vec<Utf8PathBuf>> {
+fn unused_binaries(place: &HookTarget) -> io::Result<Vec<Utf8PathBuf>> {
     let sibling = place.sibling.as_deref().map(load).transpose()?.flatten();
     if sibling.is_some_and(|text| is_registered(&text).unwrap_or(true)) {
         return Ok(Vec::new());
@@ -112,7 +112,7 @@ fn unused_binaries(place: &Place) -> io::Result<Vec<Utf8PathBuf>> {
 }
 
 /// Plans to remove the hooks.
-pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
+pub fn plan_uninstall(place: &HookTarget) -> Result<Change, InstallError> {
     let refused = |problem| InstallError::Settings { path: place.settings.clone(), problem };
     let before = load(&place.settings)?;
     let remove = |text: &str| match place.settings.extension() {

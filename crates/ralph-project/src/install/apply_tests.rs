@@ -5,20 +5,22 @@ use std::os::unix::fs::PermissionsExt;
 use camino::Utf8PathBuf;
 use test_support::Scratch;
 
-use super::{Change, ClientVersion, HOOK_NAMES, InstallError, Place, plan_install, plan_uninstall};
+use super::{
+    Change, ClientVersion, HOOK_NAMES, HookTarget, InstallError, plan_install, plan_uninstall,
+};
 
 const NEWEST: ClientVersion = ClientVersion::new(2, 1, 325);
 
 struct Machine {
     scratch: Scratch,
-    place: Place,
+    place: HookTarget,
     binaries: Utf8PathBuf,
 }
 
 impl Machine {
     fn new() -> Self {
         let scratch = Scratch::new();
-        let place = Place::project(&scratch.dir("a project"));
+        let place = HookTarget::project(&scratch.dir("a project"));
         let binaries = scratch.dir("built");
         for name in HOOK_NAMES {
             scratch.script(&format!("built/{name}"), "#!/bin/sh\n");
@@ -130,7 +132,7 @@ fn a_link_to_a_file_that_is_not_there_is_refused() {
 fn binaries_stay_while_the_other_settings_file_uses_them() {
     let machine = Machine::new();
     machine.install();
-    let local = Place::project_local(&machine.scratch.path("a project"));
+    let local = HookTarget::project_local(&machine.scratch.path("a project"));
     plan_install(&local, &machine.binaries, NEWEST).unwrap().apply().unwrap();
     machine.uninstall();
     assert!(machine.place.hooks.join("ralph-pre-tool").exists());

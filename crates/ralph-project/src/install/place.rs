@@ -12,7 +12,7 @@ const HOOKS: &str = "hooks";
 
 /// Where the settings and the binaries go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct HookTarget {
     /// The settings file.
     pub settings: Utf8PathBuf,
     /// The folder for the binaries.
@@ -25,7 +25,7 @@ pub struct Place {
     pub agent: Option<&'static Dialect>,
 }
 
-impl Place {
+impl HookTarget {
     /// Returns a project's settings that everybody shares.
     pub fn project(root: &Utf8Path) -> Self {
         Self::in_project(root, SHARED, LOCAL)
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_persons_own_settings_are_where_the_client_looks_for_them() {
         let check = |vars: &[(&str, &str)], expected: Option<(&str, &str)>| {
-            let place = Place::user(&Env::of(vars.iter().copied()));
+            let place = HookTarget::user(&Env::of(vars.iter().copied()));
             let found = place.as_ref().map(|place| (place.settings.as_str(), &*place.in_shell));
             assert_eq!(found, expected);
         };

@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use serde_json::Value;
 
-use super::{Place, registered};
+use super::{HookTarget, registered};
 
 /// The name of the plugin, up to that of its marketplace.
 const NAME: &str = "ralph-loop@";
@@ -24,7 +24,7 @@ pub fn plugin_hooks(env: &Env, settings: &[String]) -> Option<Utf8PathBuf> {
         plugins.into_iter().find(|(name, _)| name.starts_with(NAME))
     };
     let (name, is_on) = settings.iter().filter_map(switched).next_back()?;
-    let list = Place::user(env)?.settings.parent()?.join(FETCHED);
+    let list = HookTarget::user(env)?.settings.parent()?.join(FETCHED);
     let list: Value = serde_json::from_slice(&fs_err::read(list).ok()?).ok()?;
     let fetched = list.get("plugins")?.get(&name)?.as_array()?;
     let mut folders = fetched.iter().filter_map(|entry| entry.get("installPath")?.as_str());
@@ -37,7 +37,7 @@ pub fn plugin_hooks(env: &Env, settings: &[String]) -> Option<Utf8PathBuf> {
 pub fn sources(env: &Env, root: &Utf8Path) -> Vec<Utf8PathBuf> {
     // The client reads a person's own settings first.
     let files: Vec<Utf8PathBuf> =
-        Place::all(root, env).into_iter().map(|place| place.settings).rev().collect();
+        HookTarget::all(root, env).into_iter().map(|place| place.settings).rev().collect();
     let texts = |file: &Utf8PathBuf| fs_err::read_to_string(file).ok();
     let plugin = plugin_hooks(env, &files.iter().filter_map(texts).collect::<Vec<_>>());
     let holds_ours = |file: &Utf8PathBuf| {

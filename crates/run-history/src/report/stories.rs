@@ -95,7 +95,7 @@ impl StoryPart {
 
     /// Returns why the last attempt failed, or why the story is in its state.
     pub(super) fn note(&self) -> &str {
-        let last = self.failed.last().filter(|_| self.state == "blocked");
+        let last = if self.state == "blocked" { self.failed.last() } else { None };
         last.map_or(&self.why, |last| &last.why)
     }
 }

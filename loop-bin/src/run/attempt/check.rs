@@ -17,7 +17,7 @@ use ralph_project::weakening::weakened_since;
 use super::{Course, Job, Passed, Stopped};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
-use board::{LoopFile, Made, Refusal, Story};
+use board::{LoopFile, NewCommit, Refusal, Story};
 use work_copy::git_output::{base_of, listed, paths};
 use work_copy::{Imported, Staged, Start, Workspace};
 
@@ -264,7 +264,7 @@ pub(super) fn commit_story(
     course: &Course,
     passed: Passed,
     files: &[LoopFile],
-) -> Result<(Made, Passed), Stopped> {
+) -> Result<(NewCommit, Passed), Stopped> {
     let message = |passed: &Passed| message(job, course, passed);
     commit(job, copy, &course.attempt, (passed, files), &message)
 }
@@ -277,7 +277,7 @@ pub(in crate::run) fn commit(
     attempt: &Attempt,
     (mut passed, files): (Passed, &[LoopFile]),
     message: &dyn Fn(&Passed) -> String,
-) -> Result<(Made, Passed), Stopped> {
+) -> Result<(NewCommit, Passed), Stopped> {
     let context = &job.context;
     for _ in 0..=MOST_FORMATTINGS {
         let wanted = copy.with_files(files.iter().map(LoopFile::text))?;
@@ -325,9 +325,9 @@ fn check_hooks_work(
     job: &Job,
     copy: &mut Workspace,
     attempt: &Attempt,
-    made: Made,
+    made: NewCommit,
     passed: Passed,
-) -> Result<(Made, Passed), Stopped> {
+) -> Result<(NewCommit, Passed), Stopped> {
     let story = &attempt.story;
     job.reporter.line(format!("{story}: git hooks changed the commit; checking it again"));
     copy.renew(Start::of(attempt))?;

@@ -35,7 +35,7 @@ use super::record::Context;
 use crate::exit::Failure;
 use crate::saved::SavedAttempt;
 use crate::terminal::{Glimpse, Tone};
-use board::{LoopFile, Made, PlanFiles};
+use board::{LoopFile, NewCommit, PlanFiles};
 pub(super) use check::{check, checked, commit};
 use client::{AgentRun, SessionSoFar};
 pub(super) use moved::lay_over;
@@ -216,7 +216,7 @@ pub(super) enum Ended {
     /// The agent ended well, or is asking to stop; its work is staged.
     Worked(Left),
     Checked(Box<Passed>),
-    Committed(Made, Box<Passed>),
+    Committed(NewCommit, Box<Passed>),
     /// The plan before and after the agent wrote it, or why its plan is not used.
     Planned {
         before: Option<Vec<u8>>,

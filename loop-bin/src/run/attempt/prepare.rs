@@ -11,7 +11,7 @@ use ralph_core::git::Checkpoint;
 use ralph_core::plan::Plan;
 use ralph_project::config::{self, Config, Key, Kind, keys};
 use ralph_project::failed_before::FailedBefore;
-use ralph_project::gate::{Standing, Ticking, instruction};
+use ralph_project::gate::{IterationCount, Ticking, instruction};
 use ralph_project::project_plan;
 use ralph_project::prompt::{self, Template, Values};
 use ralph_project::strikes::{LESSONS_TITLE, Memory, last_failure, lessons};
@@ -311,9 +311,9 @@ pub(super) fn next_story(
     let gone = || Failure::because(format!("{} was just removed from the plan", attempt.story));
     let story = plan.story(&attempt.story).ok_or_else(gone)?;
     let limit = job.context.config.run.max_iterations;
-    let standing = Standing { iteration: attempt.iteration.saturating_sub(1), limit };
+    let count = IterationCount { iteration: attempt.iteration.saturating_sub(1), limit };
     let before = "The last story has landed and is ticked.";
-    Ok(instruction(Some(before), plan, story, standing, &Ticking::Us) + &from_user(messages))
+    Ok(instruction(Some(before), plan, story, count, &Ticking::Us) + &from_user(messages))
 }
 
 /// The user's messages, to be appended to another text.

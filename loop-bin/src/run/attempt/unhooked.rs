@@ -15,7 +15,7 @@ use ralph_project::under_way::Attempt;
 use super::prepare::{agent_variables, working_session};
 use super::{Desk, Job};
 use crate::run::decide::test_run;
-use client::{ClientOptions, Ran, Seen};
+use client::{ClientOptions, Ran, Stream};
 
 /// An agent whose output shows its tool calls.
 pub(super) struct Unhooked<'a> {
@@ -48,7 +48,7 @@ impl<'a> Unhooked<'a> {
     }
 
     /// Why the agent must be stopped: it is running a command that the guard denies.
-    pub(super) fn forbidden(&self, seen: &Seen) -> Option<String> {
+    pub(super) fn forbidden(&self, seen: &Stream) -> Option<String> {
         let (env, project) = self.guard()?;
         let new = seen.calls.ran.get(self.judged.0.replace(seen.calls.ran.len())..)?;
         let config = &self.job.context.config;
@@ -60,7 +60,7 @@ impl<'a> Unhooked<'a> {
     }
 
     /// Records test runs whose results no hook receives.
-    pub(super) fn note_tests(&self, seen: &Seen) {
+    pub(super) fn note_tests(&self, seen: &Stream) {
         let new = seen.calls.ended.get(self.judged.1.replace(seen.calls.ended.len())..);
         let tests = &self.job.context.config.tests.commands;
         for ran in new.into_iter().flatten() {

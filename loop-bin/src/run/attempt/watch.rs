@@ -21,7 +21,7 @@ use crate::run::decide::Allowance;
 use crate::run::record::Context;
 use crate::terminal::{Glimpse, Tone, seconds as seconds_of};
 use client::{
-    AgentRun, Seen, Session, SessionSoFar, Start, Supervision, Totals, Turn,
+    AgentRun, Session, SessionSoFar, Start, Stream, Supervision, Totals, Turn,
     folder_of_this_program, with_files_of,
 };
 use work_copy::doors::Doors;
@@ -155,7 +155,7 @@ fn watch(
     };
     let (state, attempt) = (desk.state().clone(), &course.attempt);
     let shown_by_output = LazyCell::new(|| Unhooked::new(job, desk, attempt));
-    let unhooked = |seen: &Seen| (seen.calls.count > 0).then(|| &*shown_by_output);
+    let unhooked = |seen: &Stream| (seen.calls.count > 0).then(|| &*shown_by_output);
     let watch = Supervision {
         deadline,
         silence: context.config.agent.silence.limit(),
@@ -207,7 +207,7 @@ fn watch(
 }
 
 /// The agent's last message.
-fn last_words(seen: &Seen) -> String {
+fn last_words(seen: &Stream) -> String {
     match &seen.verdict {
         Some(verdict) => verdict.text.clone(),
         None => seen.said.text.lines().last().unwrap_or_default().to_owned(),
@@ -215,7 +215,7 @@ fn last_words(seen: &Seen) -> String {
 }
 
 /// Reports the agent's current activity, its new calls, and refused calls.
-fn show(job: &Job, seen: &Seen, shown: &mut (usize, usize)) {
+fn show(job: &Job, seen: &Stream, shown: &mut (usize, usize)) {
     let window = seen.window().filter(|window| *window > 0);
     job.reporter.send(Report::Glimpse(Glimpse {
         doing: seen.now.doing.clone(),

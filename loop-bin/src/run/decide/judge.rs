@@ -14,7 +14,7 @@ use super::pick::{Allowance, Owner};
 use crate::saved::RETRY;
 use crate::terminal::seconds;
 use client::signals::Signal;
-use client::{AgentRun, Refusal, RunEnd, Said, Seen, said};
+use client::{AgentRun, Refusal, RunEnd, Said, Stream, said};
 
 /// How many usage limits in a row are waited for: with pauses of up to half an hour, this exceeds
 /// the usual five hours.
@@ -264,7 +264,7 @@ fn denied(run: &AgentRun) -> String {
 
 /// Whether nothing shows that the agent did anything: no tool call, token, test run or change.
 fn has_done_nothing(judged: &Judged<'_>, run: &AgentRun) -> bool {
-    let Seen { calls, tokens, verdict, .. } = &run.seen;
+    let Stream { calls, tokens, verdict, .. } = &run.seen;
     let is_idle = calls.count == 0 && *tokens == 0 && judged.last_verdict.is_none();
     let is_sure = verdict.is_some() || judged.took < SOON;
     is_idle && is_sure && !run.is_context_full() && !(judged.has_changed)()
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_service_that_keeps_refusing_ends_the_run_and_burns_no_attempt() {
-        let seen = Seen { rejected: Some(None), ..Seen::default() };
+        let seen = Stream { rejected: Some(None), ..Stream::default() };
         let run = AgentRun { end: RunEnd::Exited(ExitStatus::from_raw(256)), seen };
         let limits = Limits::default();
         let after =

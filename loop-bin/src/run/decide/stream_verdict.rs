@@ -1,6 +1,6 @@
 //! Test runs about which the agent's output says more than its hooks learn.
 
-use client::{Ran, Seen};
+use client::{Ran, Stream};
 use ralph_base::state::LastVerdict;
 use ralph_core::verdict::{Kind, Run, Verdict, judge};
 
@@ -13,7 +13,7 @@ pub(crate) fn test_run(ran: &Ran, test_commands: &[String]) -> Option<Verdict> {
 
 /// The last test run by exit codes in the agent's output; where those are missing, the hooks' verdict.
 pub(crate) fn last_test_run(
-    seen: &Seen,
+    seen: &Stream,
     test_commands: &[String],
     by_hooks: Option<LastVerdict>,
 ) -> Option<LastVerdict> {
@@ -33,8 +33,8 @@ pub(crate) fn last_test_run(
 mod tests {
     use super::*;
 
-    fn seen(runs: &[(&str, i32, &str)]) -> Seen {
-        let mut seen = Seen::default();
+    fn seen(runs: &[(&str, i32, &str)]) -> Stream {
+        let mut seen = Stream::default();
         for (at, (command, code, output)) in runs.iter().enumerate() {
             let item = |kind: &str, rest: serde_json::Value| {
                 let mut item = serde_json::json!({"type": kind, "item": rest});

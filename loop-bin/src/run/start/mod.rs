@@ -3,7 +3,7 @@
 
 mod baseline;
 mod begin;
-mod look;
+mod examine;
 mod outline;
 mod plan_file;
 mod preflight;
@@ -13,7 +13,7 @@ mod take_waiting;
 pub(crate) use baseline::{examine_copy, failed_before, findings, run_baseline};
 pub(super) use begin::desk;
 pub(crate) use begin::{held_by, holder, run_name, start, take, take_lock};
-pub(crate) use look::{name_in_branch, preflight, restore_files};
+pub(crate) use examine::{name_in_branch, preflight, restore_files};
 pub(crate) use preflight::{Preflight, run_dir};
 pub(crate) use programs::troubles;
 pub(crate) use take_waiting::{follow_waiting, take_waiting};

@@ -77,7 +77,9 @@ impl Preflight {
         findings.extend(if for_requests { self.forge() } else { self.waiting()? });
         findings.extend(self.requested(&mut past)?);
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
-        if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {
+        if let Some(plan) = self.plan.as_ref()
+            && !is_planning
+        {
             let open = plan.counts().open;
             findings.push(good(one.of_stories(open).line(limits.max_cost_usd)));
         }
@@ -116,7 +118,7 @@ impl Preflight {
         let is_other = !story.is_empty() || !fleet.is_empty();
         let Some(plan) = self.plan.as_ref().filter(|_| !is_other) else { return Ok(None) };
         let git = self.workspace.source.git();
-        past.see_plans([plan]);
+        past.add_plans([plan]);
         let mut requests = Vec::new();
         for (key, address, _) in past.requests_of_stories() {
             // The user may have asked to do it again.

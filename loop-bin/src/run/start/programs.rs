@@ -28,7 +28,7 @@ pub(super) fn look_for_programs(
 ) {
     let path = env.get("PATH").unwrap_or_default();
     let (root, Config { agent, review, .. }) = (preflight.project.root(), &preflight.config);
-    let reviewer = Some(&review.command).filter(|_| review.enabled);
+    let reviewer = if review.enabled { Some(&review.command) } else { None };
     let reviewer = reviewer.and_then(|command| trouble_with("reviewer", command, root, &path));
     if let Some(trouble) = trouble_with("agent", &agent.command, root, &path) {
         preflight.agent_problem(trouble);
@@ -83,7 +83,7 @@ fn uncommitted_file(
     repo: &Repo,
     files: &[PathBuf],
 ) -> Option<String> {
-    let tip = preflight.target.look().ok().and_then(|tip| tip.commit);
+    let tip = preflight.target.tip().ok().and_then(|tip| tip.commit);
     let tip = tip.unwrap_or_else(|| "HEAD".to_owned());
     let file = line.split_whitespace().find(|word| {
         let word = word.trim_start_matches("./");

@@ -21,7 +21,7 @@ use work_copy::{Start, Workspace};
 /// Lands the waiting work on its branch, or reports why not.
 pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
     // In place the commits themselves move the branch.
-    let waiting = run.board.look()?.branch;
+    let waiting = run.board.tip()?.branch;
     if waiting == run.board.branch || run.context.config.workspace.in_place {
         return Ok(());
     }
@@ -88,7 +88,7 @@ fn keep_overtaken(run: &Conductor, work: &str, why: &str) -> Result<(), Failure>
 
 /// Moves the user's branch to the waiting work; returns whether that was possible.
 pub(crate) fn follow_waiting(run: &Conductor) -> Result<bool, Failure> {
-    let tip = run.board.look()?.commit.unwrap_or_default();
+    let tip = run.board.tip()?.commit.unwrap_or_default();
     Ok(run.board.follow(&run.books.files_that_wait(&tip))? == Advance::Landed)
 }
 

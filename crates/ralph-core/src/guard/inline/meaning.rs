@@ -10,7 +10,7 @@ include!(concat!(env!("OUT_DIR"), "/meaning.rs"));
 const MAX_CALLS: usize = 64;
 
 /// Returns the shell commands that are equivalent to an inline program.
-pub(super) fn amounts_to(language: &str, text: &str) -> Vec<String> {
+pub(super) fn equivalent_commands(language: &str, text: &str) -> Vec<String> {
     let tokens = tokens(language, text);
     let variables = variables(&tokens);
     let mut lines = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn amounts_to(language: &str, text: &str) -> Vec<String> {
                 || behind.first() == Some(&Token::Mark(',')) && is_run(name))
         {
             let given = || arguments(behind, &variables);
-            let amounts = call_amounts_to(name, given, text);
+            let amounts = equivalent_of_call(name, given, text);
             runs_any |= amounts.is_none() && is_run(name) && is_given_a_name(behind);
             lines.extend(amounts);
         }
@@ -60,7 +60,11 @@ fn is_call(next: Option<&Token>) -> bool {
 }
 
 /// Returns the command equivalent to one call in the program `text`.
-fn call_amounts_to(name: &str, given: impl FnOnce() -> Vec<String>, text: &str) -> Option<String> {
+fn equivalent_of_call(
+    name: &str,
+    given: impl FnOnce() -> Vec<String>,
+    text: &str,
+) -> Option<String> {
     let on_path = |paths: &[String], command: &str| {
         let paths: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
         (!paths.is_empty()).then(|| format!("{command} {}", paths.join(" ")))
@@ -117,7 +121,7 @@ mod tests {
     use super::*;
 
     fn check(language: &str, text: &str, expected: &[&str]) {
-        assert_eq!(amounts_to(language, text), expected, "{text}");
+        assert_eq!(equivalent_commands(language, text), expected, "{text}");
     }
 
     #[test]

@@ -31,7 +31,9 @@ pub(super) fn tokens<'a>(language: &str, text: &'a str) -> Vec<Token<'a>> {
     while let Some(first) = rest.chars().next()
         && found.len() < MAX_TOKENS
     {
-        if let Some((kind, text)) = named_quote(rest).filter(|_| has_named_quotes) {
+        if let Some((kind, text)) = named_quote(rest)
+            && has_named_quotes
+        {
             match kind {
                 "%x" | "qx" => found.push(Token::Quoted(text.to_owned())),
                 "qq" | "q" => found.push(Token::Text(text.to_owned())),

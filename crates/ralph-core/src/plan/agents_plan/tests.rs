@@ -294,7 +294,7 @@ fn a_new_story_whose_id_was_taken_gets_the_next_free_one() {
         let wanted = format!("{given}{taken}{}", expected.concat());
         let with_new = plan("plan.md", &String::from_utf8(now.with_added(&agents)).unwrap());
         assert_eq!(String::from_utf8_lossy(with_new.bytes()), wanted);
-        // Made again, nothing is there twice.
+        // NewCommit again, nothing is there twice.
         let mut again = agents.clone();
         assert_eq!(again.avoid_ids_of(&with_new), [""; 0]);
         assert_eq!(with_new.with_added(&again), with_new.bytes());

@@ -4,7 +4,7 @@ use super::super::runners::Runner;
 use super::names::{base_name, is_test_file};
 use super::purpose::{self, Purpose};
 use super::tasks::is_task;
-use shell_reader::{Command, Fate, Reach, Script, Word};
+use shell_reader::{Command, Effect, Reach, Script, Word};
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/invocation.rs"));
@@ -176,7 +176,7 @@ fn is_wrapped_in(inner: &Command, outer: &Command) -> bool {
 }
 
 fn decides(command: &Command) -> bool {
-    command.fate == Fate::Decides
+    command.effect == Effect::Passed
 }
 
 fn is_background(command: &Command) -> bool {

@@ -86,7 +86,9 @@ fn of_package_script(name: &str, args: &[&str]) -> Purpose {
     let starts = name != "npm" || named;
     let at = own.iter().position(|arg| *arg == script).map_or(own.len(), |at| at + 1);
     let rest = own.get(at..).unwrap_or_default();
-    if let Some(row) = runners::find(base_name(script), rest).filter(|_| starts) {
+    if let Some(row) = runners::find(base_name(script), rest)
+        && starts
+    {
         return of_row(row, script, rest);
     }
     let other = "build start dev lint format typecheck serve install add remove";
