@@ -318,7 +318,7 @@ impl Forge {
         let mut why = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.code().is_none() {
             why.push_str(
-                "it was ended, because it did not answer within two minutes or you asked for it",
+                "it was stopped, because it did not answer within two minutes or the run was interrupted",
             );
         }
         let what = args.first().copied().unwrap_or_default();

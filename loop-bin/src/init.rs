@@ -184,9 +184,7 @@ pub(crate) fn example_in(plan: &Plan) -> Option<String> {
     let mut open = plan.stories().iter().filter(|story| story.state == State::Open);
     let place =
         format!("{} of {}", open.find(|story| is_example(story))?.id, here::shown(plan.path()));
-    Some(format!(
-        "{place} is still the example that `ralph-loop init` wrote; replace it, or take it out"
-    ))
+    Some(format!("{place} is still the example that `ralph-loop init` wrote; replace or remove it"))
 }
 
 fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failure> {

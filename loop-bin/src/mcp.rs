@@ -29,7 +29,7 @@ const PULSE: Duration = Duration::from_millis(100);
 const PROTOCOL: &str = "2025-06-18";
 
 /// The server's instructions for the agent.
-const INSTRUCTIONS: &str = "What you work on, and how you report it. A claim that the checks \
+const INSTRUCTIONS: &str = "Shows your story and takes your reports. A claim that the checks \
                             contradict is refused with the reason; fix that and call again.";
 
 /// A request, or a notification if it has no id.

@@ -106,7 +106,7 @@ fn from_issues(
     let is_none = |issue: &&Issue| plan.story(&id(forge.prefix(), issue)).is_none();
     if let Some(Issue { title, url, .. }) = issues.iter().find(is_none) {
         return Err(Failure::because(format!(
-            "{url} would be no story, because its title `{title}` names a section of plans; rename it"
+            "{url} cannot become a story: its title `{title}` is that of a plan section; rename it"
         )));
     }
     project.own_state().prepare()?;

@@ -26,7 +26,7 @@ impl Stop {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
         let none =
-            || Failure::because("no run is under way in this project; `ralph-loop` starts one");
+            || Failure::because("no run is in progress in this project; `ralph-loop` starts one");
         let run_dir = project.run_dir().ok_or_else(none)?;
         let by = holder(&run_dir).and_then(|held| held.by).ok_or_else(none)?;
         let is_between = Lock::holder(&run_dir.requests_lock()).is_some();

@@ -11,7 +11,7 @@ pub(crate) fn kernel_abi() -> i32 {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn restrict(_: &crate::Policy, _: &[std::path::PathBuf]) -> Result<(), String> {
-    Err("only Linux has any".to_owned())
+    Err("only Linux has a sandbox".to_owned())
 }
 
 #[cfg(target_os = "linux")]

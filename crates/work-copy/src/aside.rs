@@ -106,7 +106,7 @@ fn commit_of(copy: &Workspace, folder: &Path, tip: Option<&str>) -> Result<Strin
     if is_work_tree {
         git.run(&["read-tree", &base_of(&git, tip)?])?;
     }
-    let mut changed = changed_files(&git)?;
+    let mut changed = changed_files(&git, true)?;
     changed.retain(|file| !path.join(file).is_dir());
     let top = if is_work_tree { &path } else { copy.top.as_std_path() };
     if !is_work_tree {

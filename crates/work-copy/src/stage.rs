@@ -13,7 +13,7 @@ use ralph_core::git::{Git, Snapshot};
 
 use super::aside::{bring_submodule, dirty_submodules, repositories, set_aside};
 use super::carry::replace;
-use super::known::Files;
+use super::known::{Files, Pipes};
 use super::remove::{make_readable, remove_all};
 use super::{Imported, Start, Workspace};
 use crate::git_output::{
@@ -172,7 +172,7 @@ impl Workspace {
         if !self.is_in_place {
             return make_readable(top);
         }
-        let changed = changed_files(git).unwrap_or_default();
+        let changed = changed_files(git, false).unwrap_or_default();
         let files = changed.iter().map(|path| top.join(path)).filter(|path| !path.is_dir());
         files.filter(|file| make_readable(file)).count() > 0
     }
@@ -215,7 +215,9 @@ impl Workspace {
         refused: &mut Vec<PathBuf>,
     ) -> Result<Changed, Failure> {
         // Git lists a repository as a folder, with a trailing slash.
-        let all = changed_files(git)?.into_iter().map(|path| path.components().collect());
+        let has_pipes = self.known.pipes != Pipes::None;
+        let all = changed_files(git, has_pipes)?;
+        let all = all.into_iter().map(|path| path.components().collect());
         let all: BTreeSet<PathBuf> = all.collect();
         let inner = repositories(&self.top, git, &all)?;
         let (files, left) = all.into_iter().partition(|path: &PathBuf| {

@@ -154,7 +154,7 @@ pub(super) fn ask_script(
 /// The step of a slot that has to wait.
 fn nothing_now(run: &Conductor, slot: usize) -> Choice {
     if run.slots.get(slot).is_some_and(Slot::has_session) {
-        return Choice::Release("another worker has the stories that are left");
+        return Choice::Release("other workers have the remaining stories");
     }
     run.view.doing(slot, "waiting for other stories");
     Choice::Wait

@@ -30,7 +30,7 @@ pub(super) fn take_over(run: &mut Conductor, work: &UnderWay, reset: Option<i64>
     let named = |name: String| run.context.agent_name(&Attempt { agent: name, ..Attempt::now() });
     let [limited, next] = [named(agent.clone()), named(next.to_owned())];
     let (limited, next) = (limited.unwrap_or("the agent"), next.unwrap_or("the agent"));
-    run.view.warn(format!("{limited}: usage limit reached; {next} takes over while it lasts"));
+    run.view.warn(format!("{limited}: usage limit reached; {next} takes over until it resets"));
     true
 }
 

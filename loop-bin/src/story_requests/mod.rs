@@ -148,7 +148,7 @@ impl Requests<'_> {
         };
         let remain = || Ok::<_, Failure>(self.plan_on_server()?.counts().open > 0);
         if let Some(signal) = asked {
-            end = End::new(0, "manual", "interrupted; the same command goes on");
+            end = End::new(0, "manual", "interrupted; run the same command to continue");
             end.code = if signal == Signal::Interrupt { 130 } else { 143 };
         } else if end.code == 0 && self.config.run.fail_if_incomplete && remain()? {
             end.code = INCOMPLETE;
@@ -206,7 +206,7 @@ impl Requests<'_> {
                     Due::Work => continue,
                     Due::Rebase(tip) => {
                         let (id, target) = (&story.id, &self.target);
-                        self.say(format!("{id}: its branch does not fit {target} any more"));
+                        self.say(format!("{id}: its branch conflicts with {target}; rebasing it"));
                         next = Some((story, Some(tip)));
                         break;
                     }
@@ -234,7 +234,7 @@ impl Requests<'_> {
                 (None, Picked::Complete) => {
                     let Self { target, remote, .. } = self;
                     let why = format!(
-                        "every story is done on {target}; `git pull {remote} {target}` takes it"
+                        "all stories are done on {target}; run `git pull {remote} {target}` to get them"
                     );
                     Some(End::new(0, "complete", why))
                 }
@@ -268,7 +268,7 @@ impl Requests<'_> {
             return self.work(story, begun, &mut seen.blocked);
         }
         seen.blocked.insert(story.id.clone());
-        let why = "it was worked on several times, and could not be merged".to_owned();
+        let why = "it could not be merged after several tries".to_owned();
         self.say(format!("{} is blocked: {why}", story.id));
         self.append(Some(story), &Event::StorySetAside { why })?;
         saved::forget_retry(&self.git, &self.key(story))?;
@@ -342,7 +342,11 @@ impl Requests<'_> {
             return Ok(None);
         }
         if self.interrupts.count() > 0 {
-            return Ok(Some(End::new(code, "manual", "interrupted; the same command goes on")));
+            return Ok(Some(End::new(
+                code,
+                "manual",
+                "interrupted; run the same command to continue",
+            )));
         }
         if self.takes_stop()? {
             return Ok(Some(End::new(0, "manual", STOPPED)));
@@ -369,7 +373,7 @@ impl Requests<'_> {
         let limit = self.config.run.wait.limit().unwrap_or(Duration::MAX);
         let left = limit.saturating_sub(since.elapsed());
         let requests = counted(waiting.len(), "pull request is", "pull requests are");
-        let why = format!("{requests} yet to be merged; the same command goes on");
+        let why = format!("{requests} not merged yet; run the same command to continue");
         if left.is_zero() {
             return Ok(Some(End::new(TRY_LATER, "waiting", why)));
         }
@@ -380,10 +384,10 @@ impl Requests<'_> {
         // Other commands see who holds the lock, and can stop it.
         let mut record = self.record()?;
         let until = Timestamp::now() + left.min(LONGEST);
-        let words = format!("{requests} yet to be merged");
+        let words = format!("{requests} not merged yet");
         if since.elapsed() < PAUSE {
             let how_long = in_words(left.min(LONGEST));
-            self.say(format!("{words}; waiting for that, {how_long} at most (--wait)"));
+            self.say(format!("{words}; waiting up to {how_long} (--wait)"));
         }
         record.pause = Some(Pause { why: words, until: until.to_string() });
         record.save(&self.run_dir)?;

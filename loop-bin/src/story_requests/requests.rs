@@ -17,7 +17,7 @@ use board::{forget, resolve};
 const RED: &str = "its checks failed on the forge";
 
 /// The note on a merged pull request, until the local plan has the merge.
-const MERGED: &str = "it was merged; `git pull` takes it";
+const MERGED: &str = "merged; run `git pull` to get it";
 
 impl Requests<'_> {
     /// Pushes a story's work, replacing the story's branch on the server, and opens its pull request.
@@ -40,8 +40,8 @@ impl Requests<'_> {
             let why = format!("the server refused its push: {why}");
             self.note(story, None, Some(why.clone()))?;
             return Err(Failure::because(format!(
-                "{} passed its checks and is kept on {ours}, but {why}; allow that push, then run the \
-                 command again: it pushes the work that is there",
+                "{} passed its checks and is kept on {ours}, but {why}; allow the push, then run the \
+                 command again to push this work",
                 story.id
             )));
         }
@@ -80,7 +80,7 @@ impl Requests<'_> {
         let (branch, root) = (self.branch(story), self.project.root());
         let by_hand = self.forge.merge_later(root, &branch, &address).err();
         let by_hand = by_hand.map(|why| format!("merge it by hand: {why}"));
-        let then = by_hand.as_deref().unwrap_or("it is merged as soon as the forge allows");
+        let then = by_hand.as_deref().unwrap_or("to be merged as soon as the forge allows");
         self.say(format!("{}: {address}; {then}", story.id));
         self.note(story, Some(address), by_hand)
     }

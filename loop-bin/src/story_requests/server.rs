@@ -242,8 +242,8 @@ impl Requests<'_> {
         };
         let Some(story) = ours.stories().iter().find(differs) else { return Ok(()) };
         Err(Failure::because(format!(
-            "{} in {} is not what {} on the server has, and `--pr story` works on what is there; \
-             commit and push the plan (or pull it), then run the command again",
+            "{} in {} differs from {} on the server, and `--pr story` works on the server's plan; \
+             commit and push yours (or pull), then run the command again",
             story.id, self.plan, self.target
         )))
     }

@@ -227,7 +227,7 @@ fn what_an_issue_says_is_neither_a_dependency_nor_hidden() {
     list(issues.replace("Add login (depends: US-001)", "Backlog"));
     run(&stage, &plan_of)
         .ended(1)
-        .says("https://forge.test/12 would be no story")
+        .says("https://forge.test/12 cannot become a story")
         .says("rename it");
     assert!(!stage.exists(".ralph/PRD-2"));
     list(issues.to_owned());

@@ -92,7 +92,7 @@ fn gitlab_merges_a_story_once_its_pipeline_allows() {
                  -F|merge_when_pipeline_succeeds=true|\n";
     assert_eq!(called.matches(merge).count(), 2, "{called}");
     // It is there by now: its text stays.
-    run(&stage, &args).ended(75).says("1 pull request is yet to be merged");
+    run(&stage, &args).ended(75).says("1 pull request is not merged yet");
     assert!(!stage.note("glab").contains("mr|update"), "{}", stage.note("glab"));
 }
 

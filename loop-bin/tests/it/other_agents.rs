@@ -105,7 +105,7 @@ fn at_a_usage_limit_the_next_agent_takes_over() {
     stage.repo.write(".ralph/config.toml", config);
     stage.repo.commit_all("settings");
     let ran = run(&stage, &["--attempts", "1"]);
-    ran.ended(0).says("codex: usage limit reached; qwen takes over while it lasts");
+    ran.ended(0).says("codex: usage limit reached; qwen takes over until it resets");
     assert!(message(&stage).contains("\nRalph-Agent: qwen\n"), "{}", message(&stage));
     assert!(!stage.note("qwen").contains("--resume"), "another agent's session is none of its own");
 }

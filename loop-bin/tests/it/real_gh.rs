@@ -52,8 +52,8 @@ fn gh_opens_a_pull_request_for_each_story_and_asks_for_its_merge() {
     let args = ["--pr", "story", "--wait", "1s", "--prove", "off"];
     let ran = GitHub::run(&stage, &args);
     ran.ended(75)
-        .says("US-001: https://github.com/o/r/pull/1; it is merged as soon as the forge allows")
-        .says("US-002: https://github.com/o/r/pull/2; it is merged as soon as the forge allows")
+        .says("US-001: https://github.com/o/r/pull/1; to be merged as soon as the forge allows")
+        .says("US-002: https://github.com/o/r/pull/2; to be merged as soon as the forge allows")
         .says("US-002: https://github.com/o/r/pull/2: its checks failed on the forge");
     assert!(!ran.out.contains("pull/1: its checks failed"), "{}", ran.out);
     let requests = github.requests();

@@ -31,8 +31,8 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     let before = stage.repo.head();
     stories(&stage, &[])
         .ended(75)
-        .says("US-001: https://forge.test/pull/7; it is merged as soon as the forge allows")
-        .says("2 pull requests are yet to be merged; the same command goes on");
+        .says("US-001: https://forge.test/pull/7; to be merged as soon as the forge allows")
+        .says("2 pull requests are not merged yet; run the same command to continue");
     let called = stage.note("gh");
     for (story, title) in [("us-001", "First"), ("us-002", "Second")] {
         let branch = format!("ralph-prd-1-{story}");
@@ -59,7 +59,7 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     std::fs::write(stage.note_path("unmerged"), "").unwrap();
     stories(&stage, &[])
         .ended(75)
-        .says("US-002: its branch does not fit main any more")
+        .says("US-002: its branch conflicts with main; rebasing it")
         .says("US-003: https://forge.test/pull/7; merge it by hand: `gh pr` failed: not allowed");
     assert_ne!(on_server(&stage, "ralph-prd-1-us-002"), old);
     assert_eq!((stage.repo.head(), stage.read("mine.txt")), (mine, "mine\n".to_owned()));
@@ -68,12 +68,12 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     let status = stage.run(&["status"]);
     status.ended(0).says("US-003: https://forge.test/pull/7: merge it by hand");
     merge(&stage, "us-002");
-    stories(&stage, &[]).says("US-003: its branch does not fit main any more");
+    stories(&stage, &[]).says("US-003: its branch conflicts with main; rebasing it");
     merge(&stage, "us-003");
     let ran = stories(&stage, &[]);
     ran.ended(0)
         .says("US-003: merged")
-        .says("every story is done on main; `git pull origin main` takes it");
+        .says("all stories are done on main; run `git pull origin main` to get them");
     // What was merged is done, though it is yet to be pulled.
     stage
         .run(&["status"])
@@ -98,7 +98,7 @@ fn only_stories_that_touch_the_same_lines_are_in_each_others_way() {
     merge(&stage, "us-001");
     merge_ort(&stage, "us-002");
     let ran = stories(&stage, &["--agent", TRIES]);
-    ran.ended(75).says("US-002: merged").says("1 pull request is yet to be merged");
+    ran.ended(75).says("US-002: merged").says("1 pull request is not merged yet");
     assert!(!ran.out.contains("does not fit"), "{}", ran.out);
     stage.run(&["status"]).says("2 done, 1 open, 0 blocked").says("1 in pull requests, 0 open");
     // An ordinary run does not do it again.
@@ -116,7 +116,7 @@ fn only_stories_that_touch_the_same_lines_are_in_each_others_way() {
 
 /// All stories are worked on.
 fn stages_end_in_pull_requests(stage: &Stage) {
-    stories(stage, &["--agent", TRIES]).ended(75).says("3 pull requests are yet to be merged");
+    stories(stage, &["--agent", TRIES]).ended(75).says("3 pull requests are not merged yet");
 }
 
 /// The forge merges the pull request of a story, by itself.
@@ -163,7 +163,7 @@ fn a_forge_that_does_not_answer_is_not_waited_for_against_the_users_will() {
     // As in another clone.
     std::fs::remove_dir_all(stage.repo.root().join(".git/ralph")).unwrap();
     std::fs::remove_dir_all(stage.repo.root().join(".ralph/logs")).unwrap();
-    stories(&stage, &["--agent", TRIES]).ended(75).says("1 pull request is yet to be merged");
+    stories(&stage, &["--agent", TRIES]).ended(75).says("1 pull request is not merged yet");
     let hang = format!(": >{}; exec sleep 60\n", stage.note_path("hangs"));
     std::fs::write(stage.note_path("act"), hang).unwrap();
     let path = format!("{}:{}", stage.repo.scratch().path("bin"), std::env::var("PATH").unwrap());
@@ -182,9 +182,7 @@ fn a_forge_that_is_away_for_a_moment_does_not_end_the_run() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     std::fs::write(stage.note_path("down"), "").unwrap();
     let ran = run(&stage, &["--pr", "story", "--wait", "4s", "--prove", "off", "--agent", TRIES]);
-    ran.ended(75)
-        .says("error connecting; trying again")
-        .says("2 pull requests are yet to be merged");
+    ran.ended(75).says("error connecting; trying again").says("2 pull requests are not merged yet");
     assert_eq!(stage.note("gh").matches("pr|create").count(), 3);
 }
 

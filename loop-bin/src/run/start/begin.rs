@@ -267,7 +267,7 @@ fn act(context: &Context) -> impl Fn(Asked) -> String + Send + 'static {
                 .map(|()| "stopping now; run `ralph-loop` to resume the story".to_owned())
                 .map_err(io::Error::from),
             Asked::Stop { now: false } => state::replace(&run_dir.stop_request(), run.as_bytes())
-                .map(|()| "the run stops after the story under way".to_owned()),
+                .map(|()| "the run stops after the current story".to_owned()),
             Asked::Tell(text) => tell::leave(&run_dir, &text).map(str::to_owned),
             Asked::Log(log) => logs::last_lines(&log),
             Asked::Quit => {

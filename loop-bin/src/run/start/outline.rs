@@ -134,7 +134,7 @@ impl Preflight {
         }
         let problem = format!(
             "stories have pull requests whose work is not here ({named}); run `git pull` if they were \
-             merged, start with `--pr story` to go on with them, or have one done again with \
+             merged, start with `--pr story` to continue with them, or redo one with \
              `ralph-loop retry`"
         );
         Ok((!requests.is_empty()).then_some(Finding::Problem(problem)))

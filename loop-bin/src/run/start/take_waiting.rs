@@ -72,10 +72,8 @@ fn keep_overtaken(run: &Conductor, work: &str, why: &str) -> Result<(), Failure>
     let plan = plan_name(run.context.project.root(), &run.books.plan);
     let key = StoryKey::new(&plan, story);
     let first = why.lines().next().unwrap_or_default();
-    run.view.warn(format!(
-        "{}: another story landed first: {first}; the story begins again",
-        key.story
-    ));
+    run.view
+        .warn(format!("{}: another story landed first: {first}; the story starts over", key.story));
     let why = format!("another story landed first: {why}");
     record_failure(run.context.state(), Some(&key.to_string()), &why)?;
     let number = saved::number_after(&saved::at_story(&git, &key)?);

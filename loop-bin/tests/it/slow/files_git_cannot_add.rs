@@ -41,6 +41,14 @@ fn check_both(stage: impl Fn() -> Stage, act: &str, words: &str) {
 fn a_pipe_in_the_place_of_a_tracked_file() {
     let act = "rm a.txt; mkfifo a.txt";
     check_both(|| with("", &[]), act, "a.txt: unsupported file type");
+    // `git diff` takes it for the empty file that it replaces.
+    let with_empty = || {
+        let stage = with("", &[]);
+        stage.repo.write("empty", "");
+        stage.repo.commit_all("an empty file");
+        stage
+    };
+    check_both(with_empty, "rm empty; mkfifo empty", "empty: unsupported file type");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn keys_pass_a_message_on_show_a_log_and_stop_the_run() {
         "s stop after this story  x stop now",
         "  thinking about it",
         "tell the agent (Enter sends, Esc cancels): use TL",
-        "the run stops after the story under way",
+        "the run stops after the current story",
         "finished (stopped)",
     ] {
         assert!(shown.contains(part), "no `{part}` in:\n{shown}");
