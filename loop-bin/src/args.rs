@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flag_says_its_default_and_takes_it() {
+    fn every_flag_documents_and_accepts_its_default() {
         let default_of = Config::default().values();
         for key in config::keys().filter(|key| key.flag.is_some()) {
             let default = default_of(key).unwrap();

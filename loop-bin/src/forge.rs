@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_of_a_remote_is_no_part_of_its_path() {
+    fn the_host_of_a_remote_is_parsed_from_its_url() {
         for (url, host) in [
             ("git@github.com:o/gitlab-tools.git", "github.com"),
             ("https://me:secret@gitlab.example.org:8443/o/r.git", "gitlab.example.org"),

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_described_by_its_difference_and_its_files() {
+    fn a_change_is_described_by_its_diff_and_its_files() {
         let scratch = Scratch::new();
         for name in HOOK_NAMES {
             scratch.script(&format!("built/{name}"), "#!/bin/sh\n");

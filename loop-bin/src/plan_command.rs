@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interview_has_the_agents_command_and_model() {
+    fn an_interview_uses_the_agents_command_and_model() {
         let start =
             "claude -p --dangerously-skip-permissions --output-format stream-json --verbose";
         for (command, model, expected) in [

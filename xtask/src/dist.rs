@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_of_a_release_name_the_same_version_and_programs() {
+    fn release_files_agree_on_version_and_programs() {
         let read = |name: &str| fs_err::read_to_string(run::root().join(name)).unwrap();
         let version = env!("CARGO_PKG_VERSION");
         let release = read("dist-workspace.toml");

@@ -86,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn its_version_is_that_of_the_programs() {
+    fn the_plugin_version_matches_the_programs() {
         let manifest: Value = serde_json::from_str(&read(".claude-plugin/plugin.json")).unwrap();
         assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
     }
 
     #[test]
-    fn the_orchestrator_names_the_conditions_that_hold_a_session() {
+    fn the_orchestrator_skill_lists_every_condition() {
         let skill = read("skills/orchestrator/SKILL.md");
         let rows = skill.lines().filter(|line| line.starts_with("| `"));
         let mut named: Vec<&str> = rows.filter_map(|row| row.split('`').nth(3)).collect();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_as_the_skill_shows_it_is_read() {
+    fn the_example_plan_of_the_skill_is_readable() {
         let skill = read("skills/plan/SKILL.md");
         let example = skill.split("```markdown\n").nth(1).unwrap().split("```").next().unwrap();
         let lines = example.lines().map(|line| line.strip_prefix("   ").unwrap_or(line));
@@ -118,9 +118,9 @@ mod tests {
         assert_eq!(plan.warnings(), []);
     }
 
-    /// They are looked up in PATH, and the first entry says so where they are missing.
+    /// The plugin looks up the hooks in PATH, and its first entry warns if they are missing.
     #[test]
-    fn the_hooks_of_the_plugin_are_those_of_an_installation() {
+    fn the_plugin_has_the_same_hooks_as_an_installation() {
         let mut installed = merge("", &Registrations::of(CLIENT, "HOOKS")).unwrap();
         for hook in HOOK_NAMES {
             let sought = format!("command -v {hook} >/dev/null || exit 0; exec {hook}");

@@ -48,12 +48,12 @@ pub(crate) fn texts() -> anyhow::Result<Vec<(Utf8PathBuf, String)>> {
 mod tests {
     use super::*;
 
-    /// Words that are no usual terms here, or that have to be read twice.
+    /// Words that are unusual here or hard to understand.
     const RIDDLES: &str =
         r"\b(told|untold|mend(s|ed)?|foretell\w*|foretold|nobody's|is content with)\b";
 
     #[test]
-    fn no_text_for_users_is_a_riddle() {
+    fn texts_for_users_contain_no_unusual_words() {
         let riddle = Regex::new(RIDDLES).unwrap();
         let texts = texts().unwrap();
         assert!(texts.len() > 500, "{}", texts.len());

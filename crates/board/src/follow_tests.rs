@@ -3,7 +3,7 @@
 use super::Advance;
 use super::test_case::{Case, LANDS, sh};
 
-/// A story that does nothing special, and then this of the user's.
+/// Lands a story with only the common changes in each of these user states.
 fn user(cases: &[(&str, &str, &str, &str)]) {
     for (user, expected, status, then) in cases {
         Case::new(&[]).check("true", user, (expected, status, then));
@@ -11,7 +11,7 @@ fn user(cases: &[(&str, &str, &str, &str)]) {
 }
 
 #[test]
-fn work_elsewhere_stays_and_the_story_lands() {
+fn user_changes_to_other_files_survive_a_landing() {
     user(&[
         ("true", LANDS, "", "grep story a.txt && ! [ -e dir/one.txt ]"),
         ("echo mine >tool.sh", LANDS, " M tool.sh\n", "grep mine tool.sh"),
@@ -60,7 +60,7 @@ fn work_elsewhere_stays_and_the_story_lands() {
 }
 
 #[test]
-fn what_the_user_has_already_as_the_story_leaves_it_is_no_obstacle() {
+fn user_changes_identical_to_the_story_do_not_block_it() {
     user(&[
         ("echo story >>a.txt", LANDS, "", "grep story a.txt"),
         ("echo story >>a.txt; git add a.txt", LANDS, "", "grep story a.txt"),
@@ -77,7 +77,7 @@ fn what_the_user_has_already_as_the_story_leaves_it_is_no_obstacle() {
 }
 
 #[test]
-fn what_would_be_overwritten_stays_and_the_story_waits() {
+fn a_story_waits_if_it_would_overwrite_user_changes() {
     let files = "overwrite your uncommitted";
     user(&[
         ("echo mine >>a.txt", files, "", "grep mine a.txt"),
@@ -100,7 +100,7 @@ fn what_would_be_overwritten_stays_and_the_story_waits() {
             "",
             "grep mine a.txt",
         ),
-        // Of the same size and time as in the index, and written as late as the index.
+        // Same size and mtime as in the index, and written at the same time as the index.
         (
             "git config core.trustctime false; git config core.checkStat minimal; touch -d @9 a.txt; \
              git update-index --refresh; echo b >a.txt; touch -d @9 a.txt .git/index",
@@ -148,7 +148,7 @@ fn any_kind_of_change_lands() {
 }
 
 #[test]
-fn the_users_own_plan_gets_the_tick_and_keeps_the_rest() {
+fn a_locally_edited_plan_gets_the_tick_and_keeps_the_edits() {
     let mine = "sed -i 's/First/First, mine/' plan.md; echo mine >>progress.md";
     let ticked = "grep -q '\\[x\\] US-001: First, mine' plan.md; tail -n 3 progress.md | tr '\\n' ' ' | \
                   grep -q 'mine  US-001 landed'";
@@ -180,7 +180,7 @@ fn the_users_own_plan_gets_the_tick_and_keeps_the_rest() {
     ]);
 }
 
-/// What a user has begun, how it is named, and the branch that is then checked out.
+/// Operations the user has started, how each is named, and the branch that is then checked out.
 const BEGUN: [(&str, &str, &str); 12] = [
     (
         "git checkout -q -b side HEAD~1; git commit -q --allow-empty -m s; git checkout -q main; \
@@ -206,7 +206,7 @@ const BEGUN: [(&str, &str, &str); 12] = [
 ];
 
 #[test]
-fn a_git_command_of_several_steps_is_not_disturbed() {
+fn a_multi_step_git_command_in_progress_is_not_disturbed() {
     let branches = "git checkout -q -b other; echo o >tool.sh; git commit -qam other; \
                     git checkout -q main; echo m >tool.sh; git commit -qam mine; \
                     elsewhere() { git checkout -q other; git worktree add -q ../tree main; echo ../tree; }";

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_goes_is_waited_for() {
+    fn take_waits_for_a_lock_that_is_released() {
         let scratch = Scratch::new();
         let lock = scratch.file("index.lock", "");
         std::thread::scope(|scope| {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_stays_is_left_to_whoever_holds_it() {
+    fn a_lock_that_is_not_released_is_left_alone() {
         let scratch = Scratch::new();
         scratch.file("index.lock", "");
         assert!(take(&scratch, PULSE * 5).is_none());

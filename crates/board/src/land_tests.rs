@@ -1,4 +1,4 @@
-//! Landings that fail, meet other processes, or happen where things are a little different.
+//! Landings that fail, race with other processes, or run in unusual repositories.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn a_landing_that_fails_halfway_is_undone() {
     let story = "echo z >filtered.bin; rm -r dir; echo file >dir; rm link; echo l >link";
     let case = Case::new(&[]);
     case.check(story, filter, ("main cannot be updated", "", "git update-index --refresh"));
-    // Once the reason is gone, it lands.
+    // It lands once the cause is fixed.
     assert!(sh(&case.repo, case.repo.root(), "git config --unset filter.f.required"));
     let new = case.tip("ralph/main").unwrap();
     assert_eq!(case.board.follow(&case.files(&new)).unwrap(), Advance::Landed);
@@ -24,7 +24,7 @@ fn a_landing_that_fails_halfway_is_undone() {
     assert_eq!(case.repo.git(["status", "--porcelain"]), "");
     assert_eq!(case.repo.git(["show", "HEAD:plan.md"]), PLAN.replace("[ ]", "[x]"));
 
-    // The same with text of the user's in the loop's files, which is changed last.
+    // The same with user edits in the loop's files, which are written last.
     let case = Case::new(&[]);
     let user = format!("{filter}; echo mine >>progress.md; echo >>plan.md; git add plan.md");
     case.check(story, &user, ("main cannot be updated", "", "true"));
@@ -32,13 +32,13 @@ fn a_landing_that_fails_halfway_is_undone() {
     let story = "echo z >filtered.bin; git rm -q tool.sh; mkdir tool.sh; \
                  git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),tool.sh";
     Case::new(&[]).check(story, filter, ("main cannot be updated", "", "true"));
-    // The plan has its tick when the progress turns out to be a folder.
+    // The plan is already ticked when progress.md turns out to be a folder.
     let user = "echo mine >>plan.md; rm progress.md; mkdir progress.md; echo x >progress.md/x";
     Case::new(&[]).check("true", user, ("main cannot be updated", "", "! grep '\\[x\\]' plan.md"));
 }
 
 #[test]
-fn what_other_processes_lock_is_waited_for_and_left_alone() {
+fn a_landing_waits_while_another_process_holds_a_lock() {
     for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
         let case = Case::new(&[]);
         let new = case.story(STORY);
@@ -55,7 +55,7 @@ fn what_other_processes_lock_is_waited_for_and_left_alone() {
         assert_eq!(case.board.follow(&case.files(&new)).unwrap(), Advance::Landed);
         assert_eq!(case.repo.git(["status", "--porcelain"]), "");
     }
-    // Hooks are for the user's own commits.
+    // Hooks apply only to the user's own commits.
     let refuse = "mkdir -p .git/hooks; printf '#!/bin/sh\nexit 1' >.git/hooks/reference-transaction; \
                   chmod +x .git/hooks/reference-transaction";
     let case = Case::new(&[]);
@@ -63,7 +63,7 @@ fn what_other_processes_lock_is_waited_for_and_left_alone() {
 }
 
 #[test]
-fn a_linked_work_tree_and_a_branch_called_ralph_are_like_any_other() {
+fn landing_works_in_a_linked_worktree_and_on_a_branch_called_ralph() {
     for branch in ["side", "ralph"] {
         let mut case = Case::new(&[]);
         let tree = case.repo.scratch().path("tree");
@@ -85,7 +85,7 @@ fn a_linked_work_tree_and_a_branch_called_ralph_are_like_any_other() {
 }
 
 #[test]
-fn a_branch_without_commits_gets_its_first_one() {
+fn a_branch_without_commits_gets_its_first_commit() {
     let repo = TestRepo::empty();
     repo.introduce_user();
     let story = Case::new(&[]);
@@ -106,7 +106,7 @@ fn a_branch_without_commits_gets_its_first_one() {
 }
 
 #[test]
-fn a_user_who_looks_at_the_work_that_waits_has_its_files() {
+fn a_checkout_of_the_waiting_branch_follows_landings() {
     let mut case = Case::new(&[]);
     let first = case.story(STORY);
     case.repo.write("new.txt", "mine\n");
@@ -123,7 +123,7 @@ fn a_user_who_looks_at_the_work_that_waits_has_its_files() {
 }
 
 #[test]
-fn a_commit_of_the_users_branch_is_not_taken_for_one_on_ours_once_git_forgot_when_it_was_made() {
+fn a_user_commit_without_a_reflog_entry_is_not_taken_for_ours() {
     let mut case = Case::new(&[]);
     case.repo.git(["commit", "-q", "--allow-empty", "-m", "mine"]);
     case.old = case.repo.head();
@@ -137,7 +137,7 @@ fn a_commit_of_the_users_branch_is_not_taken_for_one_on_ours_once_git_forgot_whe
 }
 
 #[test]
-fn a_branch_that_the_user_has_switched_to_is_not_moved_without_its_files() {
+fn a_checked_out_branch_is_not_moved_without_its_files() {
     let case = Case::new(&[]);
     let (new, before) = (case.story(STORY), case.repo.fingerprint());
     let git = case.source.git();
@@ -148,10 +148,10 @@ fn a_branch_that_the_user_has_switched_to_is_not_moved_without_its_files() {
     assert_eq!((case.tip("main"), case.repo.head()), (Some(new), case.old));
 }
 
-/// As many rounds as this variable says, or few.
+/// The environment variable that sets the number of rounds.
 const ROUNDS: &str = "RALPH_TEST_RACES";
 
-/// What a user does at the same time, once; each ends with a line more in mine.txt, however it ends.
+/// Concurrent user commands; each round adds one line to mine.txt, even if the command fails.
 const ACTS: [&str; 5] = [
     "git add mine.txt; git commit -qm mine",
     "git commit -qam mine",
@@ -161,7 +161,7 @@ const ACTS: [&str; 5] = [
 ];
 
 #[test]
-fn a_user_who_commits_and_stages_at_the_same_time_loses_nothing_and_reverts_nothing() {
+fn concurrent_user_commits_lose_no_work_and_revert_no_story() {
     let rounds = Env::process().get(ROUNDS).map_or(40, |rounds| rounds.parse().unwrap());
     let mut case = Case::new(&[]);
     case.repo.write("mine.txt", "0\n");
@@ -191,7 +191,7 @@ fn a_user_who_commits_and_stages_at_the_same_time_loses_nothing_and_reverts_noth
         case.has_no_leftovers(&round);
         lines += &format!("{}\n", round.split([' ', ',']).nth(1).unwrap());
         if !case.repo.git(["stash", "list"]).is_empty() {
-            // Our lock came between two steps of the command; git keeps the entry, and maybe the files.
+            // Our lock interrupted the stash command; git keeps the entry, and maybe the files.
             sh(&case.repo, case.repo.root(), "git stash pop -q || git stash drop -q");
         }
         assert_eq!(

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_is_what_linters_accept() {
+    fn the_subject_satisfies_commit_linters() {
         for (title, expected) in [
             ("Greet the world", "feat(US-001): greet the world"),
             ("README for users.", "feat(US-001): `README` for users"),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_stays_as_written_unless_a_linter_reads_it() {
+    fn a_title_is_unchanged_unless_commits_are_linted() {
         let story = Story { id: "US-001", title: "GitHub login: now.", ..Story::default() };
         assert_eq!(subject(TEMPLATE, "feat", &story), "feat(US-001): GitHub login: now.");
         assert_eq!(linted(TEMPLATE, story.title), "feat(US-001): `GitHub` login: now");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_is_the_agents_and_the_trailers_are_ours() {
+    fn the_body_is_from_the_agent_and_the_trailers_from_the_loop() {
         let checks = ["cargo test".to_owned()];
         let story = Story {
             id: "US-001",

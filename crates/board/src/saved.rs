@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_plain() {
+    fn ref_names_contain_only_valid_characters() {
         let name = |story: &str| name_of(&StoryKey::new("PRD-1", story), 1);
         assert_eq!(name("US-001"), "refs/ralph/attempts/PRD-1/US-001/1");
         assert_eq!(name("a.lock"), "refs/ralph/attempts/PRD-1/a_lock/1");

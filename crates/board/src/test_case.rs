@@ -1,4 +1,4 @@
-//! A real repository with a story that lands, for the tests of this folder.
+//! A real repository and a story to land, for the tests of this crate.
 
 use std::path::PathBuf;
 
@@ -13,18 +13,18 @@ pub(super) const PLAN: &str = "# Plan\n\n- [ ] US-001: First\n";
 const PROGRESS: &str = "# Progress Log\n\nbefore\n";
 const ENTRY: &str = "\nUS-001 landed\n";
 
-/// What every story does besides what is tried: it changes, adds and deletes.
+/// The changes common to all stories: files are modified, added and deleted.
 pub(super) const STORY: &str = "echo story >>a.txt; echo new >new.txt; git rm -q dir/one.txt; \
                      sed -i 's/\\[ \\]/[x]/' plan.md; printf '\\nUS-001 landed\\n' >>progress.md";
 
-/// The state before: what the user has committed.
+/// Creates the files that the user has committed before.
 const BEFORE: &str = "mkdir dir; echo 1 >dir/one.txt; echo 2 >dir/two.txt; echo t >tool.sh; \
                       ln -s a.txt link; echo f >filtered.bin";
 
-/// Ends well: the story is on the branch and in the files.
+/// The expected outcome of a story that lands: it is on the branch and in the files.
 pub(super) const LANDS: &str = "";
 
-/// Why a story waits, what git's status shows once it has landed, and a script that succeeds then.
+/// Why the story waits (or `LANDS`), git's status after landing, and a script that then succeeds.
 pub(super) type End<'a> = (&'a str, &'a str, &'a str);
 
 pub(super) struct Case {
@@ -74,7 +74,7 @@ impl Case {
         Self { repo, source, board, old }
     }
 
-    /// A story that a script makes on top of the branch, away from the user's files.
+    /// Commits the result of a script in a separate clone, on top of the branch.
     pub(super) fn story(&self, script: &str) -> String {
         let copy = self.repo.scratch().path("story");
         let _ = fs_err::remove_dir_all(&copy);
@@ -116,7 +116,7 @@ impl Case {
         }
     }
 
-    /// Lands a story where the user has done this. `expected` is the reason for which it waits.
+    /// Lands a story after the user's script. `expected` is the reason why it waits, or `LANDS`.
     pub(super) fn check(&self, story: &str, user: &str, (expected, status, then): End<'_>) {
         let what = format!("user: `{user}`, story: `{story}`");
         let new = self.story(&format!("{STORY}; {story}"));

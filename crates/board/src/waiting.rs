@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_has_its_own_way_on() {
+    fn every_cause_has_its_own_instructions() {
         let files = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
         let causes = [
             Cause::InTheWay(files(&["a.txt", "b.txt"])),
@@ -138,7 +138,7 @@ mod tests {
         ");
     }
     #[test]
-    fn work_that_could_not_be_rebased_is_for_a_person_to_merge() {
+    fn work_that_cannot_be_rebased_must_be_merged_by_hand() {
         insta::assert_snapshot!(shown_after(Cause::Diverged, Some("both changed a.txt")), @"2 \
                                                                                            commits \
                                                                                            wait on \

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_relative_and_refused_calls_are_known() {
+    fn paths_are_relative_and_refused_calls_are_recorded() {
         let mut calls = Calls::from_folder("/copies/app/1");
         let line = "cd /copies/app/1 && cat /copies/app/1/src/a.rs";
         assert_eq!(begin(&mut calls, "a", line), "Bash: cat src/a.rs");

@@ -1,4 +1,4 @@
-//! Streams of other agents as they were recorded: what ends them is read without knowing whose they are.
+//! Recorded streams of other agents: refusals are recognized without knowing the agent.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -17,7 +17,7 @@ fn run(name: &str, code: i32) -> AgentRun {
 }
 
 #[test]
-fn a_refusal_is_known_in_the_stream_of_any_agent() {
+fn refusals_are_recognized_in_the_streams_of_all_agents() {
     for (name, code, expected) in [
         ("codex-429", 1, "later"),
         ("codex-usage-limit", 1, "at a time"),
@@ -53,7 +53,7 @@ fn a_refusal_is_known_in_the_stream_of_any_agent() {
 }
 
 #[test]
-fn what_an_agent_says_of_a_refusal_is_kept() {
+fn the_message_of_a_refusal_is_kept() {
     let said = run("codex-usage-limit", 1).seen.said.complaints;
     assert!(said.contains("try again at 2:30 PM"), "{said}");
     let said = run("droid-429", 1).seen.said.complaints;

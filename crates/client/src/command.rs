@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_is_the_first_word_that_is_no_assignment() {
+    fn the_program_is_the_first_word_after_assignments() {
         assert_eq!(program_of("claude -p --verbose").unwrap(), "claude");
         assert_eq!(program_of("A=1 B=2 ./agent.sh x").unwrap(), "./agent.sh");
         assert_eq!(program_of("\"my agent\" -p").unwrap(), "my agent");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_is_a_file_of_the_project_is_started_from_there() {
+    fn an_agent_script_in_the_project_gets_an_absolute_path() {
         let scratch = test_support::Scratch::new();
         scratch.file("agent.sh", "");
         scratch.file("tools/it's.sh", "");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_no_shell_can_read_is_found_without_running_it() {
+    fn an_invalid_command_line_is_detected_without_running_it() {
         for line in ["claude -p", "A='b c' x \"$Y\" | tee log", "exit 3", "(cd x; agent)"] {
             assert_eq!(flaw_in(line), None, "{line}");
         }
@@ -174,7 +174,7 @@ mod version_tests {
     use super::*;
 
     #[test]
-    fn a_program_is_asked_and_failures_are_no_answer() {
+    fn the_version_is_the_first_line_or_none_on_failure() {
         let scratch = Scratch::new();
         let check = |script: &str, expected: Option<&str>| {
             scratch.script("claude", &format!("#!/bin/sh\n{script}\n"));

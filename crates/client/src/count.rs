@@ -124,7 +124,7 @@ mod tests {
     use crate::stream::Stream;
 
     #[test]
-    fn a_message_that_is_printed_in_parts_counts_once() {
+    fn a_message_printed_in_parts_is_counted_once() {
         let mut seen = Stream::default();
         for (id, tokens) in [("a", 5), ("a", 9), ("b", 1), ("a", 9)] {
             let usage = format!(r#"{{"id":"{id}","usage":{{"input_tokens":{tokens}}}}}"#);
@@ -134,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_session_counts_what_this_process_used() {
+    fn a_resumed_session_counts_only_the_usage_of_this_process() {
         let message = br#"{"type":"assistant","message":{"id":"m","usage":{"input_tokens":1020}}}"#;
-        // The sums that a client reports after `--resume`: those of the session, or of the process.
+        // After `--resume`, a client reports totals of either the session or the process.
         for (tokens, cost) in [(3060, "0.03"), (1020, "0.01")] {
             let earlier = "s 2040 0.02".parse::<SessionSoFar>().unwrap().totals;
             let mut seen = Stream::of_agent_in("/", earlier);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_total_of_a_session_counts_all_of_its_turns_and_subagents() {
+    fn a_session_total_includes_all_turns_and_subagents() {
         let result = |own: u64, all: u64| {
             format!(
                 r#"{{"type":"result","usage":{{"input_tokens":{own}}},"modelUsage":{{
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_is_a_sum_or_its_text() {
+    fn a_cost_is_a_number_or_a_numeric_string() {
         for (cost, expected) in [
             ("0.5", Some(0.5)),
             ("\"0.5\"", Some(0.5)),

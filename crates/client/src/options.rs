@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_are_on_are_passed_and_others_stay_off() {
+    fn enabled_servers_are_passed_and_others_stay_disabled() {
         let kept = taken(json!({
             "mcpServers": {"a": {"command": "a"}, "b": {}},
             "disabledMcpServers": ["b"],
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_any_shape_do_no_harm() {
+    fn malformed_entries_are_ignored() {
         for odd in [json!({}), json!({"mcpServers": 3, "disabledMcpServers": {}, "x": []})] {
             assert_eq!(taken(odd), ClientOptions::default());
         }

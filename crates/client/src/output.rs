@@ -112,13 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_whole_however_they_are_cut() {
+    fn lines_are_reassembled_from_any_chunks() {
         check(&[b"a\nb", b"c\n\nd"], &["a", "bc", "d"]);
         check(&[b"", b"\n\n"], &[]);
     }
 
     #[test]
-    fn a_line_without_end_is_passed_over() {
+    fn overlong_lines_are_skipped() {
         let long = vec![b'x'; LONGEST_LINE];
         check(&[b"a\n", &long, &long, b"x\nb\n"], &["a", "b"]);
     }

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_shown_in_lines() {
+    fn a_session_is_rendered_as_text_lines() {
         let call = |id: &str, command: &str| {
             json!({"type": "assistant", "message": {"content": [
                 {"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}}]}})

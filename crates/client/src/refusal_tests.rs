@@ -17,7 +17,7 @@ fn check(text: &str, expected: Option<&str>) {
 }
 
 #[test]
-fn wordings_of_several_years_are_understood() {
+fn known_wordings_of_usage_limits_are_recognized() {
     check("Claude AI usage limit reached|1794830400", Some("2026-11-16T12:00:00Z"));
     check("You've hit your limit · resets 3pm (UTC)", Some("2026-11-15T15:00:00Z"));
     check("You have hit your limit, resets at 3 p.m. (UTC)", Some("2026-11-15T15:00:00Z"));
@@ -43,7 +43,7 @@ fn wordings_of_several_years_are_understood() {
 }
 
 #[test]
-fn other_agents_have_their_own_words() {
+fn messages_of_other_agents_are_recognized() {
     let local = |text: &str| {
         let zoned = format!("{text}[{}]", TimeZone::system().iana_name().unwrap_or("UTC"));
         zoned.parse::<Zoned>().unwrap().timestamp().to_string()
@@ -74,7 +74,7 @@ fn other_agents_have_their_own_words() {
 }
 
 #[test]
-fn an_error_of_the_agents_own_is_about_the_service_wherever_it_names_a_cause() {
+fn an_agent_error_that_names_a_service_problem_is_a_refusal() {
     for (message, status, expected) in [
         ("bad key", Some(401), Some(Refusal::Key)),
         ("[API Error: {\"error\":{\"code\":\"invalid_api_key\"}}]", None, Some(Refusal::Key)),
@@ -89,7 +89,7 @@ fn an_error_of_the_agents_own_is_about_the_service_wherever_it_names_a_cause() {
 }
 
 #[test]
-fn an_exit_code_may_be_the_status_of_the_service() {
+fn an_exit_code_may_encode_an_http_status() {
     assert_eq!(Refusal::of_exit_code(173), Some(Refusal::Later(None)));
     assert_eq!(Refusal::of_exit_code(145), Some(Refusal::Key));
     for code in [0, 1, 2, 53, 126, 127, 130, 143] {
@@ -98,7 +98,7 @@ fn an_exit_code_may_be_the_status_of_the_service() {
 }
 
 #[test]
-fn of_an_agent_that_ended_well_the_message_is_all_that_was_said() {
+fn after_success_a_refusal_must_be_the_whole_message() {
     for (text, is_limit) in [
         ("Claude AI usage limit reached|1794830400", true),
         ("Claude usage limit reached. Your limit will reset at 3pm (UTC).\n", true),
@@ -122,7 +122,7 @@ fn of_an_agent_that_ended_well_the_message_is_all_that_was_said() {
 }
 
 #[test]
-fn a_service_that_is_out_of_order_is_waited_for_as_well() {
+fn an_unavailable_service_is_a_refusal() {
     for text in [
         "API Error: Connection error.",
         "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
@@ -134,7 +134,7 @@ fn a_service_that_is_out_of_order_is_waited_for_as_well() {
 }
 
 #[test]
-fn other_failures_are_none() {
+fn other_failures_are_not_refusals() {
     for text in [
         "",
         "error: limit must be positive",

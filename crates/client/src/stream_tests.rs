@@ -1,4 +1,4 @@
-//! What is seen in the output of Claude Code.
+//! Parsing the output of Claude Code.
 
 use test_support::fixtures;
 
@@ -12,7 +12,7 @@ fn seen(name: &str) -> Stream {
 }
 
 #[test]
-fn a_run_that_went_well() {
+fn a_successful_run_is_parsed() {
     let seen = seen("success.jsonl");
     let verdict = seen.verdict.clone().unwrap();
     assert_eq!((verdict.is_error, verdict.text.as_str()), (false, "All done."));
@@ -26,7 +26,7 @@ fn a_run_that_went_well() {
 }
 
 #[test]
-fn is_error_counts_whatever_the_subtype_says() {
+fn is_error_overrides_the_subtype() {
     let limited = seen("rate-limited.jsonl").verdict.unwrap();
     assert_eq!((limited.is_error, limited.api_status), (true, Some(429)));
     let long = seen("prompt-too-long.jsonl").verdict.unwrap();
@@ -35,7 +35,7 @@ fn is_error_counts_whatever_the_subtype_says() {
 }
 
 #[test]
-fn what_the_agent_does_is_shown() {
+fn the_current_activity_is_shown() {
     let mut seen = Stream::default();
     seen.line(br#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"cargo test\nls"}}]}}"#);
     assert_eq!(seen.now.doing, "Bash: cargo test");
@@ -46,7 +46,7 @@ fn what_the_agent_does_is_shown() {
 }
 
 #[test]
-fn a_refusal_has_its_reset_time_and_may_be_over() {
+fn a_refusal_has_a_reset_time_and_can_be_lifted() {
     let mut seen = Stream::default();
     let event = |status: &str| {
         format!(
@@ -60,7 +60,7 @@ fn a_refusal_has_its_reset_time_and_may_be_over() {
 }
 
 #[test]
-fn half_an_event_counts_only_at_the_end() {
+fn a_truncated_event_is_an_error_only_at_the_end() {
     let mut seen = Stream::default();
     seen.line(br#"{"type":"system","session_id":"1"}"#);
     seen.line(br#"{"type":"user","message":{"content":"cut of"#);
@@ -70,7 +70,7 @@ fn half_an_event_counts_only_at_the_end() {
 }
 
 #[test]
-fn a_result_that_is_not_as_we_know_it_is_no_success() {
+fn a_result_of_unexpected_shape_is_still_parsed() {
     for (line, expected) in [
         (r#"{"type":"result","is_error":"true"}"#, Some(true)),
         (r#"{"type":"result","subtype":"error_max_turns"}"#, Some(true)),
@@ -84,7 +84,7 @@ fn a_result_that_is_not_as_we_know_it_is_no_success() {
 }
 
 #[test]
-fn broken_and_unknown_lines_are_passed_over() {
+fn broken_and_unknown_lines_are_ignored() {
     let mut seen = Stream::default();
     for line in [
         "{\"type\":",

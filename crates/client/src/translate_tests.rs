@@ -1,4 +1,4 @@
-//! Outputs of other agents as they were recorded, read as those of Claude Code.
+//! Recorded output of other agents, read like that of Claude Code.
 
 use test_support::fixtures;
 
@@ -18,7 +18,7 @@ fn seen(name: &str, earlier: Totals) -> Stream {
 }
 
 #[test]
-fn every_stream_has_its_session_calls_tokens_and_last_words() {
+fn every_stream_yields_session_calls_tokens_and_final_message() {
     for (name, session, calls, exits, tokens, cost) in [
         ("codex-success", "01a1e9a7", "Bash: echo hi; pwd; exit 3|Edit: a.txt", "3", 4080, None),
         (
@@ -69,7 +69,7 @@ fn every_stream_has_its_session_calls_tokens_and_last_words() {
 }
 
 #[test]
-fn tokens_of_a_whole_session_are_booked_once() {
+fn tokens_of_a_resumed_session_are_counted_once() {
     let earlier = "s 1020 0".parse::<SessionSoFar>().unwrap().totals;
     let resumed = seen("codex-resume", earlier);
     assert_eq!((resumed.tokens, resumed.totals().tokens), (1020, 2040));
@@ -77,7 +77,7 @@ fn tokens_of_a_whole_session_are_booked_once() {
 }
 
 #[test]
-fn a_turn_that_failed_says_why() {
+fn a_failed_turn_has_its_error_message() {
     let verdict = seen("codex-429", Totals::default()).verdict.unwrap();
     assert_eq!(verdict.text, "exceeded retry limit, last status: 429 Too Many Requests");
     assert!(verdict.is_error);

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_means_unset() {
+    fn an_empty_variable_counts_as_unset() {
         let env = Env::of([("RALPH_RUN", ""), ("HOME", "/home/dev")]);
         assert_eq!(env.run(), None);
         assert_eq!(env.home().unwrap(), "/home/dev");

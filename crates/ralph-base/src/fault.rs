@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nth_time_is_found() {
+    fn occurrences_of_a_fault_point_are_counted_down() {
         assert_eq!(counted("lock.taken", "lock.taken"), [Some(1), Some(0), Some(0)]);
         assert_eq!(counted("lock.taken:2", "lock.taken"), [Some(2), Some(1), Some(0)]);
         assert_eq!(counted("lock.taken:x", "lock.taken"), [Some(1), Some(0), Some(0)]);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_sorted_and_different() {
+    fn points_are_sorted_and_unique() {
         assert!(POINTS.split(' ').is_sorted_by(|one, other| one < other));
     }
 }

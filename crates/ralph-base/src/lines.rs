@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_belongs_to_the_line_that_holds_it() {
+    fn an_offset_maps_to_the_line_that_contains_it() {
         let numbers = LineNumbers::new(b"ab\r\ncd\n");
         assert_eq!([0, 3, 4, 6].map(|at| numbers.at(at)), [1, 1, 2, 2]);
         assert_eq!(LineNumbers::new(b"").at(0), 1);
     }
 
     #[test]
-    fn the_first_line_ending_speaks_for_the_file() {
+    fn the_first_line_ending_determines_that_of_the_file() {
         assert_eq!(ending(b"a\r\nb\n"), "\r\n");
         assert_eq!(ending(b"\nb\r\n"), "\n");
         assert_eq!(ending(b"a\rb"), "\r");

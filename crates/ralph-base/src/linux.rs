@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_names_do_not_confuse() {
+    fn unusual_process_names_are_parsed() {
         let found = parse_stat(7, "7 (a) b) (c) Z 42 7 7 34816 7");
         let (is_dead, has_terminal) = (true, true);
         assert_eq!(found, Some(Process { pid: 7, parent: 42, is_dead, has_terminal }));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_lives_and_one_that_cannot_be_does_not() {
+    fn only_existing_processes_are_alive() {
         let here = std::process::id().cast_signed();
         assert!(is_alive(here));
         assert_eq!(is_alive(i32::MAX), processes().is_none());

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_counted() {
+    fn long_lists_end_with_a_count_of_the_rest() {
         check(0, "");
         check(2, "1, 2");
         check(5, "1, 2, 3, 4, 5");

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn known_keys_are_masked_wherever_they_stand() {
+    fn known_keys_are_masked_anywhere_in_the_text() {
         check("a sk-ant-api03-AbCdEf0123456789 b", "a [masked] b");
         check("(ghp_0123456789abcdefghij0123456789abcdef)", "([masked])");
         check("AKIAIOSFODNN7EXAMPLE, next", "[masked], next");
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_telling_names_are_masked() {
+    fn values_of_names_that_suggest_a_secret_are_masked() {
         check("API_KEY=abcdefgh", "API_KEY=[masked]");
         check("export DB_PASSWORD='hunter2-x'", "export DB_PASSWORD='[masked]'");
         check("\"client_secret\": \"abc123def\"", "\"client_secret\": \"[masked]\"");
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_stays_as_it_is() {
+    fn ordinary_text_is_unchanged() {
         for text in [
             "fix the token parser in src/token.rs, please",
             "the password field is empty",
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_of_the_corpus_survives_in_any_surrounding() {
+    fn every_key_of_the_corpus_is_masked_in_any_context() {
         let shapes = test_support::key_shapes();
         assert!(shapes.len() > 50);
         for shape in shapes {
@@ -261,13 +261,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_known_key_never_survives(before in "[ \"'(,]{0,4}", after in "[ \"'),]{1,4}", key in "[A-Za-z0-9]{30}") {
+        fn a_known_key_is_always_masked(before in "[ \"'(,]{0,4}", after in "[ \"'),]{1,4}", key in "[A-Za-z0-9]{30}") {
             let text = format!("{before}ghp_{key}{after}");
             prop_assert!(!mask(&text).contains(&key));
         }
 
         #[test]
-        fn what_is_masked_stays_as_it_is(text in "(\\PC|token|password|[= :\"'])*") {
+        fn masking_twice_changes_nothing(text in "(\\PC|token|password|[= :\"'])*") {
             let masked = mask(&text);
             prop_assert_eq!(mask(&masked), masked);
         }

@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test starts programs as callers do")]
-    fn the_output_is_whole_also_on_a_busy_machine() {
+    fn output_is_complete_even_on_a_busy_machine() {
         let print = || {
             let mut command = Command::new("sh");
             command.arg("-c").arg("seq 1 2000; echo the end");

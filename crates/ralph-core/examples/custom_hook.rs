@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn only_migrations_that_exist_are_protected() {
+    fn only_existing_migrations_are_protected() {
         check("/srv/app/migrations/001.sql", true, true);
         check("/srv/app/migrations/002.sql", false, false);
         check("/srv/app/src/migrations.rs", true, false);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_several_lines_must_succeed() {
+    fn every_line_of_a_check_must_succeed() {
         let several = |lines: &str| check(lines, None, false);
         let failed = several("\necho first; false\necho second\n");
         assert_eq!((failed.passed(), failed.output.as_str()), (false, "first\n"));
@@ -266,13 +266,13 @@ mod tests {
         for lines in ["true\ntrue\n", "if false\nthen exit 1\nfi", "false || true\n! false\n"] {
             assert!(several(lines).passed(), "{lines}");
         }
-        // On one line it is the user who says what counts.
+        // On a single line, the shell decides which exit code counts.
         assert!(several("false; true\n").passed());
         assert_eq!(one_line("  cargo test\n"), "cargo test");
     }
 
     #[test]
-    fn an_unknown_program_differs_from_one_that_is_to_be_made() {
+    fn a_missing_program_is_reported_unless_it_is_a_project_file() {
         let needs = |command: &str| check(command, None, false).needs().map(str::to_owned);
         assert_eq!(needs("no-such-program --all"), Some("no-such-program".to_owned()));
         assert_eq!(needs("cd / && no-such-program"), Some("no-such-program".to_owned()));
@@ -294,14 +294,14 @@ mod tests {
     }
 
     #[test]
-    fn a_process_left_behind_does_not_hold_us_up() {
+    fn a_background_process_does_not_delay_a_check() {
         let begun = Instant::now();
         assert!(check("sleep 60 & echo done", None, false).passed());
         assert!(begun.elapsed() < Duration::from_secs(90));
     }
 
     #[test]
-    fn of_many_lines_the_first_and_the_last_are_shown() {
+    fn an_excerpt_shows_the_first_and_last_lines() {
         let output = |lines: usize| (1..=lines).map(|n| format!("{n}\n")).collect::<String>();
         let shown =
             |lines: usize| Check { output: output(lines), ..check("true", None, false) }.excerpt();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_end_at_the_first_failure() {
+    fn checks_stop_at_the_first_failure() {
         let scratch = Scratch::new();
         let commands = ["true", "false", "touch ran"].map(str::to_owned);
         let bench = CheckContext {
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_run_ends_a_check() {
+    fn a_check_times_out_at_the_end_of_the_run() {
         let scratch = Scratch::new();
         let left = Some(Duration::from_millis(100));
         let context = CheckContext {

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn options_come_right_behind_the_client() {
+    fn options_are_inserted_right_after_the_client() {
         check("claude -p --verbose", Some("claude --x -p --verbose"));
         check(
             "A=1 exec ./node/claude -p | tee log",
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_start_it_unchanged_are_passed_over() {
+    fn the_client_is_found_behind_wrappers() {
         for before in [
             "/usr/bin/env",
             "env -i -u HOME A=1 B='c d'",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn other_agents_are_left_alone() {
+    fn other_commands_are_not_taken_for_the_client() {
         for line in [
             "",
             "aider claude",

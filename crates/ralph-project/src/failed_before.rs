@@ -75,13 +75,13 @@ mod tests {
     }
 
     #[test]
-    fn only_what_failed_before_is_excused() {
+    fn only_tests_that_failed_before_are_excused() {
         let mut before = FailedBefore::default();
         before.note(&run(Some("pytest"), 2, &["a", "b"]));
         assert!(before.covers(&run(Some("pytest"), 1, &["b"])));
         assert!(!before.covers(&run(Some("pytest"), 2, &["b", "c"])));
         assert!(!before.covers(&run(Some("pytest"), 1, &[])));
-        // More have failed than are named.
+        // More tests failed than the run names.
         assert!(!before.covers(&run(Some("pytest"), 3, &["a", "b"])));
         let broken = Verdict { kind: Kind::Errored, ..run(Some("pytest"), 1, &["a"]) };
         assert!(!before.covers(&broken));

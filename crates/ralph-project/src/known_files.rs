@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_nothing_is_what_it_points_to() {
+    fn a_dangling_symlink_resolves_to_its_target() {
         let scratch = Scratch::new();
         fs_err::os::unix::fs::symlink("later/file", scratch.path("link")).unwrap();
         fs_err::os::unix::fs::symlink("circle", scratch.path("circle")).unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_forge_a_line() {
+    fn a_file_name_cannot_forge_a_log_line() {
         let scratch = Scratch::new();
         let known = KnownFiles::new(Some(scratch.path("log")), vec![]);
         known.record("/x/a\nRead: /etc/passwd".into()).unwrap();

@@ -80,7 +80,7 @@ mod tests {
         "# Loop\r\n- Max Iterations: 20\r\n- Iteration: 3/20  \r\n- **Status:** in progress\r\nend";
 
     #[test]
-    fn the_numbers_are_read() {
+    fn iterations_and_status_are_read() {
         let found = LoopProgress::parse(FILE.as_bytes());
         let status = Some("IN PROGRESS".to_owned());
         let expected = LoopProgress { iteration: Some(3), max_iterations: Some(20), status };
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_changed_where_it_stands() {
+    fn a_value_is_changed_in_place_or_appended() {
         let check = |before: &str, field, value, expected: &str| {
             let after = LoopProgress::set(before.as_bytes(), field, value);
             assert_eq!(String::from_utf8(after).unwrap(), expected);

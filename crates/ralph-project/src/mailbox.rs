@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_comes_back_to_who_asked() {
+    fn an_answer_reaches_the_process_that_asked() {
         let scratch = Scratch::new();
         let lock_path = scratch.path("lock");
         let lock = Lock::take(&lock_path, "test").unwrap();
@@ -161,12 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn a_late_answer_is_not_taken_for_that_to_another_question() {
+    fn a_late_answer_is_not_used_for_another_question() {
         let scratch = Scratch::new();
         let (lock_path, mailbox) = (scratch.path("lock"), Mailbox::at(scratch.path("mailbox")));
         let _lock = Lock::take(&lock_path, "test").unwrap();
         let question = |id: &str| Question { id: id.into(), ..Question::default() };
-        // The process behind the first question was killed.
+        // Nobody answers the first question in time.
         let asked = mailbox.ask(&question("q1"), &lock_path, Duration::ZERO).unwrap();
         assert_eq!((asked, mailbox.waiting()), (None, None), "patience ends");
         std::thread::scope(|scope| {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_the_place_of_the_answer_does_not_hold_up() {
+    fn a_pipe_in_place_of_the_answer_does_not_block() {
         let scratch = Scratch::new();
         let (lock_path, mailbox) = (scratch.path("lock"), Mailbox::at(scratch.path("mailbox")));
         let _lock = Lock::take(&lock_path, "test").unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_loop_that_is_gone() {
+    fn a_question_does_not_wait_for_a_loop_that_has_ended() {
         let scratch = Scratch::new();
         let mailbox = Mailbox::at(scratch.path("mailbox"));
         let lock = scratch.path("lock");

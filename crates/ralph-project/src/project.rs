@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_win_in_order() {
+    fn ralph_root_overrides_claude_project_dir() {
         let cwd = Utf8Path::new("/x");
         let both = [("RALPH_ROOT", "/a"), ("CLAUDE_PROJECT_DIR", "/b")];
         assert_eq!(root_of(&both, cwd), "/a");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_root_is_meant_from_the_working_directory() {
+    fn a_relative_root_is_resolved_from_the_working_directory() {
         assert_eq!(root_of(&[("RALPH_ROOT", "app")], Utf8Path::new("/x")), "/x/app");
     }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_work_tree_inside_is_another_tree() {
+    fn a_nested_work_tree_is_a_separate_tree() {
         let scratch = Scratch::new();
         scratch.dir(".git");
         scratch.file(".claude/worktrees/agent-1/.git", "gitdir: elsewhere\n");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn state_folder_above_wins_over_git_folder() {
+    fn a_state_folder_above_takes_precedence_over_a_git_folder() {
         let scratch = Scratch::new();
         scratch.dir("outer/.ralph");
         scratch.dir("outer/inner/.git");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn git_folder_or_file_is_the_second_choice() {
+    fn without_a_state_folder_a_git_folder_or_file_is_used() {
         let scratch = Scratch::new();
         scratch.file(".git", "gitdir: elsewhere\n");
         let cwd = scratch.dir("src/deep");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn no_repository_is_looked_for_above_a_ceiling_of_gits() {
+    fn the_search_for_a_repository_stops_at_git_ceilings() {
         let scratch = Scratch::new();
         scratch.dir("outer/.git");
         let (outer, inner) = (scratch.path("outer"), scratch.dir("outer/inner"));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn without_state_and_home_nothing_is_written() {
+    fn without_a_state_folder_and_home_there_is_no_state() {
         let scratch = Scratch::new();
         let project = Project::locate(&Env::of([("", "")]), scratch.root());
         assert!(project.state().is_none());

@@ -160,7 +160,7 @@ mod tests {
     const OPEN: &str = "- [ ] US-001: First\n";
     const LIST: &str = r#"{"features":[{"id":1,"description":"x","steps":[],"passes":false}]}"#;
 
-    /// Expects this plan, relative to the scratch folder, in a project `app` with these files.
+    /// Expects this plan in a project `app` with these files, all relative to the scratch folder.
     fn check(files: &[&str], vars: &[(&str, &str)], from: &str, expected: Option<&str>) {
         let scratch = Scratch::new();
         scratch.dir("app/.ralph");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_places_come_in_their_order() {
+    fn the_usual_places_are_searched_in_order() {
         let all = [
             "app/.ralph/PRD-2/plan.md",
             "app/.ralph/fix_plan.md",
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_of_another_tool_is_taken_if_it_is_the_only_open_one() {
+    fn a_plan_of_another_tool_is_used_if_it_is_the_only_open_one() {
         let kiro = "app/.kiro/specs/x/tasks.md";
         check(&[kiro, "app/openspec/changes/archive/tasks.md"], &[], "app", Some(kiro));
         check(&[kiro, "app/specs/001/tasks.md"], &[], "app", None);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_tools_write_about_a_feature_stands_beside_its_plan() {
+    fn documents_of_other_tools_are_found_beside_the_plan() {
         for (plan, expected) in [
             ("specs/1/tasks.md", "specs/1/data-model.md specs/1/contracts/v1/api.yaml"),
             (".kiro/specs/x/tasks.md", ".kiro/specs/x/design.md .kiro/steering/tech.md"),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_plan_is_the_only_one() {
+    fn a_named_plan_excludes_all_others() {
         let files = ["app/.ralph/PRD-1/plan.md", "app/x.md", "app/sub/x.md"];
         check(&files, &[("PLAN_PATH", "x.md")], "app", Some("app/x.md"));
         check(&files, &[("PLAN_PATH", "x.md")], "app/sub", Some("app/sub/x.md"));

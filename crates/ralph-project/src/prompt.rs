@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_templates_are_understood() {
+    fn built_in_templates_are_valid() {
         for text in [BUILDING, PLANNING, REVIEW] {
             Template::parse(text).unwrap();
         }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_without_the_storys_details_is_seen() {
+    fn a_template_without_story_details_is_detected() {
         for (text, lacks) in [
             ("Do {{STORY_ID}}: {{STORY_TITLE}}.", true),
             ("{{STORY_DETAILS}}", false),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_of_several_lines_is_shown_as_it_is_run() {
+    fn a_check_with_several_lines_is_shown_as_a_script() {
         let verify = ["a\n".to_owned(), "\nb\nc\n".to_owned()];
         let values = Values { verify: &verify, ..Values::default() };
         let shown = Template::parse("{{VERIFY}}").unwrap().render(&values);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_variables_are_named_with_their_line() {
+    fn unknown_variables_are_reported_with_their_line() {
         let check = |text: &str, name: &str, nearest: Option<&'static str>| {
             let error = Template::parse(&format!("a\nb {{{{{text}}}}}")).unwrap_err();
             assert_eq!(error, UnknownVariable { name: name.into(), line: 2, nearest });

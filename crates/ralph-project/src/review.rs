@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_client_may_only_read() {
+    fn the_client_gets_only_tools_that_read() {
         let mut config = Config::default();
         assert_eq!(
             command_line(&config),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_found_in_what_surrounds_it() {
+    fn an_answer_is_found_in_surrounding_text() {
         let said = "I looked at {x}.\n```json\n{\"approve\": false, \"findings\": [\n\
             {\"kind\": \"blocking\", \"file\": \"a.py\", \"line\": 3, \"message\": \"wrong\\nsign\"},\n\
             {\"kind\": \"advice\", \"message\": \"name it\"}]}\n```\nThat is {all}.";
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_one_however_it_is_written() {
+    fn a_refusal_is_recognized_in_any_form() {
         for (said, expected) in [
             (r#"{"approve": false}"#, "not approved, no reason given"),
             (r#"{"approve": false, "findings": [{"kind": "advice", "message": "m"}]}"#, "m"),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_no_answer() {
+    fn invalid_text_is_not_an_answer() {
         for said in [
             "",
             "Looks good to me!",
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn long_differences_are_cut_and_say_so() {
+    fn long_diffs_are_cut_with_a_note() {
         assert_eq!(shown_diff(b"+a\n"), "+a\n");
         let long = shown_diff("ä".repeat(LONGEST_DIFF).as_bytes());
         assert!(long.ends_with("[200000 more bytes; read the files themselves]\n"));

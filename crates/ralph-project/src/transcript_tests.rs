@@ -42,7 +42,7 @@ fn the_last_answer_of_the_main_conversation_counts() {
 }
 
 #[test]
-fn other_lines_rubbish_and_torn_lines_are_passed_over() {
+fn other_invalid_and_torn_lines_are_skipped() {
     let lines = [
         answer(1000),
         bulky(400_000),
@@ -57,14 +57,14 @@ fn other_lines_rubbish_and_torn_lines_are_passed_over() {
 }
 
 #[test]
-fn what_was_used_before_a_compaction_no_longer_counts() {
+fn tokens_used_before_a_compaction_do_not_count() {
     let boundary = r#"{"type":"system","subtype":"compact_boundary"}"#.to_owned();
     check(&[answer(150_000), boundary.clone()], 0, None, false);
     check(&[answer(150_000), boundary, answer(3000)], 0, Some(3015), false);
 }
 
 #[test]
-fn a_tool_call_counts_if_it_came_after_the_given_moment() {
+fn a_tool_call_counts_only_after_the_given_position() {
     let lines = [answer(1), CALL.to_owned(), bulky(300_000), answer(2)];
     check(&lines, 0, Some(17), true);
     check(&lines, 1, Some(17), true);
@@ -75,7 +75,7 @@ fn a_tool_call_counts_if_it_came_after_the_given_moment() {
 }
 
 #[test]
-fn lines_across_chunks_are_put_together() {
+fn lines_across_chunks_are_joined() {
     for size in [1, 1000, 131_000, 131_072, 131_073, 262_144, 700_000] {
         let long = answer(7).replace("\"x\"", &format!("\"{}\"", "z".repeat(size)));
         check(&[bulky(200_000), long, bulky(150_000)], 0, Some(22), false);
@@ -83,7 +83,7 @@ fn lines_across_chunks_are_put_together() {
 }
 
 #[test]
-fn an_answer_that_is_not_written_yet_is_noticed() {
+fn an_answer_that_is_not_written_yet_is_detected() {
     let found = read(&[answer(1), CALL.to_owned(), answer(2)], 0);
     assert_eq!(found.said, "x");
     assert!(!found.is_behind("x\n") && !found.is_behind(""), "{found:?}");
@@ -92,14 +92,14 @@ fn an_answer_that_is_not_written_yet_is_noticed() {
 }
 
 #[test]
-fn reading_stops_where_it_would_take_too_long() {
+fn reading_stops_at_a_size_limit() {
     let lines = [answer(1000), bulky(9 * 1024 * 1024)];
     check(&lines, 0, None, false);
     assert!(read(&lines, 0).length > 9 * 1024 * 1024);
 }
 
 #[test]
-fn no_transcript_is_an_error_and_not_an_answer() {
+fn a_missing_transcript_is_an_error() {
     let scratch = Scratch::new();
     assert!(ending(&scratch.path("none"), 0).is_err());
     assert!(ending(&scratch.dir("folder"), 0).is_err());

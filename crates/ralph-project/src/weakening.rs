@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_no_longer_run_are_noticed() {
+    fn removed_and_skipped_tests_are_detected() {
         let two = "#[test]\nfn a() {\n    assert!(x);\n}\n#[test]\nfn b() {}\n";
         let one = Some("1 test skipped (a)");
         check(two, "#[test]\nfn a() {\n    assert!(x);\n}\n", Some("1 test removed (a)"));
@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn fewer_checks_are_noticed() {
+    fn removed_assertions_are_detected() {
         let one = Some("1 assertion removed (a)");
         check("def test_a():\n  assert f()\n  assert g()\n", "def test_a():\n  assert f()\n", one);
         check("expect(a)\nexpect(b)\n", "", Some("2 assertions removed (a)"));
     }
 
     #[test]
-    fn ordinary_work_is_not_suspected() {
+    fn ordinary_changes_are_not_reported() {
         check("", "it('a')\n", None);
         check("it('a', () => expect(1))\n", "it('b', () => expect(2))\n", None);
         check("fn a() {}\n", "", None);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_may_move_from_file_to_file() {
+    fn tests_may_move_between_files() {
         let test = "it('a', () => expect(1))\n";
         let from = ["a.test.js", test, ""].map(str::to_owned);
         let to = ["b.test.js", "", test].map(str::to_owned);

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn rulers_and_what_passed_are_left_out() {
+    fn rulers_and_passed_tests_are_left_out() {
         let kept = without_rulers(PYTEST);
         assert!(kept.starts_with("FAILURES\ntest_ten\n    def test_ten():\n>"), "{kept}");
         assert!(!kept.contains("==="), "{kept}");

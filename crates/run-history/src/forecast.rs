@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_past_nothing_is_made_up() {
+    fn without_earlier_runs_nothing_is_estimated() {
         let forecast = Forecast::from_runs(&[]);
         assert_eq!(forecast.line(0.0), "forecast: 1 story; no earlier story here to estimate from");
     }
@@ -211,7 +211,7 @@ mod cost_tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_priced_by_its_tokens_or_called_unknown() {
+    fn unknown_costs_are_estimated_from_tokens_or_shown_as_unknown() {
         let shown = |attempts: &[(&str, Option<u64>, Option<f64>)]| {
             let attempt = |(outcome, tokens, cost_usd): &(&str, Option<u64>, Option<f64>)| {
                 let (outcome, tokens, cost_usd) = ((*outcome).to_owned(), *tokens, *cost_usd);
@@ -228,7 +228,7 @@ mod cost_tests {
             vec![("timeout", Some(10), None)],
             vec![known, ("timeout", Some(2000), None)],
             vec![known, ("failed", None, None)],
-            // The second one goes on.
+            // The second attempt is still running.
             vec![known, ("", None, None)],
         ];
         let all: String = cases.iter().map(|attempts| shown(attempts)).collect();

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_followed_is_known_gate_by_gate() {
+    fn outcomes_are_counted_per_gate() {
         let gates =
             |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let mut stops = Stops::default();

@@ -132,14 +132,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_text_cannot_draw() {
+    fn control_sequences_are_removed() {
         assert_eq!(printable("a\u{1b}[31;1mred\u{1b}[0m\u{7}\tb\r"), "ared b");
         assert_eq!(printable("grün \u{1b}"), "grün ");
         assert_eq!(printable("git refused\r\n\nmain is frozen\n"), "git refused; main is frozen");
     }
 
     #[test]
-    fn a_text_on_a_page_is_plain_and_bounded() {
+    fn text_on_a_page_is_sanitized_and_bounded() {
         assert_eq!(line("a\u{1b}[31mred\u{1b}[0m\u{202e}evil\u{7}\nb"), "aredevil; b");
         let long = line(&"x".repeat(1 << 20));
         assert!(long.chars().count() == LONGEST_LINE + 1 && long.ends_with('…'));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_short() {
+    fn durations_and_numbers_are_short() {
         assert_eq!(clock(Duration::from_secs(65)), "1:05");
         assert_eq!(clock(Duration::from_secs(3_725)), "1:02:05");
         assert_eq!(counted(1, "file", "files"), "1 file");

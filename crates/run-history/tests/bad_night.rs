@@ -1,5 +1,5 @@
 //! One journal of a bad night: three workers, two plans with the same ids, a blocked story, a wait,
-//! refusals, and a loop that was killed and resumed. All renderings count the same.
+//! refusals, and a loop that was killed and resumed. All renderings must have the same numbers.
 #![expect(clippy::unwrap_used, reason = "tests fail loudly")]
 
 use camino::Utf8Path;
@@ -14,7 +14,7 @@ const PRD_1: &str =
     "- [x] US-001: Log in\n- [!] US-002: Log out\n- [ ] US-003: Reset (after US-002)\n";
 const PRD_2: &str = "- [x] US-001: Export\n- [ ] US-002: Import\n";
 
-/// The loop was killed in the fourth iteration; the one that resumed the run made that again.
+/// The loop was killed in iteration 4; the loop that resumed the run repeated that iteration.
 const JOURNAL: &str = include_str!("bad_night.jsonl");
 
 struct Night {
@@ -65,7 +65,7 @@ impl Night {
         self.history.report(&self.run(), &self.situation, &git).unwrap()
     }
 
-    /// A text without the commits' ids and local times.
+    /// Replaces the commit ids and local times in a text.
     fn stable(&self, text: &str) -> String {
         let ids = self.repo.git(["log", "--format=%H"]);
         let ids = ids.lines().flat_map(|id| [&id[..12], &id[..8]]);
@@ -110,7 +110,7 @@ fn every_rendering_has_the_same_numbers() {
 }
 
 #[test]
-fn a_running_loop_and_a_reader_of_the_journal_count_the_same() {
+fn live_counts_match_those_read_from_the_journal() {
     let night = Night::new();
     let text = night.repo.root().join(".ralph/events.jsonl");
     let text = fs_err::read_to_string(text).unwrap();

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_agent_locks_is_not_linked() {
+    fn files_that_an_agent_locks_are_not_linked() {
         let scratch = test_support::Scratch::new();
         for name in ["own/settings.json", "own/projects.json"] {
             scratch.file(name, "{}");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn included_settings_are_found_from_elsewhere() {
+    fn relative_include_paths_become_absolute() {
         let text = "[user]\n  path = x\n[include]\n  path = work\n[includeIf \"gitdir:/a/\"]\npath=\"b c\"\n\
                     \tpath = ~/own\n[core]\npath = y";
         let wanted = "[user]\n  path = x\n[include]\npath = \"/home/dev/work\"\n[includeIf \"gitdir:/a/\"]\n\

@@ -5,7 +5,7 @@ use super::*;
 const HOME: &str = "/home/dev";
 const COPY: &str = "/home/dev/.cache/ralph/app/1";
 
-/// A policy for these variables, with the rest as usual.
+/// A policy for these variables, with default settings.
 fn policy(vars: &[(&str, &str)], change: impl Fn(&mut Request<'_>)) -> Policy {
     policy_with(&Settings::default(), vars, change)
 }
@@ -37,7 +37,7 @@ fn has(paths: &[Utf8PathBuf], path: &str) -> bool {
 }
 
 #[test]
-fn settings_of_git_in_variables_lose_credentials() {
+fn credentials_are_removed_from_git_config_variables() {
     let vars = [
         ("GIT_CONFIG_COUNT", "3"),
         ("GIT_CONFIG_KEY_0", "http.https://git.example/.extraHeader"),
@@ -60,7 +60,7 @@ fn settings_of_git_in_variables_lose_credentials() {
 }
 
 #[test]
-fn variables_move_caches_and_credentials() {
+fn environment_variables_relocate_caches_and_credentials() {
     let usual = policy(&[], |_| {});
     assert!(has(&usual.write, "/home/dev/.cargo/registry"));
     assert!(has(&usual.write, "/home/dev/.cache/pip"));
@@ -77,7 +77,7 @@ fn variables_move_caches_and_credentials() {
 }
 
 #[test]
-fn a_cache_never_opens_the_project_or_the_home_folder() {
+fn a_cache_variable_never_makes_the_project_or_home_writable() {
     let project = policy(&[("npm_config_cache", "/home/dev/app/.npm")], |_| {});
     assert!(!project.write.iter().any(|path| path.starts_with("/home/dev/app")));
     for wide in ["/", "/home/dev", "/home/dev/.cache", COPY] {
@@ -91,7 +91,7 @@ fn a_cache_never_opens_the_project_or_the_home_folder() {
 }
 
 #[test]
-fn an_agent_gets_its_own_data_and_its_provider() {
+fn an_agent_can_use_its_own_data_and_its_provider() {
     let check = policy(&[], |_| {});
     assert!(has(&check.hide, "/home/dev/.claude/.credentials.json"));
     assert!(!check.write.iter().any(|path| path.starts_with("/home/dev/.claude")));
@@ -113,7 +113,7 @@ fn an_agent_gets_its_own_data_and_its_provider() {
 }
 
 #[test]
-fn the_set_up_keeps_credentials_of_registries_only() {
+fn the_setup_keeps_only_registry_credentials() {
     let vars =
         [("CARGO_REGISTRIES_OWN_TOKEN", "x"), ("AWS_SECRET_ACCESS_KEY", "x"), ("TOKEN", "x")];
     let check = policy(&vars, |_| {});
@@ -125,7 +125,7 @@ fn the_set_up_keeps_credentials_of_registries_only() {
 }
 
 #[test]
-fn programs_that_the_user_runs_are_written_by_the_setup_at_most() {
+fn program_folders_are_writable_at_most_by_the_setup() {
     let (check, setup) = (policy(&[], |_| {}), policy(&[], |request| request.is_setup = true));
     for folder in [".mix", ".local/share/uv/python"].map(|name| format!("/home/dev/{name}")) {
         assert!(!has(&check.write, &folder) && has(&setup.write, &folder), "{folder}");
@@ -137,7 +137,7 @@ fn programs_that_the_user_runs_are_written_by_the_setup_at_most() {
 }
 
 #[test]
-fn programs_are_led_to_the_temporary_folder() {
+fn programs_use_the_private_temporary_folder() {
     let vars = [("XDG_RUNTIME_DIR", "/run/user/1"), ("JAVA_TOOL_OPTIONS", "-Da=b")];
     let usual = policy(&vars, |_| {});
     assert_eq!((&*usual.set["TMPDIR"], &*usual.set["XDG_RUNTIME_DIR"]), ("/tmp/r1", "/tmp/r1"));
@@ -158,7 +158,7 @@ fn settings_change_the_lists() {
     };
     let policy = policy_with(&settings, &[("GH_TOKEN", "x"), ("NPM_TOKEN", "x")], |_| {});
     assert!(has(&policy.write, "/home/dev/.tool") && has(&policy.write, "/srv/data"));
-    // An attempt could put a link there, and would get a rule for what it leads to.
+    // An attempt could put a link there and so gain write access to the link's target.
     assert!(!has(&policy.write, "/home/dev/.cache/ralph/app/1/out"));
     assert!(has(&policy.hide, "/home/dev/.cache/ralph/app/1/.env"));
     assert!(has(&policy.hide, "/home/dev/notes") && has(&policy.hide, "/home/dev/.ssh"));
@@ -168,7 +168,7 @@ fn settings_change_the_lists() {
 }
 
 #[test]
-fn a_folder_in_a_writable_one_needs_no_rule_of_its_own() {
+fn a_folder_inside_a_writable_folder_needs_no_rule() {
     let settings = Settings { write: vec!["~/.cache".to_owned()], ..Settings::default() };
     let vars = [("PIP_CACHE_DIR", "/home/dev/.npm/pip")];
     let policy = policy_with(&settings, &vars, |_| {});
@@ -179,7 +179,7 @@ fn a_folder_in_a_writable_one_needs_no_rule_of_its_own() {
 }
 
 #[test]
-fn a_policy_survives_being_passed_on() {
+fn a_policy_survives_serialization() {
     let mut policy = policy(&[], |request| request.agent = Some("claude"));
     (policy.create, policy.of_agents) = Default::default();
     let text = serde_json::to_string(&policy).unwrap();
@@ -188,7 +188,7 @@ fn a_policy_survives_being_passed_on() {
 }
 
 #[test]
-fn what_the_user_hides_stays_hidden_in_a_shown_folder() {
+fn a_hidden_path_stays_hidden_in_a_shown_folder() {
     let list = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
     let (show, hide) = (list(&["~/.aws"]), list(&["~/.aws/credentials"]));
     let settings = Settings { show, hide, ..Settings::default() };
@@ -198,7 +198,7 @@ fn what_the_user_hides_stays_hidden_in_a_shown_folder() {
 }
 
 #[test]
-fn a_name_that_is_hidden_is_hidden_in_the_copy_and_in_the_project() {
+fn a_hidden_name_is_hidden_in_the_copy_and_in_the_project() {
     let hide = ["prod.key", "~/notes", "/srv/key"].map(str::to_owned).into();
     let policy = policy_with(&Settings { hide, ..Settings::default() }, &[], |_| {});
     let in_copy = format!("{COPY}/prod.key");

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_never_granted_and_hide_what_they_lead_to() {
+    fn links_are_never_granted_and_hide_their_targets() {
         let scratch = Scratch::new();
         for name in ["dotfiles/netrc", "dotfiles/vimrc", "keys/id"] {
             scratch.file(name, "");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_links_in_a_hidden_folder_lead_to_is_hidden() {
+    fn targets_of_links_in_a_hidden_folder_are_hidden() {
         let scratch = Scratch::new();
         for name in ["home/dotfiles/key", "home/dotfiles/vimrc", "home/.ssh/config", "etc/cert"] {
             scratch.file(name, "");

@@ -1,4 +1,4 @@
-//! What is read out of command lines, as tables: words, fates, ways, limits.
+//! Tables of command lines: words, effects on the exit status, reach and limits.
 
 mod flow;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{Effect, Reach, RedirectKind, Script, UNKNOWN, quoted, read, read_with};
 
-/// One command a line, words separated by a blank, `?` for what is unknown.
+/// Returns one line per command, with words separated by spaces and `?` for unknown parts.
 fn words(script: &Script) -> Vec<String> {
     script
         .commands
@@ -31,7 +31,7 @@ fn check_broken(command: &str, expected: &[&str]) {
     assert!(!script.complete, "{command}");
 }
 
-/// `+` before a command that decides, `-` before one that is masked.
+/// Expects `+` before a command whose exit status counts, and `-` before a masked one.
 fn check_fates(command: &str, expected: &str) {
     let fates: Vec<_> = read(command)
         .commands
@@ -45,7 +45,7 @@ fn check_fates(command: &str, expected: &str) {
 }
 
 #[test]
-fn quotes_and_escapes_are_removed_as_bash_does() {
+fn quotes_and_escapes_are_removed_as_in_bash() {
     check("g\"it\" pu'sh'", &["git push"]);
     check("\\git p\\ush", &["git push"]);
     check("gi\\\nt \\\n push", &["git push"]);
@@ -58,7 +58,7 @@ fn quotes_and_escapes_are_removed_as_bash_does() {
 }
 
 #[test]
-fn variables_of_the_line_are_filled_in() {
+fn variables_of_the_line_are_expanded() {
     check("X=push; git $X", &["git push"]);
     check("G=\"git push\"; $G", &["git push"]);
     check("G='git push'; \"$G\"", &["git push"]);
@@ -87,7 +87,7 @@ fn braces_are_expanded() {
 }
 
 #[test]
-fn texts_given_to_shells_are_read() {
+fn text_passed_to_shells_is_read() {
     check(
         "bash -c 'bash -c \"git push\"'",
         &["bash -c bash -c \"git push\"", "bash -c git push", "git push"],
@@ -131,7 +131,7 @@ fn functions_and_aliases_are_followed() {
 }
 
 #[test]
-fn wrappers_and_templates_yield_what_they_run() {
+fn wrappers_and_templates_yield_the_commands_they_run() {
     check(
         "sudo -u x env A=1 timeout -k 5 9 git push",
         &[
@@ -166,7 +166,7 @@ fn wrappers_and_templates_yield_what_they_run() {
 }
 
 #[test]
-fn the_way_to_a_command_is_shown() {
+fn how_a_command_is_reached_is_recorded() {
     let reached = |command: &str| read(command).commands.last().map(|last| last.reached.clone());
     assert_eq!(reached("a | b"), Some(vec![Reach::Pipe { last: true }]));
     assert_eq!(reached("if a; then (b); fi"), Some(vec![Reach::Conditional, Reach::Group]));
@@ -175,7 +175,7 @@ fn the_way_to_a_command_is_shown() {
 }
 
 #[test]
-fn redirections_and_directories_are_kept() {
+fn redirections_and_directories_are_recorded() {
     let script = read("cd a && { b 2>&1 >>x; } &>y; (cd ..; c <z); d");
     let all: Vec<_> = script.commands.iter().flat_map(|command| &command.redirects).collect();
     let kinds: Vec<_> =
@@ -199,7 +199,7 @@ fn redirections_and_directories_are_kept() {
 }
 
 #[test]
-fn spans_point_into_the_text() {
+fn spans_cover_the_text_of_each_command() {
     let text = "cd x && git push 2>&1 | tail; echo \"$(git fetch)\"";
     let script = read(text);
     let spans: Vec<_> = script.commands.iter().map(|command| &text[command.span.clone()]).collect();
@@ -207,7 +207,7 @@ fn spans_point_into_the_text() {
 }
 
 #[test]
-fn the_last_command_of_a_line_decides() {
+fn the_last_command_determines_the_exit_status() {
     check_fates("a; b", "-a +b");
     check_fates("a && b", "+a +b");
     check_fates("a || true", "-a +true");
@@ -224,7 +224,7 @@ fn the_last_command_of_a_line_decides() {
 }
 
 #[test]
-fn pipes_and_options_of_the_shell_count() {
+fn pipes_and_shell_options_affect_the_exit_status() {
     check_fates("a | b", "-a +b");
     check_fates("set -o pipefail; a | b", "-set +a +b");
     check_fates("set -euo pipefail; a | b; c", "-set +a +b +c");
@@ -235,7 +235,7 @@ fn pipes_and_options_of_the_shell_count() {
 }
 
 #[test]
-fn a_status_that_is_passed_on_decides() {
+fn a_saved_exit_status_that_is_passed_on_counts() {
     check_fates("a; exit $?", "+a +exit");
     check_fates("a; rc=$?; b; exit $rc", "+a -b +exit");
     check_fates("a; rc=$?; exit 0", "-a +exit");
@@ -246,7 +246,7 @@ fn a_status_that_is_passed_on_decides() {
 }
 
 #[test]
-fn conditions_loops_and_substitutions_mask() {
+fn conditions_loops_and_substitutions_may_mask_the_exit_status() {
     check_fates("if a; then b; fi", "-a +b");
     check_fates("if ! a; then exit 1; fi; b", "+a -exit +b");
     check_fates("f() { a || return 1; b; }; f; c", "-f -a -return -b +c");
@@ -263,7 +263,7 @@ fn conditions_loops_and_substitutions_mask() {
 }
 
 #[test]
-fn broken_text_is_read_as_far_as_it_goes() {
+fn invalid_text_is_read_as_far_as_possible() {
     check_broken("git push '", &["git push "]);
     check_broken("git push \"a", &["git push a"]);
     check_broken("if git push", &["git push"]);
@@ -276,13 +276,13 @@ fn broken_text_is_read_as_far_as_it_goes() {
     check_broken("echo ${x:-$(git push)", &["echo ?", "git push"]);
 }
 
-/// Reads something hostile: that it ends at all is the test.
+/// Reads hostile text; the test is that reading terminates.
 fn survives(command: &str) -> Script {
     read(command)
 }
 
 #[test]
-fn hostile_text_ends_in_an_answer() {
+fn reading_hostile_text_terminates() {
     for open in [
         "(",
         "{ ",
@@ -327,7 +327,7 @@ fn hostile_text_ends_in_an_answer() {
 }
 
 #[test]
-fn a_megabyte_ends_in_an_answer() {
+fn reading_a_megabyte_terminates() {
     for piece in [
         "a;",
         "a|",
@@ -357,7 +357,7 @@ proptest! {
     }
 
     #[test]
-    fn token_soup_never_panics(tokens in prop::collection::vec(prop::sample::select(vec![
+    fn random_tokens_never_panic(tokens in prop::collection::vec(prop::sample::select(vec![
         "git", "push", " ", "\n", ";", "&&", "||", "|", "(", ")", "{ ", "}", "$(", "`", "'", "\"",
         "\\", "$x", "${x", "}", "x=", "<<E", "E\n", "<", ">", "if ", "then ", "fi", "for i in ",
         "do ", "done", "case ", " in ", "esac", ";;", "[[ ", "]]", "((", "))", "bash -c ", "eval ",
@@ -371,7 +371,7 @@ proptest! {
     }
 
     #[test]
-    fn quoting_a_word_gives_it_back(word in "[^\\x00\u{fffc}]{0,40}") {
+    fn a_quoted_word_is_read_unchanged(word in "[^\\x00\u{fffc}]{0,40}") {
         let script = read(&format!("cmd {}", quoted(&word)));
         prop_assert_eq!(script.commands[0].arg(0), Some(word.as_str()));
     }

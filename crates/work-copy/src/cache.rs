@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_is_named_after_the_project_and_its_place() {
+    fn the_cache_folder_is_unique_to_the_project_path() {
         let env = Env::of([("XDG_CACHE_HOME", "/cache"), ("HOME", "/home/dev")]);
         let found = folder(&env, &Config::default(), "/srv/app".into()).unwrap();
         assert!(found.as_str().starts_with("/cache/ralph/app-"), "{found}");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_inside_the_project_where_it_is_and_not_by_its_name() {
+    fn a_cache_inside_the_project_is_refused_by_its_real_path() {
         let scratch = test_support::Scratch::new();
         scratch.file("app/plan.md", "");
         let top = scratch.path("app").canonicalize_utf8().unwrap();

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_tells_what_git_did_not_look_at() {
+    fn index_entries_keep_the_tags_of_git_ls_files() {
         let output = b"H 100644 aa 0\ta\0S 100644 bb 0\tb\n\xff\0h 100644 cc 0\tc\0";
         let found = index_entries(output);
         let seen: Vec<_> = found.iter().map(|(path, (_, tag))| (path, *tag)).collect();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_read_whatever_the_names_are() {
+    fn differences_are_parsed_with_any_file_names() {
         let output = b":100644 100644 aa bb M\0a b\n\xff\0:000000 160000 00 cc A\0sub\0";
         let found = differences(output);
         let [file, link] = found.as_slice() else { panic!("{found:?}") };

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_belongs_to_one_repository_is_not_carried() {
+    fn settings_specific_to_a_repository_are_not_copied() {
         let output = "system\0core.bare\nfalse\0local\0user.name\nAda\0local\0remote.origin.url\nx\0\
                       command\0core.hookspath\n/dev/null\0global\0url.a.insteadof\nb\0\
                       global\0url.a.insteadof\nc\0local\0diff.noprefix\0";

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_texts_that_lead_into_the_project_are_found() {
+    fn links_and_files_that_point_into_the_project_are_found() {
         let scratch = Scratch::new();
         let (project, other) = (scratch.dir("app"), scratch.dir("app-other"));
         scratch.dir("app/src");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_an_editable_install_is_looked_at() {
+    fn every_form_of_an_editable_install_is_checked() {
         let scratch = Scratch::new();
         let folder = "env/lib/python3.11/site-packages";
         for file in ["a.pth", "__editable___app_finder.py", "app.egg-link", "app.py"] {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_command_that_starts_such_a_program_is_named() {
+    fn the_command_that_starts_a_matching_program_is_found() {
         let commands = ["npm test".to_owned(), "cd x && A=1 timeout 9 pytest -q".to_owned()];
         let is_python = |program: &str| program.starts_with("py");
         assert_eq!(user(&commands, is_python), Some(&commands[1]));

@@ -239,7 +239,7 @@ mod tests {
     use super::stamps;
 
     #[test]
-    fn a_look_at_a_repository_leaves_no_trace_and_everything_else_does() {
+    fn stamps_change_only_if_git_state_changes() {
         let repo = TestRepo::new();
         let before = stamps(repo.root());
         assert!(before.is_some());

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lock_files_and_manifests_are_known_by_their_names() {
+    fn lock_files_and_manifests_are_recognized_by_name() {
         for file in ["Cargo.lock", "bun.lockb", "pnpm-lock.yaml", "packages.lock.json", "go.sum"] {
             assert!(names_packages(file), "{file}");
         }

@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_the_run_is_protected() {
+    fn files_that_control_the_run_are_protected() {
         let inside = Utf8Path::new("app");
         for (path, expected) in [
             ("app/.ralph/config.toml", true),

@@ -245,13 +245,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rollback_counts_for_the_runs_that_it_interrupted() {
+    fn a_rollback_counts_only_for_runs_that_it_interrupted() {
         for (run_began, rolled_back, now, expected) in [
             (100, 150, 200, true),
             (100, 100, 100, true),
             (100, 50, 200, false),
             (100, 0, 200, false),
-            // The clock was set back since the rollback.
+            // The clock was set back after the rollback.
             (100, 90_000, 200, false),
         ] {
             let found = is_between(run_began, rolled_back, now);

@@ -41,7 +41,7 @@ fn before(agent: &str, event: &str, tool: &str, input: Value) -> String {
 }
 
 #[test]
-fn pushes_and_protected_files_are_refused_in_the_agents_own_words() {
+fn pushes_and_protected_files_are_denied_in_each_agents_format() {
     let push = json!({"command": "git push origin main"});
     let file = ".ralph/config.toml";
     let patch =
@@ -51,7 +51,7 @@ fn pushes_and_protected_files_are_refused_in_the_agents_own_words() {
         ("gemini", "BeforeTool", "run_shell_command", "replace", json!({"file_path": file})),
         ("qwen", "PreToolUse", "run_shell_command", "edit", json!({"file_path": file})),
         ("copilot", "PreToolUse", "Bash", "Edit", json!({"path": file})),
-        // Copilot runs what is registered in Claude's settings, without an argument.
+        // Copilot also runs the hooks in Claude's settings, without an argument.
         ("", "PreToolUse", "Bash", "Edit", json!({"path": file})),
         ("opencode", "PreToolUse", "bash", "edit", json!({"filePath": file})),
         ("droid", "PreToolUse", "Execute", "Create", json!({"file_path": file})),
@@ -70,7 +70,7 @@ fn pushes_and_protected_files_are_refused_in_the_agents_own_words() {
 }
 
 #[test]
-fn a_harmless_patch_is_allowed_whatever_its_text_says() {
+fn a_harmless_patch_is_allowed_regardless_of_its_text() {
     let patch = "*** Begin Patch\n*** Add File: b.sh\n+rm -rf /\n+git push\n*** End Patch";
     assert_eq!(before("codex", "PreToolUse", "apply_patch", json!({"command": patch})), "");
     let unread = "*** Begin Patch\n*** Update File: a.txt\n@@\n-hello\n+bye\n*** End Patch";
@@ -79,7 +79,7 @@ fn a_harmless_patch_is_allowed_whatever_its_text_says() {
 }
 
 #[test]
-fn a_failing_test_run_is_failed_for_every_agent() {
+fn a_failing_test_run_is_recorded_for_every_agent() {
     let output = "1 failed, 2 passed in 0.02s";
     let own = format!("Output: {output}\nExit Code: 1\nProcess Group PGID: 7");
     let with_code = format!("{output}\n<shellId: 0 completed with exit code 1>");
@@ -126,7 +126,7 @@ fn a_failing_test_run_is_failed_for_every_agent() {
 }
 
 #[test]
-fn without_an_exit_code_no_run_is_called_passed() {
+fn a_run_without_an_exit_code_is_not_recorded_as_passed() {
     let scratch = project();
     let payload = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash",
                          "tool_input": {"command": "pytest --cov-fail-under=90"},
@@ -136,7 +136,7 @@ fn without_an_exit_code_no_run_is_called_passed() {
 }
 
 #[test]
-fn a_stop_is_held_once_whatever_the_agent_says_about_earlier_ones() {
+fn a_stop_is_blocked_once_regardless_of_stop_hook_active() {
     for (agent, event, is_active) in [
         ("codex", "Stop", false),
         ("gemini", "AfterAgent", false),
@@ -160,7 +160,7 @@ fn a_stop_is_held_once_whatever_the_agent_says_about_earlier_ones() {
 }
 
 #[test]
-fn a_subagents_end_is_not_the_sessions() {
+fn the_end_of_a_subagent_is_not_a_stop_of_the_session() {
     let scratch = project();
     let payload = json!({"hook_event_name": "Stop", "agent_id": "x", "parent_agent_id": "s1"});
     assert_eq!(ask(ON_STOP, &["--agent", "copilot"], &scratch, &payload).0, "");

@@ -1,4 +1,4 @@
-//! A client for tests: sends what the real one sends, and reads the answer as it would.
+//! A client for tests that sends payloads and reads answers like the real client.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
@@ -9,9 +9,9 @@ pub(crate) const POST_TOOL: &str = env!("CARGO_BIN_EXE_ralph-post-tool");
 
 /// A session of the client in a project.
 pub(crate) struct Client {
-    /// The project, whose state counts.
+    /// The project that contains the state.
     pub(crate) project: Utf8PathBuf,
-    /// Where the client was started: in the project, or in a copy of it.
+    /// The folder in which the client was started: the project or a copy of it.
     pub(crate) cwd: Utf8PathBuf,
     pub(crate) home: Scratch,
     pub(crate) session: String,
@@ -34,7 +34,7 @@ impl Client {
         self
     }
 
-    /// Runs a hook; none if it has no opinion.
+    /// Runs a hook; returns `None` if the hook has no opinion.
     pub(crate) fn send(&self, hook: &str, fields: Value) -> Option<Value> {
         let mut input = json!({
             "session_id": self.session,
@@ -53,7 +53,7 @@ impl Client {
         (!answer.is_empty()).then(|| serde_json::from_str(&answer).unwrap())
     }
 
-    /// The reason for which pre-tool denies a call; none if it lets it pass.
+    /// Returns the reason why pre-tool denies a call, or `None` if pre-tool allows the call.
     pub(crate) fn denied(&self, tool: &str, input: Value) -> Option<String> {
         let fields =
             json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input});
@@ -72,7 +72,7 @@ impl Client {
         self.denied(tool, json!({"file_path": self.cwd.join(file)}))
     }
 
-    /// Tells post-tool that a command ended; returns what the agent is told.
+    /// Reports the end of a command to post-tool; returns the text for the agent.
     pub(crate) fn bash_ended(&self, command: &str, code: i32, output: &str) -> Option<String> {
         let mut fields =
             json!({"tool_name": "Bash", "tool_input": {"command": command}, "duration_ms": 5});

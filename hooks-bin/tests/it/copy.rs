@@ -1,4 +1,4 @@
-//! A session that works in a copy of the project: what it may write, and what of the run is whose.
+//! Sessions in a copy of the project: allowed writes, and which session belongs to the run.
 
 use serde_json::json;
 use test_support::{TestRepo, fixtures, program, run_with_input};
@@ -13,7 +13,7 @@ fn write_denied(client: &Client, path: impl AsRef<str>) -> Option<String> {
     client.denied("Write", json!({"file_path": path.as_ref()}))
 }
 
-/// The context that is added to a prompt.
+/// Returns the context that is added to a prompt.
 fn prompted(client: &Client) -> Option<String> {
     let answer =
         client.send(PRE_PROMPT, json!({"hook_event_name": "UserPromptSubmit", "prompt": "go"}));
@@ -22,7 +22,7 @@ fn prompted(client: &Client) -> Option<String> {
 }
 
 #[test]
-fn edits_are_held_to_the_copy_and_the_refusal_names_the_right_path() {
+fn edits_outside_the_copy_are_denied_with_the_right_path() {
     let run = Run::new("");
     let (agent, project, copy) = (run.agent(), run.project.root(), run.copy.root());
     assert_eq!(write_denied(&agent, copy.join("new.rs")), None);
@@ -34,14 +34,14 @@ fn edits_are_held_to_the_copy_and_the_refusal_names_the_right_path() {
     let reason = write_denied(&agent, agent.home.path("elsewhere.rs")).unwrap();
     assert!(reason.contains(&format!("write below {copy}")), "{reason}");
     assert_eq!(agent.events("denied").len(), 2);
-    // Looking is fine, and what was read in the project is still not to be edited there.
+    // Reading is allowed, but a file that was read in the project must not be edited there.
     agent.tool_ended("Read", project.join("a.txt").as_str());
     assert!(agent.edit_denied("Edit", project.join("a.txt").as_str()).is_some());
     assert_eq!(agent.bash_denied(&format!("cat {project}/a.txt && git -C {project} log")), None);
 }
 
 #[test]
-fn an_agent_that_nobody_watches_does_not_deploy() {
+fn an_unattended_agent_must_not_deploy() {
     let run = Run::new("");
     let reason = run.agent().bash_denied("terraform apply").unwrap();
     assert!(reason.contains("forbidden by rule deploy"), "{reason}");
@@ -56,7 +56,7 @@ fn an_agent_that_nobody_watches_does_not_deploy() {
 }
 
 #[test]
-fn commands_do_not_change_the_project() {
+fn commands_in_the_copy_must_not_change_the_project() {
     let run = Run::new("");
     let (agent, project, copy) = (run.agent(), run.project.root(), run.copy.root());
     for command in [
@@ -75,7 +75,7 @@ fn commands_do_not_change_the_project() {
 }
 
 #[test]
-fn state_is_protected_on_both_sides_but_for_what_the_gates_ask_of_the_session() {
+fn state_is_protected_on_both_sides_except_files_for_the_gates() {
     let run = Run::new("");
     let (agent, project, copy) = (run.agent(), run.project.root(), run.copy.root());
     for root in [project, copy] {
@@ -102,7 +102,7 @@ fn state_is_protected_on_both_sides_but_for_what_the_gates_ask_of_the_session() 
 }
 
 #[test]
-fn the_rule_can_be_switched_off() {
+fn the_outside_copy_rule_can_be_disabled() {
     let run = Run::new("[guard]\ndisable = [\"outside-copy\"]\n");
     let (agent, project) = (run.agent(), run.project.root());
     assert_eq!(write_denied(&agent, project.join("new.rs")), None);
@@ -111,7 +111,7 @@ fn the_rule_can_be_switched_off() {
 }
 
 #[test]
-fn in_place_there_is_no_copy_to_be_held_to() {
+fn without_a_copy_edits_are_not_restricted() {
     let run = Run::new("");
     let project = run.project.root();
     let agent = run.person().with("RALPH_RUN", "run-1").with("RALPH_WORKSPACE", project.as_str());
@@ -120,7 +120,7 @@ fn in_place_there_is_no_copy_to_be_held_to() {
 }
 
 #[test]
-fn a_project_in_a_folder_of_its_repository_has_its_counterpart_there() {
+fn a_project_in_a_subfolder_maps_to_the_same_folder_of_the_copy() {
     let mono = TestRepo::new();
     mono.write("app/.ralph/config.toml", "");
     mono.write("app/main.rs", "x");
@@ -140,7 +140,7 @@ fn a_project_in_a_folder_of_its_repository_has_its_counterpart_there() {
 }
 
 #[test]
-fn the_agents_scope_and_its_commits_are_judged_in_the_copy() {
+fn scope_and_commits_of_the_agent_are_judged_in_the_copy() {
     let run = Run::new("[scope.stories]\nUS-001 = [\"src/**\"]\n");
     let agent = run.agent();
     run.project.write("a.txt", "a person's work");
@@ -163,7 +163,7 @@ fn amending_is_judged_by_the_commits_of_the_copy() {
 }
 
 #[test]
-fn a_person_beside_a_run_has_no_part_in_its_story() {
+fn a_person_is_not_bound_to_the_story_of_a_run() {
     let mut run = Run::new("[scope]\npaths = [\"docs/**\"]\nstories = { US-001 = [\"src/**\"] }\n");
     run.project.write(".ralph/guardrails.md", "- read first\n");
     assert_eq!(
@@ -183,7 +183,7 @@ fn a_person_beside_a_run_has_no_part_in_its_story() {
 }
 
 #[test]
-fn an_agent_that_outlived_its_run_has_no_part_in_the_next_one() {
+fn an_agent_of_an_ended_run_gets_no_story_of_the_next_run() {
     let run = Run::new("");
     assert!(prompted(&run.agent()).is_some());
     crate::run::begin(run.project.root(), run.copy.root(), "run-2");
@@ -191,7 +191,7 @@ fn an_agent_that_outlived_its_run_has_no_part_in_the_next_one() {
 }
 
 #[test]
-fn tasks_of_a_person_beside_a_run_are_compared_with_the_last_commit() {
+fn tasks_of_a_person_are_compared_with_the_last_commit() {
     let run = Run::new("");
     checkpoint(run.project.root(), &run.state(), "run-1");
     run.project.write("src/lib.rs", "// TODO: the person's own, committed\n");
@@ -203,12 +203,12 @@ fn tasks_of_a_person_beside_a_run_are_compared_with_the_last_commit() {
         String::from_utf8(run_with_input(&mut hook, &payload).stdout).unwrap()
     };
     assert_eq!(complete(&[]), "");
-    // With `--in-place` the same lines are the agent's.
+    // With `--in-place`, the same lines belong to the agent.
     assert!(complete(&[("RALPH_RUN", "run-1")]).contains("src/lib.rs:1: `TODO`"));
 }
 
 #[test]
-fn what_the_user_tells_reaches_a_running_session() {
+fn messages_of_the_user_reach_a_running_session() {
     let run = Run::new("");
     fs_err::write(run.project.root().join(".git/ralph/messages.md"), "- use tabs\n").unwrap();
     let shown = prompted(&run.agent()).unwrap();

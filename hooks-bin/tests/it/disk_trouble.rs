@@ -1,4 +1,4 @@
-//! Full disks, read-only disks and state that is not what it should be.
+//! Full disks, read-only disks and state files of the wrong kind.
 
 use std::process::Output;
 
@@ -13,7 +13,7 @@ fn check_silent(output: &Output, what: &str) {
     assert!(output.stdout.is_empty(), "{what}: {output:?}");
 }
 
-/// Runs each hook in a project on a small file system of its own, after `prepare` was run there.
+/// Runs `prepare` and then each hook, in a project on a separate small file system.
 fn on_a_small_disk(prepare: &str, afterwards: &str) {
     let Some(way) = own_mounts() else { return };
     for binary in BINARIES {
@@ -30,7 +30,7 @@ fn on_a_small_disk(prepare: &str, afterwards: &str) {
 }
 
 #[test]
-fn a_full_disk_is_no_trouble_and_tears_no_line() {
+fn a_full_disk_causes_no_failure_and_no_torn_line() {
     let fill = "printf '{\"old\":1}\\n' > .ralph/events.jsonl; \
                 dd if=/dev/zero of=filler bs=1k 2>/dev/null || true";
     let whole_lines = "test \"$(tail -c1 .ralph/events.jsonl | od -An -tx1)\" = ' 0a' || exit 9";
@@ -38,12 +38,12 @@ fn a_full_disk_is_no_trouble_and_tears_no_line() {
 }
 
 #[test]
-fn a_read_only_disk_is_no_trouble() {
+fn a_read_only_disk_causes_no_failure() {
     on_a_small_disk("mount -o remount,ro .", "test ! -e .ralph/events.jsonl || exit 9");
 }
 
 #[test]
-fn state_of_the_wrong_kind_is_no_trouble() {
+fn state_files_of_the_wrong_kind_cause_no_failure() {
     type Prepare = fn(&Scratch);
     let troubles: [(&str, Prepare); 5] = [
         ("the state folder is a file", |p| drop(p.file(".ralph", "x"))),

@@ -1,5 +1,5 @@
-//! What a gate names as the next step is tried as the agent would: the guard lets it pass, it is
-//! really done, and then the gate is met. So no session is ever locked in.
+//! Every next step that a gate suggests is performed as an agent would: the guard must allow the
+//! step, and then the gate must be met. So no session is blocked for good.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::StateDir;
@@ -12,15 +12,15 @@ use crate::client::Client;
 const ON_STOP: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
 const OTHER: &str = "another-session";
 
-/// What a session does about a hint. `{}` stands for the file or folder that the hint names.
+/// A step that follows a hint. `{}` is replaced by the file or folder that the hint names.
 enum Step {
-    /// Reads a file and writes it anew.
+    /// Reads a file and rewrites it.
     Rewrite(&'static str, &'static str),
     /// Runs a command line.
     Bash(&'static str),
-    /// Runs a command line of `ralph-loop`, which does this.
+    /// Runs a command line of `ralph-loop`, which the function simulates.
     Ours(&'static str, fn(&Session)),
-    /// Runs its tests, which pass.
+    /// Runs tests, which pass.
     Test(&'static str),
 }
 
@@ -41,27 +41,27 @@ impl Session {
         Self { repo, client }
     }
 
-    /// Where the state of a session is, in the project or at home.
+    /// Returns the state folder of a session, in the project or in the home folder.
     fn folder(&self, at_home: bool, session: &str) -> Utf8PathBuf {
         let root = if at_home { self.client.home.root() } else { self.repo.root() };
         root.join(".ralph/state").join(session)
     }
 
-    /// Puts a state file of a session there, as a skill of the user's would.
+    /// Writes a state file of a session, as a skill of the user would.
     fn keep(&self, at_home: bool, session: &str, name: &str, text: &str) {
         let path = self.folder(at_home, session).join(name);
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
         fs_err::write(path, text).unwrap();
     }
 
-    /// The reason for which a new turn may not end.
+    /// Returns the reason why a new turn may not end.
     fn held(&self) -> Option<String> {
         let answer = self.client.send(ON_STOP, json!({"hook_event_name": "Stop"}))?;
         assert_eq!(answer["decision"], "block", "{answer}");
         Some(answer["reason"].as_str().unwrap().to_owned())
     }
 
-    /// Does a step under the guard.
+    /// Performs a step, which the guard must allow.
     #[track_caller]
     fn take(&self, step: &Step, named: &Utf8Path) {
         match step {
@@ -91,7 +91,7 @@ impl Session {
         }
     }
 
-    /// The guard keeps the session from doing the same to another one's files.
+    /// Checks that the guard denies the same step on the files of another session.
     #[track_caller]
     fn is_kept_from(&self, step: &Step, theirs: &Utf8Path) {
         let rule = "ralph-state";
@@ -109,7 +109,7 @@ impl Session {
     }
 }
 
-/// What a hint quotes, a command among it, is nothing that the guard refuses.
+/// Checks that the guard allows everything that a hint quotes, including commands.
 #[track_caller]
 fn is_allowed(session: &Session, reason: &str) {
     for quoted in reason.split('`').skip(1).step_by(2) {
@@ -117,13 +117,13 @@ fn is_allowed(session: &Session, reason: &str) {
     }
 }
 
-/// The path that a hint names.
+/// Returns the path that a hint names.
 fn path_in(reason: &str) -> Option<Utf8PathBuf> {
     let word = reason.split_whitespace().find(|word| word.starts_with('/') && word.len() > 1)?;
     Some(word.trim_end_matches(['.', ',', ';']).into())
 }
 
-/// A gate that reads a file of the session: the file, what it holds at first, and each way out.
+/// A gate on a state file: its name, the file, the unmet content, and the steps that meet it.
 type FileGate = (&'static str, &'static str, &'static str, &'static [Step]);
 
 const DONE: &str = r#"{"verified_done": true}"#;
@@ -183,7 +183,7 @@ const FILE_GATES: [FileGate; 4] = [
 ];
 
 #[test]
-fn a_session_gets_out_of_each_gate_on_its_own_files_and_only_its_own() {
+fn a_session_can_meet_each_gate_with_its_own_state_files_only() {
     for (gate, file, text, steps) in FILE_GATES {
         for step in steps {
             for at_home in [false, true] {
@@ -207,7 +207,7 @@ fn a_session_gets_out_of_each_gate_on_its_own_files_and_only_its_own() {
     }
 }
 
-/// A gate on the work: how it becomes unmet, and each way out.
+/// A gate on the work: its name, how it becomes unmet, and the steps that meet it.
 type WorkGate = (&'static str, fn(&Session), &'static [&'static [Step]]);
 
 fn fail_tests(session: &Session) {
@@ -261,7 +261,7 @@ const WORK_GATES: [WorkGate; 4] = [
 ];
 
 #[test]
-fn a_session_gets_out_of_each_gate_on_its_work() {
+fn a_session_can_meet_each_gate_on_its_work() {
     for (gate, unmeet, ways) in WORK_GATES {
         for way in ways {
             let session = Session::new();
@@ -276,7 +276,7 @@ fn a_session_gets_out_of_each_gate_on_its_work() {
 }
 
 #[test]
-fn a_damaged_file_locks_nobody_in_and_can_be_written_anew() {
+fn a_damaged_state_file_does_not_block_and_can_be_rewritten() {
     for (gate, file, text, _) in FILE_GATES {
         let session = Session::new();
         let own = session.client.session.clone();
@@ -295,7 +295,7 @@ fn a_damaged_file_locks_nobody_in_and_can_be_written_anew() {
 }
 
 #[test]
-fn what_else_is_state_stays_out_of_reach() {
+fn other_state_files_stay_protected() {
     let session = Session::new();
     let own = session.folder(false, &session.client.session);
     let beside = own.parent().unwrap();

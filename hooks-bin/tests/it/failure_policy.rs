@@ -1,4 +1,4 @@
-//! Whatever a hook is fed, it exits with 0, prints nothing it does not mean, and leaves a record.
+//! For any input, a hook exits with 0, prints nothing unintended and records failures.
 
 use std::process::{Output, Stdio};
 
@@ -35,7 +35,7 @@ fn last_error(project: &Scratch) -> serde_json::Value {
 }
 
 #[test]
-fn garbage_leaves_no_opinion_and_a_record() {
+fn invalid_input_yields_no_opinion_and_a_record() {
     let lone_brace = "{".repeat(100_000);
     let deep = format!("{{\"tool_input\":{}", "[".repeat(100_000));
     let inputs: [(&[u8], &str); 7] = [
@@ -59,7 +59,7 @@ fn garbage_leaves_no_opinion_and_a_record() {
 }
 
 #[test]
-fn too_much_input_is_refused_without_reading_it_all() {
+fn input_above_the_size_limit_is_refused() {
     let project = Scratch::new();
     project.dir(".ralph");
     let mut input = br#"{"hook_event_name":"PreToolUse","x":""#.to_vec();
@@ -73,7 +73,7 @@ fn too_much_input_is_refused_without_reading_it_all() {
 }
 
 #[test]
-fn a_payload_cut_anywhere_never_gets_an_answer() {
+fn a_truncated_payload_never_gets_an_answer() {
     let project = Scratch::new();
     project.dir(".ralph");
     let payload = fs_err::read(fixtures().join("payloads/PreToolUse-edit.json")).unwrap();
@@ -111,7 +111,7 @@ fn every_recorded_payload_is_answered_without_a_failure() {
 }
 
 #[test]
-fn a_client_that_closed_the_pipes_is_no_trouble() {
+fn a_client_that_closed_the_pipes_causes_no_failure() {
     for binary in BINARIES {
         let project = Scratch::new();
         project.dir(".ralph");
@@ -124,7 +124,7 @@ fn a_client_that_closed_the_pipes_is_no_trouble() {
 }
 
 #[test]
-fn tried_by_hand_a_hook_says_what_it_is() {
+fn the_help_option_describes_the_hook() {
     for binary in BINARIES {
         let scratch = Scratch::new();
         let mut command = program(binary, scratch.root());
@@ -145,7 +145,7 @@ fn serve_one(decide: fn(&Call<'_>) -> Result<Decision, Failure>) -> (Reply, Scra
 }
 
 #[test]
-fn a_panic_leaves_no_opinion_and_says_where_it_was() {
+fn a_panic_yields_no_opinion_and_a_record_of_its_location() {
     let project = Scratch::new();
     project.dir(".ralph");
     let own = std::env::current_exe().unwrap();
@@ -179,7 +179,7 @@ fn a_hook_that_panics() {
 }
 
 #[test]
-fn an_error_leaves_no_opinion_and_names_its_causes() {
+fn an_error_yields_no_opinion_and_a_record_of_its_causes() {
     let (reply, project) = serve_one(|_| {
         Err(ralph_core::git::SnapshotError::Io(std::io::Error::other("disk on fire")).into())
     });
@@ -192,7 +192,7 @@ fn an_error_leaves_no_opinion_and_names_its_causes() {
 }
 
 #[test]
-fn a_broken_configuration_is_recorded_and_the_decision_still_made() {
+fn an_invalid_configuration_is_recorded_and_the_hook_still_decides() {
     let hook = Hook {
         name: "ralph-test",
         purpose: "",
@@ -209,7 +209,7 @@ fn a_broken_configuration_is_recorded_and_the_decision_still_made() {
 }
 
 #[test]
-fn a_project_without_state_is_left_as_it_is() {
+fn a_project_without_a_state_folder_is_not_changed() {
     let project = Scratch::new();
     let home = Scratch::new();
     let mut command = program(BINARIES[0], home.root());

@@ -1,4 +1,4 @@
-//! Keys of every known shape, in everything that reaches a hook: none is in a record of ours.
+//! Keys of every known shape in all inputs of the hooks: no record contains a key.
 
 use camino::Utf8Path;
 use serde_json::json;
@@ -10,7 +10,7 @@ const PRE_PROMPT: &str = env!("CARGO_BIN_EXE_ralph-pre-prompt");
 const ON_STOP: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
 
 #[test]
-fn no_record_holds_a_key() {
+fn no_record_contains_a_key() {
     let repo = TestRepo::new();
     repo.write(".ralph/config.toml", "");
     let client = Client::in_repo(&repo);

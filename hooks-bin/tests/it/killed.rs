@@ -1,4 +1,4 @@
-//! A hook that is killed in the middle of a rollback: nothing is lost, and the next rollback finishes it.
+//! A hook that is killed during a rollback loses nothing, and the next rollback finishes it.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -22,7 +22,7 @@ fn without_state(test: &TestRepo) -> Fingerprint {
     print
 }
 
-/// Starts the hook on a failing run and kills it, and the git it started, after a while.
+/// Starts the hook on a failing run, and kills the hook and its git after `pause`.
 fn killed_after(test: &TestRepo, pause: Duration) {
     let input = json!({
         "hook_event_name": "PostToolUseFailure", "session_id": "s1", "cwd": test.root(),
@@ -38,12 +38,12 @@ fn killed_after(test: &TestRepo, pause: Duration) {
     let mut kill = program("sh", test.scratch().root());
     kill.args(["-c", "kill -KILL -- \"$0\" 2>/dev/null; true", &group]).status().unwrap();
     child.wait().unwrap();
-    // What a killed git leaves behind, and what its users know to remove.
+    // A killed git leaves this lock behind; users have to remove it.
     let _ = fs_err::remove_file(test.root().join(".git/index.lock"));
 }
 
 #[test]
-fn a_rollback_killed_at_any_instant_is_finished_or_never_began() {
+fn a_rollback_killed_at_any_time_can_be_finished() {
     let mut began = 0;
     for step in 0..12 {
         let test = TestRepo::new();

@@ -1,4 +1,4 @@
-//! A file of ours that is a link to the outside: no hook writes through it.
+//! No hook writes through a state file that is a symlink to the outside.
 
 use ralph_base::state::StateDir;
 use serde_json::json;
@@ -20,7 +20,7 @@ fn nothing_is_written_through_a_link() {
         fs_err::os::unix::fs::symlink(&outside, folder).unwrap();
     }
     for file in state.files() {
-        // One is below a folder that is a link already.
+        // The other files are in folders that are already symlinks.
         if file.parent() == Some(state.root()) {
             fs_err::os::unix::fs::symlink(&precious, file).unwrap();
         }

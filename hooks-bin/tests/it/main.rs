@@ -1,4 +1,4 @@
-//! The hooks as the client runs them: real processes, real files, real trouble.
+//! The hooks as the client runs them, with real processes, files and failures.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests fail loudly")]
 
 mod agents;

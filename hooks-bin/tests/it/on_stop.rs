@@ -14,18 +14,18 @@ use test_support::{TestRepo, fixtures, program, run_with_input};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
 
-/// A project with a repository, a home folder and the variables around the client.
+/// A project with a repository, a home folder and the environment of the client.
 struct Stage {
     repo: TestRepo,
     vars: Vec<(String, String)>,
 }
 
-/// What the hook answered.
+/// The answer of the hook.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     /// The reason, if it blocked.
     blocked: Option<String>,
-    /// What the person is told.
+    /// The message to the person.
     notice: Option<String>,
     exit_code: i32,
     stderr: String,
@@ -85,7 +85,7 @@ impl Stage {
         }
     }
 
-    /// A stop of this session; `active` as the client sets it after a block.
+    /// Sends a stop of this session; the client sets `active` after a block.
     fn stop(&self, session: &str, active: bool) -> Option<String> {
         let mut input = payload("Stop-first");
         input["session_id"] = session.into();
@@ -97,12 +97,12 @@ impl Stage {
         answer.blocked
     }
 
-    /// Appends to the transcript what a turn with a tool call leaves there.
+    /// Appends a turn with a tool call to the transcript.
     fn work(&self) {
         self.say(json!([{"type": "tool_use", "name": "Bash", "input": {}}]), 1000);
     }
 
-    /// Appends an answer of the model.
+    /// Appends an answer of the model to the transcript.
     fn say(&self, content: Value, tokens: u64) {
         let line = json!({
             "type": "assistant",
@@ -114,13 +114,13 @@ impl Stage {
         fs_err::write(path, format!("{before}{line}\n")).unwrap();
     }
 
-    /// The last event of the journal.
+    /// Returns the last event of the journal.
     fn last_event(&self) -> Value {
         let journal = self.read(".ralph/events.jsonl");
         serde_json::from_str(journal.lines().last().unwrap()).unwrap()
     }
 
-    /// The status and the note with which the last stop was allowed.
+    /// Returns the status and the note with which the last stop was allowed.
     fn allowed(&self) -> (String, String) {
         let event = self.last_event();
         assert_eq!(event["event"], "stop_allowed", "{event}");
@@ -129,7 +129,7 @@ impl Stage {
     }
 }
 
-/// A payload as the client sent it.
+/// Returns a recorded payload of the client.
 fn payload(name: &str) -> Value {
     let text = fs_err::read(fixtures().join(format!("payloads/{name}.json"))).unwrap();
     serde_json::from_slice(&text).unwrap()

@@ -6,7 +6,7 @@ use test_support::TestRepo;
 use crate::client::{Client, PRE_TOOL};
 
 #[test]
-fn a_person_is_asked_and_an_agent_of_a_loop_is_refused() {
+fn a_person_is_asked_and_an_agent_of_a_loop_is_denied() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "[scope]\npaths = [\"src/**\"]\n");
     let decision = |client: &Client, command: &str| {
@@ -19,7 +19,7 @@ fn a_person_is_asked_and_an_agent_of_a_loop_is_refused() {
     let person = Client::in_repo(&test);
     assert_eq!(decision(&person, "git push").as_deref(), Some("ask"));
     assert_eq!(person.events("denied")[0]["asked"], true);
-    // A scope binds stories, and the person has none.
+    // A scope applies only to stories, and the person has no story.
     assert_eq!(person.denied("Write", json!({"file_path": test.root().join("new.md")})), None);
     let agent = Client::in_repo(&test).with("RALPH_RUN", "run-1");
     assert_eq!(decision(&agent, "git push").as_deref(), Some("deny"));
@@ -34,7 +34,7 @@ fn a_person_is_asked_and_an_agent_of_a_loop_is_refused() {
 }
 
 #[test]
-fn a_client_that_would_not_ask_is_refused() {
+fn a_call_is_denied_if_the_client_would_not_ask() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "");
     let person = Client::in_repo(&test);
@@ -60,7 +60,7 @@ fn a_client_that_would_not_ask_is_refused() {
 }
 
 #[test]
-fn tools_of_servers_are_judged_by_what_they_are_given() {
+fn mcp_tools_are_judged_by_their_input() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "");
     let client = Client::in_repo(&test);
@@ -74,7 +74,7 @@ fn tools_of_servers_are_judged_by_what_they_are_given() {
 }
 
 #[test]
-fn without_a_session_the_shared_log_knows_what_was_read() {
+fn without_a_session_id_reads_are_kept_in_the_shared_log() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "");
     let client = Client { session: String::new(), ..Client::in_repo(&test) };
@@ -86,7 +86,7 @@ fn without_a_session_the_shared_log_knows_what_was_read() {
 }
 
 #[test]
-fn a_transcript_below_the_home_folder_is_found() {
+fn a_transcript_path_with_a_tilde_is_resolved() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "");
     let client = Client::in_repo(&test);

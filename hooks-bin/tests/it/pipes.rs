@@ -1,4 +1,4 @@
-//! A named pipe in the place of a file of ours is refused: to open it would mean to wait for ever.
+//! A named pipe in place of a state file is refused, because a hook that opens it waits forever.
 
 use serde_json::{Value, json};
 use test_support::{Scratch, TestRepo, program, run_with_input};
@@ -29,7 +29,7 @@ const FILES: [&str; 19] = [
     ".ralph/strikes.json",
 ];
 
-/// What the client sends to the four hooks, all of which look at the file `a.txt`.
+/// Returns the payloads for each of the four hooks.
 fn inputs(test: &TestRepo) -> [Vec<Value>; 4] {
     let edit = json!({"hook_event_name": "PreToolUse", "tool_name": "Edit",
         "tool_input": {"file_path": test.root().join("a.txt")}});
@@ -47,7 +47,7 @@ fn inputs(test: &TestRepo) -> [Vec<Value>; 4] {
     [vec![edit, amend], vec![failed, passed], vec![stop, task, end], vec![prompt]]
 }
 
-/// A project in the middle of everything, with a transcript that names its context.
+/// Returns a project with a story under way, and a transcript with a large context.
 fn project() -> TestRepo {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "[session]\nstories_per_session = 2\n");
@@ -61,7 +61,7 @@ fn project() -> TestRepo {
     test
 }
 
-/// Sends everything to every hook, as a person's session and as the loop's, within a time limit.
+/// Sends all payloads to their hooks with a time limit, as a person and as an agent of the loop.
 fn send_all(test: &TestRepo, home: &Scratch, what: &str) {
     let mailbox = test.root().join(".git/ralph/mailbox").into_string();
     let run = vec![("RALPH_RUN", "r1".to_owned()), ("RALPH_INTERNAL__MAILBOX", mailbox)];
@@ -93,7 +93,7 @@ fn no_hook_waits_for_a_pipe() {
 }
 
 #[test]
-fn no_hook_waits_for_a_pipe_in_the_mailbox_of_a_loop_at_work() {
+fn no_hook_waits_for_a_pipe_in_the_mailbox_of_a_running_loop() {
     for file in ["lock", "question.json"] {
         let (test, home) = (project(), Scratch::new());
         let _lock = hold_lock(test.root());

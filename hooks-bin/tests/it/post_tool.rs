@@ -1,4 +1,4 @@
-//! What happens when a test run ends, with real repositories.
+//! The hook at the end of a test run, with real repositories.
 
 mod runs;
 
@@ -30,8 +30,8 @@ FAILED test_app.py::test_login - assert 0 == 1
 
 const PYTEST_PASSED: &str = "test_app.py ...\n========== 3 passed in 0.02s ==========\n";
 
-/// A repository with the user's dirty, staged, untracked, ignored and stashed work, and a
-/// checkpoint.
+/// Returns a repository with the user's dirty, staged, untracked, ignored and stashed work, and
+/// with a checkpoint.
 fn at_a_checkpoint(after_failures: u64) -> (TestRepo, Client, Fingerprint) {
     let test = TestRepo::new();
     test.write("stashed.txt", "stashed");
@@ -54,7 +54,7 @@ fn at_a_checkpoint(after_failures: u64) -> (TestRepo, Client, Fingerprint) {
     (test, client, before)
 }
 
-/// The state folder is ours and goes on.
+/// Returns the fingerprint without the state folder, which the hooks change.
 fn without_state(test: &TestRepo) -> Fingerprint {
     let mut print = test.fingerprint();
     print.files.retain(|path, _| !path.starts_with(".ralph"));
@@ -75,7 +75,7 @@ fn change_files(test: &TestRepo) {
 }
 
 #[test]
-fn a_failing_run_is_taken_back_byte_for_byte_and_undo_brings_it_back() {
+fn a_failing_run_is_rolled_back_exactly_and_undo_restores_it() {
     let (test, client, before) = at_a_checkpoint(1);
     break_something(&test);
     test.git(["commit", "-qam", "agent"]);
@@ -108,7 +108,7 @@ fn a_failing_run_is_taken_back_byte_for_byte_and_undo_brings_it_back() {
 }
 
 #[test]
-fn strikes_are_counted_and_a_passing_run_wipes_them_out() {
+fn strikes_are_counted_and_a_passing_run_resets_them() {
     let (test, client, before) = at_a_checkpoint(3);
     break_something(&test);
     let fail = || client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
@@ -122,7 +122,7 @@ fn strikes_are_counted_and_a_passing_run_wipes_them_out() {
 }
 
 #[test]
-fn fewer_failing_tests_are_progress_and_none_is_rolled_back_by_default() {
+fn fewer_failing_tests_reset_the_strikes_and_rollback_is_opt_in() {
     let (test, client, _) = at_a_checkpoint(3);
     break_something(&test);
     let fail = |count: u32| {
@@ -149,7 +149,7 @@ fn masked_exit_codes_do_not_hide_a_failure() {
 }
 
 #[test]
-fn output_that_was_cut_is_read_from_its_file() {
+fn truncated_output_is_read_from_its_file() {
     let (test, client, before) = at_a_checkpoint(1);
     break_something(&test);
     let file = client.home.file("all.txt", format!("{}{PYTEST_FAILED}", "noise\n".repeat(90_000)));
@@ -173,7 +173,7 @@ fn output_that_was_cut_is_read_from_its_file() {
 }
 
 #[test]
-fn tests_that_are_written_first_may_fail() {
+fn tests_written_first_may_fail() {
     let (test, client, _) = at_a_checkpoint(1);
     test.write("tests/test_new.py", "def test_new(): assert False\n");
     let shown = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
@@ -182,7 +182,7 @@ fn tests_that_are_written_first_may_fail() {
 }
 
 #[test]
-fn what_failed_before_the_attempt_is_not_held_against_it() {
+fn tests_that_failed_before_the_attempt_do_not_count() {
     let (test, client, _) = at_a_checkpoint(1);
     let shown = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
     assert!(shown.contains("failed before you started"), "{shown}");
@@ -194,7 +194,7 @@ fn what_failed_before_the_attempt_is_not_held_against_it() {
 }
 
 #[test]
-fn compile_errors_and_commands_that_are_no_tests_take_nothing_back() {
+fn compile_errors_and_other_commands_cause_no_rollback() {
     let (test, client, _) = at_a_checkpoint(1);
     break_something(&test);
     let broken = without_state(&test);
@@ -208,7 +208,7 @@ fn compile_errors_and_commands_that_are_no_tests_take_nothing_back() {
 }
 
 #[test]
-fn tests_of_another_project_take_nothing_back() {
+fn tests_of_another_project_cause_no_rollback() {
     let (test, client, _) = at_a_checkpoint(1);
     break_something(&test);
     for command in ["cd /tmp && pytest -q", "(cd .. && pytest)"] {
@@ -219,7 +219,7 @@ fn tests_of_another_project_take_nothing_back() {
 }
 
 #[test]
-fn a_verdict_counts_for_the_tree_that_it_ran_in() {
+fn a_verdict_counts_only_for_the_tree_it_ran_in() {
     let (test, mut client, _) = at_a_checkpoint(1);
     break_something(&test);
     let tree = ".claude/worktrees/agent-1";
@@ -227,7 +227,7 @@ fn a_verdict_counts_for_the_tree_that_it_ran_in() {
     assert_eq!(client.bash_ended(&format!("cd {tree} && pytest"), 1, PYTEST_FAILED), None);
     client.cwd = test.root().join(tree);
     let client = client.with("CLAUDE_PROJECT_DIR", test.root().as_str());
-    // A subagent with a work tree of its own, and a run of which only the output tells that it is one.
+    // A subagent in a separate work tree; only its output shows that the last command runs tests.
     for command in ["pytest -q", "cd src && pytest", "./run-the-tests"] {
         assert_eq!(client.bash_ended(command, 1, PYTEST_FAILED), None, "{command}");
     }
@@ -238,7 +238,7 @@ fn a_verdict_counts_for_the_tree_that_it_ran_in() {
 }
 
 #[test]
-fn a_bare_commit_id_of_another_loop_counts_at_the_first_failure() {
+fn a_bare_commit_id_is_rolled_back_to_at_the_first_failure() {
     let test = TestRepo::new();
     test.write(".ralph/.checkpoint", format!("{}\n", test.head()));
     let client = Client::in_repo(&test);
@@ -249,7 +249,7 @@ fn a_bare_commit_id_of_another_loop_counts_at_the_first_failure() {
 }
 
 #[test]
-fn without_a_checkpoint_the_failure_is_recorded_and_said() {
+fn without_a_checkpoint_the_failure_is_only_reported() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "");
     test.write("a.txt", "mine");
@@ -263,7 +263,7 @@ fn without_a_checkpoint_the_failure_is_recorded_and_said() {
 }
 
 #[test]
-fn a_stale_checkpoint_is_reported_and_never_rolled_back_to() {
+fn a_stale_checkpoint_is_reported_and_not_used() {
     let test = TestRepo::new();
     test.write(".ralph/.checkpoint", format!("{}\n", test.head()));
     let client = Client::in_repo(&test);
@@ -276,21 +276,21 @@ fn a_stale_checkpoint_is_reported_and_never_rolled_back_to() {
     assert_eq!(without_state(&test), work);
     let why = "the checkpoint is stale: there are newer commits that this session did not make";
     assert_eq!(client.events("not_rolled_back")[0]["why"], why);
-    // A story under way does not make them the agent's.
+    // A current story does not turn these commits into commits of the agent.
     test.write(".ralph/current-story", "US-001\n");
     assert!(client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("nothing was rolled"));
     assert_eq!(without_state(&test), work);
 }
 
 #[test]
-fn commits_of_the_session_itself_are_rolled_back_with_it() {
+fn commits_of_the_session_are_rolled_back() {
     let test = TestRepo::new();
     let begin = test.head();
     test.write(".ralph/.checkpoint", format!("{begin}\n"));
     test.write(".ralph/current-story", "US-001\n");
     let client = Client::in_repo(&test);
     test.write("src/lib.rs", "by the agent");
-    // The tests' own commits are of another year.
+    // `TestRepo` commits with a date in another year.
     let commit = "git -c user.name=A -c user.email=a@localhost commit -qam 'by the agent'";
     let status =
         program("sh", client.home.root()).args(["-c", commit]).current_dir(test.root()).status();
@@ -301,7 +301,7 @@ fn commits_of_the_session_itself_are_rolled_back_with_it() {
 }
 
 #[test]
-fn later_and_never_take_nothing_back() {
+fn no_rollback_if_configured_for_story_end_or_never() {
     for on in ["story-end", "never"] {
         let (test, client, _) = at_a_checkpoint(1);
         test.write(
@@ -316,7 +316,7 @@ fn later_and_never_take_nothing_back() {
 }
 
 #[test]
-fn two_failing_runs_at_once_make_one_rollback_and_lose_no_line() {
+fn concurrent_failing_runs_cause_one_rollback_and_lose_no_line() {
     let (test, client, before) = at_a_checkpoint(1);
     break_something(&test);
     let shown: Vec<Option<String>> = std::thread::scope(|scope| {
@@ -332,13 +332,13 @@ fn two_failing_runs_at_once_make_one_rollback_and_lose_no_line() {
     let log = fs_err::read_to_string(test.root().join(".ralph/failure-context.log")).unwrap();
     assert_eq!(log.matches("=== Test Failure ").count(), 4);
     test.git(["fsck", "--strict"]);
-    // A run of the attempt that is gone has taught nothing about the checkpoint.
+    // The later runs of the rolled-back attempt are not taken for failures of the checkpoint.
     break_something(&test);
     assert!(client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("rolled back"));
 }
 
 #[test]
-fn one_lesson_for_each_cause() {
+fn each_cause_is_recorded_as_one_lesson() {
     let (test, client, _) = at_a_checkpoint(1);
     for _ in 0..2 {
         break_something(&test);
@@ -349,7 +349,7 @@ fn one_lesson_for_each_cause() {
 }
 
 #[test]
-fn a_repository_in_the_middle_of_a_merge_is_left_alone_and_the_failure_recorded() {
+fn a_repository_with_a_merge_in_progress_is_not_rolled_back() {
     let (test, client, _) = at_a_checkpoint(1);
     break_something(&test);
     fs_err::write(test.root().join(".git/MERGE_HEAD"), format!("{}\n", test.head())).unwrap();

@@ -63,7 +63,7 @@ fn without_a_story_nothing_is_added() {
 }
 
 #[test]
-fn the_story_under_way_is_added_with_lessons_and_the_last_failure() {
+fn the_current_story_is_added_with_lessons_and_the_last_failure() {
     let project = project();
     project.file(".ralph/current-story", "US-001\n");
     assert_eq!(send(&project, "hello").unwrap(), "Current story: US-001.");
@@ -84,7 +84,7 @@ fn the_story_under_way_is_added_with_lessons_and_the_last_failure() {
     assert!(!context.contains("Lessons"), "what the prompt says already is not said again");
 }
 
-/// What is said at another event, as the client takes it.
+/// Sends another event; returns the context that the client would add.
 fn reminded(client: &Client, payload: &str) -> Option<String> {
     let text = fs_err::read(fixtures().join(format!("payloads/{payload}.json"))).unwrap();
     let mut input: Value = serde_json::from_slice(&text).unwrap();
@@ -95,7 +95,7 @@ fn reminded(client: &Client, payload: &str) -> Option<String> {
     assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]));
     let answer = String::from_utf8(output.stdout).unwrap();
     let event = input["hook_event_name"].as_str().unwrap();
-    // What this one prints is taken as it is.
+    // For this event, the client takes plain text.
     if event == "PreCompact" || answer.is_empty() {
         return Some(answer).filter(|answer| !answer.is_empty());
     }
@@ -107,7 +107,7 @@ fn reminded(client: &Client, payload: &str) -> Option<String> {
 const REMINDERS: [&str; 3] = ["SessionStart-first", "SubagentStart-subagent", "PreCompact-manual"];
 
 #[test]
-fn a_session_of_a_run_is_reminded_wherever_its_context_may_be_lost() {
+fn a_session_of_a_run_is_reminded_when_its_context_may_be_lost() {
     let run = Run::new("[verify]\ncommands = [\"make test\"]\n[loop]\nmax_iterations = 9\n");
     let lessons: String = (1..=7).map(|n| format!("- lesson {n}\n")).collect();
     run.project.write(".ralph/guardrails.md", format!("# Guardrails\n\n{lessons}"));
@@ -133,7 +133,7 @@ fn a_session_of_a_run_is_reminded_wherever_its_context_may_be_lost() {
 }
 
 #[test]
-fn any_other_session_is_not_reminded() {
+fn other_sessions_are_not_reminded() {
     let run = Run::new("");
     let other_run =
         run.person().with("RALPH_RUN", "run-0").with("RALPH_ROOT", run.project.root().as_str());

@@ -1,4 +1,4 @@
-//! What ralph-pre-tool refuses, as the client would see it.
+//! Decisions of ralph-pre-tool, as the client sees them.
 
 use serde_json::json;
 use test_support::{Scratch, TestRepo, fixtures};
@@ -15,7 +15,7 @@ fn project() -> (Scratch, Client) {
 }
 
 #[test]
-fn a_denial_says_what_which_rule_and_what_instead() {
+fn a_denial_names_the_command_the_rule_and_an_alternative() {
     let (_scratch, client) = project();
     let reason = client.bash_denied("cargo test && git push origin main").unwrap();
     assert!(reason.contains("`git push origin main`"), "{reason}");
@@ -29,7 +29,7 @@ fn a_denial_says_what_which_rule_and_what_instead() {
 }
 
 #[test]
-fn a_command_is_guarded_whatever_its_tool_is_called() {
+fn a_command_is_guarded_in_any_tool() {
     let (_scratch, client) = project();
     for command in ["git push", "git reset --hard", "echo x > .git/config"] {
         let input = json!({"description": "wait", "timeout_ms": 3000, "command": command});
@@ -41,7 +41,7 @@ fn a_command_is_guarded_whatever_its_tool_is_called() {
 }
 
 #[test]
-fn harmless_commands_get_no_answer_at_all() {
+fn harmless_commands_get_no_answer() {
     let (_scratch, client) = project();
     for command in ["git status", "git commit -m 'do not git push'", "echo git push", "cargo test"]
     {
@@ -51,7 +51,7 @@ fn harmless_commands_get_no_answer_at_all() {
 }
 
 #[test]
-fn an_edit_needs_a_read_by_tool_or_by_command() {
+fn an_edit_requires_a_read_by_tool_or_by_command() {
     let (scratch, client) = project();
     scratch.file("b.rs", "b");
     scratch.file("c.rs", "c");
@@ -82,7 +82,7 @@ fn files_read_by_a_pattern_are_known() {
 }
 
 #[test]
-fn a_search_through_folders_shows_no_file() {
+fn a_recursive_search_does_not_count_as_a_read() {
     let (scratch, client) = project();
     scratch.file("src/found.rs", "fn word() {}");
     client.bash_ended("grep -rn word src", 0, "src/found.rs:1:fn word() {}\n");
@@ -92,7 +92,7 @@ fn a_search_through_folders_shows_no_file() {
 }
 
 #[test]
-fn pre_tool_alone_is_enough() {
+fn reads_are_recorded_by_pre_tool_alone() {
     let (scratch, client) = project();
     scratch.file("b.rs", "b");
     assert_eq!(client.edit_denied("Read", "a.rs"), None);
@@ -102,7 +102,7 @@ fn pre_tool_alone_is_enough() {
 }
 
 #[test]
-fn a_file_that_the_agent_makes_is_known() {
+fn a_file_that_the_agent_creates_is_known() {
     let (scratch, client) = project();
     assert_eq!(client.edit_denied("Write", "new.rs"), None);
     scratch.file("new.rs", "x");
@@ -114,10 +114,10 @@ fn a_file_that_the_agent_makes_is_known() {
 }
 
 #[test]
-fn an_edit_of_a_file_that_is_not_there_gets_no_opinion() {
+fn an_edit_of_a_missing_file_gets_no_opinion() {
     let (_scratch, client) = project();
     assert_eq!(client.edit_denied("Edit", "missing.rs"), None);
-    // Not so where nothing is to be made: with an empty text to replace, Edit makes a file.
+    // A missing protected file is still denied: with an empty text to replace, Edit creates a file.
     assert!(client.edit_denied("Edit", ".ralph/hooks/started").unwrap().contains("protected-path"));
 }
 
@@ -130,14 +130,14 @@ fn another_session_must_read_for_itself() {
 }
 
 #[test]
-fn reads_of_other_tools_are_honoured() {
+fn reads_recorded_by_other_tools_count() {
     let (scratch, client) = project();
     scratch.file(".ralph/session.log", format!("Read: {}\n", scratch.path("a.rs")));
     assert_eq!(client.edit_denied("Edit", "a.rs"), None);
 }
 
 #[test]
-fn the_transcript_is_searched() {
+fn reads_are_found_in_the_transcript() {
     let (scratch, client) = project();
     scratch.file("b.rs", "b");
     let line = |name: &str, input: serde_json::Value| {
@@ -157,12 +157,12 @@ fn the_transcript_is_searched() {
 }
 
 #[test]
-fn what_was_seen_in_another_way_than_by_a_read_is_known() {
+fn files_seen_in_other_ways_than_a_read_are_known() {
     let (scratch, client) = project();
     for file in ["b.rs", "c.rs", "src/d.rs", "e.rs", "old/f.rs"] {
         scratch.file(file, "x");
     }
-    // There is a record, but not of everything.
+    // The log exists, but does not contain all files.
     client.tool_ended("Read", "a.rs");
     assert_eq!(client.bash_denied("cat $(ls b.rs)"), None);
     assert_eq!(
@@ -196,17 +196,17 @@ fn what_was_seen_in_another_way_than_by_a_read_is_known() {
 }
 
 #[test]
-fn a_session_id_that_leads_elsewhere_is_not_followed() {
+fn a_session_id_with_a_path_is_not_followed() {
     let (scratch, mut client) = project();
     client.session = "../../escape".to_owned();
     client.tool_ended("Read", "a.rs");
-    // Nothing can be recorded for it, so a denial could never be met.
+    // The reads of this session cannot be recorded, so it could never satisfy a denial.
     assert_eq!(client.edit_denied("Edit", "a.rs"), None);
     assert!(!scratch.path("escape").exists() && !scratch.path(".ralph/state").exists());
 }
 
 #[test]
-fn protected_files_stay_protected_behind_links_and_dots() {
+fn protected_files_stay_protected_behind_symlinks_and_dots() {
     let (scratch, client) = project();
     scratch.file(".git/config", "x");
     scratch.file(".claude/settings.json", "{}");
@@ -229,14 +229,14 @@ fn protected_files_stay_protected_behind_links_and_dots() {
 }
 
 #[test]
-fn a_link_to_state_that_is_not_there_yet_is_no_way_around() {
+fn a_symlink_to_a_missing_state_file_is_protected() {
     let (scratch, client) = project();
     fs_err::os::unix::fs::symlink(".ralph/config.toml", scratch.path("cfg")).unwrap();
     assert!(client.edit_denied("Write", "cfg").unwrap().contains("protected-path"));
 }
 
 #[test]
-fn users_rules_switches_and_exceptions_count() {
+fn user_rules_disabled_rules_and_exceptions_apply() {
     let (scratch, client) = project();
     scratch.file(
         ".ralph/config.toml",
@@ -254,7 +254,7 @@ fn users_rules_switches_and_exceptions_count() {
 }
 
 #[test]
-fn a_broken_configuration_does_not_disarm_the_guard() {
+fn an_invalid_configuration_does_not_disable_the_guard() {
     let (scratch, client) = project();
     scratch.file(".ralph/config.toml", "[guard]\ndisabel = [\"git-push\"]\n");
     assert!(client.bash_denied("git push").is_some());
@@ -263,7 +263,7 @@ fn a_broken_configuration_does_not_disarm_the_guard() {
 }
 
 #[test]
-fn a_scope_holds_edits_and_commits() {
+fn a_scope_limits_edits_and_commits() {
     let test = TestRepo::new();
     let scope = "[scope]\npaths = [\"src/**\"]\n[scope.stories]\nUS-002 = [\"docs/**\"]\n";
     test.write(".ralph/config.toml", scope);
@@ -289,12 +289,12 @@ fn a_scope_holds_edits_and_commits() {
 }
 
 #[test]
-fn a_work_tree_of_a_subagent_is_judged_as_the_project_is() {
+fn a_work_tree_of_a_subagent_is_judged_like_the_project() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "[scope]\npaths = [\"src/**\"]\n");
     test.write(".ralph/.checkpoint", format!("{}\n", test.head()));
     test.write(".ralph/current-story", "US-001\n");
-    // Temporary files are free anyway.
+    // Temporary files are always allowed, so the work trees must be outside the temp folder.
     let other = test.scratch().path("other");
     let var = ("TMPDIR", test.scratch().dir("temp"));
     for tree in [test.root().join(".claude/worktrees/a"), other] {
@@ -325,7 +325,7 @@ fn a_work_tree_of_a_subagent_is_judged_as_the_project_is() {
 }
 
 #[test]
-fn amending_is_for_commits_newer_than_the_checkpoint() {
+fn only_commits_newer_than_the_checkpoint_may_be_amended() {
     let test = TestRepo::new();
     test.write(".ralph/.checkpoint", format!("{}\n", test.head()));
     let client = Client::in_repo(&test);
@@ -336,7 +336,7 @@ fn amending_is_for_commits_newer_than_the_checkpoint() {
 }
 
 #[test]
-fn a_project_without_state_is_guarded_and_left_as_it_is() {
+fn a_project_without_a_state_folder_is_guarded_and_not_changed() {
     let scratch = Scratch::new();
     scratch.file("a.rs", "x");
     let client = Client::in_project(scratch.root());
@@ -349,7 +349,7 @@ fn a_project_without_state_is_guarded_and_left_as_it_is() {
 }
 
 #[test]
-fn a_full_disk_does_not_open_the_guard() {
+fn a_full_disk_does_not_disable_the_guard() {
     let (_scratch, client) = project();
     let input = json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": client.project,
@@ -363,7 +363,7 @@ fn a_full_disk_does_not_open_the_guard() {
 }
 
 #[test]
-fn what_the_documentation_tells_tools_to_write_for_the_gates_is_allowed() {
+fn documented_commands_for_the_gates_are_allowed() {
     let (_scratch, client) = project();
     let page = fs_err::read_to_string(fixtures().join("../docs/hooks.md")).unwrap();
     let example = |nth| page.split("```sh\n").nth(nth).unwrap().split("```").next().unwrap();
@@ -374,7 +374,7 @@ fn what_the_documentation_tells_tools_to_write_for_the_gates_is_allowed() {
 }
 
 #[test]
-fn sixty_four_hooks_at_once_lose_no_line_and_no_read() {
+fn concurrent_hooks_lose_no_line_and_no_read() {
     let (scratch, client) = project();
     for n in 0..64 {
         scratch.file(&format!("f{n}.rs"), "x");

@@ -1,4 +1,4 @@
-//! A run of our loop, as its agent's hooks find it: a project, a copy, a lock, an attempt.
+//! A run of our loop as the hooks of its agent see it: a project, a copy, a lock, an attempt.
 
 use camino::Utf8Path;
 use ralph_base::state::{Lock, RunDir, StateDir};
@@ -19,7 +19,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A run in a project with this configuration.
+    /// Creates a run in a project with this configuration.
     pub(crate) fn new(config: &str) -> Self {
         let project = TestRepo::new();
         project.write(".ralph/config.toml", config);
@@ -33,7 +33,7 @@ impl Run {
         Self { project, copy, lock }
     }
 
-    /// The loop is killed.
+    /// Simulates the death of the loop.
     pub(crate) fn kill_loop(&mut self) {
         self.lock = None;
     }
@@ -42,12 +42,12 @@ impl Run {
         StateDir::of_project(self.project.root())
     }
 
-    /// Saves the copy as it is now as the checkpoint of the run.
+    /// Saves the current copy as the checkpoint of the run.
     pub(crate) fn checkpoint(&self) {
         checkpoint(self.copy.root(), &self.state(), RUN);
     }
 
-    /// The agent's session.
+    /// Returns a session of the agent.
     pub(crate) fn agent(&self) -> Client {
         let client = Client { cwd: self.copy.root().to_owned(), ..self.person() };
         let temp = client.home.dir("tmp");
@@ -59,18 +59,18 @@ impl Run {
             .with("TMPDIR", temp.as_str())
     }
 
-    /// The session of a person in the project.
+    /// Returns a session of a person in the project.
     pub(crate) fn person(&self) -> Client {
         Client::in_repo(&self.project)
     }
 }
 
-/// Holds the lock of a loop at work in a project.
+/// Takes the lock of a running loop in a project.
 pub(crate) fn hold_lock(project: &Utf8Path) -> Lock {
     Lock::take(&RunDir::of_project(project).unwrap().lock(), "the loop").unwrap()
 }
 
-/// Writes down that a run works on US-001.
+/// Records that a run works on US-001.
 pub(crate) fn begin(project: &Utf8Path, work: &Utf8Path, run: &str) {
     let attempt = Attempt {
         run: run.to_owned(),

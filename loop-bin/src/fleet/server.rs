@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moved_ref_differs_from_a_server_that_refuses() {
+    fn a_moved_ref_is_distinguished_from_a_refused_push() {
         for (words, expected) in [
             (" ! [rejected]        main -> main (fetch first)", true),
             (" ! [rejected]        main -> main (non-fast-forward)", true),

@@ -245,7 +245,7 @@ jobs:
     }
 
     #[test]
-    fn defaults_hold_for_their_job() {
+    fn defaults_apply_only_to_their_job() {
         let text = "\
 on:
   pull_request:
@@ -269,7 +269,7 @@ jobs:
     }
 
     #[test]
-    fn folders_actions_and_cases_of_a_matrix_are_understood() {
+    fn folders_actions_and_matrix_expressions_are_handled() {
         let text = "\
 jobs:
   test:
@@ -295,7 +295,7 @@ jobs:
     }
 
     #[test]
-    fn scripts_of_the_project_are_followed() {
+    fn commands_in_project_scripts_are_found() {
         let read = |path: &str| {
             Some(
                 if path == WORKFLOW {
@@ -312,7 +312,7 @@ jobs:
     }
 
     #[test]
-    fn the_scripts_of_gitlab_are_found() {
+    fn gitlab_scripts_are_found() {
         let text = "test:\n  stage: test\n  script:\n    - bundle install\n    - bundle exec rspec\n\
                     \nlint:\n  script:\n  - rubocop\n  only:\n  - main\n";
         let expected = [("", "bundle exec rspec"), ("", "rubocop")];

@@ -65,14 +65,14 @@ mod tests {
         read.unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// The text without comments, so that only the settings in force remain.
+    /// The text with all commented-out settings enabled.
     fn uncommented(text: &str) -> String {
         let plain = text.lines().filter(|line| !line.starts_with("# ") && !line.starts_with("#:"));
         plain.map(|line| format!("{}\n", line.strip_prefix('#').unwrap_or(line))).collect()
     }
 
     #[test]
-    fn what_was_found_can_be_read_back() {
+    fn detected_commands_can_be_read_back() {
         let config = read(&config_text(&found(), "codex"));
         assert_eq!(config.verify.commands, ["cargo test", "echo \"hi\" \\ x", "a 'b'"]);
         assert_eq!(config.workspace.setup, ["npm ci"]);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_there_with_its_default() {
+    fn every_key_is_listed_with_its_default() {
         let text = config_text(&Detected::default(), CLAUDE);
         assert_eq!(read(&text), Config::default());
         let all = uncommented(&text);

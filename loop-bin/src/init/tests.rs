@@ -1,6 +1,6 @@
-//! What is found in the layouts of well-known projects, and in small ones that are hard.
+//! Detection in the layouts of well-known projects and of small, difficult ones.
 //!
-//! `RALPH_INTERNAL__UPDATE_DOCS=1 cargo test -p ralph-loop init` writes the table of layouts anew.
+//! `RALPH_INTERNAL__UPDATE_DOCS=1 cargo test -p ralph-loop init` regenerates the table of layouts.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use test_support::fixtures;
 
 use super::*;
 
-/// A project as one text: what it is, what is wanted of it, and its files.
+/// A project in one file: its description, the expected commands, and its files.
 #[derive(Default)]
 struct Layout {
     name: String,
@@ -71,7 +71,7 @@ The table is written by a test, as the head of `loop-bin/src/init/tests.rs` tell
 ";
 
 #[test]
-fn the_layouts_of_real_projects_get_the_checks_that_their_people_run() {
+fn layouts_of_real_projects_get_the_expected_checks() {
     let layouts = layouts();
     let (mut table, mut right) = (HEAD.to_owned(), 0);
     for layout in &layouts {
@@ -100,14 +100,14 @@ fn the_layouts_of_real_projects_get_the_checks_that_their_people_run() {
 }
 
 #[test]
-fn a_copy_is_set_up_as_the_layout_wants_it() {
+fn layouts_get_the_expected_setup() {
     for layout in layouts().iter().filter(|layout| !layout.setup.is_empty()) {
         assert_eq!(commands(&layout.detect().setup), layout.setup, "{}", layout.name);
     }
 }
 
 #[test]
-fn no_check_passes_whatever_the_agent_did() {
+fn detected_checks_include_a_test_command() {
     for layout in layouts() {
         let checks = commands(&layout.detect().checks);
         let tests = |check: &String| {

@@ -96,7 +96,7 @@ mod tests {
         for _ in 0..2 {
             let prompt = || Event::Prompt { prompt: "x".to_owned() };
             Journal::new(&own, "ralph-pre-prompt").append(&prompt()).unwrap();
-            // What only the loop knows is not believed, nor what claims to be its.
+            // Events reserved for the loop are dropped, as are those that claim to be from it.
             Journal::new(&own, "ralph-pre-tool").append(&Event::StoryDone).unwrap();
             Journal::new(&own, LOOP).append(&prompt()).unwrap();
             state::append_line(&own.journal(), b"rubbish").unwrap();

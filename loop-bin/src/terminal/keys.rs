@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_ask_for_what_the_last_line_says() {
+    fn keys_match_the_hints_in_the_last_line() {
         let mut keys = Keys::default();
         let log = |name: &str| Asked::Log(name.into());
         let stop = |now| Asked::Stop { now };

@@ -1,4 +1,4 @@
-//! What is drawn at which width.
+//! The status lines at different terminal widths.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn drawn(scene: &Scene) -> String {
 }
 
 #[test]
-fn what_the_agent_does_has_room_at_any_width() {
+fn the_current_activity_is_visible_at_any_width() {
     insta::assert_snapshot!(drawn(&scene()), @r"
     40
     US-007  2/3  4:12  Edit: …/one_time_cod…
@@ -67,7 +67,7 @@ fn what_the_agent_does_has_room_at_any_width() {
 }
 
 #[test]
-fn a_refused_call_and_a_long_name_fit_as_well() {
+fn a_refused_call_and_a_long_name_fit() {
     let mut scene = scene();
     scene.workers[0].story =
         Some("Write the page that says how to install it on a telephone".into());
@@ -107,7 +107,7 @@ fn a_wait_counts_down() {
 }
 
 #[test]
-fn a_story_that_takes_longer_than_others_does_not_shorten_the_rest() {
+fn an_overlong_story_does_not_reduce_the_time_left_for_others() {
     let totals = scene().totals;
     let left = |seconds| totals.time_left(Duration::from_secs(seconds)).unwrap().as_secs();
     assert_eq!([left(0), left(100), left(5000)], [2000, 1900, 1500]);

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_text_is_never_wider() {
+    fn a_cut_text_fits_its_width() {
         for (text, columns, expected) in [
             ("short", 5, "short"),
             ("longer", 5, "long…"),

@@ -1,4 +1,4 @@
-//! The action for workflows, run as a runner would run it: its own steps, one after the other, against a
+//! Runs the GitHub action as a runner would: its own steps, one after the other, against a
 //! release in a folder.
 
 use regex::{Captures, Regex};
@@ -18,7 +18,7 @@ struct Step {
     script: String,
 }
 
-/// The steps, as far as we write them: variables, and a script in a line or in several.
+/// Parses the steps, in the subset of YAML that we use: variables, and one-line or block scripts.
 fn steps(action: &str) -> Vec<Step> {
     let (_, text) = action.split_once("\n  steps:\n").unwrap();
     let mut steps: Vec<Step> = Vec::new();
@@ -43,7 +43,7 @@ fn steps(action: &str) -> Vec<Step> {
     steps
 }
 
-/// A checkout on a runner: shallow, of a commit and not of a branch, and nobody has told git who commits.
+/// A checkout on a runner: shallow, with a detached HEAD and without a git identity.
 struct Runner {
     origin: TestRepo,
     temporary: Scratch,
@@ -72,8 +72,8 @@ impl Runner {
         self.origin.git([&["-C", checkout.as_str()], args].concat())
     }
 
-    /// A release whose installer puts a program that starts this one where cargo-dist's would put its
-    /// own; returns its address.
+    /// Creates a release whose installer puts a wrapper for this program where the installer of
+    /// cargo-dist would put its own; returns the URL.
     fn release(&self) -> String {
         let start = format!("#!/bin/sh\nexec '{LOOP}' \"$@\"\n");
         let program = self.temporary.file("release/ralph-loop", start);
@@ -86,7 +86,7 @@ impl Runner {
         format!("file://{}", self.temporary.path("release"))
     }
 
-    /// Runs the steps with these inputs until one fails; how the last one ended.
+    /// Runs the steps with these inputs until one fails; returns the result of the last one.
     fn run(&self, inputs: &[(&str, &str)]) -> Ran {
         let action = fixtures().join("..");
         let known = |name: &str| match name.strip_prefix("inputs.") {
@@ -108,7 +108,7 @@ impl Runner {
                 shell.env(name, value.as_ref());
             }
             shell.env("PATH", &path).env("GIT_CONFIG_NOSYSTEM", "1");
-            // As on a runner, whose name is no domain.
+            // As on a runner, whose host name is not a domain: git cannot guess an identity.
             shell.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "user.useConfigOnly");
             shell.env("GIT_CONFIG_VALUE_0", "true").env("RUNNER_TEMP", self.temporary.root());
             for (variable, file) in
@@ -146,14 +146,14 @@ fn the_action_installs_runs_and_reports() {
     let summary = runner.temporary.read("summary");
     assert!(summary.contains("US-002"), "{summary}");
     assert_eq!(runner.temporary.read("gh"), format!("pr comment 7\n{summary}"));
-    // As docs/install.md does it.
+    // As shown in docs/install.md.
     runner.git(&["push", "--quiet", "origin", "refs/heads/ralph/*"]);
     let landed = runner.origin.git(["log", "--format=%s", "--branches=ralph"]);
     assert_eq!(landed.matches("US-00").count(), 3, "{landed}");
 }
 
 #[test]
-fn the_action_ends_as_the_loop_does_and_reports_that_too() {
+fn the_action_exits_with_the_loops_code_and_reports_it() {
     let runner = Runner::new();
     let url = runner.release();
     let agent = ("agent", "sh -c 'cat >/dev/null; exit 3'");
@@ -167,7 +167,7 @@ fn the_action_ends_as_the_loop_does_and_reports_that_too() {
 }
 
 #[test]
-fn the_action_stops_where_there_is_no_release() {
+fn the_action_fails_without_a_release() {
     let runner = Runner::new();
     let nowhere = format!("file://{}", runner.temporary.path("nowhere"));
     let ran = runner.run(&[("url", &nowhere)]);

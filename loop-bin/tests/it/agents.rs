@@ -1,4 +1,4 @@
-//! What agents do, and what the loop makes of it.
+//! Well-behaved and misbehaving agents, and how the loop handles them.
 
 use test_support::TestRepo;
 
@@ -27,7 +27,7 @@ fn every_story_becomes_a_commit_and_a_tick() {
 }
 
 #[test]
-fn an_agent_that_only_talks_is_not_done() {
+fn an_agent_without_changes_does_not_complete_its_story() {
     let stage = Stage::new("idle", ONE);
     stage.run(&["--verify", "true"]).ended(8).says("US-001: the agent changed nothing");
     assert_eq!((stage.plan().as_str(), stage.subjects().len()), ("- [!] US-001: First\n", 1));
@@ -35,7 +35,7 @@ fn an_agent_that_only_talks_is_not_done() {
 }
 
 #[test]
-fn an_idle_story_costs_its_attempts_and_the_others_are_done() {
+fn an_idle_story_is_blocked_and_the_others_are_done() {
     let plan: String = (1..=6).map(|n| format!("- [ ] US-00{n}: Story {n}\n")).collect();
     let stage = Stage::new("works", &plan);
     let agent = "cat >/dev/null; story=$(cat \"$RALPH_ROOT/.ralph/current-story\"); \
@@ -48,7 +48,7 @@ fn an_idle_story_costs_its_attempts_and_the_others_are_done() {
 }
 
 #[test]
-fn attempts_of_an_agent_that_fails_are_kept_and_its_story_is_blocked() {
+fn failed_attempts_are_kept_and_their_story_is_blocked() {
     let stage = Stage::new("fails", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage
         .run(&["--attempts", "2"])
@@ -95,7 +95,7 @@ fn an_agent_that_ignores_term_is_killed_with_its_children() {
 }
 
 #[test]
-fn processes_left_behind_are_ended_and_do_not_hold_us_up() {
+fn leftover_processes_are_ended_and_do_not_delay_the_run() {
     let stage = Stage::new("leaves-children", ONE);
     stage.run(&[]).ended(0);
     let children = stage.note("children");
@@ -108,7 +108,7 @@ fn processes_left_behind_are_ended_and_do_not_hold_us_up() {
 #[test]
 fn output_of_any_size_is_logged_with_little_memory() {
     let stage = Stage::new("floods", ONE);
-    // Each of the two floods is more than the loop may hold.
+    // Each of the two floods exceeds the memory that the loop may use.
     let flood: Ran = stage.command(&[]).env("FLOOD_MEGABYTES", "40").output().unwrap().into();
     flood.ended(0);
     let peak: u64 = stage.note("peak").trim().parse().unwrap();
@@ -119,7 +119,7 @@ fn output_of_any_size_is_logged_with_little_memory() {
 }
 
 #[test]
-fn broken_events_do_no_harm() {
+fn broken_events_do_not_fail_the_run() {
     let stage = Stage::new("broken-json", ONE);
     stage.run(&[]).ended(0);
 }
@@ -150,7 +150,7 @@ fn an_agent_that_deletes_the_state_loses_nothing() {
 }
 
 #[test]
-fn commits_and_branches_of_the_agent_become_part_of_the_storys_commit() {
+fn the_agents_own_commits_are_squashed_into_the_storys_commit() {
     let stage = Stage::new("commits", ONE);
     stage.run(&[]).ended(0);
     assert_eq!(stage.repo.git(["symbolic-ref", "--short", "HEAD"]), "main\n");
@@ -161,7 +161,7 @@ fn commits_and_branches_of_the_agent_become_part_of_the_storys_commit() {
 }
 
 #[test]
-fn a_failing_check_leads_to_another_attempt_that_knows_why() {
+fn a_failing_check_is_reported_to_the_next_attempt() {
     let stage = Stage::new("learns", ONE);
     let check = "grep -q good US-001.txt || { printf 'NEEDS %s\\n' GOOD; exit 1; }";
     stage.run(&["--verify", check]).ended(0).says("failed with exit code 1");
@@ -173,7 +173,7 @@ fn a_failing_check_leads_to_another_attempt_that_knows_why() {
 }
 
 #[test]
-fn what_the_client_reports_is_on_the_receipt() {
+fn the_clients_usage_report_is_recorded() {
     let stage = Stage::new("reports", ONE);
     stage.run(&[]).ended(0).says("Bash: cargo test").says("2000 tokens, $0.25");
     let progress = stage.progress();
@@ -183,7 +183,7 @@ fn what_the_client_reports_is_on_the_receipt() {
 }
 
 #[test]
-fn a_result_that_is_an_error_is_not_done_whatever_the_exit_code() {
+fn an_error_result_fails_the_attempt_whatever_the_exit_code() {
     let stage = Stage::new("reports", ONE);
     let mut command = stage.command(&["--attempts", "1"]);
     let ran: crate::stage::Ran = command.env("IS_ERROR", "true").output().unwrap().into();
@@ -192,7 +192,7 @@ fn a_result_that_is_an_error_is_not_done_whatever_the_exit_code() {
 }
 
 #[test]
-fn a_story_that_the_agent_calls_blocked_waits_for_a_person() {
+fn a_story_reported_as_blocked_waits_for_the_user() {
     let stage = Stage::new("says-blocked", ONE);
     stage.run(&[]).ended(8).says("the key is missing");
     assert_eq!(stage.plan(), "- [!] US-001: First\n");
@@ -219,7 +219,7 @@ fn the_agent_gets_a_prompt_and_a_clean_environment() {
 }
 
 #[test]
-fn an_agent_that_is_killed_has_failed() {
+fn a_killed_agent_counts_as_failed() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--agent", "echo half >half.txt; kill -9 $$", "--attempts", "1"]);
     ran.ended(8).says("killed by a signal");
@@ -227,7 +227,7 @@ fn an_agent_that_is_killed_has_failed() {
 }
 
 #[test]
-fn line_endings_stay() {
+fn line_endings_of_the_plan_are_kept() {
     let plan = "# Plan\r\n\r\n- [ ] US-001: First\r\n";
     let stage = Stage::new("works", plan);
     stage.run(&[]).ended(0);
@@ -235,7 +235,7 @@ fn line_endings_stay() {
 }
 
 #[test]
-fn paths_may_hold_spaces_and_any_letters() {
+fn paths_may_contain_spaces_and_non_ascii_letters() {
     let stage = Stage::new("works", ONE);
     let folder = stage.repo.scratch().dir("repo/größer als hier");
     stage.repo.write("größer als hier/.ralph/PRD-1/plan.md", ONE);
@@ -248,14 +248,14 @@ fn paths_may_hold_spaces_and_any_letters() {
 }
 
 #[test]
-fn a_repository_without_commits_gets_its_first() {
+fn a_repository_without_commits_gets_its_first_commit() {
     let stage = Stage::with(TestRepo::empty(), "works", ONE);
     stage.run(&[]).ended(0);
     assert_eq!(stage.subjects(), ["feat(US-001): First"]);
 }
 
 #[test]
-fn a_feature_list_and_its_counter_are_kept_up() {
+fn a_feature_list_and_its_counter_are_updated() {
     let stage = Stage::new("works", ONE);
     let list = r#"{"total_features":1,"features":[{"id":1,"description":"Greet","steps":[],"passes":false}]}"#;
     stage.repo.write("work/feature_list.json", list);
@@ -285,7 +285,7 @@ fn a_feature_list_and_its_counter_are_kept_up() {
 }
 
 #[test]
-fn a_plan_in_the_root_and_json_plans_work_too() {
+fn plans_in_the_root_and_json_plans_work() {
     let stage = Stage::new("works", ONE);
     stage.repo.remove(".ralph");
     stage.repo.write("IMPLEMENTATION_PLAN.md", "## Now\n- [ ] Do this\n");
@@ -300,7 +300,7 @@ fn a_plan_in_the_root_and_json_plans_work_too() {
 }
 
 #[test]
-fn the_agent_finds_the_loop_that_its_prompt_names() {
+fn the_agent_finds_ralph_loop_in_its_path() {
     let stage = Stage::new("works", ONE);
     let agent = "cat; ralph-loop complete US-001 --status blocked --summary 'no key'";
     stage.run(&["--agent", agent]).ended(8).says("US-001 is blocked").says("no key");
@@ -315,7 +315,7 @@ fn the_agent_finds_the_loop_that_its_prompt_names() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_named_with_the_place_where_it_was_looked_for() {
+fn a_missing_agent_is_reported_with_the_searched_location() {
     let stage = Stage::new("works", THREE);
     stage.repo.write("sub/inner/agent.sh", "#!/bin/sh\n");
     let root = stage.repo.root();
@@ -331,7 +331,7 @@ fn an_agent_that_is_not_there_is_named_with_the_place_where_it_was_looked_for() 
 }
 
 #[test]
-fn a_log_that_may_not_grow_ends_neither_the_loop_nor_leaves_the_agent() {
+fn a_log_at_its_size_limit_does_not_stop_the_run() {
     let stage = Stage::new("works", THREE);
     let agent = "trap '' XFSZ; cat >/dev/null; yes | head -c 300000; echo x >x.txt";
     let limited = format!("ulimit -f 100; exec {LOOP} --max-iterations 1 --agent \"$0\"");
@@ -341,7 +341,7 @@ fn a_log_that_may_not_grow_ends_neither_the_loop_nor_leaves_the_agent() {
 }
 
 #[test]
-fn an_agent_that_is_typed_in_a_subfolder_is_meant_from_there() {
+fn a_relative_agent_path_is_resolved_from_the_current_folder() {
     for (agent, folder) in
         [("../../agent.sh x", "one/two"), ("sh ../agent.sh", "one"), ("./own.sh", "one")]
     {
@@ -357,15 +357,15 @@ fn an_agent_that_is_typed_in_a_subfolder_is_meant_from_there() {
     }
 }
 
-/// An agent that has given its result, while a server that it started and forgot keeps it alive.
+/// An agent that has printed its result but is kept alive by a server that it started.
 fn forgetful(end: &str) -> String {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s-1"}"#;
     format!("cat >/dev/null; echo work >work.txt; echo '{result}'; {end}")
 }
 
 #[test]
-fn a_forgotten_server_costs_the_grace_and_not_the_work() {
-    // Our own server for the agent's tools is none that anybody waits for, either.
+fn a_leftover_server_costs_the_grace_period_but_not_the_work() {
+    // The loop does not wait for its own MCP server either.
     for server in ["sleep 300", "sleep 300 | \"$RALPH_LOOP\" mcp"] {
         let stage = Stage::new("works", "- [ ] US-001: First\n");
         let begun = std::time::Instant::now();
@@ -384,7 +384,7 @@ fn a_timeout_after_the_result_does_not_discard_the_work() {
 }
 
 #[test]
-fn subagents_at_work_are_waited_for() {
+fn running_subagents_are_waited_for() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let stop = r#"{"status":"working"}"#;
     let folder = "\"$RALPH_STATE_DIR/state/s-1\"";

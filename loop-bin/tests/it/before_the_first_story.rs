@@ -1,5 +1,5 @@
-//! Nothing is found out at three in the morning that could have been known at ten: the checks are
-//! tried before anybody is paid.
+//! The checks run before the first story, so that a broken project is found before any agent is
+//! paid for.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use crate::stage::{Ran, Stage};
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
-/// A runner with names: what stands in `failing.txt`, in the words of pytest.
+/// A stand-in for pytest that reports the names in `failing.txt` as failed tests.
 const PYTEST: &str = r#"#!/bin/sh
 echo "collected 2 items"
 if [ -s failing.txt ]; then
@@ -33,7 +33,7 @@ fn write_runner(stage: &Stage, script: &str) {
     fs_err::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs as users do, with the checks tried first.
+/// Runs as users do, with the baseline checks enabled.
 fn run(stage: &Stage, args: &[&str]) -> Ran {
     let mut command = stage.command(args);
     command.env_remove("RALPH_BASELINE");
@@ -43,7 +43,7 @@ fn run(stage: &Stage, args: &[&str]) -> Ran {
 const CHECK: [&str; 2] = ["--verify", "PATH=$PWD/bin:$PATH pytest"];
 
 #[test]
-fn red_checks_cost_no_agent() {
+fn failing_checks_stop_the_run_before_any_agent() {
     let stage = stage("test_old\n");
     let ran = run(&stage, &CHECK);
     ran.ended(9).says("failed with exit code 1 before any changes");
@@ -55,13 +55,13 @@ fn red_checks_cost_no_agent() {
 }
 
 #[test]
-fn green_checks_are_timed_and_the_run_goes_on() {
+fn passing_checks_are_timed_and_the_run_continues() {
     let stage = stage("");
     run(&stage, &CHECK).ended(0).says("pytest` passes before any changes (");
 }
 
 #[test]
-fn what_failed_before_does_not_count_when_ignored() {
+fn earlier_failures_do_not_count_with_baseline_ignore() {
     let stage = stage("test_old\n");
     let ran = run(&stage, &[&CHECK[..], &["--baseline=ignore"]].concat());
     ran.ended(0).says("ignored: 1 test fails already").says("US-002 done");
@@ -73,7 +73,7 @@ fn what_failed_before_does_not_count_when_ignored() {
 }
 
 #[test]
-fn a_failure_that_is_new_counts_although_others_are_ignored() {
+fn new_failures_count_with_baseline_ignore() {
     let stage = stage("test_old\n");
     let breaks = "cat >/dev/null; echo work >work.txt; echo test_new >>failing.txt";
     let args = ["--baseline=ignore", "--attempts", "1", "--agent", breaks];
@@ -82,7 +82,7 @@ fn a_failure_that_is_new_counts_although_others_are_ignored() {
 }
 
 #[test]
-fn what_was_fixed_may_not_fail_again() {
+fn a_fixed_test_may_not_fail_again() {
     let stage = stage("test_old\n");
     let agent = "cat >/dev/null; if [ -s failing.txt ]; then : >failing.txt; \
                  else echo test_old >failing.txt; fi; echo more >>work.txt";
@@ -94,14 +94,14 @@ fn what_was_fixed_may_not_fail_again() {
 }
 
 #[test]
-fn a_missing_program_is_no_red_check() {
+fn a_missing_program_is_not_a_failing_check() {
     let stage = stage("");
     let ran = run(&stage, &["--verify", "sh -c 'python3 -m no_such_module_of_ours'"]);
     ran.ended(9).says("cannot run because something is missing").says("[workspace] setup");
 }
 
 #[test]
-fn a_check_that_runs_no_test_is_no_pass() {
+fn a_check_that_runs_no_tests_does_not_pass() {
     let stage = stage("");
     write_runner(&stage, "#!/bin/sh\necho '===== no tests ran in 0.01s ====='\n");
     stage.repo.commit_all("no tests");
@@ -125,7 +125,7 @@ fn doctor_runs_the_checks_unless_asked_not_to() {
 }
 
 #[test]
-fn a_run_is_forecast_from_what_earlier_stories_took() {
+fn a_forecast_is_based_on_earlier_stories() {
     let mut stage = stage("");
     stage.agent("client");
     let limited = [&CHECK[..], &["--max-cost", "9"]].concat();

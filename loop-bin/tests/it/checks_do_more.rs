@@ -1,13 +1,13 @@
-//! Checks that do more than to check: they run what the agent wrote, in its copy.
+//! Checks with side effects: they run the agent's code in its copy.
 
 use crate::stage::Stage;
 
 const ONE: &str = "- [ ] US-001: First\n";
 
-/// Changes one file that is committed, and makes another.
+/// Changes one committed file and creates another.
 const AGENT: &str = "cat >/dev/null; echo work >>a.txt; echo new >>new.txt";
 
-/// A project with a branch beside `main` on which one file differs, and which has another.
+/// A project with a second branch on which one file differs and another one is added.
 fn with_another_branch(plan: &str) -> Stage {
     let stage = Stage::new("works", plan);
     stage.repo.git(["checkout", "-q", "-b", "other"]);
@@ -20,7 +20,7 @@ fn with_another_branch(plan: &str) -> Stage {
 }
 
 #[test]
-fn what_they_do_to_the_repository_of_the_copy_does_not_reach_the_commit() {
+fn git_commands_of_checks_do_not_affect_the_commit() {
     let checks = [
         "git checkout -q -b fresh",
         "git checkout -q --detach",
@@ -57,7 +57,7 @@ fn what_they_do_to_the_repository_of_the_copy_does_not_reach_the_commit() {
 }
 
 #[test]
-fn work_that_they_remove_altogether_is_a_failed_attempt_and_is_kept() {
+fn work_removed_by_checks_is_a_failed_attempt_and_is_kept() {
     for check in ["git stash -q -u", "git reset -q --hard", "git checkout -qf origin/main"] {
         let stage = with_another_branch(ONE);
         let ran = stage.run(&["--agent", AGENT, "--verify", check, "--attempts", "1"]);
@@ -69,7 +69,7 @@ fn work_that_they_remove_altogether_is_a_failed_attempt_and_is_kept() {
 }
 
 #[test]
-fn what_they_change_is_checked_again_and_committed_so() {
+fn files_changed_by_checks_are_checked_again_and_committed() {
     let stage = Stage::new("works", ONE);
     let format = "echo >report.xml; grep -q tidy new.txt || echo tidy >>new.txt; echo >>\"$AGENT_NOTES/checks\"";
     let ran = stage.run(&["--agent", AGENT, "--verify", format]);
@@ -81,7 +81,7 @@ fn what_they_change_is_checked_again_and_committed_so() {
 }
 
 #[test]
-fn files_that_they_change_each_time_are_named_and_committed_as_they_were_checked() {
+fn files_changed_by_every_check_run_are_reported_and_committed() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--agent", AGENT, "--verify", "echo more >>new.txt"]);
     ran.ended(0).says("the checks change files every time they run: new.txt");
@@ -91,7 +91,7 @@ fn files_that_they_change_each_time_are_named_and_committed_as_they_were_checked
 }
 
 #[test]
-fn files_that_they_make_are_not_the_storys() {
+fn files_created_by_checks_are_not_committed() {
     let stage = Stage::new("works", ONE);
     stage.run(&["--agent", AGENT, "--verify", "date +%N >report.xml"]).ended(0);
     let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
@@ -100,7 +100,7 @@ fn files_that_they_make_are_not_the_storys() {
 }
 
 #[test]
-fn they_find_the_work_staged_in_a_clean_tree() {
+fn checks_find_the_work_staged_in_a_clean_tree() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage.repo.commit_all("the plan");
     let check = "git diff --exit-code && git ls-files --error-unmatch $(cat \"$AGENT_NOTES/new\")";

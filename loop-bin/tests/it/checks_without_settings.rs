@@ -1,5 +1,5 @@
-//! Without settings a run checks what the project's own people check, or says that it checks nothing;
-//! `init` writes the same down, with its reasons.
+//! Without settings, a run uses detected checks, or reports that it checks nothing;
+//! `init` writes the same checks to the configuration, with reasons.
 
 use test_support::TestRepo;
 
@@ -8,7 +8,7 @@ use crate::stage::{Ran, Stage};
 const ONE: &str = "- [ ] US-001: First\n";
 const CI: &str = "on: [push]\njobs:\n  test:\n    steps:\n      - run: ./run_tests.sh\n";
 
-/// A project whose CI runs a script, which fails where the agent's work has this text.
+/// A project whose CI runs a script that fails if the agent's work contains this text.
 fn tested(bad: &str) -> Stage {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".github/workflows/ci.yml", CI);
@@ -40,7 +40,7 @@ fn a_run_without_checks_uses_those_that_init_would_write() {
 }
 
 #[test]
-fn checks_that_were_found_refuse_bad_work() {
+fn detected_checks_reject_bad_work() {
     let stage = tested("some work");
     stage.run(&["--agent", WORK, "--max-iterations", "1"]).ended(0).says("run_tests.sh");
     assert_eq!(message(&stage), "");
@@ -48,7 +48,7 @@ fn checks_that_were_found_refuse_bad_work() {
 }
 
 #[test]
-fn the_agents_own_word_is_checked_by_what_was_found() {
+fn the_agents_claim_is_verified_by_detected_checks() {
     let stage = tested("some work");
     let agent = format!("{WORK}; \"$RALPH_LOOP\" complete US-001 >\"$AGENT_NOTES/said\" 2>&1");
     stage.run(&["--agent", &agent, "--max-iterations", "1"]);
@@ -56,7 +56,7 @@ fn the_agents_own_word_is_checked_by_what_was_found() {
 }
 
 #[test]
-fn the_users_settings_stand_above_what_was_found() {
+fn settings_override_detected_checks() {
     let stage = tested("some work");
     stage.run(&["--agent", WORK, "--verify", "true"]).ended(0).says("US-001 done");
     assert!(message(&stage).contains("Ralph-Checks: true"));
@@ -66,7 +66,7 @@ fn the_users_settings_stand_above_what_was_found() {
 }
 
 #[test]
-fn what_no_check_has_seen_is_called_unchecked_everywhere() {
+fn unchecked_work_is_reported_as_unchecked_everywhere() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--agent", WORK]);
     ran.ended(0).says("warning: no verify commands are set").says("unchecked");
@@ -94,7 +94,7 @@ fn a_run_can_require_checks() {
 }
 
 #[test]
-fn what_the_checks_need_is_set_up() {
+fn dependencies_of_detected_checks_are_installed() {
     let stage = Stage::new("works", ONE);
     let bin = stage.repo.scratch().path("bin");
     let npm = "#!/bin/sh\nif [ \"$1\" = ci ]; then mkdir -p node_modules; else test -d node_modules; fi\n";
@@ -120,14 +120,14 @@ fn the_example_plan_is_not_worked_on() {
     let said = "US-001 of .ralph/PRD-1/plan.md is still the example";
     stage.run(&[]).ended(1).says(said);
     stage.run(&["--dry-run"]).ended(1).says(said);
-    // All the rest is examined as well.
+    // Everything else is still examined.
     let ran = stage.run(&["doctor", "--verify", "true", "--baseline", "check"]);
     ran.ended(1).says(said).says("ok       the agent works in").says("ok       `true` passes");
     ran.says("1 problem found");
     let ran = stage.run(&["doctor", "--agent", "no-such-agent"]);
     ran.ended(1).says(said).says("2 problems found");
     assert_eq!(stage.subjects()[0], "a project");
-    // What was only begun is not worked on either.
+    // A partly edited example is not worked on either.
     let first = stage.plan().replace("Replace this with your first story, in one line", "Greet");
     stage.repo.write(".ralph/PRD-1/plan.md", &first);
     stage.run(&[]).ended(1).says("US-002 of .ralph/PRD-1/plan.md is still the example");
@@ -137,7 +137,7 @@ fn the_example_plan_is_not_worked_on() {
 }
 
 #[test]
-fn init_says_what_it_found_and_why() {
+fn init_reports_what_it_found_and_why() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("Cargo.toml", "[workspace]\n");
     stage.repo.write("web/package.json", r#"{"scripts":{"test":"vitest","lint":"eslint ."}}"#);
@@ -167,7 +167,7 @@ fn init_proposes_to_copy_ignored_files_that_checks_need() {
 }
 
 #[test]
-fn init_finds_nothing_where_nothing_is_and_the_next_run_looks_again() {
+fn a_run_after_an_empty_init_detects_checks_again() {
     let stage = Stage::new("works", ONE);
     stage.run(&["init"]).ended(0).says("No tests were found");
     stage.repo.write(".github/workflows/ci.yml", CI);
@@ -177,7 +177,7 @@ fn init_finds_nothing_where_nothing_is_and_the_next_run_looks_again() {
 }
 
 #[test]
-fn projects_in_folders_are_found_and_a_task_above_them_is_named() {
+fn nested_projects_are_found_and_a_root_task_is_proposed() {
     let repo = TestRepo::new();
     repo.write("Makefile", "test:\n\tcd web && npm test\n");
     repo.write("api/pyproject.toml", "[project]\nname = \"api\"\n");
@@ -203,7 +203,7 @@ fn projects_in_folders_are_found_and_a_task_above_them_is_named() {
 }
 
 #[test]
-fn files_of_other_loops_are_named_and_their_scripts_not_hidden() {
+fn files_of_other_loops_are_reported_and_their_scripts_are_used() {
     let stage = Stage::new("works", ONE);
     stage.script("unused", "");
     stage.repo.remove(".ralph/hooks");

@@ -1,4 +1,4 @@
-//! What the client keeps for the project's folder reaches an agent in the copy.
+//! The client's settings for the project folder are passed to an agent in the copy.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -10,7 +10,7 @@ use crate::stage::{LOOP, Ran, Stage};
 const ONE: &str = "- [ ] US-001: First\n";
 const CLIENT: &str = "claude -p";
 
-/// A project that the client knows this of.
+/// A project with this entry in the client's configuration.
 fn stage(known: Value) -> Stage {
     let stage = Stage::new("client", ONE);
     let scratch = stage.repo.scratch();
@@ -28,14 +28,14 @@ fn run(stage: &Stage, agent: &str, args: &[&str]) -> Ran {
     command.env("PATH", path).env("RALPH_AGENT", agent).output().unwrap().into()
 }
 
-/// The settings that the client was given, hooks aside.
+/// The settings that were passed to the client, without hooks.
 fn settings(stage: &Stage) -> Value {
     let mut settings: Value = serde_json::from_str(&stage.note("settings")).unwrap_or_default();
     settings.as_object_mut().map(|all| all.remove("hooks"));
     settings
 }
 
-/// The file of servers that the client was given, and what it says.
+/// The server file that was passed to the client: its path and content.
 fn passed_servers(stage: &Stage) -> (String, Value) {
     let arguments = stage.note("arguments");
     let file = arguments.lines().find_map(|word| word.strip_prefix("--mcp-config=")).unwrap();
@@ -43,7 +43,7 @@ fn passed_servers(stage: &Stage) -> (String, Value) {
 }
 
 #[test]
-fn our_tools_are_offered_in_place_too_and_leave_a_server_of_that_name_alone() {
+fn our_tools_are_offered_in_place_without_replacing_a_user_server() {
     let plain = stage(json!({}));
     run(&plain, CLIENT, &["--in-place"]).ended(0);
     let ours = json!({"ralph": {"command": LOOP, "args": ["mcp"]}});
@@ -70,7 +70,7 @@ fn servers_that_were_added_for_the_project_are_passed() {
 }
 
 #[test]
-fn nothing_is_passed_where_the_client_finds_it_itself() {
+fn servers_are_not_passed_in_place_or_with_a_strict_config() {
     let servers = json!({"mcpServers": {"mine": {"command": "serve"}}});
     let in_place = stage(servers.clone());
     run(&in_place, CLIENT, &["--in-place"]).ended(0);
@@ -81,7 +81,7 @@ fn nothing_is_passed_where_the_client_finds_it_itself() {
 }
 
 #[test]
-fn what_a_trusted_folder_may_do_holds_in_the_copy() {
+fn permissions_of_a_trusted_folder_apply_in_the_copy() {
     let allowed = json!({"permissions": {"allow": ["Bash(make:*)"], "deny": ["WebFetch"]}});
     for is_trusted in [true, false] {
         let stage = stage(json!({"hasTrustDialogAccepted": is_trusted}));
@@ -108,7 +108,7 @@ fn the_memory_of_the_project_is_passed() {
 }
 
 #[test]
-fn what_cannot_be_passed_is_named() {
+fn settings_that_cannot_be_passed_are_reported() {
     let stage = stage(json!({"disabledMcpjsonServers": ["shared"]}));
     run(&stage, "claude --settings '{}' -p", &["--unguarded"])
         .ended(0)
@@ -116,7 +116,7 @@ fn what_cannot_be_passed_is_named() {
 }
 
 #[test]
-fn files_for_the_client_that_git_does_not_track_are_in_the_copy_and_in_no_commit() {
+fn untracked_client_files_are_copied_but_not_committed() {
     let stage = stage(json!({}));
     stage.repo.write(".gitignore", ".claude/skills/\n");
     stage.repo.commit_all("ignore");
@@ -124,7 +124,7 @@ fn files_for_the_client_that_git_does_not_track_are_in_the_copy_and_in_no_commit
     {
         stage.repo.write(file, "{}");
     }
-    // Seen by the client, which does not find its story without them.
+    // The client fails without these files.
     let client = "test -f .claude/skills/a/SKILL.md -a -f .claude/agents/b.md -a -f .mcp.json";
     let scratch = stage.repo.scratch();
     let fixture = fixtures().join("agents/client.sh");

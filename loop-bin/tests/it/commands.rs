@@ -21,7 +21,7 @@ fn init_writes_what_is_missing_and_overwrites_nothing() {
 }
 
 #[test]
-fn complete_checks_first() {
+fn complete_requires_a_current_story_and_passing_checks() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".ralph/config.toml", "[verify]\ncommands = [\"echo red; false\"]\n");
     stage
@@ -45,7 +45,7 @@ fn complete_checks_first() {
 }
 
 #[test]
-fn a_story_that_was_done_already_counts_when_the_agent_says_so_and_the_checks_pass() {
+fn an_already_done_story_counts_if_claimed_and_checked() {
     let stage = Stage::new("works", ONE);
     let agent = "\"$RALPH_LOOP\" complete US-001 --summary 'was there already'";
     stage.run(&["--agent", agent, "--verify", "true"]).ended(0);
@@ -54,7 +54,7 @@ fn a_story_that_was_done_already_counts_when_the_agent_says_so_and_the_checks_pa
 }
 
 #[test]
-fn a_command_of_the_agent_that_no_shell_can_read_is_the_users_mistake() {
+fn an_agent_command_with_invalid_syntax_is_a_usage_error() {
     let stage = Stage::new("works", ONE);
     let before = stage.repo.fingerprint();
     let ran = stage.run(&["--agent", "x 'y"]);
@@ -63,7 +63,7 @@ fn a_command_of_the_agent_that_no_shell_can_read_is_the_users_mistake() {
 }
 
 #[test]
-fn a_dry_run_warns_of_an_agent_that_is_not_there() {
+fn a_dry_run_reports_a_missing_agent() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--dry-run", "--agent", "no-such-agent -p"]);
     ran.ended(1).says("PROBLEM  the agent `no-such-agent` was not found in PATH");
@@ -82,7 +82,7 @@ fn a_merge_request_waits_for_the_user() {
 }
 
 #[test]
-fn the_doctor_names_what_is_wrong() {
+fn doctor_reports_a_missing_agent() {
     let stage = Stage::new("works", ONE);
     stage.run(&["doctor"]).ended(0).says("ok       project ");
     stage.repo.write(".ralph/config.toml", "[agent]\ncommand = \"no-such-agent\"\n");
@@ -134,11 +134,11 @@ fn planning_writes_the_plan_and_nothing_else() {
 }
 
 #[test]
-fn a_newcomer_is_led_from_one_step_to_the_next() {
+fn each_message_leads_a_new_user_to_the_next_step() {
     let stage = Stage::new("works", ONE);
     stage.repo.remove(".ralph");
     let mut command = stage.command(&[]);
-    // What is missing first is named first: without a plan nobody needs an agent.
+    // The missing plan is reported before the missing agent.
     let ran: crate::stage::Ran =
         command.env("RALPH_AGENT", "no-such-agent").output().unwrap().into();
     ran.ended(1).says("no plan found; create one with `ralph-loop init`");
@@ -168,7 +168,7 @@ fn a_newcomer_is_led_from_one_step_to_the_next() {
 }
 
 #[test]
-fn status_tells_of_what_waits() {
+fn status_lists_what_needs_the_user() {
     let stage = Stage::new("works", "- [!] US-001: First\n- [ ] US-002: Second\n");
     let line = r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","source":"ralph-loop","run":"r","event":"#;
     let started = r#""loop_started","mode":"building","plan":"plan.md"}"#;
@@ -179,7 +179,7 @@ fn status_tells_of_what_waits() {
 }
 
 #[test]
-fn a_repository_above_a_ceiling_of_gits_is_not_worked_on() {
+fn a_repository_above_git_ceiling_directories_is_ignored() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("inner/.ralph/PRD-1/plan.md", ONE);
     let inner = stage.repo.root().join("inner");
@@ -191,7 +191,7 @@ fn a_repository_above_a_ceiling_of_gits_is_not_worked_on() {
 }
 
 #[test]
-fn a_merge_request_says_something_and_a_project_is_a_folder() {
+fn empty_summaries_and_missing_project_folders_are_refused() {
     let stage = Stage::new("works", ONE);
     for nothing in ["", "  "] {
         stage.run(&["request-merge", "--summary", nothing]).ended(2).says("say what to merge");
@@ -204,7 +204,7 @@ fn a_merge_request_says_something_and_a_project_is_a_folder() {
 }
 
 #[test]
-fn who_is_stuck_reads_how_to_go_on() {
+fn a_blocked_run_explains_how_to_continue() {
     let stage = Stage::new("works", "- [!] US-001: First\n");
     stage.run(&[]).ended(8).says("reopen it with `ralph-loop retry US-001 --hint");
     stage.run(&["retry", "US-001"]).ended(0);
@@ -212,7 +212,7 @@ fn who_is_stuck_reads_how_to_go_on() {
 }
 
 #[test]
-fn no_word_about_a_story_is_taken_after_its_loop_was_killed() {
+fn complete_is_refused_after_the_loop_was_killed() {
     let stage = Stage::new("works", ONE);
     let started = stage.note_path("started");
     let agent = format!("cat >/dev/null; echo $$ >{started}; exec sleep 100");

@@ -1,4 +1,4 @@
-//! Limits of money: what cannot hold is told, and what was exceeded as well.
+//! Cost limits: those that cannot be enforced and those that were exceeded are reported.
 
 use crate::sessions::in_sessions;
 use crate::stage::Stage;
@@ -19,7 +19,7 @@ fn an_agent_that_reports_no_cost_is_reported_once() {
 }
 
 #[test]
-fn a_cost_that_is_given_as_a_text_counts() {
+fn a_cost_given_as_a_string_counts() {
     let stage = Stage::new("works", TWO);
     let agent = "cat >/dev/null; echo done >$(cat $RALPH_ROOT/.ralph/current-story).txt; \
                  echo '{\"type\":\"result\",\"is_error\":false,\"total_cost_usd\":\"0.5\"}'";
@@ -46,7 +46,7 @@ fn an_error_without_a_text_ends_without_a_colon() {
 }
 
 #[test]
-fn a_session_that_cost_more_than_the_run_may_ends_it_or_is_reported() {
+fn a_session_that_exceeds_the_cost_limit_ends_the_run_or_is_reported() {
     let args = ["--stories-per-session", "2", "--max-cost", "0.05"];
     let (stage, ran) = in_sessions(&args, 3);
     ran.ended(6).says("finished (budget): 2 stories").says("budget exceeded: spent $0.10 of $0.05");
@@ -56,7 +56,7 @@ fn a_session_that_cost_more_than_the_run_may_ends_it_or_is_reported() {
     assert_eq!(ran.out.matches("exceeded").count(), 1, "{}", ran.out);
 }
 
-/// Says what it used, and then what it cost, unless it hangs before that.
+/// Reports its tokens and then its cost, unless it hangs in between.
 const HANGS_LATER: &str = r#"cat >/dev/null; echo work >>work.txt
     echo '{"type":"assistant","session_id":"s","message":{"usage":{"input_tokens":1000}}}'
     case $HANGS in
@@ -67,14 +67,14 @@ const HANGS_LATER: &str = r#"cat >/dev/null; echo work >>work.txt
     echo '{"type":"result","is_error":true,"result":"no","session_id":"s","total_cost_usd":0.6,"usage":{"input_tokens":1000}}'"#;
 
 #[test]
-fn a_limit_holds_over_sessions_that_are_ended_before_they_say_what_they_cost() {
+fn the_cost_limit_includes_sessions_ended_before_reporting_costs() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let args = ["--agent", HANGS_LATER, "--timeout", "2", "--grace", "1", "--max-cost", "1.0"];
     let ran = stage.run(&[&args[..], &["--attempts", "9"]].concat());
     ran.ended(6).says("spent $1.20 of $1.00").says("in 2 iterations");
 }
 
-/// Sessions that are all, or but for the second, ended before they say what they cost.
+/// Runs sessions that hang before they report their cost: all of them (`1`) or only the first.
 fn hanging(hangs: &str, args: &[&str]) -> crate::stage::Ran {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let more = ["--agent", HANGS_LATER, "--timeout", "2", "--grace", "1"];
@@ -82,20 +82,20 @@ fn hanging(hangs: &str, args: &[&str]) -> crate::stage::Ran {
 }
 
 #[test]
-fn what_nobody_knows_is_called_unknown_and_ends_a_run_with_a_limit() {
+fn an_unknown_cost_is_reported_and_ends_a_run_with_a_limit() {
     hanging("1", &["--attempts", "1"]).ended(8).says("1000 tokens, cost unknown");
     let ran = hanging("1", &["--attempts", "9", "--max-cost", "1.0"]);
     ran.ended(6).says("the cost of 2000 tokens is unknown").says("in 2 iterations");
 }
 
 #[test]
-fn what_was_unknown_is_counted_once_the_price_is_known() {
+fn unknown_costs_are_estimated_once_the_price_is_known() {
     let ran = hanging("first", &["--attempts", "9", "--max-cost", "1.0"]);
     ran.ended(6).says("spent $1.20 of $1.00").says("in 2 iterations");
 }
 
 #[test]
-fn what_an_agent_cost_is_said_or_called_unknown() {
+fn the_agents_cost_is_reported_or_shown_as_unknown() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.script("finished", "echo \"<$RALPH_COST>\"");
     stage.run(&[]).ended(0).says("agent time, cost unknown\n").says("[finished] <>");
@@ -111,7 +111,7 @@ fn what_an_agent_cost_is_said_or_called_unknown() {
 }
 
 #[test]
-fn what_a_killed_loops_agent_used_is_counted_by_the_next_run() {
+fn usage_of_a_killed_run_is_counted_by_the_next_run() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let agent = r#"cat >/dev/null; echo work >>work.txt
     echo '{"type":"assistant","session_id":"s","message":{"usage":{"input_tokens":1000}}}'

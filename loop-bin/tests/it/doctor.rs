@@ -1,10 +1,10 @@
-//! The doctor finds beforehand what would stop a run in the middle of the night.
+//! Doctor finds problems in advance that would stop a run.
 
 use crate::stage::{PLAN, Stage, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
-/// The doctor finds this after the project was spoilt, and nothing before.
+/// Doctor finds these problems after the project was broken, and none before.
 #[track_caller]
 fn check(spoil: impl Fn(&Stage), args: &[(&str, &str)], found: &[&str]) {
     let stage = Stage::new("works", ONE);
@@ -20,7 +20,7 @@ fn check(spoil: impl Fn(&Stage), args: &[(&str, &str)], found: &[&str]) {
 }
 
 #[test]
-fn a_script_that_cannot_be_started() {
+fn a_script_that_is_not_executable_is_noted() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".ralph/hooks/started", "#!/bin/sh\n");
     stage.repo.chmod(".ralph/hooks/started", 0o644);
@@ -28,14 +28,14 @@ fn a_script_that_cannot_be_started() {
 }
 
 #[test]
-fn a_program_that_is_missing() {
+fn a_missing_check_program_is_a_problem() {
     let verify = [("RALPH_VERIFY", "true\nno-such-runner --all\n"), ("RALPH_BASELINE", "check")];
     let words = "`no-such-runner --all` cannot run because something is missing: `no-such-runner`";
     check(|_: &Stage| (), &verify, &["PROBLEM", words, "1 problem found"]);
 }
 
 #[test]
-fn an_unknown_variable_in_the_prompt() {
+fn an_unknown_prompt_variable_is_a_problem() {
     let spoil = |stage: &Stage| {
         let prompt = PLAN.replace("plan.md", "prompt.md");
         stage.repo.write(prompt, "Do {{STORY_IDD}}\n");
@@ -44,14 +44,14 @@ fn an_unknown_variable_in_the_prompt() {
 }
 
 #[test]
-fn a_prompt_that_does_not_say_what_the_story_asks_for() {
+fn a_prompt_without_the_story_details_is_noted() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(PLAN.replace("plan.md", "prompt.md"), "Do {{STORY_ID}}\n");
     stage.run(&["doctor"]).ended(0).says("note ").says("neither {{STORY_DETAILS}} nor");
 }
 
 #[test]
-fn a_repository_that_calls_itself_bare() {
+fn a_bare_repository_is_reported() {
     let stage = Stage::new("works", ONE);
     stage.repo.git(["config", "core.bare", "true"]);
     for args in [vec!["doctor"], vec![]] {
@@ -63,7 +63,7 @@ fn a_repository_that_calls_itself_bare() {
 }
 
 #[test]
-fn what_the_flags_of_a_run_would_start() {
+fn doctor_checks_the_programs_named_by_flags() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["doctor", "--agent", "no-such-agent -p"]);
     ran.ended(1).says("the agent `no-such-agent` was not found in PATH");
@@ -90,7 +90,7 @@ fn all_problems_are_shown_at_once() {
 }
 
 #[test]
-fn a_folder_in_which_no_copy_can_be_made() {
+fn an_unusable_workspace_folder_is_reported() {
     let stage = Stage::new("works", ONE);
     let file = stage.note_path("file");
     fs_err::write(&file, "").unwrap();
@@ -105,7 +105,7 @@ fn a_folder_in_which_no_copy_can_be_made() {
 }
 
 #[test]
-fn what_the_copy_lacks_and_what_hardly_is_meant_is_named() {
+fn ignored_files_and_suspicious_limits_are_reported() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".gitignore", ".env*\n.ralph\n");
     stage.repo.write(".env", "KEY=1\n");
@@ -119,14 +119,14 @@ fn what_the_copy_lacks_and_what_hardly_is_meant_is_named() {
 }
 
 #[test]
-fn a_word_that_was_hardly_meant_as_a_plan_gets_the_command_that_was() {
+fn a_number_instead_of_a_plan_suggests_max_iterations() {
     let stage = Stage::new("works", ONE);
     stage.run(&["10"]).ended(2).says("did you mean `ralph-loop --max-iterations 10`?");
     stage.run(&["--budget", "5", "--dry-run"]).ended(0).says("$5.00 per run");
 }
 
 #[test]
-fn a_long_setup_is_named_while_it_runs() {
+fn a_long_setup_is_reported_while_it_runs() {
     let stage = Stage::new("works", ONE);
     let shown = stage.repo.scratch().path("shown");
     let file = std::fs::File::create(&shown).unwrap();

@@ -1,4 +1,4 @@
-//! `docs/cli.md` is what the program itself says, and the examples of the first page are read.
+//! `docs/cli.md` matches the program's help, and the examples in README.md are valid.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ fn help(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The help of a subcommand without the options that all of them have.
+/// The help of a subcommand without the options that all subcommands share.
 fn own_help(text: &str) -> String {
     let common = Regex::new(r"(?m)^  -(v, --verbose|h, --help).*\n( {8,}.*\n)*").unwrap();
     let own = common.replace_all(text, "");
@@ -90,7 +90,7 @@ fn every_subcommand_is_on_the_page() {
 }
 
 #[test]
-fn the_plan_and_the_settings_of_the_first_page_are_read() {
+fn the_plan_and_settings_in_the_readme_are_valid() {
     let page = fs_err::read_to_string(fixtures().join("../README.md")).unwrap();
     let block = |kind: &str| {
         let (_, rest) = page.split_once(&format!("\n```{kind}\n")).unwrap();

@@ -11,7 +11,7 @@ fn explain(scratch: &Scratch, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_command_is_taken_apart() {
+fn a_compound_command_is_explained() {
     let scratch = Scratch::new();
     scratch.dir(".ralph");
     let out = explain(&scratch, &["cd app && X=push; timeout 5 git $X 2>&1 | tail -1"]);
@@ -22,14 +22,14 @@ fn a_command_is_taken_apart() {
 }
 
 #[test]
-fn a_test_run_is_recognised_and_no_rule_speaks() {
+fn a_test_run_is_recognised_and_no_rule_applies() {
     let scratch = Scratch::new();
     let out = explain(&scratch, &["npx jest --ci"]);
     assert!(out.contains("test run  yes") && out.contains("no rule applies"), "{out}");
 }
 
 #[test]
-fn the_projects_own_rules_speak() {
+fn rules_of_the_project_apply() {
     let scratch = Scratch::new();
     let config = "[[guard.rules]]\nname = \"no-deploy\"\nprogram = \"make\"\nargs = [\"deploy\"]\n";
     scratch.file(".ralph/config.toml", config);
@@ -37,7 +37,7 @@ fn the_projects_own_rules_speak() {
 }
 
 #[test]
-fn rules_that_speak_only_in_a_run_are_named() {
+fn rules_that_apply_only_in_a_run_are_named() {
     let scratch = Scratch::new();
     let out = explain(&scratch, &["terraform apply"]);
     assert!(out.contains("in a run  denied by deploy"), "{out}");
@@ -55,7 +55,7 @@ fn an_edit_is_explained() {
 }
 
 #[test]
-fn a_broken_configuration_is_named() {
+fn a_broken_configuration_is_reported() {
     let scratch = Scratch::new();
     scratch.file(".ralph/config.toml", "[guard]\ndisabel = []\n");
     let (code, _, err) = ralph_loop(scratch.root(), &["explain", "ls"]);

@@ -1,4 +1,4 @@
-//! Help, completions, logs: how people find out what there is.
+//! Suggestions for mistyped commands, shell completions, and logs.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use crate::stage::{LOOP, Stage};
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
 #[test]
-fn a_word_that_is_no_subcommand_is_answered_with_the_one_that_is_meant() {
+fn a_mistyped_subcommand_gets_a_suggestion() {
     let scratch = Scratch::new();
     for (word, command) in [
         ("run", "`ralph-loop` alone starts a run"),
@@ -25,7 +25,7 @@ fn a_word_that_is_no_subcommand_is_answered_with_the_one_that_is_meant() {
         let (code, out, err) = ralph_loop(scratch.root(), &[word]);
         assert_eq!((code, out.as_str()), (2, ""), "{word}: {err}");
         assert!(err.contains(command), "{word}: {err}");
-        // With flags of a run or another word behind it as well.
+        // Also if flags of a run or another word follow.
         for rest in [&["--max-iterations", "3"][..], &["US-001"]] {
             let (code, _, err) = ralph_loop(scratch.root(), &[&[word], rest].concat());
             assert_eq!((code, err.contains(command)), (2, true), "{word}: {err}");
@@ -33,8 +33,8 @@ fn a_word_that_is_no_subcommand_is_answered_with_the_one_that_is_meant() {
     }
 }
 
-/// Runs a script in a shell in the stage's project, with our program on the path; none where this
-/// machine does not have the shell.
+/// Runs a script in a shell in the stage's project, with our program on the path; `None` if the
+/// shell is not installed.
 #[expect(clippy::print_stdout, reason = "a test that proves nothing here says so")]
 fn in_shell(stage: &Stage, shell: &[&str], script: &str) -> Option<String> {
     let folder = Utf8Path::new(LOOP).parent().unwrap();
@@ -50,7 +50,7 @@ fn in_shell(stage: &Stage, shell: &[&str], script: &str) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// What is typed, and a word that must and one that must not be offered.
+/// The typed words, a completion that must be offered, and one that must not be.
 const TYPED: [(&[&str], &str, &str); 3] = [
     (&["sta"], "status", "stories"),
     (&["status", "--w"], "--watch", "--run"),
@@ -88,7 +88,7 @@ fn bash_completes_commands_and_flags() {
 }
 
 #[test]
-fn zsh_reads_the_script() {
+fn zsh_loads_the_completion_script() {
     let script = "autoload -U compinit && compinit -D\nsource <(ralph-loop completions zsh)\n\
                   print ${_comps[ralph-loop]}\n";
     let stage = Stage::new("works", TWO);
@@ -97,7 +97,7 @@ fn zsh_reads_the_script() {
 }
 
 #[test]
-fn fish_completes_them_too() {
+fn fish_completes_commands_and_flags() {
     check_completions(&["fish", "--no-config"], |words| {
         format!(
             "ralph-loop completions fish | source\n\

@@ -1,4 +1,4 @@
-//! Pull requests and issues, with a stand-in for `gh` that notes how it was called.
+//! Pull requests and issues, with a fake `gh` that records its calls.
 
 use crate::stage::{Ran, Stage};
 
@@ -17,7 +17,7 @@ const GH: &str = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$AGENT_NOTES/gh\"; echo >>\
                   'pr merge') [ ! -e \"$AGENT_NOTES/unmerged\" ] || { echo 'not allowed'; exit 1; };;\n\
                   'issue list') cat \"$AGENT_NOTES/issues\";;\nesac\n";
 
-/// A project with a server, on a branch of its own, and the stand-in on the PATH.
+/// A project with a remote, on a separate branch, with the fake `gh` on the PATH.
 fn with_forge() -> Stage {
     with_forge_for(ONE)
 }
@@ -45,7 +45,7 @@ pub(crate) fn on_server(stage: &Stage, branch: &str) -> String {
 }
 
 #[test]
-fn a_pull_request_has_the_report_as_its_text() {
+fn a_pull_request_has_the_report_as_its_body() {
     let stage = with_forge();
     run(&stage, &["--pr", "run"]).ended(0).says("pull request: https://forge.test/pull/7");
     assert!(on_server(&stage, "ralph/work").contains(stage.repo.git(["rev-parse", "HEAD"]).trim()));
@@ -55,7 +55,7 @@ fn a_pull_request_has_the_report_as_its_text() {
         "{called}"
     );
     assert!(stage.note("body").contains("US-001"), "{}", stage.note("body"));
-    // Once more by hand: the one that is there gets the new text.
+    // The second call, made by hand, updates the existing pull request.
     std::fs::write(stage.note_path("exists"), "").unwrap();
     run(&stage, &["pr", "--draft"]).ended(0).says("https://forge.test/o/r/pull/8");
     let called = stage.note("gh");
@@ -64,14 +64,14 @@ fn a_pull_request_has_the_report_as_its_text() {
     assert!(called.contains(edit), "{called}");
     let draft = "\npr|ready|https://forge.test/o/r/pull/8|--undo|\n";
     assert!(called.ends_with(draft), "{called}");
-    // As a draft it was not meant to stay.
+    // Without `--draft` it becomes ready for review.
     run(&stage, &["pr"]).ended(0);
     let called = stage.note("gh");
     assert!(called.ends_with("\npr|ready|https://forge.test/o/r/pull/8|\n"), "{called}");
 }
 
 #[test]
-fn work_on_another_branch_needs_nobody_once_it_has_a_pull_request() {
+fn work_on_another_branch_needs_no_action_once_it_has_a_pull_request() {
     let stage = with_forge();
     stage.repo.git(["switch", "-q", "main"]);
     let ran = run(&stage, &["--pr", "run", "--branch", "ralph/{plan}"]);
@@ -81,19 +81,19 @@ fn work_on_another_branch_needs_nobody_once_it_has_a_pull_request() {
 }
 
 #[test]
-fn the_title_of_a_pull_request_is_about_the_stories_in_it() {
+fn the_title_of_a_pull_request_names_its_stories() {
     let plan = "- [x] US-000: Before\n- [ ] US-001: First\n- [ ] US-002: Second\n";
     let stage = with_forge_for(plan);
     run(&stage, &["--pr", "run", "--max-iterations", "1"]).ended(0);
     assert!(stage.note("gh").contains("|--title|First|"), "{}", stage.note("gh"));
-    // What was merged is in the next one no more.
+    // The next pull request leaves out merged stories.
     stage.repo.git(["push", "-q", "origin", "ralph/work:main"]);
     run(&stage, &["--pr", "run"]).ended(0);
     assert!(stage.note("gh").contains("|--title|Second|"), "{}", stage.note("gh"));
 }
 
 #[test]
-fn what_is_missing_is_named_and_nothing_is_pushed() {
+fn missing_requirements_are_reported_and_nothing_is_pushed() {
     let stage = with_forge();
     stage.run(&[]).ended(0);
     stage.repo.git(["switch", "-q", "main"]);
@@ -117,7 +117,7 @@ fn what_is_missing_is_named_and_nothing_is_pushed() {
 }
 
 #[test]
-fn nothing_is_pushed_without_being_asked_for() {
+fn nothing_is_pushed_unless_requested() {
     let stage = with_forge();
     run(&stage, &[]).ended(0).says("1 story landed");
     let gh = stage.note_path("gh");
@@ -125,7 +125,7 @@ fn nothing_is_pushed_without_being_asked_for() {
         (gh.as_std_path().exists(), on_server(&stage, "ralph/work")),
         (false, String::new())
     );
-    // Where it is asked for and cannot be, the work has landed all the same.
+    // If a requested pull request is impossible, the work still lands.
     let stage = with_forge();
     stage.repo.git(["remote", "remove", "origin"]);
     run(&stage, &["--pr", "run"])
@@ -135,7 +135,7 @@ fn nothing_is_pushed_without_being_asked_for() {
 }
 
 #[test]
-fn the_text_of_a_pull_request_covers_all_runs_on_its_branch() {
+fn the_body_of_a_pull_request_covers_all_runs_on_its_branch() {
     let stage = with_forge_for("- [ ] US-001: First\n- [ ] US-002: Second\n");
     let args = ["--pr", "run", "--max-iterations", "1"];
     run(&stage, &args).ended(0);
@@ -147,12 +147,12 @@ fn the_text_of_a_pull_request_covers_all_runs_on_its_branch() {
 }
 
 #[test]
-fn the_branch_with_the_work_is_taken_though_the_run_was_on_the_default_branch() {
+fn pr_needs_a_branch_that_contains_the_work_of_a_run_on_main() {
     let stage = with_forge();
     stage.repo.git(["switch", "-q", "main"]);
     stage.run(&[]).ended(0);
     run(&stage, &["pr"]).ended(1).says("git switch -c ralph/work");
-    // The branch of that name is there from before the work.
+    // The existing branch of that name does not contain the work.
     stage.repo.git(["switch", "-q", "ralph/work"]);
     run(&stage, &["pr"]).ended(1);
     stage.repo.git(["switch", "-q", "-C", "ralph/work", "main"]);
@@ -161,12 +161,12 @@ fn the_branch_with_the_work_is_taken_though_the_run_was_on_the_default_branch() 
 }
 
 #[test]
-fn a_branch_that_the_server_protects_keeps_its_work() {
+fn a_refused_push_keeps_the_work_and_can_be_retried() {
     let stage = with_forge();
     let server = stage.repo.scratch().path("server.git");
     let refuse = "#!/bin/sh\necho 'this branch is protected' >&2\nexit 1\n";
     stage.repo.scratch().script("server.git/hooks/pre-receive", refuse);
-    // The run has done its work all the same; only the pull request is missing.
+    // The work has landed; only the pull request is missing.
     let ran = run(&stage, &["--pr", "run"]);
     ran.says("1 story landed").says("needs you: ralph/work has no pull request: ");
     ran.says("this branch is protected").says("`ralph-loop pr` tries again");
@@ -202,7 +202,7 @@ fn issues_become_stories_that_close_them() {
         ),
         "{plan}"
     );
-    // What a plan has already is not written again.
+    // Issues that are in a plan already are skipped.
     std::fs::write(stage.note_path("issues"), issues.replace("12", "1")).unwrap();
     run(&stage, &["plan", "--from-issues", "ready"])
         .ended(0)
@@ -218,7 +218,7 @@ fn issues_become_stories_that_close_them() {
 }
 
 #[test]
-fn what_an_issue_says_is_neither_a_dependency_nor_hidden() {
+fn text_of_an_issue_is_neither_a_dependency_nor_hidden() {
     let stage = with_forge();
     let issues = r##"[{"number":12,"title":"Add login (depends: US-001)","url":"https://forge.test/12",
         "body":"- [ ] Depends on: #13\n```\n- [ ] code\n```\n<!--\n- [ ] hidden\n-->\n- [ ] a <!-- b"}]"##;
@@ -240,7 +240,7 @@ fn what_an_issue_says_is_neither_a_dependency_nor_hidden() {
 }
 
 #[test]
-fn as_many_issues_are_read_as_a_forge_finds() {
+fn at_most_1000_issues_are_read() {
     let stage = with_forge();
     let issue = |number| {
         format!(r#"{{"number":{number},"title":"T","url":"https://forge.test/{number}"}}"#)
@@ -252,7 +252,7 @@ fn as_many_issues_are_read_as_a_forge_finds() {
 }
 
 #[test]
-fn an_agent_for_the_interview_that_is_not_installed_is_named() {
+fn a_missing_interview_agent_is_reported() {
     let stage = with_forge();
     run(&stage, &["plan", "a todo list", "--agent", "no-such-agent -x"])
         .ended(1)

@@ -1,5 +1,5 @@
-//! GitHub's API on a socket, as far as `gh` asks it for pull requests and issues, and a server for git
-//! beside it. Knows one repository, `o/r`. Leaves out whatever `gh` does not need for an answer.
+//! A fake of GitHub's API on a socket, as far as `gh` needs it for pull requests and issues, and a
+//! git server. It has one repository, `o/r`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,11 +12,11 @@ use crate::stage::{Ran, Stage};
 
 const USER: &str = "[user]\n\tname = Test\n\temail = test@localhost\n";
 
-/// The pull requests that are there, as GitHub describes them.
+/// The existing pull requests, as GitHub describes them.
 #[derive(Clone, Default)]
 pub(crate) struct GitHub(Arc<Mutex<Vec<Value>>>);
 
-/// A project with its plan on a server for git, `o/r` on a host. What git would ask ssh to run there is run here.
+/// A project that is pushed to `o/r` on `host`; a fake ssh runs git's remote commands locally.
 pub(crate) fn project_on(host: &str, plan: &str) -> Stage {
     let stage = Stage::new("works", plan);
     let scratch = stage.repo.scratch();
@@ -31,14 +31,14 @@ pub(crate) fn project_on(host: &str, plan: &str) -> Stage {
     stage
 }
 
-/// The commit of a branch there.
+/// The commit of a branch on the server.
 pub(crate) fn on_server(stage: &Stage, branch: &str) -> String {
     let server = stage.repo.scratch().path("o/r.git");
     stage.repo.git_in(server.as_std_path(), ["rev-parse", branch])
 }
 
 impl GitHub {
-    /// Starts to answer, for a user of `gh` whose home is that of the stage.
+    /// Starts the fake API and configures `gh` in the home folder of `scratch`.
     pub(crate) fn serve(scratch: &Scratch) -> Self {
         let github = Self::default();
         let socket = scratch.path("api");
@@ -50,10 +50,10 @@ impl GitHub {
         github
     }
 
-    /// The program, for whom this is GitHub.
+    /// Runs the loop with this server in place of GitHub.
     pub(crate) fn run(stage: &Stage, args: &[&str]) -> Ran {
         let mut command = stage.command(args);
-        // gh remembers answers there, for every repository of a host.
+        // `gh` caches answers in TMPDIR, for every repository of a host.
         command.env("TMPDIR", stage.repo.scratch().dir("tmp")).env("GH_TOKEN", "none");
         command.output().unwrap().into()
     }
@@ -62,7 +62,7 @@ impl GitHub {
         self.0.lock().unwrap().clone()
     }
 
-    /// One request over HTTP, and the answer to it.
+    /// Reads one HTTP request and writes the answer.
     fn talk(&self, stream: UnixStream) {
         let mut reader = BufReader::new(&stream);
         let (mut head, mut length) = (String::new(), 0);
@@ -83,7 +83,7 @@ impl GitHub {
         let answer = self.answer(&head, &serde_json::from_slice(&body).unwrap_or_default());
         let answer = answer.to_string();
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
-        // A client that was killed does not wait for it.
+        // Writing fails if the client was killed.
         let _ = write!(&stream, "{head}\r\nContent-Length: {}\r\n\r\n{answer}", answer.len());
     }
 
@@ -108,7 +108,7 @@ impl GitHub {
             request["state"] = json!("OPEN");
             request["isDraft"] = request["draft"].clone();
             request["mergeStateStatus"] = json!("BLOCKED");
-            // The checks of every other one fail.
+            // The checks of every second pull request fail.
             let conclusion = if number.is_multiple_of(2) { "FAILURE" } else { "SUCCESS" };
             let check =
                 json!({"__typename": "CheckRun", "status": "COMPLETED", "conclusion": conclusion});
@@ -132,10 +132,10 @@ impl GitHub {
             return json!({"data": {name: {"pullRequest": {"id": request["id"]}}}});
         }
         if query.contains("__type(") {
-            // Which fields this GitHub knows: only what every one does.
+            // The query asks for optional fields; this server has none.
             return json!({"data": {}});
         }
-        // By one name where it looks for a request, by the other one where it lists some.
+        // `gh` uses one name to look up a pull request and the other one to list them.
         let head = &variables["headRefName"].as_str().or(variables["headBranch"].as_str());
         let of_head = |it: &&Value| head.is_some_and(|head| it["headRefName"] == head);
         let repository = json!({

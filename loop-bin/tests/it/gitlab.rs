@@ -1,10 +1,10 @@
-//! Merge requests and issues of GitLab, with a stand-in for `glab` that takes only what `glab` takes, and
-//! answers in its words.
+//! Merge requests and issues of GitLab, with a fake `glab` that accepts only the flags of the real
+//! one and prints the same messages.
 
 use crate::github::{on_server, project_on};
 use crate::stage::{Ran, Stage};
 
-/// Notes each call on a line, and the description that it was given.
+/// Records each call on a line, and the description that was passed.
 const GLAB: &str = r##"#!/bin/sh
 [ "$1" != --version ] || exit 0
 printf '%s|' "$@" | tr '\n' ' ' >>"$AGENT_NOTES/glab"; echo >>"$AGENT_NOTES/glab"
@@ -40,7 +40,7 @@ case "$command" in
 esac
 "##;
 
-/// A project whose remote is GitLab, and the stand-in on the PATH.
+/// A project whose remote is on GitLab, with the fake `glab` on the PATH.
 fn on_gitlab(plan: &str) -> Stage {
     let stage = project_on("gitlab.test", plan);
     stage.repo.scratch().script("bin/glab", GLAB);
@@ -63,7 +63,7 @@ fn glab_opens_a_merge_request_and_updates_it() {
     let create = "mr|create|--yes|--source-branch|ralph/prd-1|--title|First|--description|## ";
     assert!(stage.note("glab").contains(create), "{}", stage.note("glab"));
     assert!(stage.note("body").contains("US-001"));
-    // With the other story in it, once as a draft: what marks a draft on GitLab is in the title.
+    // The second story updates it, and so does `--draft`: GitLab marks a draft in the title.
     run(&stage, &args).ended(0).says(&format!("pull request: {address}"));
     let ran = run(&stage, &["pr", "--draft"]);
     assert_eq!(ran.ended(0).out, address);
@@ -87,17 +87,17 @@ fn gitlab_merges_a_story_once_its_pipeline_allows() {
     run(&stage, &args).ended(75).says(says);
     let called = stage.note("glab");
     assert!(called.contains("mr|create|--yes|--source-branch|ralph-prd-1-us-001|"), "{called}");
-    // The forge had to look at it first.
+    // The first call fails, as long as the forge has not examined the merge request.
     let merge = "api|--method|PUT|projects/:fullpath/merge_requests/5/merge|-F|auto_merge=true|\
                  -F|merge_when_pipeline_succeeds=true|\n";
     assert_eq!(called.matches(merge).count(), 2, "{called}");
-    // It is there by now: its text stays.
+    // The merge request exists already: its text is not changed.
     run(&stage, &args).ended(75).says("1 pull request is not merged yet");
     assert!(!stage.note("glab").contains("mr|update"), "{}", stage.note("glab"));
 }
 
 #[test]
-fn issues_of_gitlab_become_stories_however_long_they_are() {
+fn gitlab_issues_of_any_length_become_stories() {
     let stage = on_gitlab("- [x] US-001: First\n");
     let text = "We need it. ".repeat(10_000);
     let issues = format!(

@@ -1,4 +1,4 @@
-//! `ralph-loop install` and `uninstall`, as people use them who have nothing but the binaries.
+//! `ralph-loop install` and `uninstall`, for users who have only the binaries.
 
 use camino::Utf8PathBuf;
 use test_support::{Scratch, program};
@@ -7,7 +7,7 @@ use crate::stage::{Ran, copy_loop_to};
 
 const HOOKS: [&str; 4] = ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
 
-/// A folder with the five binaries, as somebody unpacked it, a client and a project.
+/// An unpacked release with its five binaries, a client and a project.
 struct Machine {
     scratch: Scratch,
     project: Utf8PathBuf,
@@ -50,7 +50,7 @@ fn events(settings: &serde_json::Value) -> usize {
 const SHARED: &str = "a project/.claude/settings.json";
 
 #[test]
-fn the_hooks_beside_the_loop_are_copied_registered_and_taken_out_again() {
+fn hooks_are_copied_registered_and_uninstalled() {
     let machine = Machine::new("echo '2.1.325 (Claude Code)'");
     let own = "{\n    \"model\": \"opus\"\n}\n";
     machine.scratch.file(SHARED, own);
@@ -74,7 +74,7 @@ fn the_hooks_beside_the_loop_are_copied_registered_and_taken_out_again() {
 }
 
 #[test]
-fn local_settings_are_a_file_of_their_own() {
+fn local_settings_are_written_to_a_separate_file() {
     let machine = Machine::new("echo 2.1.325");
     machine.run(&["install", "--local"]).ended(0);
     assert!(!machine.project.join(".claude/settings.json").exists());
@@ -85,7 +85,7 @@ fn local_settings_are_a_file_of_their_own() {
 }
 
 #[test]
-fn ones_own_settings_are_where_the_client_has_them() {
+fn user_settings_are_written_to_the_clients_config_folder() {
     let machine = Machine::new("echo 2.1.325");
     machine.run(&["install", "--user"]).ended(0);
     assert_eq!(events(&machine.settings("home/.claude/settings.json")), 13);
@@ -101,7 +101,7 @@ fn ones_own_settings_are_where_the_client_has_them() {
 }
 
 #[test]
-fn events_that_the_client_does_not_know_are_left_out_and_named() {
+fn events_unknown_to_the_client_are_skipped_and_reported() {
     let machine = Machine::new("echo 2.0.77");
     machine.run(&["install"]).ended(0).says("skipped: TaskCompleted (needs client");
     assert_eq!(events(&machine.settings(SHARED)), 10);
@@ -110,7 +110,7 @@ fn events_that_the_client_does_not_know_are_left_out_and_named() {
 }
 
 #[test]
-fn what_cannot_be_installed_is_explained_and_changes_nothing() {
+fn a_failed_install_is_explained_and_changes_nothing() {
     let silent = Machine::new("exit 1");
     silent.run(&["install"]).ended(1).says("--client-version 2.1.325");
     silent.run(&["install", "--client-version", "new"]).ended(2);
@@ -131,7 +131,7 @@ fn what_cannot_be_installed_is_explained_and_changes_nothing() {
 }
 
 #[test]
-fn every_agent_gets_hooks_for_ones_own_sessions_and_loses_them_again() {
+fn hooks_of_every_agent_can_be_installed_and_uninstalled() {
     let codex = "a project/.codex/hooks.json";
     let machine = Machine::new("exit 1");
     for (agent, file, own) in [
@@ -162,10 +162,10 @@ fn every_agent_gets_hooks_for_ones_own_sessions_and_loses_them_again() {
     machine.run(&["install", "--agent", "cobol"]).ended(2).says("possible values: claude, codex");
 }
 
-/// A missing program must not stop an agent that refuses every call whose hook fails, and a run of the loop has hooks
-/// of its own.
+/// Some agents refuse every call whose hook fails, so a missing hook program must not fail; a run
+/// of the loop has its own hooks.
 #[test]
-fn hooks_of_another_agent_speak_in_ones_own_sessions_only() {
+fn installed_hooks_of_another_agent_are_silent_in_runs() {
     let machine = Machine::new("exit 1");
     let says = "#!/bin/sh\necho \"$0 $*\"\n";
     for hook in HOOKS {

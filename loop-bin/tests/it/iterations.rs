@@ -1,12 +1,12 @@
-//! One iteration, step by step: its order, its prompt, what is committed, and what the variables
-//! and flags of existing setups do to it.
+//! The steps of one iteration: their order, the prompt, the commit, and the variables and flags of
+//! existing setups.
 
 use crate::stage::{PLAN, Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
 #[test]
-fn the_steps_come_in_their_documented_order() {
+fn steps_run_in_the_documented_order() {
     let stage = Stage::new("works", ONE);
     let note = "{ echo \"$STEP\"; ls -A \"$RALPH_ROOT/.ralph\" | grep -x current-story; true; } >>\"$AGENT_NOTES/steps\"";
     for name in ["started", "next_iteration", "post_iteration", "finished"] {
@@ -40,7 +40,7 @@ fn each_iteration_has_one_entry_in_the_progress() {
 }
 
 #[test]
-fn checks_are_announced_only_if_they_are_made() {
+fn checks_are_announced_only_if_they_run() {
     let idle = Stage::new("idle", ONE);
     let ran = idle.run(&["--verify", "true", "--attempts", "1"]);
     assert!(!ran.out.contains("checking with"), "{}", ran.out);
@@ -66,7 +66,7 @@ fn everything_that_is_not_ignored_is_committed_with_the_tick() {
 }
 
 #[test]
-fn a_plan_that_git_ignores_is_worked_on_like_any_other() {
+fn an_ignored_plan_works_like_any_other() {
     for place in [&[][..], &["--in-place"]] {
         for rule in [".ralph/", ".ralph", ".ralph/PRD-1/plan.md"] {
             let stage = Stage::new("works", ONE);
@@ -81,7 +81,7 @@ fn a_plan_that_git_ignores_is_worked_on_like_any_other() {
 }
 
 #[test]
-fn a_template_of_ones_own_is_filled_in() {
+fn a_custom_prompt_template_is_filled_in() {
     let stage = Stage::new("shows-surroundings", "### US-001: Greet (now)\n\n- [ ] Say hello\n");
     let names = "STORY_ID STORY_TITLE STORY_DETAILS PLAN_PATH PROGRESS_PATH PROGRESS GUARDRAILS \
                  FAILURE ITERATION MAX_ITERATIONS VERIFY";
@@ -133,7 +133,7 @@ fn the_variables_of_existing_setups_are_honoured() {
 }
 
 #[test]
-fn an_agent_that_says_partly_done_goes_on_in_another_attempt() {
+fn a_partly_done_story_continues_in_another_attempt() {
     let stage = Stage::new("works", ONE);
     let agent = "cat >\"$AGENT_NOTES/prompt\"; echo x >>x.txt; \
                  [ -e \"$AGENT_NOTES/before\" ] && exit; touch \"$AGENT_NOTES/before\"; \
@@ -147,7 +147,7 @@ fn an_agent_that_says_partly_done_goes_on_in_another_attempt() {
 }
 
 #[test]
-fn history_that_the_agent_rewrites_is_its_own() {
+fn history_rewritten_by_the_agent_does_not_reach_the_project() {
     for rewrite in [
         "git checkout -q --orphan new && git commit -qm 'a new beginning'",
         "git commit -q --amend -m 'as if it had been so'",
@@ -167,7 +167,7 @@ fn history_that_the_agent_rewrites_is_its_own() {
 }
 
 #[test]
-fn the_journal_tells_of_what_went_wrong() {
+fn the_journal_records_a_failed_story() {
     let stage = Stage::new("fails", ONE);
     stage.run(&["--attempts", "1"]).ended(8);
     let events = [
@@ -188,7 +188,7 @@ fn the_journal_tells_of_what_went_wrong() {
 }
 
 #[test]
-fn a_check_that_hangs_has_failed() {
+fn a_check_that_hangs_fails() {
     let stage = Stage::new("works", ONE);
     let check = "sleep 600 & echo $! >\"$AGENT_NOTES/child\"; wait";
     let ran = stage.run(&["--verify", check, "--verify-timeout", "1", "--attempts", "1"]);
@@ -198,7 +198,7 @@ fn a_check_that_hangs_has_failed() {
 }
 
 #[test]
-fn a_commit_that_a_git_hook_refuses_is_another_attempt() {
+fn a_commit_rejected_by_a_git_hook_is_a_failed_attempt() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".git/hooks/pre-commit", "#!/bin/sh\necho 'no tabs, please' >&2; exit 1\n");
     stage.repo.chmod(".git/hooks/pre-commit", 0o755);
@@ -212,7 +212,7 @@ fn a_commit_that_a_git_hook_refuses_is_another_attempt() {
 }
 
 #[test]
-fn the_user_learns_of_a_hook_that_failed() {
+fn a_failed_hook_is_reported() {
     let stage = Stage::new("works", ONE);
     let failure = r#"{"at":"2999-01-01T00:00:00Z","source":"ralph-pre-tool","phase":"deciding","error":"it broke"}"#;
     let agent = format!("echo x >x.txt; echo '{failure}' >$RALPH_STATE_DIR/.hook-error.json");
@@ -225,7 +225,7 @@ fn the_user_learns_of_a_hook_that_failed() {
 }
 
 #[test]
-fn control_characters_in_a_title_do_no_harm() {
+fn control_characters_in_a_title_do_not_break_the_commit() {
     let plan = "- [ ] US-001: Nul\0 and \u{7}bell\n- [ ] no id \0 here\n";
     let stage = Stage::new("works", plan);
     stage.run(&[]).ended(0).says("2 stories landed in 2 iterations");
@@ -234,7 +234,7 @@ fn control_characters_in_a_title_do_no_harm() {
 }
 
 #[test]
-fn the_limit_beside_a_feature_list_counts_where_nobody_set_another() {
+fn the_limit_of_a_feature_list_applies_unless_overridden() {
     let stage = Stage::new("works", ONE);
     let features: Vec<String> = (1..=4)
         .map(|n| format!("{{\"id\":{n},\"description\":\"Feature {n}\",\"passes\":false}}"))
@@ -258,7 +258,7 @@ fn the_limit_beside_a_feature_list_counts_where_nobody_set_another() {
 }
 
 #[test]
-fn a_person_who_switches_branches_between_two_stories_is_in_nobodys_way() {
+fn switching_branches_between_stories_does_not_affect_the_run() {
     for (script, switch) in [
         ("next_iteration", "[ $RALPH_ITERATION != 2 ] || git checkout -q -b topic"),
         ("post_iteration", "[ $RALPH_ITERATION != 1 ] || git checkout -q --detach"),
@@ -276,7 +276,7 @@ fn a_person_who_switches_branches_between_two_stories_is_in_nobodys_way() {
 }
 
 #[test]
-fn a_user_whom_git_does_not_know_learns_once_under_which_name_stories_are_committed() {
+fn a_missing_git_identity_is_reported_once_and_replaced() {
     const TOLD: &str = "git does not know who you are, so stories are committed as Ralph";
     let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n";
     let known = Stage::new("works", plan).run(&[]);
@@ -298,7 +298,7 @@ fn a_user_whom_git_does_not_know_learns_once_under_which_name_stories_are_commit
 }
 
 #[test]
-fn an_agent_that_goes_back_in_history_does_not_land_the_loss_of_others_work() {
+fn work_based_on_an_older_or_sparse_tree_does_not_land() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("b.txt", "b\n");
     stage.repo.commit_all("second");

@@ -1,11 +1,11 @@
-//! One loop per repository; who comes second is told who holds it, and changes nothing.
+//! One loop per repository; a second one reports who holds the lock, and changes nothing.
 
 use crate::stage::{LOOP, Ran, Stage, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
 #[test]
-fn nothing_is_undone_retried_or_cleaned_under_a_loop() {
+fn undo_retry_and_clean_are_refused_while_a_loop_runs() {
     let mut stage = Stage::new("fails", ONE);
     stage.run(&["--max-iterations", "1"]).ended(0);
     stage.agent("hangs");
@@ -25,7 +25,7 @@ fn nothing_is_undone_retried_or_cleaned_under_a_loop() {
 }
 
 #[test]
-fn two_projects_of_one_repository_wait_for_each_other() {
+fn two_projects_of_one_repository_exclude_each_other() {
     let stage = Stage::new("hangs", ONE);
     let inner = stage.repo.root().join("inner");
     stage.repo.write("inner/.ralph/PRD-1/plan.md", ONE);

@@ -1,4 +1,4 @@
-//! `ralph-loop mcp`: what commands say and refuse, over the real protocol.
+//! `ralph-loop mcp`: the answers and refusals of its tools, over the real protocol.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
@@ -36,7 +36,7 @@ impl Client {
         writeln!(self.to.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// The answer; every line of the output is the protocol's.
+    /// Sends a request and returns the answer; the output must contain only protocol messages.
     fn ask(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         let id = self.last;
@@ -48,7 +48,7 @@ impl Client {
         answer
     }
 
-    /// What a tool says, and whether it refuses.
+    /// Calls a tool; returns whether it refused, and its text.
     fn call(&mut self, tool: &str, arguments: Value) -> (bool, String) {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
@@ -68,7 +68,7 @@ impl Client {
         assert!(is_refused && text.contains(words), "no `{words}` in: {text}");
     }
 
-    /// Closes its input, and waits for its end.
+    /// Closes the server's input and waits for it to exit.
     fn close(mut self) -> ExitStatus {
         self.to = None;
         self.server.wait().unwrap()
@@ -84,7 +84,7 @@ fn request(id: u64, method: &str, params: Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-/// Somebody else's loop works on the story, and this check must pass.
+/// A project in which another loop works on US-001, whose check is this command.
 fn stage(plan: &str, check: &str) -> Stage {
     let stage = Stage::new("works", plan);
     stage.repo.write(".ralph/config.toml", format!("[verify]\ncommands = [\"{check}\"]\n"));
@@ -93,7 +93,7 @@ fn stage(plan: &str, check: &str) -> Stage {
 }
 
 #[test]
-fn all_tools_are_listed_with_what_they_take() {
+fn all_tools_are_listed_with_their_parameters() {
     let stage = stage(ONE, "true");
     let mut client = Client::start(&stage, &[]);
     let listed = client.ask("tools/list", json!({}));
@@ -115,7 +115,7 @@ fn all_tools_are_listed_with_what_they_take() {
 }
 
 #[test]
-fn a_claim_is_judged_and_worded_as_on_the_command_line() {
+fn a_claim_gets_the_same_result_as_on_the_command_line() {
     let stage = stage(ONE, "echo red; test -e fixed");
     let mut client = Client::start(&stage, &[]);
     client.does("current_story", json!({}), "US-001: First");
@@ -135,7 +135,7 @@ fn a_claim_is_judged_and_worded_as_on_the_command_line() {
 }
 
 #[test]
-fn a_session_is_verified_by_tools_as_by_commands() {
+fn a_session_can_be_verified_with_tools() {
     let stage = stage(ONE, "true");
     let mut client = Client::start(&stage, &[("CLAUDE_CODE_SESSION_ID", "s-1")]);
     client.refuses("verify", json!({"done": true}), "session s-1 has nothing to verify");
@@ -153,7 +153,7 @@ fn a_session_is_verified_by_tools_as_by_commands() {
 }
 
 #[test]
-fn bad_input_is_refused_and_the_server_goes_on() {
+fn bad_input_is_refused_and_the_server_continues() {
     let stage = stage(ONE, "true");
     let mut client = Client::start(&stage, &[]);
     let claim = |story: &str, status: &str| json!({"story": story, "status": status});
@@ -192,7 +192,7 @@ fn a_signal_ends_the_server_and_the_check_that_it_runs() {
 }
 
 #[test]
-fn a_check_that_nobody_waits_for_ends() {
+fn a_cancelled_check_is_ended() {
     let stage = stage(ONE, "echo $$ > pid; sleep 600");
     let mut client = Client::start(&stage, &[]);
     client.send(&request(7, "tools/call", json!({"name": "verify", "arguments": {}})));
@@ -204,7 +204,7 @@ fn a_check_that_nobody_waits_for_ends() {
 }
 
 #[test]
-fn a_server_that_nobody_talks_to_ends() {
+fn the_server_exits_at_the_end_of_its_input() {
     let stage = stage(ONE, "true");
     for said in [String::new(), "nonsense\n".to_owned(), request(1, "initialize", hello())] {
         let output = run_with_input(&mut stage.command(&["mcp"]), said.as_bytes());
@@ -212,7 +212,7 @@ fn a_server_that_nobody_talks_to_ends() {
     }
 }
 
-/// What the agent of a run says to the server, for a shell.
+/// The messages that a run's agent sends to the server, quoted for a shell.
 fn spoken(calls: &[(&str, Value)]) -> String {
     let start = [request(1, "initialize", hello())];
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
@@ -224,7 +224,7 @@ fn spoken(calls: &[(&str, Value)]) -> String {
 }
 
 #[test]
-fn in_a_run_the_story_lands_by_the_agents_word() {
+fn a_story_claimed_with_a_tool_lands_in_a_run() {
     let stage = Stage::new("acts", ONE);
     stage.repo.commit_all("the plan");
     let claim = json!({"story": "US-001", "status": "success", "summary": "by tool"});

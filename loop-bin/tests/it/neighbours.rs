@@ -5,7 +5,7 @@ use crate::stage::{PLAN, Ran, Stage};
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 const OTHERS: &str = "b/.ralph/PRD-1/plan.md";
 
-/// A project at the top, and two in folders of it.
+/// A project at the top, and one in each of two folders.
 fn projects() -> Stage {
     let stage = Stage::new("works", TWO);
     for folder in ["a", "b"] {
@@ -22,7 +22,7 @@ fn run_in(stage: &Stage, folder: &str, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_project_in_a_folder_of_its_repository_is_worked_on_there() {
+fn a_project_in_a_subfolder_is_worked_on_there() {
     let stage = projects();
     let agent = "pwd >\"$AGENT_NOTES/pwd\"; echo x >>file.txt; echo x >new.txt";
     let check = "test -e new.txt && test -e ../b/file.txt";
@@ -37,7 +37,7 @@ fn a_project_in_a_folder_of_its_repository_is_worked_on_there() {
 }
 
 #[test]
-fn what_people_write_into_other_projects_stays() {
+fn user_edits_in_other_projects_are_kept() {
     let stage = projects();
     stage.repo.write(OTHERS, "- [ ] US-001: Edited by hand\n");
     stage.repo.write("b/.ralph/guardrails.md", "new\n");
@@ -49,9 +49,9 @@ fn what_people_write_into_other_projects_stays() {
     assert_eq!(stage.read("b/.ralph/guardrails.md"), "new\n");
 }
 
-/// A folder of that name may be work, as test data of a tool like ours is.
+/// A nested `.ralph` folder may be ordinary content, such as the test data of a similar tool.
 #[test]
-fn folders_of_that_name_below_a_project_are_work() {
+fn nested_ralph_folders_are_ordinary_files() {
     let stage = Stage::new("works", TWO);
     stage.repo.write("tests/data/.ralph/config.toml", "old = 1\n");
     stage.repo.commit_all("test data");

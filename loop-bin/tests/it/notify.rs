@@ -1,4 +1,4 @@
-//! Who is told, and what: the examples of the documentation against a real server.
+//! Notifications: the examples of the documentation against a real server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use crate::stage::Stage;
 
 const ONE: &str = "- [ ] US-001: First\n";
 
-/// A server on loopback: its address, and the head and the body of each request.
+/// Starts a server on loopback; returns its address, and the head and body of each request.
 fn server() -> (String, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -35,7 +35,7 @@ fn server() -> (String, Receiver<(String, String)>) {
     (address, requests)
 }
 
-/// The command in the documentation that calls this address.
+/// The command in the documentation that contains this address.
 fn example(address: &str) -> String {
     let page = fs_err::read_to_string(fixtures().parent().unwrap().join("docs/watching.md"));
     let page = page.unwrap();
@@ -103,7 +103,7 @@ fn a_usage_limit_is_notified_when_the_wait_begins() {
 }
 
 #[test]
-fn a_command_that_fails_or_hangs_does_not_hinder_the_run() {
+fn a_failing_or_hanging_command_does_not_stop_the_run() {
     let stage = Stage::new("works", ONE);
     stage.run(&["--notify", "exit 3"]).ended(0).says("the notify command failed (exit code 3)");
     let stage = Stage::new("works", ONE);

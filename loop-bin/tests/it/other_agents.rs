@@ -1,11 +1,11 @@
-//! Agents that are not Claude Code, played by scripts that print what the real ones were seen to print.
+//! Agents other than Claude Code, played by scripts that print recorded output of the real ones.
 
 use crate::stage::{Ran, Stage, copy_loop_to};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const HOOKS: [&str; 4] = ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
 
-/// What codex prints around a command and a turn.
+/// The output of codex around a command and a turn.
 const PRINTS: &str = r#"
 says() { printf '%s\n' "$1"; }
 begins() { says '{"type":"thread.started","thread_id":"t1"}'; }
@@ -16,7 +16,7 @@ ends() { says '{"type":"item.completed","item":{"id":"z","type":"agent_message",
 limited() { says '{"type":"turn.failed","error":{"message":"You’ve hit your usage limit. Try again in 2 hours."}}'; exit 1; }
 "#;
 
-/// A project, and the loop in a folder with hooks that a script stands for.
+/// A project, and the loop in a folder with fake hooks that run this script.
 fn stage(plan: &str, hook: &str) -> Stage {
     let stage = Stage::new("client", plan);
     let scratch = stage.repo.scratch();
@@ -27,7 +27,7 @@ fn stage(plan: &str, hook: &str) -> Stage {
     stage
 }
 
-/// Puts an agent on the search path: it notes its arguments, and its prompt, and does this.
+/// Puts an agent on the search path that records its arguments and prompt, then runs `does`.
 fn agent(stage: &Stage, name: &str, does: &str) {
     let script = format!(
         "#!/bin/bash\n[ \"$1\" = --version ] && echo '{name} 0.169.0' && exit\n\
@@ -48,7 +48,7 @@ fn message(stage: &Stage) -> String {
     stage.repo.git(["log", "-1", "--grep=Ralph-Story", "--format=%B"])
 }
 
-/// A hook that lets the loop know that it runs.
+/// A hook that reports to the loop that hooks run.
 const HEARD: &str = "cat >/dev/null; mkdir -p \"$RALPH_STATE_DIR/state\"; printf t1 >\"$RALPH_STATE_DIR/state/working-session\"";
 
 #[test]
@@ -73,7 +73,7 @@ fn codex_is_given_hooks_tools_and_a_model_for_one_run() {
 }
 
 #[test]
-fn hooks_that_are_not_heard_are_named_and_commands_are_judged_by_the_stream() {
+fn without_hooks_commands_are_judged_by_the_stream() {
     let stage = stage(ONE, "cat >/dev/null");
     agent(
         &stage,
@@ -97,7 +97,7 @@ fn a_failing_test_run_in_the_stream_fails_the_attempt() {
 }
 
 #[test]
-fn at_a_usage_limit_the_next_agent_takes_over() {
+fn the_fallback_agent_takes_over_at_a_usage_limit() {
     let stage = stage(ONE, HEARD);
     agent(&stage, "codex", "begins; limited");
     agent(&stage, "qwen", "begins; echo x >new.txt; ends 1000");
@@ -122,7 +122,7 @@ fn a_story_chooses_its_agent_and_its_model() {
 }
 
 #[test]
-fn an_agent_that_is_missing_is_named_before_the_first_story() {
+fn a_missing_agent_is_reported_before_the_first_story() {
     let stage =
         stage("- [ ] US-001: First (agent: droid)\n- [ ] US-002: Second (agent: codxe)\n", HEARD);
     agent(&stage, "codex", "begins; echo x >new.txt; ends 1000");

@@ -1,4 +1,4 @@
-//! Plans that a later run may choose are not the agent's, whatever it does to its own files of them.
+//! An agent's changes to other plans, which a later run may choose, are discarded.
 
 use crate::stage::Stage;
 
@@ -6,12 +6,12 @@ const ONE: &str = "- [ ] US-001: First\n";
 const OTHER: &str = "### US-101: Other\n- [ ] do it\n### US-102: More\n- [ ] do that\n";
 const JSON: &str = r#"{"userStories":[{"id":"US-201","title":"Other","passes":false}]}"#;
 
-/// Every place in the state folder but the one of the plan that is worked on.
+/// Other places for a plan in the state folder.
 const PLACES: [(&str, &str); 3] =
     [(".ralph/PRD-2/plan.md", OTHER), (".ralph/fix_plan.md", OTHER), (".ralph/prd.json", JSON)];
 
 #[test]
-fn what_an_agent_does_to_other_plans_of_the_state_folder_is_no_part_of_its_commit() {
+fn changes_to_other_plans_are_left_out_of_the_commit() {
     let files = PLACES.map(|(path, _)| path).join(" ");
     for act in [format!("sed -i 's/\\[ \\]/[x]/; s/false/true/' {files}"), format!("rm {files}")] {
         for end in ["true", "git add -A; git commit -qm all"] {
@@ -31,7 +31,7 @@ fn what_an_agent_does_to_other_plans_of_the_state_folder_is_no_part_of_its_commi
 }
 
 #[test]
-fn a_new_plan_of_the_agents_is_not_chosen_by_the_next_run() {
+fn a_plan_created_by_the_agent_is_discarded() {
     let stage = Stage::new("works", ONE);
     let agent =
         "echo x >x.txt; mkdir -p .ralph/PRD-0; echo '- [ ] US-000: Mine' >.ralph/PRD-0/plan.md";
@@ -40,7 +40,7 @@ fn a_new_plan_of_the_agents_is_not_chosen_by_the_next_run() {
 }
 
 #[test]
-fn ticks_of_other_stories_are_undone_however_the_plan_is_named() {
+fn ticks_of_other_stories_are_undone_with_an_unusual_plan_path() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     let agent = "echo x >x.txt; sed -i 's/\\[ \\]/[x]/' .ralph/PRD-1/plan.md";
     let plan = ".ralph/../.ralph/PRD-1/plan.md";

@@ -1,4 +1,4 @@
-//! A log of the loop's own inside the project: `ralph-loop > nohup.out`.
+//! The loop's own log inside the project: `ralph-loop > nohup.out`.
 
 use std::process::Stdio;
 
@@ -6,7 +6,7 @@ use crate::stage::Stage;
 
 const ONE: &str = "- [ ] US-001: First\n";
 
-/// Runs the loop with both outputs in a file of the project, after a line that was there before.
+/// Runs the loop with stdout and stderr appended to a file of the project.
 fn into_log(stage: &Stage, args: &[&str]) -> (Option<i32>, String) {
     let path = stage.repo.root().join("nohup.out");
     fs_err::write(&path, "first line\n").unwrap();
@@ -18,7 +18,7 @@ fn into_log(stage: &Stage, args: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_log_in_the_project_is_part_of_no_commit_and_in_nobodys_way() {
+fn the_loops_log_in_the_project_is_not_committed() {
     for (is_ignored, place) in [(false, &[][..]), (true, &[]), (true, &["--in-place"])] {
         let stage = Stage::new("works", ONE);
         if is_ignored {

@@ -1,4 +1,4 @@
-//! `docs/pictures/run.svg` is a run as it is on a terminal: `RALPH_INTERNAL__UPDATE_DOCS=1` draws it anew.
+//! `docs/pictures/run.svg` shows a real run; `RALPH_INTERNAL__UPDATE_DOCS=1` regenerates it.
 
 use std::fmt::Write;
 
@@ -9,14 +9,14 @@ use crate::stage::Stage;
 
 const COLUMNS: u16 = 106;
 
-/// Where the picture is taken: the second attempt at the third story, which the agent holds here.
+/// When the picture is taken: in the second attempt at the third story, where the agent waits.
 const MOMENT: &str = "Bash: pytest -k sign_out";
 
-/// Pixels of a letter and of a line, and around all of them.
+/// The width of a letter and the height of a line, in pixels.
 const LETTER: (usize, usize) = (8, 20);
 const MARGIN: usize = 18;
 
-/// Colours as a dark terminal has them, by the numbers with which a program asks for them.
+/// The colours of a dark terminal, by the numbers with which a program selects them.
 const COLOURS: [(u8, &str); 6] = [
     (0, "#d7dae0"),
     (2, "#868d99"),
@@ -27,7 +27,7 @@ const COLOURS: [(u8, &str); 6] = [
 ];
 
 #[test]
-fn the_picture_of_a_run_is_that_of_a_run() {
+fn the_picture_of_a_run_is_up_to_date() {
     let path = fixtures().join("../docs/pictures/run.svg");
     let drawn = drawn(&lines_of_a_run());
     if std::env::var_os("RALPH_INTERNAL__UPDATE_DOCS").is_some() {
@@ -49,7 +49,7 @@ fn lines_of_a_run() -> Vec<Vec<(u8, String)>> {
     run.args(["--max-cost", "5"]).env("HOLD", "US-003").env("TRIES", stage.note_path(""));
     let (code, shown) = interrupted_on_columns(COLUMNS, &mut run, MOMENT);
     assert_eq!(code, Some(130), "{shown}");
-    // Before the key was pressed that ends it.
+    // Only the output before the interrupt.
     let shown = shown.split("stopping: ").next().unwrap().replace("^C", "");
     let lines = coloured_screen_with(&shown, COLUMNS.into(), MOMENT).into_iter();
     let begins =
@@ -88,7 +88,7 @@ fn drawn(lines: &[Vec<(u8, String)>]) -> String {
     svg + "</svg>\n"
 }
 
-/// Without what differs from run to run: clock, commits, costs, lengths of time, the spinner.
+/// Replaces what differs between runs: times, commits, costs, durations, the spinner.
 fn masked(svg: &str) -> String {
     let differs = Regex::new(r"\d\d:\d\d:\d\d|\b\d+:\d\d\b|\b[0-9a-f]{8}\b|\$\d+\.\d\d of|[⠀-⣿]");
     let may_lack = Regex::new("textLength=\"\\d+\"|  about \\d+ \\w+ left").unwrap();

@@ -1,4 +1,4 @@
-//! Pull requests and issues with the `gh` that is installed, against a stand-in for GitHub.
+//! Pull requests and issues with the installed `gh`, against a fake GitHub.
 
 use test_support::gh_is_there;
 
@@ -29,7 +29,7 @@ fn gh_opens_a_pull_request_for_the_run_and_updates_it() {
     assert!(body.contains("US-001") && body.contains("| "), "{body}");
     let pushed = on_server(&stage, "ralph/prd-1");
     assert_eq!(pushed, stage.repo.git(["rev-parse", "ralph/prd-1"]));
-    // The next story; then once more by hand.
+    // The next story, then an update by hand.
     GitHub::run(&stage, &args).ended(0).says("https://github.com/o/r/pull/1\n");
     assert_ne!(on_server(&stage, "ralph/prd-1"), pushed);
     GitHub::run(&stage, &["pr"]).ended(0).says("https://github.com/o/r/pull/1\n");

@@ -1,11 +1,11 @@
-//! What cannot work is said before anything is spent, or as soon as it is known, with the way on.
+//! Problems are reported before anything is spent, or as soon as possible, with a remedy.
 
 use crate::stage::{Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
-/// The run is refused with these words, and neither an agent is started nor anything changed.
+/// The run is refused with these words; no agent is started and nothing changes.
 #[track_caller]
 fn check(stage: &Stage, args: &[&str], vars: &[(&str, &str)], code: i32, words: &[&str]) {
     let before = stage.repo.fingerprint();
@@ -28,7 +28,7 @@ fn check(stage: &Stage, args: &[&str], vars: &[(&str, &str)], code: i32, words: 
 }
 
 #[test]
-fn a_cache_folder_that_cannot_be_used() {
+fn an_unusable_cache_folder_is_refused() {
     let stage = Stage::new("works", ONE);
     let file = stage.repo.scratch().file("file", "");
     let words = ["cannot create the copy in", "--workspace-folder", "--in-place"];
@@ -42,7 +42,7 @@ fn a_cache_folder_that_cannot_be_used() {
 }
 
 #[test]
-fn a_folder_elsewhere_that_is_named_is_used() {
+fn the_given_workspace_folder_is_used() {
     let stage = Stage::new("works", ONE);
     let folder = stage.repo.scratch().path("elsewhere");
     stage.run(&["--workspace-folder", folder.as_str()]).ended(0).says(folder.as_str());
@@ -50,7 +50,7 @@ fn a_folder_elsewhere_that_is_named_is_used() {
 }
 
 #[test]
-fn a_partial_clone() {
+fn a_partial_clone_is_refused() {
     let stage = Stage::new("works", ONE);
     stage.repo.git(["config", "remote.origin.promisor", "true"]);
     let words = ["partial clone", "git fetch --refetch --no-filter", "--in-place"];
@@ -58,7 +58,7 @@ fn a_partial_clone() {
 }
 
 #[test]
-fn no_branch_to_land_on() {
+fn a_detached_head_or_invalid_branch_is_refused() {
     let stage = Stage::new("works", ONE);
     stage.repo.git(["checkout", "-q", "--detach"]);
     check(&stage, &[], &[], 2, &["HEAD is detached", "--branch"]);
@@ -69,12 +69,12 @@ fn no_branch_to_land_on() {
 }
 
 #[test]
-fn a_target_that_another_work_tree_has_checked_out() {
+fn a_target_checked_out_in_another_worktree_is_refused() {
     let stage = Stage::new("works", ONE);
     let other = stage.repo.scratch().path("other");
     stage.repo.git(["worktree", "add", "-q", "-b", "side", other.as_str()]);
     check(&stage, &["--branch", "side"], &[], 1, &["side is also checked out in", other.as_str()]);
-    // From a linked work tree it is another project, with a copy of its own.
+    // A linked work tree is a separate project with its own copy.
     fs_err::create_dir_all(other.join(".ralph/PRD-1")).unwrap();
     fs_err::write(other.join(crate::stage::PLAN), ONE).unwrap();
     let ran: Ran = stage.command(&[]).current_dir(&other).output().unwrap().into();
@@ -83,7 +83,7 @@ fn a_target_that_another_work_tree_has_checked_out() {
 }
 
 #[test]
-fn a_check_that_needs_an_uncommitted_file() {
+fn a_check_that_needs_an_uncommitted_file_is_refused() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("test.sh", "exit 0\n");
     let words = ["needs test.sh, which is not in the agent's copy", "not committed; commit it\n"];
@@ -95,7 +95,7 @@ fn a_check_that_needs_an_uncommitted_file() {
 }
 
 #[test]
-fn an_agent_or_a_check_that_is_not_executable() {
+fn an_agent_or_check_that_is_not_executable_is_refused() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("run.sh", "#!/bin/sh\n");
     stage.repo.git(["add", "run.sh"]);
@@ -107,7 +107,7 @@ fn an_agent_or_a_check_that_is_not_executable() {
 }
 
 #[test]
-fn an_agent_of_the_project_need_not_be_committed() {
+fn an_agent_script_need_not_be_committed() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("agent.sh", "#!/bin/sh\ncat >/dev/null; echo x >x.txt\n");
     stage.repo.chmod("agent.sh", 0o755);
@@ -116,7 +116,7 @@ fn an_agent_of_the_project_need_not_be_committed() {
 }
 
 #[test]
-fn a_git_hook_that_lets_no_branch_move_ends_the_run_and_keeps_the_work() {
+fn a_git_hook_that_blocks_the_target_ends_the_run_and_keeps_work() {
     let stage = Stage::new("works", TWO);
     let hook = ".git/hooks/reference-transaction";
     let refuses = "#!/bin/sh\n[ \"$1\" = prepared ] || exit 0\n\
@@ -141,14 +141,14 @@ fn in_place_a_dirty_tree_is_refused_with_advice() {
 }
 
 #[test]
-fn a_placeholder_that_stands_for_nothing() {
+fn an_unknown_placeholder_is_refused() {
     let stage = Stage::new("works", ONE);
     let words = ["`ralph/{foo}` has an unknown placeholder", "`{plan}`"];
     check(&stage, &["--branch", "ralph/{foo}"], &[], 2, &words);
 }
 
 #[test]
-fn an_agent_that_could_not_be_started() {
+fn an_agent_that_cannot_be_started_is_refused() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("tools/agent.sh", "touch \"$AGENT_NOTES/begun\"\n");
     stage.repo.chmod("tools/agent.sh", 0o644);
@@ -163,7 +163,7 @@ fn an_agent_that_could_not_be_started() {
 }
 
 #[test]
-fn a_path_with_a_line_break() {
+fn a_path_with_a_line_break_is_refused() {
     let stage = Stage::new("works", ONE);
     let moved = stage.repo.scratch().path("line\nbreak");
     fs_err::rename(stage.repo.root(), &moved).unwrap();

@@ -1,4 +1,4 @@
-//! The morning after: one page that says what needs the person, what was done and what it cost.
+//! The report of a run: what needs the user, what was done, and what it cost.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::stage::{Ran, Stage};
 const PLAN: &str = "- [ ] US-001: Log in\n- [ ] US-002: <script>alert(1)</script> & more\n\
                     - [ ] US-003: Later (depends: US-002)\n";
 
-/// A night with one story done, one blocked in the words of a hostile test, and one that waits.
+/// A run with one story done, one blocked by a test with hostile output, and one waiting.
 fn bad_night() -> (Stage, Ran) {
     let stage = Stage::new("works", PLAN);
     let agent = "cat >/dev/null; id=$(cat \"$RALPH_ROOT/.ralph/current-story\"); echo x >$id.txt; \
@@ -21,7 +21,7 @@ fn bad_night() -> (Stage, Ran) {
 }
 
 #[test]
-fn the_end_of_a_run_names_its_page_and_tells_the_script() {
+fn the_report_path_is_printed_and_passed_to_the_finished_script() {
     let stage = Stage::new("works", "- [ ] US-001: Log in\n");
     stage.script("finished", "echo \"the page is $RALPH_REPORT\"");
     let ran = stage.run(&[]);
@@ -37,7 +37,7 @@ fn the_end_of_a_run_names_its_page_and_tells_the_script() {
 }
 
 #[test]
-fn what_needs_the_person_comes_first_with_the_commands() {
+fn what_needs_the_user_is_reported_with_the_commands() {
     let (stage, ran) = bad_night();
     ran.ended(8);
     let json = stage.run(&["report", "--json"]);
@@ -59,7 +59,7 @@ fn what_needs_the_person_comes_first_with_the_commands() {
         (&page["failed_cost"], &page["stories"][0]["cost"]),
         (&"$1.00".into(), &"$0.50".into())
     );
-    // A run that finds nothing to work on does not hide the night.
+    // A later run without anything to do does not hide this one.
     stage.run(&["--agent", "true"]).ended(8);
     let html = stage.run(&["report", "--output", "page.html"]);
     let html = fs_err::read_to_string(stage.repo.root().join(html.out.trim())).unwrap();
@@ -77,7 +77,7 @@ fn what_needs_the_person_comes_first_with_the_commands() {
 }
 
 #[test]
-fn nothing_that_others_wrote_is_markup_on_the_page() {
+fn foreign_text_is_escaped_in_the_report() {
     let (stage, _) = bad_night();
     let path = stage.run(&["report", "--output", "page.html"]).out;
     let html = fs_err::read_to_string(stage.repo.root().join(path.trim())).unwrap();
@@ -94,7 +94,7 @@ fn nothing_that_others_wrote_is_markup_on_the_page() {
 }
 
 #[test]
-fn code_stays_code_our_own_files_are_not_counted_and_no_hook_is_proposed_that_is_not_there() {
+fn the_report_keeps_code_and_omits_our_files_and_missing_hooks() {
     let stage = Stage::new("works", "- [ ] US-001: Log in\n- [ ] US-002: Log out\n");
     stage.repo.commit_all("the plan");
     let check = "test ! -e US-002.txt # a_b";
@@ -132,7 +132,7 @@ fn history_survives_the_next_run() {
 }
 
 #[test]
-fn each_run_is_undone_by_itself() {
+fn each_run_has_its_own_undo_command() {
     let stage = Stage::new("works", "- [ ] US-001: Log in\n- [ ] US-002: Log out\n");
     stage.repo.commit_all("the plan");
     stage.run(&["--max-iterations", "1"]).ended(0);
@@ -157,7 +157,7 @@ fn each_run_is_undone_by_itself() {
 }
 
 #[test]
-fn sessions_that_no_run_started_have_a_report_too() {
+fn sessions_outside_of_runs_are_reported() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.run(&["report"]).ended(1).says("there is no run to report on yet");
     let event = |more: &str| {

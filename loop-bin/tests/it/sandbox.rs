@@ -1,5 +1,5 @@
-//! The sandbox around an attempt. What it refuses to a single process is tried in its own crate; here the
-//! same acts come from an agent, a check, a setup command and a git hook of a run.
+//! The sandbox around an attempt. Its own crate tests what it refuses to a single process; here the
+//! same acts are done by an agent, a check, a setup command and a git hook of a run.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -11,12 +11,12 @@ use crate::stage::{Ran, Stage, executable};
 
 pub(crate) const ONE: &str = "- [ ] US-001: First\n";
 
-/// Whether this kernel has no sandbox; tests that need one pass without it.
+/// Whether this kernel lacks sandbox support; tests that need it then pass without running.
 pub(crate) fn is_missing() -> bool {
     !::sandbox::support().is_enough()
 }
 
-/// The acts that change what an attempt must not touch, each with its name.
+/// The acts that change what an attempt must not touch: names and scripts.
 fn acts() -> impl Iterator<Item = (&'static str, &'static str)> {
     let acts = include_str!("../../../crates/sandbox/tests/it/acts.txt").lines();
     let acts = acts.filter(|line| !line.starts_with('#'));
@@ -58,7 +58,7 @@ fn prepared() -> (Stage, String) {
     (stage, script)
 }
 
-/// Type and content of everything below a folder but for what the loop itself writes.
+/// The content of everything below a folder, except for the files that the loop writes.
 fn files(folder: &Utf8Path, found: &mut BTreeMap<String, Vec<u8>>) {
     for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
         let path = entry.path();
@@ -86,21 +86,21 @@ fn protected(stage: &Stage) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Runs the loop where only the notes may be written besides.
+/// Runs the loop with only the notes additionally writable.
 fn run(stage: &Stage, args: &[&str]) -> Ran {
     run_where(stage, args, stage.note_path("").as_str())
 }
 
-/// Runs the loop where only these paths may be written besides.
+/// Runs the loop with only these paths additionally writable.
 pub(crate) fn run_where(stage: &Stage, args: &[&str], writable: &str) -> Ran {
     let mut command = stage.command(args);
-    // Caches that the tests' own environment names are not those of the home folder.
+    // The CARGO_HOME of the test process is not in the stage's home folder.
     command.env("RALPH_SANDBOX_WRITE", writable).env_remove("CARGO_HOME");
     command.output().expect("the loop runs").into()
 }
 
 #[test]
-fn no_act_of_an_agent_a_check_a_setup_or_a_git_hook_gets_out() {
+fn no_act_of_an_agent_check_setup_or_git_hook_escapes() {
     if is_missing() {
         return;
     }
@@ -139,7 +139,7 @@ fn no_act_of_an_agent_a_check_a_setup_or_a_git_hook_gets_out() {
 #[test]
 fn without_a_sandbox_the_same_acts_reach_their_targets() {
     let (stage, script) = prepared();
-    // Those that leave no project to run in are tried in the crate.
+    // Acts that destroy the project are tested in the sandbox crate.
     let kept = |line: &&str| !line.contains("remove a tree") && !line.contains("as root");
     let script: String = script.lines().filter(kept).map(|line| format!("{line}\n")).collect();
     let script = format!("TMPDIR={}\nexport TMPDIR\n{script}", stage.repo.scratch().dir("tmp"));
@@ -149,13 +149,13 @@ fn without_a_sandbox_the_same_acts_reach_their_targets() {
     let ran = run(&stage, &["--agent", &agent, "--sandbox", "off", "--max-iterations", "1"]);
     let said = format!("{}{}", ran.out, ran.err);
     assert!(said.matches("sandbox off").count() > 1, "at the start and at the end: {said}");
-    // Some of them undo what others need; in the crate each has a world of its own.
+    // Some acts undo what others need; in the sandbox crate each one starts from scratch.
     assert!(stage.note("escaped").lines().count() > 20, "{}", stage.note("escaped"));
     assert_ne!(protected(&stage), before);
 }
 
 #[test]
-fn what_git_runs_on_the_files_of_an_agent_stays_inside() {
+fn git_filters_run_on_the_agents_files_stay_inside() {
     if is_missing() {
         return;
     }
@@ -177,13 +177,13 @@ fn what_git_runs_on_the_files_of_an_agent_stays_inside() {
         assert!(kept.lines().any(|line| line == name), "{kept}");
     }
     assert!(!out.exists(), "{}", fs_err::read_to_string(&out).unwrap_or_default());
-    // Without a sandbox they get out.
+    // Without a sandbox the filters escape.
     let off = ["--agent", &agent, "--attempts", "1", "--sandbox", "off"];
     stage.run(&["retry", "US-001"]).ended(0);
     run(&stage, &off).says("attempt saved");
     assert!(out.exists());
     fs_err::remove_file(&out).unwrap();
-    // Nor does what has landed get out when the project's files follow.
+    // Landed filters do not escape either when the user's checkout is updated.
     stage.repo.git(["config", "filter.own.smudge", "./clean.sh %f"]);
     let landing = agent.replace("exit 1", "chmod +x clean.sh");
     stage.run(&["retry", "US-001"]).ended(0);
@@ -275,7 +275,7 @@ fn commits_are_signed_with_gpg_outside() {
 }
 
 #[test]
-fn a_command_is_tried_in_the_same_sandbox() {
+fn the_sandbox_command_uses_the_same_sandbox() {
     if is_missing() {
         return;
     }
@@ -289,9 +289,9 @@ fn a_command_is_tried_in_the_same_sandbox() {
     run(&stage, &["doctor"]).says("sandbox tested: it refused a write to the project");
 }
 
-/// In place the git folder may be written, so the record of the run is kept out of it.
+/// In place, the git folder is writable, so the record of the run is kept outside of it.
 #[test]
-fn in_place_the_record_of_the_run_is_out_of_reach() {
+fn in_place_the_agent_cannot_write_the_run_record() {
     if is_missing() {
         return;
     }
@@ -308,7 +308,7 @@ fn in_place_the_record_of_the_run_is_out_of_reach() {
     stage.is_clean();
 }
 
-/// Settings that an agent wrote before its loop was killed are not obeyed by the next start.
+/// The next start ignores settings that an agent wrote before its loop was killed.
 #[test]
 fn in_place_settings_of_a_killed_run_are_restored_before_they_are_read() {
     if is_missing() {

@@ -1,10 +1,10 @@
-//! What a person sees of what the sandbox refused.
+//! How the user learns what the sandbox refused.
 
 use crate::sandbox::{ONE, is_missing, run_where};
 use crate::stage::{Ran, Stage};
 
 #[test]
-fn a_check_that_the_sandbox_refuses_something_stops_the_start_and_names_the_setting() {
+fn a_check_that_the_sandbox_blocks_stops_the_start_with_a_remedy() {
     if is_missing() {
         return;
     }
@@ -19,13 +19,13 @@ fn a_check_that_the_sandbox_refuses_something_stops_the_start_and_names_the_sett
     ran.says(&format!("under [sandbox], add `write = [\"{other}\"]`, or start with --sandbox off"));
     let secret = stage.repo.scratch().file("home/.netrc", "x");
     run("cat ~/.netrc", "").ended(9).says(&format!("add `show = [\"{secret}\"]`"));
-    // What must stay closed is not offered: the home folder, other copies, settings of agents, system folders.
+    // No access is offered to home, other copies, settings of agents or system folders.
     stage.repo.scratch().file("home/.claude/settings.json", "{}");
     for path in ["~/new", "~/.claude/settings.json", "~/.cache/new", "/usr/bin/new"] {
         let ran = run(&format!("echo x >>{path}"), "");
         ran.ended(9).says("fails in the sandbox").says("list paths it writes in `write`");
     }
-    // Nothing runs outside, whatever it may show: what was refused would be done.
+    // The check never runs outside the sandbox for comparison: the refused act would succeed.
     let precious = stage.repo.scratch().file("home/Documents/old", "x");
     let ran = run("rm ~/Documents/old; test -n \"$SSH_AUTH_SOCK\"", "");
     ran.ended(9).says("fails in the sandbox");
@@ -38,7 +38,7 @@ fn a_check_that_the_sandbox_refuses_something_stops_the_start_and_names_the_sett
 }
 
 #[test]
-fn what_the_sandbox_refused_to_an_agent_is_in_the_report() {
+fn sandbox_refusals_of_an_agent_are_in_the_report() {
     if is_missing() {
         return;
     }
@@ -51,7 +51,7 @@ fn what_the_sandbox_refused_to_an_agent_is_in_the_report() {
 }
 
 #[test]
-fn a_command_is_tried_in_the_copy_as_well() {
+fn the_sandbox_command_works_in_the_copy() {
     if is_missing() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Never done without proof: failed verdicts, ticks that nobody checked, agents that get nowhere.
+//! A story is done only with proof: failed verdicts, unchecked ticks, agents without progress.
 
 use crate::sessions::{STOP, hook};
 use crate::stage::{PLAN, Ran, Stage};
@@ -6,7 +6,7 @@ use crate::stage::{PLAN, Ran, Stage};
 const ONE: &str = "- [ ] US-001: First\n";
 const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
 
-/// What the client tells the hook after a test run in one of its sessions.
+/// The input of the hook after a test run in one of the client's sessions.
 fn test_run(session: &str, passed: bool) -> String {
     let (event, result) = if passed {
         ("PostToolUse", r#""tool_response":{"stdout":"1 passed in 0.1s"}"#)
@@ -22,7 +22,7 @@ fn test_run(session: &str, passed: bool) -> String {
     )
 }
 
-/// An agent that prints plain text, as `claude -p` does by itself, with hooks at work.
+/// Runs an agent that prints plain text, as `claude -p` does by default, with active hooks.
 fn run_plain(stage: &Stage, runs: &[String], args: &[&str]) -> Ran {
     fs_err::write(stage.note_path("runs"), runs.concat()).unwrap();
     let agent = "cat >>\"$AGENT_NOTES/prompts\"; echo work >work.txt; \
@@ -33,7 +33,7 @@ fn run_plain(stage: &Stage, runs: &[String], args: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_failed_verdict_counts_although_the_agent_names_no_session() {
+fn a_failed_verdict_counts_without_a_session_id() {
     let stage = Stage::new("works", ONE);
     let ran = run_plain(&stage, &[test_run("s-1", false)], &["--attempts", "1"]);
     ran.ended(8).says("US-001: the last test run failed (pytest): test_a.py::test_b");
@@ -41,7 +41,7 @@ fn a_failed_verdict_counts_although_the_agent_names_no_session() {
 }
 
 #[test]
-fn a_rollback_by_a_hook_is_reported_and_the_next_attempt_knows_what_failed() {
+fn a_hook_rollback_is_reported_to_the_user_and_the_next_attempt() {
     let stage = Stage::new("works", ONE);
     let failing = || test_run("s-1", false);
     let runs = [failing(), failing(), failing(), test_run("s-1", true)];
@@ -54,7 +54,7 @@ fn a_rollback_by_a_hook_is_reported_and_the_next_attempt_knows_what_failed() {
 }
 
 #[test]
-fn what_hooks_rolled_back_is_saved_as_attempts_and_is_no_idle_story() {
+fn work_rolled_back_by_hooks_is_saved_and_not_counted_as_idle() {
     let plan: String = (1..5).map(|story| format!("- [ ] US-00{story}: Part {story}\n")).collect();
     let stage = Stage::new("works", &plan);
     let failing = || test_run("s-1", false);
@@ -74,7 +74,7 @@ fn what_hooks_rolled_back_is_saved_as_attempts_and_is_no_idle_story() {
 }
 
 #[test]
-fn the_last_verdict_counts_whichever_session_gave_it() {
+fn the_last_verdict_of_any_session_counts() {
     let stage = Stage::new("works", ONE);
     let runs = [test_run("s-1", false), test_run("s-2", true)];
     run_plain(&stage, &runs, &["--attempts", "1"]).ended(0).says("US-001 done");
@@ -84,7 +84,7 @@ fn the_last_verdict_counts_whichever_session_gave_it() {
 }
 
 #[test]
-fn a_result_that_cannot_be_understood_is_no_success() {
+fn a_result_that_cannot_be_parsed_is_not_a_success() {
     let (half, turns) = ("a last event that is cut off", "error_max_turns");
     for (result, shown) in [
         (r#"{"type":"result","subtype":"success","is_error":tr"#, half),
@@ -101,7 +101,7 @@ fn a_result_that_cannot_be_understood_is_no_success() {
 }
 
 #[test]
-fn a_check_of_several_lines_fails_at_the_first_that_fails() {
+fn a_multi_line_check_fails_at_its_first_failing_line() {
     let lines =
         "[verify]\ncommands = [\"\"\"\necho unit tests; false\necho linter; true\n\"\"\"]\n";
     let session = [STOP, STOP, STOP].join("; ");
@@ -127,7 +127,7 @@ fn a_check_without_its_program_is_refused_before_anything_is_spent() {
     stage.run(&check).ended(9).says("cannot run because something is missing: `no-such-program`");
     assert_eq!((stage.plan().as_str(), stage.exists(".ralph/PRD-1/progress.md")), (ONE, false));
 
-    // Where the checks are not tried, the first attempt tells.
+    // Without the baseline checks, the first attempt reports it.
     let late = ["--verify", "cd . && no-such-program"];
     for session in [&[][..], &["--stories-per-session", "2"]] {
         let agent = format!("cat >/dev/null; echo x >x.txt; {STOP}");
@@ -142,7 +142,7 @@ fn a_check_without_its_program_is_refused_before_anything_is_spent() {
 }
 
 #[test]
-fn a_check_that_a_story_is_to_make_fails_like_others_until_it_is_there() {
+fn a_check_that_the_story_creates_fails_until_it_exists() {
     let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; [ -e again ] && printf '#!/bin/sh\n' >test.sh && chmod +x test.sh; \
                  echo x >>x.txt; echo >again";
@@ -151,7 +151,7 @@ fn a_check_that_a_story_is_to_make_fails_like_others_until_it_is_there() {
 }
 
 #[test]
-fn an_agent_that_worked_was_started_whatever_its_exit_code_is() {
+fn exit_code_127_after_work_is_not_a_failed_start() {
     let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; echo an hour of work >work.txt; exit 127";
     let ran = stage.run(&["--agent", agent, "--attempts", "1"]);
@@ -161,7 +161,7 @@ fn an_agent_that_worked_was_started_whatever_its_exit_code_is() {
 }
 
 #[test]
-fn the_failure_of_a_story_that_was_set_aside_does_not_reach_the_next() {
+fn the_failure_of_a_blocked_story_is_not_in_the_next_prompt() {
     let stage = Stage::new("works", THREE);
     let agent = "cat >\"$AGENT_NOTES/prompt-$(cat $RALPH_ROOT/.ralph/current-story)\"; \
                  echo x >$(cat $RALPH_ROOT/.ralph/current-story).txt";
@@ -174,7 +174,7 @@ fn the_failure_of_a_story_that_was_set_aside_does_not_reach_the_next() {
 }
 
 #[test]
-fn a_check_that_ticks_stories_ticks_none() {
+fn ticks_made_by_a_check_are_discarded() {
     let stage = Stage::new("works", THREE);
     stage.repo.commit_all("the plan");
     let agent =
@@ -188,7 +188,7 @@ fn a_check_that_ticks_stories_ticks_none() {
 }
 
 #[test]
-fn nor_does_a_git_hook_that_runs_what_the_agent_wrote() {
+fn ticks_made_by_a_git_hook_are_discarded() {
     let stage = Stage::new("works", THREE);
     let hook = ".git/hooks/pre-commit";
     stage.repo.write(hook, format!("#!/bin/sh\nsed -i 's/\\[ \\]/[x]/' {PLAN}\n"));
@@ -199,18 +199,18 @@ fn nor_does_a_git_hook_that_runs_what_the_agent_wrote() {
 }
 
 #[test]
-fn stories_in_a_row_that_give_nothing_end_the_run_before_all_are_given_up() {
+fn consecutive_idle_stories_end_the_run() {
     let stage = Stage::new("works", &format!("{THREE}- [ ] US-004: Fourth\n"));
     let ran = stage.run(&["--agent", "cat >/dev/null", "--attempts", "1"]);
     ran.ended(4).says("finished (no changes): 0 stories landed in 3 iterations");
     assert_eq!((stage.plan().matches("[!]").count(), stage.plan().matches("[ ]").count()), (3, 1));
-    // One that changes something and fails is bounded by its attempts.
+    // A story with changes that fail is limited by its attempts.
     let busy = Stage::new("fails", ONE);
     busy.run(&[]).ended(8).says("gave up after 3 failed attempts");
 }
 
 #[test]
-fn an_agent_that_fails_before_it_does_anything_costs_no_story() {
+fn an_agent_that_fails_at_once_blocks_no_story() {
     let stage = Stage::new("works", THREE);
     let result = |text: &str| {
         let rest = r#""total_cost_usd":0,"usage":{"input_tokens":0}"#;
@@ -230,7 +230,7 @@ fn an_agent_that_fails_before_it_does_anything_costs_no_story() {
     ran.ended(1).says("the agent was denied access: Invalid API key");
     assert_eq!(stage.plan(), THREE);
     assert!(!stage.exists(".ralph/guardrails.md"), "the story is not to blame");
-    // Once is no pattern: the story is tried again, and the limits hold as ever.
+    // After a single failure the story is tried again, and the limits apply.
     let agent = "cat >/dev/null; mkdir \"$AGENT_NOTES/once\" 2>/dev/null && exit 1; date +%N >>x";
     let ran = stage.run(&["--agent", agent, "--attempts", "1", "--max-iterations", "1"]);
     ran.ended(0).says("the agent itself failed (exit code 1), and said nothing");
@@ -238,7 +238,7 @@ fn an_agent_that_fails_before_it_does_anything_costs_no_story() {
 }
 
 #[test]
-fn a_signature_that_cannot_be_made_ends_the_run_and_keeps_the_work() {
+fn a_failed_signature_ends_the_run_and_keeps_the_work() {
     let stage = Stage::new("works", THREE);
     stage.repo.git(["config", "commit.gpgsign", "true"]);
     stage.repo.git(["config", "gpg.program", "false"]);
@@ -256,7 +256,7 @@ fn a_signature_that_cannot_be_made_ends_the_run_and_keeps_the_work() {
 }
 
 #[test]
-fn a_git_hook_that_refuses_is_for_the_agent_to_satisfy() {
+fn a_commit_rejected_by_a_git_hook_costs_attempts() {
     let stage = Stage::new("works", ONE);
     let hook = ".git/hooks/commit-msg";
     stage.repo.write(hook, "#!/bin/sh\necho 'no good' >&2; exit 1\n");
@@ -287,7 +287,7 @@ const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 const WORKS_ONCE: &str = "cat >/dev/null; [ -e first.txt ] || echo first >first.txt";
 
 #[test]
-fn what_a_git_hook_leaves_behind_is_not_the_next_storys_work() {
+fn files_left_by_a_git_hook_do_not_count_as_the_next_storys_work() {
     let stage = Stage::new("works", TWO);
     stage.repo.write(".git/hooks/post-commit", "#!/bin/sh\necho left >>left.txt\n");
     stage.repo.chmod(".git/hooks/post-commit", 0o755);
@@ -298,7 +298,7 @@ fn what_a_git_hook_leaves_behind_is_not_the_next_storys_work() {
 }
 
 #[test]
-fn what_a_script_leaves_behind_is_not_the_storys_work_either() {
+fn files_left_by_a_script_do_not_count_as_the_storys_work() {
     let stage = Stage::new("works", TWO);
     stage.script("next_iteration", "echo \"$ITERATION\" >made.txt");
     let ran = stage.run(&["--agent", WORKS_ONCE]);
@@ -308,7 +308,7 @@ fn what_a_script_leaves_behind_is_not_the_storys_work_either() {
 }
 
 #[test]
-fn the_end_of_a_long_check_reaches_the_next_prompt() {
+fn the_end_of_long_check_output_is_in_the_next_prompt() {
     let stage = Stage::new("works", ONE);
     let check = "seq 300; echo 'left: 3, right: 4'; exit 101";
     let agent = "cat >\"$AGENT_NOTES/prompt\"; date +%N >x.txt";
@@ -317,7 +317,7 @@ fn the_end_of_a_long_check_reaches_the_next_prompt() {
     assert!(prompt.contains("left: 3, right: 4") && prompt.contains("lines omitted"), "{prompt}");
 }
 
-/// Reaches the project's own plan past the copy, as an agent without hooks may.
+/// An agent that ticks a story in the project's own plan instead of the copy's.
 fn ticking(story: &str, then: &str) -> String {
     format!(
         "cat >/dev/null; echo x >x.txt; sed -i '/{story}/s/\\[ \\]/[x]/' \"$RALPH_ROOT/{PLAN}\"; {then}"
@@ -325,7 +325,7 @@ fn ticking(story: &str, then: &str) -> String {
 }
 
 #[test]
-fn a_tick_of_its_story_in_the_projects_plan_is_only_the_agents_word() {
+fn a_tick_by_the_agent_in_the_projects_plan_is_undone() {
     for (is_tracked, branch) in [(false, "main"), (true, "main"), (false, "side")] {
         for (verify, then) in [("false", ""), ("true", "exit 1"), ("true", "rm x.txt")] {
             let stage = Stage::new("works", ONE);
@@ -342,7 +342,7 @@ fn a_tick_of_its_story_in_the_projects_plan_is_only_the_agents_word() {
 }
 
 #[test]
-fn what_else_a_person_does_to_the_plan_during_an_attempt_counts() {
+fn other_edits_of_the_projects_plan_during_an_attempt_are_kept() {
     let stage = Stage::new("works", TWO);
     let agent =
         ticking("US-002", "echo '- [ ] US-003: Third' >>\"$RALPH_ROOT/.ralph/PRD-1/plan.md\"");
@@ -352,7 +352,7 @@ fn what_else_a_person_does_to_the_plan_during_an_attempt_counts() {
 }
 
 #[test]
-fn a_tick_that_a_person_commits_during_an_attempt_counts() {
+fn a_tick_committed_during_an_attempt_counts() {
     let stage = Stage::new("works", ONE);
     stage.repo.commit_all("the plan");
     let commit = "cd \"$RALPH_ROOT\"; git commit -qam 'did it myself'; exit 1";

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::stage::{LOOP, Ran, Stage, is_alive, signal, until};
 
-/// A real hook, which is another package's program: `cargo test --workspace` builds it.
+/// A real hook program of another package; `cargo test --workspace` builds it.
 #[track_caller]
 pub(crate) fn hook(name: &str) -> Utf8PathBuf {
     let path = Utf8Path::new(LOOP).with_file_name(name);
@@ -18,7 +18,7 @@ fn plan(stories: usize) -> String {
     (1..=stories).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect()
 }
 
-/// Runs the loop with an agent that obeys the hook; `tokens` are what each story needs.
+/// Runs the loop with an agent that obeys the hook; each story needs `tokens`.
 fn run(stage: &Stage, args: &[&str], tokens: u64, half: &str) -> Ran {
     let mut command = stage.command(args);
     command
@@ -29,7 +29,7 @@ fn run(stage: &Stage, args: &[&str], tokens: u64, half: &str) -> Ran {
     command.output().unwrap().into()
 }
 
-/// Runs the loop over a plan of so many stories, with an agent whose sessions cost $0.10 each.
+/// Runs the loop over a plan of `stories`, with an agent whose sessions cost $0.10 each.
 pub(crate) fn in_sessions(args: &[&str], stories: usize) -> (Stage, Ran) {
     let stage = Stage::new("obeys-stop-hook", &plan(stories));
     let ran = run(&stage, args, 10, "");
@@ -39,7 +39,7 @@ pub(crate) fn in_sessions(args: &[&str], stories: usize) -> (Stage, Ran) {
 const AUTO: [&str; 2] = ["--stories-per-session", "100"];
 const THREE: [&str; 2] = ["--stories-per-session", "3"];
 
-/// The client said earlier how large its window is.
+/// A project in which the client has reported the size of its window.
 fn with_window(stories: usize) -> Stage {
     let stage = Stage::new("obeys-stop-hook", &plan(stories));
     let known = r#"{"windows":{"large":100000,"small":1000}}"#;
@@ -47,7 +47,7 @@ fn with_window(stories: usize) -> Stage {
     stage
 }
 
-/// The iterations that the journal tells of, a word each.
+/// The start and the outcome of each iteration in the journal.
 fn iterations(stage: &Stage) -> Vec<String> {
     let journal = stage.read(".ralph/events.jsonl");
     let lines = journal.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -62,7 +62,7 @@ fn iterations(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn each_story_of_a_session_is_shown_by_itself() {
+fn each_story_of_a_session_is_shown_separately() {
     let stage = Stage::new("obeys-stop-hook", &plan(3));
     let check = "test ! -e US-002.half || test -e US-002.txt || { echo FAILED half; exit 1; }";
     let args = [AUTO[0], AUTO[1], "--verify", check];
@@ -129,7 +129,7 @@ fn stories_of_a_session_land_one_by_one_and_share_its_cost() {
 }
 
 #[test]
-fn a_session_ends_after_as_many_stories_as_it_may_work_on() {
+fn a_session_ends_after_its_maximum_number_of_stories() {
     let stage = Stage::new("obeys-stop-hook", &plan(3));
     run(&stage, &["--stories-per-session", "2"], 10, "").ended(0);
     assert_eq!(stage.note("sessions"), "session-0 US-001\nsession-0 US-002\nsession-1 US-003\n");
@@ -139,7 +139,7 @@ fn a_session_ends_after_as_many_stories_as_it_may_work_on() {
 }
 
 #[test]
-fn limits_and_scripts_are_heeded_within_a_session() {
+fn limits_and_scripts_apply_within_a_session() {
     let stage = Stage::new("obeys-stop-hook", &plan(4));
     let args = [&AUTO[..], &["--max-iterations", "2"]].concat();
     run(&stage, &args, 10, "").ended(0).says("finished (iteration limit)");
@@ -150,12 +150,12 @@ fn limits_and_scripts_are_heeded_within_a_session() {
     assert_eq!(stage.plan().matches("[x]").count(), 1);
 }
 
-/// The client asks the hook whether its agent may stop.
+/// Calls the stop hook, as the client does when its agent wants to stop.
 pub(crate) const STOP: &str = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
                     \"stop_hook_active\":false}' \"$PWD\" | \"$STOP_HOOK\" >>\"$AGENT_NOTES/answers\"";
 
 #[test]
-fn a_check_that_fails_sends_the_agent_back_within_the_storys_attempts() {
+fn a_failing_check_sends_the_agent_back_until_attempts_are_used_up() {
     let check = ["--verify", "test -e fixed || { echo NOT FIXED; false; }", "--attempts", "3"];
     let stage = Stage::new("works", &plan(1));
     let agent = format!("cat >/dev/null; echo x >x.txt; {STOP}; {STOP}; touch fixed; {STOP}");
@@ -174,7 +174,7 @@ fn a_check_that_fails_sends_the_agent_back_within_the_storys_attempts() {
     assert_eq!((stage.discarded(), stage.note("answers").matches("\"block\"").count()), (1, 2));
 }
 
-/// Works on US-001, is sent on to US-002 and ends there as `end` says.
+/// Runs an agent that does US-001, is sent on to US-002, and runs the script `end` there.
 fn sent_on_and(stage: &Stage, end: &str, args: &[&str]) -> Ran {
     let story = "$(cat $RALPH_ROOT/.ralph/current-story)";
     let agent = format!(
@@ -185,7 +185,7 @@ fn sent_on_and(stage: &Stage, end: &str, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_session_that_breaks_after_a_landed_story_is_a_failed_attempt_at_the_next() {
+fn a_session_that_fails_after_a_landed_story_fails_the_next_one() {
     let half = "echo half >half.txt; echo 'it broke' >&2";
     for (end, outcome, code, shown) in [
         (format!("{half}; exit 3"), "failed", "3", "US-002: the agent exited with code 3"),
@@ -213,7 +213,7 @@ fn a_session_that_breaks_after_a_landed_story_is_a_failed_attempt_at_the_next() 
 }
 
 #[test]
-fn a_story_that_the_agent_reports_as_not_done_is_no_more_done_in_a_session() {
+fn a_story_reported_as_not_done_does_not_land_in_a_session() {
     for (status, shown) in [
         ("blocked", "US-001 is blocked: the agent says: no key"),
         ("partial", "only partly done: no key"),
@@ -230,7 +230,7 @@ fn a_story_that_the_agent_reports_as_not_done_is_no_more_done_in_a_session() {
 }
 
 #[test]
-fn what_is_done_after_the_last_story_landed_stays_in_the_copy() {
+fn work_after_the_last_story_of_a_session_does_not_land() {
     let stage = Stage::new("works", &plan(3));
     let late = "echo late >late.txt; git add -A; git commit -qm late; \
                 sed -i 's/\\[ \\]/[x]/' .ralph/PRD-1/plan.md";
@@ -242,7 +242,7 @@ fn what_is_done_after_the_last_story_landed_stays_in_the_copy() {
 }
 
 #[test]
-fn a_session_whose_context_is_full_is_followed_by_a_fresh_one() {
+fn a_session_with_a_full_context_is_followed_by_a_new_one() {
     for (args, half) in [(&[][..], "US-001"), (&AUTO, "US-001")] {
         let stage = with_window(2);
         let ran = run(&stage, &[args, &["--attempts", "1"]].concat(), 85_000, half);
@@ -253,14 +253,14 @@ fn a_session_whose_context_is_full_is_followed_by_a_fresh_one() {
         assert_eq!(stage.read("US-001.half"), "half\n");
         let first = stage.repo.git(["log", "--format=%s", "--", "US-001.half"]);
         assert_eq!(first.trim(), "feat(US-001): Story 1");
-        // Nothing failed, so nobody is told that it did.
+        // Nothing failed, so no failure is logged.
         assert!(!stage.exists(".ralph/failure-context.log"));
         stage.is_clean();
     }
 }
 
 #[test]
-fn a_prompt_that_no_longer_fits_is_a_case_for_a_fresh_session() {
+fn an_overlong_prompt_leads_to_a_new_session() {
     let stage = Stage::new("works", &plan(1));
     let input = r#"{"session_id":"s-9","cwd":"'"$PWD"'","hook_event_name":"StopFailure","error":"invalid_request","last_assistant_message":"Prompt is too long"}"#;
     let result = r#"{"type":"result","subtype":"success","is_error":true,"session_id":"s-9","terminal_reason":"prompt_too_long","result":"Prompt is too long"}"#;
@@ -273,9 +273,9 @@ fn a_prompt_that_no_longer_fits_is_a_case_for_a_fresh_session() {
     assert_eq!(stage.read("half.txt"), "half\n");
 }
 
-/// Another hook may keep a client from stopping that the loop let go; then it asks once more.
+/// Another hook may block a stop that the loop allowed; then the client asks again.
 #[test]
-fn an_agent_that_asks_again_after_it_was_let_go_is_let_go_again() {
+fn an_allowed_stop_is_allowed_again() {
     let stage = Stage::new("works", &plan(1));
     let agent = format!("cat >/dev/null; echo x >x.txt; {STOP}; {STOP}; {STOP}");
     let begun = std::time::Instant::now();
@@ -285,7 +285,7 @@ fn an_agent_that_asks_again_after_it_was_let_go_is_let_go_again() {
 }
 
 #[test]
-fn a_hook_does_not_outlive_a_loop_that_was_killed() {
+fn a_hook_does_not_outlive_a_killed_loop() {
     let stage = Stage::new("works", &plan(2));
     let agent = format!("cat >/dev/null; echo $$ >\"$AGENT_NOTES/agent\"; echo x >x.txt; {STOP}");
     let check = "touch \"$AGENT_NOTES/checking\"; sleep 600";
@@ -304,7 +304,7 @@ fn a_hook_does_not_outlive_a_loop_that_was_killed() {
 }
 
 #[test]
-fn checks_that_take_longer_than_the_agent_may_be_silent_are_no_silence() {
+fn the_silence_limit_does_not_apply_during_checks() {
     let stage = Stage::new("obeys-stop-hook", &plan(2));
     let args = [&AUTO[..], &["--silence", "1", "--verify", "sleep 1.5"]].concat();
     run(&stage, &args, 1, "").ended(0).says("2 stories landed");
@@ -312,7 +312,7 @@ fn checks_that_take_longer_than_the_agent_may_be_silent_are_no_silence() {
 }
 
 #[test]
-fn the_windows_that_the_client_reports_are_kept_by_model() {
+fn reported_context_windows_are_saved_by_model() {
     let stage = Stage::new("obeys-stop-hook", &plan(1));
     run(&stage, &["--stories-per-session", "1"], 10, "").ended(0);
     let known: serde_json::Value =

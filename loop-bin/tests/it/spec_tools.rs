@@ -1,4 +1,4 @@
-//! Plans that other tools wrote, from the file to the tick.
+//! Plans of other tools are found, worked through and ticked.
 
 use crate::stage::Stage;
 
@@ -82,7 +82,7 @@ fn a_run_stays_with_its_tag_of_task_master() {
             && ticked.ends_with("\"pending\", \"dependencies\": []}]}}"),
         "{ticked}"
     );
-    // Only the person can say which of them is meant after a crash.
+    // After a crash, only the user can choose the tag.
     let hang = "cat >/dev/null; echo y >>y.txt; : >\"$AGENT_NOTES/began\"; sleep 60";
     let began = || stage.note_path("began").exists();
     stage.killed_when(&["--sandbox", "off", "--agent", hang], "the agent works", began);
@@ -94,7 +94,7 @@ fn a_run_stays_with_its_tag_of_task_master() {
 }
 
 #[test]
-fn the_plan_of_the_last_run_is_meant_while_it_has_stories_left() {
+fn the_plan_of_the_last_run_is_used_while_it_has_open_stories() {
     let stage = Stage::new("works", "");
     stage.repo.remove(".ralph/PRD-1/plan.md");
     stage.repo.write(TASKS, "- [ ] T001 Start\n- [ ] T002 More\n- [ ] T003 End\n");
@@ -108,7 +108,7 @@ fn the_plan_of_the_last_run_is_meant_while_it_has_stories_left() {
     stage.run(&["report", "--markdown"]).ended(0).says("T003");
     stage.run(&["attempts", "T003"]).ended(0).says("nothing has been tried yet");
     stage.run(&["retry", "T002"]).ended(0).says("T002 is open again");
-    // Another one is meant once it is done, or named.
+    // Another plan is used once it is done, or if it is given.
     stage.run(&["stories", "--plan", ".kiro/specs/x/tasks.md"]).ended(0).says("Other");
     stage.run(&["--plan", TASKS]).ended(0);
     stage.run(&["stories"]).ended(0).says("Other");

@@ -17,7 +17,7 @@ pub(crate) struct Stage {
     agent: String,
 }
 
-/// What a run printed, and how it ended.
+/// The output and the exit code of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -48,7 +48,7 @@ impl From<Output> for Ran {
 }
 
 impl Stage {
-    /// One commit, a plan that is committed, and an agent from the fixtures.
+    /// A repository with one commit, an uncommitted plan, and an agent from the fixtures.
     pub(crate) fn new(agent: &str, plan: &str) -> Self {
         Self::with(TestRepo::new(), agent, plan)
     }
@@ -60,7 +60,7 @@ impl Stage {
         Self { repo, notes: Scratch::new(), agent }
     }
 
-    /// The same project with another agent.
+    /// Switches to another agent from the fixtures.
     pub(crate) fn agent(&mut self, agent: &str) {
         self.agent = format!("sh '{}'", fixtures().join("agents").join(format!("{agent}.sh")));
     }
@@ -70,7 +70,7 @@ impl Stage {
         self.command_of(LOOP, args)
     }
 
-    /// A copy of the loop, not started yet.
+    /// Another program in place of the loop, not started yet.
     pub(crate) fn command_of(&self, copy: &str, args: &[&str]) -> Command {
         let mut command = program(copy, &self.repo.scratch().path("home"));
         command
@@ -78,10 +78,10 @@ impl Stage {
             .current_dir(self.repo.root())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("RALPH_AGENT", &self.agent)
-            // Most of these checks ask for what a story is yet to make.
+            // Most of these checks fail before the first story.
             .env("RALPH_BASELINE", "skip")
             .env("AGENT_NOTES", self.notes.root())
-            // Agents leave notes for the tests, and do things to the project that the sandbox forbids.
+            // Agents leave notes for the tests, and change the project, which the sandbox forbids.
             .env(
                 "RALPH_SANDBOX_WRITE",
                 format!("{}\n{}", self.repo.scratch().root(), self.notes.root()),
@@ -95,14 +95,14 @@ impl Stage {
         self.command(args).output().expect("the loop runs").into()
     }
 
-    /// Starts the loop in a process group of its own, so that signals reach it alone.
+    /// Starts the loop in its own process group, so that signals reach it alone.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("the loop starts")
     }
 
-    /// Starts the loop, and kills it as soon as something is true.
+    /// Starts the loop, and kills it as soon as a condition holds.
     pub(crate) fn killed_when(&self, args: &[&str], what: &str, is_true: impl Fn() -> bool) {
         let mut child = self.start(args);
         until(what, is_true);
@@ -145,14 +145,14 @@ impl Stage {
         self.repo.git(["log", "--format=%s"]).lines().map(str::to_owned).collect()
     }
 
-    /// How many attempts are kept that did not land.
+    /// The number of saved attempts that did not land.
     pub(crate) fn discarded(&self) -> usize {
         let outcome = "--format=%(contents:trailers:key=Ralph-Outcome,valueonly=true,separator=)";
         let refs = self.repo.git(["for-each-ref", outcome, "refs/ralph/attempts"]);
         refs.lines().filter(|outcome| !outcome.is_empty()).count()
     }
 
-    /// The top of the copy in which the agent works, once it is there.
+    /// The top folder of the agent's copy, if it exists.
     pub(crate) fn copy(&self) -> Option<Utf8PathBuf> {
         let cache = self.repo.scratch().path("home/.cache/ralph");
         let mut found = cache.read_dir_utf8().ok()?.flatten();
@@ -174,7 +174,7 @@ impl Stage {
         self.read(".ralph/events.jsonl").lines().filter_map(name).collect()
     }
 
-    /// Nothing but what belongs to the loop differs from the last commit.
+    /// Only files of the loop differ from the last commit.
     #[track_caller]
     pub(crate) fn is_clean(&self) {
         let status = self.repo.git(["status", "--porcelain", "--", ".", ":!.ralph"]);
@@ -182,15 +182,15 @@ impl Stage {
     }
 }
 
-/// A copy of the loop in a folder, made by a process of its own: a file that we had open for writing
-/// ourselves could be busy for as long as any child that is started meanwhile.
+/// Copies the loop into a folder with a separate process: if this one had opened the file to write,
+/// any child forked at that moment would keep it busy.
 pub(crate) fn copy_loop_to(folder: &Utf8Path) {
     fs_err::create_dir_all(folder).unwrap();
     let copied = Command::new("cp").args([LOOP, folder.as_str()]).status().expect("cp runs");
     assert!(copied.success());
 }
 
-/// A script that can be started.
+/// Writes a script that can be executed.
 pub(crate) fn executable(path: &Utf8Path, text: &str) {
     fs_err::write(path, text).unwrap();
     fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();

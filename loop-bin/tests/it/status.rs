@@ -1,4 +1,4 @@
-//! Where a run stands, seen from elsewhere.
+//! The state of a run, shown by another process.
 
 use std::process::{Child, Stdio};
 
@@ -8,12 +8,12 @@ use crate::stage::{Ran, Stage, signal, until};
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
-/// An agent that says what it does, and waits until it may go on.
+/// An agent that reports its activity and waits until it may continue.
 const WAITS: &str = r#"cat >/dev/null
 echo '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Edit","input":{"file_path":"'$PWD'/src/a.rs"}}],"usage":{"input_tokens":12000}}}'
 until [ -e $AGENT_NOTES/go ]; do sleep 0.05; done; date +%N >$(cat $RALPH_ROOT/.ralph/current-story).txt"#;
 
-fn go_on(stage: &Stage) {
+fn release_agent(stage: &Stage) {
     fs_err::write(stage.note_path("go"), "").unwrap();
 }
 
@@ -22,7 +22,7 @@ fn ended(child: Child) -> Ran {
 }
 
 #[test]
-fn status_shows_the_story_the_attempt_and_what_the_agent_does() {
+fn status_shows_the_story_the_attempt_and_the_activity() {
     let stage = Stage::new("works", TWO);
     let run = stage.start(&["--agent", WAITS, "--max-cost", "5"]);
     let now = "Now       US-001 First  attempt 1 of 3  0:0";
@@ -35,7 +35,7 @@ fn status_shows_the_story_the_attempt_and_what_the_agent_does() {
     let worker = &json["now"]["workers"][0];
     assert_eq!((&worker["story"], &worker["attempt"]), (&"US-001".into(), &1.into()), "{json:#}");
     assert_eq!(worker["doing"], "Edit: src/a.rs");
-    go_on(&stage);
+    release_agent(&stage);
     ended(run).ended(0);
     let ran = stage.run(&["status"]);
     ran.says("complete: 2 done, 2 to review, 0 open; nothing needs you");
@@ -44,7 +44,7 @@ fn status_shows_the_story_the_attempt_and_what_the_agent_does() {
 }
 
 #[test]
-fn what_a_blocked_story_keeps_waiting_is_named() {
+fn status_lists_stories_that_wait_for_a_blocked_one() {
     let plan = "- [!] US-001: First\n- [ ] US-002: Second (depends: US-001)\n";
     let ran = Stage::new("works", plan).run(&["status"]);
     ran.ended(0).says("not started: 0 done, 1 open; 1 thing needs you");
@@ -58,9 +58,9 @@ fn a_watcher_in_a_pipe_gets_a_line_for_each_change_and_ends_with_the_run() {
     until("the agent works", || stage.run(&["status"]).out.contains("Edit: src/a.rs"));
     let watcher = stage.start(&["status", "--watch"]);
     let json = stage.start(&["status", "--watch", "--json"]);
-    // Long enough for it to look twice: what has not changed is not said again.
+    // Long enough for two polls: an unchanged state is not printed again.
     std::thread::sleep(std::time::Duration::from_millis(1200));
-    go_on(&stage);
+    release_agent(&stage);
     ended(run).ended(0);
     let ran = ended(watcher);
     let lines: Vec<&str> = ran.ended(0).out.lines().collect();
@@ -76,7 +76,7 @@ fn a_watcher_in_a_pipe_gets_a_line_for_each_change_and_ends_with_the_run() {
 }
 
 #[test]
-fn a_watcher_on_a_terminal_draws_over_what_it_drew() {
+fn a_watcher_on_a_terminal_redraws_its_lines() {
     let stage = Stage::new("works", TWO);
     let mut run = stage.start(&["--agent", WAITS]);
     until("the agent works", || stage.run(&["status"]).out.contains("Edit: src/a.rs"));

@@ -1,4 +1,4 @@
-//! A pull request for each story, with the stand-in for `gh`.
+//! A pull request for each story, with the fake `gh`.
 
 use std::os::unix::process::CommandExt;
 
@@ -48,12 +48,12 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     assert!(
         stage.repo.git(["branch", "--list", "ralph*"]).is_empty() || stage.repo.head() == before
     );
-    // A person reads one, and what they add there is theirs.
+    // The user adds a commit to one of the branches.
     stage.repo.git(["switch", "-q", "ralph-prd-1-us-002"]);
     stage.repo.write("mine.txt", "mine\n");
     stage.repo.commit_all("mine");
     let mine = stage.repo.head();
-    // The forge merges the first one; the other one does not fit any more, and is rebased without an agent.
+    // The forge merges the first one; the other one conflicts and is rebased without an agent.
     merge(&stage, "us-001");
     let old = on_server(&stage, "ralph-prd-1-us-002");
     std::fs::write(stage.note_path("unmerged"), "").unwrap();
@@ -74,7 +74,7 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     ran.ended(0)
         .says("US-003: merged")
         .says("all stories are done on main; run `git pull origin main` to get them");
-    // What was merged is done, though it is yet to be pulled.
+    // A merged story is done, even before the user pulls.
     stage
         .run(&["status"])
         .ended(0)
@@ -84,11 +84,11 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
 }
 
 #[test]
-fn only_stories_that_touch_the_same_lines_are_in_each_others_way() {
+fn only_stories_that_touch_the_same_lines_conflict() {
     let plan = "- [ ] US-001: First\n  - [ ] one\n  - a\n- [ ] US-002: Second\n  - b\n- [ ] US-003: Third\n";
     let stage = pushed(plan);
-    stages_end_in_pull_requests(&stage);
-    // A person may add to one of them.
+    all_stories_end_in_pull_requests(&stage);
+    // The user adds a commit to one of the branches and pushes it.
     stage.repo.git(["switch", "-q", "ralph-prd-1-us-003"]);
     assert!(!stage.repo.root().join(".ralph/PRD-1/progress.md").exists());
     stage.repo.write("mine.txt", "mine\n");
@@ -101,7 +101,7 @@ fn only_stories_that_touch_the_same_lines_are_in_each_others_way() {
     ran.ended(75).says("US-002: merged").says("1 pull request is not merged yet");
     assert!(!ran.out.contains("does not fit"), "{}", ran.out);
     stage.run(&["status"]).says("2 done, 1 open, 0 blocked").says("1 in pull requests, 0 open");
-    // An ordinary run does not do it again.
+    // An ordinary run does not do the story again.
     stage.repo.git(["pull", "-q", "origin", "main"]);
     let pulled = stage.repo.head();
     let ran = stage.run(&["--agent", TRIES]);
@@ -114,12 +114,12 @@ fn only_stories_that_touch_the_same_lines_are_in_each_others_way() {
     assert_ne!(stage.repo.head(), pulled);
 }
 
-/// All stories are worked on.
-fn stages_end_in_pull_requests(stage: &Stage) {
+/// Runs all stories; each one ends in a pull request.
+fn all_stories_end_in_pull_requests(stage: &Stage) {
     stories(stage, &["--agent", TRIES]).ended(75).says("3 pull requests are not merged yet");
 }
 
-/// The forge merges the pull request of a story, by itself.
+/// The forge merges the pull request of a story with a three-way merge.
 fn merge_ort(stage: &Stage, story: &str) {
     let server = stage.repo.scratch().path("server.git");
     let git = |args: &[&str]| stage.repo.git_in(server.as_std_path(), args.to_vec());
@@ -130,7 +130,7 @@ fn merge_ort(stage: &Stage, story: &str) {
 }
 
 #[test]
-fn one_who_is_not_logged_in_is_told_before_the_first_agent() {
+fn a_missing_login_is_reported_before_the_first_agent() {
     let stage = pushed("- [ ] US-001: First\n");
     std::fs::write(stage.note_path("logged-out"), "").unwrap();
     stories(&stage, &["--agent", TRIES]).ended(1).says("run gh auth login");
@@ -138,13 +138,13 @@ fn one_who_is_not_logged_in_is_told_before_the_first_agent() {
 }
 
 #[test]
-fn a_person_hears_of_checks_that_fail_on_the_forge() {
+fn failed_checks_on_the_forge_are_reported() {
     let stage = pushed("- [ ] US-001: First\n");
     std::fs::write(stage.note_path("unmerged"), "").unwrap();
     stories(&stage, &["--agent", TRIES]).ended(75).says("merge it by hand");
     let asked = || stage.note("gh").matches("pr|merge|").count();
     let before = asked();
-    // It allows by now what it refused.
+    // The forge now allows the merge.
     std::fs::remove_file(stage.note_path("unmerged")).unwrap();
     std::fs::write(stage.note_path("checks"), "FAILURE").unwrap();
     let red = "US-001: https://forge.test/pull/7: its checks failed on the forge";
@@ -157,7 +157,7 @@ fn a_person_hears_of_checks_that_fail_on_the_forge() {
 }
 
 #[test]
-fn a_forge_that_does_not_answer_is_not_waited_for_against_the_users_will() {
+fn an_interrupt_ends_the_wait_for_a_hanging_forge() {
     let stage = pushed("- [ ] US-001: First\n");
     stories(&stage, &["--agent", TRIES]).ended(75);
     // As in another clone.
@@ -178,7 +178,7 @@ fn a_forge_that_does_not_answer_is_not_waited_for_against_the_users_will() {
 }
 
 #[test]
-fn a_forge_that_is_away_for_a_moment_does_not_end_the_run() {
+fn a_temporary_outage_of_the_forge_does_not_end_the_run() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     std::fs::write(stage.note_path("down"), "").unwrap();
     let ran = run(&stage, &["--pr", "story", "--wait", "4s", "--prove", "off", "--agent", TRIES]);
@@ -187,7 +187,7 @@ fn a_forge_that_is_away_for_a_moment_does_not_end_the_run() {
 }
 
 #[test]
-fn a_run_that_only_waits_is_a_run() {
+fn a_run_that_only_waits_emits_start_and_finish_events() {
     let stage = pushed("- [ ] US-001: First\n");
     stories(&stage, &["--agent", TRIES]).ended(75);
     let ran = stories(&stage, &["--agent", TRIES, "--json"]);
@@ -206,12 +206,12 @@ fn pushed(plan: &str) -> Stage {
     stage
 }
 
-/// An agent that notes what it tried.
+/// An agent that records the stories it tried.
 const TRIES: &str = "cat >\"$AGENT_NOTES/prompt\"; s=$(cat $RALPH_STORY_FILE); \
                      echo $s >>\"$AGENT_NOTES/tried\"; echo x >>$s.txt";
 
 #[test]
-fn the_project_knows_what_was_done_for_pull_requests() {
+fn commands_in_the_project_show_work_in_pull_requests() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n");
     let agent = TRIES.replace("echo x", "[ $s = US-002 ] || echo x");
     let args = ["--attempts", "1", "--agent", &agent];
@@ -233,10 +233,10 @@ fn the_project_knows_what_was_done_for_pull_requests() {
     stage.run(&["logs", "US-003"]).ended(0).says("US-003/1 landed as");
     stage.run(&["attempts"]).ended(0).says("US-001/1").says("US-003/1");
     stage.run(&["report", "--markdown"]).ended(0).says("US-001: First").says("US-002: Second");
-    // The plan here is as it was, so that it can be pulled.
+    // The local plan is unchanged, so that it can be pulled.
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
     stage.run(&["status"]).says("2 in pull requests, 0 open; 1 thing needs you");
-    // It waits for a person, who may say more about it.
+    // The blocked story waits for the user, who may add a hint.
     stories(&stage, &args).ended(75);
     assert_eq!(stage.note("tried"), "US-001\nUS-002\nUS-003\n");
     stage.run(&["retry", "US-002", "--hint", "mind the gap"]).ended(0);
@@ -246,7 +246,7 @@ fn the_project_knows_what_was_done_for_pull_requests() {
 }
 
 #[test]
-fn limits_hold_for_all_pull_requests_of_a_run() {
+fn limits_apply_to_all_pull_requests_of_a_run() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n");
     let ran = stories(&stage, &["--max-iterations", "2", "--agent", TRIES]);
     ran.ended(0).says("ended: max_iterations");
@@ -256,7 +256,7 @@ fn limits_hold_for_all_pull_requests_of_a_run() {
 }
 
 #[test]
-fn a_pull_request_that_was_closed_waits_for_a_person() {
+fn a_closed_pull_request_waits_for_the_user() {
     let stage = pushed("- [ ] US-001: First\n");
     stories(&stage, &["--agent", TRIES]).ended(75);
     std::fs::write(stage.note_path("state"), "CLOSED").unwrap();
@@ -265,7 +265,7 @@ fn a_pull_request_that_was_closed_waits_for_a_person() {
         .says("US-001: https://forge.test/pull/7 was closed; `ralph-loop retry US-001` tries");
     assert_eq!(stage.note("gh").matches("pr|create").count(), 1);
     stage.run(&["status"]).says("https://forge.test/pull/7 was closed");
-    // Who closes it may delete its branch.
+    // The branch may be deleted together with its pull request.
     let server = stage.repo.scratch().path("server.git");
     stage.repo.git_in(server.as_std_path(), ["branch", "-D", "ralph-prd-1-us-001"]);
     stories(&stage, &["--agent", TRIES]).ended(8).says("/7 was closed; `ralph-loop retry US-001`");
@@ -279,7 +279,7 @@ fn a_pull_request_that_was_closed_waits_for_a_person() {
 }
 
 #[test]
-fn what_is_merged_while_we_look_is_not_done_again() {
+fn a_story_merged_during_the_run_is_not_done_again() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second (depends: US-001)\n");
     stories(&stage, &["--agent", TRIES]).ended(75);
     let server = stage.repo.scratch().path("server.git");
@@ -292,7 +292,7 @@ fn what_is_merged_while_we_look_is_not_done_again() {
 }
 
 #[test]
-fn a_story_that_is_opened_again_gets_another_pull_request() {
+fn a_reopened_story_gets_another_pull_request() {
     let stage = pushed("- [ ] US-001: First\n");
     stories(&stage, &["--agent", TRIES]).ended(75);
     merge(&stage, "us-001");
@@ -301,14 +301,14 @@ fn a_story_that_is_opened_again_gets_another_pull_request() {
     stage.repo.commit_all("again");
     stage.repo.git(["push", "-q", "origin", "main"]);
     std::fs::write(stage.note_path("state"), "MERGED").unwrap();
-    // This forge names the old one for ever.
+    // The fake `gh` always reports the old pull request.
     stories(&stage, &["--agent", TRIES, "--attempts", "2"]).ended(8).says("US-001 is blocked");
     assert_eq!(stage.note("gh").matches("pr|create").count(), 3);
     assert_eq!(stage.note("tried").matches("US-001").count(), 3);
 }
 
 #[test]
-fn a_branch_of_a_person_is_not_taken_over() {
+fn a_user_branch_is_not_taken_over() {
     let stage = pushed("- [ ] US-001: First\n");
     stage.repo.git(["switch", "-q", "-c", "ralph-prd-1-us-001"]);
     stage.repo.write("mine.txt", "mine\n");
@@ -321,7 +321,7 @@ fn a_branch_of_a_person_is_not_taken_over() {
 }
 
 #[test]
-fn commits_of_a_person_on_the_branch_are_never_replaced() {
+fn user_commits_on_the_branch_are_never_replaced() {
     let stage = pushed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     stories(&stage, &["--agent", TRIES]).ended(75);
     stage.repo.git(["switch", "-q", "ralph-prd-1-us-002"]);
@@ -363,7 +363,7 @@ fn a_story_whose_push_is_refused_is_kept_and_pushed_later() {
 }
 
 #[test]
-fn a_plan_that_the_server_does_not_have_is_refused_before_the_first_story() {
+fn an_unpushed_plan_is_refused_before_the_first_story() {
     let stage = pushed("- [ ] US-001: First\n- [x] US-002: Second\n");
     stage.repo.write(".ralph/PRD-1/plan.md", "- [ ] US-001: First\n- [ ] US-003: Third\n");
     stories(&stage, &[])

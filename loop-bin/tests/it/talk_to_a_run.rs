@@ -1,4 +1,4 @@
-//! The plan as it was read, the settings as they are, and a word to a run that is under way.
+//! `stories` and `config`, and the commands that control a running loop.
 
 use crate::stage::{Ran, Stage, until};
 
@@ -6,7 +6,7 @@ const TWO: &str = "# Plan\n\n- [x] US-001: First\n- [ ] US-002: Second (depends:
                    ## Optional\n\n- [ ] US-003: Third\n";
 
 #[test]
-fn stories_are_shown_as_they_were_read() {
+fn stories_are_shown_as_parsed() {
     let stage = Stage::new("works", TWO);
     let ran = stage.run(&["stories"]);
     ran.ended(0);
@@ -25,7 +25,7 @@ fn stories_are_shown_as_they_were_read() {
 }
 
 #[test]
-fn a_plan_may_be_named_without_a_flag() {
+fn a_plan_may_be_given_without_a_flag() {
     let stage = Stage::new("works", TWO);
     stage.repo.write("OTHER.md", "- [ ] A-1: Other\n");
     stage.repo.commit_all("another plan");
@@ -35,7 +35,7 @@ fn a_plan_may_be_named_without_a_flag() {
 }
 
 #[test]
-fn settings_say_where_they_come_from() {
+fn settings_are_shown_with_their_source() {
     let stage = Stage::new("works", TWO);
     stage.repo.write(".ralph/config.toml", "[limits]\nmax_cost_usd = 2.5\n");
     let ran = stage.run(&["config", "--attempts", "7"]);
@@ -44,7 +44,7 @@ fn settings_say_where_they_come_from() {
     ran.says("[workspace]\nin_place = false  # default");
 }
 
-/// An agent that works on a story until `go` is there, and keeps its prompts.
+/// An agent that works on a story until `go` exists, and saves its prompts.
 const SLOW: &str = "cat >\"$AGENT_NOTES/prompt-$(cat \"$RALPH_ROOT/.ralph/current-story\")\"; \
                     until [ -e \"$AGENT_NOTES/go\" ]; do sleep 0.05; done; date +%N >work.txt";
 
@@ -78,7 +78,7 @@ fn stop_now_is_an_interrupt() {
 }
 
 #[test]
-fn what_the_user_tells_reaches_the_next_prompt_until_a_story_landed() {
+fn user_messages_are_in_the_next_prompt_until_a_story_lands() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage.run(&["tell", "use", "tabs"]).ended(0).says("in its next prompt");
     stage.run(&["tell", ""]).ended(2);
@@ -94,7 +94,7 @@ fn what_the_user_tells_reaches_the_next_prompt_until_a_story_landed() {
 }
 
 #[test]
-fn whoever_looks_at_a_run_sees_its_plan_unless_another_one_is_named() {
+fn commands_show_the_plan_of_the_run_unless_another_is_given() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.repo.write(".ralph/PRD-2/plan.md", "- [ ] US-201: Second\n");
     stage.repo.write("OTHER.md", "- [ ] A-1: Other\n- [ ] A-2: More\n");

@@ -1,11 +1,11 @@
-//! `docs/tutorial.md` does what it says: its commands are run in order, and print what it shows.
+//! Runs the commands of `docs/tutorial.md` in order; they must print what the page shows.
 
 use regex::Regex;
 use test_support::{Scratch, fixtures, program};
 
 use crate::stage::LOOP;
 
-/// Between what two blocks print.
+/// Separates the output of two blocks.
 const MARK: &str = "=== ended with ";
 
 #[test]
@@ -37,7 +37,7 @@ fn every_command_of_the_tutorial_prints_what_it_shows() {
     }
 }
 
-/// What a shell prints, in a folder of its own, with our programs and an identity for git.
+/// Runs a script in a new folder, with our programs and a git identity; returns its output.
 fn run(script: &str) -> String {
     let scratch = Scratch::new();
     let home = scratch.dir("home");
@@ -68,7 +68,7 @@ fn blocks(page: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// A line without what differs from run to run: clock, commits, runs and lengths of time.
+/// Replaces what differs between runs: the clock, commits, run ids and durations.
 fn masked(line: &str) -> String {
     let clock = Regex::new(r"^\d\d:\d\d:\d\d ").unwrap();
     let differs = Regex::new(r"20\d{6}-\d{6}-\d+|\b[0-9a-f]{7,40}\b|\b\d+ s\b").unwrap();

@@ -1,4 +1,4 @@
-//! `ralph-loop undo`, by a person who has just lost something.
+//! `ralph-loop undo`, for users who want discarded work back.
 
 use ralph_base::state::{Id, StateDir};
 use ralph_core::git::{Checkpoint, Repo, rollback};
@@ -10,7 +10,7 @@ const NOTHING: &str =
     "No hook has rolled anything back. To list the loop's attempts, run `ralph-loop attempts`.\n";
 
 #[test]
-fn what_was_discarded_is_listed_shown_and_brought_back() {
+fn discarded_work_is_listed_shown_and_restored() {
     let test = TestRepo::new();
     let state = StateDir::of_project(test.root());
     state.prepare().unwrap();
@@ -55,7 +55,7 @@ fn mistakes_are_explained() {
 }
 
 #[test]
-fn variables_that_point_git_elsewhere_do_not_mislead_us() {
+fn git_environment_variables_are_ignored() {
     let test = TestRepo::new();
     let other = TestRepo::new();
     let output = test_support::program(crate::BINARY, test.root())
@@ -70,7 +70,7 @@ fn variables_that_point_git_elsewhere_do_not_mislead_us() {
 }
 
 #[test]
-fn in_another_work_tree_nothing_of_ours_is_left_for_git_to_see() {
+fn undo_in_another_worktree_leaves_no_loop_files() {
     let test = TestRepo::new();
     test.write(".ralph/PRD-1/plan.md", "- [ ] US-001: First\n");
     test.commit_all("the plan");

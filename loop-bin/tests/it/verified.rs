@@ -1,4 +1,4 @@
-//! A session reaches `verified_done` without writing a file by hand, and not by false claims.
+//! A session reaches `verified_done` without editing files by hand, and not by false claims.
 
 use crate::stage::{Ran, Stage, is_alive, signal, until};
 
@@ -21,7 +21,7 @@ fn verified(stage: &Stage, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn an_orchestrated_session_gets_from_nothing_to_done() {
+fn an_orchestrated_session_can_reach_done() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     verified(&stage, &["--done"]).ended(1).says("session s-1 has nothing to verify");
     verified(&stage, &["--begin", "orchestrator", "--task", "a parser"])
@@ -55,7 +55,7 @@ fn an_orchestrated_session_gets_from_nothing_to_done() {
 }
 
 #[test]
-fn a_loop_inside_a_session_counts_and_ends() {
+fn a_loop_inside_a_session_counts_iterations_and_ends() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let begin = ["--begin", "loop", "--task", "x", "--max-iterations", "3"];
     verified(&stage, &begin).ended(0);
@@ -69,7 +69,7 @@ fn a_loop_inside_a_session_counts_and_ends() {
 }
 
 #[test]
-fn sessions_and_files_that_make_no_sense_are_refused() {
+fn invalid_sessions_and_files_are_refused() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.run(&["verified", "--done"]).ended(2).says("no session is given");
     stage.run(&["verified", "--session", "../x", "--done"]).ended(2);
@@ -82,7 +82,7 @@ fn sessions_and_files_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn what_is_done_or_damaged_may_begin_again() {
+fn done_or_damaged_sessions_may_begin_again() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let begin = ["--begin", "loop", "--task", "x"];
     for text in [r#"{"verified_done": true}"#, "garbage"] {

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn middle_and_quartiles() {
+    fn median_and_quartiles_are_calculated() {
         let times = [50, 10, 40, 20, 30].map(Duration::from_micros);
         let Spread { lower_quartile, median, upper_quartile } = Spread::of(&times);
         assert_eq!([lower_quartile, median, upper_quartile].map(f64::round), [20.0, 30.0, 40.0]);

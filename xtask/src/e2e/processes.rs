@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_processes_of_that_home_are_ended() {
+    fn only_processes_with_the_given_home_are_ended() {
         let (ours, other) = (Scratch::new(), Scratch::new());
         let start = |home: &Scratch| {
             let child = run::command("sleep").arg("1000").env("HOME", home.root()).spawn().unwrap();

@@ -197,7 +197,7 @@ mod tests {
     use crate::e2e::client::rows;
 
     #[test]
-    fn every_scenario_can_be_played() {
+    fn every_scenario_is_valid() {
         let mut all = Scenario::load("xtask/e2e").unwrap();
         let smoke = all.iter().filter(|scenario| scenario.smoke).count();
         assert!((6..=10).contains(&smoke), "{smoke} scenarios are for every change");

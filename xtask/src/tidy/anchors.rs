@@ -1,4 +1,4 @@
-//! Links between documents lead somewhere, in the sources and in the site that `cargo xtask book` makes.
+//! Links between documents are valid, in the sources and on the site of `cargo xtask book`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::tree::{File, files, report};
 const SUMMARY: &str = "docs/SUMMARY.md";
 
 #[test]
-fn links_lead_to_headings_that_exist() {
+fn links_point_to_existing_headings() {
     let documents = files(&[".md"]);
     let headings: BTreeMap<&Utf8Path, Vec<String>> =
         documents.iter().map(|file| (file.path.as_path(), headings(&file.text))).collect();
@@ -27,7 +27,7 @@ fn links_lead_to_headings_that_exist() {
 }
 
 #[test]
-fn the_site_has_every_page_once_and_links_to_no_other_file() {
+fn the_site_contains_every_page_once_and_links_only_to_pages() {
     let documents = files(&[".md"]);
     let is_page = |path: &Utf8Path| path.starts_with("docs");
     let pages: Vec<&File> = documents.iter().filter(|file| is_page(&file.path)).collect();
@@ -65,7 +65,7 @@ fn named_links_are_defined_and_used() {
     report(findings);
 }
 
-/// Where the links of a document lead: the file, from the root, and the heading or nothing.
+/// Returns the targets of links: the file, relative to the root, and the heading or nothing.
 fn links(file: &File) -> Vec<(Utf8PathBuf, String)> {
     let link = Regex::new(r"\]\(([^)#:\s…]*)(?:#([^)]*))?\)").unwrap();
     let text = without_code(&file.text);
@@ -80,7 +80,7 @@ fn links(file: &File) -> Vec<(Utf8PathBuf, String)> {
     found.collect()
 }
 
-/// A path without `..`.
+/// Joins two paths and resolves `..`.
 fn joined(folder: &Utf8Path, path: &str) -> Utf8PathBuf {
     let mut whole = folder.to_owned();
     for part in path.split('/') {
@@ -93,7 +93,7 @@ fn joined(folder: &Utf8Path, path: &str) -> Utf8PathBuf {
     whole
 }
 
-/// The anchors of a document, as GitHub and mdBook name them.
+/// Returns the anchors of a document, as GitHub and mdBook name them.
 fn headings(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let text = without_code(text);
@@ -108,7 +108,7 @@ fn headings(text: &str) -> Vec<String> {
     found
 }
 
-/// The text without fenced blocks.
+/// Returns the text without fenced blocks.
 fn without_code(text: &str) -> String {
     let mut is_code = false;
     let lines = text.lines().filter(|line| {

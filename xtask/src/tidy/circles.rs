@@ -1,5 +1,5 @@
-//! Files of the loop must not depend on each other in circles, and few elsewhere may: so a reader
-//! of one file does not need all of them. What a file uses from its parent modules does not count.
+//! Files of the loop must not have dependency cycles, and cycles elsewhere must be small, so that a
+//! reader of one file does not need all files. Uses of parent modules do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -8,11 +8,10 @@ use regex::Regex;
 
 use super::tree::{File, files, report};
 
-/// The largest circle outside of the loop.
+/// The number of files in the largest allowed cycle outside the loop.
 const MOST_FILES: usize = 6;
 
-/// A statement that takes something; one that names a module inside; another name for what is taken; a
-/// name that is written out.
+/// Patterns of imports, module declarations, renamed imports, and paths in code.
 static IMPORTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?m)^(?<public>pub(?:\([^)]*\))? )?use (?<what>[^;]+);").unwrap()
 });
@@ -23,7 +22,7 @@ static NAMED: LazyLock<Regex> =
 
 type Path = Vec<String>;
 
-/// A module, and what it uses from others: the name under which it is known, and its path.
+/// A module and what it uses from others: each local name with its path.
 struct Module {
     uses: Vec<(String, Path)>,
     /// The names that it only re-exports.
@@ -34,7 +33,7 @@ struct Module {
 type Modules = BTreeMap<Path, Module>;
 
 #[test]
-fn files_need_no_circles() {
+fn dependency_cycles_between_files_are_limited() {
     let mut crates: BTreeMap<String, Modules> = BTreeMap::new();
     for file in files(&[".rs"]) {
         if let Some((place, path)) = place_of(&file) {
@@ -54,7 +53,7 @@ fn files_need_no_circles() {
 }
 
 #[test]
-fn a_circle_is_found() {
+fn a_dependency_cycle_is_found() {
     let texts = [
         ("a", "use super::b::{self, Other};"),
         ("b", "pub(super) use c::Thing;\nmod c;\nfn f(_: Thing) {}"),
@@ -164,7 +163,7 @@ fn circles(modules: &Modules) -> BTreeSet<BTreeSet<Path>> {
     let needs: BTreeMap<&Path, BTreeSet<Path>> = modules
         .iter()
         .map(|(path, module)| {
-            // It does not depend on what it only re-exports.
+            // A re-export alone is not a dependency.
             let needed = module.uses.iter().filter(|(name, _)| !module.handed_on.contains(name));
             let found = needed.filter_map(|(_, to)| resolve(modules, path, to, 0));
             (path, found.filter(|to| !path.starts_with(to)).collect())

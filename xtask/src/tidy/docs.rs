@@ -1,4 +1,4 @@
-//! Documents: the paths they name exist, and so do the commands; and they stay short.
+//! Documents name only existing paths and commands, and stay short.
 
 use camino::Utf8Path;
 use clap::CommandFactory;
@@ -8,7 +8,7 @@ use super::tree::{File, files, report};
 use crate::{Arguments, run};
 
 #[test]
-fn documents_name_paths_that_exist() {
+fn documents_name_existing_paths() {
     let mut findings = Vec::new();
     for file in files(&[".md"]) {
         for path in paths_in(&file) {
@@ -21,7 +21,7 @@ fn documents_name_paths_that_exist() {
     report(findings);
 }
 
-/// Targets of links, and words in backticks that begin like a path of ours.
+/// Returns the targets of links, and words in backticks that begin with a folder of the repository.
 fn paths_in(file: &File) -> Vec<String> {
     let link = Regex::new(r"\]\(([^)#:\s…]+)(?:#[^)]*)?\)").unwrap();
     let quoted =
@@ -33,7 +33,7 @@ fn paths_in(file: &File) -> Vec<String> {
 }
 
 #[test]
-fn documents_name_tasks_and_subcommands_that_exist() {
+fn documents_name_existing_tasks_and_subcommands() {
     let (tasks, subcommands) = (tasks(), subcommands());
     assert!(!tasks.is_empty() && !subcommands.is_empty());
     let mut findings = Vec::new();
@@ -51,20 +51,20 @@ fn documents_name_tasks_and_subcommands_that_exist() {
     report(findings);
 }
 
-/// The tasks, as this program reads them.
+/// Returns the tasks that this program accepts.
 fn tasks() -> Vec<String> {
     let command = Arguments::command();
     command.get_subcommands().map(|task| task.get_name().to_owned()).collect()
 }
 
-/// The subcommands of the loop, from the page that a test of the loop compares with its help.
+/// Returns the subcommands of the loop, from a page that a test of the loop compares with its help.
 fn subcommands() -> Vec<String> {
     let page = fs_err::read_to_string(run::root().join("docs/cli.md")).unwrap();
     let names = page.lines().filter_map(|line| line.strip_prefix("## ralph-loop "));
     names.map(str::to_owned).collect()
 }
 
-/// What a person can read: as many pages, and as many words as `wc -w` counts.
+/// Limits for readers: the number of pages, and the number of words as `wc -w` counts them.
 const MOST_PAGES: usize = 24;
 const MOST_WORDS: usize = 32_000;
 const MOST_WORDS_OF_README: usize = 900;

@@ -1,4 +1,4 @@
-//! Fault points: each name stands in the code exactly once, and in the list.
+//! Each fault point is in the list and is used in the code exactly once.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use regex::Regex;
 use super::tree::{files, report};
 
 #[test]
-fn every_fault_point_is_listed_and_stands_in_the_code_once() {
+fn every_fault_point_is_listed_and_used_once() {
     let call = Regex::new(r#"fault::point\(\s*"([a-z.-]+)"\s*\)"#).unwrap();
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     for file in files(&[".rs"]) {

@@ -1,4 +1,4 @@
-//! The loop keeps its small middle: a short core loop, small structs, and types in few files.
+//! The loop stays simple: a short core loop, small structs, and types in few files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,12 @@ const LONGEST_CORE: usize = 200;
 const MOST_FIELDS: usize = 12;
 const MOST_FILES: usize = 3;
 
-/// The code of a file, without its tests.
+/// Returns the code of a file without its tests.
 fn code(text: &str) -> &str {
     text.split("#[cfg(test)]").next().unwrap_or(text)
 }
 
-/// The files of the loop, and of the crates that only the loop uses.
+/// Returns the files of the loop and of the crates that only the loop uses.
 fn files_of_loop() -> impl Iterator<Item = File> {
     let is_ours = |file: &File| LOOP.iter().any(|folder| file.path.starts_with(folder));
     files(&[".rs"]).into_iter().filter(is_ours)
@@ -49,7 +49,7 @@ fn structs_of_the_loop_are_small() {
 }
 
 #[test]
-fn types_of_the_loop_live_in_few_files() {
+fn types_of_the_loop_are_implemented_in_few_files() {
     let block = Regex::new(r"(?m)^impl(?:<[^>]*>)? (?:[^{\n]* for )?(\w+)").unwrap();
     let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in files_of_loop() {

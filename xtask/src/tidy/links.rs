@@ -1,4 +1,4 @@
-//! What the hooks link: they start for every tool call, so nothing creeps in unseen.
+//! Dependencies are documented, above all those of the hooks, which start for every tool call.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use crate::run;
 
 const DOCUMENT: &str = "docs/dev/dependencies.md";
 
-/// Compares with the list in the document, where each direct dependency has its reason.
+/// Compares the linked crates with the list in the document.
 #[test]
-fn hooks_link_what_is_documented_and_nothing_else() {
+fn hooks_link_only_documented_crates() {
     let tree = run::output(run::command("cargo").args([
         "tree",
         "--package",
@@ -47,7 +47,7 @@ fn every_direct_dependency_has_a_reason() {
 }
 
 #[test]
-fn hooks_and_loop_do_not_know_each_other() {
+fn hooks_and_loop_do_not_depend_on_each_other() {
     for (package, other) in [("hooks-bin", "ralph-loop"), ("loop-bin", "ralph-hooks")] {
         let manifest =
             fs_err::read_to_string(run::root().join(package).join("Cargo.toml")).unwrap();

@@ -1,4 +1,4 @@
-//! What the page about troubleshooting quotes is what the programs say.
+//! The programs contain every message that the troubleshooting page quotes.
 
 use regex::Regex;
 
@@ -6,12 +6,12 @@ use super::tree::{files, report};
 
 const PAGE: &str = "docs/troubleshooting.md";
 
-/// Shorter pieces between two `…` say nothing.
+/// The minimum length of a piece between two `…` that is searched for.
 const LEAST: usize = 3;
 
 #[test]
-fn quoted_messages_are_those_of_the_programs() {
-    // A text that goes on in the next line of the source.
+fn quoted_messages_exist_in_the_programs() {
+    // A text that continues on the next line of the source.
     let folded = Regex::new(r"\\\n\s*").unwrap();
     let sources = files(&[".rs", ".toml"]);
     let sources = sources.iter().filter(|file| !file.path.starts_with("xtask"));

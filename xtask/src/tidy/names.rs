@@ -1,4 +1,4 @@
-//! Names: none that say nothing, and those of state files in one place only.
+//! Names are meaningful, and the names of state files are in one place only.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::tree::{File, files, report};
 const EMPTY_WORDS: &str = "util|utils|helper|helpers|common|manager|handler|impl|v2|legacy|misc";
 
 #[test]
-fn names_say_something() {
+fn names_are_meaningful() {
     let empty = format!(r"(^|_|-|/)({EMPTY_WORDS})(_|-|\.|/|$)");
     let in_path = Regex::new(&empty).unwrap();
     let declared =
@@ -28,7 +28,7 @@ fn names_say_something() {
     report(findings);
 }
 
-/// Where the code of each crate is, tests aside.
+/// The folders with the code of each crate, without tests.
 const CRATES: [&str; 12] = [
     "crates/board/src",
     "crates/client/src",
@@ -45,7 +45,7 @@ const CRATES: [&str; 12] = [
 ];
 
 #[test]
-fn no_type_name_is_public_twice_in_a_crate() {
+fn public_type_names_are_unique_in_a_crate() {
     let declared =
         Regex::new(r"(?m)^pub(?:\(crate\))? (?:struct|enum|trait|type) ([A-Za-z0-9_]+)").unwrap();
     let mut findings = Vec::new();
@@ -62,11 +62,11 @@ fn no_type_name_is_public_twice_in_a_crate() {
     report(findings);
 }
 
-/// Names that an embedder has to look through, at most.
+/// The maximum number of public names.
 const MOST_NAMES: usize = 80;
 
 #[test]
-fn the_front_door_of_the_core_is_small() {
+fn the_public_interface_of_the_core_is_small() {
     let root = crate::run::root().join("crates/ralph-core/src");
     let read = |name: &str| fs_err::read_to_string(root.join(name)).unwrap();
     let lib = read("lib.rs");
@@ -81,7 +81,7 @@ fn the_front_door_of_the_core_is_small() {
     assert!(names.len() <= MOST_NAMES, "{} public names: {names:?}", names.len());
 }
 
-/// What a module offers: its `pub use`s and its own `pub` items.
+/// Returns the names that a module exports: its `pub use`s and its own `pub` items.
 fn public_names(text: &str) -> Vec<String> {
     let offered = Regex::new(r"(?m)^pub use ([^;]+);").unwrap();
     let declared = Regex::new(r"(?m)^pub (?:mod|fn|struct|enum|trait|type|const) (\w+)").unwrap();
@@ -95,7 +95,7 @@ fn public_names(text: &str) -> Vec<String> {
     names
 }
 
-/// The files that may spell them out, relative to the root.
+/// The files that may contain names of state files, relative to the root.
 const OWNERS: [&str; 2] =
     ["crates/ralph-base/src/state/dir.rs", "crates/ralph-base/src/state/session_dir.rs"];
 
@@ -108,7 +108,7 @@ fn state_files_are_named_in_one_place() {
             .unwrap();
     let names: Vec<String> = literal.captures_iter(&owners).map(|c| c[1].to_owned()).collect();
     assert!(names.iter().any(|name| name == "events.jsonl") && names.len() > 15, "{names:?}");
-    // Git's own name, which is also that of a file of ours.
+    // `.gitignore` is also a file name of git.
     let names: Vec<String> = names.into_iter().filter(|name| name != ".gitignore").collect();
     let mut findings = Vec::new();
     for file in files(&[".rs"]) {

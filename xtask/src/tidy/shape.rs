@@ -1,4 +1,4 @@
-//! The shape of files: short and introduced.
+//! Files are short and begin with a description.
 
 use super::tree::{files, report};
 
@@ -11,7 +11,7 @@ fn files_are_short() {
 }
 
 #[test]
-fn files_say_what_they_are() {
+fn files_start_with_a_description() {
     let silent = files(&[".rs"]).into_iter().filter(|file| !file.text.starts_with("//!"));
     report(silent.map(|file| format!("{} does not begin with //!", file.path)).collect());
 }

@@ -1,12 +1,12 @@
-//! What only one system has stands in one file of a crate, beside what holds elsewhere.
+//! Code for Linux is in one file per crate, next to the code for other systems.
 
 use super::tree::{files, report};
 
-/// The one file, in the sources of a crate.
+/// The file that may contain such code, relative to the crate.
 const ALLOWED: &str = "src/linux.rs";
 
 #[test]
-fn what_only_linux_has_stands_in_one_file_of_a_crate() {
+fn linux_specific_code_is_in_one_file_per_crate() {
     let marks = [concat!("target", "_os"), concat!("/pro", "c/"), concat!("/pro", "c\"")];
     let mut findings = Vec::new();
     for file in files(&[".rs"]).iter().filter(|file| !file.path.ends_with(ALLOWED)) {

@@ -11,7 +11,7 @@ pub(super) struct File {
     pub(super) text: String,
 }
 
-/// All files that git tracks or would track, with one of these endings; fixtures are data.
+/// Returns all files with one of these endings that git tracks or would track, except fixtures.
 pub(super) fn files(endings: &[&str]) -> Vec<File> {
     let listed = run::output(run::command("git").args([
         "ls-files",

@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_files_holds_all_that_git_is_not_to_see() {
+    fn the_file_list_contains_every_uncommitted_file() {
         let state = StateDir::of_project(Utf8Path::new("/project"));
         let single =
             StateDir::uncommitted().filter(|name| !name.ends_with('/') && *name != "*.tmp");

@@ -299,7 +299,7 @@ mod masked_tests {
     }
 
     #[test]
-    fn no_event_keeps_a_key() {
+    fn keys_are_masked_in_every_event() {
         let text = || format!("curl -H 'x-api-key: {KEY}' host");
         check(&Event::Denied {
             rule: "disk".into(),
@@ -334,7 +334,7 @@ mod masked_tests {
     }
 
     #[test]
-    fn ids_stay_readable() {
+    fn ids_are_not_masked() {
         let saved_as = "refs/ralph/discarded/20260102-030405-678-US-001".to_owned();
         let to = "3c42706aa11bb22cc33dd44ee55ff66778899aab".to_owned();
         let event = Event::RolledBack { to, saved_as, why: "test_a.py::test_b failed".into() };

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_that_could_leave_the_folder_is_refused() {
+    fn ids_that_are_unsafe_as_file_names_are_refused() {
         let long = "x".repeat(10_000);
         for id in ["", ".", "..", ".git", "../x", "a/b", "a\\b", "a\0b", "a\nb", "ä", "a b", &long]
         {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_is_short_and_printable() {
+    fn the_error_message_is_short_and_printable() {
         let message = Id::parse(&"\n".repeat(5_000)).unwrap_err().to_string();
         assert!(message.len() < 250 && !message.contains('\n'), "{message}");
     }

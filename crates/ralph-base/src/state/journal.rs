@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_documented_names() {
+    fn a_line_has_the_documented_fields() {
         let scratch = Scratch::new();
         let journal = journal(&scratch).marked(Marks {
             session: Some("s1".into()),

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_learns_who_holds_it() {
+    fn the_error_names_the_holder_of_the_lock() {
         let scratch = Scratch::new();
         let path = scratch.path("lock");
         let first = Lock::take(&path, "working on US-001").unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_gets_it_when_it_is_released() {
+    fn a_waiter_gets_the_lock_when_it_is_released() {
         let scratch = Scratch::new();
         let path = scratch.path("lock");
         let first = Lock::take(&path, "first").unwrap();
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a process that is gone is needed")]
-    fn a_lock_that_outlives_its_holder_for_a_moment_is_waited_for() {
+    fn a_lock_that_briefly_outlives_its_holder_is_waited_for() {
         let scratch = Scratch::new();
         let path = scratch.path("lock");
         drop(Lock::take(&path, "killed").unwrap());
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symlink_is_neither_followed_nor_emptied() {
+    fn a_symlink_is_neither_followed_nor_truncated() {
         let scratch = Scratch::new();
         let outside = scratch.file("outside", "precious");
         scratch.dir(".ralph");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_in_the_lock_file_does_not_matter() {
+    fn invalid_content_in_the_lock_file_is_ignored() {
         let scratch = Scratch::new();
         let path = scratch.file("lock", [0xff, 0xfe, 0]);
         Lock::take(&path, "x").unwrap();

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_a_device_and_a_folder_are_refused_without_waiting() {
+    fn pipes_devices_and_folders_are_refused_without_waiting() {
         let scratch = Scratch::new();
         let pipe = scratch.pipe("pipe");
         fs_err::os::unix::fs::symlink(&pipe, scratch.path("link")).unwrap();
@@ -170,7 +170,7 @@ mod tail_tests {
     }
 
     #[test]
-    fn all_of_a_short_file_is_its_end() {
+    fn the_tail_of_a_short_file_is_the_whole_file() {
         check("", 1000, &[]);
         check("a", 1000, &["a"]);
         check("a\n\nb\n", 1000, &["a", "", "b"]);
@@ -178,7 +178,7 @@ mod tail_tests {
     }
 
     #[test]
-    fn leaves_out_a_line_that_the_limit_cuts() {
+    fn a_line_cut_by_the_limit_is_left_out() {
         check("long first line\nb\nc\n", 8, &["b", "c"]);
         check("one long line", 8, &[]);
     }

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_git_folder_is_found_from_inside_and_through_a_file() {
+    fn the_git_folder_is_found_from_a_subfolder_and_via_a_git_file() {
         let scratch = Scratch::new();
         scratch.dir("app/.git");
         let inside = scratch.dir("app/src/deep");

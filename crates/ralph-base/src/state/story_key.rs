@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plans_have_names_that_are_safe_in_refs() {
+    fn plan_names_are_safe_in_refs() {
         let name = |plan: &str| plan_name(Utf8Path::new("/app"), Utf8Path::new(plan));
         assert_eq!(name("/app/.ralph/PRD-12/plan.md"), "PRD-12");
         assert_eq!(name("/app/docs/plan.md"), "docs-plan-md-cd1f5473");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tag_of_task_master_is_a_plan() {
+    fn each_task_master_tag_has_its_own_plan_name() {
         let scratch = Scratch::new();
         let name = |plan: &str| plan_name(scratch.root(), &scratch.path(plan));
         let (tasks, other) = (".taskmaster/tasks/tasks.json", "prd.json");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_read_as_it_was_written() {
+    fn a_story_key_survives_a_json_round_trip() {
         let key = StoryKey::new("PRD-1", "US-001");
         let text = serde_json::to_string(&key).unwrap();
         assert_eq!(text, "\"PRD-1/US-001\"");

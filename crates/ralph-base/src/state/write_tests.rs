@@ -1,11 +1,11 @@
-//! What replacing and appending promise, with real threads and real files.
+//! Guarantees of replacing and appending, with real threads and files.
 
 use test_support::Scratch;
 
 use super::*;
 
 #[test]
-fn replace_makes_parents_and_leaves_no_temporary_file() {
+fn replace_creates_parents_and_leaves_no_temporary_file() {
     let scratch = Scratch::new();
     let path = scratch.path(".ralph/state/s/loop.json");
     replace(&path, b"one").unwrap();
@@ -17,7 +17,7 @@ fn replace_makes_parents_and_leaves_no_temporary_file() {
 #[test]
 fn a_failed_replace_leaves_the_old_content_and_no_temporary_file() {
     let scratch = Scratch::new();
-    // A folder in the file's place cannot be renamed over.
+    // A rename cannot replace a folder with a file.
     let path = scratch.dir("target");
     scratch.file("target/keep", "x");
     assert!(replace(&path, b"new").is_err());
@@ -25,7 +25,7 @@ fn a_failed_replace_leaves_the_old_content_and_no_temporary_file() {
 }
 
 #[test]
-fn many_appenders_lose_and_tear_nothing() {
+fn concurrent_appends_lose_and_tear_no_line() {
     let scratch = Scratch::new();
     let path = scratch.path("log");
     std::thread::scope(|scope| {
@@ -48,7 +48,7 @@ fn many_appenders_lose_and_tear_nothing() {
 }
 
 #[test]
-fn appenders_survive_cutting_by_others() {
+fn lines_stay_whole_while_concurrent_writers_cut_the_file() {
     let scratch = Scratch::new();
     let path = scratch.path("log");
     let cap = Cap { above: 2_000, keep_lines: 10 };
@@ -76,7 +76,7 @@ fn cutting_keeps_the_last_lines() {
 }
 
 #[test]
-fn a_torn_last_line_stays_apart() {
+fn an_append_starts_a_new_line_after_a_torn_one() {
     let scratch = Scratch::new();
     let path = scratch.file("log", "{\"torn\":");
     append_line(&path, b"whole").unwrap();
@@ -84,7 +84,7 @@ fn a_torn_last_line_stays_apart() {
 }
 
 #[test]
-fn a_block_that_ends_the_last_line_itself_gets_no_newline_more() {
+fn a_block_that_starts_with_a_newline_gets_no_extra_one() {
     let scratch = Scratch::new();
     for (old, block, expected) in [
         ("a", "\n\nb\n", "a\n\nb\n"),
@@ -116,7 +116,7 @@ fn symlinks_below_the_state_folder_are_not_followed() {
 }
 
 #[test]
-fn a_state_folder_that_is_itself_a_link_is_the_users_choice() {
+fn a_state_folder_that_is_itself_a_symlink_is_followed() {
     let scratch = Scratch::new();
     let real = scratch.dir("real");
     scratch.dir("p");
@@ -126,7 +126,7 @@ fn a_state_folder_that_is_itself_a_link_is_the_users_choice() {
 }
 
 #[test]
-fn only_temporary_files_of_dead_writers_are_stale() {
+fn only_temporary_files_of_dead_processes_are_removed() {
     let scratch = Scratch::new();
     let ours = format!(".plan.md.{}-3.tmp", std::process::id());
     for name in [".plan.md.4194999-0.tmp", &ours, ".x.tmp", "plan.md.4194999-0.tmp", ".a-b.tmp"] {
@@ -145,7 +145,7 @@ fn only_temporary_files_of_dead_writers_are_stale() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_file_is_refused_without_waiting() {
+fn a_pipe_in_place_of_a_file_is_refused_without_waiting() {
     let scratch = Scratch::new();
     let path = scratch.pipe(".ralph/events.jsonl");
     let begun = Instant::now();

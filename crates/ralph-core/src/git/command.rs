@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_taken_literally_and_the_users_hooks_do_not_run() {
+    fn pathspecs_are_literal_except_when_user_hooks_run() {
         let git = Git::at("/");
         let is_literal = |git: &Git| {
             let command = git.command(&["status"]);

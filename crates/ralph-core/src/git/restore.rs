@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_that_was_made_since_we_looked_is_not_taken_away() {
+    fn a_commit_made_after_the_status_was_read_is_kept() {
         for detached in [false, true] {
             let test = TestRepo::new();
             let repo = Repo::open(test.root()).unwrap();

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_that_hangs_is_ended_with_all_that_it_started() {
+    fn a_git_that_hangs_is_killed_with_its_children() {
         let (scratch, git) = git(Duration::from_millis(300));
         let alias = format!("alias.hang=!echo $$ > {}; sleep 600; true", scratch.path("pid"));
         let error = git.run(&["-c", &alias, "hang"]).unwrap_err();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_that_is_fed_slowly_is_waited_for() {
+    fn a_git_with_slow_input_is_not_killed() {
         let idle = Duration::from_millis(300);
         let (_scratch, git) = git(idle);
         let begun = Instant::now();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_complains_of_is_an_error_only_where_that_is_asked_for() {
+    fn output_on_stderr_is_an_error_only_in_strict_mode() {
         let (_scratch, git) = git(Duration::from_secs(60));
         let complain = ["-c", "alias.complain=!echo 'error: bad' >&2; true", "complain"];
         git.run(&complain).unwrap();

@@ -115,13 +115,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clean_repository_without_commits() {
+    fn a_clean_repository_without_commits_is_parsed() {
         let status = Status::parse(b"# branch.oid (initial)\0# branch.head main\0");
         assert_eq!(status, Status { branch: Some("main".into()), ..Status::default() });
     }
 
     #[test]
-    fn names_may_hold_spaces_newlines_and_any_bytes() {
+    fn file_names_may_contain_spaces_newlines_and_any_bytes() {
         let output = b"1 .M N... 100644 100644 100644 aa bb a b\xff\nc\0? new file\0? repo/\0";
         let status = Status::parse(output);
         assert_eq!(status.changed, [as_path(b"a b\xff\nc"), "new file".into()]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_passed_over() {
+    fn invalid_entries_are_ignored() {
         assert_eq!(Status::parse(b"1 .M\0u\0\xff\xfe\0! x\0"), Status::default());
     }
 }

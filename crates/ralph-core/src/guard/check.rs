@@ -136,7 +136,7 @@ mod plain_tests {
     use super::*;
 
     #[test]
-    fn only_programs_of_interest_are_looked_at() {
+    fn only_pieces_with_guarded_programs_are_checked() {
         let check = |text, expected: &[&str]| {
             assert_eq!(pieces(text).collect::<Vec<_>>(), expected, "{text}");
         };

@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// An edit in a copy of `/u/mono/p`, made by the session `s`.
+    /// Returns an edit by the session `s` in a copy of `/u/mono/p`.
     fn in_copy(path: &str) -> Edit {
         let copy = CopyOf {
             top: "/cache/mono".into(),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_held_to_the_copy_and_the_right_path_is_named() {
+    fn edits_outside_the_copy_are_refused_with_the_right_path() {
         for path in ["/cache/mono/p/a.rs", "/cache/mono/lib/b.rs", "/tmp/notes"] {
             check(&in_copy(path), None);
         }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_inside_of_the_project_is_the_copy() {
+    fn only_the_copy_may_be_edited_when_it_is_inside_the_project() {
         let copy =
             CopyOf { top: "/p/.copies/1".into(), project: vec!["/p".into()], below: "".into() };
         let edit = |path: &str| {
@@ -194,13 +194,13 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_must_have_been_read() {
+    fn an_existing_file_must_be_read_before_an_edit() {
         check(&Edit { known: false, ..edit("/p/a.rs") }, Some("read-before-edit"));
         check(&Edit { known: false, exists: false, ..edit("/p/new.rs") }, None);
     }
 
     #[test]
-    fn a_scope_binds_edits_inside_and_outside_the_project() {
+    fn a_scope_limits_edits_inside_and_outside_the_project() {
         let scoped = |path: &str| Edit { scope: vec!["src/**".into()], ..edit(path) };
         check(&scoped("/p/src/deep/a.rs"), None);
         check(&scoped("/p/README.md"), Some("scope"));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_another_work_tree_is_judged_by_its_place_there() {
+    fn a_file_in_another_work_tree_is_judged_by_its_path_there() {
         for tree in ["/p/.claude/worktrees/a", "/elsewhere/a"] {
             let scoped = |path: &str| {
                 let edit = edit(&format!("{tree}/{path}"));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn users_protect_more_and_switch_rules_off() {
+    fn users_can_protect_more_paths_and_disable_rules() {
         let settings = Settings { protect: vec!["migrations/**".into()], ..Settings::default() };
         let rule = check_edit(&edit("/p/migrations/1.sql"), &settings).unwrap().rule;
         assert_eq!(rule, "protected-path");

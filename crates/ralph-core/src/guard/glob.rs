@@ -105,10 +105,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn globs_are_what_they_are_elsewhere(
+        fn globs_match_like_those_of_globset(
             pieces in prop::collection::vec(piece(), 1..7), texts in prop::collection::vec("[ab./*c]{0,8}", 12)
         ) {
-            // A pattern that ends with a folder means other things elsewhere.
+            // For globset, a pattern that ends with a folder has another meaning.
             let pattern = format!("{}b", pieces.concat());
             let theirs = globset::Glob::new(&pattern).unwrap().compile_matcher();
             for text in texts {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_globs_are_refused() {
+    fn invalid_globs_are_refused() {
         for pattern in ["[", "[]", "{a", "a}", "[z-a]", "a\\"] {
             assert!(globset::Glob::new(pattern).is_err(), "{pattern}");
             assert!(Glob::new(pattern).is_err(), "{pattern}");

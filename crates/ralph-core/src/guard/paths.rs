@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_resolved_as_text() {
+    fn paths_are_resolved_lexically() {
         let at = |path: &str| Location::At(path.into());
         check("build", None, &at("/w/app/build"));
         check("./a/../..", None, &at("/w"));

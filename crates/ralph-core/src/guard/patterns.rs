@@ -164,7 +164,7 @@ mod tests {
     use crate::guard::{Facts, check};
 
     #[test]
-    fn stars_stand_for_anything() {
+    fn stars_match_any_text() {
         let check = |pattern, text, expected| {
             assert_eq!(wildcard(pattern, text), expected, "{pattern} {text}")
         };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn own_rules_have_the_form_of_the_built_in_ones() {
+    fn custom_rules_use_the_syntax_of_built_in_rules() {
         let facts = Facts::default();
         let rule = |command, own| {
             let denial = check(command, &facts, &toml::from_str(own).unwrap());

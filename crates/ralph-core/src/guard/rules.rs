@@ -67,7 +67,7 @@ mod tests {
     use crate::guard::{Facts, Settings, check};
 
     #[test]
-    fn what_to_do_instead_fits_the_act() {
+    fn each_denial_suggests_a_suitable_alternative() {
         let (root, cwd) = ("/w/app".into(), "/w/app".into());
         let facts = Facts { root, cwd, in_loop: true, ..Facts::default() };
         for (command, instead) in [

@@ -1,4 +1,4 @@
-//! The guard as users set it: rules on and off, exceptions, rules of their own.
+//! The guard with user settings: enabled and disabled rules, exceptions, custom rules.
 
 use proptest::prelude::*;
 
@@ -18,13 +18,13 @@ fn settings(text: &str) -> Settings {
     toml::from_str(text).unwrap()
 }
 
-/// The rule that forbids a command under these settings, or nothing.
+/// Returns the rule that denies a command under these settings, or an empty text.
 fn rule(command: &str, text: &str) -> String {
     check(command, &facts(), &settings(text)).map(|denial| denial.rule).unwrap_or_default()
 }
 
 #[test]
-fn the_answer_names_rule_piece_reason_and_alternative() {
+fn a_denial_names_the_rule_the_command_and_an_alternative() {
     let denial =
         check("npm test && git push origin main 2>&1", &facts(), &Settings::default()).unwrap();
     assert_eq!(
@@ -36,7 +36,7 @@ fn the_answer_names_rule_piece_reason_and_alternative() {
 }
 
 #[test]
-fn every_rule_can_be_switched_off_and_on() {
+fn every_rule_can_be_disabled_and_enabled() {
     let examples = [
         ("git-push", "git push"),
         ("git-merge", "git merge x"),
@@ -73,7 +73,7 @@ fn every_rule_can_be_switched_off_and_on() {
 }
 
 #[test]
-fn users_allow_commands_and_add_rules() {
+fn users_can_allow_commands_and_add_rules() {
     let allow = "allow = ['git push origin docs*']";
     assert_eq!(rule("git push origin docs/a", allow), "");
     assert_eq!(rule("cd x && git push origin docs; git push origin main", allow), "git-push");
@@ -93,7 +93,7 @@ fn users_allow_commands_and_add_rules() {
 }
 
 #[test]
-fn mistakes_in_settings_are_named() {
+fn mistakes_in_settings_are_reported() {
     let error = |text: &str| settings(text).validate().unwrap_err().message;
     assert!(error("disable = ['git-pusch']").contains("git-push, git-merge"));
     assert!(error("[[rules]]\nname = 'a'\nregex = '('").contains("`(` of rule `a`"));
@@ -104,7 +104,7 @@ fn mistakes_in_settings_are_named() {
 }
 
 #[test]
-fn what_the_caller_knows_changes_the_answer() {
+fn the_decision_depends_on_the_given_facts() {
     let own = Facts { head_is_newer: true, ..facts() };
     assert_eq!(check("git commit --amend", &own, &Settings::default()), None);
     let plan = Facts { own_files: vec!["/w/app/.ralph/todo.md".into()], ..facts() };
@@ -115,7 +115,7 @@ fn what_the_caller_knows_changes_the_answer() {
 }
 
 #[test]
-fn the_state_of_an_attempt_is_protected_but_for_what_gates_ask_for() {
+fn attempt_state_is_protected_except_files_that_gates_require() {
     let state = "/w/state-1/.ralph";
     let own_files = vec![format!("{state}/state/s1/loop.json").into()];
     let facts = Facts { state: state.into(), own_files, ..facts() };
@@ -128,7 +128,7 @@ fn the_state_of_an_attempt_is_protected_but_for_what_gates_ask_for() {
     assert_eq!(rule("cat $RALPH_STATE_DIR/failure-context.log"), None);
 }
 
-/// `/w/app` is a copy of `/home/dev/app`, which is also called `/link/app`.
+/// Returns facts where `/w/app` is a copy of `/home/dev/app`, which is also `/link/app`.
 fn in_copy() -> Facts {
     let copy = CopyOf {
         top: "/w/app".into(),
@@ -141,7 +141,7 @@ fn in_copy() -> Facts {
 }
 
 #[test]
-fn the_project_is_not_written_by_whoever_works_in_a_copy_of_it() {
+fn commands_in_a_copy_must_not_write_to_the_project() {
     for (command, right) in [
         ("echo x > /home/dev/app/a.rs", "/w/app/a.rs"),
         ("echo x > /link/app/a.rs", "/w/app/a.rs"),
@@ -175,7 +175,7 @@ fn the_project_is_not_written_by_whoever_works_in_a_copy_of_it() {
 }
 
 #[test]
-fn reading_the_project_and_writing_elsewhere_is_fine() {
+fn reading_the_project_and_writing_elsewhere_is_allowed() {
     for command in [
         "cat ~/app/a.rs > a.rs",
         "cp -r ~/app/vendor .",
@@ -217,14 +217,14 @@ fn state_is_guarded_in_the_project_and_in_its_copy() {
 }
 
 #[test]
-fn a_commit_elsewhere_is_none_in_the_project() {
+fn a_commit_in_another_folder_does_not_count() {
     let commits = |command: &str| commits(&facts().read(command), &facts());
     assert!(commits("git commit -m x") && commits("git -C src commit -m x"));
     assert!(!commits("git -C /elsewhere commit -m x") && !commits("cd /elsewhere; git commit"));
 }
 
 #[test]
-fn a_project_or_home_in_the_temp_folder_is_no_temporary_file() {
+fn a_project_or_home_in_the_temp_folder_is_protected() {
     let facts = Facts {
         root: "/tmp/work/proj".into(),
         cwd: "/tmp/work/proj".into(),
@@ -262,7 +262,7 @@ fn a_project_or_home_in_the_temp_folder_is_no_temporary_file() {
 }
 
 #[test]
-fn files_that_a_line_shows_are_found() {
+fn files_shown_by_a_command_line_are_found() {
     let check = |command: &str, expected: &[&str]| {
         let found = reads(&facts().read(command), &facts());
         assert_eq!(found, expected, "{command}");
@@ -294,7 +294,7 @@ fn files_that_a_line_shows_are_found() {
 }
 
 #[test]
-fn files_that_a_line_writes_are_found() {
+fn files_written_by_a_command_line_are_found() {
     let check = |command: &str, expected: &[&str]| {
         let found = writes(&facts().read(command), &facts());
         assert_eq!(found, expected, "{command}");
@@ -313,7 +313,7 @@ fn files_that_a_line_writes_are_found() {
 }
 
 #[test]
-fn what_is_plainly_written_behind_the_limits_is_seen() {
+fn plain_commands_beyond_the_size_limits_are_found() {
     let nested = "for x in 1 2 3 4 5 6 7 8 9 10 11 12; do ".repeat(6);
     for line in [
         format!("echo {}; git push", "a ".repeat(450_000)),
@@ -331,12 +331,12 @@ fn what_is_plainly_written_behind_the_limits_is_seen() {
 
 proptest! {
     #[test]
-    fn any_text_gets_an_answer(text in "\\PC{0,60}") {
+    fn any_text_is_checked_without_a_panic(text in "\\PC{0,60}") {
         let _ = check(&text, &facts(), &Settings::default());
     }
 
     #[test]
-    fn a_push_is_seen_through_any_stack_of_wrappers(
+    fn a_push_is_denied_behind_any_wrappers(
         before in prop::collection::vec(prop::sample::select(vec![
             "cd x && ", "false || ", "! ", "if ", "(", "{ ", "a | ", "a & ", "\n", "echo $(",
         ]), 0..6),
@@ -350,7 +350,7 @@ proptest! {
     }
 
     #[test]
-    fn quoted_text_is_never_an_act(text in "[a-z \n;&|$(){}`\"<>-]{0,30}") {
+    fn quoted_text_is_never_denied(text in "[a-z \n;&|$(){}`\"<>-]{0,30}") {
         for command in [format!("echo '{text} git push'"), format!("git commit -m '{text}; git push {text}'")] {
             prop_assert_eq!(check(&command, &facts(), &Settings::default()), None, "{}", command);
         }

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_a_line_moves_are_found() {
+    fn files_moved_by_a_command_line_are_found() {
         let facts = Facts { cwd: "/w".into(), root: "/w".into(), ..Facts::default() };
         let check = |command: &str, expected: &[(&str, &str)]| {
             let found = moves(&facts.read(command), &facts);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_have_the_shapes_that_the_client_obeys() {
+    fn answers_have_the_format_that_the_client_expects() {
         check(
             Decision::Deny("R".into()),
             "PreToolUse",
@@ -132,30 +132,30 @@ mod tests {
     }
 
     #[test]
-    fn before_a_compaction_the_client_takes_plain_text() {
+    fn context_before_a_compaction_is_plain_text() {
         check(Decision::Context("C".into()), "PreCompact", "C");
     }
 
     #[test]
-    fn a_notice_is_for_the_person_and_decides_nothing() {
+    fn a_notice_is_a_message_without_a_decision() {
         check(Decision::Notice("N".into()), "Stop", r#"{"systemMessage":"N"}"#);
     }
 
     #[test]
-    fn no_opinion_prints_nothing_whatever_the_event() {
+    fn no_opinion_prints_nothing_for_any_event() {
         for event in ["PreToolUse", "Stop", "TeammateIdle", ""] {
             assert_eq!(Decision::NoOpinion.reply_to(event), Ok(Reply::default()));
         }
     }
 
     #[test]
-    fn an_idle_teammate_is_held_back_by_the_exit_code() {
+    fn an_idle_teammate_is_blocked_by_the_exit_code() {
         let reply = Decision::Block("R".into()).reply_to("TeammateIdle");
         assert_eq!(reply, Ok(Reply { stdout: None, stderr: Some("R".into()), exit_code: 2 }));
     }
 
     #[test]
-    fn what_the_client_would_ignore_is_an_error() {
+    fn a_decision_that_the_client_would_ignore_is_an_error() {
         for (decision, event) in [
             (Decision::Deny("R".into()), "Stop"),
             (Decision::Ask("R".into()), "PostToolUse"),

@@ -1,4 +1,4 @@
-//! Inputs as the client really sends them, and as it might one day.
+//! Inputs that the client sends, and inputs that a later client might send.
 
 use camino::Utf8Path;
 use test_support::fixtures;
@@ -25,7 +25,7 @@ fn every_recorded_payload_is_read() {
 }
 
 #[test]
-fn a_command_that_succeeded_has_exit_code_zero() {
+fn a_successful_command_has_exit_code_zero() {
     let input = payload("PostToolUse-bash-ok");
     let result = input.bash_result().unwrap();
     let expected =
@@ -34,7 +34,7 @@ fn a_command_that_succeeded_has_exit_code_zero() {
 }
 
 #[test]
-fn a_command_that_failed_has_its_exit_code_before_the_output() {
+fn the_exit_code_of_a_failed_command_precedes_its_output() {
     let input = payload("PostToolUseFailure-bash-exit-1");
     let result = input.bash_result().unwrap();
     assert_eq!(result.exit_code, Some(1));
@@ -43,7 +43,7 @@ fn a_command_that_failed_has_its_exit_code_before_the_output() {
 }
 
 #[test]
-fn cut_output_names_its_file() {
+fn truncated_output_names_its_file() {
     let input = payload("PostToolUse-bash-ok-large-output");
     let result = input.bash_result().unwrap();
     let file = result.output_file.unwrap();
@@ -51,7 +51,7 @@ fn cut_output_names_its_file() {
 }
 
 #[test]
-fn a_command_in_the_background_has_not_ended() {
+fn a_background_command_is_still_running() {
     for name in ["PostToolUse-bash-background", "PostToolUse-bash-timed-out"] {
         let input = payload(name);
         let result = input.bash_result().unwrap();
@@ -73,7 +73,7 @@ fn file_tools_name_their_file() {
 }
 
 #[test]
-fn whatever_holds_a_command_runs_one() {
+fn tools_with_a_command_count_as_bash_except_file_tools() {
     let sent = |tool: &str, input: &str| {
         let text = format!(
             r#"{{"tool_name":"{tool}","tool_input":{input},"tool_response":
@@ -110,7 +110,7 @@ fn a_failure_without_an_exit_code_keeps_its_whole_text() {
 }
 
 #[test]
-fn other_types_than_expected_count_as_missing() {
+fn fields_of_unexpected_types_count_as_missing() {
     let sent = br#"{"hook_event_name":"Stop","session_id":7,"cwd":null,"stop_hook_active":"yes",
         "background_tasks":{"a":1},"prompt":["x"],"tool_name":"Bash","tool_input":"text",
         "tool_response":7}"#;
@@ -123,7 +123,7 @@ fn other_types_than_expected_count_as_missing() {
 }
 
 #[test]
-fn an_input_without_an_event_is_known_by_its_fields() {
+fn a_missing_event_is_inferred_from_the_fields() {
     let check = |sent: &str, known: &[&str], expected: Option<&str>| {
         let input = Input::parse(sent.as_bytes()).unwrap();
         assert_eq!(input.event_among(known), expected, "{sent}");
@@ -143,13 +143,13 @@ fn an_input_without_an_event_is_known_by_its_fields() {
 }
 
 #[test]
-fn half_a_character_does_not_hide_the_command() {
+fn a_lone_surrogate_does_not_hide_the_command() {
     let sent = br#"{"tool_name":"Bash","tool_input":{"command":"git push \ud83d"}}"#;
     assert_eq!(Input::parse(sent).unwrap().bash().unwrap().command, "git push \u{fffd}");
 }
 
 #[test]
-fn what_is_no_object_is_an_error() {
+fn input_that_is_not_an_object_is_an_error() {
     for sent in [&b""[..], b"null", b"[]", b"{", b"{\"a\":1} x", b"\xff\xfe"] {
         assert!(Input::parse(sent).is_err(), "{sent:?}");
     }

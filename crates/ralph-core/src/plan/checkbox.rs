@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_character_between_brackets_is_a_box() {
+    fn one_character_in_brackets_is_a_checkbox() {
         for yes in [
             "[ ] a",
             "[x] a",
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_is_one_character() {
+    fn the_mark_of_a_checkbox_is_found() {
         for (text, mark) in
             [("[ ] a", " "), ("[  ] a", " "), ("[ x] a", "x"), ("[] a", ""), ("☐ a", "☐")]
         {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_show_a_state() {
+    fn each_mark_has_a_state() {
         for (state_, marks) in [
             (State::Done, &["x", "X", "✓", "✔", "✔️", "☑"][..]),
             (State::Blocked, &["!"]),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_without_a_proper_list_marker_are_boxes() {
+    fn checkboxes_without_a_proper_list_marker_are_found() {
         for (line, start) in [
             ("-[ ] a", Some(1)),
             ("*[x] a", Some(1)),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_box_is_seen() {
+    fn lookalikes_of_checkboxes_are_detected() {
         for yes in ["( ) a", "- ( ) a", "- ⬜ a", "☒ a", "[] a", "| US-001 | [ ] |", "a ☐", "- [ ]"]
         {
             assert!(looks_like_one(yes.as_bytes()), "{yes}");

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_note_is_no_part_of_the_title() {
+    fn the_dependency_note_is_removed_from_the_title() {
         assert_eq!(strip("Add login (depends: US-001) now"), "Add login now");
         assert_eq!(strip("Add login (after US-001)"), "Add login");
         assert_eq!(strip("Add login (after lunch)"), "Add login (after lunch)");

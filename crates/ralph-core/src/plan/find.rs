@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// Looks for the plan in these groups of files, in a folder that holds others.
+    /// Looks for the plan among these groups of paths, in a folder with the files of `disk`.
     fn check(groups: &[&[&str]], disk: &[(&str, &str)], expected: &str) {
         let scratch = Scratch::new();
         for (name, text) in disk {
@@ -121,14 +121,14 @@ mod tests {
     const NUMBERED: &[&str] = &["P-1", "P-2", "P-10"];
 
     #[test]
-    fn the_first_file_that_exists_is_the_plan() {
+    fn the_first_existing_file_is_the_plan() {
         let two: &[&[&str]] = &[&["a.md"], &["b.md"]];
         check(two, &[("a.md", "- [ ] x"), ("b.md", "- [ ] x")], "a.md");
         check(two, &[("b.md", "- [x] x")], "b.md");
     }
 
     #[test]
-    fn the_first_of_a_group_with_open_stories_is_taken() {
+    fn the_first_plan_of_a_group_with_open_stories_is_used() {
         let disk = [("P-1", "- [x] x"), ("P-10", "- [ ] x"), ("P-2", "- [!] x")];
         check(&[NUMBERED], &disk, "P-10");
         check(&[NUMBERED], &[("P-1", "- [ ] x"), ("P-2", "- [ ] x")], "P-1");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_cannot_be_read_is_not_passed_over() {
+    fn an_unreadable_or_missing_plan_is_an_error() {
         let disk = [("P-1", "text"), ("P-2", "- [ ] x")];
         let empty = "P-1: no stories found; write stories as `- [ ] US-001: title`, or `### \
                      US-001: title` with boxes below";
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_read() {
+    fn a_missing_file_is_none_and_a_folder_is_an_error() {
         let folder = Utf8PathBuf::from(env!("CARGO_MANIFEST_DIR"));
         assert!(read_file(&folder.join("no-such-file")).unwrap().is_none());
         assert!(read_file(&folder).unwrap_err().to_string().contains("not a regular file"));

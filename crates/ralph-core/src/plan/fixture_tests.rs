@@ -1,4 +1,4 @@
-//! Reads every plan under `fixtures/plans` and compares what was found with a snapshot.
+//! Reads every plan under `fixtures/plans` and compares the result with a snapshot.
 
 use super::*;
 use camino::Utf8Path;
@@ -12,7 +12,7 @@ fn parse_file(path: &Path) -> Result<Plan, Error> {
     Plan::parse(Utf8Path::new(path.file_name().unwrap()), bytes, &Options::default())
 }
 
-/// One line a story, then what is next, then the warnings.
+/// Returns one line per story, then the next story, then the warnings.
 fn summary(plan: &Plan) -> String {
     let mut text = String::new();
     for story in plan.stories() {
@@ -65,7 +65,7 @@ fn unreadable_plans_are_clear_errors() {
 }
 
 #[test]
-fn marking_any_story_of_any_plan_changes_that_story_alone() {
+fn marking_a_story_of_a_fixture_changes_only_that_story() {
     insta::glob!("../../../../fixtures/plans/ok", "*.*", |path| {
         let plan = parse_file(path).unwrap();
         for story in plan.stories() {

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_the_field_are_read() {
+    fn usual_id_formats_are_read() {
         check("US-001: Add login", Some(("US-001", "Add login")));
         check("ABC-12 - Add login", Some(("ABC-12", "Add login")));
         check("US-001 Add login", Some(("US-001", "Add login")));
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn written_ids_become_safe_path_parts() {
+    fn written_ids_become_safe_path_components() {
         for (written, expected) in [
             ("US-001", "US-001"),
             ("Task 1", "Task-1"),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_from_titles_differ_when_the_titles_do() {
+    fn different_titles_yield_different_ids() {
         assert_eq!(from_title("Set up  the Database"), "set-up-the-database");
         assert_ne!(from_title("Add foo!"), from_title("Add foo?"));
         assert_ne!(from_title("日本"), from_title("日本語"));

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn boxes_in_code_comments_and_quotes_are_none() {
+    fn checkboxes_in_code_comments_and_quotes_are_ignored() {
         let text = "We need it.\r\n- [ ] a\r\n```\r\n- [ ] code\r\n```\r\n<!--\r\n- [ ] hidden\r\n-->\r\n\
                     > - [ ] said\r\n  * [x] b\r\n- [a link](x)\r\n~~~\n- [ ] open";
         let (boxes, rest) = boxes_and_rest(text);
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_plain_text_is_a_dependency_or_a_comment() {
+    fn plain_text_contains_no_dependency_and_no_comment() {
         for (line, expected) in [
             ("- [ ] Depends on: #13", "- [ ] Depends on\u{a0}: #13"),
             (

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn section_names_are_read_as_people_write_them() {
+    fn section_names_are_read_in_usual_spellings() {
         for title in [
             "Nice to Have",
             "Nice-to-Have",

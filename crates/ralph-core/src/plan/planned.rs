@@ -87,7 +87,7 @@ mod tests {
     const TICKED: &str = "while planning, without any checks; ignored";
 
     #[test]
-    fn only_what_was_done_before_stays_done() {
+    fn only_stories_that_were_done_before_stay_done() {
         let before = "- [x] US-001: One\n- [ ] US-002: Two\n- [!] US-003: Three\n";
         check(
             Some(before),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn done_stories_stay_and_open_ones_may_go() {
+    fn done_stories_are_restored_and_open_ones_may_be_removed() {
         let json = |stories: &str| format!("{{\"userStories\":[{stories}]}}");
         let (one, two) = (r#"{"id":"US-001","title":"1","passes":true}"#, r#"{"id":"US-002"}"#);
         let three = r#"{"id":"US-003"}"#;
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_in_which_a_done_story_fits_nowhere_is_refused() {
+    fn a_plan_that_cannot_contain_a_done_story_is_refused() {
         let before = parse("- [x] US-001: One\n- [ ] US-002: Two\n");
         let refused = planned(Some(&before), &parse(r#"{"userStories":[{"id":"US-002"}]}"#));
         let why = "it removed US-001, which was done and cannot be restored";
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_stays_done_while_it_says_the_same() {
+    fn an_unchanged_done_story_stays_done() {
         let again = "reopened US-001, which was done and is unchanged; ticked again";
         let changed = "changed US-001, which was done; reopened";
         let list = "- [x] US-001: One\n- [ ] US-003: Three\n";

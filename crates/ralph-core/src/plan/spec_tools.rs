@@ -166,14 +166,14 @@ mod tests {
         Plan::parse(path.into(), text.as_bytes().to_vec(), &Options::default()).unwrap()
     }
 
-    /// `id<-depends` of each story.
+    /// Returns `id<-depends` of each story.
     fn order(path: &str, text: &str) -> Vec<String> {
         let plan = plan(path, text);
         plan.stories().iter().map(|one| format!("{}<-{}", one.id, one.depends.join(","))).collect()
     }
 
     #[test]
-    fn phases_of_spec_kit_are_an_order() {
+    fn phases_of_spec_kit_determine_the_order() {
         let text = "# Tasks\n\n## Phase 1: Setup\n- [ ] T001 A\n- [ ] T002 [P] B\n- [ ] T003 [P] C\n\
                     ## Phase 2: Foundational\n- [ ] T004 D\n\
                     ## Phase 3: User Story 1\n### Tests\n- [ ] T005 [P] [US1] E\n\
@@ -193,11 +193,11 @@ mod tests {
             "T100<-T099",
         ];
         assert_eq!(order("specs/001-x/tasks.md", text), expected);
-        // Where a task names a later one, only what is written counts.
+        // If a task depends on a later one, only written dependencies count.
         let odd = "## Phase 1: Setup\n- [ ] T001 A (depends: T002)\n- [ ] T002 B\n";
         assert_eq!(order("specs/001-x/tasks.md", odd), ["T001<-T002", "T002<-"]);
         assert_eq!(order("plan.md", text)[1], "T002<-");
-        // What is checked in the end is a task as well, and so is what was put between.
+        // Tasks for final checks and inserted tasks count as well.
         let more = "- [ ] T001 A\n- [ ] T001a B\n- [ ] T002 C\n## Verification\n- [ ] Fine?\n\
                     - [ ] T003 D (depends on T001-T002)\n## Notes\n- [P] tasks = different files\n";
         let expected = ["T001<-", "T001a<-", "T002<-", "T003<-T001,T001a,T002"];
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn kiros_parts_belong_to_their_task_unless_they_are_optional() {
+    fn required_kiro_sub_tasks_are_ticked_with_their_task() {
         let text = "- [ ] 1. A\n- [x] 1.1 Part\n- [ ] 1.2 Part\n- [ ]* 1.3 More\n- [ ]* 2. B\n";
         let plan = plan(".kiro/specs/x/tasks.md", text);
         let found: Vec<_> = plan.stories().iter().map(|one| (&*one.id, one.optional)).collect();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_below_a_task_are_ticked_with_it() {
+    fn nested_kiro_sub_tasks_are_ticked_with_their_task() {
         let text =
             "- [ ] 1. A\n  - [x] 1.1 Part\n  - [ ] 1.2 Part\n  - [ ]* 1.3 More\n- [ ]\\* 2. B\n";
         let kiro = plan(".kiro/specs/x/tasks.md", text);
@@ -230,13 +230,13 @@ mod tests {
     }
 
     #[test]
-    fn openspecs_numbered_sections_hold_the_tasks() {
+    fn numbered_sections_of_openspec_contain_the_tasks() {
         let text = "## 1. Model\n- [x] 1.1 A\n- [ ] 1.2 B\n## 2. Verification\n- [ ] 2.1 C\n";
         assert_eq!(order("openspec/changes/x/tasks.md", text), ["1.1<-", "1.2<-", "2.1<-1.2"]);
     }
 
     #[test]
-    fn steps_wait_for_the_open_one_before_unless_they_say_otherwise() {
+    fn steps_depend_on_the_previous_open_step_by_default() {
         let text = "- [ ] 1. A\n- [x] 2. B\n- [ ]* 3. Extra\n- [ ] 4. C\n- [ ] 5. D (depends: 1)\n\
                     - [ ] 6. [P] E\n- [ ] 7. [P] F\n- [ ] 8. G\n";
         let expected = ["1<-", "2<-", "3<-", "4<-1", "5<-1", "6<-5", "7<-5", "8<-6,7"];
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn task_master_keeps_its_status_and_its_tag() {
+    fn task_master_status_and_tag_are_read_and_written() {
         let text = r#"{"other":{"tasks":[]},"master":{"tasks":[
             {"id":1,"title":"A","status":"done","dependencies":[]},
             {"id":2,"title":"B","status":"in-progress","dependencies":["1.2",9],
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn sub_tasks_that_task_master_has_put_off_stay_as_they_are() {
+    fn deferred_and_cancelled_task_master_sub_tasks_stay_unchanged() {
         let part =
             |title: &str, status: &str| format!(r#"{{"title":"{title}","status":"{status}"}}"#);
         let parts =
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_task_master_has_cancelled_or_reviews_is_not_worked_on() {
+    fn task_master_tasks_cancelled_or_in_review_are_not_ready() {
         let task = |id: u32, status: &str, depends: &str| {
             format!(r#"{{"id":{id},"title":"T","status":"{status}","dependencies":[{depends}]}}"#)
         };

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_markers_need_a_space_behind_them() {
+    fn list_markers_need_a_space_after_them() {
         for (rest, expected) in [
             ("- a", Some(2)),
             ("*\ta", Some(2)),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_lose_their_marks() {
+    fn heading_marks_are_stripped() {
         for (rest, expected) in [
             ("### US-001: A ###", Some((3, "US-001: A"))),
             ("# C#", Some((1, "C#"))),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_close_with_as_many_marks_as_they_opened_with() {
+    fn a_fence_is_closed_by_at_least_as_many_marks() {
         let fence = Fence::opened_by(b"````rust").unwrap();
         assert!(
             !fence.closed_by(b"```") && !fence.closed_by(b"~~~~") && !fence.closed_by(b"```` x")
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_seen_unless_they_are_code() {
+    fn unclosed_comments_are_detected_except_in_code() {
         for open in ["a <!-- b", "<!-- a --> <!-- b", "don`t <!-- b", "`a` <!--"] {
             assert!(opens_comment(open.as_bytes()), "{open}");
         }

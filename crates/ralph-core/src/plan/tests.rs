@@ -1,4 +1,4 @@
-//! Properties of plans: what must hold for any bytes, and for any plan.
+//! Properties that must hold for any bytes and for any plan.
 
 use super::*;
 use camino::Utf8Path;
@@ -13,7 +13,7 @@ fn parse(text: &str) -> Plan {
     parse_named("plan.md", text.as_bytes()).unwrap()
 }
 
-/// Ticks and blocks `id`: no other story changes, and a second time nothing does.
+/// Ticks and blocks `id`: no other story changes, and a repetition changes nothing.
 pub(super) fn check_marking(plan: &Plan, id: &str) {
     for (bytes, wanted) in
         [(plan.tick(id).unwrap(), State::Done), (plan.block(id).unwrap(), State::Blocked)]
@@ -37,7 +37,7 @@ pub(super) fn check_marking(plan: &Plan, id: &str) {
     }
 }
 
-/// Lines that plans are made of, the harmful ones included.
+/// Generates plans from typical lines, including harmful ones.
 fn markdown() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         "(|  |    |\t)[-*+] (\\[[ xX!~✓]?\\]|☐|☑) (US-00[1-4]: |Task [12]: |[12]\\. |)[a-c]",
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn marking_a_story_changes_that_story_alone(text in prop_oneof![markdown(), json()]) {
+    fn marking_a_story_changes_only_that_story(text in prop_oneof![markdown(), json()]) {
         if let Ok(plan) = parse_named("plan", text.as_bytes()) {
             for story in plan.stories() {
                 check_marking(&plan, &story.id);
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn ticking_changes_one_character_a_box(text in markdown()) {
+    fn ticking_changes_one_character_per_box(text in markdown()) {
         if let Ok(plan) = parse_named("plan.md", text.replace("[]", "[ ]").as_bytes()) {
             for story in plan.stories() {
                 let after = String::from_utf8(plan.tick(&story.id).unwrap()).unwrap();
@@ -102,7 +102,7 @@ proptest! {
     fn ids_made_from_titles_do_not_depend_on_other_lines(
         titles in prop::collection::vec("[a-cA-C!? ä]{0,6}x", 1..6),
     ) {
-        // Titles that differ in case and spaces only are equal, and get numbers.
+        // Titles that differ only in case and spaces are equal and get numbers.
         let normal = |title: &String| title.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
         let titles: BTreeMap<_, _> = titles.into_iter().map(|title| (normal(&title), title)).collect();
         let titles: Vec<_> = titles.into_values().collect();
@@ -118,13 +118,13 @@ proptest! {
     }
 
     #[test]
-    fn a_plan_with_new_stories_reads_as_before(
+    fn adding_stories_keeps_the_existing_stories(
         given in markdown(), left in markdown(), later in markdown(),
         cut in any::<prop::sample::Index>(), own in any::<prop::sample::Index>(),
     ) {
         if let Ok(given) = parse_named("plan.md", given.as_bytes()) {
             let own = &given.stories()[own.index(given.stories().len())].id;
-            // What an agent leaves is often the old plan with something changed or added.
+            // An agent often leaves the old plan with changes or additions.
             let text = String::from_utf8_lossy(given.bytes()).into_owned();
             let at = (0..=cut.index(text.len() + 1)).rfind(|at| text.is_char_boundary(*at)).unwrap();
             let mixed = format!("{}{left}{}", &text[..at], &text[at..]);
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn a_json_plan_with_new_stories_reads_as_before(given in json(), left in json(), later in json()) {
+    fn adding_stories_to_a_json_plan_keeps_the_existing_ones(given in json(), left in json(), later in json()) {
         if let Ok(given) = parse_named("prd.json", given.as_bytes()) {
             let agents = agents_plan(&given, Some(left.as_bytes()), &given.stories()[0].id);
             for plan in [Ok(given), parse_named("prd.json", later.as_bytes())].iter().flatten() {
@@ -151,15 +151,15 @@ proptest! {
     }
 
     #[test]
-    fn opening_takes_back_what_marking_did(text in prop_oneof![markdown(), json()]) {
+    fn reopening_reverts_marking(text in prop_oneof![markdown(), json()]) {
         if let Ok(plan) = parse_named("plan", text.as_bytes()) {
             check_opening(&plan);
         }
     }
 }
 
-/// The old stories and all other bytes stay, new stories are open, and a second time nothing
-/// happens.
+/// The old stories and all other bytes stay, new stories are open, and a repetition changes
+/// nothing.
 fn check_added(plan: &Plan, agents: &AgentsPlan) {
     let bytes = plan.with_added(agents);
     let after = Plan::parse(plan.path(), bytes.clone(), &Options::default()).unwrap();
@@ -173,21 +173,20 @@ fn check_added(plan: &Plan, agents: &AgentsPlan) {
     assert_eq!(old.into_iter().map(shown).collect::<Vec<_>>(), before);
     assert!(new.iter().all(|story| story.state == State::Open), "{new:?}");
     assert_eq!(after.with_added(agents), bytes);
-    // What is new was put between old bytes.
+    // New bytes are inserted between old ones.
     let kept = plan.bytes().iter().zip(&bytes).take_while(|(old, new)| old == new).count();
     let rest = &plan.bytes()[kept..];
     let behind = bytes.len().saturating_sub(rest.len());
     assert!(new.len() > 1 || bytes[behind..] == *rest, "{}", String::from_utf8_lossy(&bytes));
 }
 
-/// Nothing added is nothing changed; an untouched plan says nothing; and a story that is ticked or
-/// blocked can be opened again.
+/// An untouched plan has no findings and no changes, and a ticked or blocked story can be reopened.
 pub(super) fn check_opening(plan: &Plan) {
     let untouched = agents_plan(plan, Some(plan.bytes()), &plan.stories()[0].id);
     assert_eq!(untouched, AgentsPlan::default());
     assert_eq!(plan.with_added(&untouched), plan.bytes());
     for story in plan.stories() {
-        // Other marks than these show an open box as well, and are not remembered.
+        // Other marks of open boxes are not restored.
         let is_plain = |open: &[&str]| {
             let mark = |mark: &std::ops::Range<usize>| str::from_utf8(&plan.bytes()[mark.clone()]);
             plan.marks(story).iter().all(|range| mark(range).is_ok_and(|mark| open.contains(&mark)))
@@ -211,7 +210,7 @@ pub(super) fn check_opening(plan: &Plan) {
 }
 
 #[test]
-fn ids_are_found_as_people_type_them() {
+fn ids_match_regardless_of_case_and_separators() {
     let plan = parse("## Task 1: One\n- [ ] a\n## US-002: Two\n- [ ] b\n");
     for typed in ["Task 1", "Task-1", "task-1", "TASK  1"] {
         assert_eq!(plan.story(typed).map(|story| story.id.as_str()), Some("Task-1"), "{typed}");
@@ -222,7 +221,7 @@ fn ids_are_found_as_people_type_them() {
 }
 
 #[test]
-fn stories_that_are_set_aside_are_passed_over() {
+fn stories_that_are_set_aside_are_skipped() {
     let plan = parse("- [ ] US-001: A\n- [ ] US-002: B (depends: US-001)\n- [ ] US-003: C\n");
     let check = |aside: &[&str], expected: &str| {
         let aside = aside.iter().map(|id| (*id).to_owned()).collect();
@@ -241,13 +240,13 @@ fn stories_that_are_set_aside_are_passed_over() {
 }
 
 #[test]
-fn too_large_a_file_is_refused() {
+fn a_file_that_is_too_large_is_refused() {
     let error = parse_named("plan.md", &vec![b'a'; MAX_PLAN_BYTES + 1]).unwrap_err();
     assert_eq!(error.message, "the plan is larger than 16 MiB; is this the right file?");
 }
 
 #[test]
-fn a_plan_of_many_stories_in_one_chain_is_read() {
+fn a_plan_with_many_stories_and_a_long_chain_is_read() {
     let heading = |n: usize| format!("### S-{n}: t (depends: S-{})\n- [ ] same text\n", n + 1);
     let mut text: String = (1..20_000).map(heading).collect();
     text.push_str("### S-20000: t\n- [ ] same text\n");
@@ -260,14 +259,14 @@ fn a_plan_of_many_stories_in_one_chain_is_read() {
 }
 
 #[test]
-fn an_id_that_is_written_is_not_made_from_a_title() {
+fn a_written_id_does_not_affect_ids_from_titles() {
     let plan = parse("- [ ] ADD-02: A\n- [ ] Add\n- [ ] add\n- [ ] Add\n");
     let ids: Vec<&str> = plan.stories().iter().map(|story| story.id.as_str()).collect();
     assert_eq!(ids, ["ADD-02", "add", "add-2", "add-3"]);
 }
 
 #[test]
-fn empty_brackets_take_one_character_and_everything_else_stays() {
+fn marking_empty_brackets_changes_nothing_else() {
     let bytes = b"\xef\xbb\xbf- [] US-001: Gr\xf6\xdfe \t\r\n  - [] detail\r\n* [] US-002: B\r";
     let plan = parse_named("plan.md", bytes).unwrap();
     let with = |mark: &str| String::from_utf8_lossy(bytes).replacen("[]", mark, 1);
@@ -276,7 +275,7 @@ fn empty_brackets_take_one_character_and_everything_else_stays() {
     let blocked = plan.block("US-001").unwrap();
     assert_eq!(shown(blocked.clone()), with("[!]"));
     assert_eq!(parse_named("plan.md", &blocked).unwrap().stories()[0].state, State::Blocked);
-    // Somebody takes the block away, as it was or as boxes usually are.
+    // The user reopens the story, with or without a space between the brackets.
     for reopened in ["[]", "[ ]"] {
         let bytes = with("[!]").replacen("[!]", reopened, 1);
         assert_eq!(parse(&bytes).stories()[0].state, State::Open, "{reopened}");
@@ -284,7 +283,7 @@ fn empty_brackets_take_one_character_and_everything_else_stays() {
 }
 
 #[test]
-fn headings_that_count_upwards_are_stories_in_any_language() {
+fn numbered_headings_are_stories_in_any_language() {
     let ids = |text: &str| -> Vec<String> {
         let shown = |story: &Story| format!("{}: {}", story.id, story.title);
         parse(text).stories().iter().map(shown).collect()
@@ -295,7 +294,7 @@ fn headings_that_count_upwards_are_stories_in_any_language() {
     let chinese = ["## 任务一：甲", "## 任务二：乙"].join(boxes) + boxes;
     let titles = ids(&chinese);
     assert!(titles.len() == 2 && titles[1].ends_with(": 乙"), "{titles:?}");
-    // One alone, two that do not count, and what holds stories are headings as any others.
+    // A single heading, headings with a gap in the numbers, and weeks are not stories.
     for text in
         ["## Aufgabe 1: Eins", "## Aufgabe 7: x\n## Aufgabe 9: y", "## Week 1: x\n## Week 2: y"]
     {

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use crate::verdict::{Run, judge};
 
-    /// The lines shown of recorded runs.
+    /// Returns the line that is shown for a recorded run.
     fn in_words(name: &str) -> String {
         let cases = [test_runs::recorded(), test_runs::recorded_later()]
             .iter()
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_named_and_errors_quoted() {
+    fn failing_tests_are_named_and_errors_are_quoted() {
         for (name, expected) in [
             ("cargotest/fail-result", "tests::parses"),
             ("jest/fail-two-suites", "upper"),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_only_counts_tells_nothing() {
+    fn a_line_of_counts_alone_is_ignored() {
         for counts in ["1 failed", "Tests: 1 failed, 3 passed, 4 total", "FAILED (failures=1)\n"] {
             assert_eq!(failing_line(counts), None, "{counts}");
         }

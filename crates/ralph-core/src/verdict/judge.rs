@@ -250,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_code_of_its_own_outweighs_what_was_printed() {
+    fn the_exit_code_of_a_runner_outweighs_its_output() {
         check("pytest -q", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Passed);
         check("pytest -q 2>/dev/null", Some(1), "", Kind::Failed);
         check("pytest -q", Some(5), "", Kind::NoTests);
     }
 
     #[test]
-    fn a_script_may_swallow_the_code_of_its_tests() {
+    fn a_script_may_hide_the_exit_code_of_its_tests() {
         let counted = "Tests:       1 failed, 1 passed, 2 total\n";
         check("npm test", Some(0), counted, Kind::Failed);
         check("npm test", Some(0), &format!("> jest || true\n\n{counted}"), Kind::Failed);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn build_tools_are_read_in_any_language() {
+    fn messages_of_build_tools_are_read_in_any_language() {
         check(
             "make test",
             Some(2),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_masked_exit_code_leaves_it_to_the_summary() {
+    fn the_summary_decides_if_the_exit_code_is_masked() {
         check("pytest -q | tail -1", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Failed);
         check("pytest -q || true", Some(0), "3 passed in 0.1s\n", Kind::Passed);
         check("pytest -q | tail -1", Some(0), "", Kind::NotATest);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_blame_is_shared_between_commands_that_can_fail() {
+    fn an_exit_code_may_belong_to_any_command_that_can_fail() {
         check("make build && make test", Some(2), "cc: fatal error: x.c\n", Kind::Errored);
         check("npm test && ./deploy.sh", Some(1), "  3 passing (8ms)\n", Kind::Passed);
         check("cd app && npm test", Some(1), "", Kind::Failed);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_script_is_not_an_error_because_its_package_tool_says_so() {
+    fn error_notes_of_package_tools_do_not_make_a_run_errored() {
         let notes = "npm error Lifecycle script `test` failed with error:\nnpm error code 1\n";
         check("npm test", Some(1), notes, Kind::Failed);
         check("just test", Some(1), "error: recipe `test` failed with exit code 1\n", Kind::Failed);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_output_is_no_proof_that_there_were_no_tests() {
+    fn truncated_output_does_not_prove_that_no_tests_ran() {
         let run = Run {
             command: "cargo test",
             exit_code: Some(101),
@@ -336,14 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn the_runner_behind_a_script_is_read_from_its_echo() {
+    fn the_runner_of_a_script_is_read_from_its_echoed_command() {
         let output = "\n> demo@1.0.0 test\n> vitest run --coverage\n\n";
         let run = Run { command: "npm test", exit_code: Some(0), output, ..Run::default() };
         assert_eq!(judge(&run).runner, Some("vitest"));
     }
 
     #[test]
-    fn numbers_that_no_run_can_have_are_not_added_up_beyond_all_bounds() {
+    fn huge_counts_do_not_overflow() {
         let huge = "99999999999999999999";
         let output =
             format!("{huge} passed, {huge} failed, {huge} skipped\nTests: {huge} failed\n");
@@ -353,7 +353,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_command_and_any_output_get_a_verdict(
+        fn any_command_and_output_get_a_verdict(
             command in ".{0,80}",
             output in "(\\PC|\n|\x1b|\r| |[0-9]|FAILED|passed|ok|not ok){0,200}",
             exit_code in proptest::option::of(0..256_i32),

@@ -1,4 +1,4 @@
-//! A commit as the user would make it: with the user's own git hooks, and within bounds.
+//! Commits with the user's git hooks, within a time limit.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn repo_with_hook(hook: &str) -> (TestRepo, Repo) {
 const ARGS: [&str; 4] = ["commit", "--quiet", "--all", "--file=-"];
 
 #[test]
-fn hooks_run_and_may_use_patterns() {
+fn git_hooks_run_and_may_use_pathspecs() {
     let (test, repo) = repo_with_hook("git ls-files -- '*.txt' > .git/seen");
     repo.git().commit(&ARGS, "with a hook", None, &|| false).unwrap();
     assert_eq!(fs_err::read_to_string(test.root().join(".git/seen")).unwrap(), "a.txt\n");
@@ -26,7 +26,7 @@ fn hooks_run_and_may_use_patterns() {
 }
 
 #[test]
-fn what_a_hook_says_is_the_error() {
+fn the_output_of_a_failed_hook_is_the_error() {
     let (test, repo) = repo_with_hook("echo no such luck >&2; exit 1");
     let head = test.head();
     let error = repo.git().commit(&ARGS, "refused", None, &|| false).unwrap_err();
@@ -35,7 +35,7 @@ fn what_a_hook_says_is_the_error() {
 }
 
 #[test]
-fn a_hook_that_takes_too_long_is_ended_and_leaves_no_lock() {
+fn a_hook_that_takes_too_long_is_killed_and_leaves_no_lock() {
     let (test, repo) = repo_with_hook("exec sleep 600");
     let limit = Some(Duration::from_millis(100));
     let error = repo.git().commit(&ARGS, "slow", limit, &|| false).unwrap_err();

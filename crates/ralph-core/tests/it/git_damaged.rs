@@ -1,4 +1,4 @@
-//! Damaged objects and refs: an error that names them, before anything is touched.
+//! Damaged objects and refs are reported before any file is changed.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use test_support::TestRepo;
 
 use crate::git_restore::checkpoint;
 
-/// A checkpoint with work of the user's, and an attempt on top of it.
+/// Creates a checkpoint with work of the user, and an attempt on top of it.
 fn attempt(test: &TestRepo) -> (Repo, StateDir) {
     test.write("mine.txt", "the user's, and long enough to be found in a pack\n".repeat(50));
     let made = checkpoint(test);
@@ -16,7 +16,7 @@ fn attempt(test: &TestRepo) -> (Repo, StateDir) {
     made
 }
 
-/// The packs, newest last.
+/// Returns the packs, newest last.
 fn packs(test: &TestRepo) -> Vec<PathBuf> {
     let folder = test.root().join(".git/objects/pack");
     let entries = fs_err::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -31,7 +31,7 @@ fn object(test: &TestRepo, name: &str) -> String {
 }
 
 #[test]
-fn no_bit_that_flips_in_a_checkpoint_is_taken_for_a_file() {
+fn a_flipped_bit_in_a_checkpoint_is_detected() {
     let test = TestRepo::new();
     let (repo, state) = attempt(&test);
     let before = test.fingerprint();
@@ -41,12 +41,12 @@ fn no_bit_that_flips_in_a_checkpoint_is_taken_for_a_file() {
     let objects = || test.try_git(test.root().as_std_path(), list);
     let intact = objects();
     test.chmod(&pack, 0o644);
-    // The last twenty bytes are the pack's own checksum, which only a check of it reads.
+    // The last twenty bytes are the checksum of the pack, which git reads only to verify the pack.
     for at in (12..whole.len() - 20).step_by(7) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x10;
         fs_err::write(&pack, &bytes).unwrap();
-        // A bit that pads the end of a compressed object changes nothing that git reads.
+        // Padding bits at the end of a compressed object do not change what git reads.
         if objects() == intact {
             continue;
         }
@@ -60,7 +60,7 @@ fn no_bit_that_flips_in_a_checkpoint_is_taken_for_a_file() {
 }
 
 #[test]
-fn an_object_that_is_missing_is_named() {
+fn a_missing_object_is_named_in_the_error() {
     let test = TestRepo::new();
     let (repo, state) = attempt(&test);
     let name = test.git(["for-each-ref", "--format=%(refname)", "refs/ralph"]);
@@ -71,7 +71,7 @@ fn an_object_that_is_missing_is_named() {
     fs_err::rename(&pack, &kept).unwrap();
     let error = rollback(&repo, &state, None, "why").unwrap_err().to_string();
     assert!(error.contains(name), "{error}");
-    // All but one object.
+    // Restore every object except one.
     fs_err::remove_file(pack.with_extension("idx")).unwrap();
     let unpack = format!("git unpack-objects -q < '{kept}'");
     let mut shell = std::process::Command::new("sh");
@@ -84,7 +84,7 @@ fn an_object_that_is_missing_is_named() {
 }
 
 #[test]
-fn a_ref_that_is_damaged_is_named() {
+fn a_damaged_ref_is_named_in_the_error() {
     let test = TestRepo::new();
     let (repo, state) = attempt(&test);
     let before = test.fingerprint();
@@ -102,7 +102,7 @@ fn a_ref_that_is_damaged_is_named() {
 }
 
 #[test]
-fn an_attempt_that_is_damaged_is_not_brought_back_by_halves() {
+fn a_damaged_attempt_is_not_partially_restored() {
     let test = TestRepo::new();
     let (repo, state) = attempt(&test);
     test.write("new.txt", "new\n".repeat(500));

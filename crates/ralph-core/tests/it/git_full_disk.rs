@@ -1,4 +1,4 @@
-//! A disk that is full: nothing is removed that was not saved, and nothing is left behind.
+//! On a full disk, no unsaved file is removed and no temporary file is left behind.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::git_restore::checkpoint;
 /// The size of the disk, in KiB.
 const SIZE: usize = 16 * 1024;
 
-/// What is free for a rollback, in KiB: it needs about 600 to save the attempt.
+/// Free space for a rollback, in KiB; saving the attempt takes about 600.
 const ROOM: [usize; 14] = [0, 4, 8, 16, 64, 256, 512, 580, 600, 610, 620, 640, 700, 1024];
 
-/// Bytes that no compression makes fewer.
+/// Returns bytes that cannot be compressed.
 pub(crate) fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let next = || {
@@ -29,7 +29,7 @@ pub(crate) fn noise(length: usize) -> Vec<u8> {
     std::iter::repeat_with(next).flatten().take(length).collect()
 }
 
-/// Fills the disk but for so many KiB.
+/// Fills the disk but leaves `room` KiB free.
 fn fill(disk: &Utf8Path, room: usize) -> PathBuf {
     let path = disk.join("filler").into_std_path_buf();
     let mut file = fs_err::File::create(&path).unwrap();
@@ -41,7 +41,7 @@ fn fill(disk: &Utf8Path, room: usize) -> PathBuf {
     path
 }
 
-/// What a git that failed leaves behind.
+/// Returns the files that a failed git leaves behind.
 fn garbage(test: &TestRepo) -> Vec<PathBuf> {
     let folders = [".git", ".git/objects", ".git/objects/pack", ".git/refs/ralph/discarded"];
     let entries = folders.iter().flat_map(|folder| {
@@ -75,8 +75,8 @@ fn attempt() -> Attempt {
     Attempt { test, repo, state, before, after }
 }
 
-/// Rolls back where there is little room, and checks that nothing is lost; tells whether all of the
-/// attempt was in place afterwards.
+/// Rolls back with `room` KiB of free space and checks that nothing is lost; returns whether the
+/// rollback was refused.
 fn check(disk: &Utf8Path, room: usize) -> bool {
     let Attempt { test, repo, state, before, after } = attempt();
     let filler = fill(disk, room);
@@ -105,13 +105,13 @@ fn check(disk: &Utf8Path, room: usize) -> bool {
 }
 
 #[test]
-fn nothing_is_removed_that_a_full_disk_did_not_take() {
+fn a_rollback_on_a_full_disk_removes_no_unsaved_file() {
     if let Some(disk) = child::folder() {
         let refused: Vec<bool> = ROOM.into_iter().map(|room| check(&disk, room)).collect();
         assert!(refused.first() == Some(&true) && refused.last() == Some(&false), "{refused:?}");
         return;
     }
-    let name = "git_full_disk::nothing_is_removed_that_a_full_disk_did_not_take";
+    let name = "git_full_disk::a_rollback_on_a_full_disk_removes_no_unsaved_file";
     let folder = Scratch::new();
     if let Some(ran) = child::run_on_a_small_disk(name, folder.root(), SIZE) {
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
@@ -119,7 +119,7 @@ fn nothing_is_removed_that_a_full_disk_did_not_take() {
 }
 
 #[test]
-fn a_snapshot_is_written_through_whatever_the_user_has_set() {
+fn a_snapshot_is_flushed_to_disk_despite_user_settings() {
     if let Some(root) = child::folder() {
         let repo = Repo::open(&root).unwrap();
         let state = StateDir::of_project(root.parent().unwrap());
@@ -131,11 +131,11 @@ fn a_snapshot_is_written_through_whatever_the_user_has_set() {
     test.git(["config", "core.fsyncMethod", "batch"]);
     test.write("mine.txt", "user\n");
     let events = test.scratch().path("events");
-    let name = "git_full_disk::a_snapshot_is_written_through_whatever_the_user_has_set";
+    let name = "git_full_disk::a_snapshot_is_flushed_to_disk_despite_user_settings";
     let ran = child::run(name, test.root(), &[("GIT_TRACE2_EVENT", events.as_str())]);
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let events = test.scratch().read("events");
-    // The pack, its index and the ref; `batch` would only ask for the writing to begin.
+    // The pack, its index and the ref; `batch` would only start to write them.
     let counts = events.lines().filter_map(|line| {
         line.split_once("\"name\":\"hardware-flush\",\"count\":")?
             .1

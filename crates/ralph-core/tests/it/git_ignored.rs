@@ -1,5 +1,5 @@
-//! Ignore rules and a rollback: tracked files come back first, then only files go that were saved and
-//! that the rules of the checkpoint do not hide.
+//! Ignore rules and a rollback: tracked files are restored first; then only files are removed that
+//! were saved and that the rules of the checkpoint do not ignore.
 
 use ralph_core::git::{rollback, rollback_changes, undo};
 use test_support::TestRepo;
@@ -11,7 +11,7 @@ fn is_there(test: &TestRepo, name: &str) -> bool {
 }
 
 #[test]
-fn what_the_rules_of_the_checkpoint_ignore_stays_though_the_attempt_showed_it() {
+fn files_ignored_at_the_checkpoint_survive_a_changed_gitignore() {
     let test = TestRepo::new();
     test.write("secret.log", "ignored");
     let (repo, state) = checkpoint(&test);
@@ -24,7 +24,7 @@ fn what_the_rules_of_the_checkpoint_ignore_stays_though_the_attempt_showed_it() 
 }
 
 #[test]
-fn what_only_rules_of_the_attempt_hid_was_not_saved_and_stays() {
+fn files_ignored_only_by_the_attempt_stay() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);
     test.write(".gitignore", "*.log\n/build/\n*.dat\n");
@@ -35,7 +35,7 @@ fn what_only_rules_of_the_attempt_hid_was_not_saved_and_stays() {
     assert!(is_there(&test, "new.dat") && !is_there(&test, "new.txt"));
     undo(&repo, &state, &restored.saved.name).unwrap();
     assert_eq!(test.fingerprint(), attempt);
-    // Once it is seen, it is saved, and the next rollback removes it.
+    // Once the file is no longer ignored, it is saved, and the next rollback removes it.
     rollback(&repo, &state, None, "why").unwrap();
     let saved = rollback_changes(&repo, &state, None, "why").unwrap().unwrap().saved.name;
     assert!(!is_there(&test, "new.dat"));
@@ -44,7 +44,7 @@ fn what_only_rules_of_the_attempt_hid_was_not_saved_and_stays() {
 }
 
 #[test]
-fn rules_in_the_git_folder_are_the_users_and_stay() {
+fn ignore_rules_in_the_git_folder_are_kept() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);
     test.write(".git/info/exclude", "*.dat\n");
@@ -56,7 +56,7 @@ fn rules_in_the_git_folder_are_the_users_and_stay() {
 }
 
 #[test]
-fn a_file_that_the_user_had_removed_goes_again_though_it_is_ignored() {
+fn an_ignored_file_that_the_user_removed_is_removed_again() {
     let test = TestRepo::new();
     test.write("kept.log", "tracked all the same\n");
     test.git(["add", "--force", "kept.log"]);

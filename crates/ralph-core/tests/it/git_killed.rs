@@ -1,4 +1,4 @@
-//! A rollback that is killed at any point: nothing is lost, and the next one finishes it.
+//! A rollback that is killed at any point loses nothing, and the next rollback finishes it.
 
 use ralph_base::fault::POINTS;
 use ralph_base::state::StateDir;
@@ -15,7 +15,7 @@ struct Project {
     attempt: Fingerprint,
 }
 
-/// All that an attempt can do to a tree with work of the user's in it.
+/// Creates a project with work of the user, and an attempt with every kind of change.
 fn project() -> Project {
     let test = TestRepo::new();
     test.write("mine.txt", "user");
@@ -43,13 +43,13 @@ fn points() -> impl Iterator<Item = &'static str> {
 }
 
 #[test]
-fn a_rollback_that_is_killed_is_finished_by_the_next() {
+fn a_killed_rollback_is_finished_by_the_next_one() {
     if let Some(root) = child::folder() {
         let state = StateDir::of_project(root.parent().unwrap());
         rollback(&Repo::open(&root).unwrap(), &state, None, "killed").unwrap();
         return;
     }
-    let name = "git_killed::a_rollback_that_is_killed_is_finished_by_the_next";
+    let name = "git_killed::a_killed_rollback_is_finished_by_the_next_one";
     for point in points() {
         let project = project();
         let Project { repo, state, .. } = &project;

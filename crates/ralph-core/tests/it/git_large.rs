@@ -1,4 +1,4 @@
-//! Large files take as long as they take, and as little memory as small ones.
+//! Large files are saved and restored without a time limit.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use test_support::TestRepo;
 use crate::git_full_disk::noise;
 use crate::git_restore::checkpoint;
 
-/// 64 MiB: more than what goes through git in one piece, and more than it can compress and check
-/// within the patience. A part that comes again is too far away to be compressed.
+/// Returns 64 MiB: more than git handles in one piece, and more than it can compress and check
+/// within the idle limit. The repetitions are too far apart to be compressed.
 fn large() -> Vec<u8> {
     noise(1024 * 1024).repeat(64)
 }
 
 #[test]
-fn no_deadline_ends_a_git_that_moves_on() {
+fn a_git_that_makes_progress_is_not_killed() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);
     let idle = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Names that git could take for something else than names.
+//! File names that git could misinterpret.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -30,7 +30,7 @@ fn write_all(test: &TestRepo, folder: &str, content: &str) {
     }
 }
 
-/// In each folder the names are in another state: committed, changed, staged, untracked.
+/// Creates files with these names in different states: committed, changed, staged, untracked.
 fn prepare(test: &TestRepo) {
     for folder in ["committed", "changed", "staged"] {
         write_all(test, folder, "committed\n");
@@ -45,7 +45,7 @@ fn prepare(test: &TestRepo) {
 const FOLDERS: [&str; 5] = ["committed", "changed", "staged", "new", "."];
 
 #[test]
-fn files_with_odd_names_survive_checkpoint_change_rollback_and_undo() {
+fn files_with_odd_names_survive_checkpoint_rollback_and_undo() {
     type Attempt = fn(&TestRepo);
     let attempts: [Attempt; 3] = [
         |test| FOLDERS.iter().for_each(|folder| write_all(test, folder, "the agent's\n")),
@@ -78,7 +78,7 @@ fn files_with_odd_names_survive_checkpoint_change_rollback_and_undo() {
 }
 
 #[test]
-fn files_with_odd_names_come_back_on_top_of_later_work() {
+fn files_with_odd_names_are_restored_onto_later_commits() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);
     write_all(&test, "new", "the agent's\n");

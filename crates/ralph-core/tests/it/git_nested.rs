@@ -1,4 +1,4 @@
-//! Submodules and repositories inside the repository: left alone, and named.
+//! Submodules and nested repositories are left alone and reported.
 
 use camino::Utf8PathBuf;
 use ralph_base::state::StateDir;
@@ -34,7 +34,7 @@ impl Project {
         self.test.git_in(self.path(folder).as_std_path(), args)
     }
 
-    /// A repository of its own, with one commit.
+    /// Creates a separate repository with one commit.
     fn make_repository(&self, folder: &str) {
         self.test.write(format!("{folder}/file.txt"), "theirs\n");
         for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "theirs"]] {
@@ -55,8 +55,8 @@ impl Project {
         fs_err::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Rolls an attempt back that changed `a.txt` as well, and brings it back; whatever is in these
-    /// folders stays.
+    /// Rolls back an attempt that also changes `a.txt`, then undoes the rollback; the content of
+    /// these folders stays the same.
     #[track_caller]
     fn stays(&self, folders: &[&str], attempt: impl FnOnce(&Self)) {
         self.checkpoint();
@@ -84,7 +84,7 @@ fn named(folders: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn work_in_a_submodule_stays_committed_or_not() {
+fn committed_and_uncommitted_work_in_a_submodule_stays() {
     Project::new().stays(&["lib"], |project| {
         project.test.write("lib/a.txt", "committed\n");
         project.git_in("lib", &["commit", "-qam", "in the submodule"]);
@@ -94,7 +94,7 @@ fn work_in_a_submodule_stays_committed_or_not() {
 }
 
 #[test]
-fn a_new_commit_of_a_submodule_stays_though_its_record_goes() {
+fn a_new_commit_in_a_submodule_stays_when_its_record_is_reverted() {
     let project = Project::new();
     project.stays(&["lib"], |project| {
         project.test.write("lib/a.txt", "committed\n");
@@ -105,7 +105,7 @@ fn a_new_commit_of_a_submodule_stays_though_its_record_goes() {
 }
 
 #[test]
-fn repositories_that_an_attempt_made_stay_committed_or_not() {
+fn nested_repositories_made_by_an_attempt_stay() {
     Project::new().stays(&["tools/inner"], |project| project.make_repository("tools/inner"));
     Project::new().stays(&["inner"], |project| {
         project.make_repository("inner");
@@ -114,7 +114,7 @@ fn repositories_that_an_attempt_made_stay_committed_or_not() {
 }
 
 #[test]
-fn an_ignored_repository_is_not_even_named() {
+fn an_ignored_repository_is_not_reported() {
     let project = Project::new();
     project.checkpoint();
     project.make_repository("build/inner");
@@ -124,7 +124,7 @@ fn an_ignored_repository_is_not_even_named() {
 }
 
 #[test]
-fn a_repository_in_the_place_of_a_file_stays_and_is_named() {
+fn a_repository_in_place_of_a_file_stays_and_is_reported() {
     let project = Project::new();
     project.checkpoint();
     project.test.write("src/lib.rs", "agent\n");
@@ -137,7 +137,7 @@ fn a_repository_in_the_place_of_a_file_stays_and_is_named() {
 }
 
 #[test]
-fn a_repository_that_stands_in_the_way_is_named_before_anything_is_touched() {
+fn a_repository_in_the_way_is_reported_before_any_change() {
     let project = Project::new();
     project.checkpoint();
     project.test.write("src/lib.rs", "agent\n");
@@ -152,7 +152,7 @@ fn a_repository_that_stands_in_the_way_is_named_before_anything_is_touched() {
 }
 
 #[test]
-fn a_submodule_that_was_removed_is_named() {
+fn a_removed_submodule_is_reported() {
     let project = Project::new();
     project.checkpoint();
     project.test.git(["rm", "-q", "lib"]);
@@ -163,7 +163,7 @@ fn a_submodule_that_was_removed_is_named() {
 }
 
 #[test]
-fn a_submodule_whose_git_folder_is_gone_is_named_and_does_not_keep_the_rest() {
+fn a_submodule_without_a_git_folder_does_not_prevent_a_rollback() {
     let project = Project::new();
     project.checkpoint();
     project.test.write("a.txt", "agent\n");
@@ -175,7 +175,7 @@ fn a_submodule_whose_git_folder_is_gone_is_named_and_does_not_keep_the_rest() {
 }
 
 #[test]
-fn work_of_the_users_in_a_submodule_is_no_change_since_the_checkpoint() {
+fn changes_in_nested_repositories_are_not_changes_of_the_project() {
     let project = Project::new();
     project.make_repository("inner");
     project.test.write("lib/a.txt", "the user's\n");

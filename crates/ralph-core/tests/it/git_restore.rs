@@ -1,4 +1,4 @@
-//! Snapshot, checkpoint, rollback and undo in the situations that people get into.
+//! Snapshot, checkpoint, rollback and undo in typical situations.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use ralph_core::git::{Checkpoint, Repo, Status, rollback, undo};
 use test_support::{Fingerprint, TestRepo};
 
 pub(crate) fn state_of(test: &TestRepo) -> StateDir {
-    // Outside of the repository, so that fingerprints show the user's files only.
+    // Outside the repository, so that fingerprints contain only the user's files.
     StateDir::of_project(test.scratch().root())
 }
 
@@ -20,8 +20,8 @@ pub(crate) fn checkpoint(test: &TestRepo) -> (Repo, StateDir) {
     (repo, state)
 }
 
-/// The heart of the promise: whatever happens after a checkpoint, rollback brings back the state
-/// of the checkpoint, and undo the files of before the rollback.
+/// The central guarantee: after any change, a rollback restores the state of the checkpoint, and an
+/// undo restores the files from before the rollback.
 fn check(prepare: impl FnOnce(&TestRepo), change: impl FnOnce(&TestRepo)) {
     let test = TestRepo::new();
     prepare(&test);
@@ -35,13 +35,13 @@ fn check(prepare: impl FnOnce(&TestRepo), change: impl FnOnce(&TestRepo)) {
     undo(&repo, &state, &restored.saved.name).unwrap();
     assert_eq!(contents(&test.fingerprint()), contents(&changed));
     test.git(["fsck", "--strict"]);
-    // Whatever was committed stays reachable.
+    // All commits stay reachable.
     let kept = test.git(["rev-list", &restored.saved.name]);
     let head = changed.head.lines().last().unwrap_or_default();
     assert!(head == "(initial)" || kept.contains(head), "{head}");
 }
 
-/// As a commit holds files: links, contents, and whether they can be executed.
+/// Returns the files as a commit stores them: links, contents and executable bits.
 pub(crate) fn contents(state: &Fingerprint) -> Vec<(&Path, u32, &[u8])> {
     let known = |mode: u32| if mode == 0o120_000 { mode } else { mode & 0o100 };
     state
@@ -51,7 +51,7 @@ pub(crate) fn contents(state: &Fingerprint) -> Vec<(&Path, u32, &[u8])> {
         .collect()
 }
 
-/// Branches other than the one checked out are the agent's to make and move.
+/// Compares everything except refs, because the agent may create and move other branches.
 fn same_but_refs(now: &Fingerprint, before: &Fingerprint) {
     let now = Fingerprint { refs: before.refs.clone(), ..now.clone() };
     assert_eq!(now, *before);
@@ -69,7 +69,7 @@ fn edits_new_files_and_removals_are_rolled_back() {
 }
 
 #[test]
-fn the_users_dirty_staged_and_untracked_work_comes_back() {
+fn the_users_dirty_staged_and_untracked_work_is_restored() {
     let user = |test: &TestRepo| {
         test.write("staged.txt", "staged");
         test.git(["add", "staged.txt"]);
@@ -102,7 +102,7 @@ fn commits_of_the_attempt_are_rolled_back_and_kept() {
 }
 
 #[test]
-fn another_branch_or_a_detached_head_is_left_again() {
+fn a_changed_branch_or_detached_head_is_rolled_back() {
     let switch = |test: &TestRepo| {
         test.write("a.txt", "on main");
         test.commit_all("on main");
@@ -121,7 +121,7 @@ fn another_branch_or_a_detached_head_is_left_again() {
 }
 
 #[test]
-fn symlinks_modes_and_odd_names_are_exact() {
+fn symlinks_modes_and_odd_names_are_restored_exactly() {
     let odd = OsStr::from_bytes(b"n\xf6t utf8 \"quoted\"\nline");
     let user = |test: &TestRepo| {
         test.write(odd, "odd");
@@ -146,7 +146,7 @@ fn symlinks_modes_and_odd_names_are_exact() {
 }
 
 #[test]
-fn files_become_folders_and_folders_files() {
+fn files_and_folders_that_replace_each_other_are_rolled_back() {
     check(nothing, |test| {
         test.remove("src");
         test.write("src", "a file now");
@@ -156,7 +156,7 @@ fn files_become_folders_and_folders_files() {
 }
 
 #[test]
-fn nothing_is_written_through_a_symlink_that_leads_out() {
+fn nothing_is_written_through_a_symlink_to_the_outside() {
     let outside = test_support::Scratch::new();
     outside.file("lib.rs", "not yours");
     check(nothing, |test| {
@@ -182,7 +182,7 @@ fn ignored_files_stay_even_if_the_rules_change() {
 }
 
 #[test]
-fn a_users_file_that_the_attempt_hid_and_removed_comes_back() {
+fn a_file_that_the_attempt_ignored_and_removed_is_restored() {
     check(
         |test| test.write("notes.dat", "mine"),
         |test| {
@@ -205,7 +205,7 @@ fn an_ignored_file_in_the_way_is_saved_before_it_is_replaced() {
 }
 
 #[test]
-fn line_endings_come_back_byte_for_byte_in_spite_of_filters() {
+fn line_endings_are_restored_exactly_despite_filters() {
     let user = |test: &TestRepo| {
         test.write(".gitattributes", "*.txt text=auto eol=crlf\n*.id ident\n");
         test.commit_all("attributes");
@@ -222,7 +222,7 @@ fn line_endings_come_back_byte_for_byte_in_spite_of_filters() {
 }
 
 #[test]
-fn clean_files_come_back_through_the_filters() {
+fn clean_files_are_restored_through_the_filters() {
     let test = TestRepo::new();
     test.write(".gitattributes", "*.txt text eol=crlf\n");
     test.write("t.txt", "one\r\ntwo\r\n");
@@ -235,7 +235,7 @@ fn clean_files_come_back_through_the_filters() {
 }
 
 #[test]
-fn special_index_entries_are_exact() {
+fn special_index_entries_are_restored_exactly() {
     let user = |test: &TestRepo| {
         test.git(["update-index", "--assume-unchanged", "src/lib.rs"]);
         test.git(["update-index", "--chmod=+x", "a.txt"]);
@@ -247,7 +247,7 @@ fn special_index_entries_are_exact() {
 }
 
 #[test]
-fn files_with_a_conflict_come_back_and_the_index_is_that_of_the_commit() {
+fn conflicted_files_are_restored_and_the_index_matches_the_commit() {
     let test = TestRepo::new();
     test.write("a.txt", "stashed");
     test.git(["stash", "-q"]);
@@ -265,7 +265,7 @@ fn files_with_a_conflict_come_back_and_the_index_is_that_of_the_commit() {
 }
 
 #[test]
-fn a_split_index_is_saved_whole() {
+fn a_split_index_is_saved_completely() {
     let user = |test: &TestRepo| {
         test.git(["config", "core.splitIndex", "true"]);
         test.git(["update-index", "--split-index"]);
@@ -279,8 +279,8 @@ fn a_split_index_is_saved_whole() {
 }
 
 #[test]
-fn a_change_in_the_same_instant_as_the_index_is_not_missed() {
-    // Same size, same second: git itself only notices because the index is no newer.
+fn a_change_in_the_same_second_as_the_index_is_detected() {
+    // Same size, same second: git notices the change only because the index is not newer.
     for _ in 0..10 {
         check(
             |test| {
@@ -294,7 +294,7 @@ fn a_change_in_the_same_instant_as_the_index_is_not_missed() {
 }
 
 #[test]
-fn a_repository_without_commits_works() {
+fn a_repository_without_commits_is_rolled_back() {
     let test = TestRepo::empty();
     test.write("first.txt", "mine");
     test.write("staged.txt", "mine");
@@ -313,7 +313,7 @@ fn a_repository_without_commits_works() {
 }
 
 #[test]
-fn a_linked_worktree_is_independent() {
+fn a_rollback_in_a_linked_worktree_leaves_the_main_one_alone() {
     let test = TestRepo::new();
     let linked = test.scratch().path("linked tree");
     test.git(["worktree", "add", "-q", linked.as_str(), "-b", "side"]);
@@ -331,7 +331,7 @@ fn a_linked_worktree_is_independent() {
 }
 
 #[test]
-fn a_project_in_a_subfolder_keeps_its_own_state_and_settings() {
+fn a_project_in_a_subfolder_keeps_its_state_and_settings() {
     let test = TestRepo::new();
     test.write("app/main.py", "print(1)\n");
     test.write("app/.ralph/PRD-1/plan.md", "- [ ] US-001: x\n");
@@ -357,7 +357,7 @@ fn a_project_in_a_subfolder_keeps_its_own_state_and_settings() {
 }
 
 #[test]
-fn an_operation_under_way_is_refused_with_a_way_out() {
+fn a_git_operation_in_progress_is_an_error_with_a_hint() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);
     test.git(["switch", "-qc", "side"]);
@@ -376,9 +376,9 @@ fn an_operation_under_way_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn a_file_that_is_written_while_a_rollback_goes_on_stays_by_name() {
+fn a_file_written_during_a_rollback_stays_and_is_reported() {
     let test = TestRepo::new();
-    // Git runs it when the tree is saved, and before anything is removed.
+    // Git runs the filter when the tree is saved, before any file is removed.
     test.git(["config", "filter.busy.smudge", "echo more >> log.txt; echo more >> a.txt; cat"]);
     test.write(".gitattributes", "busy.txt filter=busy\n");
     test.write("busy.txt", "committed\n");
@@ -392,6 +392,6 @@ fn a_file_that_is_written_while_a_rollback_goes_on_stays_by_name() {
     let read = |name: &str| fs_err::read_to_string(test.root().join(name)).ok();
     assert_eq!(read("log.txt").as_deref(), Some("attempt\nmore\n"));
     assert_eq!((read("busy.txt").as_deref(), read("new.txt")), (Some("committed\n"), None));
-    // What had not been changed before is not touched either.
+    // A file that the attempt did not change is not touched either.
     assert_eq!(read("a.txt").as_deref(), Some("a\nmore\n"));
 }

@@ -1,9 +1,8 @@
-//! Random repositories, random work of a user, random work of an agent: rollback brings back the
-//! user's state and undo the agent's files, whatever the two did.
+//! Random work of a user and of an agent in random repositories: a rollback restores the user's
+//! state, and an undo restores the agent's files.
 //!
-//! `RALPH_INTERNAL__CASES` sets the number of cases; CI runs a thousand. They are the same in every
-//! run, so that a failure can be seen again, unless `RALPH_INTERNAL__RANDOM` is set: then each run
-//! tries others.
+//! `RALPH_INTERNAL__CASES` sets the number of cases; CI runs a thousand. Each run uses the same
+//! cases, so that a failure can be reproduced, unless `RALPH_INTERNAL__RANDOM` is set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -34,7 +33,7 @@ const NAMES: [&[u8]; 12] = [
     b".gitignore",
 ];
 
-/// Contents that git filters, that ignore rules read, and that only differ in a byte.
+/// Contents that git filters, that are valid ignore rules, or that differ in only one byte.
 const CONTENTS: [&str; 7] = ["1\n", "2\n", "", "*.log\n", "d\n*.txt\n", "a\r\nb\n", "\0bin\0"];
 
 #[derive(Debug, Clone)]
@@ -74,7 +73,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Does one thing; what is impossible in the present state simply does not happen.
+/// Performs an action, or does nothing if the action is impossible in the current state.
 fn perform(test: &TestRepo, act: &Act) {
     let path = |n: usize| test.root().as_std_path().join(name(n));
     let git = |args: &[&OsStr]| drop(test.try_git(test.root().as_std_path(), args));
@@ -120,7 +119,7 @@ fn name(n: usize) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(NAMES[n]))
 }
 
-/// The files that belong to the state of `now`: tracked, or new and not ignored.
+/// Returns the tracked files, and the new files that are not ignored.
 fn known(test: &TestRepo) -> BTreeSet<PathBuf> {
     let list = |args: &[&str]| {
         let output = test.try_git(test.root().as_std_path(), args).stdout;
@@ -141,8 +140,8 @@ fn is_ignored_now(test: &TestRepo, path: &Path) -> bool {
 
 type Files = BTreeMap<PathBuf, (u32, Vec<u8>)>;
 
-/// After a rollback: the files of the checkpoint as they were, and whatever its rules ignore or the
-/// attempt's own hid, so that it was not saved, as it was left, unless it stood in the way.
+/// Returns the files after a rollback: those of the checkpoint, and unchanged all files that its
+/// rules ignore or that the attempt ignored, unless they are in the way of a restored file.
 fn expected_files(
     test: &TestRepo,
     before: &Before,
@@ -163,8 +162,7 @@ fn expected_files(
     expected
 }
 
-/// Of a committed file git knows only whether it is executable, and so do we; of one whose name is no
-/// text as well.
+/// For committed files and for files whose name is not UTF-8, only the executable bit is known.
 fn with_known_modes(files: &Files, uncommitted: &[PathBuf]) -> Files {
     let known = |path: &PathBuf, mode: u32| {
         let is_exact = uncommitted.contains(path) && path.to_str().is_some();
@@ -176,7 +174,7 @@ fn with_known_modes(files: &Files, uncommitted: &[PathBuf]) -> Files {
         .collect()
 }
 
-/// What is to come back.
+/// The state that a rollback must restore.
 struct Before {
     state: Fingerprint,
     known: BTreeSet<PathBuf>,

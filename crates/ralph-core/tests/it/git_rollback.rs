@@ -13,14 +13,14 @@ use test_support::TestRepo;
 
 use crate::git_restore::{checkpoint, state_of};
 
-/// Waits for nobody.
+/// Returns the repository without any wait for locks.
 fn impatient(repo: &Repo) -> Repo {
     let patience = Patience { locks: Duration::ZERO, ..Patience::default() };
     repo.clone().using(repo.git().with_patience(patience))
 }
 
 #[test]
-fn a_bare_commit_id_is_honoured_and_spares_untracked_files() {
+fn a_rollback_to_a_bare_commit_id_keeps_untracked_files() {
     let test = TestRepo::new();
     let state = state_of(&test);
     let repo = Repo::open(test.root()).unwrap();
@@ -40,7 +40,7 @@ fn a_bare_commit_id_is_honoured_and_spares_untracked_files() {
 }
 
 #[test]
-fn a_broken_checkpoint_file_is_an_error_and_nothing_is_touched() {
+fn an_invalid_checkpoint_file_is_an_error_and_changes_nothing() {
     let test = TestRepo::new();
     let state = state_of(&test);
     let repo = Repo::open(test.root()).unwrap();
@@ -83,7 +83,7 @@ fn discarded_attempts_are_listed_and_found_by_a_part_of_their_id() {
 }
 
 #[test]
-fn a_rollback_that_was_interrupted_is_finished_though_no_file_differs() {
+fn an_interrupted_rollback_is_finished_even_if_no_file_differs() {
     let test = TestRepo::new();
     test.write("mine.txt", "user");
     let before = test.fingerprint();
@@ -97,8 +97,7 @@ fn a_rollback_that_was_interrupted_is_finished_though_no_file_differs() {
 }
 
 #[test]
-fn variables_that_point_elsewhere_do_not_mislead_us() {
-    // The test's own process cannot set variables, so a child does: see `ralph-loop` tests.
+fn opening_a_folder_without_a_repository_is_an_error() {
     let outside = TestRepo::new();
     let not_a_repository = outside.scratch().dir("plain");
     let error = Repo::open(Utf8Path::new(&not_a_repository)).unwrap_err().to_string();
@@ -114,7 +113,7 @@ fn a_lock_of_another_process_is_waited_for() {
     fs_err::write(&lock, "").unwrap();
     std::thread::scope(|scope| {
         let rolling = scope.spawn(|| rollback(&repo, &state, None, "why"));
-        // The lock of rollbacks is held by then, so this tells that the index is being waited for.
+        // Once the rollback lock is held, the rollback waits for the index.
         while Lock::holder(&state.rollback_lock()).is_none() {
             std::thread::yield_now();
         }
@@ -126,7 +125,7 @@ fn a_lock_of_another_process_is_waited_for() {
 }
 
 #[test]
-fn what_changed_since_a_checkpoint_is_known_exactly() {
+fn changed_since_lists_exactly_the_changed_files() {
     let test = TestRepo::new();
     test.write("dirty.txt", "user");
     test.write("a.txt", "user");
@@ -149,7 +148,7 @@ fn what_changed_since_a_checkpoint_is_known_exactly() {
 }
 
 #[test]
-fn what_is_only_staged_is_no_change_of_the_work() {
+fn changes_of_the_index_alone_are_not_changed_files() {
     let test = TestRepo::new();
     test.git(["rm", "-q", "--cached", "a.txt"]);
     let (repo, state) = checkpoint(&test);
@@ -169,7 +168,7 @@ fn what_is_only_staged_is_no_change_of_the_work() {
 }
 
 #[test]
-fn a_checkpoint_may_be_described_in_several_paragraphs_or_not_at_all() {
+fn a_checkpoint_message_may_be_empty_or_have_paragraphs() {
     let test = TestRepo::new();
     let repo = Repo::open(test.root()).unwrap();
     for message in ["", "one\n\ntwo\n\n{}\n"] {
@@ -181,7 +180,7 @@ fn a_checkpoint_may_be_described_in_several_paragraphs_or_not_at_all() {
 }
 
 #[test]
-fn two_rollbacks_at_once_are_one() {
+fn concurrent_rollbacks_roll_back_once() {
     let test = TestRepo::new();
     test.write("mine.txt", "user");
     let before = test.fingerprint();
@@ -198,7 +197,7 @@ fn two_rollbacks_at_once_are_one() {
 }
 
 #[test]
-fn a_bare_commit_never_moves_a_branch_that_it_does_not_belong_to() {
+fn a_bare_commit_id_of_another_branch_is_refused() {
     let test = TestRepo::new();
     let state = state_of(&test);
     let repo = Repo::open(test.root()).unwrap();
@@ -231,7 +230,7 @@ fn a_branch_that_is_checked_out_in_another_work_tree_is_not_moved() {
 }
 
 #[test]
-fn a_lock_that_stays_is_found_before_anything_is_touched() {
+fn a_lock_that_is_never_released_is_reported_before_any_change() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);
     test.write("a.txt", "agent");
@@ -243,7 +242,7 @@ fn a_lock_that_stays_is_found_before_anything_is_touched() {
 }
 
 #[test]
-fn a_commit_waits_for_the_index_as_well() {
+fn a_commit_fails_while_the_index_is_locked() {
     let test = TestRepo::new();
     let repo = Repo::open(test.root()).unwrap();
     test.write(".git/index.lock", "");
@@ -253,7 +252,7 @@ fn a_commit_waits_for_the_index_as_well() {
 }
 
 #[test]
-fn files_whose_line_endings_git_converts_are_not_left_looking_changed() {
+fn files_with_converted_line_endings_are_clean_after_a_rollback() {
     let test = TestRepo::new();
     test.git(["config", "core.autocrlf", "true"]);
     test.write("t.txt", "one\ntwo\n");
@@ -265,7 +264,7 @@ fn files_whose_line_endings_git_converts_are_not_left_looking_changed() {
 }
 
 #[test]
-fn the_difference_shows_what_an_attempt_had_committed() {
+fn the_changes_of_an_attempt_include_its_commits() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);
     test.write("committed.txt", "in a commit\n");
@@ -278,7 +277,7 @@ fn the_difference_shows_what_an_attempt_had_committed() {
 }
 
 #[test]
-fn objects_and_refs_of_the_newer_kinds_are_no_trouble() {
+fn sha256_objects_and_reftable_refs_are_supported() {
     let test = TestRepo::new();
     let version = test.git(["--version"]);
     let place = test.scratch().dir("newer");

@@ -1,4 +1,4 @@
-//! Undo: the files of the attempt come back, and nothing else moves.
+//! Undo restores the files of the attempt and changes nothing else.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ impl Project {
         Self { test, repo, state }
     }
 
-    /// An attempt that did `work` and was rolled back; returns the ref that keeps it.
+    /// Makes an attempt that does `work` and rolls it back; returns the ref that keeps the attempt.
     fn attempt(&self, work: impl Fn(&TestRepo)) -> String {
         Checkpoint::create(&self.repo, &self.state, "checkpoint").unwrap();
         work(&self.test);
@@ -30,7 +30,7 @@ impl Project {
         undo(&self.repo, &self.state, name)
     }
 
-    /// All but our own files, which change by the mere asking.
+    /// Returns the fingerprint without the state folder, which every operation changes.
     fn fingerprint(&self) -> Fingerprint {
         let mut fingerprint = self.test.fingerprint();
         fingerprint.files.retain(|path, _| !path.starts_with(".ralph"));
@@ -72,7 +72,7 @@ fn later_commits_stay_and_only_the_attempts_files_change() {
 }
 
 #[test]
-fn what_the_agent_had_committed_comes_back_as_files_but_for_our_own() {
+fn committed_work_is_restored_as_files_except_our_own_files() {
     let project = Project::new(TestRepo::new());
     let name = project.attempt(|test| {
         test.write("a.txt", "committed by the agent\n");
@@ -92,7 +92,7 @@ fn what_the_agent_had_committed_comes_back_as_files_but_for_our_own() {
 }
 
 #[test]
-fn a_file_that_changed_since_keeps_everything_as_it_is() {
+fn an_undo_is_refused_if_a_file_changed_since() {
     // The last two: a file where a folder is needed, and a folder where a link is needed.
     let changes = ["a.txt", "src/lib.rs", "new/file.txt", "new", "link/x.txt"];
     for is_committed in [true, false] {
@@ -114,7 +114,7 @@ fn a_file_that_changed_since_keeps_everything_as_it_is() {
 }
 
 #[test]
-fn what_is_in_the_tree_already_is_no_conflict() {
+fn files_that_are_already_restored_are_not_conflicts() {
     let project = Project::new(TestRepo::new());
     let name = project.attempt(several_files);
     project.test.commit_all("a later story");
@@ -126,9 +126,8 @@ fn what_is_in_the_tree_already_is_no_conflict() {
     assert_eq!(project.fingerprint(), before);
 }
 
-/// Git would not see the change.
 #[test]
-fn a_change_that_git_is_set_to_overlook_is_a_conflict_all_the_same() {
+fn a_change_that_git_is_set_to_ignore_is_still_a_conflict() {
     let project = Project::new(TestRepo::new());
     let name = project.attempt(several_files);
     project.test.git(["update-index", "--assume-unchanged", "a.txt"]);
@@ -137,9 +136,9 @@ fn a_change_that_git_is_set_to_overlook_is_a_conflict_all_the_same() {
     assert_eq!(project.read("a.txt").as_deref(), Some("changed since\n"));
 }
 
-/// Git's filters make the bytes on disk differ from those in the commit.
+/// The filters of git make the bytes on disk differ from those in the commit.
 #[test]
-fn a_file_with_converted_line_endings_is_as_it_was() {
+fn a_file_with_converted_line_endings_is_restored_exactly() {
     let test = TestRepo::new();
     test.write(".gitattributes", "*.txt text eol=crlf\n");
     test.write("b.txt", "one\r\n");

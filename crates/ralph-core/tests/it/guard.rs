@@ -1,4 +1,4 @@
-//! The guard against labelled commands: every one must be judged as its label says.
+//! The guard on labelled commands: every decision must match the label.
 
 use ralph_core::guard::{self, Facts, Settings};
 use test_support::labelled_commands;
@@ -24,7 +24,7 @@ fn misses_with(file: &str, tiers: &[&str], settings: &Settings) -> Vec<String> {
         .filter_map(|row| {
             let denial = guard::check(&row.command, &facts(), settings);
             let found = denial.as_ref().map(|denial| &denial.rule);
-            // Where the reason is the name of a rule, no other one may speak first.
+            // If the reason is the name of a rule, this rule must deny the command.
             let names_rule = guard::RULES.iter().any(|rule| rule.name == row.reason);
             let is_other = names_rule && found != Some(&row.reason);
             (denial.is_some() != row.is_denied || is_other)
@@ -40,13 +40,13 @@ fn every_labelled_command_is_judged_as_labelled() {
 }
 
 #[test]
-fn further_disguises_are_judged_as_labelled() {
+fn further_disguised_commands_are_judged_as_labelled() {
     let missed = misses("commands-extra.tsv", &["core", "configured"]);
     assert!(missed.is_empty(), "{} missed:\n{}", missed.len(), missed.join("\n"));
 }
 
 #[test]
-fn what_leaves_the_machine_is_judged_as_labelled() {
+fn commands_that_affect_other_machines_are_judged_as_labelled() {
     let enable = ["publish", "publish-image", "deploy", "database"].map(str::to_owned).to_vec();
     let settings = Settings { enable, ..Settings::default() };
     let missed = misses_with("commands-outward.tsv", &["core"], &settings);
@@ -54,8 +54,8 @@ fn what_leaves_the_machine_is_judged_as_labelled() {
 }
 
 #[test]
-fn matters_of_taste_follow_their_documented_defaults() {
-    // Bash refuses this line as a whole; a line that cannot be read is judged by what can.
+fn contested_commands_follow_the_documented_defaults() {
+    // Bash refuses the whole line; the guard judges the readable parts of an invalid line.
     let refused = "echo \\$(git push)x | cat; true";
     let missed = misses("commands.tsv", &["contested"]);
     assert!(missed.iter().all(|miss| miss.contains(&format!("{refused:?}"))), "{missed:#?}");

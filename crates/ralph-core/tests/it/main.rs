@@ -1,4 +1,4 @@
-//! What touches disk, git and processes, tested with the real ones.
+//! Tests with real files, git repositories and processes.
 #![expect(
     clippy::disallowed_methods,
     clippy::indexing_slicing,

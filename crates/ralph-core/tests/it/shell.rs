@@ -1,13 +1,13 @@
-//! What real bash runs and what `shell_reader::read` says must be the same.
+//! `shell_reader::read` must find the same commands that real bash runs.
 //!
-//! Programs that write down their arguments stand in for `git` and others; bash then runs each
-//! line of a table in a scratch folder, with nothing but these and the usual tools on its path.
+//! Programs that record their arguments replace `git` and others. Bash runs each line of a table in
+//! a scratch folder, with only these programs and the usual tools on its path.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Programs that only write down how they were called.
+/// Programs that only record their arguments.
 const RECORDED: [&str; 6] = ["git", "pytest", "npm", "rm", "make", "ship"];
 
 const RECORDER: &str = r#"#!/bin/sh
@@ -15,7 +15,7 @@ printf '%s\037' "${0##*/}" "$@" '\036' >> "$RECORD"
 case "$1" in fail) exit 1;; esac
 "#;
 
-/// Lines whose calls of recorded programs are compared; every branch in them is taken.
+/// Lines whose calls of recorded programs are compared; bash takes every branch in them.
 const LINES: &[&str] = &[
     "git push",
     "git  'push' \"origin\" ma\\in",
@@ -112,7 +112,7 @@ const LINES: &[&str] = &[
     "cat > s2.sh <<'X'\ngit $1 in-script\nX\nbash s2.sh arg",
 ];
 
-/// What the recorded programs were called with, sorted because processes run side by side.
+/// Returns the recorded calls, sorted because processes run in parallel.
 fn run_by_bash(line: &str) -> Vec<Vec<String>> {
     let scratch = tempfile::tempdir().unwrap();
     let programs = scratch.path().join("bin");
@@ -153,7 +153,7 @@ fn write_program(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The calls of recorded programs that the reader sees.
+/// Returns the calls of recorded programs that the reader finds.
 fn read_by_us(line: &str) -> Vec<Vec<String>> {
     let script = shell_reader::read(line);
     assert!(script.complete, "{line}");
@@ -170,7 +170,7 @@ fn read_by_us(line: &str) -> Vec<Vec<String>> {
     calls
 }
 
-/// Whether a call fits one that was read, in which some parts may be unknown.
+/// Returns whether a call matches one that was read, in which some parts may be unknown.
 fn fits(ran: &[String], read: &[String]) -> bool {
     ran.len() == read.len()
         && ran

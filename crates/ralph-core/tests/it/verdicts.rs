@@ -1,4 +1,4 @@
-//! Verdicts against the recorded and the written test runs: the bars that must hold.
+//! Verdicts on the recorded and the written test runs must reach the required rates.
 
 use std::io;
 
@@ -49,20 +49,20 @@ fn reaches(cases: &[Case], least: usize, recall: f64, precision: f64, others: f6
 }
 
 #[test]
-fn recorded_runs_reach_the_bars() -> io::Result<()> {
+fn verdicts_on_recorded_runs_reach_the_required_rates() -> io::Result<()> {
     reaches(&recorded()?, 518, 0.99, 0.995, 0.95);
     reaches(&recorded_later()?, 217, 0.98, 0.985, 0.93);
     Ok(())
 }
 
 #[test]
-fn written_runs_reach_the_bars() -> io::Result<()> {
+fn verdicts_on_written_runs_reach_the_required_rates() -> io::Result<()> {
     reaches(&written()?, 200, 0.93, 0.97, 0.90);
     Ok(())
 }
 
 #[test]
-fn each_rule_of_the_policy_decides() {
+fn each_rule_of_the_policy_is_applied() {
     let check = |command, exit_code, output, kind| {
         let run = Run { command, exit_code: Some(exit_code), output, ..Run::default() };
         assert_eq!(judge(&run).kind, kind, "{command}");
@@ -80,7 +80,7 @@ fn each_rule_of_the_policy_decides() {
 }
 
 #[test]
-fn nothing_but_test_runs_raises_an_alarm() -> io::Result<()> {
+fn other_commands_never_count_as_failed_tests() -> io::Result<()> {
     for case in all()?.into_iter().filter(|case| case.group == "nontest") {
         assert_ne!(verdict_on(&case).kind, Kind::Failed, "{}", case.name);
     }
@@ -88,7 +88,7 @@ fn nothing_but_test_runs_raises_an_alarm() -> io::Result<()> {
 }
 
 #[test]
-fn the_cut_of_the_client_changes_no_verdict() -> io::Result<()> {
+fn output_cut_by_the_client_gets_the_same_verdict() -> io::Result<()> {
     for case in all()?.into_iter() {
         let (output, end, cut) = cut_by_client(&case);
         let run = Run { output: &output, end: end.as_deref(), cut, ..run_of(&case, &case.command) };
@@ -97,14 +97,14 @@ fn the_cut_of_the_client_changes_no_verdict() -> io::Result<()> {
     Ok(())
 }
 
-/// Puts so much harmless output before a run that the client's cut loses the summary.
+/// Puts so much harmless output before a run that the client cuts off the summary.
 fn behind_a_long_log(case: &Case) -> Case {
     let log = "2026-01-10 10:00:00 request served\n".repeat(1_000);
     Case { output: format!("{log}{}", case.output), ..case.clone() }
 }
 
 #[test]
-fn a_long_passing_run_is_judged_by_the_end_of_its_file() -> io::Result<()> {
+fn a_long_run_with_exit_code_zero_is_judged_by_the_end_of_its_file() -> io::Result<()> {
     for case in recorded()?.iter().filter(|case| case.exit_code == 0 && case.label == "failed") {
         let long = behind_a_long_log(case);
         let (output, end, cut) = cut_by_client(&long);
@@ -127,13 +127,13 @@ fn a_long_failing_run_is_judged_by_its_exit_code() -> io::Result<()> {
         all += 1;
         kept += usize::from(judge(&run).kind == Kind::Failed);
     }
-    // A script whose name does not speak of tests, or a commit hook, says nothing by its exit code.
+    // The exit code of a commit hook, or of a script without a test name, is not a verdict.
     assert!(kept * 100 >= all * 97, "{kept} of {all}");
     Ok(())
 }
 
 #[test]
-fn colours_do_not_matter() -> io::Result<()> {
+fn colours_do_not_change_the_verdict() -> io::Result<()> {
     for case in recorded()?.iter().filter(|case| case.group != "nontest") {
         let coloured: String = case
             .output

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_key_is_offered_only_when_it_is_near() {
+    fn only_a_similar_key_is_suggested() {
         let near = "unknown field `atempts`, expected one of `attempts_per_story`, `stalled_after`";
         assert_eq!(nearest(near), Some("attempts_per_story"));
         assert_eq!(nearest("unknown field `mode`, expected one of `folder`, `setup`"), None);

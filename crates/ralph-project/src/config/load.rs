@@ -270,7 +270,7 @@ mod items_tests {
     }
 
     #[test]
-    fn a_line_is_an_item_and_so_is_a_text_of_an_array() {
+    fn items_are_lines_or_strings_of_an_array() {
         check("a 1,2\n b\n\n", &["a 1,2", "b"]);
         check(r#"["a,b", "c\nd"]"#, &["a,b", "c\nd"]);
         check("[ -e a ]", &["[ -e a ]"]);
@@ -279,7 +279,7 @@ mod items_tests {
 
     proptest! {
         #[test]
-        fn what_is_handed_to_a_hook_arrives_unchanged(
+        fn items_survive_a_round_trip_through_a_variable(
             given in proptest::collection::vec("[a-z,'\"()\n]*[a-z]", 1..4)
         ) {
             let given: Vec<&str> = given.iter().map(|item| item.trim()).collect();

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn every_choice_is_taken_and_the_default_is_one() {
+    fn choices_are_accepted_and_include_the_default() {
         let default_of = Config::default().values();
         for key in keys().filter(|key| key.kind == Kind::Choice) {
             let words = key.choices();
@@ -76,14 +76,14 @@ mod tests {
     }
 
     #[test]
-    fn the_least_number_is_that_of_the_settings() {
+    fn zero_is_accepted_unless_the_help_says_at_least_one() {
         for key in keys().filter(|key| matches!(key.kind, Kind::Integer | Kind::Number)) {
             assert_eq!(takes(key, "0"), !key.help.contains("at least 1"), "{}", key.name);
         }
     }
 
     #[test]
-    fn every_key_is_in_it() {
+    fn the_schema_describes_every_key() {
         let schema = schema();
         for key in keys() {
             let path = key.name.replace('.', "/properties/");

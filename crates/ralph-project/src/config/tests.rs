@@ -1,4 +1,4 @@
-//! Layers, errors, and the list of keys against the settings themselves.
+//! Precedence of sources, errors, and consistency of the key list with the settings.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn an_empty_file_means_the_defaults() {
 }
 
 #[test]
-fn flags_win_over_variables_over_the_file() {
+fn flags_override_variables_and_variables_override_the_file() {
     let file =
         "[loop]\nmax_iterations = 1\n[agent]\ntimeout = \"10m\"\n[verify]\ncommands = [\"a\"]\n";
     let vars = [("MAX_ITERATIONS", "2"), ("RALPH_VERIFY", "b\nc"), ("TIMEOUT_AGENT", "08")];
@@ -42,7 +42,7 @@ fn flags_win_over_variables_over_the_file() {
 }
 
 #[test]
-fn a_text_is_a_list_of_one_for_every_list() {
+fn a_string_is_accepted_as_a_list_with_one_item() {
     let mut lists = keys().filter(|key| key.kind == Kind::List).peekable();
     assert!(lists.peek().is_some());
     for key in lists {
@@ -67,7 +67,7 @@ fn a_text_is_a_list_of_one_for_every_list() {
 }
 
 #[test]
-fn unknown_keys_name_line_and_nearest_key() {
+fn unknown_keys_are_reported_with_line_and_nearest_key() {
     check_error(
         "[limits]\n\natempts_per_story = 3\n",
         &[],
@@ -81,7 +81,7 @@ fn unknown_keys_name_line_and_nearest_key() {
 }
 
 #[test]
-fn wrong_types_and_broken_files_name_the_line() {
+fn wrong_types_and_invalid_files_are_reported_with_the_line() {
     let typed = load("[loop]\nmax_iterations = \"many\"\n", &[], &[]).unwrap_err();
     assert_eq!(
         typed,
@@ -98,7 +98,7 @@ fn wrong_types_and_broken_files_name_the_line() {
 }
 
 #[test]
-fn wrong_values_name_the_variable_or_the_flag() {
+fn wrong_values_are_reported_with_the_variable_or_flag() {
     check_error(
         "",
         &[("MAX_ITERATIONS", "0x10")],
@@ -114,7 +114,7 @@ fn wrong_values_name_the_variable_or_the_flag() {
 }
 
 #[test]
-fn mistakes_in_the_guard_name_the_line() {
+fn mistakes_in_guard_settings_are_reported_with_the_line() {
     let file = "[guard]\nallow = []\ndisable = [\"git-pusch\"]\n";
     let error = load(file, &[], &[]).unwrap_err();
     assert!(
@@ -127,13 +127,13 @@ fn mistakes_in_the_guard_name_the_line() {
 }
 
 #[test]
-fn globs_that_cannot_be_read_are_named() {
+fn invalid_globs_are_reported() {
     let error = load("[scope]\npaths = [\"src/[\"]\n", &[], &[]).unwrap_err();
     assert!(error.starts_with(".ralph/config.toml:2: `src/[` is not a valid pattern"), "{error}");
 }
 
 #[test]
-fn what_cannot_be_read_is_named_with_its_place() {
+fn invalid_values_are_reported_with_their_source() {
     let file = "[scope]\npaths = [\"src/**\"]\n";
     let check = |vars: &[(&str, &str)], flag: Option<&str>, origin: &str| {
         let flags: Vec<Flag> =
@@ -148,12 +148,12 @@ fn what_cannot_be_read_is_named_with_its_place() {
     check(&[("RALPH_GUARD_PROTECT", "[")], Some("docs/**"), "RALPH_GUARD_PROTECT");
     check(&[("RALPH_GUARD_DISABLE", "git-pusch")], None, "RALPH_GUARD_DISABLE");
     check(&[("RALPH_GUARD_ENABLE", "nothing")], None, "RALPH_GUARD_ENABLE");
-    // A flag takes the place of the variable, and of what is wrong with that.
+    // A flag replaces the variable, even an invalid one.
     assert!(load("", &[("RALPH_SCOPE", "[")], &[Flag::new("scope.paths", "src")]).is_ok());
 }
 
 #[test]
-fn a_number_that_zero_would_make_senseless_is_refused() {
+fn zero_is_refused_for_settings_with_a_minimum_of_one() {
     let needed = "invalid number 0; the minimum is 1";
     let attempts = Flag::new("limits.attempts_per_story", "0");
     check_error("", &[], &[attempts], &format!("--attempts: {needed}"));
@@ -165,7 +165,7 @@ fn a_number_that_zero_would_make_senseless_is_refused() {
 }
 
 #[test]
-fn a_hook_gets_the_defaults_when_the_file_is_broken() {
+fn a_hook_uses_the_defaults_if_the_file_is_invalid() {
     let scratch = test_support::Scratch::new();
     let path = scratch.file("config.toml", "[nonsense");
     let (config, error) = Config::load_or_default(&path, &Env::of([("", "")]));
@@ -174,7 +174,7 @@ fn a_hook_gets_the_defaults_when_the_file_is_broken() {
 }
 
 #[test]
-fn a_hook_reads_its_own_tables_and_knows_the_names_of_the_others() {
+fn a_hook_checks_only_the_names_of_tables_it_does_not_use() {
     let scratch = test_support::Scratch::new();
     let load = |text: &str| {
         let path = scratch.file("config.toml", text);
@@ -192,7 +192,7 @@ fn a_hook_reads_its_own_tables_and_knows_the_names_of_the_others() {
 }
 
 #[test]
-fn a_file_in_another_encoding_names_the_line() {
+fn a_file_in_another_encoding_is_reported_with_the_line() {
     let scratch = test_support::Scratch::new();
     let path = scratch.path("config.toml");
     fs_err::write(&path, b"[loop]\n# gr\xfcn\nmax_iterations = 3\n").unwrap();
@@ -201,7 +201,7 @@ fn a_file_in_another_encoding_names_the_line() {
 }
 
 #[test]
-fn every_setting_is_in_the_list_of_keys_and_the_other_way_round() {
+fn the_key_list_contains_exactly_the_settings() {
     let table = Table::try_from(Config::default()).unwrap();
     let mut settings = BTreeSet::new();
     for (outer, inner) in &table {
@@ -228,7 +228,7 @@ fn every_default_can_be_written_as_text() {
 }
 
 #[test]
-fn no_variable_is_overlooked() {
+fn every_variable_of_a_setting_is_known() {
     for name in keys().filter_map(|key| key.env) {
         assert!(is_ours(name), "{name}");
     }
@@ -236,7 +236,7 @@ fn no_variable_is_overlooked() {
 }
 
 #[test]
-fn variables_for_lifecycle_scripts_may_have_a_word_in_front() {
+fn variables_are_accepted_with_each_known_prefix() {
     for name in ["HOOK_TIMEOUT", "RALPH_HOOK_TIMEOUT", "FRESHER_HOOK_TIMEOUT"] {
         assert_eq!(load("", &[(name, "7")], &[]).unwrap().hooks.timeout, Seconds(7), "{name}");
     }
@@ -255,7 +255,7 @@ fn variables_for_lifecycle_scripts_may_have_a_word_in_front() {
 }
 
 #[test]
-fn variables_and_flags_are_used_once_and_every_flag_has_a_variable() {
+fn variables_and_flags_are_unique_and_each_flag_has_a_variable() {
     let variables: BTreeSet<_> = keys().filter_map(|key| key.env).collect();
     let flags: BTreeSet<_> = keys().filter_map(|key| key.flag).collect();
     assert_eq!(variables.len(), keys().filter(|key| key.env.is_some()).count());
@@ -264,7 +264,7 @@ fn variables_and_flags_are_used_once_and_every_flag_has_a_variable() {
 }
 
 #[test]
-fn a_check_that_runs_nothing_is_refused_where_it_was_given() {
+fn a_check_that_runs_nothing_is_refused_with_its_source() {
     let refused = |text: &str, env: &[(&str, &str)], flag: Option<&str>| {
         let flags: Vec<Flag> =
             flag.map(|value| Flag::new("verify.commands", value)).into_iter().collect();

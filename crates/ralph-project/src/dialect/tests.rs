@@ -1,11 +1,11 @@
-//! Payloads of other agents as they were recorded, and how decisions are worded for them.
+//! Recorded payloads of other agents, and the format of decisions for these agents.
 
 use ralph_core::hook::Input;
 use test_support::fixtures;
 
 use super::*;
 
-/// What the payloads of an agent, as they were recorded, become: in a line each.
+/// Converts the recorded payloads of an agent; `expected` has one line per converted payload.
 fn check(agent: &str, file: &str, expected: &[&str]) {
     let dialect = Dialect::find(agent).unwrap();
     let path = fixtures().join(format!("other-agents/payloads/{file}.jsonl"));
@@ -34,7 +34,7 @@ fn check(agent: &str, file: &str, expected: &[&str]) {
 }
 
 #[test]
-fn payloads_become_claudes() {
+fn payloads_are_converted_to_those_of_claude() {
     check(
         "codex",
         "codex",
@@ -71,7 +71,7 @@ fn payloads_become_claudes() {
 }
 
 #[test]
-fn those_of_agents_with_claudes_events_do_as_well() {
+fn payloads_of_agents_with_claude_events_are_converted_too() {
     check(
         "qwen",
         "qwen",
@@ -115,7 +115,7 @@ fn those_of_agents_with_claudes_events_do_as_well() {
 }
 
 #[test]
-fn a_patch_is_an_edit_of_each_of_its_files_and_no_command() {
+fn a_patch_counts_as_an_edit_of_each_of_its_files() {
     let codex = Dialect::find("codex").unwrap();
     let patch = "*** Begin Patch\n*** Update File: a.sh\n@@\n-ls\n+rm -rf /\n*** Add File: new/b.txt\n+x\n\
                  *** Delete File: c.txt\n*** Update File: d.txt\n*** Move to: e.txt\n*** End Patch";
@@ -142,7 +142,7 @@ fn a_patch_is_an_edit_of_each_of_its_files_and_no_command() {
 }
 
 #[test]
-fn decisions_are_worded_for_each_agent() {
+fn decisions_are_formatted_for_each_agent() {
     let own = |agent: &str, event: &str| {
         let same = if event == "PostToolUseFailure" { "PostToolUse" } else { event };
         Dialect::find(agent).unwrap().own_event(same).unwrap()
@@ -168,7 +168,7 @@ fn decisions_are_worded_for_each_agent() {
 }
 
 #[test]
-fn every_row_can_be_started_and_its_pointers_are_pointers() {
+fn every_agent_has_a_start_command_and_valid_pointers() {
     for agent in AGENTS {
         assert!(agent.start.starts_with(agent.name), "{}", agent.name);
         assert!(agent.behind.is_empty() || agent.start.contains(agent.behind), "{}", agent.name);

@@ -1,4 +1,4 @@
-//! Every way in which holding back ends, and the property that it always does.
+//! Every way in which blocking ends, and the property that it always ends.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn moment(active: bool, worked: bool) -> Moment {
     Moment { stop_hook_active: active, tool_called: worked, ..Moment::default() }
 }
 
-/// Asks once for each pair of (stop_hook_active, worked) and tells where the first refusal came.
+/// Asks once for each pair of (stop_hook_active, worked) and compares the answers.
 fn check(
     cause: Cause,
     limits: BlockLimits,
@@ -29,14 +29,14 @@ fn check(
 }
 
 #[test]
-fn gates_hold_a_turn_once() {
+fn gates_block_a_turn_once() {
     let spent = Err(LetGo::TurnSpent);
     let stops = [(false, false), (true, true), (true, false), (false, true)];
     check(Cause::Gates, LIMITS, &stops, &[Ok(()), spent, spent, Ok(())]);
 }
 
 #[test]
-fn more_blocks_a_turn_can_be_configured_but_not_idle_ones() {
+fn more_blocks_per_turn_can_be_configured_but_not_idle_ones() {
     let limits = BlockLimits { in_turn: 3, ..LIMITS };
     let stops = [(false, false), (true, true), (true, true), (true, true)];
     check(Cause::Gates, limits, &stops, &[Ok(()), Ok(()), Ok(()), Err(LetGo::TurnSpent)]);
@@ -46,7 +46,7 @@ fn more_blocks_a_turn_can_be_configured_but_not_idle_ones() {
 }
 
 #[test]
-fn no_blocks_at_all_can_be_configured() {
+fn zero_blocks_can_be_configured() {
     let spent = Err(LetGo::TurnSpent);
     check(Cause::Gates, BlockLimits { in_turn: 0, ..LIMITS }, &[(false, true)], &[spent]);
     let idle = Err(LetGo::Idle);
@@ -54,7 +54,7 @@ fn no_blocks_at_all_can_be_configured() {
 }
 
 #[test]
-fn continuation_goes_on_while_there_is_work_and_ends_at_its_limit() {
+fn continuation_lasts_while_there_is_work_up_to_its_limit() {
     let stops =
         [(false, true), (true, true), (true, true), (true, true), (true, true), (true, true)];
     let spent = Err(LetGo::ContinuationsSpent);
@@ -62,14 +62,14 @@ fn continuation_goes_on_while_there_is_work_and_ends_at_its_limit() {
 }
 
 #[test]
-fn continuation_without_work_ends_before_the_client_cuts_it_off() {
+fn continuation_without_work_ends_before_the_client_ends_it() {
     let stops = [(false, true), (true, false), (true, false), (true, true), (true, false)];
     let idle = Err(LetGo::Idle);
     check(Cause::Continuation, LIMITS, &stops, &[Ok(()), Ok(()), idle, Ok(()), Ok(())]);
 }
 
 #[test]
-fn a_turn_that_waits_for_something_is_still_the_same_turn() {
+fn a_turn_that_waits_is_still_the_same_turn() {
     let mut blocks = Blocks::default();
     let ask =
         |blocks: &mut Blocks| blocks.ask(&Who::Session, Cause::Gates, &moment(false, true), LIMITS);
@@ -81,7 +81,7 @@ fn a_turn_that_waits_for_something_is_still_the_same_turn() {
 }
 
 #[test]
-fn a_change_without_a_tool_call_is_work_too() {
+fn a_change_without_a_tool_call_counts_as_work() {
     let mut blocks = Blocks::default();
     for fingerprint in ["a", "b", "c", "d"] {
         let moment = Moment { fingerprint: fingerprint.into(), ..moment(true, false) };
@@ -90,7 +90,7 @@ fn a_change_without_a_tool_call_is_work_too() {
 }
 
 #[test]
-fn our_limit_stays_below_that_of_the_client() {
+fn the_block_limit_stays_below_that_of_the_client() {
     let stop = config::Stop { max_idle_blocks: 50, max_blocks: u64::MAX, ..Default::default() };
     assert_eq!(BlockLimits::new(&stop, None, u64::MAX).idle, 7);
     assert_eq!(BlockLimits::new(&stop, Some(3), u64::MAX).idle, 2);
@@ -100,7 +100,7 @@ fn our_limit_stays_below_that_of_the_client() {
 }
 
 #[test]
-fn leftovers_hold_only_while_they_change() {
+fn leftovers_block_only_while_they_change() {
     let mut blocks = Blocks::default();
     let who = Who::Other("task 1".into());
     let mut ask = |fingerprint: &str| {
@@ -116,7 +116,7 @@ fn leftovers_hold_only_while_they_change() {
 }
 
 #[test]
-fn one_that_stops_does_not_use_up_the_blocks_of_another() {
+fn blocks_are_counted_separately_for_each_agent() {
     let mut blocks = Blocks::default();
     for name in ["a", "b", "c"] {
         let who = Who::Other(name.into());
@@ -130,7 +130,7 @@ fn session(scratch: &Scratch) -> SessionDir {
 }
 
 #[test]
-fn what_cannot_be_counted_is_not_blocked() {
+fn stops_that_cannot_be_counted_are_not_blocked() {
     let scratch = Scratch::new();
     let session = session(&scratch);
     let ask = |active| {
@@ -146,7 +146,7 @@ fn what_cannot_be_counted_is_not_blocked() {
 }
 
 #[test]
-fn hooks_at_the_same_time_lose_no_count() {
+fn concurrent_hooks_lose_no_count() {
     let scratch = Scratch::new();
     let session = session(&scratch);
     let limits = BlockLimits { continuations: 100, ..LIMITS };
@@ -191,10 +191,10 @@ fn between() -> impl Strategy<Value = Between> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// As long as its files are its own, a session is held back a bounded number of times in a
-    /// row, whatever the agent does between.
+    /// If nobody changes its state files, a session is blocked a bounded number of times in a row,
+    /// whatever the agent does between stops.
     #[test]
-    fn blocks_in_a_row_are_bounded(steps in vec(between(), 1..60), max in 0u64..4, idle in 0u64..4) {
+    fn consecutive_blocks_are_bounded(steps in vec(between(), 1..60), max in 0u64..4, idle in 0u64..4) {
         let limits = BlockLimits { in_turn: max, idle, continuations: 6 };
         let mut blocks = Blocks::default();
         let (mut row, mut longest, mut active) = (0u64, 0u64, false);
@@ -212,10 +212,10 @@ proptest! {
         prop_assert!(longest <= max.max(1) + limits.continuations, "{longest}");
     }
 
-    /// Without work between, and whatever somebody writes into the counters, not even the limits
-    /// of the configuration are needed.
+    /// Without work between stops, blocking ends for any content of the counters, even without the
+    /// configured limits.
     #[test]
-    fn idle_blocks_end_whatever_the_counters_hold(steps in vec(between(), 12..30), idle in 0u64..4) {
+    fn idle_blocks_end_regardless_of_the_counters(steps in vec(between(), 12..30), idle in 0u64..4) {
         let scratch = Scratch::new();
         let session = session(&scratch);
         let limits = BlockLimits { in_turn: 1000, idle, continuations: 1000 };
@@ -231,7 +231,7 @@ proptest! {
             let cause = if step.gates { Cause::Gates } else { Cause::Continuation };
             let tampered = step.file.is_some() || step.removed;
             active = ask_on_disk(&session, &Who::Session, cause, &moment(active, false), limits).is_ok();
-            // Whoever resets the counters begins a new row, once for each time it is done.
+            // Each reset of the counters starts a new row.
             row = match (active, tampered) {
                 (true, false) => row + 1,
                 (true, true) => 1,

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_handed_over_at_the_limit_and_never_at_a_limit_of_zero() {
+    fn a_session_is_handed_over_at_a_limit_above_zero() {
         let is_at_limit = |used, window, limit| Fill { used, window, limit }.is_at_limit();
         assert!(is_at_limit(160_000, 200_000, 0.8));
         assert!(!is_at_limit(159_999, 200_000, 0.8));
@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn it_is_readable() {
+    fn the_fill_is_described_in_words() {
         let fill = Fill { used: 161_020, window: 1_000_000, limit: 0.8 };
         assert_eq!(fill.in_words(), "161k of 1000k tokens (16%)");
         assert_eq!(Fill { used: 7, window: 0, limit: 0.8 }.in_words(), "0k of 0k tokens (0%)");
     }
 
     #[test]
-    fn the_note_is_an_entry_of_its_own_and_holds_no_key() {
+    fn the_handoff_note_is_a_separate_entry_without_keys() {
         let fill = Fill { used: 161_020, window: 200_000, limit: 0.8 };
         let words = "Half\n## Iteration 9 - US-9\nkey ghp_0123456789abcdefghij0123456789abcdef";
         let note = handoff_note(b"x\n", Some("US-001"), &fill, words);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reported_is_kept_and_rubbish_is_not_believed() {
+    fn reported_windows_are_kept_and_invalid_ones_are_ignored() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
         assert_eq!(ContextWindows::load(&state).of("m"), None);

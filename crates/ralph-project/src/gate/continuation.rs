@@ -180,21 +180,21 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_plan_is_complete_also_after_the_last_iteration() {
+    fn a_done_plan_is_complete_even_after_the_last_iteration() {
         let done = FEATURES.replace("false", "true");
         check(&done, 2, 2, "complete");
         check(&done, 0, 0, "complete");
     }
 
     #[test]
-    fn a_plan_with_nothing_to_work_on_is_stuck() {
+    fn a_plan_without_ready_stories_is_stuck() {
         check("- [!] US-001: a\n- [ ] US-002: b (depends: US-001)\n", 0, 5, {
             "stuck; 2 stories remain: US-002 (b), US-001 (a)"
         });
     }
 
     #[test]
-    fn the_agent_gets_the_story_its_steps_and_what_to_update() {
+    fn the_instruction_names_the_story_its_steps_and_files_to_update() {
         let plan = plan(FEATURES);
         let story = plan.story("2").unwrap();
         let ticking = Ticking::Agent { progress: "/p/progress.txt".into() };
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn under_our_own_loop_the_agent_leaves_the_plan_alone() {
+    fn in_our_loop_the_agent_is_asked_not_to_edit_the_plan() {
         let plan = plan("- [x] US-001: a\n- [ ] US-002: b\n");
         let story = plan.story("US-002").unwrap();
         let before = Some("US-001 is done (commit abc1234).");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_iteration_is_changed_in_progress_txt() {
+    fn counting_up_changes_only_the_iteration_and_a_reached_limit() {
         let before = "# x\r\n- Iteration: 1/5 \r\n- Max Iterations: 5\r\n- Status: running\u{0}end";
         let count = IterationCount::of(&LoopProgress::parse(before.as_bytes()), 50);
         assert_eq!(count, IterationCount { iteration: 1, limit: 5 });

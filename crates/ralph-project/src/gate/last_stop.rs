@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_in_the_journal_is_the_word_in_the_file() {
+    fn status_words_are_the_same_in_journal_and_file() {
         use StopStatus::*;
         for status in
             [Allowed, Handoff, Waiting, Working, Complete, ReachedLimit, LetGo, ApiError, Ended]

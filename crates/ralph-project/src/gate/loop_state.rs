@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verified_or_spent_loop_is_free() {
+    fn a_verified_or_spent_loop_does_not_block() {
         check(r#"{"verified_done":true}"#, None);
         check(r#"{"iteration":25}"#, None);
         check(r#"{"iteration":"5","max_iterations":"5","last_error":"x"}"#, None);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spent_loop_says_so_and_a_verified_one_does_not() {
+    fn only_an_unverified_loop_is_reported_as_spent() {
         let spent = |text: &str| serde_json::from_str::<LoopState>(text).unwrap().spent();
         let said = "the loop reached its limit of 25 iterations unverified";
         assert_eq!(spent(r#"{"iteration":25}"#).as_deref(), Some(said));
@@ -106,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn the_task_is_named() {
+    fn the_reason_names_the_task() {
         let state: LoopState = serde_json::from_str(r#"{"task":"Fix the login"}"#).unwrap();
         let unmet = state.gate("l.json".into()).unwrap().to_string();
         assert!(unmet.contains("the loop on `Fix the login` is at iteration 0/25"), "{unmet}");
     }
 
     #[test]
-    fn the_last_error_is_named() {
+    fn the_reason_names_the_last_error() {
         check(
             r#"{"iteration":3,"max_iterations":25,"last_error":"Type error in src/auth.ts:42","verified_done":false}"#,
             Some(
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_error_the_validation_is_named() {
+    fn without_an_error_the_reason_names_the_validation_result() {
         check(
             r#"{"validation_result":"pending","last_error":""}"#,
             Some(

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verified_session_is_free_whatever_its_conditions_say() {
+    fn a_verified_session_is_not_blocked_by_its_conditions() {
         check(r#"{"verified_done":true,"conditions":{"quality_passed":false}}"#, None);
         check(r#"{"verified_done":"true"}"#, None);
     }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_may_stand_beside_the_phase() {
+    fn conditions_may_be_top_level_fields() {
         check(
             r#"{"phase":"tests","quality_passed":false,"iterations":3}"#,
             Some(
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_adversarial_review_is_only_asked_for_where_the_task_is_hard() {
+    fn an_adversarial_review_is_not_required_for_simple_tasks() {
         for (complexity, counts) in
             [("3", false), ("\"6\"", false), ("7", true), ("\"high\"", true), ("null", true)]
         {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn without_conditions_the_phase_is_all_there_is_to_say() {
+    fn without_conditions_only_the_phase_is_named() {
         check(
             "{}",
             Some(
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_the_nine_conditions_alone_is_named_with_its_next_step() {
+    fn each_condition_alone_is_named_with_its_next_step() {
         for (name, next) in CONDITIONS {
             let conditions =
                 CONDITIONS.map(|(other, _)| (other.to_owned(), (other != name).into()));

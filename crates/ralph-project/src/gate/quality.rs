@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_fail_holds_nobody_back() {
+    fn a_result_other_than_failed_does_not_block() {
         check("{}", None);
         check(r#"{"last_result":"pending","stages":{"quality":{"status":"pending"}}}"#, None);
         check(r#"{"last_result":"passed","stages":null}"#, None);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_details_is_one_line() {
+    fn a_list_of_details_is_joined_into_one_line() {
         check(
             r#"{"stages":{"lint":{"status":"FAILED","details":["a.rs:1 unused","b.rs:2 unused"]}}}"#,
             Some(

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_red_run_is_not_talked_away() {
+    fn a_claim_that_contradicts_a_failed_test_run_is_refused() {
         let red = red();
         for (said, words) in [
             (saying(&["correctness_passed"], false), "`correctness_passed` does not hold: "),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_that_nobody_knows_are_named() {
+    fn unknown_conditions_are_refused_by_name() {
         let refused = saying(&["all_good"], false).of_orchestrator(new_orchestrator("x"), None);
         assert!(
             refused.unwrap_err().starts_with("no condition `all_good`; there are memory_search,")

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_scripts_write_is_understood() {
+    fn values_written_by_scripts_are_understood() {
         let sample =
             |done, number, error: &str| Some(Sample { done, number, error: error.to_owned() });
         check(r#"{"done":true,"number":3,"error":"x"}"#, sample(true, Some(3), "x"));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_broken() {
+    fn invalid_content_is_broken() {
         for content in [
             "",
             "[true, 1]",
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_is_missing_and_a_folder_is_broken() {
+    fn an_absent_file_is_missing_and_a_folder_is_broken() {
         let scratch = Scratch::new();
         assert_eq!(read::<Sample>(&scratch.path("x.json")), Reading::Missing);
         assert!(matches!(read::<Sample>(&scratch.dir("x.json")), Reading::Broken(_)));

@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn finished_foreign_and_broken_tasks_hold_nobody_back() {
+    fn finished_foreign_and_broken_tasks_do_not_block() {
         check(&[], None, 0);
         check(&[("1.json", r#"{"status":"completed"}"#), ("2.json", "{}")], None, 0);
         check(&[("1.json", "rubbish"), ("2.txt", r#"{"status":"pending"}"#)], None, 1);
     }
 
     #[test]
-    fn tasks_may_be_kept_in_folders() {
+    fn tasks_are_found_in_subfolders_of_limited_depth() {
         let scratch = Scratch::new();
         let session = StateDir::of_project(scratch.root()).session(&Id::parse("s1").unwrap());
         scratch.file(".ralph/state/s1/tasks/team/list/1.json", r#"{"status":"pending"}"#);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clean_tree_holds_nobody_back_and_a_dirty_one_is_named() {
+    fn a_clean_tree_does_not_block_and_uncommitted_files_are_named() {
         assert_eq!(uncommitted(&[]), None);
         assert_eq!(uncommitted_advice(&[]), None);
         let one = [PathBuf::from("a.txt")];
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_failed_test_run_holds() {
+    fn only_a_failed_test_run_blocks() {
         for verdict in ["passed", "errored", "no-tests", "not-a-test", ""] {
             let last = LastVerdict { verdict: verdict.into(), ..LastVerdict::default() };
             assert_eq!(last_verdict(&last), None, "{verdict}");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_open_story_without_a_report_holds() {
+    fn only_an_open_story_without_a_report_blocks() {
         let text = "- [ ] US-001: Log in\n- [x] US-002: Log out\n- [!] US-003: Reset\n";
         let plan = Plan::parse("plan.md".into(), text.into(), &Options::default()).unwrap();
         let story = |id| plan.story(id).unwrap();

@@ -1,4 +1,4 @@
-//! Installing into scratch folders and out of them again.
+//! Installing into scratch folders, and uninstalling.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -64,7 +64,7 @@ fn installing_twice_changes_nothing() {
 }
 
 #[test]
-fn without_settings_of_their_own_nothing_remains() {
+fn uninstalling_leaves_nothing_without_other_settings() {
     let machine = Machine::new();
     machine.install();
     machine.uninstall();
@@ -73,7 +73,7 @@ fn without_settings_of_their_own_nothing_remains() {
 }
 
 #[test]
-fn without_settings_of_their_own_nothing_remains_after_an_update_either() {
+fn uninstalling_after_an_update_leaves_nothing() {
     let machine = Machine::new();
     let older = plan_install(&machine.place, &machine.binaries, ClientVersion::new(2, 0, 77));
     older.unwrap().apply().unwrap();
@@ -83,7 +83,7 @@ fn without_settings_of_their_own_nothing_remains_after_an_update_either() {
 }
 
 #[test]
-fn what_changed_since_the_installation_survives_its_removal() {
+fn settings_changed_after_installing_survive_uninstalling() {
     let machine = Machine::with_settings("{\n  \"model\": \"opus\"\n}\n");
     machine.install();
     let changed = machine.settings().replace("opus", "sonnet");
@@ -95,7 +95,7 @@ fn what_changed_since_the_installation_survives_its_removal() {
 }
 
 #[test]
-fn broken_settings_are_left_as_they_are() {
+fn invalid_settings_are_left_unchanged() {
     let machine = Machine::with_settings("{\n  broken\n}\n");
     let error = plan_install(&machine.place, &machine.binaries, NEWEST).unwrap_err();
     let message = error.to_string();
@@ -106,7 +106,7 @@ fn broken_settings_are_left_as_they_are() {
 }
 
 #[test]
-fn a_link_and_its_mode_stay() {
+fn a_symlink_and_the_mode_of_its_target_are_kept() {
     let machine = Machine::new();
     let real = machine.scratch.file("elsewhere/settings.json", "{}\n");
     fs_err::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -119,7 +119,7 @@ fn a_link_and_its_mode_stay() {
 }
 
 #[test]
-fn a_link_to_a_file_that_is_not_there_is_refused() {
+fn a_symlink_to_a_missing_file_is_refused() {
     let machine = Machine::new();
     machine.scratch.dir("a project/.claude");
     fs_err::os::unix::fs::symlink("../no/such.json", &machine.place.settings).unwrap();
@@ -141,7 +141,7 @@ fn binaries_stay_while_the_other_settings_file_uses_them() {
 }
 
 #[test]
-fn a_missing_binary_is_named() {
+fn a_missing_binary_is_an_error() {
     let machine = Machine::new();
     fs_err::remove_file(machine.binaries.join("ralph-on-stop")).unwrap();
     let error = plan_install(&machine.place, &machine.binaries, NEWEST).unwrap_err();

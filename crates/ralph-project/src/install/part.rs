@@ -54,7 +54,7 @@ mod tests {
     use crate::dialect::Dialect;
 
     #[test]
-    fn our_tables_come_and_go_and_the_rest_stays() {
+    fn our_tables_are_added_and_removed_and_the_rest_is_kept() {
         let kimi = Dialect::find("kimi").unwrap();
         let hooks = Registrations::of_agent(kimi, "/a 'b'".into());
         let theirs = "a = 1\n[[hooks]]\nevent = \"Stop\"\ncommand = \"./mine\"\n[b]\n";
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_changed_is_refused_with_its_line() {
+    fn toml_that_cannot_be_changed_is_refused_with_its_line() {
         let hooks = Registrations::of_agent(Dialect::find("kimi").unwrap(), "/h".into());
         for text in ["a = 1\nb =\n", "a = 1\nhooks = []\n"] {
             let problem = merge_toml(text, &hooks).unwrap_err().to_string();

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_persons_own_settings_are_where_the_client_looks_for_them() {
+    fn user_settings_are_where_the_client_looks_for_them() {
         let check = |vars: &[(&str, &str)], expected: Option<(&str, &str)>| {
             let place = HookTarget::user(&Env::of(vars.iter().copied()));
             let found = place.as_ref().map(|place| (place.settings.as_str(), &*place.in_shell));

@@ -56,7 +56,7 @@ mod tests {
         r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x/ralph-on-stop"}]}]}}"#;
 
     #[test]
-    fn a_plugin_that_is_on_is_a_source_of_hooks() {
+    fn an_enabled_plugin_is_a_source_of_hooks() {
         let scratch = Scratch::new();
         let env = Env::of([("HOME", scratch.path("home").as_str())]);
         let project = scratch.dir("app");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_any_shape_do_no_harm() {
+    fn invalid_plugin_lists_are_ignored() {
         let scratch = Scratch::new();
         let env = Env::of([("HOME", scratch.path("home").as_str())]);
         let on = [r#"{"enabledPlugins":{"ralph-loop@ralph":true}}"#.to_owned()];

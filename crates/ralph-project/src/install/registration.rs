@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_the_client_does_not_know_are_left_out() {
+    fn events_unknown_to_the_client_are_left_out() {
         check("2.1.325", &[]);
         check("2.1.78", &[]);
         check("2.1.63", &["StopFailure"]);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_table_is_this_one() {
+    fn the_documented_table_matches_the_code() {
         let path = test_support::fixtures().join("../docs/install.md");
         let document = fs_err::read_to_string(path).unwrap();
         let documented: Vec<(&str, &str, &str, &str)> = document

@@ -1,4 +1,4 @@
-//! Settings files of every shape, with ours merged in and taken out.
+//! Settings files of every shape, with our hooks merged in and removed.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -28,7 +28,7 @@ const PRE: &str = r#"{
       }"#;
 
 #[test]
-fn a_new_file_is_indented_by_two() {
+fn a_new_file_is_indented_by_two_spaces() {
     let text = merge("", &oldest()).unwrap();
     let start = format!("{{\n  \"hooks\": {{\n    \"PreToolUse\": [\n      {PRE}\n    ],\n");
     assert!(text.starts_with(&start), "{text}");
@@ -46,7 +46,7 @@ fn commands_are_quoted_for_paths_with_spaces() {
     );
 }
 
-/// Files as people have them: ours go in, what was there stays, and out again to the byte.
+/// Typical files: merging keeps the existing settings, and removing restores every byte.
 const FILES: [&str; 12] = [
     "{}\n",
     "{}",
@@ -66,7 +66,7 @@ const FILES: [&str; 12] = [
 ];
 
 #[test]
-fn what_was_there_survives() {
+fn existing_settings_survive_merging_and_removing() {
     for file in FILES {
         let merged = merge(file, &newest()).unwrap();
         let read = |text: &str| -> Value {
@@ -92,7 +92,7 @@ fn what_was_there_survives() {
 }
 
 #[test]
-fn what_is_added_looks_like_the_rest() {
+fn additions_follow_the_existing_formatting() {
     let tabs = merge(FILES[3], &newest()).unwrap();
     assert!(tabs.contains("\n\t\t\"Stop\": [\n\t\t\t{\n\t\t\t\t\"hooks\": ["), "{tabs}");
     let windows = merge(FILES[4], &newest()).unwrap();
@@ -101,7 +101,7 @@ fn what_is_added_looks_like_the_rest() {
 }
 
 #[test]
-fn groups_of_others_keep_their_bytes_and_come_first() {
+fn other_hook_groups_are_unchanged_and_come_first() {
     let theirs =
         "{\n        \"hooks\": [{\"type\": \"command\", \"command\": \"theirs\"}]\n      }";
     let old =
@@ -117,7 +117,7 @@ fn groups_of_others_keep_their_bytes_and_come_first() {
 }
 
 #[test]
-fn of_a_shared_group_what_is_theirs_remains() {
+fn other_hooks_of_a_shared_group_are_kept() {
     let shared = r#"{"hooks": {"Stop": [{"matcher": "x", "hooks": [
         {"type": "command", "command": "theirs"},
         {"type": "command", "command": "/old/ralph-on-stop"}]}]}, "z": 1}"#;
@@ -129,13 +129,13 @@ fn of_a_shared_group_what_is_theirs_remains() {
 }
 
 #[test]
-fn hooks_that_stand_first_go_without_a_trace() {
+fn hooks_at_the_start_of_a_file_are_removed_completely() {
     let ours = r#"{"hooks": {"Stop": [{"hooks": [{"command": "h/ralph-on-stop"}]}]}, "z": 1}"#;
     assert_eq!(remove(ours).unwrap(), r#"{"z": 1}"#);
 }
 
 #[test]
-fn events_that_an_older_client_does_not_know_are_taken_out() {
+fn events_unknown_to_an_older_client_are_removed() {
     let text = merge("{\n  \"a\": 1\n}\n", &newest()).unwrap();
     let older = merge(&text, &Registrations::of("2.0.77".parse().unwrap(), FOLDER)).unwrap();
     assert!(!older.contains("TeammateIdle") && !older.contains("StopFailure"), "{older}");
@@ -149,7 +149,7 @@ fn check_refused(text: &str, message: &str) {
 }
 
 #[test]
-fn what_cannot_be_understood_is_refused_with_its_place() {
+fn invalid_settings_are_refused_with_their_position() {
     let hint = "nothing was changed; fix it by hand first";
     check_refused(
         "{\n  \"a\": 1,\n  // words\n}",
@@ -171,7 +171,7 @@ fn what_cannot_be_understood_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_switch_that_silences_all_hooks_is_noticed() {
+fn a_switch_that_disables_all_hooks_is_detected() {
     assert_eq!(hooks_are_off("{\"disableAllHooks\": true}"), Some(true));
     assert_eq!(hooks_are_off("{\"disableAllHooks\": false}"), Some(false));
 }
@@ -199,7 +199,7 @@ fn any_settings() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn removing_takes_back_what_merging_did(text in any_settings()) {
+    fn removing_reverts_merging(text in any_settings()) {
         let merged = merge(&text, &newest()).unwrap();
         prop_assert_eq!(merge(&merged, &newest()).unwrap(), merged.clone());
         prop_assert_eq!(remove(&merged).unwrap(), text);

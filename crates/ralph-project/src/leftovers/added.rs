@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moved_and_indented_lines_are_old_and_repeated_ones_new() {
+    fn moved_and_indented_lines_are_old_and_repeated_ones_are_new() {
         let old = b"a\nb // TODO\nc\n";
         let new = b"c\n\n    b // TODO\r\na\nb // TODO\nd";
         let mut gone = Lines::new();

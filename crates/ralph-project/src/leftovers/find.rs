@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_count_in_comments_only() {
+    fn markers_count_only_in_comments() {
         check("a.rs", "// TODO: finish", Some(("TODO", LeftoverKind::Marker)));
         check("a.py", "x = 1  # FIXME", Some(("FIXME", LeftoverKind::Marker)));
         check("a.ts", "/* XXX hm */", Some(("XXX", LeftoverKind::Marker)));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_whose_body_does_nothing_is_a_placeholder() {
+    fn a_function_with_an_empty_body_is_a_placeholder() {
         let check = |path: &str, text: &str, expected: &[usize]| {
             let numbered = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim().into()));
             let added = [Added { path: path.to_owned(), lines: numbered.collect() }];
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn debugging_is_found_where_output_is_not_the_purpose() {
+    fn debugging_is_found_where_output_is_not_expected() {
         check("src/a.js", "console.log(x)", Some(("console.log(", LeftoverKind::Debugging)));
         check("scripts/a.js", "console.log(x)", None);
         check("a.rs", "let y = dbg!(x);", Some(("dbg!(", LeftoverKind::Debugging)));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allowed_foreign_or_generated_line_is_left_alone() {
+    fn allowed_foreign_and_generated_lines_are_ignored() {
         check("a.js", "console.log(banner) // ralph: allow", None);
         check("node_modules/x/a.js", "debugger", None);
         check("web/app.min.js", "debugger", None);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_only_about_debugging() {
+    fn only_the_requested_kinds_are_found() {
         let lines = vec![(1, "// TODO".to_owned()), (2, "dbg!(x)".to_owned())];
         let added = [Added { path: "a.rs".into(), lines }];
         let found = find(&added, &LeftoverKind::DEBUGGING);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_counted() {
+    fn long_lists_end_with_a_count_of_the_rest() {
         let lines = (1..=25).map(|n| (n, "// TODO".to_owned())).collect();
         let text = in_words(&find(&[Added { path: "a.rs".into(), lines }], &LeftoverKind::ALL));
         assert!(text.starts_with("\n- a.rs:1: `TODO` (marker)\n- a.rs:2:"), "{text}");

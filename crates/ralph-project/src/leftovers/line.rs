@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn code_texts_and_comments_are_distinguished() {
+    fn code_strings_and_comments_are_distinguished() {
         check("rs", "let a = \"x // y\"; // z", "let a = \"      \"; ", " z");
         check("rs", "fn f<'a>(x: &'a str) {} // z", "fn f<'a>(x: &'a str) {} ", " z");
         check("js", "a('it\\'s // b') /* c */", "a('          ') ", " c */");

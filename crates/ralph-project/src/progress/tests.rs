@@ -1,4 +1,4 @@
-//! What `progress.md` looks like, and that nothing written into it can pass for an entry.
+//! The format of `progress.md`, and the property that no text in it can forge an entry.
 
 use super::*;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn entry(story: &str, summary: &str) -> ProgressEntry {
 }
 
 #[test]
-fn an_entry_begins_with_the_agreed_lines() {
+fn an_entry_has_the_documented_lines() {
     let full = ProgressEntry {
         status: ProgressStatus::Success,
         commit: Some("abc1234".to_owned()),
@@ -68,7 +68,7 @@ fn an_entry_begins_with_the_agreed_lines() {
 }
 
 #[test]
-fn appending_keeps_what_is_there_and_its_line_endings() {
+fn an_entry_is_separated_with_the_existing_line_endings() {
     let check = |existing: &str, expected: &str| {
         let added = String::from_utf8(entry("S", "x").appended_to(existing.as_bytes())).unwrap();
         assert_eq!(added.split("## ").next(), Some(expected), "{existing:?}");
@@ -80,7 +80,7 @@ fn appending_keeps_what_is_there_and_its_line_endings() {
 }
 
 #[test]
-fn an_entry_that_is_there_already_is_known() {
+fn an_existing_entry_is_recognized() {
     let wanted = entry("US-002", "x");
     let has = |newest: &ProgressEntry, since: &str| {
         let mut log = entry("US-001", "x").appended_to(b"");
@@ -97,7 +97,7 @@ fn an_entry_that_is_there_already_is_known() {
 }
 
 #[test]
-fn a_short_log_is_given_as_it_is_and_of_a_long_one_patterns_and_the_newest() {
+fn a_long_log_is_cut_to_its_patterns_and_newest_entries() {
     let patterns = "## Codebase Patterns\n- use the builder";
     let entry = |number: usize| format!("## Iteration {number} - US-00{number}\n- Status: FAILED");
     let log = format!("# Progress Log\n\n{patterns}\n\n{}\n\n{}\n", entry(1), entry(2));
@@ -113,12 +113,12 @@ fn a_short_log_is_given_as_it_is_and_of_a_long_one_patterns_and_the_newest() {
 proptest! {
     #[test]
     fn an_excerpt_is_not_longer_than_its_limit(log in "([a-z\n# é-]|## Patterns\n){0,60}", limit in 0..80_usize) {
-        // But for the marks of what is cut off.
+        // The marks of omitted text do not count.
         prop_assert!(progress_excerpt(log.as_bytes(), limit).len() <= limit + 2 * "…".len() + GAP.len());
     }
 
     #[test]
-    fn no_text_forges_an_entry(
+    fn no_text_can_forge_an_entry(
         story in "[A-Z]{1,3}([\n\r# \u{2028}-]|## Iteration 1 - X){0,5}",
         summary in "([a-z \t\n\r#\u{85}\u{b}-]|\n## Iteration 7 - Y\n|\n# x|- Status: SUCCESS){0,12}",
         existing in "(|# Progress Log|\n|x){0,3}",

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checkpoint_binds_later_sessions_until_others_commit() {
+    fn a_checkpoint_becomes_stale_by_age_and_by_foreign_commits() {
         let test = TestRepo::new();
         let (repo, state) = (Repo::open(test.root()).unwrap(), StateDir::of_project(test.root()));
         test.write(".ralph/.checkpoint", test.head());
@@ -110,7 +110,7 @@ mod tests {
         file.file().set_modified(SystemTime::now() - hours(25)).unwrap();
         assert_eq!(stale(&session), "it is more than a day old");
         file.file().set_modified(SystemTime::now()).unwrap();
-        // With or without a story: what a person commits is not the session's.
+        // Even with a current story, a person's commit does not belong to the session.
         test.write(".ralph/current-story", "US-001\n");
         test.write("a.txt", "mine");
         test.commit_all("mine");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_its_place_is_an_error_and_none_is_none() {
+    fn a_pipe_as_checkpoint_is_an_error_and_a_missing_file_is_none() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
         assert_eq!(checkpoint(&state).unwrap(), None);

@@ -84,20 +84,20 @@ mod tests {
     }
 
     #[test]
-    fn one_or_none_means_the_first_failure() {
+    fn a_limit_of_one_or_zero_rolls_back_at_the_first_failure() {
         check(|c| c.after_failures = 1, Outcome::RollBack);
         check(|c| c.after_failures = 0, Outcome::RollBack);
     }
 
     #[test]
-    fn what_is_not_the_attempts_fault_is_never_rolled_back() {
+    fn failures_not_caused_by_the_attempt_are_not_rolled_back() {
         check(|c| (c.nothing_changed, c.failures_so_far) = (true, 9), Outcome::Baseline);
         check(|c| (c.only_tests_changed, c.failures_so_far) = (true, 9), Outcome::RedPhase);
         check(|c| (c.failed_before, c.failures_so_far) = (true, 9), Outcome::FailedBefore);
     }
 
     #[test]
-    fn a_run_of_an_attempt_that_is_gone_teaches_nothing_about_the_checkpoint() {
+    fn a_run_of_a_rolled_back_attempt_is_not_a_baseline() {
         let gone = |c: &mut Circumstances| {
             (c.rolled_back_meanwhile, c.nothing_changed) = (true, true);
         };
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn later_and_never_are_respected() {
+    fn with_later_or_never_a_failure_is_only_recorded() {
         for on in [RollbackOn::StoryEnd, RollbackOn::Never] {
             check(|c| (c.on, c.failures_so_far) = (on, 9), Outcome::Recorded);
         }

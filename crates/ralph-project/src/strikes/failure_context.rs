@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_failure_has_a_header_and_a_hundred_lines_at_most() {
+    fn each_failure_has_a_header_and_at_most_a_hundred_lines() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
         let output: String = (0..300).map(|n| format!("line {n}\n")).collect();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_in_the_output_are_not_kept() {
+    fn keys_in_the_output_are_masked() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
         record_failure(&state, None, "expected ghp_0123456789abcdefghij0123456789 to be refused\n")
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_failure_is_found_and_forgotten() {
+    fn the_newest_failure_is_found_and_can_be_cleared() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
         assert_eq!(last_failure(&state, "US-001"), None);

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_wrote_stays() {
+    fn existing_text_is_kept() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
         scratch.file(".ralph/guardrails.md", "my own rule, without a newline");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lesson_of_an_attempt_waits_for_the_loop() {
+    fn a_lesson_of_an_attempt_is_stored_with_the_attempt() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root()).of_attempt(scratch.path("own"));
         let run_dir = RunDir::in_git_folder(&scratch.path(".git"));

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_checkpoint_and_a_broken_file_begin_anew() {
+    fn a_new_checkpoint_or_a_broken_file_resets_the_count() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
         let mut memory = Memory::load(&state, &checkpoint("aa"));

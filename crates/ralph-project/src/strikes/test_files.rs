@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn test_files_are_known_by_name_and_folder() {
+    fn test_files_are_recognized_by_name_and_folder() {
         for path in [
             "tests/it/main.rs",
             "src/app.test.ts",

@@ -1,6 +1,6 @@
-//! The documents that are made from code are what the code says.
+//! Documents that are generated from code are up to date.
 //!
-//! `RALPH_INTERNAL__UPDATE_DOCS=1 cargo test -p ralph-loop-project --test it docs` writes them anew.
+//! `RALPH_INTERNAL__UPDATE_DOCS=1 cargo test -p ralph-loop-project --test it docs` updates them.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use ralph_project::config::{Config, Kind, keys, schema};
 use test_support::fixtures;
 
 #[test]
-fn the_table_of_keys_is_that_of_the_code() {
+fn the_table_of_keys_matches_the_code() {
     let path = fixtures().join("../docs/configuration.md");
     let text = fs_err::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once("<!-- keys -->\n").unwrap();
@@ -22,7 +22,7 @@ fn the_table_of_keys_is_that_of_the_code() {
 }
 
 #[test]
-fn the_schema_is_that_of_the_code() {
+fn the_schema_matches_the_code() {
     let path = fixtures().join("../docs/config.schema.json");
     let expected = format!("{}\n", serde_json::to_string_pretty(&schema()).unwrap());
     if Env::process().get("RALPH_INTERNAL__UPDATE_DOCS").is_some() {

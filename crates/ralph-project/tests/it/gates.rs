@@ -1,4 +1,4 @@
-//! State folders as tools in the field leave them: `fixtures/gates/`, one folder a case.
+//! State folders as existing tools write them: `fixtures/gates/`, one folder per case.
 
 use camino::Utf8Path;
 use ralph_base::state::{Id, SessionDir, StateDir};
@@ -20,7 +20,7 @@ fn copy(from: &Utf8Path, to: &Utf8Path) {
     }
 }
 
-/// What one file says: what is unmet, or that it is broken.
+/// Judges one file: returns what is unmet, or the name of a broken file.
 fn judge<T: StateFile>(
     session: &SessionDir,
     gate: fn(&T, &Utf8Path) -> Option<Unmet>,

@@ -1,4 +1,4 @@
-//! What is tested with real files.
+//! Tests with real files.
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

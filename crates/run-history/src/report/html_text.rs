@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_backquotes_draw() {
+    fn only_backquotes_are_rendered_as_markup() {
         for (text, expected) in [
             ("`npm test` failed: <b>", "<code>npm test</code> failed: &#60;b&#62;"),
             ("a ` b", "a ` b"),

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_shown_as_it_is_and_nothing_else_draws() {
+    fn code_is_kept_verbatim_and_other_markup_is_escaped() {
         for (text, expected) in [
             ("`npm test -- a_b` failed: a_b", "`npm test -- a_b` failed: a\\_b"),
             ("a ` <b>", "a \\` &lt;b>"),
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_longer_than_what_is_in_it() {
+    fn a_fence_is_longer_than_any_fence_inside() {
         assert_eq!(fenced("a\n```\n<b>", "  "), "  ````\n  a\n  ```\n  <b>\n  ````");
     }
 }

@@ -69,7 +69,7 @@ mod tests {
     use crate::stops::{Gate, Stops};
 
     #[test]
-    fn what_happens_often_is_a_proposal() {
+    fn frequent_problems_become_proposals() {
         let refusal = |what: &str| Note {
             kind: NoteKind::Refusal,
             rule: "git-push".into(),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_stand_where_things_happened() {
+    fn bars_are_placed_by_time() {
         let attempt = Attempt {
             began_at: at(10),
             ended_at: at(15),

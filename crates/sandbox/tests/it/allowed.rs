@@ -1,4 +1,4 @@
-//! What an attempt needs, and may do.
+//! Operations that an attempt needs and that the sandbox allows.
 
 use super::world::{SECRET, Side, World, text};
 
@@ -38,7 +38,7 @@ fn an_agent_reads_its_own_credentials_and_writes_its_own_data() {
 }
 
 #[test]
-fn caches_are_created_for_programs_that_are_there() {
+fn caches_are_created_only_for_installed_programs() {
     let world = World::new();
     let script = "echo x > \"$HOME/.cache/pip/new\" && cat \"$HOME/.cache/pip/new\"";
     let output = world.run(Side::Inside, script);
@@ -66,7 +66,7 @@ fn settings_widen_and_narrow_the_sandbox() {
 }
 
 #[test]
-fn a_program_that_cannot_be_started_is_named() {
+fn a_program_that_cannot_be_started_is_reported() {
     let world = World::new();
     let mut command = world.shell(Side::Inside, "");
     assert_eq!(command.output().unwrap().status.code(), Some(0));

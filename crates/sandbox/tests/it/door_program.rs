@@ -1,4 +1,4 @@
-//! A program that does nothing but start others inside the sandbox, as the loop does among other things.
+//! A program that only starts other programs inside the sandbox, as the loop does.
 
 use std::process::ExitCode;
 

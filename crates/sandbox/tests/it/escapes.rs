@@ -1,5 +1,5 @@
-//! What an attempt must not be able to do. Everything is tried outside as well, where it succeeds: a test that
-//! cannot fail shows nothing.
+//! Operations that the sandbox must refuse. Each one is also tried outside, where it must succeed:
+//! a test that cannot fail proves nothing.
 
 use std::process::Stdio;
 
@@ -7,12 +7,12 @@ use test_support::until;
 
 use super::world::{Outsider, SECRET, SECRETS, Side, World, text};
 
-/// The lines of a file that are no comments.
+/// The lines of a file, without comments.
 fn lines(file: &'static str) -> impl Iterator<Item = &'static str> {
     file.lines().filter(|line| !line.starts_with('#'))
 }
 
-/// Whether this kernel can refuse signals; a test that needs that says so and passes without.
+/// Whether this kernel can refuse signals. If not, a test that needs this prints a note and passes.
 fn kernel_knows_scopes() -> bool {
     let missing = sandbox::support().missing;
     if !missing.is_empty() {
@@ -29,7 +29,7 @@ fn acts() -> Vec<(&'static str, &'static str)> {
     acts
 }
 
-/// Does an act, and says whether something protected changed.
+/// Runs a script; returns whether a protected file changed, and what was printed.
 fn changes_something(side: Side, script: &str) -> (bool, String) {
     let (world, mut outsider) = (World::new(), Outsider::start());
     let before = world.protected();
@@ -41,7 +41,7 @@ fn changes_something(side: Side, script: &str) -> (bool, String) {
 }
 
 #[test]
-fn nothing_changes_what_is_protected() {
+fn protected_files_cannot_be_changed() {
     for (name, script) in acts() {
         let (changed, said) = changes_something(Side::Inside, script);
         assert!(!changed, "{name}: {said}");
@@ -49,7 +49,7 @@ fn nothing_changes_what_is_protected() {
 }
 
 #[test]
-fn outside_every_act_succeeds() {
+fn every_act_succeeds_outside_the_sandbox() {
     let is_root = text(&World::new().run(Side::Outside, "id -u")) == "0\n";
     let possible = |(name, _): &(&str, &str)| is_root || !name.starts_with("as root");
     for (name, script) in acts().into_iter().filter(possible) {
@@ -112,7 +112,7 @@ fn abstract_sockets_outside_are_refused() {
 }
 
 #[test]
-fn variables_that_lead_to_credentials_are_gone() {
+fn credential_variables_are_removed() {
     let mut world = World::new();
     for name in
         ["GITHUB_TOKEN", "SSH_AUTH_SOCK", "AWS_SECRET_ACCESS_KEY", "NPM_TOKEN", "KEPT_TOKEN"]

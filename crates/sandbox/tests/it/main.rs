@@ -1,4 +1,4 @@
-//! Real programs inside the sandbox, with real files. Needs a kernel with Landlock, version 3 or later.
+//! Real programs and files inside the sandbox. Needs a kernel with Landlock, version 3 or later.
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,

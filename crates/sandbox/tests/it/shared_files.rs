@@ -5,7 +5,7 @@ use test_support::until;
 use super::world::{Side, World, text};
 
 #[test]
-fn git_works_after_the_user_replaced_the_settings() {
+fn git_works_after_the_user_replaces_its_config_file() {
     let world = World::new();
     world
         .scratch
@@ -30,7 +30,7 @@ fn git_works_after_the_user_replaced_the_settings() {
 }
 
 #[test]
-fn a_link_in_the_state_folder_leads_nowhere() {
+fn a_link_in_the_state_folder_is_not_followed() {
     let world = World::new();
     let target = world.path("project/.git/config");
     std::os::unix::fs::symlink(&target, world.path("state/gitconfig")).unwrap();

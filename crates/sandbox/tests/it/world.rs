@@ -1,4 +1,4 @@
-//! A home folder with credentials, a project, a copy of it, and programs that run inside or outside.
+//! A home folder with credentials, a project, a copy of it, and programs inside or outside.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -9,10 +9,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use sandbox::{Policy, Request, Settings};
 use test_support::Scratch;
 
-/// The program that starts others inside.
+/// The program that starts others inside the sandbox.
 const DOOR: &str = env!("CARGO_BIN_EXE_sandbox-door");
 
-/// What every file that must not be read holds.
+/// The content of every file that must not be readable.
 pub(crate) const SECRET: &str = "hunter2";
 
 /// Credentials in the home folder.
@@ -41,7 +41,7 @@ pub(crate) const SECRETS: [&str; 22] = [
     ".factory/auth.json",
 ];
 
-/// Where a program runs.
+/// Whether a program runs inside or outside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Inside,
@@ -57,7 +57,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        // Not in memory: the folder for shared memory may be written inside.
+        // Not in memory: the folder for shared memory is writable inside the sandbox.
         let scratch = Scratch::on_disk();
         for name in SECRETS {
             scratch.file(&format!("home/{name}"), SECRET);
@@ -104,7 +104,7 @@ impl World {
         })
     }
 
-    /// A shell with this script, in the copy.
+    /// A shell that runs this script in the copy.
     pub(crate) fn shell(&self, side: Side, script: &str) -> Command {
         let mut command = match side {
             Side::Inside => sandbox::door(Path::new(DOOR), &self.policy()).command("sh"),
@@ -140,7 +140,7 @@ impl World {
     }
 }
 
-/// The search path, with the real programs first: a version manager's wrappers write into their own folders.
+/// The search path, real programs first: wrappers of version managers write into their own folders.
 fn test_path() -> String {
     format!("/usr/local/bin:/usr/bin:/bin:{}", std::env::var("PATH").unwrap_or_default())
 }
@@ -164,7 +164,7 @@ pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&*output.stdout, &output.stderr].concat()).into_owned()
 }
 
-/// A process outside, which is ended with the test.
+/// A process outside the sandbox, killed when the test ends.
 pub(crate) struct Outsider(pub(crate) Child);
 
 impl Outsider {

@@ -1,10 +1,10 @@
-//! Text on its way through a line: fetched, written, read into variables, and what runs it.
+//! The flow of text through a line: fetched, written, read into variables and run.
 
 use super::check;
 use crate::{Command, read};
 
 #[test]
-fn text_that_was_fetched_is_followed_to_whatever_runs_it() {
+fn fetched_text_is_followed_to_the_command_that_runs_it() {
     let runs = |line: &str| read(line).commands.iter().any(Command::runs_fetched);
     for line in [
         "curl -s x | sh",
@@ -34,7 +34,7 @@ fn text_that_was_fetched_is_followed_to_whatever_runs_it() {
 }
 
 #[test]
-fn the_program_of_an_interpreter_is_kept() {
+fn the_inline_program_of_an_interpreter_is_recorded() {
     let inline = |line: &str| read(line).commands.into_iter().find_map(|command| command.inline);
     assert_eq!(inline("python3.11 -W ignore -c 'a()'").as_deref(), Some("a()"));
     assert_eq!(inline("perl -we'a'").as_deref(), Some("a"));

@@ -1,5 +1,5 @@
-//! Whatever the state files hold and however often a session stops, with or without work between:
-//! the blocks are bounded, and a stop follows.
+//! For any state files and any number of stops, with or without work between them: the number of
+//! blocks is bounded, and a stop follows.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,10 +9,10 @@ use ralph_hooks::on_stop::HOOK;
 use serde_json::{Value, json};
 use test_support::Scratch;
 
-/// The most iterations that `progress.txt` allows here.
+/// The highest iteration limit in `progress.txt`.
 const MOST_ITERATIONS: u64 = 5;
 
-/// What may stand in a state file.
+/// Generates the content of a state file.
 fn content() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
@@ -66,7 +66,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The files that somebody may write between two stops.
+/// The files that may be written between two stops.
 const FILES: [&str; 10] = [
     "project/.ralph/state/s1/orchestrator.json",
     "project/.ralph/state/s1/loop.json",
@@ -80,7 +80,7 @@ const FILES: [&str; 10] = [
     "loop/progress.txt",
 ];
 
-/// Between two stops: files are written or removed, and perhaps a tool is called.
+/// Events between two stops: files are written or removed, and perhaps a tool is called.
 #[derive(Debug, Clone)]
 struct Between {
     files: Vec<(usize, Option<String>)>,
@@ -135,7 +135,7 @@ impl World {
         self.scratch.file("transcript.jsonl", format!("{before}{line}\n"));
     }
 
-    /// Whether a stop is blocked.
+    /// Returns whether a stop is blocked.
     fn stop(&self, active: bool) -> bool {
         let input = json!({
             "hook_event_name": "Stop", "session_id": "s1", "stop_hook_active": active,
@@ -150,10 +150,10 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// The client goes on after a block, with `stop_hook_active`; a new turn begins after a stop,
-    /// or at any time by the user.
+    /// After a block, the client continues with `stop_hook_active`; a new turn begins after a stop,
+    /// or when the user starts one.
     #[test]
-    fn the_blocks_in_a_row_are_bounded_whatever_the_files_hold(
+    fn consecutive_blocks_are_bounded_for_any_state_files(
         steps in vec(between(), 1..40),
         max_blocks in 0u64..4,
         max_idle in 0u64..4,
@@ -167,7 +167,7 @@ proptest! {
             }
             world.happen(step);
             let blocked = world.stop(active);
-            // Whoever writes valid counters begins anew.
+            // A change of the counters restarts the count.
             let counters = |(at, _): &(usize, _)| FILES[*at].ends_with("blocks.json");
             let anew = !blocked || step.files.iter().any(counters);
             row = if anew { u64::from(blocked) } else { row + 1 };
@@ -178,7 +178,7 @@ proptest! {
             let most = max_blocks.max(1) + MOST_ITERATIONS.max(iterations);
             prop_assert!(row <= most, "{row} blocks in a row");
         }
-        // Left alone, the session stops within the number of blocks that is configured.
+        // Without further changes, the session stops within the configured number of blocks.
         let rest = Between { files: Vec::new(), works: false, new_turn: false };
         let mut further = 0;
         while active {
@@ -189,10 +189,10 @@ proptest! {
         }
     }
 
-    /// An agent that is busy all the time, under files that say "not done" for ever; and perhaps
-    /// it sets the loop's own counter back each time.
+    /// The agent is always busy, the state files always say "not done", and the agent may reset the
+    /// iteration counter before each stop.
     #[test]
-    fn a_busy_session_that_is_never_done_stops_too(
+    fn a_busy_session_that_is_never_done_still_stops(
         max_blocks in 0u64..4,
         iterations in 1u64..8,
         with_list in any::<bool>(),
@@ -224,9 +224,9 @@ proptest! {
     }
 }
 
-/// Blocks that cannot be counted are not made, so taking the counters away frees the session.
+/// A stop that cannot be counted is not blocked, so a session without counters is released.
 #[test]
-fn removing_the_counters_does_not_make_it_endless() {
+fn removing_the_counters_does_not_make_blocking_endless() {
     let world = World::new(3, 3, 9);
     let list = r#"{"features":[{"id":1,"description":"x","passes":false}]}"#;
     world.scratch.file("loop/feature_list.json", list);

@@ -1,4 +1,4 @@
-//! Going on through a feature list that somebody else's loop keeps.
+//! Continuation through the feature list of another tool's loop.
 
 use super::Stage;
 
@@ -17,7 +17,7 @@ fn stage() -> Stage {
     stage.with("RALPH_LOOP_DIR", dir.as_str())
 }
 
-/// What the agent does: works, and sets the next feature to passing.
+/// Simulates an agent that works and sets the next feature to passing.
 fn pass_next(stage: &Stage) {
     let list = stage.repo.scratch().read("loop/feature_list.json");
     let list = list.replacen("\"passes\":false", "\"passes\":true", 1);
@@ -30,7 +30,7 @@ fn progress(stage: &Stage) -> String {
 }
 
 #[test]
-fn three_features_are_worked_through_and_then_it_ends() {
+fn the_session_continues_until_every_feature_passes() {
     let stage = stage();
     pass_next(&stage);
     let reason = stage.stop("s1", false).unwrap();
@@ -59,7 +59,7 @@ fn three_features_are_worked_through_and_then_it_ends() {
 }
 
 #[test]
-fn the_person_reads_the_end_once_and_a_list_that_grows_goes_on() {
+fn the_end_is_announced_once_and_new_features_continue_the_loop() {
     let stage = stage();
     let done = FEATURES.replace("false", "true");
     stage.repo.scratch().file("loop/feature_list.json", &done);
@@ -87,7 +87,7 @@ fn a_person_may_pause_the_loop() {
 }
 
 #[test]
-fn the_usual_folder_of_such_loops_needs_no_variable() {
+fn the_usual_loop_folder_needs_no_variable() {
     let stage = Stage::new();
     stage.write(".claude/data/ralph-loops/current/feature_list.json", FEATURES);
     stage.write(".claude/data/ralph-loops/current/RALPH_PROMPT.md", "# Task\n");
@@ -100,7 +100,7 @@ fn the_usual_folder_of_such_loops_needs_no_variable() {
 }
 
 #[test]
-fn at_the_limit_the_session_is_released_and_what_remains_is_named() {
+fn at_the_limit_the_session_is_released_and_open_stories_are_named() {
     let stage = stage();
     let short = PROGRESS.replace("Max Iterations: 9", "Max Iterations: 2");
     stage.repo.scratch().file("loop/progress.txt", short);
@@ -115,7 +115,7 @@ fn at_the_limit_the_session_is_released_and_what_remains_is_named() {
 }
 
 #[test]
-fn an_agent_that_sets_the_counter_back_does_not_go_on_for_ever() {
+fn resetting_the_iteration_counter_does_not_continue_forever() {
     let stage = stage();
     for number in 0..9 {
         assert!(stage.stop("s1", number > 0).is_some(), "{number}");
@@ -127,7 +127,7 @@ fn an_agent_that_sets_the_counter_back_does_not_go_on_for_ever() {
 }
 
 #[test]
-fn without_work_between_the_session_is_released_before_the_client_cuts_it_off() {
+fn an_idle_session_is_released_before_the_client_ends_it() {
     let stage = stage();
     stage.say("done".into(), 10);
     assert!(stage.stop("s1", false).is_some());
@@ -145,7 +145,7 @@ fn without_work_between_the_session_is_released_before_the_client_cuts_it_off() 
 }
 
 #[test]
-fn a_change_in_the_list_is_work_also_without_a_transcript() {
+fn a_changed_list_counts_as_work_without_a_transcript() {
     let stage = stage();
     assert!(stage.stop("s1", false).is_some());
     for title in ["a", "b", "c"] {
@@ -156,7 +156,7 @@ fn a_change_in_the_list_is_work_also_without_a_transcript() {
 }
 
 #[test]
-fn a_list_that_cannot_be_read_is_reported_and_holds_nobody_back() {
+fn an_unreadable_list_is_reported_and_does_not_block() {
     for content in ["", "rubbish", "{\"features\":[]}", "{\"features\":7}"] {
         let stage = stage();
         stage.repo.scratch().file("loop/feature_list.json", content);
@@ -166,7 +166,7 @@ fn a_list_that_cannot_be_read_is_reported_and_holds_nobody_back() {
 }
 
 #[test]
-fn a_folder_without_a_list_binds_nobody() {
+fn a_loop_folder_without_a_list_does_not_block() {
     let stage = stage();
     fs_err::remove_file(stage.repo.scratch().path("loop/feature_list.json")).unwrap();
     stage
@@ -176,7 +176,7 @@ fn a_folder_without_a_list_binds_nobody() {
 }
 
 #[test]
-fn several_stops_at_once_count_each_block_once() {
+fn concurrent_stops_count_each_block_once() {
     let stage = stage();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -189,7 +189,7 @@ fn several_stops_at_once_count_each_block_once() {
 }
 
 #[test]
-fn work_shows_in_the_tree_where_the_transcript_does_not_tell() {
+fn changed_files_count_as_work_without_a_transcript() {
     let stage = stage();
     let mut held = Vec::new();
     for at in 0..4 {
@@ -202,7 +202,7 @@ fn work_shows_in_the_tree_where_the_transcript_does_not_tell() {
 }
 
 #[test]
-fn a_file_of_somebody_elses_stays_what_it_is() {
+fn a_symlinked_progress_file_keeps_its_link_and_mode() {
     use std::os::unix::fs::PermissionsExt;
     let stage = stage();
     let scratch = stage.repo.scratch();
@@ -220,7 +220,7 @@ fn a_file_of_somebody_elses_stays_what_it_is() {
 }
 
 #[test]
-fn a_file_that_is_too_large_to_be_read_whole_is_not_cut() {
+fn a_progress_file_that_is_too_large_is_left_unchanged() {
     let stage = stage();
     let large = format!("{PROGRESS}\n{}end", "x".repeat(17 * 1024 * 1024));
     stage.repo.scratch().file("loop/progress.txt", &large);

@@ -1,4 +1,4 @@
-//! Decisions as data, and what the person in front of the session sees of them.
+//! Decisions in the journal, and the messages to the person in front of the session.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ const LOOP: &str = r#"{"iteration":3,"max_iterations":25,"last_error":"E1"}"#;
 const TASK: &str = r#"{"status":"pending","title":"Log in"}"#;
 
 #[test]
-fn a_block_names_its_gates_and_who_wanted_to_stop() {
+fn a_block_event_names_its_gates_and_the_agent_type() {
     let stage = Stage::new();
     stage.state("s1", "loop.json", LOOP).state("s1", "tasks/1.json", TASK);
     assert!(stage.stop("s1", false).is_some());
@@ -33,7 +33,7 @@ fn a_block_names_its_gates_and_who_wanted_to_stop() {
 }
 
 #[test]
-fn a_release_names_what_is_unmet_and_the_person_sees_it() {
+fn a_release_with_an_unmet_gate_is_recorded_and_shown() {
     let stage = Stage::new();
     stage.write(".ralph/config.toml", "[stop]\nmax_blocks = 9\nmax_idle_blocks = 1\n");
     stage.state("s1", "loop.json", LOOP);
@@ -51,7 +51,7 @@ fn a_release_names_what_is_unmet_and_the_person_sees_it() {
 }
 
 #[test]
-fn a_second_stop_is_judged_and_not_held() {
+fn a_second_stop_is_judged_but_not_blocked() {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     let config = "[stop]\nverify = true\n[verify]\ncommands = [\"echo x >> ran; exit 1\"]\n";
     stage.write(".ralph/config.toml", config);
@@ -70,7 +70,7 @@ fn a_second_stop_is_judged_and_not_held() {
 }
 
 #[test]
-fn a_hand_over_is_reported_once() {
+fn a_handoff_is_reported_once() {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     stage
         .write(".ralph/current-story", "US-001\n")

@@ -22,7 +22,7 @@ fn fail_tests(stage: &Stage) {
     verdict.save(&session).unwrap();
 }
 
-/// One gate: how it is made unmet, and how its sentence begins.
+/// A gate: its name, how it becomes unmet, and how its reason begins.
 type Gate = (&'static str, fn(&Stage), &'static str);
 
 const GATES: [Gate; 7] = [
@@ -62,7 +62,7 @@ const GATES: [Gate; 7] = [
     ),
 ];
 
-/// A session that our loop started, in a tree without changes.
+/// Returns a session that our loop started, in a tree without changes.
 fn stage() -> Stage {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     assert_eq!(stage.stop("s1", false), None);
@@ -70,7 +70,7 @@ fn stage() -> Stage {
 }
 
 #[test]
-fn each_gate_alone_holds_once_and_then_lets_go() {
+fn each_gate_alone_blocks_once_per_turn() {
     for (name, unmeet, expected) in GATES {
         let stage = stage();
         unmeet(&stage);
@@ -83,7 +83,7 @@ fn each_gate_alone_holds_once_and_then_lets_go() {
 }
 
 #[test]
-fn all_unmet_gates_come_in_one_reason() {
+fn all_unmet_gates_are_listed_in_one_reason() {
     for (first, pair) in GATES.iter().enumerate() {
         for other in GATES.iter().skip(first + 1) {
             let stage = stage();
@@ -109,7 +109,7 @@ fn all_unmet_gates_come_in_one_reason() {
 }
 
 #[test]
-fn uncommitted_changes_hold_an_orchestrated_session_and_are_advice_otherwise() {
+fn uncommitted_changes_block_only_orchestrated_sessions() {
     let stage = stage();
     stage.write("new.txt", "x");
     assert_eq!(stage.stop("s1", false), None, "advice alone holds nobody back");
@@ -134,7 +134,7 @@ fn uncommitted_changes_hold_an_orchestrated_session_and_are_advice_otherwise() {
 }
 
 #[test]
-fn met_gates_say_nothing() {
+fn met_gates_do_not_block() {
     let stage = stage();
     stage
         .state("s1", "orchestrator.json", r#"{"verified_done":true}"#)
@@ -150,7 +150,7 @@ fn met_gates_say_nothing() {
 }
 
 #[test]
-fn a_broken_file_is_reported_and_holds_nobody_back() {
+fn a_broken_file_is_reported_and_does_not_block() {
     let files = [
         "orchestrator.json",
         "loop.json",
@@ -177,7 +177,7 @@ fn a_broken_file_is_reported_and_holds_nobody_back() {
 }
 
 #[test]
-fn a_story_of_a_later_plan_holds_while_an_earlier_plan_is_open() {
+fn a_story_of_a_later_plan_blocks_while_an_earlier_plan_is_open() {
     let stage = stage();
     stage
         .write(".ralph/current-story", "US-201\n")
@@ -190,7 +190,7 @@ fn a_story_of_a_later_plan_holds_while_an_earlier_plan_is_open() {
 }
 
 #[test]
-fn a_plan_that_cannot_be_read_is_reported_and_holds_nobody_back() {
+fn an_unreadable_plan_is_reported_and_does_not_block() {
     let stage = stage();
     stage.write(".ralph/current-story", "US-001").write(".ralph/PRD-1/plan.md", "no stories");
     assert_eq!(stage.stop("s1", false), None);
@@ -198,7 +198,7 @@ fn a_plan_that_cannot_be_read_is_reported_and_holds_nobody_back() {
 }
 
 #[test]
-fn the_files_of_other_tools_in_the_home_folder_are_read_too() {
+fn state_files_in_the_home_folder_are_read_too() {
     let stage = Stage::new();
     stage.repo.scratch().file("home/.ralph/state/s1/quality-gate.json", QUALITY);
     assert!(stage.stop("s1", false).unwrap().starts_with("QUALITY gate"));
@@ -206,7 +206,7 @@ fn the_files_of_other_tools_in_the_home_folder_are_read_too() {
 }
 
 #[test]
-fn more_blocks_a_turn_are_a_matter_of_configuration() {
+fn the_number_of_blocks_per_turn_is_configurable() {
     let stage = Stage::new();
     stage.state("s1", "loop.json", LOOP).write(".ralph/config.toml", "[stop]\nmax_blocks = 3\n");
     for active in [false, true, true] {
@@ -223,7 +223,7 @@ fn more_blocks_a_turn_are_a_matter_of_configuration() {
 }
 
 #[test]
-fn while_something_runs_nothing_is_judged() {
+fn gates_are_not_judged_while_a_background_task_runs() {
     let stage = Stage::new();
     stage.state("s1", "loop.json", LOOP);
     let mut input = payload("Stop-bash-background");
@@ -239,7 +239,7 @@ fn while_something_runs_nothing_is_judged() {
     assert!(stage.send(&input).blocked.is_some(), "a new one is judged again");
 }
 
-/// A subagent of the session wants to stop.
+/// Sends a stop of a subagent of the session; returns the reason if the stop is blocked.
 fn subagent_stops(stage: &Stage, agent_type: &str, id: &str, active: bool) -> Option<String> {
     let mut input = payload("SubagentStop-subagent");
     input["session_id"] = "s1".into();
@@ -250,7 +250,7 @@ fn subagent_stops(stage: &Stage, agent_type: &str, id: &str, active: bool) -> Op
 }
 
 #[test]
-fn a_subagent_is_judged_by_its_work_and_not_by_what_its_session_is_to_do() {
+fn a_subagent_is_judged_only_by_its_own_work() {
     for (name, unmeet, expected) in GATES {
         let stage = stage();
         unmeet(&stage);
@@ -274,7 +274,7 @@ fn a_subagent_is_judged_by_its_work_and_not_by_what_its_session_is_to_do() {
 }
 
 #[test]
-fn gated_subagents_are_counted_each_for_itself() {
+fn blocks_of_each_gated_subagent_are_counted_separately() {
     let stage = Stage::new();
     stage.state("s1", "quality-gate.json", QUALITY);
     let stop = |agent_type: &str, id: &str, active| subagent_stops(&stage, agent_type, id, active);
@@ -286,7 +286,7 @@ fn gated_subagents_are_counted_each_for_itself() {
 }
 
 #[test]
-fn a_session_whose_id_is_no_name_is_never_blocked() {
+fn a_session_with_an_invalid_id_is_never_blocked() {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     stage
         .write(".ralph/current-story", "US-001")

@@ -1,10 +1,10 @@
-//! A full context: the session is released, and the next one finds a note.
+//! A session with a full context is released with a note for the next session.
 
 use super::Stage;
 
 const PLAN: &str = "- [ ] US-001: Log in\n";
 
-/// What the loop writes down of the agent's last result.
+/// Returns the context windows as the loop records them.
 fn reported(tokens: u64) -> String {
     format!("{{\"windows\":{{\"m\":{tokens},\"side\":10000000}}}}")
 }
@@ -41,7 +41,7 @@ fn at_the_limit_the_session_is_handed_over_with_a_note() {
 }
 
 #[test]
-fn the_note_of_a_feature_list_stands_beside_it() {
+fn the_note_for_a_feature_list_is_written_beside_it() {
     let stage = Stage::new();
     let list = r#"{"features":[{"id":1,"description":"x","passes":false}]}"#;
     stage.repo.scratch().file("loop/feature_list.json", list);
@@ -57,11 +57,11 @@ fn the_note_of_a_feature_list_stands_beside_it() {
 }
 
 #[test]
-fn an_answer_that_the_client_writes_a_moment_later_is_waited_for() {
+fn an_answer_that_the_client_writes_late_is_waited_for() {
     let stage = stage(150_000);
     std::thread::scope(|scope| {
         let stop = scope.spawn(|| stage.stop("s1", false));
-        // The hook finds the older answer first, or already this one: the outcome is the same.
+        // The hook may find the older answer or this one first; the outcome is the same.
         stage.say(serde_json::json!([{"type": "text", "text": "end"}]), 170_000);
         assert_eq!(stop.join().unwrap(), None);
     });
@@ -75,7 +75,7 @@ fn below_the_limit_the_gates_are_judged() {
 }
 
 #[test]
-fn the_window_is_the_one_that_the_client_reported() {
+fn the_reported_context_window_is_used() {
     let stage = stage(160_000);
     stage.write(".ralph/context-window.json", &reported(1_000_000));
     assert!(stage.stop("s1", false).is_some());
@@ -85,7 +85,7 @@ fn the_window_is_the_one_that_the_client_reported() {
 }
 
 #[test]
-fn where_nobody_tells_the_window_no_guess_is_made() {
+fn an_unknown_context_window_is_not_guessed() {
     let stage = stage(900_000);
     let others = reported(200_000).replace("\"m\"", "\"other\"");
     stage.write(".ralph/context-window.json", &others);
@@ -95,7 +95,7 @@ fn where_nobody_tells_the_window_no_guess_is_made() {
 }
 
 #[test]
-fn a_session_that_nothing_holds_back_is_not_handed_over() {
+fn a_session_that_nothing_blocks_is_not_handed_over() {
     let stage = Stage::new();
     stage.say("x".into(), 190_000);
     assert_eq!(stage.stop("s1", false), None);

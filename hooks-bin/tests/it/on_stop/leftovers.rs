@@ -1,4 +1,4 @@
-//! Tasks and teammates: what added lines may not hold.
+//! Leftovers in added lines block completed tasks and idle teammates.
 
 use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo};
@@ -50,7 +50,7 @@ fn old_moved_and_committed_lines_do_not_count() {
 }
 
 #[test]
-fn with_a_checkpoint_only_what_came_after_it_counts() {
+fn with_a_checkpoint_only_later_lines_count() {
     let stage = Stage::new();
     stage
         .write("users.rs", "// TODO: the user's own\n")
@@ -67,7 +67,7 @@ fn with_a_checkpoint_only_what_came_after_it_counts() {
 }
 
 #[test]
-fn a_stale_checkpoint_does_not_count() {
+fn a_stale_checkpoint_is_not_used() {
     let stage = Stage::new();
     stage.write(".ralph/.checkpoint", &format!("{}\n", stage.repo.head()));
     stage.write("users.rs", "// TODO: the user's own\n");
@@ -76,7 +76,7 @@ fn a_stale_checkpoint_does_not_count() {
 }
 
 #[test]
-fn a_teammate_pauses_without_debugging() {
+fn a_teammate_cannot_pause_with_debugging_leftovers() {
     let stage = Stage::new();
     stage.write("a.py", "# TODO: later\n");
     assert_eq!(
@@ -92,7 +92,7 @@ fn a_teammate_pauses_without_debugging() {
 }
 
 #[test]
-fn the_same_leftovers_do_not_hold_for_ever() {
+fn the_same_leftovers_do_not_block_forever() {
     let stage = Stage::new();
     stage.write("a.py", "breakpoint()\n");
     let held = |stage: &Stage| complete(stage, "7").is_some();
@@ -104,7 +104,7 @@ fn the_same_leftovers_do_not_hold_for_ever() {
 }
 
 #[test]
-fn without_a_repository_or_a_commit_nothing_goes_wrong() {
+fn a_missing_repository_or_commit_causes_no_failure() {
     let stage = Stage::new();
     stage.write("a.py", "breakpoint()\n");
     stage.repo.remove(".git");
@@ -115,7 +115,7 @@ fn without_a_repository_or_a_commit_nothing_goes_wrong() {
 }
 
 #[test]
-fn lines_that_moved_to_another_file_are_old() {
+fn lines_moved_to_another_file_do_not_count() {
     let stage = Stage::new();
     stage.write("src/old.rs", "// TODO: old\nfn a() {}\n");
     stage.write("src/keep.rs", "// FIXME: old\nfn b() {}\n");
@@ -129,7 +129,7 @@ fn lines_that_moved_to_another_file_are_old() {
 }
 
 #[test]
-fn what_was_let_go_once_is_not_held_back_again() {
+fn leftovers_that_were_let_go_once_do_not_block_again() {
     let stage = Stage::new();
     stage.write("src/a.rs", "// TODO\n");
     let held: Vec<bool> = (0..6).map(|_| complete(&stage, "1").is_some()).collect();

@@ -1,4 +1,4 @@
-//! Several stories in one session of our own loop: the hook asks the loop, and obeys.
+//! Several stories in one session of our loop: the hook asks the loop and follows the answer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ struct Looping {
 }
 
 impl Looping {
-    /// A loop that works on US-001 in a project with this configuration.
+    /// Creates a loop that works on US-001 in a project with this configuration.
     fn new(config: &str) -> Self {
         let stage = Stage::new().with("RALPH_RUN", RUN);
         stage.write(".ralph/PRD-1/plan.md", "- [ ] US-001: One\n- [ ] US-002: Two\n");
@@ -33,7 +33,7 @@ impl Looping {
         Self { stage, mailbox: Mailbox::at(folder), lock }
     }
 
-    /// Answers what is asked while `what` goes on; returns its result and what was asked.
+    /// Answers all questions while `what` runs; returns the result of `what` and the questions.
     fn answering<T>(&self, answer: &Answer, what: impl FnOnce() -> T) -> (T, Vec<Question>) {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -54,7 +54,7 @@ impl Looping {
         })
     }
 
-    /// A stop of a session that did something since the last one, and whether the loop was asked.
+    /// Sends a stop after some work; returns the reason of a block and the number of questions.
     fn stop(&self, session: &str, active: bool, answer: &Answer) -> (Option<String>, usize) {
         self.stage.work();
         let (held, asked) = self.answering(answer, || self.stage.stop(session, active));
@@ -67,7 +67,7 @@ fn go_on() -> Answer {
 }
 
 #[test]
-fn the_loop_is_asked_and_its_text_sends_the_session_on() {
+fn the_loop_is_asked_and_its_answer_continues_the_session() {
     let looping = Looping::new(SEVERAL);
     let mut input = payload("Stop-first");
     input["session_id"] = "s1".into();
@@ -86,7 +86,7 @@ fn the_loop_is_asked_and_its_text_sends_the_session_on() {
 #[test]
 fn the_loop_ends_the_session_with_a_reason() {
     let looping = Looping::new(SEVERAL);
-    // A gate would hold it, but the loop has spoken.
+    // A gate is unmet, but the answer of the loop takes precedence.
     looping.stage.state("s1", "tasks/1.json", r#"{"status":"pending"}"#);
     let stop = Answer::Stop("no iterations are left".to_owned());
     assert_eq!(looping.stop("s1", false, &stop), (None, 1));
@@ -95,7 +95,7 @@ fn the_loop_ends_the_session_with_a_reason() {
 }
 
 #[test]
-fn only_the_runs_own_session_asks_and_only_where_several_stories_are_wanted() {
+fn only_the_session_of_the_run_asks_and_only_for_several_stories() {
     let check = |looping: &Looping, session: &str, asked: usize| {
         assert_eq!(looping.stop(session, false, &Answer::Stop("x".into())), (None, asked));
     };
@@ -128,7 +128,7 @@ fn without_an_answer_the_other_gates_decide() {
     assert!(held.starts_with("TASKS gate failed"), "{held}");
     assert_eq!(looping.stage.stop("s1", true), None);
 
-    // The loop dies while it is asked.
+    // The loop ends while the hook waits for its answer.
     let mut looping = Looping::new(SEVERAL);
     let lock = looping.lock.take();
     std::thread::scope(|scope| {
@@ -142,7 +142,7 @@ fn without_an_answer_the_other_gates_decide() {
 }
 
 #[test]
-fn a_mailbox_that_cannot_be_used_is_reported_and_the_other_gates_decide() {
+fn an_unusable_mailbox_is_reported_and_the_other_gates_decide() {
     let looping = Looping::new(SEVERAL);
     looping.stage.state("s1", "tasks/1.json", r#"{"status":"pending"}"#);
     looping.stage.repo.scratch().pipe("repo/.git/ralph/mailbox-question.json");
@@ -153,7 +153,7 @@ fn a_mailbox_that_cannot_be_used_is_reported_and_the_other_gates_decide() {
 }
 
 #[test]
-fn a_session_that_does_nothing_is_let_go_without_asking() {
+fn an_idle_session_is_let_go_without_asking() {
     let looping = Looping::new(SEVERAL);
     let idle = |active| {
         let (held, asked) = looping.answering(&go_on(), || looping.stage.stop("s1", active));
@@ -164,7 +164,7 @@ fn a_session_that_does_nothing_is_let_go_without_asking() {
 }
 
 #[test]
-fn a_new_story_is_progress_also_where_the_transcript_does_not_tell() {
+fn a_new_story_counts_as_work_without_a_transcript() {
     let looping = Looping::new(SEVERAL);
     for active in [false, true, true, true] {
         let (held, _) = looping.answering(&go_on(), || looping.stage.stop("s1", active));
@@ -174,7 +174,7 @@ fn a_new_story_is_progress_also_where_the_transcript_does_not_tell() {
 }
 
 #[test]
-fn going_on_ends_at_the_limit_of_iterations() {
+fn continuation_ends_at_the_iteration_limit() {
     let looping = Looping::new(&format!("[loop]\nmax_iterations = 2\n{SEVERAL}"));
     let held: Vec<_> =
         [false, true, true].map(|active| looping.stop("s1", active, &go_on())).into();
@@ -190,7 +190,7 @@ fn several_hooks_of_one_stop_ask_once() {
         let hooks: Vec<_> =
             (0..2).map(|_| scope.spawn(|| looping.stage.stop("s1", false))).collect();
         test_support::until("one of them asks", || looping.mailbox.waiting().is_some());
-        // The other one has come and gone by now, or finds that it is asked already.
+        // The other hook has already ended, or finds that the question is already asked.
         test_support::until("the other ends", || hooks.iter().any(|hook| hook.is_finished()));
         let question = looping.mailbox.waiting().unwrap();
         looping.mailbox.reply(&question, go_on()).unwrap();
@@ -201,7 +201,7 @@ fn several_hooks_of_one_stop_ask_once() {
 }
 
 #[test]
-fn the_context_is_looked_at_before_the_loop_is_asked() {
+fn the_context_is_checked_before_the_loop_is_asked() {
     let looping = Looping::new(SEVERAL);
     looping.stage.write(".ralph/context-window.json", r#"{"windows":{"m":1000}}"#);
     assert_eq!(looping.stop("s1", false, &go_on()), (None, 0));
@@ -210,7 +210,7 @@ fn the_context_is_looked_at_before_the_loop_is_asked() {
 }
 
 #[test]
-fn a_session_that_is_let_go_with_failing_tests_has_stopped_early() {
+fn a_session_let_go_with_failing_tests_counts_as_incomplete() {
     let looping = Looping::new("");
     let red = r#"{"verdict":"failed","command":"npm test"}"#;
     looping.stage.state("s1", "verdict.json", red);

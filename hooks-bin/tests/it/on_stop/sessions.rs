@@ -1,5 +1,5 @@
-//! Whose session it is: a session that has no part in a loop is never held back by it, and what a
-//! session leaves behind is its own.
+//! A session outside a loop is never blocked by the loop, and the cleanup after a session removes
+//! only its own files.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +10,7 @@ use crate::run::begin;
 
 const PLAN: &str = "- [ ] US-001: Log in\n- [ ] US-002: Log out\n";
 
-/// A project in which another session is in the middle of everything that can hold one back.
+/// Returns a project in which another session has every kind of unmet gate.
 fn busy_project() -> Stage {
     let stage = Stage::new();
     stage
@@ -28,14 +28,14 @@ fn busy_project() -> Stage {
 }
 
 #[test]
-fn another_session_in_the_same_project_is_never_held_back() {
+fn another_session_in_the_same_project_is_never_blocked() {
     let stage = busy_project();
     assert!(stage.stop("theirs", false).is_some());
     for active in [false, true, false] {
         assert_eq!(stage.stop("mine", active), None);
         stage.work();
     }
-    // Its own test run may have failed: that is its person's business.
+    // A failed test run of the session does not block it either.
     stage.state("mine", "verdict.json", r#"{"version":1,"verdict":"failed"}"#);
     assert_eq!(stage.stop("mine", false), None);
     let mut subagent = payload("SubagentStop-subagent");
@@ -45,7 +45,7 @@ fn another_session_in_the_same_project_is_never_held_back() {
 }
 
 #[test]
-fn another_loops_story_that_is_left_open_is_written_down() {
+fn an_open_story_of_another_loop_is_recorded_as_incomplete() {
     let stage = Stage::new();
     stage.write(".ralph/current-story", "US-001\n").write(".ralph/PRD-1/plan.md", PLAN);
     assert_eq!(stage.stop("s1", false), None);
@@ -54,7 +54,7 @@ fn another_loops_story_that_is_left_open_is_written_down() {
 }
 
 #[test]
-fn a_payload_without_an_event_gets_the_opinion_that_its_fields_call_for() {
+fn a_payload_without_an_event_is_judged_by_its_fields() {
     let stage = busy_project();
     let mut input = payload("Stop-first");
     input["session_id"] = "theirs".into();
@@ -63,7 +63,7 @@ fn a_payload_without_an_event_gets_the_opinion_that_its_fields_call_for() {
 }
 
 #[test]
-fn a_session_of_its_own_is_not_held_back_by_our_loops_story() {
+fn an_independent_session_is_not_blocked_by_the_story_of_our_loop() {
     let stage = busy_project();
     begin(stage.repo.root(), stage.repo.root(), "another");
     stage.state("mine", "orchestrator.json", r#"{"verified_done":true}"#);
@@ -73,7 +73,7 @@ fn a_session_of_its_own_is_not_held_back_by_our_loops_story() {
 }
 
 #[test]
-fn a_project_without_state_is_left_as_it_is() {
+fn a_project_without_a_state_folder_is_not_changed() {
     let stage = Stage::new();
     stage.repo.remove(".ralph");
     stage.repo.scratch().file("home/.ralph/state/s1/loop.json", r#"{"last_error":"x"}"#);
@@ -90,7 +90,7 @@ fn end(stage: &Stage, session: &str) {
     assert_eq!(stage.send(&input).blocked, None);
 }
 
-/// The stories that `sessions.log` calls incomplete; each line must have the documented shape.
+/// Returns the incomplete stories of `sessions.log`; each line must have the documented format.
 fn incomplete(stage: &Stage) -> Vec<String> {
     let log = stage.read(".ralph/sessions.log");
     log.lines()
@@ -105,7 +105,7 @@ fn incomplete(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn an_early_stop_is_written_down_once() {
+fn an_early_stop_is_recorded_once() {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     stage.write(".ralph/current-story", "US-001\n").write(".ralph/PRD-1/plan.md", PLAN);
     assert!(stage.stop("s1", false).is_some());
@@ -120,7 +120,7 @@ fn an_early_stop_is_written_down_once() {
 }
 
 #[test]
-fn a_story_that_is_done_is_no_early_stop() {
+fn a_stop_after_a_done_story_is_not_early() {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     stage
         .write(".ralph/current-story", "US-001\n")
@@ -131,7 +131,7 @@ fn a_story_that_is_done_is_no_early_stop() {
 }
 
 #[test]
-fn a_failure_of_the_service_is_an_early_stop() {
+fn a_service_failure_is_recorded_as_an_early_stop() {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     stage.write(".ralph/current-story", "US-001\n").write(".ralph/PRD-1/plan.md", PLAN);
     let mut input = payload("StopFailure-rate-limited");
@@ -142,7 +142,7 @@ fn a_failure_of_the_service_is_an_early_stop() {
 }
 
 #[test]
-fn a_prompt_that_is_too_long_is_a_case_for_a_fresh_session() {
+fn a_prompt_that_is_too_long_is_a_handoff() {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     let mut input = payload("StopFailure-prompt-too-long");
     input["session_id"] = "s1".into();
@@ -151,7 +151,7 @@ fn a_prompt_that_is_too_long_is_a_case_for_a_fresh_session() {
 }
 
 #[test]
-fn the_end_of_a_session_removes_what_only_served_it() {
+fn the_end_of_a_session_removes_its_temporary_files() {
     let stage = Stage::new();
     for session in ["mine", "theirs"] {
         stage
@@ -169,7 +169,7 @@ fn the_end_of_a_session_removes_what_only_served_it() {
 }
 
 #[test]
-fn how_a_session_of_the_loop_ended_is_kept_for_the_loop() {
+fn the_result_of_a_loop_session_is_kept_for_the_loop() {
     let stage = Stage::new().with("RALPH_RUN", "r1");
     stage.state("s1", "verdict.json", r#"{"version":1,"verdict":"passed"}"#);
     assert_eq!(stage.stop("s1", false), None);
@@ -180,7 +180,7 @@ fn how_a_session_of_the_loop_ended_is_kept_for_the_loop() {
 }
 
 #[test]
-fn cleaning_up_never_goes_through_a_link() {
+fn cleanup_never_follows_a_symlink() {
     let stage = Stage::new();
     stage.write(".ralph/state/other/session.log", "Read: /a\n");
     stage.repo.symlink(".ralph/state/s1", "other");
@@ -189,7 +189,7 @@ fn cleaning_up_never_goes_through_a_link() {
 }
 
 #[test]
-fn what_another_loop_left_is_removed_when_the_session_may_stop() {
+fn stale_files_of_another_loop_are_removed_on_an_allowed_stop() {
     let stage = Stage::new();
     stage.write(".ralph/.checkpoint", &stage.repo.head()).write(".ralph/current-story", "US-001\n");
     for name in [".ralph/.checkpoint", ".ralph/current-story"] {
@@ -200,7 +200,7 @@ fn what_another_loop_left_is_removed_when_the_session_may_stop() {
     }
     assert_eq!(stage.stop("s1", false), None);
     assert!(!stage.exists(".ralph/.checkpoint") && !stage.exists(".ralph/current-story"));
-    // A loop that began after the session is still at work.
+    // A loop that began after the session may still be running.
     stage.write(".ralph/state/s2/session.log", "");
     std::thread::sleep(Duration::from_millis(20));
     stage.write(".ralph/.checkpoint", &stage.repo.head());

@@ -1,4 +1,4 @@
-//! A test run that ends while our loop is at work: in its agent's session, and in others.
+//! A test run that ends while our loop runs, in the session of its agent and in others.
 
 use ralph_base::state::{RunDir, StateDir};
 use ralph_core::git::{Repo, discarded};
@@ -10,7 +10,7 @@ use super::{
 use crate::run::{Run, begin, checkpoint, hold_lock};
 
 #[test]
-fn a_person_in_the_same_project_is_never_rolled_back_by_the_loops_checkpoint() {
+fn work_of_a_person_is_never_rolled_back_to_a_loop_checkpoint() {
     let (test, client, before) = at_a_checkpoint(1);
     let state = StateDir::of_project(test.root());
     checkpoint(test.root(), &state, "run-1");
@@ -26,7 +26,7 @@ fn a_person_in_the_same_project_is_never_rolled_back_by_the_loops_checkpoint() {
 }
 
 #[test]
-fn an_agent_that_outlived_its_loop_is_reported_the_failure_and_nothing_is_rolled_back() {
+fn an_agent_of_an_ended_loop_sees_the_failure_without_a_rollback() {
     let (test, client, _) = at_a_checkpoint(1);
     let state = StateDir::of_project(test.root());
     checkpoint(test.root(), &state, "run-1");
@@ -37,7 +37,7 @@ fn an_agent_that_outlived_its_loop_is_reported_the_failure_and_nothing_is_rolled
     assert!(shown.contains("test_login") && shown.contains("nothing was rolled back"), "{shown}");
     assert_eq!(without_state(&test), work);
     assert_eq!(orphan.events("not_rolled_back")[0]["why"], "the loop of run run-1 has ended");
-    // Another loop is at work by now: its checkpoint is not this agent's either.
+    // Another loop runs now; its checkpoint does not apply to this agent either.
     let _loop = hold_lock(test.root());
     checkpoint(test.root(), &state, "run-2");
     begin(test.root(), test.root(), "run-2");
@@ -47,7 +47,7 @@ fn an_agent_that_outlived_its_loop_is_reported_the_failure_and_nothing_is_rolled
 }
 
 #[test]
-fn the_agent_is_rolled_back_in_its_copy_and_the_record_is_the_projects() {
+fn the_copy_is_rolled_back_and_the_record_is_in_the_project() {
     let run = Run::new("[rollback]\non = \"failure\"\nafter_failures = 2\n");
     run.copy.write("untracked.txt", "set up");
     run.checkpoint();
@@ -75,7 +75,7 @@ fn the_agent_is_rolled_back_in_its_copy_and_the_record_is_the_projects() {
 }
 
 #[test]
-fn tests_that_the_agent_runs_in_the_project_say_nothing_about_its_copy() {
+fn tests_that_run_in_the_project_do_not_count_for_the_copy() {
     let run = Run::new("[rollback]\non = \"failure\"\nafter_failures = 1\n");
     run.checkpoint();
     change_files(&run.copy);
@@ -85,7 +85,7 @@ fn tests_that_the_agent_runs_in_the_project_say_nothing_about_its_copy() {
 }
 
 #[test]
-fn the_strikes_of_a_run_are_not_a_persons() {
+fn strikes_of_a_run_are_not_affected_by_a_person() {
     let mut run = Run::new("[rollback]\non = \"failure\"\n");
     run.checkpoint();
     change_files(&run.copy);
@@ -102,7 +102,7 @@ fn the_strikes_of_a_run_are_not_a_persons() {
 }
 
 #[test]
-fn a_checkpoint_that_was_saved_in_a_copy_is_none_in_the_project() {
+fn a_checkpoint_of_a_copy_does_not_apply_to_the_project() {
     let mut run = Run::new("");
     run.checkpoint();
     run.kill_loop();

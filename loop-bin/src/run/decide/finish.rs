@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_iterations_names_what_is_left() {
+    fn the_iteration_limit_lists_what_is_left() {
         insta::assert_snapshot!(in_words(Finish::MaxIterations, 2, &["US-003"]), @r"
         finished (iteration limit): 1 story landed in 2 iterations
         1 of 3 stories done; 1 thing needs you
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_run_goes_on() {
+    fn an_interrupted_run_can_be_continued() {
         insta::assert_snapshot!(in_words(Finish::Manual(Signal::Interrupt), 2, &[]), @r"
         finished (interrupted): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn stories_that_gave_nothing_are_reopened_by_a_person() {
+    fn stories_without_changes_are_reopened_by_the_user() {
         insta::assert_snapshot!(in_words(Finish::NoChanges, 1, &["US-002", "US-003"]), @r#"
         finished (no changes): 1 story landed in 2 iterations
         1 of 3 stories done; 2 things need you
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn stories_that_gave_nothing_can_be_tried_again() {
+    fn stories_without_changes_can_be_tried_again() {
         insta::assert_snapshot!(in_words(Finish::NoChanges, 1, &[]), @r"
         finished (no changes): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_story_is_shown_and_reopened() {
+    fn a_blocked_story_is_listed_with_how_to_reopen_it() {
         insta::assert_snapshot!(in_words(Finish::Blocked("x".into()), 1, &["US-003"]), @r#"
         finished (blocked): 1 story landed in 2 iterations
         1 of 3 stories done; 1 thing needs you
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn stories_that_wait_for_each_other_need_another_plan() {
+    fn a_run_without_workable_stories_needs_a_changed_plan() {
         insta::assert_snapshot!(in_words(Finish::Blocked("x".into()), 2, &[]), @r"
         finished (blocked): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_ended_the_run_is_named() {
+    fn a_script_that_stopped_the_run_is_named() {
         insta::assert_snapshot!(in_words(Finish::stopped_by("started"), 1, &[]), @r"
         finished (stopped by a script): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_is_new_with_the_next_run() {
+    fn the_budget_starts_over_with_the_next_run() {
         insta::assert_snapshot!(in_words(Finish::Budget("x".into()), 1, &[]), @r"
         finished (budget): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_fixed_first() {
+    fn an_error_must_be_fixed_before_continuing() {
         insta::assert_snapshot!(in_words(Finish::Error("x".into()), 1, &[]), @r"
         finished (error): 1 story landed in 2 iterations
         1 of 3 stories done; nothing needs you

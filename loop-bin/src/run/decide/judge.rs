@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_keeps_refusing_ends_the_run_and_burns_no_attempt() {
+    fn repeated_refusals_of_the_service_end_the_run() {
         let seen = Stream { rejected: Some(None), ..Stream::default() };
         let run = AgentRun { end: RunEnd::Exited(ExitStatus::from_raw(256)), seen };
         let limits = Limits::default();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollback_is_never_called_no_changes() {
+    fn a_rollback_is_never_reported_as_no_changes() {
         let is_no_changes = |claimed, rollbacks: &[HookRollback]| {
             without_changes(claimed, rollbacks)
                 .map(|end| matches!(end, WorkEnd::Failed(Outcome::NoChanges, _)))
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_says_comes_before_what_its_tests_say() {
+    fn the_agents_claim_takes_precedence_over_its_test_results() {
         let limits = Limits::default();
         let failed = LastVerdict { verdict: "failed".into(), ..LastVerdict::default() };
         let claim = |status| Claim::new("US-001", status, "no key");

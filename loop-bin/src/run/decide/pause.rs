@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_ends_at_the_reset_or_grows() {
+    fn a_wait_lasts_until_the_reset_or_backs_off() {
         for (reset, streak, seconds) in [
             (Some(1_090), 1, 91),
             (Some(1_090), 2, 91),

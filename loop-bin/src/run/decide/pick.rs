@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn one_story_waits_for_open_ones_and_is_stuck_behind_blocked_ones() {
+    fn a_single_story_waits_for_open_and_is_stuck_on_blocked_dependencies() {
         let text = "- [x] A-1: a\n- [!] A-2: b\n- [ ] A-3: c (depends: A-1)\n\
                     - [ ] A-4: d (depends: A-3)\n- [ ] A-5: e (depends: A-2)\n\
                     - [ ] A-6: f (depends: A-3, A-5)\n";
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_limit_counts() {
+    fn the_nearest_limit_applies() {
         check([0, 0], 0, None);
         check([3600, 0], 9, Some((3600, Owner::Iteration)));
         check([3600, 900], 850, Some((50, Owner::Run)));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_share_what_is_left_of_the_money() {
+    fn workers_share_the_remaining_budget() {
         let found = |max_cost_usd: f64, spent: f64| {
             let limits = Limits { max_cost_usd, ..Limits::default() };
             let of = |workers| {

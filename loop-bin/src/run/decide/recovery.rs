@@ -138,19 +138,19 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_to_be_done_after_a_run_that_ended() {
+    fn a_finished_run_needs_no_recovery() {
         assert!(recovery(&Found::default()).is_empty());
         let ended = Found { record: Some(record(false, Some("complete"))), ..Found::default() };
         assert!(recovery(&ended).is_empty());
     }
 
     #[test]
-    fn a_kill_counts_and_an_interruption_does_not() {
+    fn a_killed_attempt_counts_and_an_interrupted_one_does_not() {
         let working = left(Phase::Working, false);
         let kept = |counts| Recovery::KeepAttempt { story: "US-001".into(), counts };
         assert_eq!(recovery_of(Some(&record(false, None)), &working), kept(true));
         assert_eq!(recovery_of(Some(&record(true, None)), &working), kept(false));
-        // Without a record nobody knows whether the loop was killed, so it does not count.
+        // Without a record it is unknown whether the loop was killed: the attempt does not count.
         assert_eq!(recovery_of(None, &working), kept(false));
         let found = Found {
             record: Some(record(false, None)),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_was_counted_is_not_counted_twice() {
+    fn a_counted_failure_is_not_counted_again() {
         let discarding = Some(Discarding::new(Outcome::Failed, "a check failed"));
         let mut record = record(false, None);
         record.slots.insert("2".into(), SlotRecord { discarding, ..SlotRecord::default() });
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_had_ended_well_is_not_paid_for_twice() {
+    fn finished_work_is_landed_instead_of_repeated() {
         let landing = |is_landed| left(Phase::Landing { commit: "bb".into() }, is_landed);
         let of = |left| recovery_of(Some(&record(false, None)), &left);
         assert!(matches!(of(landing(true)), Recovery::FinishLanding { .. }));

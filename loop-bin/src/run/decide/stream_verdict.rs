@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_run_is_never_called_passed() {
+    fn a_failing_test_run_is_never_reported_as_passed() {
         let verdict = |runs: &[(&str, i32, &str)], by_hooks: Option<&str>| {
             let by_hooks = by_hooks.map(|verdict| LastVerdict {
                 verdict: verdict.to_owned(),
@@ -60,7 +60,7 @@ mod tests {
             last_test_run(&seen(runs), &[], by_hooks).map(|last| last.verdict)
         };
         let (failed, passed) = (("pytest", 1, "1 failed, 2 passed"), ("pytest", 0, "3 passed"));
-        // By its output alone it would have passed.
+        // The output alone looks like a pass.
         let uncovered = ("pytest --cov-fail-under=90", 1, "3 passed");
         let failed_before = Some("failed");
         assert_eq!(verdict(&[passed, failed], None).as_deref(), Some("failed"));

@@ -1,4 +1,4 @@
-//! What follows from every end of an agent, without a process.
+//! The loop's next step after every way an agent can end, without processes.
 
 use ralph_project::config::Seconds;
 
@@ -37,7 +37,7 @@ fn given_up(outcome: Outcome, why: &str, set_aside: &str) -> Next {
     Next::Discard(Discarding { outcome, why: why.to_owned(), set_aside }, Then::GoOn)
 }
 
-/// Feeds the ends of one story's agents and compares what follows.
+/// Feeds in the ends of one story's agents and compares the next steps.
 #[track_caller]
 fn check(limits: &Limits, session: SessionEnd, path: Vec<(WorkEnd, Next)>) -> Tally {
     let mut tally = Tally::default();
@@ -50,14 +50,14 @@ fn check(limits: &Limits, session: SessionEnd, path: Vec<(WorkEnd, Next)>) -> Ta
 }
 
 #[test]
-fn work_is_landed_and_the_story_is_done() {
+fn a_landed_story_is_counted() {
     let mut tally = Tally::default();
     tally.landed(&story());
     assert_eq!((tally.run.commits, tally.run.idle, tally.attempts_at(&story())), (1, 0, 1));
 }
 
 #[test]
-fn what_a_story_takes_is_booked_for_it_and_for_the_run() {
+fn usage_is_booked_for_the_story_and_the_run() {
     let mut tally = Tally::default();
     tally.book(&story(), SPENT);
     tally.book(&key("US-002"), SPENT);
@@ -66,7 +66,7 @@ fn what_a_story_takes_is_booked_for_it_and_for_the_run() {
 }
 
 #[test]
-fn an_agent_that_waits_is_sent_back_within_the_storys_attempts() {
+fn a_waiting_agent_is_sent_back_until_its_attempts_are_used_up() {
     let nothing = || WorkEnd::Failed(Outcome::NoChanges, "the agent changed nothing".into());
     let back = |why: &str| Next::SendBack(why.to_owned());
     let path = vec![
@@ -88,7 +88,7 @@ fn an_agent_that_waits_is_sent_back_within_the_storys_attempts() {
 }
 
 #[test]
-fn meeting_others_is_free_once() {
+fn the_first_clash_with_other_stories_costs_no_attempt() {
     let red = || WorkEnd::RedWithOthers("red with US-002".into());
     let conflict = || WorkEnd::Conflict("conflict with US-003".into());
     let once = limits(|limits| limits.attempts_per_story = 1);
@@ -98,7 +98,7 @@ fn meeting_others_is_free_once() {
         (conflict(), given_up(Outcome::Failed, "conflict with US-003", lost)),
     ];
     check(&once, SessionEnd::Ended, path);
-    // An agent that waits sees both in its tree; a conflict cannot be shown there.
+    // A waiting agent sees both changes in its tree; a conflict cannot be shown there.
     let path = vec![
         (red(), Next::SendBack("red with US-002".into())),
         (conflict(), given_up(Outcome::Failed, "conflict with US-003", lost)),
@@ -107,7 +107,7 @@ fn meeting_others_is_free_once() {
 }
 
 #[test]
-fn a_failed_attempt_is_kept_under_its_own_name() {
+fn a_failed_attempt_is_kept_with_its_outcome() {
     for outcome in [Outcome::Failed, Outcome::Timeout, Outcome::Partial, Outcome::NoChanges] {
         let end = WorkEnd::Failed(outcome, "why".into());
         let path = vec![(end, kept(outcome, "why", Then::GoOn))];
@@ -127,16 +127,16 @@ fn a_story_is_set_aside_when_its_attempts_are_used_up() {
 }
 
 #[test]
-fn a_story_that_is_landed_counts_as_tried() {
+fn a_landed_story_counts_as_one_attempt() {
     let mut tally = Tally::default();
     tally.landed(&story());
-    // A crash may come after it was counted.
+    // After a crash it may be counted again.
     tally.landed(&story());
     assert_eq!(tally.attempts_at(&story()), 1);
 }
 
 #[test]
-fn stories_in_a_row_that_gave_nothing_stall_the_run_and_work_that_failed_does_not() {
+fn only_consecutive_stories_without_changes_stall_the_run() {
     let mut tally = Tally::default();
     let mut idle_after = |story: &str, has_changes: bool| {
         tally.story(&key(story)).has_changes = has_changes;
@@ -160,7 +160,7 @@ fn pauses_after_skips_grow_and_end() {
 }
 
 #[test]
-fn limits_of_the_run_end_it_before_the_next_story() {
+fn run_limits_end_the_run_before_the_next_story() {
     let mut tally = Tally::default();
     (tally.run.iteration, tally.run.spent) = (50, SPENT);
     let limit = |max_iterations, seconds, change: fn(&mut Limits)| {
@@ -187,7 +187,7 @@ fn a_usage_limit_costs_neither_attempt_nor_iteration() {
 }
 
 #[test]
-fn an_agent_that_fails_by_itself_costs_no_attempt_and_ends_the_run_the_third_time() {
+fn the_third_agent_error_in_a_row_ends_the_run_and_costs_no_attempt() {
     let ended = || WorkEnd::AgentFailed("no key".into());
     let again = || (ended(), kept(Outcome::Interrupted, "no key", Then::GoOn));
     let end =
@@ -200,7 +200,7 @@ fn an_agent_that_fails_by_itself_costs_no_attempt_and_ends_the_run_the_third_tim
 }
 
 #[test]
-fn a_tick_that_is_not_the_runs_own_is_named_once() {
+fn a_tick_made_outside_the_run_is_reported_once() {
     let mut tally = Tally::default();
     assert_eq!(tally.newly_ticked(PLAN, &["US-000"]), [""; 0]);
     tally.landed(&story());
@@ -209,7 +209,7 @@ fn a_tick_that_is_not_the_runs_own_is_named_once() {
 }
 
 #[test]
-fn what_ends_the_run_counts_as_no_failed_attempt() {
+fn ending_the_run_does_not_count_as_a_failed_attempt() {
     let why = || "why".to_owned();
     let signal = Signal::Interrupt;
     for (end, outcome, said, finish) in [
@@ -224,7 +224,7 @@ fn what_ends_the_run_counts_as_no_failed_attempt() {
 }
 
 #[test]
-fn a_full_context_is_handed_over_without_the_loss_of_an_attempt_but_not_for_ever() {
+fn context_handoffs_cost_no_attempt_up_to_a_limit() {
     let handed_over = || (failed("full"), kept(Outcome::Handoff, "full", Then::GoOn));
     let last = (failed("full"), kept(Outcome::Failed, "full", Then::GoOn));
     let limits = limits(|limits| limits.attempts_per_story = 2);
@@ -234,7 +234,7 @@ fn a_full_context_is_handed_over_without_the_loss_of_an_attempt_but_not_for_ever
 }
 
 #[test]
-fn a_story_gets_the_agent_that_it_names_or_the_first_without_a_limit() {
+fn a_story_gets_its_named_agent_or_the_first_unlimited_one() {
     let fallback = ["codex".to_owned(), "gemini".to_owned()];
     let mut tally = Tally::default();
     let agent = |named, fallback: &[String], tally: &Tally| {

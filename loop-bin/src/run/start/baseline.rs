@@ -221,7 +221,7 @@ mod tests {
                        === 1 failed, 1 passed in 0.01s ===\n";
 
     #[test]
-    fn a_red_check_names_its_tests_and_the_ways_on() {
+    fn a_failing_check_lists_its_tests_and_the_options() {
         let red = check("pytest", 1, RED);
         insta::assert_snapshot!(in_words(Baseline::Check, &red).1, @r"
         `pytest` failed with exit code 1 before any changes (3 s)
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_no_red_test() {
+    fn a_missing_program_is_not_a_failing_test() {
         for (command, code, output, what) in [
             ("pytest", 1, "/usr/bin/python3: No module named pytest\n", "No module named pytest"),
             ("npm test", 127, "> jest\n\nsh: 1: jest: not found\n", "`jest`"),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn no_test_yet_is_worth_a_note() {
+    fn a_project_without_tests_gets_a_note() {
         let (level, text) =
             in_words(Baseline::Check, &check("pytest", 5, "no tests ran in 0.00s\n"));
         assert_eq!(level, "note", "{text}");
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_loaded_is_never_excused() {
+    fn tests_that_cannot_be_loaded_cannot_be_ignored() {
         let broken = "E   ImportError: cannot import name 'x'\nERROR a.py\n\
                       !!! Interrupted: 1 error during collection !!!\n=== 1 error in 0.05s ===\n";
         let (level, text) = in_words(Baseline::Ignore, &check("pytest", 2, broken));

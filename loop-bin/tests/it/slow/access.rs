@@ -1,4 +1,4 @@
-//! Files that may not be read and folders that may not be written: not as root, who may do all.
+//! Unreadable files and unwritable folders. Root can access all, so the loop runs as another user.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ use crate::stage::{PLAN, Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
-/// A user who is not root on any machine.
+/// The id of an unprivileged user.
 const NOBODY: u32 = 65534;
 
 /// A project whose owner is not root.
@@ -26,7 +26,7 @@ impl Owned {
         Self(stage)
     }
 
-    /// One with a file in a folder, and an agent that changes, removes and adds files.
+    /// A project with a file in a folder, and a file for the agent to remove.
     fn with_vendor() -> Self {
         let owned = Self::new();
         owned.0.repo.write("vendor/v.txt", "v\n");
@@ -57,7 +57,7 @@ impl Owned {
 }
 
 #[test]
-fn files_that_an_agent_closes_in_its_copy_cost_at_most_that_attempt() {
+fn unreadable_files_in_the_copy_cost_at_most_one_attempt() {
     let acts = [
         "chmod -R 000 .",
         "chmod 555 .; exit 1",
@@ -76,7 +76,7 @@ fn files_that_an_agent_closes_in_its_copy_cost_at_most_that_attempt() {
 }
 
 #[test]
-fn files_that_an_agent_closes_in_place_are_saved_and_rolled_back() {
+fn unreadable_files_in_place_are_saved_and_rolled_back() {
     for act in [
         "mkdir aa dro; echo w >aa/work.txt; echo x >dro/f; chmod 555 dro",
         "echo w >closed; chmod 000 closed",
@@ -95,7 +95,7 @@ fn files_that_an_agent_closes_in_place_are_saved_and_rolled_back() {
 }
 
 #[test]
-fn files_of_the_users_that_nobody_may_read_are_in_nobodys_way() {
+fn unreadable_user_files_do_not_affect_the_run() {
     let owned = Owned::new();
     owned.0.repo.write("secret.txt", "mine\n");
     owned.0.repo.chmod("secret.txt", 0o000);
@@ -108,7 +108,7 @@ fn files_of_the_users_that_nobody_may_read_are_in_nobodys_way() {
 }
 
 #[test]
-fn a_cache_folder_that_may_not_be_written_is_named_with_a_remedy() {
+fn an_unwritable_cache_folder_is_reported_with_a_remedy() {
     let owned = Owned::new();
     let cache = owned.0.repo.scratch().dir("home/.cache");
     fs_err::set_permissions(&cache, std::fs::Permissions::from_mode(0o555)).unwrap();
@@ -120,7 +120,7 @@ fn a_cache_folder_that_may_not_be_written_is_named_with_a_remedy() {
 const VENDOR: [&str; 2] =
     ["--agent", "echo more >>a.txt; echo more >>vendor/v.txt; rm b.txt; mkdir d; echo d >d/d"];
 
-/// What the story leaves, and nothing else.
+/// The checkout has the changes of the story, and no others.
 #[track_caller]
 fn has_followed(owned: &Owned, what: &str) {
     let stage = &owned.0;
@@ -136,7 +136,7 @@ fn has_followed(owned: &Owned, what: &str) {
 }
 
 #[test]
-fn a_folder_that_may_not_be_written_keeps_the_work_waiting_and_every_file_as_it_was() {
+fn work_waits_while_a_folder_is_not_writable_and_no_file_changes() {
     let owned = Owned::with_vendor();
     owned.0.repo.chmod("vendor", 0o555);
     let head = owned.0.repo.head();
@@ -152,8 +152,8 @@ fn a_folder_that_may_not_be_written_keeps_the_work_waiting_and_every_file_as_it_
 }
 
 #[test]
-fn a_landing_that_can_neither_be_finished_nor_undone_is_finished_once_it_can_be() {
-    // Git removes the old files first, and then runs the filter.
+fn a_stuck_landing_is_finished_once_its_cause_is_fixed() {
+    // Git removes the old files before it runs the filter.
     let owned = Owned::with_vendor();
     let filter = format!("chmod 555 {}/vendor; false", owned.0.repo.root());
     owned.0.repo.git(["config", "filter.f.smudge", &filter]);
@@ -166,7 +166,7 @@ fn a_landing_that_can_neither_be_finished_nor_undone_is_finished_once_it_can_be(
     assert!(!said.contains("another process"), "{said}");
     assert_eq!(owned.0.repo.git(["status", "--porcelain"]), " D vendor/v.txt\n");
     owned.run(&["status"]).ended(0).says("a landing was interrupted");
-    // The plan is looked for once it is back.
+    // The plan is restored before it is looked for.
     owned.0.repo.remove(PLAN);
     owned.run(&VENDOR).ended(1).says("your files cannot be restored").says("vendor/v.txt");
     assert_eq!(owned.0.plan(), ONE);
@@ -177,7 +177,7 @@ fn a_landing_that_can_neither_be_finished_nor_undone_is_finished_once_it_can_be(
 }
 
 #[test]
-fn a_folder_that_is_closed_after_a_kill_keeps_no_other_file_from_being_restored() {
+fn an_unwritable_folder_does_not_block_restoring_other_files() {
     for (point, is_torn) in [
         ("follow.locked", false),
         ("follow.noted", false),

@@ -1,12 +1,12 @@
-//! What a fresh clone lacks and the copy has: the user's git settings, submodules, ignored files that
-//! are named, local settings of the client, and whatever the setup commands make.
+//! What the copy has and a fresh clone lacks: the user's git settings, submodules, listed ignored
+//! files, local settings of the client, and the results of the setup commands.
 
 use crate::stage::{Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
-/// Looks at its surroundings with this, and does its story.
+/// An agent that records the output of this script and then does its story.
 fn looks(with: &str) -> String {
     format!(
         "cat >/dev/null; {{ {with}; }} >>\"$AGENT_NOTES/seen\" 2>&1; \
@@ -15,7 +15,7 @@ fn looks(with: &str) -> String {
 }
 
 #[test]
-fn an_identity_that_is_included_for_the_projects_folder_alone_signs_the_commits() {
+fn a_conditionally_included_identity_is_used_for_commits() {
     let stage = Stage::new("works", ONE);
     stage.repo.git(["config", "--unset", "user.name"]);
     stage.repo.git(["config", "--unset", "user.email"]);
@@ -109,7 +109,7 @@ fn nothing_is_pushed_to_the_project_or_to_its_server() {
          git push origin HEAD:wild; cd ..; \
          git -C lib reset -q --hard HEAD~; git checkout -q main"
     );
-    // Once without a remote of the project's own, once with one that is meant from its folder.
+    // Once without a remote, and once with a remote relative to the project's folder.
     for has_remote in [false, true] {
         if has_remote {
             stage.repo.git(["remote", "add", "origin", "../server.git"]);
@@ -129,7 +129,7 @@ fn nothing_is_pushed_to_the_project_or_to_its_server() {
 }
 
 #[test]
-fn commits_are_signed_as_the_user_signs_them() {
+fn commits_are_signed_with_the_users_settings() {
     let stage = Stage::new("works", ONE);
     let gpg = "#!/bin/sh\ncat >/dev/null; printf '\\n[GNUPG:] SIG_CREATED x\\n' >&2\n\
                printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nmine\\n-----END PGP SIGNATURE-----\\n'\n";
@@ -142,7 +142,7 @@ fn commits_are_signed_as_the_user_signs_them() {
 }
 
 #[test]
-fn submodules_are_filled_from_what_the_project_has() {
+fn submodules_are_populated_from_the_project() {
     let stage = Stage::new("works", TWO);
     let library = test_support::TestRepo::new();
     let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
@@ -157,7 +157,7 @@ fn submodules_are_filled_from_what_the_project_has() {
 }
 
 #[test]
-fn work_in_a_submodule_that_no_commit_can_hold_is_refused_by_name() {
+fn uncommitted_work_in_a_submodule_is_refused_by_name() {
     let stage = Stage::new("works", ONE);
     let library = test_support::TestRepo::new();
     let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
@@ -169,7 +169,7 @@ fn work_in_a_submodule_that_no_commit_can_hold_is_refused_by_name() {
 }
 
 #[test]
-fn ignored_files_that_are_named_are_carried_and_never_committed() {
+fn listed_ignored_files_are_copied_and_never_committed() {
     let stage = Stage::new("works", TWO);
     stage.repo.write(".gitignore", "*.log\n/build/\n.env\n.env.*\n");
     stage.repo.write(".worktreeinclude", ".env\nconf/*.key\n*.txt\n");
@@ -190,14 +190,14 @@ fn ignored_files_that_are_named_are_carried_and_never_committed() {
 }
 
 #[test]
-fn more_than_may_be_carried_is_refused_with_its_size() {
+fn copied_files_above_the_size_limit_are_refused() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".worktreeinclude", "*.log\n");
     stage.repo.commit_all("rules");
     for name in ["one.log", "two.log"] {
         stage.repo.write(name, "");
         let file = fs_err::OpenOptions::new().write(true).open(stage.repo.root().join(name));
-        // No blocks are written for it.
+        // A sparse file: no blocks are allocated.
         file.unwrap().set_len(700_000_000).unwrap();
     }
     let ran = stage.run(&[]);
@@ -207,7 +207,7 @@ fn more_than_may_be_carried_is_refused_with_its_size() {
 }
 
 #[test]
-fn local_settings_of_the_client_are_carried_and_never_committed() {
+fn local_client_settings_are_copied_and_never_committed() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".claude/settings.local.json", "{\"model\":\"x\"}\n");
     stage.repo.write("CLAUDE.local.md", "my notes\n");
@@ -222,7 +222,7 @@ fn local_settings_of_the_client_are_carried_and_never_committed() {
     assert_eq!(stage.repo.git(["show", "--format=", "--name-only", "HEAD"]), "US-001.txt\n");
 }
 
-/// A project whose copy is made ready by this command.
+/// A project whose copy is set up by this command.
 fn with_setup(command: &str, more: &str) -> Stage {
     let stage = Stage::new("works", TWO);
     let config = format!("[workspace]\nsetup = ['''{command}''']\n{more}");
@@ -234,7 +234,7 @@ fn with_setup(command: &str, more: &str) -> Stage {
 }
 
 #[test]
-fn setup_commands_run_when_the_copy_is_new_and_when_a_lock_file_changed() {
+fn setup_runs_in_a_new_copy_and_after_a_lock_file_changed() {
     let command =
         "echo ran >>\"$AGENT_NOTES/setup\"; mkdir -p node_modules; echo x >node_modules/x";
     let stage = with_setup(command, "");
@@ -281,7 +281,7 @@ fn a_signal_ends_the_setup() {
 }
 
 #[test]
-fn uncommitted_specifications_are_there_for_the_agent() {
+fn uncommitted_specifications_are_in_the_copy() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("specs/one.md", "old\n");
     stage.repo.commit_all("specs");

@@ -1,5 +1,5 @@
-//! `kill -9` at every change of state: the next start completes the plan, each story landed once,
-//! and the user's tree was not part of it.
+//! `kill -9` at every change of state: the next start completes the plan, each story lands once,
+//! and the user's tree is unaffected.
 
 use ralph_base::fault::POINTS;
 
@@ -7,16 +7,16 @@ use crate::stage::{PLAN, Ran, Stage};
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
-/// Fails its first story once, and works otherwise.
+/// Fails its first attempt and works otherwise.
 const AGENT: &str = "cat >/dev/null; story=$(cat $RALPH_STORY_FILE); \
                      echo done >$story.txt; mkdir \"$AGENT_NOTES/failed\" 2>/dev/null && exit 1; true";
 
-/// Points of which a run of the loop comes to some, here or in place; the others are the hooks'.
+/// The fault points that a run in a copy reaches.
 fn points() -> impl Iterator<Item = &'static str> {
     POINTS.split(' ').filter(|point| !point.starts_with("restore."))
 }
 
-/// Those to which it comes but once.
+/// The points that a run reaches only once.
 const ONCE: [&str; 6] = [
     "discard.kept",
     "discard.logged",
@@ -26,7 +26,7 @@ const ONCE: [&str; 6] = [
     WITH_WORKERS,
 ];
 
-/// One to which only a run with several workers comes.
+/// The point that only a run with several workers reaches.
 const WITH_WORKERS: &str = "workers.started";
 
 fn killed_at(stage: &Stage, fault: &str, args: &[&str]) -> bool {
@@ -50,7 +50,7 @@ fn is_whole(stage: &Stage, fault: &str) {
 
 fn try_points(share: usize) {
     for point in points().skip(share).step_by(4) {
-        // The second time is in the middle of a run.
+        // The second occurrence is in the middle of a run.
         let fault = if ONCE.contains(&point) { point.to_owned() } else { format!("{point}:2") };
         let stage = Stage::new("works", TWO);
         stage.repo.commit_all("the plan");
@@ -101,9 +101,9 @@ fn a_kill_while_the_agent_works_in_place_loses_nothing() {
 
 const ENTRY: &str = "# Progress Log\n\nan entry of others\n";
 
-/// A kill while the work is laid over another commit: the entries of that commit are not the agent's.
+/// The loop is killed while it rebases the work onto a commit that has its own entries.
 #[test]
-fn the_progress_of_others_is_not_taken_for_the_agents() {
+fn progress_entries_of_another_commit_are_not_duplicated() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.repo.scratch().file("entry", ENTRY);
     let agent = format!(
@@ -122,9 +122,9 @@ fn the_progress_of_others_is_not_taken_for_the_agents() {
     assert_eq!(stage.progress().matches("an entry of others").count(), 1, "{}", stage.progress());
 }
 
-/// Nor are those that the loop itself put into the copy for the next commit.
+/// Entries that the loop put into the copy for the next commit are not logged again either.
 #[test]
-fn an_entry_that_waits_for_a_commit_is_logged_once() {
+fn a_pending_progress_entry_is_logged_once() {
     let plan: String = (1..=4).map(|n| format!("- [ ] US-00{n}: Story\n")).collect();
     let stage = Stage::new("works", &plan);
     stage.repo.commit_all("the plan");

@@ -1,5 +1,5 @@
-//! Files that git cannot add: the story fails with git's words, the attempt is kept as it is on disk,
-//! and the run goes on.
+//! Files that git cannot add: the attempt fails with git's message and is kept as it is on disk,
+//! and the run continues.
 
 use crate::stage::{PLAN, Stage, signal, until};
 
@@ -17,7 +17,7 @@ fn with(attributes: &str, settings: &[(&str, &str)]) -> Stage {
     stage
 }
 
-/// The first attempt at the first story does this and ends with the code; all others work.
+/// The first attempt runs `act` and exits with `code`; all others succeed.
 fn check(stage: &Stage, act: &str, code: i32, words: &str) {
     let agent = format!(
         "cat >/dev/null; if mkdir \"$AGENT_NOTES/first\"; then {act}; exit {code}; fi; \
@@ -30,7 +30,7 @@ fn check(stage: &Stage, act: &str, code: i32, words: &str) {
     stage.is_clean();
 }
 
-/// Whether the agent ends well or not.
+/// Checks an agent that exits with 0, and one that exits with 1.
 fn check_both(stage: impl Fn() -> Stage, act: &str, words: &str) {
     let act = format!("echo kept >kept.txt; {act}");
     check(&stage(), &act, 0, words);
@@ -38,7 +38,7 @@ fn check_both(stage: impl Fn() -> Stage, act: &str, words: &str) {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_tracked_file() {
+fn a_pipe_in_place_of_a_tracked_file_fails_the_attempt() {
     let act = "rm a.txt; mkfifo a.txt";
     check_both(|| with("", &[]), act, "a.txt: unsupported file type");
     // `git diff` takes it for the empty file that it replaces.
@@ -52,31 +52,31 @@ fn a_pipe_in_the_place_of_a_tracked_file() {
 }
 
 #[test]
-fn line_endings_that_git_refuses() {
+fn line_endings_that_git_rejects_fail_the_attempt() {
     let stage = || with("* text=auto\n", &[("core.safecrlf", "true"), ("core.autocrlf", "input")]);
     check_both(stage, "printf 'a\\r\\n' >crlf.txt", "crlf.txt");
 }
 
 #[test]
-fn an_encoding_that_git_cannot_read() {
+fn an_invalid_encoding_fails_the_attempt() {
     let stage = || with("*.u16 text working-tree-encoding=UTF-16\n", &[]);
     check_both(stage, "printf abc >x.u16", "x.u16");
 }
 
 #[test]
-fn a_filter_that_is_required_and_fails() {
+fn a_failing_required_filter_fails_the_attempt() {
     let settings = [("filter.odd.clean", "false"), ("filter.odd.required", "true")];
     let stage = || with("*.odd filter=odd\n", &settings);
     check_both(stage, "echo x >x.odd", "x.odd: clean filter 'odd' failed");
 }
 
 #[test]
-fn modules_that_git_cannot_read() {
+fn an_invalid_gitmodules_file_fails_the_attempt() {
     check_both(|| with("", &[]), "echo '[nonsense' >.gitmodules", ".gitmodules");
 }
 
 #[test]
-fn a_submodule_whose_repository_is_gone() {
+fn a_submodule_without_its_repository_fails_the_attempt() {
     let library = test_support::TestRepo::new();
     let stage = || {
         let stage = with("", &[]);
@@ -89,7 +89,7 @@ fn a_submodule_whose_repository_is_gone() {
 }
 
 #[test]
-fn permissions_that_are_missing_are_given_again() {
+fn missing_permissions_are_restored() {
     for act in ["chmod 000 kept.txt", "chmod 000 src", "chmod 500 .", "chmod 500 src"] {
         let stage = with("", &[]);
         let agent = format!("cat >/dev/null; echo kept >kept.txt; echo new >>src/lib.rs; {act}");
@@ -101,7 +101,7 @@ fn permissions_that_are_missing_are_given_again() {
 }
 
 #[test]
-fn a_lock_of_our_own_that_a_kill_left_is_not_waited_for() {
+fn a_stale_lock_of_the_loop_is_not_waited_for() {
     let stage = with("", &[]);
     stage.run(&["--max-iterations", "1"]).ended(0);
     let lock = stage.repo.root().join(".git/ralph-index-1.lock");
@@ -111,9 +111,9 @@ fn a_lock_of_our_own_that_a_kill_left_is_not_waited_for() {
     assert!(begun.elapsed().as_secs() < 9);
 }
 
-/// To open a pipe is to wait for whoever writes into it.
+/// Opening a pipe blocks until another process writes to it.
 #[test]
-fn pipes_that_git_or_we_would_open_hold_nothing_up() {
+fn pipes_in_place_of_files_that_are_read_do_not_block() {
     for place in [&[][..], &["--in-place"]] {
         for path in [".gitignore", ".git/info/exclude", "src/.gitattributes", PLAN, PROGRESS] {
             let stage = with("", &[]);
@@ -130,9 +130,9 @@ fn pipes_that_git_or_we_would_open_hold_nothing_up() {
     }
 }
 
-/// No commit holds it, so no check is to wait for it.
+/// A commit cannot contain a pipe, so the checks must not see it.
 #[test]
-fn a_new_pipe_holds_no_check_up() {
+fn a_new_pipe_is_not_visible_to_checks() {
     let stage = with("", &[]);
     let args = ["--agent", "cat >/dev/null; echo x >>x.txt; mkfifo new", "--max-iterations", "1"];
     stage.run(&[&args[..], &["--verify", "! test -e new"]].concat()).ended(0).says("US-001 done");

@@ -11,7 +11,7 @@ use crate::stage::{Ran, Stage, executable, is_alive, signal, until};
 const PLAN: &str =
     "- [ ] US-001: First\n- [ ] US-002: Second (depends: US-001)\n- [ ] US-003: Third\n";
 
-/// A project, and a server with its commits.
+/// A project, and a git server with its commits.
 fn served() -> (Stage, Utf8PathBuf) {
     let stage = Stage::new("works", PLAN);
     stage.repo.commit_all("plan");
@@ -33,7 +33,7 @@ fn start(stage: &Stage, server: &Utf8PathBuf, story: &str) -> Child {
     stage.start(&options(server, story))
 }
 
-/// What the server says.
+/// Runs git in the repository of the server.
 fn git(stage: &Stage, server: &Utf8PathBuf, args: &[&str]) -> String {
     stage.repo.git_in(server.as_std_path(), args)
 }
@@ -43,7 +43,7 @@ fn landed(stage: &Stage, server: &Utf8PathBuf) -> Vec<String> {
     subjects.lines().filter(|line| line.starts_with("feat(")).map(str::to_owned).collect()
 }
 
-/// What was done, in the report: the commit of each story, as the server has it.
+/// The report lists the commit of each story on the server.
 fn reported(stage: &Stage, server: &Utf8PathBuf) {
     let ran = stage.run(&["report", "--markdown", "--fleet", server.as_str()]);
     let log = ["log", "--format=%h %s", "--abbrev=8", "--grep=^Ralph-Story", "main"];
@@ -58,7 +58,7 @@ fn kept(stage: &Stage, server: &Utf8PathBuf) -> String {
 }
 
 #[test]
-fn a_task_waits_for_what_it_depends_on_lands_by_push_and_is_done_once() {
+fn a_task_waits_for_its_dependencies_and_lands_by_push_once() {
     let (stage, server) = served();
     task(&stage, &server, "US-002", &["--wait", "1s"])
         .ended(75)
@@ -92,7 +92,7 @@ fn a_task_waits_for_what_it_depends_on_lands_by_push_and_is_done_once() {
 }
 
 #[test]
-fn of_two_tasks_at_the_same_story_one_lands_and_the_other_is_kept() {
+fn of_two_tasks_for_one_story_one_lands_and_the_other_is_kept() {
     let (stage, server) = served();
     let (mut one, mut two) = (start(&stage, &server, "US-001"), start(&stage, &server, "US-001"));
     let mut other = start(&stage, &server, "US-003");
@@ -109,7 +109,7 @@ fn of_two_tasks_at_the_same_story_one_lands_and_the_other_is_kept() {
 }
 
 #[test]
-fn a_landing_is_reported_though_its_task_was_killed_as_soon_as_it_was_pushed() {
+fn a_landing_is_reported_if_its_task_is_killed_after_the_push() {
     let (stage, server) = served();
     let pid = stage.note_path("pid");
     let hook = format!("#!/bin/sh\ngrep -q refs/heads/main && kill -9 $(cat '{pid}')\n");
@@ -123,7 +123,7 @@ fn a_landing_is_reported_though_its_task_was_killed_as_soon_as_it_was_pushed() {
     assert_eq!(landed(&stage, &server), ["feat(US-001): First"]);
 }
 
-/// A server that speaks HTTP, and its address.
+/// Starts a git server that speaks HTTP; returns its address.
 fn smart_http(stage: &Stage) -> (Child, String) {
     let script = fixtures().join("servers/smart_http.py");
     let mut python = Command::new("python3");
@@ -135,7 +135,7 @@ fn smart_http(stage: &Stage) -> (Child, String) {
 }
 
 #[test]
-fn the_push_has_credentials_that_the_attempt_has_not() {
+fn the_push_has_credentials_that_the_attempt_cannot_read() {
     let (stage, server) = served();
     let (mut http, address) = smart_http(&stage);
     let url = Utf8PathBuf::from(format!("http://{address}"));
@@ -164,7 +164,7 @@ fn the_push_has_credentials_that_the_attempt_has_not() {
 }
 
 #[test]
-fn work_that_a_server_refuses_is_pushed_by_the_next_task_of_the_machine() {
+fn refused_work_is_pushed_by_the_next_task_on_the_machine() {
     let (stage, server) = served();
     let refuse = "#!/bin/sh\necho 'read-only for now' >&2; exit 1\n";
     executable(&server.join("hooks/pre-receive"), refuse);
@@ -177,7 +177,7 @@ fn work_that_a_server_refuses_is_pushed_by_the_next_task_of_the_machine() {
 }
 
 #[test]
-fn a_task_that_is_asked_to_end_keeps_its_work_on_the_server_and_goes_on_there() {
+fn a_terminated_task_keeps_its_work_on_the_server_for_the_next() {
     let (stage, server) = served();
     let agent = "cat >/dev/null; echo half >half.txt; echo x >\"$AGENT_NOTES/begun\"; sleep 600";
     let slow = [&options(&server, "US-001")[..], &["--agent", agent]].concat();
@@ -187,7 +187,7 @@ fn a_task_that_is_asked_to_end_keeps_its_work_on_the_server_and_goes_on_there() 
     assert_eq!(child.wait().unwrap().code(), Some(143));
     let attempt = "refs/ralph/attempts/PRD-1/US-001/1";
     assert!(kept(&stage, &server).contains(attempt), "{}", kept(&stage, &server));
-    // Another machine has nothing but the server.
+    // Like another machine, which has nothing but the server.
     fs_err::remove_dir_all(stage.repo.scratch().path("home/.cache")).unwrap();
     task(&stage, &server, "US-001", &[]).ended(0);
     let files = git(&stage, &server, &["ls-tree", "--name-only", "main"]);
@@ -195,7 +195,7 @@ fn a_task_that_is_asked_to_end_keeps_its_work_on_the_server_and_goes_on_there() 
 }
 
 #[test]
-fn a_blocked_story_is_named_on_the_server_and_can_be_reopened() {
+fn a_blocked_story_is_recorded_on_the_server_and_can_be_reopened() {
     let (stage, server) = served();
     let red = ["--verify", "[ ! -e US-001.txt ]", "--attempts", "1"];
     task(&stage, &server, "US-001", &red).ended(8).says("US-001 is blocked");
@@ -214,7 +214,7 @@ fn a_blocked_story_is_named_on_the_server_and_can_be_reopened() {
 }
 
 #[test]
-fn a_server_that_is_away_is_tried_again_and_one_that_takes_only_branches_keeps_all() {
+fn a_task_copes_with_an_unreachable_or_branches_only_server() {
     let (stage, server) = served();
     let away = stage.repo.scratch().path("away.git");
     task(&stage, &away, "US-001", &["--wait", "1s"]).ended(75).says("try again later");
@@ -231,7 +231,7 @@ fn a_server_that_is_away_is_tried_again_and_one_that_takes_only_branches_keeps_a
 }
 
 #[test]
-fn an_agent_learns_that_another_task_was_faster_and_only_what_landed_is_called_so() {
+fn the_agent_learns_that_another_task_landed_first() {
     let (stage, server) = served();
     let agent = "s=$(cat $RALPH_STORY_FILE); cat >>\"$AGENT_NOTES/$s\"; echo $s $$ >shared.txt; \
                  echo x >\"$AGENT_NOTES/begun\"; \
@@ -253,7 +253,7 @@ fn an_agent_learns_that_another_task_was_faster_and_only_what_landed_is_called_s
 }
 
 #[test]
-fn what_makes_no_sense_for_a_task_is_refused_and_a_trial_ends() {
+fn unfit_options_are_refused_and_a_waiting_task_can_be_ended() {
     let (stage, server) = served();
     for option in [&["--workers", "2"][..], &["--in-place"], &["--mode", "planning"]] {
         task(&stage, &server, "US-001", option).ended(2).says("cannot be combined with --");
@@ -268,7 +268,7 @@ fn what_makes_no_sense_for_a_task_is_refused_and_a_trial_ends() {
 }
 
 #[test]
-fn nothing_of_a_killed_task_goes_on_and_the_next_one_has_its_work() {
+fn a_killed_task_leaves_no_agent_and_the_next_one_succeeds() {
     let (stage, server) = served();
     let agent =
         "cat >/dev/null; echo half >half.txt; echo $$ >\"$AGENT_NOTES/pid\"; exec sleep 600";
@@ -285,7 +285,7 @@ fn nothing_of_a_killed_task_goes_on_and_the_next_one_has_its_work() {
 }
 
 #[test]
-fn jobs_name_every_open_story_behind_what_it_depends_on() {
+fn jobs_list_open_stories_after_their_dependencies() {
     let (stage, _) = served();
     stage.repo.git(["remote", "add", "origin", "ssh://git@host/app.git"]);
     let job = |engine: &str| {

@@ -1,4 +1,4 @@
-//! The user's own git hooks: heard, and never waited for without an end.
+//! The user's git hooks: they are respected, and never waited for indefinitely.
 
 use crate::stage::{Stage, is_alive, signal, until};
 
@@ -10,14 +10,14 @@ fn hook(stage: &Stage, name: &str, body: &str) {
     stage.repo.chmod(&path, 0o755);
 }
 
-/// A hook that says who it is and then hangs, the first time it is called.
+/// A hook that records its process id and then hangs, the first time it is called.
 fn hangs(stage: &Stage, name: &str) {
     let once = "mkdir \"$AGENT_NOTES/hung\" 2>/dev/null || exit 0";
     hook(stage, name, &format!("{once}\necho $$ >\"$AGENT_NOTES/hook\"\nsleep 600"));
 }
 
 #[test]
-fn one_that_hangs_costs_an_attempt_and_is_ended() {
+fn a_hanging_hook_is_ended_and_costs_an_attempt() {
     for name in ["pre-commit", "commit-msg"] {
         let stage = Stage::new("works", ONE);
         hangs(&stage, name);
@@ -33,7 +33,7 @@ fn one_that_hangs_costs_an_attempt_and_is_ended() {
 }
 
 #[test]
-fn one_that_hangs_after_the_commit_is_ended_and_the_story_lands() {
+fn a_hook_that_hangs_after_the_commit_is_ended_and_the_story_lands() {
     let stage = Stage::new("works", ONE);
     hangs(&stage, "post-commit");
     stage.run(&["--verify-timeout", "1"]).ended(0);
@@ -44,7 +44,7 @@ fn one_that_hangs_after_the_commit_is_ended_and_the_story_lands() {
 }
 
 #[test]
-fn a_signal_ends_one_that_hangs() {
+fn a_signal_ends_a_hanging_hook() {
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         let stage = Stage::new("works", ONE);
         hangs(&stage, "pre-commit");
@@ -60,7 +60,7 @@ fn a_signal_ends_one_that_hangs() {
 }
 
 #[test]
-fn one_that_outlived_its_loop_is_ended_by_the_next_start() {
+fn a_hook_that_outlived_its_loop_is_ended_by_the_next_start() {
     let stage = Stage::new("works", ONE);
     hangs(&stage, "pre-commit");
     stage.killed_when(&[], "git commits", || !stage.note("hook").is_empty());
@@ -72,7 +72,7 @@ fn one_that_outlived_its_loop_is_ended_by_the_next_start() {
 }
 
 #[test]
-fn a_daemon_that_one_leaves_does_not_hold_us_up() {
+fn a_daemon_started_by_a_hook_does_not_delay_the_run() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "post-commit", "setsid sleep 600 &");
     let begun = std::time::Instant::now();
@@ -81,7 +81,7 @@ fn a_daemon_that_one_leaves_does_not_hold_us_up() {
 }
 
 #[test]
-fn one_that_an_agent_adds_or_switches_off_in_its_copy_does_not_count() {
+fn hooks_added_or_disabled_by_the_agent_are_ignored() {
     for act in [
         "printf '#!/bin/sh\\nexit 1\\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
         "git config core.hooksPath /nowhere",
@@ -96,7 +96,7 @@ fn one_that_an_agent_adds_or_switches_off_in_its_copy_does_not_count() {
 }
 
 #[test]
-fn one_that_refuses_is_for_the_agent_to_satisfy() {
+fn the_agent_gets_another_attempt_after_a_hook_rejects_its_commit() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "pre-commit", "grep -q nice work.txt || { echo 'not nice' >&2; exit 1; }");
     let agent = "grep -q 'not nice' && echo nice >work.txt || echo rude >work.txt";
@@ -112,7 +112,7 @@ const WORK: &str = "cat >/dev/null; echo 1 >work.py";
 const CHECK: &str = "echo checked >>\"$AGENT_NOTES/checks\"; test -s work.py";
 
 #[test]
-fn one_that_puts_files_in_order_and_refuses_gets_them_checked_and_committed_so() {
+fn files_formatted_by_a_rejecting_hook_are_checked_and_committed() {
     let stage = Stage::new("works", ONE);
     let tidy = "grep -q tidy work.py && exit; echo '# tidy' >>work.py; exit 1";
     hook(&stage, "pre-commit", tidy);
@@ -123,7 +123,7 @@ fn one_that_puts_files_in_order_and_refuses_gets_them_checked_and_committed_so()
 }
 
 #[test]
-fn what_one_changes_in_the_commit_itself_is_checked_as_it_was_committed() {
+fn a_commit_changed_by_a_hook_is_checked_again() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "pre-commit", "echo '# tidy' >>work.py; git add work.py");
     let ran = stage.run(&["--agent", WORK, "--verify", CHECK]);
@@ -137,7 +137,7 @@ fn what_one_changes_in_the_commit_itself_is_checked_as_it_was_committed() {
 }
 
 #[test]
-fn a_commit_that_one_breaks_does_not_land() {
+fn a_commit_broken_by_a_hook_does_not_land() {
     for breaks in ["git checkout -q HEAD -- a.txt", "echo broken >a.txt; git add a.txt"] {
         let stage = Stage::new("works", ONE);
         hook(&stage, "pre-commit", breaks);
@@ -151,7 +151,7 @@ fn a_commit_that_one_breaks_does_not_land() {
 }
 
 #[test]
-fn one_that_changes_files_for_ever_costs_attempts_and_ends() {
+fn a_hook_that_always_changes_files_fails_the_attempt() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "pre-commit", "date +%N >>work.py; echo called >>\"$AGENT_NOTES/calls\"; exit 1");
     let ran = stage.run(&["--agent", WORK, "--attempts", "1"]);
@@ -160,7 +160,7 @@ fn one_that_changes_files_for_ever_costs_attempts_and_ends() {
 }
 
 #[test]
-fn one_that_refuses_without_a_word_is_named_as_such() {
+fn a_silent_rejection_by_a_hook_is_reported() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "pre-commit", "exit 1");
     let ran = stage.run(&["--attempts", "1"]);
@@ -168,7 +168,7 @@ fn one_that_refuses_without_a_word_is_named_as_such() {
 }
 
 #[test]
-fn the_commit_of_the_progress_is_made_like_any_other() {
+fn hooks_run_for_the_progress_commit() {
     let stage = Stage::new("works", ONE);
     stage.repo.commit_all("the plan");
     hook(&stage, "commit-msg", "head -1 \"$1\" >>\"$AGENT_NOTES/heard\"");
@@ -178,7 +178,7 @@ fn the_commit_of_the_progress_is_made_like_any_other() {
 }
 
 #[test]
-fn one_that_refuses_the_commit_of_the_progress_is_quoted_and_nothing_is_lost() {
+fn a_rejected_progress_commit_is_reported_and_nothing_is_lost() {
     for place in [&[][..], &["--in-place"]] {
         let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
         stage.repo.commit_all("the plan");
@@ -196,7 +196,7 @@ fn one_that_refuses_the_commit_of_the_progress_is_quoted_and_nothing_is_lost() {
 }
 
 #[test]
-fn one_that_formats_the_plan_leaves_nothing_uncommitted() {
+fn a_hook_that_formats_the_plan_leaves_nothing_uncommitted() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage.repo.commit_all("the plan");
     let tidy = "for file in $(git diff --cached --name-only -- '*.md'); do \
@@ -208,7 +208,7 @@ fn one_that_formats_the_plan_leaves_nothing_uncommitted() {
 }
 
 #[test]
-fn what_they_add_to_the_record_of_progress_lands_only_if_it_was_checked() {
+fn unchecked_files_added_by_hooks_to_the_progress_commit_do_not_land() {
     let stage = Stage::new("works", ONE);
     stage.repo.commit_all("the plan");
     hook(&stage, "pre-commit", "echo tidy >>US-001.txt; git add US-001.txt");

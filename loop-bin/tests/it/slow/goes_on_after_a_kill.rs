@@ -1,5 +1,5 @@
-//! `kill -9` at any point: the next start finishes what was begun and goes on, each story is landed
-//! once, and the user's tree was no part of it.
+//! `kill -9` at any point: the next start finishes the interrupted work and continues, each story
+//! lands once, and the user's tree is unaffected.
 
 use ralph_base::fault::POINTS;
 
@@ -12,7 +12,7 @@ const KILL: &str =
     "kill -9 $(sed -n 's/.*\"pid\": \\([0-9]*\\).*/\\1/p' \"$RALPH_ROOT/.git/ralph/run.json\")";
 const COUNTED: &str = "the loop was killed while the agent was working";
 
-/// The stories' own commits: the last one of a run may only hold progress.
+/// The commits of a run, without those that only record progress.
 fn stories(stage: &Stage) -> Vec<String> {
     stage.subjects().into_iter().filter(|subject| !subject.starts_with("chore(ralph)")).collect()
 }
@@ -31,7 +31,7 @@ fn complete(stage: &mut Stage) {
     stage.is_clean();
 }
 
-/// Starts the loop with a fault on purpose, which kills it.
+/// Runs the loop with an injected fault, which kills it.
 #[track_caller]
 fn killed_at(stage: &Stage, fault: &str, args: &[&str]) {
     let ran = stage.command(args).env("RALPH_INTERNAL__FAULT", fault).output().unwrap();
@@ -39,7 +39,7 @@ fn killed_at(stage: &Stage, fault: &str, args: &[&str]) {
 }
 
 #[test]
-fn while_the_agent_works_which_is_ended_by_the_next_start() {
+fn an_agent_of_a_killed_loop_is_ended_by_the_next_start() {
     let mut stage = Stage::new("ignores-term", TWO);
     stage.killed_when(&[], "the agent works", || !stage.note("child").is_empty());
     assert!(is_alive(&stage.note("child")), "the agent outlives a loop that is killed");
@@ -52,7 +52,7 @@ fn while_the_agent_works_which_is_ended_by_the_next_start() {
 }
 
 #[test]
-fn while_the_checks_run() {
+fn a_kill_while_the_checks_run_loses_nothing() {
     let mut stage = Stage::new("works", TWO);
     let check = "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600";
     stage.killed_when(&["--verify", check], "it runs", || !stage.note("begun").is_empty());
@@ -66,7 +66,7 @@ fn while_the_checks_run() {
 }
 
 #[test]
-fn while_a_lifecycle_script_runs() {
+fn a_kill_while_a_lifecycle_script_runs_loses_nothing() {
     for script in ["started", "next_iteration", "post_iteration", "finished"] {
         let mut stage = Stage::new("works", TWO);
         stage.script(script, "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600");
@@ -78,14 +78,14 @@ fn while_a_lifecycle_script_runs() {
 }
 
 #[test]
-fn while_git_makes_the_commit() {
+fn a_kill_while_git_commits_loses_nothing() {
     for (hook, then) in [("pre-commit", "exit 1"), ("pre-commit", "exit 0"), ("post-commit", "")] {
         let mut stage = Stage::new("works", TWO);
         let path = format!(".git/hooks/{hook}");
         let kill = KILL.replace("$RALPH_ROOT", stage.repo.root().as_str());
         stage.repo.write(&path, format!("#!/bin/sh\n{kill}\n{then}\n"));
         stage.repo.chmod(&path, 0o755);
-        // Inside, nobody can signal the loop.
+        // Inside the sandbox, the hook cannot signal the loop.
         assert_eq!(stage.run(&["--sandbox", "off"]).code, None, "the loop was killed");
         stage.repo.remove(&path);
         complete(&mut stage);
@@ -93,9 +93,9 @@ fn while_git_makes_the_commit() {
     }
 }
 
-/// Those that a tracked plan comes to are tried in `crash_points`.
+/// `crash_points` tests a tracked plan.
 #[test]
-fn at_the_steps_that_write_books_where_git_knows_no_plan() {
+fn a_kill_at_any_bookkeeping_step_of_an_untracked_plan_loses_nothing() {
     for fault in [
         "workspace.renewed:2",
         "attempt.begun",
@@ -119,7 +119,7 @@ fn at_the_steps_that_write_books_where_git_knows_no_plan() {
 }
 
 #[test]
-fn a_file_written_since_stays_and_its_story_waits() {
+fn a_user_file_written_after_the_kill_stays_and_the_story_waits() {
     for fault in ["follow.files", "follow.index"] {
         let stage = Stage::new("works", TWO);
         killed_at(&stage, fault, &[]);
@@ -133,9 +133,9 @@ fn a_file_written_since_stays_and_its_story_waits() {
     }
 }
 
-/// A power cut ends git as well, which leaves the locks of the ref.
+/// A power cut also ends git, which leaves its ref locks behind.
 #[test]
-fn locks_that_a_power_cut_left_are_removed_if_they_are_ours() {
+fn stale_ref_locks_of_the_loop_are_removed() {
     let stage = Stage::new("works", TWO);
     killed_at(&stage, "follow.prepared", &[]);
     let new = stage.repo.git(["rev-parse", "ralph/main"]);
@@ -148,7 +148,7 @@ fn locks_that_a_power_cut_left_are_removed_if_they_are_ours() {
 }
 
 #[test]
-fn at_many_moments_of_one_plan() {
+fn kills_at_many_moments_of_one_plan_lose_nothing() {
     let plan: String = (1..=4).map(|n| format!("- [ ] US-{n:03}: story {n}\n")).collect();
     let stage = Stage::new("works", &plan);
     let patient = ["--verify", "true", "--attempts", "9"];
@@ -173,7 +173,7 @@ fn at_many_moments_of_one_plan() {
 }
 
 #[test]
-fn attempts_that_take_the_loop_down_with_them_come_to_an_end() {
+fn attempts_that_kill_the_loop_are_limited() {
     let stage = Stage::new("works", TWO);
     let agent = format!(
         "cat >/dev/null; echo x >>\"$AGENT_NOTES/starts\"; echo w >>w.txt; {KILL}; exec sleep 100"
@@ -193,7 +193,7 @@ fn attempts_that_take_the_loop_down_with_them_come_to_an_end() {
 }
 
 #[test]
-fn one_that_was_killed_once_is_made_again_and_its_iteration_counts_once() {
+fn a_killed_attempt_is_repeated_and_its_iteration_counts_once() {
     let mut stage = Stage::new("hangs", TWO);
     stage.killed_when(&["--max-iterations", "1"], "the agent works", || stage.in_copy("half.txt"));
     stage.agent("works");
@@ -205,7 +205,7 @@ fn one_that_was_killed_once_is_made_again_and_its_iteration_counts_once() {
     assert!(progress.contains("## Iteration 1 - US-001\n- Status: SUCCESS"), "{progress}");
 }
 
-/// The run goes on, and counts neither attempt nor iteration.
+/// The next start continues the run, and counts neither an attempt nor an iteration.
 #[track_caller]
 fn is_not_counted(stage: &mut Stage) {
     stage.agent("works");
@@ -215,14 +215,14 @@ fn is_not_counted(stage: &mut Stage) {
 }
 
 #[test]
-fn a_kill_before_the_agent_is_at_work_is_nobodys_fault() {
+fn a_kill_before_the_agent_works_counts_no_attempt() {
     let mut stage = Stage::new("works", TWO);
     killed_at(&stage, "attempt.begun", &["--max-iterations", "1"]);
     is_not_counted(&mut stage);
 }
 
 #[test]
-fn an_attempt_whose_agent_had_ended_is_not_counted_twice() {
+fn an_attempt_killed_after_its_agent_ended_is_counted_once() {
     for fault in ["discard.saved", "discard.kept", "discard.logged"] {
         let mut stage = Stage::new("fails", TWO);
         killed_at(&stage, fault, &["--attempts", "2"]);
@@ -239,7 +239,7 @@ fn an_attempt_whose_agent_had_ended_is_not_counted_twice() {
 }
 
 #[test]
-fn what_a_person_does_by_hand_before_the_next_start_stays() {
+fn user_changes_before_the_next_start_are_kept() {
     let moves: [(&[&[&str]], &str); 4] = [
         (&[&["commit", "-q", "--allow-empty", "-m", "mine"]], "main"),
         (
@@ -267,7 +267,7 @@ fn what_a_person_does_by_hand_before_the_next_start_stays() {
 }
 
 #[test]
-fn what_an_agent_committed_before_the_kill_is_part_of_the_kept_attempt() {
+fn commits_of_a_killed_agent_are_part_of_the_kept_attempt() {
     let mut stage = Stage::new("commits-and-hangs", ONE);
     stage.killed_when(&[], "the agent has committed", || stage.in_copy("half.txt"));
     stage.agent("works");
@@ -278,7 +278,7 @@ fn what_an_agent_committed_before_the_kill_is_part_of_the_kept_attempt() {
 }
 
 #[test]
-fn a_copy_that_was_removed_after_the_kill_costs_the_work_in_it_and_nothing_else() {
+fn a_copy_removed_after_the_kill_loses_only_its_own_work() {
     let mut stage = Stage::new("hangs", TWO);
     stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
     fs_err::remove_dir_all(stage.copy().unwrap()).unwrap();
@@ -290,7 +290,7 @@ fn a_copy_that_was_removed_after_the_kill_costs_the_work_in_it_and_nothing_else(
 }
 
 #[test]
-fn a_record_of_a_newer_version_is_left_alone_and_a_damaged_one_is_named() {
+fn newer_and_damaged_run_records_are_refused() {
     let stage = Stage::new("works", TWO);
     stage.repo.write(RECORD, "{\"version\":99}");
     stage.run(&[]).ended(1).says("newer version");
@@ -306,7 +306,7 @@ fn a_record_of_a_newer_version_is_left_alone_and_a_damaged_one_is_named() {
 }
 
 #[test]
-fn a_half_written_plan_is_never_seen() {
+fn a_half_written_plan_is_never_visible() {
     let patient = ["--attempts", "9"];
     let stage = Stage::new("works", TWO);
     stage.repo.remove(PLAN);
@@ -325,7 +325,7 @@ fn a_half_written_plan_is_never_seen() {
 }
 
 #[test]
-fn a_disk_that_fills_up_in_the_middle_leaves_a_run_that_goes_on() {
+fn a_run_continues_after_a_full_disk() {
     for n in [4, 6, 8, 10, 12] {
         let stage = Stage::new("works", TWO);
         stage.repo.write("mine.txt", "mine\n");
@@ -342,7 +342,7 @@ fn a_disk_that_fills_up_in_the_middle_leaves_a_run_that_goes_on() {
 }
 
 #[test]
-fn clean_does_not_throw_away_what_was_interrupted() {
+fn clean_does_not_discard_an_interrupted_attempt() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let agent = "echo half >half.txt; touch \"$AGENT_NOTES/begun\"; \
                  [ -e \"$AGENT_NOTES/go\" ] || sleep 30; ls >\"$AGENT_NOTES/found\"";
@@ -363,9 +363,9 @@ fn clean_does_not_throw_away_what_was_interrupted() {
     assert!(stage.note("found").contains("half.txt"));
 }
 
-/// Text of the user's own in the loop's files, staged and not, at every point of a landing.
+/// User edits in the loop's files, staged and unstaged, at every point of a landing.
 #[test]
-fn while_plan_and_progress_are_the_users_own() {
+fn a_kill_while_landing_keeps_user_edits_of_plan_and_progress() {
     for point in POINTS.split(' ').filter(|point| point.starts_with("follow.")) {
         let stage = Stage::new("works", TWO);
         stage.run(&["--max-iterations", "1"]).ended(0);

@@ -1,5 +1,5 @@
-//! What attempts have of the user's home folder: credentials for those who need them, and files that the user
-//! changes at the same time.
+//! Attempts and the user's home folder: credentials for the processes that need them, and files
+//! that the user changes at the same time.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use crate::stage::{PLAN, Ran, Stage, executable};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
-/// A project whose agent is called as the client is and runs this script.
+/// A project whose agent has the name of the client and runs this script.
 fn stage_of_client(plan: &str, script: &str) -> Stage {
     let stage = Stage::new("works", plan);
     let version = "[ \"$1\" = --version ] && echo '2.1.325 (Claude Code)' && exit";
@@ -24,7 +24,7 @@ fn stage_of_client(plan: &str, script: &str) -> Stage {
     stage
 }
 
-/// The loop with that agent, where nothing but the notes may be written besides.
+/// The loop with that agent, and only the notes additionally writable.
 fn client(stage: &Stage, agent: &str, args: &[&str]) -> Command {
     let mut command = stage.command(&[&["--agent", agent, "--unguarded"], args].concat());
     let path = std::env::var("PATH").unwrap();
@@ -85,7 +85,7 @@ fn a_reviewer_has_its_own_login_and_not_that_of_the_agent() {
 }
 
 #[test]
-fn the_setup_has_credentials_only_in_a_copy_that_no_agent_has_used() {
+fn the_setup_has_credentials_only_in_an_unused_copy() {
     if is_missing() {
         return;
     }
@@ -108,7 +108,7 @@ fn the_setup_has_credentials_only_in_a_copy_that_no_agent_has_used() {
     ran.ended(0).says("US-002 done");
     assert!(!ran.out.contains("changes tracked files"), "{}", ran.out);
     assert_eq!(stage.note("setup"), "secret\nnone\n\n");
-    // A setup that cannot do without them gets a new copy.
+    // A setup that needs the credentials gets a new copy.
     assert!(stage.in_copy("packages"));
     stage.repo.write(PLAN, "- [ ] US-003: Third\n");
     let ran = run("cat ~/.npmrc");
@@ -116,7 +116,7 @@ fn the_setup_has_credentials_only_in_a_copy_that_no_agent_has_used() {
     assert!(!stage.in_copy("packages"));
 }
 
-/// Replaces a file as the client and git do.
+/// Replaces a file by renaming, as the client and git do.
 fn replace(path: &Utf8Path, text: &str) {
     let fresh = path.with_extension("fresh");
     fs_err::write(&fresh, text).unwrap();
@@ -124,12 +124,12 @@ fn replace(path: &Utf8Path, text: &str) {
 }
 
 #[test]
-fn attempts_and_a_person_share_the_files_in_the_home_folder() {
+fn attempts_and_the_user_share_files_in_the_home_folder() {
     if is_missing() {
         return;
     }
     let plan: String = (1..=4).map(|n| format!("- [ ] US-{n:03}: Story\n")).collect();
-    // What the client does to save its settings: by rename, then directly.
+    // The client saves its settings by renaming a file, or else by writing it directly.
     let stage = stage_of_client(
         &plan,
         "until [ -e \"$AGENT_NOTES/replaced\" ]; do sleep 0.05; done\n\
@@ -173,7 +173,7 @@ fn attempts_and_a_person_share_the_files_in_the_home_folder() {
     let left = home.read_dir_utf8().unwrap().flatten();
     let left = left.filter(|entry| entry.file_name().starts_with(".claude.json"));
     assert_eq!(left.count(), 1, "a lock or a part of a file is left");
-    // The file that a running program may read is the one that was there when it started.
+    // A running program reads the version of the file that existed when it started.
     assert_eq!(stage.note("nickname").lines().count(), 4);
     assert!(!stage.note("read").contains("{}"), "{}", stage.note("read"));
 }

@@ -1,4 +1,4 @@
-//! `--in-place`: the agent works in the project's own tree, and leaves nothing of a failed attempt.
+//! `--in-place`: the agent works in the project's own tree, and a failed attempt is rolled back.
 
 use crate::stage::{PLAN, Stage};
 
@@ -47,7 +47,7 @@ fn a_failed_attempt_is_saved_and_rolled_back() {
 }
 
 #[test]
-fn a_tree_that_is_not_clean_is_refused_by_name() {
+fn a_dirty_tree_is_refused_by_name() {
     let stage = committed();
     stage.repo.write("mine.txt", "mine\n");
     stage.run(&["--in-place"]).ended(1).says("uncommitted changes: mine.txt");
@@ -61,7 +61,7 @@ fn a_tree_that_is_not_clean_is_refused_by_name() {
 }
 
 #[test]
-fn files_that_steer_the_run_are_restored() {
+fn files_that_control_the_run_are_restored() {
     let stage = committed();
     stage.script("finished", "echo mine");
     let settings = "[limits]\nattempts_per_story = 2\n";
@@ -85,7 +85,7 @@ fn files_that_steer_the_run_are_restored() {
 }
 
 #[test]
-fn what_an_interrupted_attempt_did_is_gone_on_with() {
+fn an_interrupted_attempt_is_continued() {
     let stage = committed();
     let agent = "cat >/dev/null; echo half >>half.txt; touch \"$AGENT_NOTES/begun\"; sleep 600";
     for signal in ["TERM", "KILL"] {
@@ -101,7 +101,7 @@ fn what_an_interrupted_attempt_did_is_gone_on_with() {
 }
 
 #[test]
-fn an_agent_that_cleans_up_too_well_leaves_no_state_for_git_to_see() {
+fn git_clean_by_the_agent_does_not_expose_state_files() {
     let stage = committed();
     let agent = "cat >/dev/null; git clean -xfdq; echo x >>x.txt; git clean -xfdq -e x.txt";
     stage.run(&["--in-place", "--agent", agent]).ended(0).says("2 stories landed");
@@ -121,7 +121,7 @@ fn checkpoints_do_not_pile_up_in_the_users_repository() {
 }
 
 #[test]
-fn an_interrupt_of_the_checks_gives_the_tree_back_and_the_next_start_lands() {
+fn work_interrupted_during_checks_lands_with_the_next_start() {
     for (signal, is_clean) in [("INT", true), ("KILL", false)] {
         let stage = committed();
         let check = "echo $$ >\"$AGENT_NOTES/begun\"; sleep 600";
@@ -148,7 +148,7 @@ fn an_interrupt_of_the_checks_gives_the_tree_back_and_the_next_start_lands() {
     }
 }
 
-/// Files of the loop's and the client's that are committed, and edited since.
+/// Committed files of the loop and the client, with uncommitted edits.
 const EDITED: [(&str, &str); 6] = [
     (".ralph/config.toml", "[limits]\nattempts_per_story = 2\n"),
     (".ralph/guardrails.md", "- mine\n"),
@@ -159,7 +159,7 @@ const EDITED: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn uncommitted_edits_of_what_steers_the_run_survive() {
+fn uncommitted_edits_of_control_files_survive() {
     let failing = "cat >/dev/null; echo x >x.txt; exit 1";
     for (agent, code) in [("", 0), (failing, 8)] {
         let stage = Stage::new("works", TWO);
@@ -186,7 +186,7 @@ fn uncommitted_edits_of_what_steers_the_run_survive() {
 }
 
 #[test]
-fn a_plan_that_is_not_in_git_stays() {
+fn an_untracked_plan_is_kept() {
     for plan in [PLAN, "PLAN.md"] {
         let stage = Stage::new("works", TWO);
         stage.repo.remove(PLAN);
@@ -204,7 +204,7 @@ fn a_plan_that_is_not_in_git_stays() {
 }
 
 #[test]
-fn work_that_the_user_began_between_two_attempts_is_saved() {
+fn user_work_begun_between_two_attempts_is_saved() {
     let stage = committed();
     let agent = "cat >/dev/null; echo x >x.txt; exit 1";
     stage.script("post_iteration", "echo mine >mine.txt");
@@ -227,7 +227,7 @@ fn a_plan_that_the_agent_emptied_before_a_kill_is_restored() {
 }
 
 #[test]
-fn a_hook_that_formats_the_progress_does_not_report_a_story_twice() {
+fn a_hook_that_formats_the_progress_does_not_duplicate_entries() {
     let stage = committed();
     let hook = "#!/bin/sh\nf=.ralph/PRD-1/progress.md\n\
                 [ -e $f ] && sed -i 's/$/ /' $f && git add $f\ntrue\n";
@@ -268,7 +268,7 @@ fn the_users_uncommitted_progress_survives_whatever_the_agent_does() {
 }
 
 #[test]
-fn a_rollback_that_breaks_off_does_not_replace_the_attempt_by_what_is_left_of_it() {
+fn an_interrupted_rollback_does_not_overwrite_the_saved_attempt() {
     let stage = committed();
     let agent = "cat >/dev/null; echo tried >>a.txt; echo new >new.txt; exit 1";
     let args = ["--in-place", "--agent", agent, "--attempts", "2", "--max-iterations", "1"];
@@ -282,7 +282,7 @@ fn a_rollback_that_breaks_off_does_not_replace_the_attempt_by_what_is_left_of_it
 }
 
 #[test]
-fn a_project_that_was_moved_after_a_kill_goes_on_with_its_attempt() {
+fn a_project_moved_after_a_kill_continues_its_attempt() {
     let stage = committed();
     stage.repo.write(".ralph/config.toml", "[limits]\nattempts_per_story = 2\n");
     stage.repo.commit_all("settings");
@@ -341,7 +341,7 @@ fn branches_tags_and_stashes_that_the_agent_deletes_are_restored() {
 }
 
 #[test]
-fn checks_and_setup_before_the_first_story_change_nothing_that_steers_the_run() {
+fn checks_and_setup_cannot_change_files_that_control_the_run() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let set = "printf '[sandbox]\\nmode = \"off\"\\n' >>.ralph/config.toml; echo x >.git/hooks/post-commit";
     stage.repo.write("package-lock.json", "{}\n");
@@ -357,7 +357,7 @@ fn checks_and_setup_before_the_first_story_change_nothing_that_steers_the_run() 
 }
 
 #[test]
-fn the_records_of_a_run_are_led_nowhere_else() {
+fn the_run_record_cannot_be_redirected() {
     let stage = Stage::new("works", TWO);
     let away = stage.repo.scratch().dir("away");
     for act in [

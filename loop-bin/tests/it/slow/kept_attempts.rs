@@ -1,10 +1,10 @@
-//! Failed attempts are kept: listed, shown, taken, tried again, and removed in the end.
+//! Failed attempts are kept: they can be listed, shown, taken, tried again and removed.
 
 use crate::stage::{PLAN, Ran, Stage, executable, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
-/// A story of which one attempt failed, and which is blocked by now.
+/// A story that is blocked after one failed attempt.
 fn blocked() -> Stage {
     let stage = Stage::new("works", ONE);
     stage.repo.commit_all("the plan");
@@ -17,7 +17,7 @@ fn blocked() -> Stage {
 }
 
 #[test]
-fn attempts_are_listed_and_shown_with_reason_and_difference() {
+fn attempts_are_listed_and_shown_with_reason_and_diff() {
     let stage = blocked();
     let listed = stage.run(&["attempts"]);
     listed.ended(0).says("US-001/1").says("failed").says("exited with code 3");
@@ -32,7 +32,7 @@ fn attempts_are_listed_and_shown_with_reason_and_difference() {
 }
 
 #[test]
-fn an_attempt_that_could_not_be_kept_is_kept_by_the_next_start() {
+fn an_attempt_that_could_not_be_saved_is_saved_by_the_next_start() {
     let stage = Stage::new("works", ONE);
     let bin = stage.note_path("bin");
     fs_err::create_dir(&bin).unwrap();
@@ -50,7 +50,7 @@ fn an_attempt_that_could_not_be_kept_is_kept_by_the_next_start() {
 }
 
 #[test]
-fn a_story_without_attempts_says_so() {
+fn attempts_reports_a_story_without_saved_attempts() {
     let stage = Stage::new("works", ONE);
     let listed = stage.run(&["attempts", "US-001"]);
     listed.ended(0).says("There are no saved attempts at US-001");
@@ -70,7 +70,7 @@ fn a_story_without_attempts_says_so() {
 }
 
 #[test]
-fn an_attempt_is_taken_into_a_tree_that_it_fits_into_and_nothing_is_overwritten() {
+fn taking_an_attempt_overwrites_no_user_changes() {
     let stage = blocked();
     stage.repo.write("mine.txt", "mine\n");
     stage.run(&["take", "US-001/1"]).ended(0).says("are in your tree, uncommitted");
@@ -86,7 +86,7 @@ fn an_attempt_is_taken_into_a_tree_that_it_fits_into_and_nothing_is_overwritten(
 }
 
 #[test]
-fn a_story_that_was_reopened_is_not_called_blocked() {
+fn a_reopened_story_is_not_shown_as_blocked() {
     let stage = blocked();
     stage.run(&["status"]).ended(0).says("1 blocked").says("US-001 is blocked: First (");
     stage.run(&["retry", "US-001", "--from", "US-001/1"]).ended(0);
@@ -96,7 +96,7 @@ fn a_story_that_was_reopened_is_not_called_blocked() {
 }
 
 #[test]
-fn an_attempt_is_taken_as_a_branch() {
+fn an_attempt_can_be_taken_as_a_branch() {
     let stage = blocked();
     let before = stage.repo.files();
     stage
@@ -110,7 +110,7 @@ fn an_attempt_is_taken_as_a_branch() {
 }
 
 #[test]
-fn a_story_is_tried_again_with_the_work_of_an_attempt_and_a_hint() {
+fn a_retry_can_start_from_an_attempt_with_a_hint() {
     let stage = blocked();
     stage.run(&["retry", "US-001", "--from", "US-001/1", "--hint", "mind the gap"]).ended(0);
     let agent = "cat >\"$AGENT_NOTES/prompt\"; cat a.txt new.txt >\"$AGENT_NOTES/found\"; \
@@ -131,7 +131,7 @@ fn a_story_is_tried_again_with_the_work_of_an_attempt_and_a_hint() {
 }
 
 #[test]
-fn another_storys_failure_is_not_in_the_prompt_and_outlasts_its_success() {
+fn the_failure_of_another_story_is_not_in_the_prompt_and_is_kept() {
     let stage = Stage::new("works", &format!("{ONE}- [ ] US-002: Second\n"));
     let agent = "cat >\"$AGENT_NOTES/prompt\"; echo x >$(cat \"$RALPH_ROOT/.ralph/current-story\"); \
                  [ -e US-002 ] || { echo oops >&2; exit 3; }";
@@ -146,7 +146,7 @@ fn another_storys_failure_is_not_in_the_prompt_and_outlasts_its_success() {
 }
 
 #[test]
-fn a_story_is_tried_again_from_the_beginning_unless_an_attempt_is_named() {
+fn a_retry_starts_from_scratch_unless_an_attempt_is_named() {
     for (args, hint) in
         [(&["retry", "US-001"][..], ""), (&["retry", "us-001", "--hint", "slow"], "slow")]
     {
@@ -175,7 +175,7 @@ fn a_story_is_tried_again_from_the_beginning_unless_an_attempt_is_named() {
 }
 
 #[test]
-fn several_stories_are_reopened_at_once_and_a_wish_is_no_attempt() {
+fn several_stories_can_be_reopened_at_once() {
     let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
     for branch in [&[][..], &["--branch", "feat"]] {
         let stage = Stage::new("works", plan);
@@ -197,7 +197,7 @@ fn several_stories_are_reopened_at_once_and_a_wish_is_no_attempt() {
 }
 
 #[test]
-fn clean_removes_the_copy_and_no_attempt_that_may_be_needed() {
+fn clean_removes_the_copy_but_no_attempt_that_may_be_needed() {
     let stage = blocked();
     let copy = stage.copy().unwrap();
     stage.run(&["clean", "--dry-run"]).ended(0).says("would remove the copy");
@@ -213,7 +213,7 @@ fn clean_removes_the_copy_and_no_attempt_that_may_be_needed() {
 }
 
 #[test]
-fn what_is_kept_of_finished_stories_is_bounded() {
+fn saved_attempts_of_finished_stories_are_limited() {
     let stage = Stage::new("works", "- [ ] US-001: A\n- [ ] US-002: B\n- [!] US-003: C\n");
     let fails = "cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story); echo x >$story; mkdir \"$AGENT_NOTES/$story\" && exit 1; true";
     stage.run(&["--agent", fails]).ended(8);
@@ -236,7 +236,7 @@ fn what_is_kept_of_finished_stories_is_bounded() {
 }
 
 #[test]
-fn a_story_that_is_blocked_on_another_branch_is_tried_again() {
+fn a_story_blocked_on_another_branch_can_be_retried() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.repo.commit_all("the plan");
     let run = ["--branch", "feature", "--attempts", "1", "--verify", "! [ -e bad.txt ]"];
@@ -250,7 +250,7 @@ fn a_story_that_is_blocked_on_another_branch_is_tried_again() {
 }
 
 #[test]
-fn a_wish_is_granted_once() {
+fn a_retry_request_is_used_once() {
     let stage = Stage::new("works", ONE);
     stage.repo.commit_all("the plan");
     let agent = "cat >/dev/null; echo . >>\"$AGENT_NOTES/started\"";
@@ -264,7 +264,7 @@ fn a_wish_is_granted_once() {
 }
 
 #[test]
-fn a_lesson_and_the_next_prompt_name_what_failed_and_not_how_many() {
+fn the_lesson_and_the_next_prompt_name_the_failing_test() {
     let stage = Stage::new("works", ONE);
     let check = "sh <<'E'\necho tests/test_a.py F\n\
                  echo 'FAILED tests/test_a.py::test_b - assert 1 == 2'\n\
@@ -278,14 +278,14 @@ fn a_lesson_and_the_next_prompt_name_what_failed_and_not_how_many() {
     assert!(prompt.contains(&format!("{what}tests/test_a.py F\n")), "{prompt}");
 }
 
-/// A check that fails with many lines until the agent has been told so.
+/// A check that fails with long output until the agent has seen this output.
 const LONG: &str = "[ -e shown.txt ] || { seq 1 80; echo 'assert 1 == 2'; exit 1; }";
 
 #[test]
 fn the_failing_output_is_shown_and_kept_until_its_story_is_done() {
     let stage = Stage::new("works", ONE);
     let log = || stage.read(".ralph/failure-context.log");
-    // Enough of another story's for the file to be cut.
+    // Enough output of another story for the log to be truncated.
     let old = "=== Test Failure 2026-01-01T00:00:00Z ===\nStory: US-009\n".to_owned()
         + &format!("{}\n", "y".repeat(300)).repeat(98);
     stage.repo.write(".ralph/failure-context.log", old.repeat(6));
@@ -302,7 +302,7 @@ fn the_failing_output_is_shown_and_kept_until_its_story_is_done() {
 }
 
 #[test]
-fn attempts_at_stories_of_two_plans_with_the_same_ids_are_kept_apart() {
+fn attempts_of_two_plans_with_the_same_ids_are_kept_apart() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".ralph/PRD-2/plan.md", ONE);
     let agent = "cat >/dev/null; echo \"$RALPH_PLAN_FILE\" >x.txt; exit 3";
@@ -349,9 +349,8 @@ fn a_folder_that_becomes_a_link_lands() {
     assert!(tree.starts_with("120000 blob"), "{tree}");
 }
 
-/// A person who reopens a story does not have to wait for the end of the run.
 #[test]
-fn retry_reaches_a_run_that_goes_on() {
+fn retry_reaches_a_running_loop() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     let agent = "cat >/dev/null; s=$(cat \"$RALPH_STORY_FILE\"); echo x >>\"$AGENT_NOTES/$s\"; \
                  if [ $s = US-002 ]; then while [ ! -e \"$AGENT_NOTES/go\" ]; do sleep 0.1; done; fi; \

@@ -1,4 +1,4 @@
-//! Limits, budgets, quota, finish types and what is refused before anything runs.
+//! Limits, budgets, quota, finish types, and refusals before anything runs.
 
 use test_support::fixtures;
 
@@ -7,7 +7,7 @@ use crate::stage::{Ran, Stage};
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
 #[test]
-fn the_iteration_limit_is_decimal_and_ends_with_zero() {
+fn the_iteration_limit_is_decimal_and_exits_with_code_0() {
     let plan: String = (1..=12).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect();
     let stage = Stage::new("works", &plan);
     stage.run(&["--max-iterations", "08"]).ended(0).says("finished (iteration limit)");
@@ -30,7 +30,7 @@ fn the_lowest_numbered_plan_with_open_stories_is_worked_on() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_before_anything_runs() {
+fn invalid_input_is_refused_before_anything_runs() {
     let stage = Stage::new("works", TWO);
     for args in [&["--max-iteration", "3"][..], &["--max-iterations", "x"], &["frobnicate"]] {
         stage.run(args).ended(2);
@@ -69,14 +69,14 @@ fn what_is_not_understood_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn money_and_time_end_a_run() {
+fn the_cost_limit_ends_a_run() {
     let stage = Stage::new("reports", TWO);
     stage.run(&["--max-cost", "0.2"]).ended(6).says("budget exceeded: spent $0.25 of $0.20");
     assert_eq!(stage.plan().matches("[x]").count(), 1);
 }
 
 #[test]
-fn time_that_is_used_up_ends_an_agent_at_work_and_costs_no_attempt() {
+fn the_time_limit_ends_a_working_agent_and_costs_no_attempt() {
     let mut stage = Stage::new("hangs", TWO);
     stage.script("post_iteration", "echo $RALPH_OUTCOME >\"$AGENT_NOTES/outcome\"");
     let ran = stage.run(&["--max-duration", "1", "--attempts", "1"]);
@@ -92,7 +92,7 @@ fn time_that_is_used_up_ends_an_agent_at_work_and_costs_no_attempt() {
 }
 
 #[test]
-fn planning_keeps_to_the_budget_as_well() {
+fn planning_respects_the_time_limit() {
     let stage = Stage::new("hangs", TWO);
     let ran = stage.run(&["--mode", "planning", "--max-duration", "1"]);
     ran.ended(6).says("the time limit for this run was reached");
@@ -112,9 +112,9 @@ fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
     ran.ended(6).says("too late for this run").says("finished (budget)");
 }
 
-/// The service does not say when, so the wait is longer than the run may take.
+/// The service gives no reset time, so the wait is longer than the time limit of the run.
 #[test]
-fn time_that_is_used_up_by_a_wait_starts_no_further_agent() {
+fn no_agent_starts_after_a_wait_used_up_the_time_limit() {
     let stage = Stage::new("works", TWO);
     let agent = "echo call >>\"$AGENT_NOTES/calls\"; echo 'usage limit reached'; exit 1";
     let ran = stage.run(&["--max-duration", "1", "--agent", agent]);
@@ -123,7 +123,7 @@ fn time_that_is_used_up_by_a_wait_starts_no_further_agent() {
 }
 
 #[test]
-fn a_usage_limit_in_the_place_of_an_answer_is_one_though_the_agent_ends_well() {
+fn a_usage_limit_message_counts_even_if_the_agent_succeeds() {
     let text = "echo \"Claude AI usage limit reached|$(($(date +%s) + 1))\"";
     let complaint = format!("{text} >&2");
     let result = "printf '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\
@@ -140,9 +140,9 @@ fn a_usage_limit_in_the_place_of_an_answer_is_one_though_the_agent_ends_well() {
     }
 }
 
-/// What other agents print when their service refuses: recorded, and printed by a command of the user's.
+/// Recorded refusals of other agents' services, printed by a custom agent command.
 #[test]
-fn a_refusal_is_never_blamed_on_the_story_whatever_the_agent() {
+fn a_refusal_by_any_agents_service_is_not_blamed_on_the_story() {
     let replay = |name: &str, code: u8| {
         let path = fixtures().join(format!("other-agents/streams/{name}.jsonl"));
         format!("cat >/dev/null; cat '{path}'; exit {code}")
@@ -163,7 +163,7 @@ fn a_refusal_is_never_blamed_on_the_story_whatever_the_agent() {
 }
 
 #[test]
-fn an_answer_that_only_quotes_a_usage_limit_is_none() {
+fn an_answer_that_only_quotes_a_usage_limit_is_not_a_refusal() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let agent = "cat >/dev/null; echo done >done.txt; echo The banner says now:; \
                  echo 'Claude AI usage limit reached|4000000000'";
@@ -172,7 +172,7 @@ fn an_answer_that_only_quotes_a_usage_limit_is_none() {
 }
 
 #[test]
-fn a_failure_that_speaks_of_limits_is_a_failure() {
+fn a_failure_that_mentions_limits_is_still_a_failure() {
     let text = "test_throttle - AssertionError: rate limit exceeded";
     let result = r#"{"type":"result","subtype":"error_max_turns","is_error":true,"terminal_reason":"max_turns","result":"Claude AI usage limit reached|4000000000"}"#;
     for said in [text, result] {
@@ -199,7 +199,7 @@ fn a_reset_in_the_far_future_ends_the_run() {
 }
 
 #[test]
-fn the_second_loop_learns_who_runs() {
+fn a_second_loop_reports_the_running_process() {
     let stage = Stage::new("hangs", TWO);
     let mut first = stage.start(&[]);
     crate::stage::until("the agent works", || stage.in_copy("half.txt"));
@@ -228,7 +228,7 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn an_error_is_in_the_events_with_its_reason() {
+fn the_finish_event_has_the_reason_for_failure() {
     let stage = Stage::new("fails", TWO);
     let ran = stage.run(&["--json", "--attempts", "1"]);
     let last = ran.ended(8).out.lines().last().unwrap();
@@ -244,7 +244,7 @@ fn an_error_is_in_the_events_with_its_reason() {
 }
 
 #[test]
-fn the_agents_calls_are_among_the_events_and_not_in_the_journal() {
+fn tool_calls_are_printed_as_events_but_not_journaled() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let part = |id| {
         format!(
@@ -279,14 +279,14 @@ fn events_are_printed_as_json() {
 }
 
 #[test]
-fn stories_that_wait_for_a_blocked_one_end_the_run() {
+fn stories_that_depend_on_a_blocked_story_end_the_run() {
     let stage =
         Stage::new("works", "- [!] US-001: First\n- [ ] US-002: Second (depends: US-001)\n");
     stage.run(&[]).ended(8).says("blocked: US-001; dependent on them: US-002");
 }
 
 #[test]
-fn a_story_whose_landed_work_is_taken_out_again_and_again_is_given_up() {
+fn a_story_whose_landed_work_is_repeatedly_reverted_is_blocked() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.repo.commit_all("the plan");
     stage.script("post_iteration", "git reset -q --hard HEAD~1");

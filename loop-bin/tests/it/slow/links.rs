@@ -1,4 +1,4 @@
-//! Links that an agent leaves lead nowhere: neither the loop nor its git reads or writes by way of them.
+//! Symbolic links made by an agent: neither the loop nor its git reads or writes through them.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -6,7 +6,7 @@ use crate::stage::{Ran, Stage};
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
-/// Files of the user's, to which the links lead.
+/// The user's files that the links point to.
 fn precious(stage: &Stage) -> Utf8PathBuf {
     for name in ["a.key", "settings.json", "plan.md", "exclude", "pre-commit", "config.toml"] {
         stage.repo.scratch().file(&format!("home/precious/{name}"), "precious\n");
@@ -24,7 +24,7 @@ fn is_untouched(folder: &Utf8Path) {
 }
 
 #[test]
-fn folders_of_the_copy_that_became_links_are_not_followed() {
+fn folders_replaced_by_links_are_not_followed() {
     let stage = Stage::new("works", TWO);
     stage.repo.write(".gitignore", ".env\n*.key\n.claude/\n.ralph/\n");
     stage.repo.write(".worktreeinclude", "*.key\n");
@@ -46,9 +46,9 @@ fn folders_of_the_copy_that_became_links_are_not_followed() {
     is_untouched(&precious);
 }
 
-/// What an attempt leaves in its state folder is neither followed nor an obstacle to the next one.
+/// Entries left in the state folder are not followed, and do not block the next attempt.
 #[test]
-fn odd_things_in_the_state_folder_cost_nothing() {
+fn odd_entries_in_the_state_folder_are_ignored() {
     let stage = Stage::new("works", TWO);
     stage.repo.write("question.json", "mine\n");
     stage.repo.commit_all("a question");
@@ -61,9 +61,9 @@ fn odd_things_in_the_state_folder_cost_nothing() {
     assert_eq!(stage.read("question.json"), "uncommitted\n");
 }
 
-/// Scripts that the loop runs outside, and links to settings of the client, are not the agent's to land.
+/// An agent cannot land scripts that the loop runs outside, or links to settings of the client.
 #[test]
-fn scripts_and_settings_do_not_land_by_another_way() {
+fn scripts_and_settings_cannot_land_through_other_paths() {
     let stage = Stage::new("works", TWO);
     let agent = "cat >/dev/null; echo x >>x.txt; mkdir -p .fresher/hooks cfg; echo '{}' >cfg/settings.json; \
                  rm -rf .claude; ln -s cfg .claude; \
@@ -76,7 +76,7 @@ fn scripts_and_settings_do_not_land_by_another_way() {
 }
 
 #[test]
-fn in_place_nothing_takes_the_place_of_what_git_and_ralph_need() {
+fn in_place_replaced_git_and_ralph_files_are_restored() {
     let stage = Stage::new("works", &format!("{TWO}- [ ] US-003: Third\n"));
     stage.repo.git(["config", "extensions.worktreeConfig", "true"]);
     stage.repo.commit_all("the plan");
@@ -104,7 +104,7 @@ fn in_place_nothing_takes_the_place_of_what_git_and_ralph_need() {
 }
 
 #[test]
-fn in_place_protected_files_and_folders_that_became_links_are_restored() {
+fn in_place_protected_paths_replaced_by_links_are_restored() {
     let stage = Stage::new("works", TWO);
     stage.repo.write(".ralph/config.toml", "[limits]\nattempts_per_story = 2\n");
     stage.repo.scratch().script("repo/.git/hooks/pre-push", "#!/bin/sh\ntrue\n");
@@ -123,9 +123,9 @@ fn in_place_protected_files_and_folders_that_became_links_are_restored() {
     assert_eq!(stage.read(".ralph/config.toml"), "[limits]\nattempts_per_story = 2\n");
 }
 
-/// The user's own link stays, and what is behind it is restored.
+/// The user's link is kept, and its target is restored.
 #[test]
-fn in_place_links_of_the_users_lead_where_they_led() {
+fn in_place_user_links_and_their_targets_are_restored() {
     let stage = Stage::new("works", TWO);
     stage.repo.write(".gitignore", ".claude\n.ralph/config.toml\n");
     stage.repo.commit_all("rules");
@@ -146,7 +146,7 @@ fn in_place_links_of_the_users_lead_where_they_led() {
 }
 
 #[test]
-fn in_place_what_a_check_or_a_git_hook_changes_is_restored_as_well() {
+fn in_place_changes_by_a_check_or_git_hook_are_restored() {
     let stage = Stage::new("works", TWO);
     stage.script("post_iteration", "echo mine");
     stage.repo.commit_all("a script");
@@ -166,9 +166,9 @@ fn in_place_what_a_check_or_a_git_hook_changes_is_restored_as_well() {
     }
 }
 
-/// Nothing of an attempt has the user's terminal: it could type there.
+/// An attempt has no access to the user's terminal, where it could type.
 #[test]
-fn whatever_an_attempt_starts_is_in_another_session() {
+fn processes_of_an_attempt_run_in_another_session() {
     let stage = Stage::new("works", TWO);
     let look = "ps -o sid= -p $$ >>\"$AGENT_NOTES/sessions\"";
     stage.repo.scratch().script("repo/.git/hooks/pre-commit", &format!("#!/bin/sh\n{look}\n"));
@@ -183,7 +183,7 @@ fn whatever_an_attempt_starts_is_in_another_session() {
     assert!(sessions.lines().all(|session| session.trim() != own.trim()), "{own}: {sessions}");
 }
 
-/// A folder that no attempt may write, attributes for a filter `z`, and the filter, which writes into that folder.
+/// A folder that no attempt may write, attributes for a filter `z`, and a filter that writes there.
 fn outside(stage: &Stage) -> (Utf8PathBuf, Utf8PathBuf, String) {
     let outside = stage.repo.scratch().path("outside");
     fs_err::create_dir_all(&outside).unwrap();
@@ -192,7 +192,7 @@ fn outside(stage: &Stage) -> (Utf8PathBuf, Utf8PathBuf, String) {
     (outside, attributes, filter)
 }
 
-/// Both stories land, with notes as all that may be written besides.
+/// Both stories land with only the notes additionally writable, and nothing escapes.
 #[track_caller]
 fn lands_inside(stage: &Stage, args: &[&str], outside: &Utf8Path) {
     let mut command = stage.command(args);
@@ -202,9 +202,9 @@ fn lands_inside(stage: &Stage, args: &[&str], outside: &Utf8Path) {
     assert_eq!(outside.read_dir_utf8().unwrap().count(), 0);
 }
 
-/// A hook of the user's that runs what the agent wrote may change the settings of the copy's git, and its folders.
+/// A user's hook that runs the agent's code may change the settings and folders of the copy's git.
 #[test]
-fn what_a_git_hook_does_to_the_copys_repository_reaches_nothing_outside() {
+fn changes_of_a_git_hook_to_the_copys_repository_stay_inside() {
     let stage = Stage::new("works", TWO);
     let (outside, attributes, filter) = outside(&stage);
     stage.repo.write("lint.sh", "exit 0\n");
@@ -221,8 +221,8 @@ fn what_a_git_hook_does_to_the_copys_repository_reaches_nothing_outside() {
 }
 
 #[test]
-fn what_a_check_leaves_behind_is_ended_with_it() {
-    // One that has cleared its environment as well.
+fn processes_left_by_a_check_are_ended_with_it() {
+    // Also a process that has cleared its environment.
     for setsid in ["setsid", "setsid env -i PATH=\"$PATH\" F=\"$F\" HOME=\"$HOME\""] {
         let stage = Stage::new("works", TWO);
         let (outside, attributes, filter) = outside(&stage);

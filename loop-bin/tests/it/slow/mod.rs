@@ -1,4 +1,4 @@
-//! What takes long: kills, hostile agents, several workers, unusual projects.
+//! Slow tests: kills, hostile agents, several workers, unusual projects.
 
 mod access;
 mod copy_has_what_it_needs;
@@ -47,7 +47,7 @@ impl Stage {
         stage
     }
 
-    /// Each of those stories has landed, in order, and nothing else is in the project.
+    /// Each of those stories has landed, in order, and the project contains nothing else.
     #[track_caller]
     pub(crate) fn has_landed(&self, acts: usize) {
         let ids: Vec<String> = (1..=acts + 1).map(|n| format!("US-{n:03}")).collect();

@@ -20,7 +20,7 @@ fn in_lib(stage: &Stage, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_failed_attempt_in_a_submodule_is_out_of_the_way_of_the_next() {
+fn a_failed_attempt_in_a_submodule_does_not_affect_the_next() {
     let (stage, _library) = with_submodule();
     let broken = "echo broken >lib/a.txt; git -C lib commit -qam broken; echo more >lib/new.txt; \
                   git init -q inner; git -C inner commit -q --allow-empty -m x; touch broken";
@@ -36,7 +36,7 @@ fn a_failed_attempt_in_a_submodule_is_out_of_the_way_of_the_next() {
 }
 
 #[test]
-fn what_a_story_commits_in_a_submodule_is_in_that_of_the_project() {
+fn commits_in_a_submodule_reach_the_projects_submodule() {
     let (stage, _library) = with_submodule();
     let agent = "cat >/dev/null; cd lib && echo new >new.txt && git add -A && \
                  git -c user.name=x -c user.email=x@x commit -qm new";
@@ -48,7 +48,7 @@ fn what_a_story_commits_in_a_submodule_is_in_that_of_the_project() {
 }
 
 #[test]
-fn work_that_no_commit_can_hold_is_not_done() {
+fn work_that_cannot_be_committed_is_not_done() {
     let (stage, _library) = with_submodule();
     let agent = "cat >/dev/null; echo done >done.txt; \
                  mkdir \"$AGENT_NOTES/first\" && echo new >lib/a.txt; true";
@@ -66,7 +66,7 @@ fn work_that_no_commit_can_hold_is_not_done() {
 }
 
 #[test]
-fn work_trees_and_repositories_of_the_agent_are_no_part_of_a_commit() {
+fn worktrees_and_repositories_of_the_agent_are_not_committed() {
     let add = "git worktree add -q -b side .claude/worktrees/side";
     let clone = "git clone -q . inner; rm inner/.git/objects/info/alternates; git init -q empty; \
                  echo x >empty/x";
@@ -89,7 +89,7 @@ fn work_trees_and_repositories_of_the_agent_are_no_part_of_a_commit() {
 }
 
 #[test]
-fn what_a_commit_leaves_out_is_kept_where_the_target_moved() {
+fn work_left_out_of_a_commit_is_kept_if_the_target_moved() {
     let stage = Stage::new("works", ONE);
     stage.repo.commit_all("the plan");
     let aside = "git worktree add -q -b side .claude/worktrees/side; \
@@ -136,7 +136,7 @@ fn branches_and_stashes_of_the_agent_are_kept_with_its_attempt() {
 }
 
 #[test]
-fn a_users_work_in_a_submodule_stays_where_it_is() {
+fn user_changes_in_a_submodule_are_kept() {
     let (stage, _library) = with_submodule();
     stage.repo.write("lib/a.txt", "mine\n");
     stage.run(&[]).ended(0);
@@ -145,7 +145,7 @@ fn a_users_work_in_a_submodule_stays_where_it_is() {
 }
 
 #[test]
-fn a_work_tree_of_the_clients_is_neither_refused_nor_committed() {
+fn a_worktree_of_the_client_is_neither_refused_nor_committed() {
     let stage = Stage::new("works", ONE);
     stage.repo.git(["worktree", "add", "-q", ".claude/worktrees/one"]);
     stage.run(&[]).ended(0);
@@ -154,9 +154,9 @@ fn a_work_tree_of_the_clients_is_neither_refused_nor_committed() {
     assert!(stage.exists(".claude/worktrees/one/a.txt"));
 }
 
-/// The repository of the copy is made anew beside the old one, which its submodules leave last.
+/// The copy's repository is recreated next to the old one, and the submodules are moved last.
 #[test]
-fn a_crash_while_the_copys_repository_is_made_anew_costs_neither_submodules_nor_work() {
+fn a_crash_while_recreating_the_copys_repository_loses_nothing() {
     for is_old_gone in [false, true] {
         let (mut stage, _library) = with_submodule();
         stage.agent("hangs");
@@ -179,7 +179,7 @@ fn a_crash_while_the_copys_repository_is_made_anew_costs_neither_submodules_nor_
 }
 
 #[test]
-fn checks_see_no_repository_that_the_commit_lacks() {
+fn checks_do_not_see_repositories_left_out_of_the_commit() {
     let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; echo done >done.txt; git init -q inner; echo file >inner/file";
     stage.run(&["--agent", agent, "--verify", "! test -e done.txt || test -e inner/file"]).ended(8);
@@ -191,7 +191,7 @@ fn checks_see_no_repository_that_the_commit_lacks() {
 }
 
 #[test]
-fn what_is_not_committed_in_a_submodule_is_kept() {
+fn uncommitted_work_in_a_submodule_is_kept_with_the_attempt() {
     let (stage, _library) = with_submodule();
     let agent = "cat >/dev/null; echo done >done.txt; echo new >lib/a.txt; echo more >lib/b.txt";
     stage.run(&["--agent", agent]).ended(8);
@@ -202,7 +202,7 @@ fn what_is_not_committed_in_a_submodule_is_kept() {
 }
 
 #[test]
-fn a_branch_beside_a_story_that_landed_is_kept_unless_it_was_merged() {
+fn an_unmerged_branch_of_a_landed_story_is_kept() {
     let stage = Stage::new("works", ONE);
     let commit = "git -c user.name=x -c user.email=x@x commit -qam";
     let agent = format!(

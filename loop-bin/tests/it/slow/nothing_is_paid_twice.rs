@@ -1,4 +1,4 @@
-//! A session that the service cut short goes on with the work that is there.
+//! A session interrupted by the service continues with its existing work.
 
 use test_support::fixtures;
 
@@ -16,7 +16,7 @@ fn run(first: &str, vars: &[(&str, &str)], args: &[&str]) -> (Stage, Ran) {
     (stage, ran)
 }
 
-/// The sessions that the calls were asked to go on with.
+/// The session that each call was asked to resume, or `new`.
 fn resumed(stage: &Stage) -> Vec<String> {
     let asked = |line: &str| {
         let after = line.split_once("--resume ").map(|(_, after)| after).unwrap_or("new");
@@ -26,7 +26,7 @@ fn resumed(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn a_usage_limit_goes_on_in_the_same_session() {
+fn the_same_session_is_resumed_after_a_usage_limit() {
     let (stage, ran) = run("limit", &[], &["--attempts", "1"]);
     ran.ended(0).says("continuing from attempt US-001/1").says("US-001 done");
     assert_eq!(resumed(&stage), ["new", "s-1"]);
@@ -37,7 +37,7 @@ fn a_usage_limit_goes_on_in_the_same_session() {
 }
 
 #[test]
-fn a_session_that_goes_on_is_counted_once_whatever_the_client_sums_up() {
+fn a_resumed_session_is_counted_once() {
     for whole in ["", "1"] {
         let (stage, ran) = run("limit", &[("WHOLE", whole)], &["--attempts", "1"]);
         ran.ended(0).says("US-001 done");
@@ -54,7 +54,7 @@ fn a_session_that_goes_on_is_counted_once_whatever_the_client_sums_up() {
 }
 
 #[test]
-fn a_session_that_is_lost_is_replaced_by_one_that_knows_of_the_attempt() {
+fn a_lost_session_is_replaced_by_one_that_knows_the_attempt() {
     let (stage, ran) = run("limit", &[("LOST", "1")], &["--attempts", "1"]);
     ran.ended(0).says("the client no longer has the session s-1").says("US-001 done");
     assert_eq!(resumed(&stage), ["new", "s-1", "new"]);
@@ -63,7 +63,7 @@ fn a_session_that_is_lost_is_replaced_by_one_that_knows_of_the_attempt() {
 }
 
 #[test]
-fn a_failure_is_tried_again_in_a_fresh_session() {
+fn a_failed_attempt_is_retried_in_a_new_session() {
     let (stage, ran) = run("fails", &[], &[]);
     ran.ended(0).says("US-001 done");
     assert_eq!(resumed(&stage), ["new", "new"]);
@@ -71,14 +71,14 @@ fn a_failure_is_tried_again_in_a_fresh_session() {
 }
 
 #[test]
-fn a_full_context_costs_no_attempt_whatever_the_client_calls_it() {
+fn a_full_context_costs_no_attempt() {
     let (stage, ran) = run("full", &[], &["--attempts", "1"]);
     ran.ended(0).says("US-001 done");
     assert_eq!(resumed(&stage), ["new", "new"]);
 }
 
 #[test]
-fn a_copy_that_was_removed_since_is_named() {
+fn a_removed_copy_is_reported() {
     let stage = Stage::new("ignores-term", "- [ ] US-001: First\n");
     stage.killed_when(&[], "the agent works", || !stage.note("child").is_empty());
     std::fs::remove_dir_all(stage.copy().unwrap()).unwrap();

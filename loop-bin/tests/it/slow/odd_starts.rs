@@ -1,5 +1,5 @@
-//! Starts in a project that is not as the last run left it: history rewritten, the folder copied,
-//! another way to work than before.
+//! Starts in a project that changed since the last run: history rewritten, the folder copied or
+//! moved, `--in-place` added or dropped.
 
 use std::process::{Child, Command};
 
@@ -10,7 +10,7 @@ use crate::stage::{Stage, is_alive, signal, until};
 const ONE: &str = "- [ ] US-001: First\n";
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
-/// What a person may do to the history of the target, and to whatever nothing names any more.
+/// Rewrites the history of the target and removes all unreachable objects.
 const REWRITE: &str = "git commit -q --amend -m amended && git reflog expire --expire=now --all && \
                        git gc -q --prune=now";
 
@@ -21,7 +21,7 @@ fn committed(agent: &str, plan: &str) -> Stage {
 }
 
 #[test]
-fn what_an_attempt_began_from_outlasts_a_rewritten_history() {
+fn the_base_of_an_attempt_survives_a_rewritten_history() {
     let stage = committed("works", TWO);
     let agent = format!("cat >/dev/null; (cd \"$RALPH_ROOT\" && {REWRITE}); echo x >>x.txt");
     stage.run(&["--agent", &agent, "--verify", "ls x.txt"]).ended(0).says("2 stories landed");
@@ -31,7 +31,7 @@ fn what_an_attempt_began_from_outlasts_a_rewritten_history() {
 }
 
 #[test]
-fn so_it_does_after_a_kill() {
+fn the_base_of_a_killed_attempt_survives_a_rewritten_history() {
     let mut stage = committed("hangs", ONE);
     stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
     let rewritten =
@@ -53,7 +53,7 @@ fn killed_in_place() -> Stage {
 }
 
 #[test]
-fn what_was_interrupted_in_place_is_settled_there_first() {
+fn an_attempt_interrupted_in_place_must_be_continued_in_place() {
     let stage = killed_in_place();
     let ran = stage.run(&[]);
     ran.ended(1).says("an attempt at US-001 was interrupted in").says("--in-place");
@@ -63,7 +63,7 @@ fn what_was_interrupted_in_place_is_settled_there_first() {
 }
 
 #[test]
-fn or_it_is_made_the_users_own() {
+fn an_attempt_interrupted_in_place_can_be_left_to_the_user() {
     let stage = killed_in_place();
     let shown = stage.run(&["clean", "--force"]);
     shown.ended(0).says("removed the record of the interrupted attempt at US-001; its files in ");
@@ -72,7 +72,7 @@ fn or_it_is_made_the_users_own() {
 }
 
 #[test]
-fn what_was_interrupted_in_a_copy_is_not_settled_in_the_users_tree() {
+fn an_attempt_interrupted_in_a_copy_is_not_continued_in_place() {
     let mut stage = committed("hangs", ONE);
     stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
     stage.repo.git(["commit", "-q", "--allow-empty", "-m", "mine"]);
@@ -101,7 +101,7 @@ fn at_work(stage: &Stage) -> Child {
 }
 
 #[test]
-fn a_copied_folder_has_no_part_in_the_run_of_the_original() {
+fn a_copied_project_does_not_affect_the_run_of_the_original() {
     let stage = committed("ignores-term", TWO);
     let mut child = at_work(&stage);
     let copy = copied(&stage);
@@ -120,7 +120,7 @@ fn a_copied_folder_has_no_part_in_the_run_of_the_original() {
 }
 
 #[test]
-fn a_copy_that_is_gone_is_set_up_anew() {
+fn a_deleted_copy_is_set_up_again() {
     let stage = Stage::new("works", TWO);
     let setup = "[workspace]\nsetup = ['echo x >>\"$AGENT_NOTES/setups\"']\n";
     stage.repo.write(".ralph/config.toml", setup);
@@ -131,7 +131,7 @@ fn a_copy_that_is_gone_is_set_up_anew() {
     }
 }
 
-/// Kills the loop, its keeper and all that carries its marks.
+/// Kills the loop, its keeper and all processes with its marks.
 fn killed_with_its_keeper(stage: &Stage, agent: &str) {
     let mut child = stage.start(&["--agent", agent]);
     until("the agent works", || stage.note_path("begun").exists());
@@ -141,7 +141,7 @@ fn killed_with_its_keeper(stage: &Stage, agent: &str) {
 }
 
 #[test]
-fn a_process_that_hides_is_ended_by_the_next_start() {
+fn a_detached_process_is_ended_by_the_next_start() {
     let stage = Stage::new("works", TWO);
     let hidden =
         "env -i PATH=\"$PATH\" setsid sh -c 'echo $$ >\"$1\"; while sleep 1; do :; done' sh";
@@ -159,7 +159,7 @@ fn a_process_that_hides_is_ended_by_the_next_start() {
 }
 
 #[test]
-fn a_project_that_is_moved_after_a_kill_goes_on_with_its_attempt() {
+fn a_project_moved_after_a_kill_continues_its_attempt() {
     let mut stage = Stage::new("works", TWO);
     stage.repo.commit_all("the plan");
     let agent = "cat >/dev/null; echo half >half.txt; git add half.txt; \
@@ -175,7 +175,7 @@ fn a_project_that_is_moved_after_a_kill_goes_on_with_its_attempt() {
 }
 
 #[test]
-fn a_project_that_comes_back_goes_on_with_the_copy_of_its_attempt() {
+fn a_project_moved_back_continues_with_the_copy_of_its_attempt() {
     let mut stage = Stage::new("works", TWO);
     stage.repo.commit_all("the plan");
     stage.run(&["--max-iterations", "1"]).says("US-001 done");
@@ -183,7 +183,7 @@ fn a_project_that_comes_back_goes_on_with_the_copy_of_its_attempt() {
     stage.repo.move_to("moved");
     let agent = "cat >/dev/null; echo half >half.txt; touch \"$AGENT_NOTES/begun\"; sleep 600";
     stage.killed_when(&["--agent", agent], "it works", || stage.note_path("begun").exists());
-    // The copy in which the first story was made is still there.
+    // The copy of the first story still exists.
     stage.repo.move_to("repo");
     assert!(stage.in_copy("US-001.txt") && !stage.in_copy("half.txt"));
     stage.run(&[]).ended(0).says("US-002: continuing from attempt US-002/1");
@@ -193,7 +193,7 @@ fn a_project_that_comes_back_goes_on_with_the_copy_of_its_attempt() {
 }
 
 #[test]
-fn a_lock_that_a_killed_git_left_on_a_ref_of_ours_is_freed() {
+fn a_stale_lock_on_a_ref_of_the_loop_is_removed() {
     let stage = Stage::new("works", ONE);
     for name in ["attempts/PRD-1/US-001/1", "begun/1"] {
         stage.repo.write(format!(".git/refs/ralph/{name}.lock"), "");
@@ -202,7 +202,7 @@ fn a_lock_that_a_killed_git_left_on_a_ref_of_ours_is_freed() {
 }
 
 #[test]
-fn what_the_next_start_checks_and_lands_is_not_called_unchecked() {
+fn work_checked_by_the_next_start_is_not_reported_as_unchecked() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     let check = "[ ! -e US-001.txt ] || { echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600; }";
     stage.killed_when(&["--verify", check], "it runs", || !stage.note("begun").is_empty());

@@ -4,7 +4,7 @@ use crate::stage::{PLAN, Ran, Stage};
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
-/// Runs the loop with an agent that does its story in every attempt, and this in the first as well.
+/// Runs the loop with an agent that does its story, and also this act in its first attempt.
 fn run(stage: &Stage, act: &str) -> Ran {
     let agent = format!(
         "cat >/dev/null; echo done >$(cat \"$RALPH_ROOT/.ralph/current-story\").txt; \
@@ -13,7 +13,7 @@ fn run(stage: &Stage, act: &str) -> Ran {
     stage.run(&["--agent", &agent, "--attempts", "2", "--verify", "test ! -e bad"])
 }
 
-/// The run goes on to its end, and nothing of the project is touched but for what landed.
+/// The run completes, and nothing in the project changes except for what landed.
 #[track_caller]
 fn check(acts: &[&str]) -> (Stage, Ran) {
     let stage = Stage::acting(acts);
@@ -32,7 +32,7 @@ fn check(acts: &[&str]) -> (Stage, Ran) {
 }
 
 #[test]
-fn what_is_done_to_the_repository_of_the_copy_ends_with_it() {
+fn damage_to_the_copys_repository_does_not_last() {
     let (stage, ran) = check(&[
         "rm -rf .git",
         "rm -rf .git; git init -q",
@@ -61,7 +61,7 @@ fn what_is_done_to_the_repository_of_the_copy_ends_with_it() {
 }
 
 #[test]
-fn history_that_is_rewritten_or_left_under_way_is_no_part_of_the_commit() {
+fn rewritten_history_and_unfinished_operations_do_not_land() {
     check(&[
         "git commit -q --allow-empty -m one; git commit -q --amend -m two --allow-empty",
         "git checkout -q --orphan zz; git branch -q -D main; git add -A; git commit -q -m all",
@@ -78,7 +78,7 @@ fn history_that_is_rewritten_or_left_under_way_is_no_part_of_the_commit() {
 }
 
 #[test]
-fn acts_that_spoil_the_work_cost_the_attempt() {
+fn acts_that_destroy_the_work_cost_one_attempt() {
     check(&[
         "touch bad; rm -rf .git",
         "cd /; rm -rf \"$RALPH_WORKSPACE\"",
@@ -94,7 +94,7 @@ fn acts_that_spoil_the_work_cost_the_attempt() {
 }
 
 #[test]
-fn a_repository_made_inside_the_copy_is_left_out_by_name_and_its_files_are_kept() {
+fn a_nested_repository_is_left_out_by_name_and_its_files_are_kept() {
     let stage = Stage::new("works", TWO);
     let ran = run(&stage, "git init -q sub; echo inside >sub/f; git add sub || true");
     ran.ended(0).says("left out of the commit: sub").says("US-001 done");
@@ -104,7 +104,7 @@ fn a_repository_made_inside_the_copy_is_left_out_by_name_and_its_files_are_kept(
 }
 
 #[test]
-fn a_filter_that_an_agent_breaks_is_the_projects_own_again() {
+fn a_filter_broken_by_the_agent_is_restored() {
     let stage = Stage::new("works", TWO);
     stage.repo.write(".gitattributes", "*.rot filter=rot\n");
     stage.repo.git(["config", "filter.rot.clean", "tr a-z n-za-m"]);
@@ -120,7 +120,7 @@ fn a_filter_that_an_agent_breaks_is_the_projects_own_again() {
 }
 
 #[test]
-fn a_copy_that_is_removed_or_damaged_between_two_iterations_is_made_anew() {
+fn a_copy_damaged_between_two_iterations_is_recreated() {
     let acts = [
         "rm -rf \"$copy\"",
         "rm -rf \"$copy/.git\"",
@@ -152,7 +152,7 @@ fn damaged_between_iterations(acts: &[&str], checks: &[&str]) {
 }
 
 #[test]
-fn what_steers_the_run_is_not_the_agents_to_change() {
+fn the_agent_cannot_change_files_that_control_the_run() {
     let stage = Stage::new("works", TWO);
     stage.repo.write(".claude/settings.json", "{\"model\":\"x\"}\n");
     stage.repo.write(".ralph/config.toml", "[limits]\nattempts_per_story = 2\n");
@@ -180,7 +180,7 @@ fn ignore_rules_of_a_failed_attempt_hide_nothing_later() {
 }
 
 #[test]
-fn a_pipe_or_a_socket_of_one_attempt_is_not_in_the_next() {
+fn pipes_and_sockets_are_removed_before_the_next_attempt() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let agent = "cat >/dev/null; mkfifo pipe || exit 3; perl -MSocket -e 'socket(S, PF_UNIX, \
                  SOCK_STREAM, 0) && bind(S, sockaddr_un(\"own.sock\")) or exit 1' || exit 4; echo x >>x.txt; \

@@ -1,4 +1,4 @@
-//! The hooks beside the loop reach an agent that is the client, and none of them twice.
+//! The hooks next to the loop are passed to the client, and none of them twice.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn run(stage: &Stage, agent: &str, args: &[&str], version: &str) -> Ran {
     command.output().unwrap().into()
 }
 
-/// What the client was given: events, each with the program that it starts for it.
+/// The hooks that were passed to the client: events and their commands.
 fn given(stage: &Stage) -> Vec<(String, String)> {
     let settings = stage.note("settings");
     let Ok(settings) = serde_json::from_str::<serde_json::Value>(&settings) else { return vec![] };
@@ -46,7 +46,7 @@ fn events(stage: &Stage) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_client_without_hooks_gets_those_beside_the_loop() {
+fn a_client_without_hooks_gets_those_next_to_the_loop() {
     let stage = stage_with(&HOOKS);
     run(&stage, DEFAULT, &[], "2.1.325").ended(0);
     let arguments = stage.note("arguments");
@@ -65,7 +65,7 @@ fn a_client_without_hooks_gets_those_beside_the_loop() {
 }
 
 #[test]
-fn a_client_is_known_behind_quotes_and_wrappers() {
+fn a_client_is_recognized_behind_quotes_and_wrappers() {
     for agent in ["\"claude\" -p", "/usr/bin/env A=1 claude -p", "timeout 60 nice 'claude' -p"] {
         let stage = stage_with(&HOOKS);
         run(&stage, agent, &[], "2.1.325").ended(0);
@@ -75,7 +75,7 @@ fn a_client_is_known_behind_quotes_and_wrappers() {
 }
 
 #[test]
-fn an_older_client_gets_no_event_that_it_does_not_know() {
+fn an_older_client_gets_only_events_it_supports() {
     let stage = stage_with(&HOOKS);
     run(&stage, DEFAULT, &[], "2.0.77").ended(0);
     assert!(!events(&stage).contains("TaskCompleted") && events(&stage).len() == 10);
@@ -87,7 +87,7 @@ fn an_older_client_gets_no_event_that_it_does_not_know() {
 }
 
 #[test]
-fn what_is_installed_already_is_not_passed_again() {
+fn installed_hooks_are_not_passed_again() {
     let guard = |event: &str| {
         format!(
             r#"{{"hooks":{{"{event}":[{{"hooks":[{{"type":"command","command":"/x/ralph-pre-tool"}}]}}]}}}}"#
@@ -111,20 +111,20 @@ fn what_is_installed_already_is_not_passed_again() {
 }
 
 #[test]
-fn hooks_in_path_count_where_the_agent_finds_them() {
+fn hooks_in_path_count_only_if_the_agent_finds_them() {
     let stage = stage_with(&HOOKS);
     let hooks = test_support::fixtures().join("../plugin/hooks/hooks.json");
     let hooks = fs_err::read_to_string(hooks).unwrap();
     stage.repo.write(".claude/settings.json", &hooks);
     stage.repo.commit_all("for everybody");
     run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
-    // Another `ralph-loop` comes first, so our folder is not searched, and it has no hooks.
+    // Another `ralph-loop` without hooks comes first, so our folder is not searched.
     stage.repo.scratch().script("bin/ralph-loop", "#!/bin/sh\n");
     run(&stage, DEFAULT, &[], "2.1.325").ended(0);
     assert_eq!(events(&stage).len(), 13);
 }
 
-/// The plugin as the client has it after an installation for a person.
+/// Sets up the plugin as if the user had installed it.
 fn enable_plugin(stage: &Stage) {
     let scratch = stage.repo.scratch();
     run(stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);
@@ -139,7 +139,7 @@ fn enable_plugin(stage: &Stage) {
 }
 
 #[test]
-fn hooks_of_the_plugin_are_not_passed_again_and_not_installed_twice_in_silence() {
+fn plugin_hooks_are_not_passed_again_and_duplicates_are_reported() {
     let stage = stage_with(&HOOKS);
     enable_plugin(&stage);
     run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
@@ -151,7 +151,7 @@ fn hooks_of_the_plugin_are_not_passed_again_and_not_installed_twice_in_silence()
 }
 
 #[test]
-fn sources_that_the_client_does_not_read_do_not_count() {
+fn settings_that_the_client_does_not_read_do_not_count() {
     let stage = stage_with(&HOOKS);
     run(&stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);
     run(&stage, "claude --setting-sources user -p", &[], "2.1.325").ended(0);
@@ -159,7 +159,7 @@ fn sources_that_the_client_does_not_read_do_not_count() {
 }
 
 #[test]
-fn only_hooks_that_are_there_are_passed() {
+fn only_existing_hooks_are_passed() {
     let stage = stage_with(&["ralph-pre-tool"]);
     run(&stage, DEFAULT, &[], "2.1.325").ended(0);
     assert_eq!(events(&stage).into_iter().collect::<Vec<_>>(), ["PreToolUse"]);
@@ -177,7 +177,7 @@ fn only_hooks_that_are_there_are_passed() {
 }
 
 #[test]
-fn command_lines_that_say_otherwise_are_left_as_they_are() {
+fn agent_commands_that_cannot_take_hooks_are_unchanged() {
     for (agent, words) in [
         ("claude --settings own.json -p", "has --settings"),
         ("claude --bare -p", "--bare"),
@@ -192,7 +192,7 @@ fn command_lines_that_say_otherwise_are_left_as_they_are() {
 }
 
 #[test]
-fn hooks_that_are_switched_off_anywhere_are_named_before_the_run() {
+fn disabled_hooks_are_reported_before_the_run() {
     let all_off = r#"{"disableAllHooks":true}"#;
     for file in [".claude/settings.json", ".claude/settings.local.json", "~", "--settings"] {
         let stage = stage_with(&["ralph-pre-tool"]);
@@ -218,7 +218,7 @@ fn hooks_that_are_switched_off_anywhere_are_named_before_the_run() {
 }
 
 #[test]
-fn an_agent_that_removes_the_settings_does_not_disarm_the_next() {
+fn an_agent_that_deletes_its_settings_does_not_disarm_the_next() {
     let stage = stage_with(&HOOKS);
     stage.repo.write(crate::stage::PLAN, "- [ ] US-001: First\n- [ ] US-002: Second\n");
     run(&stage, "claude -p; rm -rf .ralph/state", &[], "2.1.325").ended(0);
@@ -227,7 +227,7 @@ fn an_agent_that_removes_the_settings_does_not_disarm_the_next() {
 }
 
 #[test]
-fn a_dry_run_tells_and_writes_nothing() {
+fn a_dry_run_reports_the_hooks_and_writes_nothing() {
     let stage = stage_with(&HOOKS);
     run(&stage, DEFAULT, &["--dry-run"], "2.1.325")
         .ended(0)
@@ -236,11 +236,11 @@ fn a_dry_run_tells_and_writes_nothing() {
 }
 
 #[test]
-fn a_client_gets_what_it_may_spend_and_its_end_is_the_runs() {
+fn the_client_gets_the_remaining_budget_and_exceeding_it_ends_the_run() {
     let stage = stage_with(&HOOKS);
     stage.repo.write(crate::stage::PLAN, "- [ ] US-001: First\n- [ ] US-002: Second\n");
     let ran = run(&stage, DEFAULT, &["--max-cost", "0.6"], "2.1.325");
-    // It says that it spent 0.25 on each story.
+    // The client reports a cost of 0.25 for each story.
     ran.ended(0);
     assert!(
         stage.note("arguments").contains("--max-budget-usd\n0.3500\n"),

@@ -1,10 +1,10 @@
-//! What agents and people write into the plan while the loop is at work.
+//! Edits of the plan by agents and the user while the loop works.
 
 use crate::stage::{PLAN, Stage};
 
 const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
 
-/// Plans that git has, and plans that it does not have.
+/// A project with a tracked plan, and one with an untracked plan.
 fn both(plan: &str) -> [Stage; 2] {
     let tracked = Stage::new("works", plan);
     tracked.repo.commit_all("the plan");
@@ -12,7 +12,7 @@ fn both(plan: &str) -> [Stage; 2] {
 }
 
 #[test]
-fn ticks_that_are_not_the_runs_own_are_named() {
+fn ticks_made_outside_the_run_are_reported() {
     for is_tracked in [true, false] {
         let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
         let stage = Stage::new("works", plan);
@@ -41,7 +41,7 @@ fn ticks_that_are_not_the_runs_own_are_named() {
 }
 
 #[test]
-fn what_an_agent_does_to_other_stories_is_ignored_and_reported() {
+fn edits_of_other_stories_by_an_agent_are_ignored_and_reported() {
     for (act, shown) in [
         ("s/Third/Easier/", "edited US-003, which is not its story; ignored"),
         ("s/\\[ \\]/[x]/", "ticked US-003, which is not its story; ignored"),
@@ -71,7 +71,7 @@ fn stories_that_an_agent_adds_are_kept_and_worked_on() {
 }
 
 #[test]
-fn what_a_person_writes_while_the_agent_works_stays_and_is_worked_on() {
+fn plan_edits_by_the_user_during_an_attempt_are_kept_and_worked_on() {
     for stage in both(THREE) {
         let edit = format!(
             "sed -i -e 's/Second/Second, but better/' -e '$a- [ ] US-009: Mine' $RALPH_ROOT/{PLAN}"
@@ -90,7 +90,7 @@ fn what_a_person_writes_while_the_agent_works_stays_and_is_worked_on() {
 }
 
 #[test]
-fn what_a_person_writes_after_a_kill_stays_too() {
+fn plan_edits_by_the_user_after_a_kill_are_kept() {
     for is_tracked in [true, false] {
         let mut stage = Stage::new("hangs", THREE);
         if is_tracked {
@@ -109,7 +109,7 @@ fn what_a_person_writes_after_a_kill_stays_too() {
 }
 
 #[test]
-fn what_an_agent_puts_in_the_place_of_its_books_does_no_harm() {
+fn a_plan_or_progress_file_replaced_by_the_agent_is_restored() {
     for obstacle in ["ln -s /etc/hostname", "mkdir"] {
         for file in [PLAN, ".ralph/PRD-1/progress.md"] {
             let stage = Stage::new("works", "- [ ] US-001: First\n");
@@ -140,7 +140,7 @@ fn an_added_story_whose_id_was_taken_gets_the_next_free_one() {
 }
 
 #[test]
-fn an_editor_that_saves_an_old_plan_does_not_reopen_a_story_that_landed() {
+fn saving_an_outdated_plan_does_not_reopen_a_landed_story() {
     for stage in both(THREE) {
         stage.script("post_iteration", &format!("printf '%s' '{THREE}Mine.\n' >{PLAN}"));
         let ran = stage.run(&[]);
@@ -151,7 +151,7 @@ fn an_editor_that_saves_an_old_plan_does_not_reopen_a_story_that_landed() {
 }
 
 #[test]
-fn a_story_of_an_earlier_run_is_ticked_again_when_its_agent_finds_nothing_to_do() {
+fn a_landed_story_is_ticked_again_if_the_agent_finds_nothing_to_do() {
     let idle = ["--agent", "cat >/dev/null; echo done already", "--attempts", "1"];
     for stage in both("- [ ] US-001: First\n") {
         stage.run(&[]).ended(0).says("1 story landed");
@@ -163,14 +163,14 @@ fn a_story_of_an_earlier_run_is_ticked_again_when_its_agent_finds_nothing_to_do(
         assert_eq!(stage.progress().matches("Status: SUCCESS").count(), 1);
         assert_eq!(stage.plan(), "- [x] US-001: First\n");
         assert_eq!(stage.repo.git(["status", "--porcelain", "--untracked-files=no"]), "");
-        // Who asks for it with `retry` wants more.
+        // `retry` asks for more work, so an idle attempt fails.
         stage.run(&["retry", "US-001"]).ended(0);
         stage.run(&idle).ended(8).says("US-001 is blocked");
     }
 }
 
 #[test]
-fn another_story_with_the_id_of_one_that_landed_is_not_ticked() {
+fn a_new_story_with_the_id_of_a_landed_one_is_not_ticked() {
     for stage in both("- [ ] US-001: First\n") {
         stage.run(&[]).ended(0).says("1 story landed");
         stage.repo.write(PLAN, "- [ ] US-001: Another one\n");
@@ -180,7 +180,7 @@ fn another_story_with_the_id_of_one_that_landed_is_not_ticked() {
 }
 
 #[test]
-fn a_story_that_is_reverted_is_done_again() {
+fn a_reverted_story_is_done_again() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.repo.commit_all("the plan");
     let revert = "mkdir \"$AGENT_NOTES/once\" && git revert --no-edit HEAD >/dev/null; true";
@@ -190,7 +190,7 @@ fn a_story_that_is_reverted_is_done_again() {
 }
 
 #[test]
-fn a_plan_that_was_stashed_is_ticked_once_it_is_back() {
+fn a_stashed_plan_is_ticked_once_it_is_restored() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.run(&["--agent", "cat >/dev/null; echo y >y.txt; exit 1", "--attempts", "1"]).ended(8);
     stage.repo.write(PLAN, THREE);
@@ -206,7 +206,7 @@ fn a_plan_that_was_stashed_is_ticked_once_it_is_back() {
 }
 
 #[test]
-fn a_story_of_a_json_plan_that_was_blocked_is_not_blocked_when_it_is_done() {
+fn a_blocked_story_of_a_json_plan_is_unblocked_when_done() {
     let stage = Stage::new("works", THREE);
     stage.repo.remove(".ralph");
     stage.repo.write("prd.json", r#"{"userStories":[{"id":"US-001","title":"First"}]}"#);
@@ -221,7 +221,7 @@ fn a_story_of_a_json_plan_that_was_blocked_is_not_blocked_when_it_is_done() {
 }
 
 #[test]
-fn a_story_that_landed_just_before_a_kill_is_not_reopened_either() {
+fn a_story_that_landed_just_before_a_kill_is_not_reopened() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     let plan = stage.plan();
     stage.repo.commit_all("the plan");

@@ -1,4 +1,4 @@
-//! Planning: the plan is written by the agent, and by nothing else; a draft is never lost.
+//! Planning: the agent writes nothing but the plan, and a draft is never lost.
 
 use serde_json::Value;
 
@@ -11,12 +11,12 @@ fn planning(stage: &Stage, agent: &str, more: &[&str]) -> Ran {
     stage.run(&[&["--mode", "planning", "--agent", agent], more].concat())
 }
 
-/// Adds a story to the plan, and goes on.
+/// An agent that adds a story to the plan and then runs `then`.
 fn adding(then: &str) -> String {
     format!("cat >/dev/null; printf -- '{}' >>{PLAN}; {then}", ADDED.replace('\n', "\\n"))
 }
 
-/// The last event of a name.
+/// The last event with this name.
 fn event(stage: &Stage, name: &str) -> Value {
     let journal = stage.read(".ralph/events.jsonl");
     let mut events = journal.lines().rev().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -24,7 +24,7 @@ fn event(stage: &Stage, name: &str) -> Value {
 }
 
 #[test]
-fn missing_specifications_are_named() {
+fn missing_specifications_are_reported() {
     let stage = Stage::new("works", TWO);
     let agent = adding(":");
     planning(&stage, &agent, &[]).ended(0).says("specs does not exist; the agent plans from");
@@ -37,7 +37,7 @@ fn missing_specifications_are_named() {
 }
 
 #[test]
-fn a_killed_planning_leaves_neither_ticks_nor_an_agent() {
+fn a_killed_planning_run_leaves_neither_ticks_nor_an_agent() {
     let stage = Stage::new("works", TWO);
     let agent = format!(
         "cat >/dev/null; sed -i 's/\\[ \\]/[x]/' {PLAN}; echo x >code.txt; \
@@ -55,7 +55,7 @@ fn a_killed_planning_leaves_neither_ticks_nor_an_agent() {
 }
 
 #[test]
-fn a_draft_that_is_not_taken_is_kept_and_named_on_every_way_out() {
+fn a_rejected_draft_is_kept_and_reported_in_every_case() {
     let stage = Stage::new("works", TWO);
     let unreadable = adding(&format!("printf -- '{}' >>{PLAN}", "- [ ] US-009: Twice\\n"));
     for (agent, more, code) in [
@@ -75,7 +75,7 @@ fn a_draft_that_is_not_taken_is_kept_and_named_on_every_way_out() {
 }
 
 #[test]
-fn an_interrupted_planning_keeps_the_draft() {
+fn an_interrupted_planning_run_keeps_the_draft() {
     let stage = Stage::new("works", TWO);
     let agent = adding("touch \"$AGENT_NOTES/wrote\"; exec sleep 100");
     let child = stage.start(&["--mode", "planning", "--agent", &agent]);
@@ -87,7 +87,7 @@ fn an_interrupted_planning_keeps_the_draft() {
 }
 
 #[test]
-fn planning_makes_exactly_the_plan_that_was_named() {
+fn planning_creates_exactly_the_given_plan() {
     let stage = Stage::new("works", TWO);
     let agent = "cat >\"$AGENT_NOTES/prompt\"; mkdir -p \"${PLAN_PATH%/*}\"; \
                  echo '- [ ] US-001: New' >\"$PLAN_PATH\"";
@@ -99,7 +99,7 @@ fn planning_makes_exactly_the_plan_that_was_named() {
         assert!(stage.note("prompt").contains(made));
         assert_eq!(stage.plan(), TWO);
     }
-    // The folder that a command is typed in counts, even for a plan that is yet to be written.
+    // A plan is relative to the current folder, even if it does not exist yet.
     fs_err::create_dir_all(stage.repo.root().join("sub")).unwrap();
     let mut command = stage.command(&["--mode", "planning", "--agent", agent, "--plan", "P.md"]);
     let ran: Ran = command.current_dir(stage.repo.root().join("sub")).output().unwrap().into();
@@ -108,7 +108,7 @@ fn planning_makes_exactly_the_plan_that_was_named() {
 }
 
 #[test]
-fn planning_is_counted_reported_and_shown_as_any_run_is() {
+fn planning_is_counted_and_reported_like_any_run() {
     let stage = Stage::new("works", TWO);
     stage.script("post_iteration", "echo $RALPH_STORY $RALPH_OUTCOME $RALPH_ITERATION");
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok","total_cost_usd":3}"#;
@@ -122,14 +122,14 @@ fn planning_is_counted_reported_and_shown_as_any_run_is() {
 }
 
 #[test]
-fn planning_does_not_wait_for_a_usage_limit_and_says_so() {
+fn planning_reports_a_usage_limit_and_does_not_wait() {
     let stage = Stage::new("works", TWO);
     let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
     planning(&stage, agent, &[]).ended(6).says("usage limit reached, or");
 }
 
 #[test]
-fn done_stories_are_restored_and_removed_ones_named() {
+fn removed_done_stories_are_restored_and_others_reported() {
     let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: T\n");
     let ran = planning(&stage, &format!("cat >/dev/null; sed -i '/US-00[12]/d' {PLAN}"), &[]);
     ran.ended(0)
@@ -170,7 +170,7 @@ fn a_plan_without_stories_is_filled_by_planning_and_refused_by_building() {
 }
 
 #[test]
-fn a_done_story_that_the_agent_reopened_is_done_again() {
+fn a_done_story_reopened_by_the_agent_is_ticked_again() {
     let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n");
     let ran = planning(&stage, &adding(&format!("sed -i 's/\\[x\\]/[ ]/' {PLAN}")), &[]);
     ran.ended(0).says("reopened US-001, which was done and is unchanged; ticked again");

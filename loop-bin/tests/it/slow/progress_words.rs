@@ -1,4 +1,4 @@
-//! The progress is appended to: what people and agents wrote there stays.
+//! The progress log is only appended to: text of the user and of agents is kept.
 
 use crate::stage::Stage;
 
@@ -6,7 +6,7 @@ const PROGRESS: &str = ".ralph/PRD-1/progress.md";
 const BEFORE: &str = "# Progress Log\n\n## Iteration 1 - US-000\n- Status: SUCCESS\n\n\
                       A person's note: ask before US-003\n";
 
-/// What an agent does to the progress, and what it added.
+/// What an agent does to the progress log, and the text that it adds.
 const ACTS: [(&str, &str); 5] = [
     ("sed -i /person/d", ""),
     (":>", ""),
@@ -16,7 +16,7 @@ const ACTS: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn what_an_agent_removes_is_still_there_and_what_it_adds_is_kept() {
+fn text_removed_by_an_agent_is_restored_and_added_text_is_kept() {
     for (act, added) in ACTS {
         for is_tracked in [true, false] {
             let stage = Stage::new("works", "- [ ] US-001: First\n");
@@ -36,7 +36,7 @@ fn what_an_agent_removes_is_still_there_and_what_it_adds_is_kept() {
 }
 
 #[test]
-fn what_a_person_writes_while_the_agent_works_stays() {
+fn user_text_written_during_an_attempt_is_kept() {
     for is_tracked in [true, false] {
         let stage = Stage::new("works", "- [ ] US-001: First\n");
         stage.repo.write(PROGRESS, BEFORE);
@@ -51,7 +51,7 @@ fn what_a_person_writes_while_the_agent_works_stays() {
 }
 
 #[test]
-fn what_others_wrote_reaches_the_agent_and_of_much_the_patterns_and_the_newest() {
+fn a_long_log_reaches_the_agent_as_patterns_and_newest_entries() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     let entry =
         |n: usize| format!("## 2026-01-{n:02} - OLD-{n}\n{}---\n\n", "- did much\n".repeat(99));

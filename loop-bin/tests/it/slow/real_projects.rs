@@ -1,4 +1,4 @@
-//! What real projects need in a copy is there, or is said before the first story.
+//! What real projects need in a copy is present, or is reported before the first story.
 
 use std::os::unix::fs::symlink;
 
@@ -15,7 +15,7 @@ fn stage(config: &str) -> Stage {
     stage
 }
 
-/// An environment beside the project that imports the project's own files.
+/// Runs the loop with an environment next to the project that imports the project's own files.
 fn with_environment(stage: &Stage, args: &[&str]) -> Ran {
     let scratch = stage.repo.scratch();
     let env = scratch.path("env");
@@ -29,7 +29,7 @@ fn with_environment(stage: &Stage, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn an_environment_that_tests_the_project_is_refused() {
+fn an_environment_that_tests_the_original_project_is_refused() {
     let stage = stage("[verify]\ncommands = [\"pytest -q\"]\n");
     with_environment(&stage, &[])
         .ended(1)
@@ -42,13 +42,13 @@ fn an_environment_that_tests_the_project_is_refused() {
 }
 
 #[test]
-fn an_environment_that_no_check_uses_is_named() {
+fn an_environment_that_no_check_uses_is_reported() {
     let stage = stage("[verify]\ncommands = [\"true\"]\n");
     with_environment(&stage, &[]).ended(0).says("instead of the copy");
 }
 
 #[test]
-fn an_environment_that_was_copied_along_is_refused_before_the_first_story() {
+fn a_copied_environment_is_refused_before_the_first_story() {
     let stage = stage("[verify]\ncommands = [\".venv/bin/pytest\"]\n");
     stage.repo.write(".gitignore", "/.venv/\n");
     stage.repo.write(".worktreeinclude", ".venv/\n");
@@ -62,7 +62,7 @@ fn an_environment_that_was_copied_along_is_refused_before_the_first_story() {
 }
 
 #[test]
-fn files_that_name_the_projects_own_path_are_named() {
+fn files_that_contain_the_projects_path_are_reported() {
     let stage = stage("");
     stage.repo.write("go.work", format!("use {}/src\n", stage.repo.root()));
     stage.repo.write("README.md", format!("cloned to {}-2/src\n", stage.repo.root()));
@@ -73,7 +73,7 @@ fn files_that_name_the_projects_own_path_are_named() {
 }
 
 #[test]
-fn what_the_setup_leaves_is_kept_and_in_no_commit() {
+fn files_created_by_the_setup_are_kept_and_not_committed() {
     let stage = stage(
         "[workspace]\nsetup = [\"mkdir -p 'my deps' && echo x > 'my deps/x'\"]\n\
          [verify]\ncommands = [\"test -f 'my deps/x'\"]\n",
@@ -85,13 +85,13 @@ fn what_the_setup_leaves_is_kept_and_in_no_commit() {
 }
 
 #[test]
-fn a_setup_that_changes_tracked_files_is_named() {
+fn a_setup_that_changes_tracked_files_is_reported() {
     let stage = stage("[workspace]\nsetup = [\"echo 1 >> src/app.py\"]\n");
     stage.run(&[]).ended(0).says("the setup changes tracked files").says("src/app.py");
 }
 
 #[test]
-fn packages_that_are_links_into_the_project_are_named() {
+fn packages_linked_into_the_project_are_reported() {
     let stage = stage("");
     stage.repo.write(".gitignore", "/node_modules\n");
     stage.repo.write(".worktreeinclude", "/node_modules\n");
@@ -102,7 +102,7 @@ fn packages_that_are_links_into_the_project_are_named() {
 }
 
 #[test]
-fn init_writes_what_makes_a_copy_ready() {
+fn init_writes_the_setup_command() {
     let stage = Stage::new("works", TWO);
     let package = r#"{"scripts":{"test":"mocha"},"devDependencies":{"mocha":"11"}}"#;
     stage.repo.write("package.json", package);

@@ -1,5 +1,5 @@
-//! Stories of two plans have the same ids: whatever became of one, the other knows nothing of it. And two
-//! loops in two work trees share the refs of one repository, and lose none.
+//! Stories of two plans with the same ids do not affect each other, and two loops in two work trees
+//! of one repository lose no refs.
 
 use std::process::Stdio;
 
@@ -8,7 +8,7 @@ use crate::stage::{Ran, Stage, signal, until};
 const ONE: &str = "- [ ] US-001: First\n";
 const SECOND: &str = ".ralph/PRD-2/plan.md";
 
-/// An agent that does its story, and writes down its prompt.
+/// An agent that does its story and records its prompt.
 const WORKS: &str = "cat >\"$AGENT_NOTES/prompt\"; echo done >second.txt";
 
 fn stage() -> Stage {
@@ -17,7 +17,7 @@ fn stage() -> Stage {
     stage
 }
 
-/// The story of the second plan lands by itself: nothing of the first one's is in its prompt or commit.
+/// The second plan's story lands, and nothing of the first plan's is in its prompt or commit.
 #[track_caller]
 fn second_is_apart(stage: &Stage, words: &str) {
     let ran = stage.run(&["--prd", "2", "--agent", WORKS]);
@@ -33,11 +33,11 @@ fn second_is_apart(stage: &Stage, words: &str) {
 }
 
 #[test]
-fn a_failure_in_one_plan_is_unknown_in_the_other_and_outlasts_its_success() {
+fn a_failure_in_one_plan_does_not_affect_the_other() {
     let stage = stage();
     let agent = "cat >/dev/null; echo x >first.txt; echo oops >&2; exit 3";
     stage.run(&["--prd", "1", "--agent", agent, "--attempts", "1"]).ended(8);
-    // Lessons are for every prompt, and name their plan.
+    // Lessons are in every prompt, and name their plan.
     second_is_apart(&stage, "oops\noops");
     let log = stage.read(".ralph/failure-context.log");
     assert!(log.contains("Story: PRD-1/US-001\n"), "{log}");
@@ -47,7 +47,7 @@ fn a_failure_in_one_plan_is_unknown_in_the_other_and_outlasts_its_success() {
 }
 
 #[test]
-fn an_interrupted_attempt_is_continued_in_its_own_plan_alone() {
+fn an_interrupted_attempt_is_continued_only_in_its_own_plan() {
     let stage = stage();
     let agent = "cat >/dev/null; echo half >first.txt; touch \"$AGENT_NOTES/begun\"; sleep 60";
     let mut child = stage.start(&["--prd", "1", "--agent", agent]);
@@ -61,7 +61,7 @@ fn an_interrupted_attempt_is_continued_in_its_own_plan_alone() {
 }
 
 #[test]
-fn tags_of_task_master_are_plans_of_their_own() {
+fn tags_of_task_master_are_separate_plans() {
     let stage = Stage::new("works", "");
     stage.repo.remove(".ralph/PRD-1/plan.md");
     let tag =
@@ -88,7 +88,7 @@ fn tags_of_task_master_are_plans_of_their_own() {
 }
 
 #[test]
-fn work_that_was_being_checked_lands_in_its_own_plan() {
+fn work_interrupted_during_checks_lands_in_its_own_plan() {
     let stage = stage();
     let agent = "cat >/dev/null; echo whole >first.txt";
     let check = "touch \"$AGENT_NOTES/checking\"; [ ! -e \"$AGENT_NOTES/slow\" ] || sleep 60";
@@ -105,7 +105,7 @@ fn work_that_was_being_checked_lands_in_its_own_plan() {
 }
 
 #[test]
-fn what_was_left_halfway_or_asked_for_again_stays_in_its_plan() {
+fn partial_work_and_retry_hints_stay_in_their_plan() {
     let stage = stage();
     let agent = "cat >/dev/null; echo half >first.txt; \
                  \"$RALPH_LOOP\" complete US-001 --status partial --summary 'half of it'";

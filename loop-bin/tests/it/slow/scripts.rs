@@ -1,4 +1,4 @@
-//! Lifecycle scripts: when they run, what they are told and what their exit codes do.
+//! Lifecycle scripts: when they run, their variables, and the effects of their exit codes.
 
 use crate::stage::{Ran, Stage, signal, until};
 
@@ -6,7 +6,7 @@ const ONE: &str = "- [ ] US-001: First\n";
 const LOG: &str = "env | grep '^RALPH_\\|^FRESHER_' | sort >\"$AGENT_NOTES/$(basename \"$0\")\"";
 
 #[test]
-fn scripts_get_what_is_documented() {
+fn scripts_get_the_documented_variables() {
     let stage = Stage::new("works", ONE);
     for name in ["started", "next_iteration", "post_iteration", "finished"] {
         stage.script(name, &format!("{LOG}; echo hello from {name}"));
@@ -60,9 +60,9 @@ fn scripts_get_what_is_documented() {
 }
 
 #[test]
-fn what_scripts_print_is_logged_and_part_of_the_events() {
+fn script_output_is_logged_and_part_of_the_events() {
     let stage = Stage::new("works", ONE);
-    // Without a first line that says by what it is run.
+    // A script without a shebang line.
     stage.repo.write(".ralph/hooks/started", "echo PREREQ MISSING\necho twice >&2\nexit 2\n");
     stage.repo.chmod(".ralph/hooks/started", 0o755);
     let ran = stage.run(&["--json"]);
@@ -108,7 +108,7 @@ fn exit_codes_stop_skip_and_warn() {
 }
 
 #[test]
-fn slow_broken_and_foreign_scripts() {
+fn slow_non_executable_and_foreign_scripts_are_handled() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage.script("started", "sleep 600");
     let mut command = stage.command(&["--max-iterations", "1"]);
@@ -147,7 +147,7 @@ fn a_server_that_a_script_starts_lives_as_long_as_the_run() {
 }
 
 #[test]
-fn programs_of_ones_own_are_called_by_scripts_and_never_by_the_loop() {
+fn custom_programs_are_called_by_scripts_and_never_by_the_loop() {
     let stage = Stage::new("works", ONE);
     stage.script("custom/notify", "echo \"$RALPH_FINISH_TYPE: $*\" >>\"$AGENT_NOTES/notified\"");
     stage.script("finished", "notify 'to whom it may concern'");
@@ -167,7 +167,7 @@ fn programs_of_ones_own_are_called_by_scripts_and_never_by_the_loop() {
 }
 
 #[test]
-fn scripts_that_an_agent_changes_in_its_copy_are_not_the_users() {
+fn scripts_changed_by_an_agent_are_not_used() {
     let stage = Stage::new("works", ONE);
     stage.script("custom/notify", "echo mine");
     stage.script("finished", "notify");
@@ -180,7 +180,7 @@ fn scripts_that_an_agent_changes_in_its_copy_are_not_the_users() {
 }
 
 #[test]
-fn scripts_can_be_switched_off() {
+fn scripts_can_be_disabled() {
     let stage = Stage::new("works", ONE);
     for name in ["started", "next_iteration", "post_iteration", "finished"] {
         stage.script(name, "echo it ran; exit 2");
@@ -199,7 +199,7 @@ fn scripts_can_be_switched_off() {
 }
 
 #[test]
-fn a_script_that_takes_too_long_is_ended_with_all_that_it_started() {
+fn a_script_that_times_out_is_ended_with_its_children() {
     let stage = Stage::new("works", ONE);
     let children = "sleep 600 & echo $! >>\"$AGENT_NOTES/children\"; \
                     setsid sleep 600 & echo $! >>\"$AGENT_NOTES/children\"; wait";
@@ -221,7 +221,7 @@ fn scripts_know_the_mode() {
 }
 
 #[test]
-fn a_script_that_cannot_be_started_is_named_and_its_setting_decides() {
+fn a_script_that_cannot_be_started_follows_fail_behavior() {
     for content in ["#!/bin/sh\r\nexit 0\r\n", "#!/no/such/shell\nexit 0\n"] {
         let stage = Stage::new("works", ONE);
         stage.repo.write(".ralph/hooks/started", content);
@@ -251,7 +251,7 @@ fn a_skipped_iteration_counts_and_the_next_one_follows() {
 }
 
 #[test]
-fn a_skipped_iteration_is_tried_again_later_where_that_is_asked_for() {
+fn a_skipped_iteration_is_retried_later_with_skip_wait() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".ralph/config.toml", "[hooks]\nskip = \"wait\"\n");
     let skip = "echo x >>\"$AGENT_NOTES/asked\"; [ $(wc -l <\"$AGENT_NOTES/asked\") -gt 2 ]";
@@ -266,14 +266,14 @@ fn a_skipped_iteration_is_tried_again_later_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_wait_for_a_script_is_shown_and_ended_at_once() {
+fn a_wait_for_a_script_is_shown_and_can_be_ended_at_once() {
     for (end, code) in [(&["stop"][..], 0), (&["stop", "--now"], 130), (&[], 130)] {
         let stage = Stage::new("works", ONE);
         stage.script("next_iteration", "exit 1");
         stage.repo.write(".ralph/config.toml", "[hooks]\nskip = \"wait\"\n");
         let child = stage.start(&[]);
         let says = |words: &str| stage.run(&["status"]).out.contains(words);
-        // A pause that is long enough to be met.
+        // A wait that is long enough to be observed.
         until("the run waits", || says("Waiting   next_iteration skipped; until "));
         let asked = |stage: &Stage| stage.events().iter().filter(|at| *at == "lifecycle").count();
         until("it waits for longer", || asked(&stage) > 3);
@@ -291,7 +291,7 @@ fn a_wait_for_a_script_is_shown_and_ended_at_once() {
 }
 
 #[test]
-fn a_wait_for_a_script_ends_with_the_time_of_the_run() {
+fn a_wait_for_a_script_ends_at_the_time_limit_of_the_run() {
     let stage = Stage::new("works", ONE);
     stage.script("next_iteration", "exit 1");
     stage.run(&["--max-duration", "1"]).ended(6).says("time limit of 1 second reached");

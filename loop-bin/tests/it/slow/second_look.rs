@@ -1,11 +1,11 @@
-//! Work that passes its checks is looked at twice: its tests are tried without it, and another agent
-//! reads it.
+//! Work that passes its checks is examined further: its tests run without the change, and another
+//! agent reviews it.
 
 use crate::stage::{Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: Greet\n  - Acceptance: says hi\n";
 
-/// Runs `tests/test_*.sh` and speaks like pytest.
+/// Runs `tests/test_*.sh` and prints the messages of pytest.
 const PYTEST: &str = r#"failed=0
 for test in tests/test_*.sh; do
     sh "$test" || { echo "FAILED $test::it - assert 0"; failed=$((failed + 1)); }
@@ -68,7 +68,7 @@ fn tests_that_fail_without_the_change_prove_it() {
 }
 
 #[test]
-fn hollow_tests_are_named_and_refused_where_the_user_wants_that() {
+fn tests_that_pass_without_the_change_are_reported_or_refused() {
     let stage = stage();
     let ran = run(&stage, HOLLOW, &[]);
     ran.ended(0).says("US-001 not shown: its new tests also pass without the change");
@@ -88,7 +88,7 @@ fn hollow_tests_are_named_and_refused_where_the_user_wants_that() {
 }
 
 #[test]
-fn where_there_is_nothing_to_prove_nothing_is_tried() {
+fn nothing_is_tried_if_there_is_no_new_test() {
     let stage = stage();
     for agent in ["echo 'true # more' >>tests/test_old.sh", "echo code >code.sh"] {
         let agent = format!("cat >/dev/null; {agent}");
@@ -100,9 +100,9 @@ fn where_there_is_nothing_to_prove_nothing_is_tried() {
 }
 
 #[test]
-fn what_is_tried_without_the_change_is_killed_with_the_loop_and_costs_nothing() {
+fn a_kill_during_the_proof_costs_nothing() {
     let stage = stage();
-    // Without the change the check takes for ever.
+    // Without the change the check hangs.
     let check = r#"[ "$(sh greet.sh)" = hi ] || { touch "$AGENT_NOTES/trying"; sleep 60; }"#;
     let agent = agent(GOOD);
     let args = ["--verify", check, "--agent", &agent];
@@ -112,7 +112,7 @@ fn what_is_tried_without_the_change_is_killed_with_the_loop_and_costs_nothing() 
     has_landed_whole(&stage);
 }
 
-/// A reviewer that notes what it was asked and answers.
+/// A reviewer that records its prompt, damages a file and prints this answer.
 fn reviewer(answer: &str) -> String {
     format!("cat >\"$AGENT_NOTES/asked\"; echo spoilt >greet.sh; cat <<'END'\n{answer}\nEND\n")
 }
@@ -127,7 +127,7 @@ const BLOCKING: &str = r#"{"approve": false, "findings": [
     {"kind": "blocking", "file": "greet.sh", "line": 1, "message": "greets nobody"}]}"#;
 
 #[test]
-fn work_that_is_approved_lands_with_what_was_remarked() {
+fn approved_work_lands_with_the_reviewers_remarks() {
     let stage = stage();
     let answer = r#"Fine. {"approve": true, "findings": [{"kind": "advice", "file": "greet.sh", "line": 1, "message": "quote it"}]}"#;
     let ran = reviewed(&stage, answer, &[]);
@@ -144,7 +144,7 @@ fn work_that_is_approved_lands_with_what_was_remarked() {
 }
 
 #[test]
-fn a_blocking_finding_fails_the_attempt_and_the_next_one_knows_it() {
+fn a_blocking_finding_fails_the_attempt_and_is_in_the_next_prompt() {
     let stage = stage();
     let ran = reviewed(&stage, BLOCKING, &["--attempts", "2"]);
     ran.ended(8).says("failure: the review found: greet.sh:1: greets nobody");
@@ -162,7 +162,7 @@ fn a_blocking_finding_fails_the_attempt_and_the_next_one_knows_it() {
 }
 
 #[test]
-fn no_review_is_called_none_and_keeps_nothing_from_landing() {
+fn a_failed_review_is_reported_and_does_not_block_landing() {
     let garbage = stage();
     let ran = reviewed(&garbage, "Looks good to me!", &[]);
     ran.ended(0).says("US-001 not reviewed: the answer could not be understood");
@@ -182,7 +182,7 @@ fn no_review_is_called_none_and_keeps_nothing_from_landing() {
 }
 
 #[test]
-fn nothing_that_a_reviewer_does_reaches_the_work() {
+fn changes_by_a_reviewer_do_not_reach_the_work() {
     let harm = "cat >/dev/null; echo evil >greet.sh; echo evil >evil.txt; rm -rf .git tests; \
                 git init -q . && git add -A; echo '{\"approve\": true}'";
     for args in [&[][..], &["--in-place"]] {
@@ -198,7 +198,7 @@ fn nothing_that_a_reviewer_does_reaches_the_work() {
 }
 
 #[test]
-fn files_that_hold_no_new_test_prove_nothing_and_are_not_asked_to() {
+fn changes_without_a_new_test_need_no_proof() {
     let stage = stage();
     let acts = [
         "git mv tests/test_old.sh tests/test_moved.sh",
@@ -215,7 +215,7 @@ fn files_that_hold_no_new_test_prove_nothing_and_are_not_asked_to() {
         ran.ended(0).says("US-001 done");
         assert!(!ran.out.contains("proven"), "{act}: {}", ran.out);
     }
-    // Tests that never end without the change do not pass without it.
+    // Tests that hang without the change do not pass without it.
     let check = r#"[ "$(sh greet.sh)" = hi ] || sleep 60; echo '4 passed in 0.1s'"#;
     let limits = ["--verify-timeout", "2", "--prove", "refuse"];
     let ran = stage.run(&[&["--verify", check, "--agent", &agent(GOOD)], &limits[..]].concat());
@@ -223,7 +223,7 @@ fn files_that_hold_no_new_test_prove_nothing_and_are_not_asked_to() {
 }
 
 #[test]
-fn a_review_costs_what_it_says() {
+fn the_cost_of_a_review_is_counted() {
     let stage = stage();
     let result = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"r","total_cost_usd":0.75,"usage":{"input_tokens":10,"output_tokens":5},"result":"{\"approve\": true}"}"#;
     let ran = reviewed(&stage, result, &[]);
@@ -235,7 +235,7 @@ fn a_review_costs_what_it_says() {
 }
 
 #[test]
-fn a_reviewer_that_cannot_be_started_is_named_before_the_first_story() {
+fn a_missing_reviewer_is_reported_before_the_first_story() {
     let stage = stage();
     let dry = stage.run(&["--review", "--review-agent", "true", "--dry-run"]);
     dry.ended(0).says("each story is reviewed before it lands: `true`");
@@ -245,12 +245,12 @@ fn a_reviewer_that_cannot_be_started_is_named_before_the_first_story() {
 }
 
 #[test]
-fn a_check_may_wait_for_a_server_that_tests_what_is_pushed_to_it() {
+fn a_check_may_wait_for_a_ci_server() {
     let stage = stage();
     let server = stage.repo.scratch().path("server.git");
     stage.repo.git(["init", "--quiet", "--bare", server.as_str()]);
     stage.repo.git(["remote", "add", "origin", server.as_str()]);
-    // The server tests a push in the background, as they do.
+    // The server tests a push in the background, as CI servers do.
     let hook = "#!/bin/sh\nread -r old new ref\n\
         (sleep 0.3; git show $new:new.txt >result.new 2>&1; mv result.new result-$new) \
         >/dev/null 2>&1 &\n";

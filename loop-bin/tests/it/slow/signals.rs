@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM in every phase: the codes, the tree, and nothing left running.
+//! Ctrl-C and SIGTERM in every phase: exit codes, a clean tree, and no processes left.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
@@ -22,7 +22,7 @@ fn interrupt(stage: &Stage, args: &[&str], name: &str, reached: impl Fn() -> boo
     child.wait().unwrap().code()
 }
 
-fn goes_on(stage: &mut Stage) {
+fn continues(stage: &mut Stage) {
     stage.is_clean();
     stage.agent("works");
     stage.run(&[]).ended(0);
@@ -31,7 +31,7 @@ fn goes_on(stage: &mut Stage) {
 }
 
 #[test]
-fn while_the_agent_works() {
+fn a_signal_while_the_agent_works_keeps_the_attempt() {
     for (name, code) in ALL {
         let mut stage = Stage::new("hangs", ONE);
         let ended = interrupt(&stage, &[], name, || stage.in_copy("half.txt"));
@@ -42,14 +42,14 @@ fn while_the_agent_works() {
         let journal = stage.read(".ralph/events.jsonl");
         assert!(journal.contains("\"finish_type\":\"manual\""));
         assert_eq!(journal.matches("\"outcome\":\"interrupted\"").count(), 1, "{journal}");
-        goes_on(&mut stage);
+        continues(&mut stage);
         assert_eq!(stage.read("half.txt"), "half\n", "nothing is paid for twice");
     }
 }
 
-/// The keeper of the agent is held up until the loop has looked for what to end.
+/// The keeper of the agent is paused until the loop has searched for processes to end.
 #[test]
-fn before_the_agent_has_begun() {
+fn an_interrupt_before_the_agent_starts_leaves_no_process() {
     let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; echo half >half.txt; touch \"$AGENT_NOTES/begun\"; sleep 600";
     let mut child = stage.start(&["--agent", agent]);
@@ -71,13 +71,13 @@ fn before_the_agent_has_begun() {
     signal("CONT", keeper);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(of_stage().is_empty());
-    // It may be killed between the file and the note.
+    // The agent may be killed between writing the file and the note.
     let is_begun = stage.note_path("begun").exists();
     assert!(stage.discarded() == 1 || !is_begun, "what it wrote is kept");
 }
 
 #[test]
-fn signals_that_mean_nothing_do_not_end_the_run() {
+fn unrelated_signals_do_not_end_the_run() {
     let stage = Stage::new("works", ONE);
     let agent = "touch \"$AGENT_NOTES/begun\"; until [ -e \"$AGENT_NOTES/go\" ]; do sleep 0.02; done; echo x >x";
     let child = stage.start(&["--agent", agent]);
@@ -91,7 +91,7 @@ fn signals_that_mean_nothing_do_not_end_the_run() {
 }
 
 #[test]
-fn while_the_checks_run() {
+fn a_signal_while_the_checks_run_keeps_the_work() {
     for (name, code) in BOTH {
         let stage = Stage::new("works", ONE);
         let begun = stage.note_path("begun");
@@ -104,7 +104,7 @@ fn while_the_checks_run() {
     }
 }
 
-/// The next start lands what is there, and pays for no agent.
+/// The next start lands the existing work and starts no agent.
 #[track_caller]
 fn is_landed_without_an_agent(stage: &Stage) {
     stage.is_clean();
@@ -116,7 +116,7 @@ fn is_landed_without_an_agent(stage: &Stage) {
 }
 
 #[test]
-fn while_the_checks_run_again_on_what_git_hooks_changed() {
+fn an_interrupt_while_hook_changes_are_checked_keeps_the_work() {
     let stage = Stage::new("works", ONE);
     let hook = ".git/hooks/pre-commit";
     stage.repo.write(hook, "#!/bin/sh\necho more >hooked.txt\ngit add hooked.txt\n");
@@ -128,7 +128,7 @@ fn while_the_checks_run_again_on_what_git_hooks_changed() {
 }
 
 #[test]
-fn while_the_copy_is_set_up() {
+fn a_signal_during_the_setup_ends_it() {
     for (name, code) in BOTH {
         let mut stage = Stage::new("works", ONE);
         let setup = "setup = ['echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600']";
@@ -139,14 +139,14 @@ fn while_the_copy_is_set_up() {
         let journal = stage.read(".ralph/events.jsonl");
         assert!(journal.contains("\"finish_type\":\"manual\""), "{journal}");
         stage.repo.remove(".ralph/config.toml");
-        goes_on(&mut stage);
+        continues(&mut stage);
     }
 }
 
-/// A terminal sends its Ctrl-C to the whole group; a hook of the user's that goes on is ended, and
-/// with it the commit.
+/// A terminal sends Ctrl-C to the whole process group; a hook that ignores it is ended, and with
+/// it the commit.
 #[test]
-fn while_git_commits() {
+fn an_interrupt_while_git_commits_keeps_the_work() {
     let stage = Stage::new("works", ONE);
     let hook = ".git/hooks/pre-commit";
     let wait = "trap '' INT; echo $$ >\"$AGENT_NOTES/begun\"; sleep 600";
@@ -164,7 +164,7 @@ fn while_git_commits() {
 }
 
 #[test]
-fn while_a_script_runs() {
+fn a_signal_while_a_script_runs_ends_it() {
     for name in ["started", "next_iteration", "post_iteration"] {
         for (signal, code) in BOTH {
             let mut stage = Stage::new("fails", ONE);
@@ -176,14 +176,14 @@ fn while_a_script_runs() {
             assert!(!is_alive(&stage.note("begun")));
             assert!(stage.note_path("finished").exists(), "finished runs after {name}");
             stage.repo.remove(".ralph/hooks");
-            goes_on(&mut stage);
+            continues(&mut stage);
         }
     }
 }
 
-/// All is done by then, but a script that was cut short is told to whoever started us.
+/// All work is done by then, but the exit code shows that a script was interrupted.
 #[test]
-fn while_the_last_script_runs() {
+fn a_signal_while_the_last_script_runs_sets_the_exit_code() {
     for (signal, code) in BOTH {
         let stage = Stage::new("works", ONE);
         stage.script("finished", "echo $$ >\"$AGENT_NOTES/begun\"; sleep 600");
@@ -196,27 +196,27 @@ fn while_the_last_script_runs() {
 }
 
 #[test]
-fn while_waiting_for_the_service() {
+fn a_signal_while_waiting_for_the_service_ends_the_run() {
     for (signal, code) in BOTH {
         let mut stage = Stage::new("works", ONE);
         let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
         let reached = || stage.read(".ralph/events.jsonl").contains("\"outcome\":\"quota\"");
         assert_eq!(interrupt(&stage, &["--agent", agent], signal, reached), Some(code));
-        goes_on(&mut stage);
+        continues(&mut stage);
     }
 }
 
-/// The client ends with 0 when it is interrupted; that is no success.
+/// The client exits with 0 when it is interrupted; that is not a success.
 #[test]
-fn an_agent_that_ends_well_because_it_was_asked_to_is_not_done() {
+fn an_interrupted_agent_that_exits_with_0_is_not_done() {
     let mut stage = Stage::new("works", ONE);
     let agent = "trap 'exit 0' TERM; cat >/dev/null; echo half >half.txt; sleep 600 & wait";
     let ended = interrupt(&stage, &["--agent", agent], "INT", || stage.in_copy("half.txt"));
     assert_eq!((ended, stage.plan().as_str()), (Some(130), ONE));
-    goes_on(&mut stage);
+    continues(&mut stage);
 }
 
-/// Whoever runs the tests may have told them to ignore it; a test says itself what it wants.
+/// The test process may have inherited an ignored SIGHUP, so each test sets its handling.
 fn start_with_hangups(stage: &Stage, setting: &str) -> Child {
     let mut command = stage.command_of("/usr/bin/env", &[setting, LOOP]);
     command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -224,13 +224,13 @@ fn start_with_hangups(stage: &Stage, setting: &str) -> Child {
 }
 
 #[test]
-fn a_terminal_that_is_closed_ends_the_run() {
+fn closing_the_terminal_ends_the_run() {
     let mut stage = Stage::new("hangs", ONE);
     let mut child = start_with_hangups(&stage, "--default-signal=HUP");
     until("the agent works", || stage.in_copy("half.txt"));
     signal("HUP", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(143));
-    goes_on(&mut stage);
+    continues(&mut stage);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_run_under_nohup_outlives_its_terminal() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "the first one that counts is the second");
 }
 
-/// A run whose agent was asked to end, and takes its time.
+/// A run whose agent was asked to end and has not exited yet.
 fn interrupted_and_waiting(stage: &Stage) -> Child {
     let child = stage.start(&["--grace", "600"]);
     until("the agent works", || !stage.note("child").is_empty());
@@ -253,7 +253,7 @@ fn interrupted_and_waiting(stage: &Stage) -> Child {
 }
 
 #[test]
-fn a_second_interrupt_kills_at_once_and_the_first_one_is_answered_at_once() {
+fn the_first_interrupt_is_reported_and_a_second_one_kills_at_once() {
     let stage = Stage::new("ignores-term", ONE);
     let child = interrupted_and_waiting(&stage);
     stage.run(&["status"]).says("stopping: ").says("Stopping  now");
@@ -268,7 +268,7 @@ fn a_second_interrupt_kills_at_once_and_the_first_one_is_answered_at_once() {
 }
 
 #[test]
-fn a_kill_after_an_interrupt_is_part_of_it_and_no_failed_attempt() {
+fn a_kill_after_an_interrupt_is_not_a_failed_attempt() {
     let mut stage = Stage::new("ignores-term", ONE);
     let mut child = interrupted_and_waiting(&stage);
     signal("KILL", child.id());

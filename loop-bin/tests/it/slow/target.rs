@@ -1,4 +1,4 @@
-//! The branch on which the work lands: named, made, moved by other people, in the way of nobody.
+//! The target branch: given by name, created, moved by others, or checked out elsewhere.
 
 use crate::stage::{PLAN, Ran, Stage};
 
@@ -15,7 +15,7 @@ fn subjects_of(stage: &Stage, branch: &str) -> String {
 }
 
 #[test]
-fn a_branch_that_is_named_is_made_and_the_checkout_stays_untouched() {
+fn a_given_branch_is_created_and_the_checkout_is_untouched() {
     let stage = committed(TWO);
     let before = stage.repo.fingerprint();
     stage.run(&["--branch", "ralph/{plan}"]).ended(0).says("landing on ralph/prd-1");
@@ -33,7 +33,7 @@ fn a_branch_that_is_named_is_made_and_the_checkout_stays_untouched() {
 }
 
 #[test]
-fn the_branch_that_a_plan_names_is_the_target() {
+fn the_branch_name_in_a_plan_is_the_target() {
     let stage = Stage::new("works", TWO);
     stage.repo.remove(".ralph");
     let plan = r#"{"branchName":"feature/x","userStories":[{"id":"US-001","title":"First","priority":1}]}"#;
@@ -49,7 +49,7 @@ fn the_branch_that_a_plan_names_is_the_target() {
 }
 
 #[test]
-fn branches_that_cannot_be_the_target_are_refused() {
+fn invalid_target_branches_are_refused() {
     let stage = committed(TWO);
     stage.run(&["--branch", "a..b"]).ended(2).says("is not a valid branch name");
     let other = stage.repo.scratch().path("other");
@@ -83,7 +83,7 @@ fn work_is_checked_again_on_a_target_that_moved() {
 }
 
 #[test]
-fn work_that_does_not_fit_on_a_target_that_moved_is_a_failure_that_the_next_attempt_knows() {
+fn a_conflict_with_a_moved_target_is_in_the_next_prompt() {
     let stage = committed("- [ ] US-001: First\n");
     let commit = "mkdir \"$AGENT_NOTES/once\" && cd $RALPH_ROOT && echo theirs >a.txt && \
                   git commit -qam theirs";
@@ -102,7 +102,7 @@ fn work_that_does_not_fit_on_a_target_that_moved_is_a_failure_that_the_next_atte
 }
 
 #[test]
-fn a_person_who_commits_all_the_time_loses_nothing_and_neither_does_the_loop() {
+fn constant_user_commits_lose_no_work() {
     let stage = committed(TWO);
     let stop = stage.note_path("stop");
     let person = format!(
@@ -119,13 +119,13 @@ fn a_person_who_commits_all_the_time_loses_nothing_and_neither_does_the_loop() {
     fs_err::write(&stop, "").unwrap();
     person.wait().unwrap();
     ran.ended(0).says("2 stories landed");
-    // On a busy machine the person may be quicker than every check: then the work waits on a branch of its own.
+    // On a busy machine the user may commit faster than any check runs: then the work waits.
     let subjects = stage.repo.git(["log", "--branches", "--format=%s"]);
     let subjects: Vec<&str> = subjects.lines().collect();
     for story in ["feat(US-001): First", "feat(US-002): Second"] {
         assert_eq!(subjects.iter().filter(|subject| **subject == story).count(), 1, "{subjects:?}");
     }
-    // Each of the person's commits that git accepted is there, one line each.
+    // All of the user's commits that git accepted exist, with one line each.
     let lines = stage.repo.git(["show", "HEAD:person.txt"]).lines().count();
     let commits = subjects.iter().filter(|subject| subject.starts_with("person ")).count();
     assert!(commits > 0 && lines >= commits, "{lines} {commits}");
@@ -134,7 +134,7 @@ fn a_person_who_commits_all_the_time_loses_nothing_and_neither_does_the_loop() {
 }
 
 #[test]
-fn work_that_would_overwrite_a_persons_waits_on_a_branch_and_returns_once_it_can() {
+fn work_that_would_overwrite_user_changes_waits_and_lands_later() {
     let stage = committed("- [ ] US-001: A\n- [ ] US-002: B\n- [ ] US-003: C\n");
     stage.repo.write("a.txt", "mine, uncommitted\n");
     let agent = "cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story); echo x >$story.txt; \
@@ -147,7 +147,7 @@ fn work_that_would_overwrite_a_persons_waits_on_a_branch_and_returns_once_it_can
     assert_eq!(stage.repo.git(["status", "--porcelain"]), " M a.txt\n");
     let waits = stage.repo.git(["log", "--format=%s", "main..ralph/main"]);
     assert!(waits.ends_with("feat(US-002): B\nfeat(US-001): A\n"), "{waits}");
-    // Their own change is gone, so everything can land.
+    // The user's change is gone, so everything can land.
     stage.repo.git(["checkout", "-q", "--", "a.txt"]);
     stage.run(&["--agent", agent]).ended(0).says("US-003 done");
     assert_eq!(stage.read("a.txt"), "theirs\n");
@@ -157,7 +157,7 @@ fn work_that_would_overwrite_a_persons_waits_on_a_branch_and_returns_once_it_can
 }
 
 #[test]
-fn uncommitted_work_elsewhere_stays_while_stories_land() {
+fn uncommitted_changes_in_other_files_survive_landings() {
     let stage = committed("- [ ] US-001: First\n");
     stage.repo.write("a.txt", "mine\n");
     stage.repo.write("staged.txt", "staged\n");
@@ -170,7 +170,7 @@ fn uncommitted_work_elsewhere_stays_while_stories_land() {
 }
 
 #[test]
-fn the_message_says_what_was_asked_for() {
+fn the_commit_message_follows_the_settings() {
     let stage = committed("- [ ] US-001: Say `hello` to everybody.\n");
     stage.repo.write(
         ".ralph/config.toml",
@@ -188,7 +188,7 @@ fn the_message_says_what_was_asked_for() {
 }
 
 #[test]
-fn a_repository_without_a_commit_gets_its_first_ones() {
+fn a_repository_without_commits_gets_its_first_commits() {
     let stage = Stage::with(test_support::TestRepo::empty(), "works", TWO);
     stage.run(&["--verify", "true"]).ended(0).says("2 stories landed");
     let subjects = stage.subjects();
@@ -198,7 +198,7 @@ fn a_repository_without_a_commit_gets_its_first_ones() {
 }
 
 #[test]
-fn a_linked_work_tree_is_a_project_like_any_other() {
+fn stories_land_in_a_linked_worktree() {
     let stage = committed(TWO);
     let side = stage.repo.scratch().path("side");
     stage.repo.git(["worktree", "add", "-q", "-b", "side", side.as_str()]);
@@ -211,7 +211,7 @@ fn a_linked_work_tree_is_a_project_like_any_other() {
 }
 
 #[test]
-fn edits_that_git_is_set_to_overlook_are_not_overwritten() {
+fn edits_hidden_by_index_flags_are_not_overwritten() {
     for flag in ["--skip-worktree", "--assume-unchanged"] {
         let stage = committed("- [ ] US-001: First\n");
         stage.repo.git(["update-index", flag, "a.txt"]);
@@ -223,7 +223,7 @@ fn edits_that_git_is_set_to_overlook_are_not_overwritten() {
 }
 
 #[test]
-fn a_work_tree_that_takes_the_target_during_a_run_keeps_its_files() {
+fn a_worktree_that_checks_out_the_target_during_a_run_is_unchanged() {
     let stage = committed("- [ ] US-001: First\n");
     let tree = stage.repo.scratch().path("tree");
     let agent =
@@ -234,7 +234,7 @@ fn a_work_tree_that_takes_the_target_during_a_run_keeps_its_files() {
 }
 
 #[test]
-fn work_that_waits_lands_with_the_next_run_though_no_story_is_open() {
+fn waiting_work_lands_with_the_next_run_even_without_open_stories() {
     let stage = committed("- [ ] US-001: First\n");
     stage.repo.write("a.txt", "mine\n");
     let agent = "cat >/dev/null; echo theirs >a.txt";
@@ -247,7 +247,7 @@ fn work_that_waits_lands_with_the_next_run_though_no_story_is_open() {
 }
 
 #[test]
-fn what_an_agent_adds_although_git_ignores_it_lands() {
+fn ignored_files_added_by_force_land() {
     let stage = committed("- [ ] US-001: First\n");
     stage.repo.write(".gitignore", "lib/\n");
     stage.repo.commit_all("ignore lib");
@@ -259,7 +259,7 @@ fn what_an_agent_adds_although_git_ignores_it_lands() {
 }
 
 #[test]
-fn work_waits_where_the_target_moves_whenever_it_is_checked() {
+fn work_waits_if_the_target_moves_during_every_check() {
     let stage = committed(TWO);
     let check = "cd $(dirname \"$AGENT_NOTES\") && cd \"$PROJECT\" && echo x >>theirs.txt && \
                  git add theirs.txt && git commit -qm theirs";
@@ -269,7 +269,7 @@ fn work_waits_where_the_target_moves_whenever_it_is_checked() {
     assert!(ran.out.contains("main has moved on; run `ralph-loop`"), "{}", ran.out);
     let rechecks = ran.out.matches("the target moved; checking the work again").count();
     assert!((5..20).contains(&rechecks), "{rechecks}");
-    // It lands once they are done.
+    // The work lands once the target no longer moves.
     stage.run(&["--verify", "true"]).ended(0);
     assert!(stage.exists("US-001.txt") && stage.exists("US-002.txt"));
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));

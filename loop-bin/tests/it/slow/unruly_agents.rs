@@ -1,5 +1,5 @@
-//! Agents that start too much, close everything, hide, or stop themselves: the loop ends on time, and
-//! no process is left.
+//! Agents that start too many processes, close all their files, hide, or stop themselves: the loop
+//! ends on time, and no process is left.
 
 use test_support::started_with;
 
@@ -25,7 +25,7 @@ fn check(agent: &str, code: i32) {
 }
 
 #[test]
-fn agents_that_do_not_end_are_ended_with_everything_they_started() {
+fn agents_that_do_not_exit_are_ended_with_all_their_processes() {
     std::thread::scope(|scope| {
         for agent in ["bombs", "closes-everything", "leaves-zombies", "stops-itself"] {
             scope.spawn(move || check(agent, 8));
@@ -34,7 +34,7 @@ fn agents_that_do_not_end_are_ended_with_everything_they_started() {
 }
 
 #[test]
-fn a_process_that_escaped_is_found() {
+fn an_escaped_process_is_ended() {
     check("escapes", 0);
 }
 

@@ -1,4 +1,4 @@
-//! Repositories, folders and files that are not the usual ones.
+//! Unusual repositories, folders and files.
 
 use camino::Utf8Path;
 use test_support::TestRepo;
@@ -8,7 +8,7 @@ use crate::stage::{PLAN, Ran, Stage};
 const ONE: &str = "- [ ] US-001: First\n";
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
-/// Does this, and its story.
+/// An agent that runs `act` and then does its story.
 fn agent(act: &str) -> String {
     format!("cat >/dev/null; {act}; echo done >$(cat \"$RALPH_ROOT/.ralph/current-story\").txt")
 }
@@ -48,7 +48,7 @@ fn files_of_every_kind_and_name_land() {
 }
 
 #[test]
-fn a_shallow_clone_is_worked_on_as_it_is() {
+fn a_shallow_clone_works() {
     let origin = TestRepo::new();
     origin.commit_all("second");
     let repo = origin.cloned();
@@ -62,7 +62,7 @@ fn a_shallow_clone_is_worked_on_as_it_is() {
 }
 
 #[test]
-fn other_formats_of_repositories_work() {
+fn other_repository_formats_work() {
     for option in ["--object-format=sha256", "--ref-format=reftable"] {
         let repo = TestRepo::empty();
         fs_err::remove_dir_all(repo.root().join(".git")).unwrap();
@@ -81,7 +81,7 @@ fn other_formats_of_repositories_work() {
 }
 
 #[test]
-fn files_that_git_converts_are_as_git_would_check_them_out() {
+fn converted_files_are_written_as_git_checks_them_out() {
     let stage = Stage::new("works", TWO);
     stage.repo.git(["config", "core.autocrlf", "true"]);
     stage.repo.write(".gitattributes", "*.bat text eol=crlf\n*.id ident\n");
@@ -96,7 +96,7 @@ fn files_that_git_converts_are_as_git_would_check_them_out() {
 }
 
 #[test]
-fn a_plan_that_git_has_on_a_branch_that_a_person_left_is_ticked_there() {
+fn a_tracked_plan_is_ticked_on_its_branch_after_a_switch() {
     let stage = Stage::new("works", TWO);
     stage.repo.commit_all("the plan");
     let leave = "[ -e \"$AGENT_NOTES/left\" ] || { touch \"$AGENT_NOTES/left\"; \
@@ -109,7 +109,7 @@ fn a_plan_that_git_has_on_a_branch_that_a_person_left_is_ticked_there() {
 }
 
 #[test]
-fn a_project_in_a_folder_of_its_repository_leaves_the_others_alone() {
+fn a_project_in_a_subfolder_leaves_other_folders_alone() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("app/.ralph/PRD-1/plan.md", ONE);
     stage.repo.write("app/main.py", "x\n");

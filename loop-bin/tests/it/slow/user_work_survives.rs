@@ -1,5 +1,5 @@
-//! What a person does in the project while a run goes on, or has uncommitted before: not one byte of
-//! it is changed.
+//! Uncommitted work of the user, and changes that the user makes during a run: not one byte of them
+//! is changed.
 
 use test_support::TestRepo;
 
@@ -9,7 +9,7 @@ const ONE: &str = "- [ ] US-001: First\n";
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 const STATUS: [&str; 4] = ["status", "--porcelain", "--", ":!.ralph"];
 
-/// Runs the loop with an agent during whose first attempt a person does this in the project.
+/// Runs the loop; during the agent's first attempt, the user runs `acts` in the project.
 fn with_person(stage: &Stage, acts: &str, args: &[&str]) -> Ran {
     let agent = format!(
         "cat >/dev/null; story=$(cat \"$RALPH_ROOT/.ralph/current-story\"); echo done >$story.txt; \
@@ -19,7 +19,7 @@ fn with_person(stage: &Stage, acts: &str, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn uncommitted_work_is_named_and_is_neither_in_the_copy_nor_in_a_commit() {
+fn uncommitted_work_is_reported_and_neither_copied_nor_committed() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("gone.txt", "g\n");
     stage.repo.commit_all("files");
@@ -51,7 +51,7 @@ fn uncommitted_work_is_named_and_is_neither_in_the_copy_nor_in_a_commit() {
 }
 
 #[test]
-fn what_a_person_edits_stages_and_stashes_meanwhile_stays_as_it_is() {
+fn user_edits_staged_changes_and_stashes_are_kept() {
     for (acts, status, stashed) in [
         ("echo mine >a.txt", " M a.txt\n", 0),
         ("echo mine >a.txt; git add a.txt; echo more >>a.txt", "MM a.txt\n", 0),
@@ -79,7 +79,7 @@ fn what_a_person_edits_stages_and_stashes_meanwhile_stays_as_it_is() {
 }
 
 #[test]
-fn a_person_may_switch_branches_and_the_work_still_lands_on_its_target() {
+fn work_lands_on_its_target_if_the_user_switches_branches() {
     for acts in [
         "git checkout -q -b other; echo mine >a.txt",
         "git checkout -q --detach; echo mine >a.txt",
@@ -96,7 +96,7 @@ fn a_person_may_switch_branches_and_the_work_still_lands_on_its_target() {
 }
 
 #[test]
-fn what_a_person_commits_meanwhile_stays_and_the_work_is_checked_on_top_of_it() {
+fn user_commits_are_kept_and_the_work_is_checked_on_top_of_them() {
     let stage = Stage::new("works", ONE);
     let acts = "echo mine >mine.txt; git add mine.txt; git commit -qm mine";
     let check = "ls >>\"$AGENT_NOTES/checked\"";
@@ -108,7 +108,7 @@ fn what_a_person_commits_meanwhile_stays_and_the_work_is_checked_on_top_of_it() 
 }
 
 #[test]
-fn a_commit_that_does_not_fit_is_the_attempts_failure_and_not_the_persons() {
+fn a_conflict_with_a_user_commit_fails_the_attempt() {
     let stage = Stage::new("works", ONE);
     let acts = "echo mine >US-001.txt; git add US-001.txt; git commit -qm mine";
     let ran = with_person(&stage, acts, &[]);
@@ -118,7 +118,7 @@ fn a_commit_that_does_not_fit_is_the_attempts_failure_and_not_the_persons() {
 }
 
 #[test]
-fn work_that_would_overwrite_a_persons_file_waits_on_a_branch_of_ours() {
+fn work_that_would_overwrite_a_user_file_waits_on_a_branch() {
     for acts in ["echo mine >US-001.txt", "mkdir US-001.txt; echo mine >US-001.txt/x"] {
         let stage = Stage::new("works", TWO);
         let ran = with_person(&stage, acts, &[]);
@@ -135,7 +135,7 @@ fn work_that_would_overwrite_a_persons_file_waits_on_a_branch_of_ours() {
 }
 
 #[test]
-fn a_plan_that_a_person_edits_meanwhile_keeps_the_edits_and_gets_the_ticks() {
+fn a_plan_edited_during_the_run_keeps_the_edits_and_gets_the_ticks() {
     for is_tracked in [false, true] {
         let stage = Stage::new("works", TWO);
         if is_tracked {
@@ -153,15 +153,15 @@ fn a_plan_that_a_person_edits_meanwhile_keeps_the_edits_and_gets_the_ticks() {
 }
 
 #[test]
-fn a_story_that_a_person_removes_meanwhile_is_not_put_back() {
+fn a_story_removed_by_the_user_is_not_restored() {
     let stage = Stage::new("works", TWO);
     with_person(&stage, &format!("sed -i /US-002/d {PLAN}"), &[]).ended(0);
     assert_eq!(stage.plan(), "- [x] US-001: First\n");
 }
 
-/// The copy would be empty.
+/// The copy would be empty without the uncommitted files.
 #[test]
-fn work_before_the_first_commit_has_to_be_committed_and_stays_as_it_is() {
+fn uncommitted_work_in_a_repository_without_commits_is_refused() {
     let stage = Stage::with(TestRepo::empty(), "works", ONE);
     stage.repo.write("staged.txt", "staged\n");
     stage.repo.git(["add", "staged.txt"]);
@@ -172,7 +172,7 @@ fn work_before_the_first_commit_has_to_be_committed_and_stays_as_it_is() {
 }
 
 #[test]
-fn unresolved_conflicts_and_a_merge_under_way_are_nobodys_business() {
+fn unresolved_conflicts_of_the_user_are_not_touched() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("a.txt", "stashed\n");
     stage.repo.git(["stash", "-q"]);
@@ -194,7 +194,7 @@ fn unresolved_conflicts_and_a_merge_under_way_are_nobodys_business() {
 }
 
 #[test]
-fn nothing_is_written_where_a_link_in_the_project_leads() {
+fn links_in_the_project_are_not_written_through() {
     let stage = Stage::new("works", ONE);
     let outside = stage.repo.scratch().file("outside.txt", "not ours\n");
     stage.repo.symlink("leads-out", &outside);
@@ -206,7 +206,7 @@ fn nothing_is_written_where_a_link_in_the_project_leads() {
 }
 
 #[test]
-fn a_plan_behind_a_link_is_refused_before_any_agent_runs() {
+fn a_plan_that_is_a_symlink_is_refused_before_any_agent_runs() {
     let stage = Stage::new("works", ONE);
     let real = stage.repo.scratch().file("real.md", ONE);
     stage.repo.remove(PLAN);

@@ -1,4 +1,4 @@
-//! What a person sees: on a terminal, without colours, and in a pipe.
+//! What the user sees: on a terminal, without colours, and in a pipe.
 
 use test_support::{
     interrupted_on_columns, run_on_columns, run_on_terminal, screen_of, screen_with,
@@ -14,7 +14,7 @@ const AGENT: &str = r#"cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-st
 echo '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"make all"}}],"usage":{"input_tokens":12000}}}'
 sleep 0.4; echo x >$story.txt"#;
 
-/// One that works on a file far away, is refused, and costs something.
+/// An agent that works on a file with a long path, has a call refused, and reports a cost.
 const WANDERER: &str = r#"cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story)
 say() { echo '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"'$1'","name":"'$2'","input":{"'$3'":"'"$4"'"}}],"usage":{"input_tokens":12000}}}'; }
 say a Bash command 'git push origin main'
@@ -30,7 +30,7 @@ fn stage() -> Stage {
     stage
 }
 
-/// The sequences that set colours and the like: `ESC [ … m`.
+/// The escape sequences that set colours and attributes: `ESC [ … m`.
 fn colours(shown: &str) -> Vec<&str> {
     let sequences = shown.split("\u{1b}[").skip(1);
     sequences
@@ -42,7 +42,7 @@ fn colours(shown: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_terminal_shows_progress_and_what_the_agent_does() {
+fn a_terminal_shows_progress_and_the_current_activity() {
     let stage = stage();
     let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", AGENT]));
     assert_eq!(code, Some(0), "{shown}");
@@ -58,18 +58,18 @@ fn a_terminal_shows_progress_and_what_the_agent_does() {
         "{shown}"
     );
     assert!(shown.contains("\u{1b}[32mUS-002 done"), "{shown:?}");
-    // Nothing moves any more at the end: the last line is text, and the cursor is below it.
+    // No live line is left at the end: the last line is text, and the cursor is below it.
     let screen = screen_of(&shown, 100);
     let (_, end) = screen.split_once("finished (complete)").unwrap();
     assert!(!end.contains(" left") && !end.contains("attempt"), "{end}");
 }
 
-/// A line as it would be if nothing had taken any time.
+/// Replaces all elapsed times by 0:00.
 fn timeless(line: &str) -> String {
     (1..60).fold(line.to_owned(), |line, second| line.replace(&format!("0:{second:02}"), "0:00"))
 }
 
-/// The lines of a screen that are drawn over, without what differs from run to run.
+/// The live lines of a screen, without what differs between runs.
 fn live_lines(screen: &str) -> String {
     let lines: Vec<&str> = screen.lines().rev().take(2).collect();
     let spinner = |c: char| ('\u{2800}'..='\u{28ff}').contains(&c);
@@ -79,14 +79,14 @@ fn live_lines(screen: &str) -> String {
 }
 
 #[test]
-fn what_the_agent_does_is_readable_at_any_width() {
+fn the_current_activity_is_readable_at_any_width() {
     let mut all = String::new();
     for columns in [40, 60, 80, 120, 200] {
         let stage = Stage::new("works", TWO);
         let command = &mut stage.command(&["--agent", WANDERER, "--max-cost", "5"]);
         let (code, shown) = run_on_columns(columns, command);
         assert_eq!(code, Some(0), "{shown}");
-        // The second story has what the first one took and cost to go by.
+        // Estimates for the second story are based on the first one.
         for text in ["  refused: Bash:", "one_tim"] {
             let screen = screen_with(&shown, columns.into(), text);
             all += &format!("{columns}\n{}\n", live_lines(&screen));
@@ -129,7 +129,7 @@ fn what_the_agent_does_is_readable_at_any_width() {
 }
 
 #[test]
-fn a_refused_call_stays_as_a_line_and_is_yellow() {
+fn a_refused_call_is_printed_as_a_yellow_line() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", WANDERER]));
     assert_eq!(code, Some(0), "{shown}");
@@ -138,10 +138,10 @@ fn a_refused_call_stays_as_a_line_and_is_yellow() {
 }
 
 #[test]
-fn after_ctrl_c_no_dead_line_stays() {
+fn no_live_line_remains_after_ctrl_c() {
     for columns in [40, 80] {
         let stage = Stage::new("works", TWO);
-        // The last line names the command.
+        // The last line quotes the command, which must not contain the word itself.
         let agent = "cat >/dev/null; printf 'think%s\\n' ing; sleep 600";
         let command = &mut stage.command(&["--agent", agent]);
         let (code, shown) = interrupted_on_columns(columns, command, "thinking");
@@ -155,7 +155,7 @@ fn after_ctrl_c_no_dead_line_stays() {
 }
 
 #[test]
-fn keys_pass_a_message_on_show_a_log_and_stop_the_run() {
+fn keys_send_a_message_show_a_log_and_stop_the_run() {
     let stage = Stage::new("works", &format!("{TWO}- [ ] US-003: Third\n"));
     let agent = "cat >\"$AGENT_NOTES/prompt\"; echo thinking about it; sleep 1; date +%N >x.txt";
     let command = stage.command(&["--agent", agent]);
@@ -176,7 +176,7 @@ fn keys_pass_a_message_on_show_a_log_and_stop_the_run() {
 }
 
 #[test]
-fn after_quitting_the_view_only_lines_follow() {
+fn after_quitting_the_view_only_plain_lines_are_printed() {
     let stage = Stage::new("works", TWO);
     let command = stage.command(&["--agent", AGENT]);
     let keys = [("attempt 1 of 3", "q"), ("", "xx")];
@@ -187,7 +187,7 @@ fn after_quitting_the_view_only_lines_follow() {
 }
 
 #[test]
-fn an_id_that_is_made_from_the_title_is_left_out() {
+fn an_id_derived_from_the_title_is_not_shown() {
     let stage = Stage::new("works", "- [ ] Add a login page\n");
     let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", AGENT]));
     assert_eq!(code, Some(0), "{shown}");
@@ -197,7 +197,7 @@ fn an_id_that_is_made_from_the_title_is_left_out() {
 }
 
 #[test]
-fn no_color_means_no_colour() {
+fn no_color_disables_colours() {
     let stage = stage();
     let mut command = stage.command(&["--agent", AGENT]);
     let (code, shown) = run_on_terminal(command.env("NO_COLOR", "1"));
@@ -211,7 +211,7 @@ fn no_color_means_no_colour() {
 }
 
 #[test]
-fn colours_can_be_asked_for_and_refused() {
+fn colours_can_be_forced_and_disabled() {
     let stage = stage();
     let mut command = stage.command(&["--agent", AGENT]);
     let ran: crate::stage::Ran = command.env("CLICOLOR_FORCE", "1").output().unwrap().into();
@@ -236,7 +236,7 @@ fn a_pipe_gets_plain_lines() {
 }
 
 #[test]
-fn a_wait_for_the_service_is_counted_down() {
+fn a_wait_for_the_service_shows_a_countdown() {
     let stage = Stage::new("meets-limit", TWO);
     let (code, shown) = run_on_terminal(&mut stage.command(&[]));
     assert_eq!(code, Some(0), "{shown}");
@@ -244,7 +244,7 @@ fn a_wait_for_the_service_is_counted_down() {
 }
 
 #[test]
-fn the_clock_goes_on_while_the_agent_is_silent() {
+fn the_clock_keeps_running_while_the_agent_is_silent() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let agent = "cat >/dev/null; echo thinking; sleep 1.6; echo x >x.txt";
     let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", agent]));

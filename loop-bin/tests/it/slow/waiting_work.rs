@@ -1,11 +1,11 @@
-//! Work that has landed and is not in the user's files: said with its cause and the way on, during the
-//! run, at its end, by `status` and by `--dry-run`, and taken by the next run.
+//! Work that waits because it cannot be put into the user's files: reported with its cause and a
+//! remedy during the run, at its end, by `status` and by `--dry-run`, and landed by the next run.
 
 use crate::stage::{PLAN, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
-/// Works in a.txt and in a new file.
+/// Changes a.txt and adds a new file.
 const AGENT: &str = "cat >/dev/null; echo theirs >a.txt; echo x >new.txt";
 
 fn committed(plan: &str) -> Stage {
@@ -14,7 +14,7 @@ fn committed(plan: &str) -> Stage {
     stage
 }
 
-/// Whoever asks is told the same.
+/// `status` and `--dry-run` print these words.
 #[track_caller]
 fn is_shown(stage: &Stage, words: &str) {
     stage.run(&["status"]).ended(0).says(words);
@@ -22,7 +22,7 @@ fn is_shown(stage: &Stage, words: &str) {
 }
 
 #[test]
-fn what_a_file_of_the_users_keeps_out_is_named_with_its_way_on() {
+fn work_blocked_by_a_user_file_is_reported_with_a_remedy() {
     for (file, cause) in [
         ("a.txt", "landing would overwrite your uncommitted a.txt; stash or move it"),
         ("new.txt", "landing would overwrite your uncommitted new.txt; stash or move it"),
@@ -48,7 +48,7 @@ fn what_a_file_of_the_users_keeps_out_is_named_with_its_way_on() {
 }
 
 #[test]
-fn whoever_asks_is_shown_the_plan_of_the_branch_with_the_work() {
+fn commands_show_the_plan_of_the_branch_with_the_work() {
     let three = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
     for branch in [&[][..], &["--branch", "feat"]] {
         let stage = committed(three);
@@ -68,7 +68,7 @@ fn whoever_asks_is_shown_the_plan_of_the_branch_with_the_work() {
 }
 
 #[test]
-fn a_story_that_is_not_committed_is_ticked_where_its_work_waits() {
+fn an_uncommitted_story_is_ticked_on_the_waiting_branch() {
     let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage.repo.write("a.txt", "mine\n");
     let edited = "- [ ] US-000: New\n- [ ] US-001: First\n- [ ] US-002: Second\n";
@@ -85,7 +85,7 @@ fn a_story_that_is_not_committed_is_ticked_where_its_work_waits() {
 }
 
 #[test]
-fn a_run_on_another_branch_than_the_last_one_says_where_that_work_is() {
+fn a_run_on_another_branch_reports_where_earlier_work_is() {
     let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage.run(&["--branch", "feat", "--max-iterations", "1"]).ended(0);
     let where_it_is = "on feat; run `git merge feat` to bring the work into your branch, or start \
@@ -97,7 +97,7 @@ fn a_run_on_another_branch_than_the_last_one_says_where_that_work_is() {
 }
 
 #[test]
-fn while_a_run_goes_on_the_plan_of_its_branch_is_shown() {
+fn during_a_run_the_plan_of_its_branch_is_shown() {
     let plan = r#"{"branchName":"feature/x","userStories":[
 {"id":"US-001","title":"First","priority":1},{"id":"US-002","title":"Second","priority":2}]}"#;
     let stage = Stage::new("works", ONE);
@@ -115,7 +115,7 @@ fn while_a_run_goes_on_the_plan_of_its_branch_is_shown() {
 }
 
 #[test]
-fn while_a_run_goes_on_what_it_has_given_up_is_shown() {
+fn during_a_run_its_blocked_stories_are_shown() {
     let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     let agent = "cat >/dev/null; grep -q 2 $RALPH_ROOT/.ralph/current-story || exit 0; \
                  { $RALPH_LOOP stories; $RALPH_LOOP status; } >$AGENT_NOTES/seen 2>&1; date >x.txt";
@@ -127,7 +127,7 @@ fn while_a_run_goes_on_what_it_has_given_up_is_shown() {
 }
 
 #[test]
-fn an_ignored_file_of_the_users_is_not_overwritten_either() {
+fn an_ignored_user_file_is_not_overwritten() {
     let stage = committed(ONE);
     stage.repo.write(".gitignore", "new.txt\n");
     stage.repo.commit_all("ignore");
@@ -140,7 +140,7 @@ fn an_ignored_file_of_the_users_is_not_overwritten_either() {
 }
 
 #[test]
-fn a_lock_on_the_index_is_named() {
+fn a_lock_on_the_index_is_reported() {
     let stage = committed(ONE);
     let agent = format!("{AGENT}; touch -d @1 $RALPH_ROOT/.git/index.lock");
     let cause = "index.lock; wait for it, or delete the file if git is not running";
@@ -152,7 +152,7 @@ fn a_lock_on_the_index_is_named() {
 }
 
 #[test]
-fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
+fn waiting_work_is_rebased_and_checked_again_if_its_branch_moved() {
     for is_tracked in [true, false] {
         let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
         if is_tracked {
@@ -169,7 +169,7 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
         stage.repo.git(["add", "mine.txt"]);
         stage.repo.git(["commit", "-qm", "mine"]);
         is_shown(&stage, "on ralph/main: main has moved on; run `ralph-loop` to rebase");
-        // The copy can be thrown away at any time.
+        // The copy can be removed at any time.
         stage.run(&["clean"]).ended(0);
         let check = "ls | tr '\\n' ' ' >>\"$AGENT_NOTES/checked\"; echo >>\"$AGENT_NOTES/checked\"";
         let ran = stage.run(&["--verify", check]);
@@ -197,7 +197,7 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
 }
 
 #[test]
-fn work_that_does_not_fit_on_its_branch_any_more_stays_where_it_is() {
+fn waiting_work_that_cannot_be_rebased_stays_on_its_branch() {
     let stage = committed(ONE);
     stage.repo.write("a.txt", "mine\n");
     stage.run(&["--agent", AGENT]).ended(0).says("or commit it, then run `ralph-loop`");
@@ -212,7 +212,7 @@ fn work_that_does_not_fit_on_its_branch_any_more_stays_where_it_is() {
     ran.says(waits).says("a.txt); merge it by hand with `git merge ralph/main`");
     is_shown(&stage, waits);
     assert_eq!(stage.repo.git(["rev-parse", "ralph/main", "main"]), before);
-    // Work that fails the checks there is not taken either.
+    // Work that fails its checks on the moved branch does not land either.
     let stage = committed(ONE);
     stage.repo.write("a.txt", "mine\n");
     stage.run(&["--agent", AGENT]).ended(0);
@@ -225,7 +225,7 @@ fn work_that_does_not_fit_on_its_branch_any_more_stays_where_it_is() {
 }
 
 #[test]
-fn a_target_that_is_deleted_or_renamed_ends_the_run_with_what_to_do() {
+fn a_deleted_or_renamed_target_ends_the_run_with_advice() {
     for (acts, head) in [
         ("git checkout -q -b other && git branch -D main", "other"),
         ("git branch -m trunk", "trunk"),
@@ -248,7 +248,7 @@ fn a_target_that_is_deleted_or_renamed_ends_the_run_with_what_to_do() {
 }
 
 #[test]
-fn work_on_a_branch_that_was_named_is_named_at_the_end_and_later() {
+fn work_on_a_given_branch_is_reported_until_it_is_merged() {
     let stage = committed(ONE);
     let waits =
         "2 commits are on feature/x; run `git merge feature/x` to bring the work into your branch";
@@ -262,7 +262,7 @@ fn work_on_a_branch_that_was_named_is_named_at_the_end_and_later() {
 }
 
 #[test]
-fn work_that_a_person_takes_during_the_run_is_on_the_target_again() {
+fn work_merged_by_the_user_during_the_run_lets_landings_resume() {
     let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     let agent = "cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story); echo x >$story.txt; \
                  cd $RALPH_ROOT; [ $story = US-002 ] || { echo mine >US-001.txt; exit; }; \
@@ -275,7 +275,7 @@ fn work_that_a_person_takes_during_the_run_is_on_the_target_again() {
 }
 
 #[test]
-fn a_branch_of_the_users_that_is_called_like_ours_is_left_alone() {
+fn a_user_branch_with_the_name_of_ours_is_left_alone() {
     for acts in [false, true] {
         let stage = committed(ONE);
         stage.repo.git(["checkout", "-qb", "ralph/main"]);
@@ -295,7 +295,7 @@ fn a_branch_of_the_users_that_is_called_like_ours_is_left_alone() {
 }
 
 #[test]
-fn work_that_waits_is_taken_before_anything_is_done_in_place() {
+fn in_place_is_refused_while_work_waits() {
     let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage.repo.write("a.txt", "mine\n");
     stage.run(&["--agent", AGENT, "--max-iterations", "1"]).ended(0);
@@ -309,7 +309,7 @@ fn work_that_waits_is_taken_before_anything_is_done_in_place() {
 }
 
 #[test]
-fn a_commit_that_the_user_amended_is_not_taken_for_a_strangers() {
+fn a_commit_amended_by_the_user_does_not_block_waiting_work() {
     let stage = committed(ONE);
     stage.repo.write("a.txt", "mine\n");
     stage.run(&["--agent", AGENT]).ended(0).says("the work waits on ralph/main");

@@ -1,5 +1,5 @@
-//! Several stories at once: each commit on the target was checked as it is, no story lands twice, and
-//! what holds for a run holds for all its workers together.
+//! Several stories at once: every commit on the target was checked as it is, no story lands twice,
+//! and the limits of a run apply to all its workers together.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ fn plan(stories: usize) -> String {
     (1..=stories).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect()
 }
 
-/// An agent that does its story, and takes a moment for it.
+/// An agent that sleeps for a moment and then runs `act`.
 fn agent(act: &str) -> String {
     format!("cat >/dev/null; story=$(cat \"$RALPH_STORY_FILE\"); sleep 0.3; {act}")
 }
@@ -26,13 +26,13 @@ fn landed(stage: &Stage) -> Vec<String> {
     log.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// The loop's own files go by commits.
+/// Commits the plan, so that the loop commits its own files.
 fn track_plan(stage: &Stage) {
     stage.repo.git(["add", "--force", PLAN]);
     stage.repo.git(["commit", "-qm", "the plan"]);
 }
 
-/// Every story landed once, is ticked, and nothing of ours is left.
+/// Every story has landed once and is ticked, and no files of the loop are left.
 #[track_caller]
 fn complete(stage: &Stage, stories: usize) {
     let landed = landed(stage);
@@ -47,9 +47,9 @@ fn complete(stage: &Stage, stories: usize) {
 }
 
 #[test]
-fn each_worker_has_a_copy_of_its_own_and_every_commit_is_checked_as_it_is() {
+fn each_worker_has_its_own_copy_and_every_commit_is_checked() {
     let stage = Stage::new("works", &plan(6));
-    // The check writes down the tree that it has seen.
+    // The check records the tree that it sees.
     let check = "git write-tree >>\"$AGENT_NOTES/checked\"; \
                  echo \"$RALPH_WORKER $PWD\" >>\"$AGENT_NOTES/where\"";
     let agent = agent(&format!("echo \"$RALPH_WORKER $PWD\" >>\"$AGENT_NOTES/where\"; {OWN_FILE}"));
@@ -61,7 +61,7 @@ fn each_worker_has_a_copy_of_its_own_and_every_commit_is_checked_as_it_is() {
     assert_eq!(places.len(), 3, "{places:?}");
     let checked = stage.note("checked");
     for commit in stage.repo.git(["rev-list", "--grep=^Ralph-Story", "HEAD"]).lines() {
-        // The tick is the loop's own, and no check has to see it.
+        // The loop makes the tick itself, so the checks need not see it.
         let files = stage.repo.git(["ls-tree", "-r", "--name-only", commit]);
         let seen = checked
             .lines()
@@ -71,7 +71,7 @@ fn each_worker_has_a_copy_of_its_own_and_every_commit_is_checked_as_it_is() {
 }
 
 #[test]
-fn a_story_waits_for_what_it_depends_on_and_is_begun_from_there() {
+fn a_story_starts_from_the_work_that_it_depends_on() {
     let text = "- [ ] US-001: First\n- [ ] US-002: Second (depends: US-001)\n- [ ] US-003: Third\n";
     let stage = Stage::new("works", text);
     let act = format!("[ $story != US-002 ] || [ -e US-001.txt ] || exit 1; {OWN_FILE}");
@@ -84,7 +84,7 @@ fn a_story_waits_for_what_it_depends_on_and_is_begun_from_there() {
 }
 
 #[test]
-fn stories_that_touch_one_file_all_land_and_a_conflict_costs_no_attempt() {
+fn conflicting_stories_all_land_and_conflicts_cost_no_attempt() {
     let stage = Stage::new("works", &plan(8));
     let ran = stage.run(&["--workers", "4", "--agent", &agent(ONE_FILE), "--attempts", "1"]);
     ran.ended(0).says("the work conflicts with work that has landed since (US-00");
@@ -94,9 +94,9 @@ fn stories_that_touch_one_file_all_land_and_a_conflict_costs_no_attempt() {
     assert_eq!((text.lines().count(), lines.len()), (8, 8), "{text}");
 }
 
-/// Two stories may fit line by line and still be wrong together.
+/// Two stories may merge without a conflict and still fail together.
 #[test]
-fn work_that_is_red_only_with_that_of_others_costs_no_attempt() {
+fn work_that_fails_only_with_other_work_costs_no_attempt() {
     let stage = Stage::new("works", &plan(8));
     let count = "mkdir -p counted; touch counted/$story; ls counted | wc -l >count.txt";
     let check = "[ \"$(cat count.txt)\" -eq \"$(ls counted | wc -l)\" ]";
@@ -108,7 +108,7 @@ fn work_that_is_red_only_with_that_of_others_costs_no_attempt() {
 }
 
 #[test]
-fn work_that_is_red_by_itself_is_tried_once_more_if_others_landed() {
+fn work_that_fails_alone_is_tried_once_more_if_others_landed() {
     let stage = Stage::new("works", &plan(2));
     let act = "[ $story = US-001 ] || { sleep 2; touch bad; }; touch $story.txt";
     let (agent, two) = (agent(act), ["--workers", "2", "--attempts", "1"]);
@@ -119,7 +119,7 @@ fn work_that_is_red_by_itself_is_tried_once_more_if_others_landed() {
 }
 
 #[test]
-fn limits_and_attempts_hold_for_the_run_as_a_whole() {
+fn limits_and_attempts_apply_to_the_whole_run() {
     let stage = Stage::new("works", &plan(9));
     let agent = agent(OWN_FILE);
     let ran = stage.run(&["--workers", "3", "--max-iterations", "4", "--agent", &agent]);
@@ -210,10 +210,10 @@ fn status_and_report_name_the_workers() {
 }
 
 #[test]
-fn a_landing_that_no_worker_could_end_is_reported_once() {
+fn an_interrupted_landing_is_reported_once() {
     let stage = Stage::new("works", &plan(2));
     track_plan(&stage);
-    // What the run itself has to write cannot be committed.
+    // The commit of the run's own files is rejected.
     let (hook, agent) = (stage.repo.root().join(".git/hooks/commit-msg"), agent(OWN_FILE));
     executable(&hook, "#!/bin/sh\n! grep -q '^chore(ralph)' \"$1\"\n");
     let mut command = stage.command(&["--workers", "2", "--agent", &agent]);
@@ -225,10 +225,10 @@ fn a_landing_that_no_worker_could_end_is_reported_once() {
 }
 
 #[test]
-fn what_a_worker_has_left_in_its_copy_is_landed_as_it_is() {
+fn work_left_in_a_workers_copy_lands_with_the_next_run() {
     let stage = Stage::new("works", &plan(2));
     track_plan(&stage);
-    // Once the other story has landed, the first worker cannot save what its agent did.
+    // Once the other story has landed, the first worker cannot save its agent's work.
     let act = format!(
         "if [ $RALPH_WORKER = 1 ]; then \
          until ls \"$RALPH_ROOT\" | grep -q ^US-; do sleep 0.05; done; \
@@ -244,19 +244,19 @@ fn what_a_worker_has_left_in_its_copy_is_landed_as_it_is() {
     Ran::from(doctor.output().unwrap()).says("the copy is in use");
     let ran = stage.run(&["--mode", "planning", "--agent", &agent("exit 1")]);
     ran.ended(1).says("the copy holds an interrupted attempt");
-    // Nobody has to work again.
+    // No agent has to work again.
     stage.run(&["--agent", &agent("exit 1")]).ended(0);
     complete(&stage, 2);
     assert!(stage.exists(&format!("{}.txt", left.trim())));
 }
 
 #[test]
-fn a_run_that_is_killed_is_continued_with_as_many_workers_as_wanted() {
+fn a_killed_run_can_be_continued_with_fewer_workers() {
     let stage = Stage::new("works", &plan(5));
     let act = "echo half >\"$story-half.txt\"; echo $$ >>\"$AGENT_NOTES/begun\"; sleep 60";
     let begun = || stage.note("begun").lines().count() == 3;
     stage.killed_when(&["--workers", "3", "--agent", &agent(act)], "three work", begun);
-    // The workers hear that nobody is there any more, and end their agents.
+    // The workers notice that the loop is gone, and end their agents.
     let agents = stage.note("begun");
     until("the agents have ended", || agents.lines().all(|pid| !is_alive(pid)));
     let ran = stage.run(&["--agent", &agent(OWN_FILE)]);
@@ -267,7 +267,7 @@ fn a_run_that_is_killed_is_continued_with_as_many_workers_as_wanted() {
 }
 
 #[test]
-fn an_interrupt_reaches_all_workers_and_the_next_start_goes_on() {
+fn an_interrupt_reaches_all_workers_and_the_next_start_continues() {
     let stage = Stage::new("works", &plan(4));
     let act = "echo $$ >>\"$AGENT_NOTES/begun\"; sleep 60";
     let child = stage.start(&["--workers", "2", "--agent", &agent(act)]);
@@ -281,7 +281,7 @@ fn an_interrupt_reaches_all_workers_and_the_next_start_goes_on() {
 }
 
 #[test]
-fn work_that_waits_to_land_is_interrupted_and_lands_with_the_next_start() {
+fn interrupted_work_that_waits_to_land_lands_with_the_next_start() {
     let stage = Stage::new("works", &plan(2));
     let go = stage.note_path("go");
     let act = format!(
@@ -289,7 +289,7 @@ fn work_that_waits_to_land_is_interrupted_and_lands_with_the_next_start() {
     );
     let child = stage.start(&["--workers", "2", "--agent", &agent(&act)]);
     until("two work", || stage.note("begun").lines().count() == 2);
-    // The commit of the one that lands first takes for ever.
+    // The commit of the story that lands first hangs.
     let hook = stage.repo.root().join(".git/hooks/pre-commit");
     executable(&hook, "#!/bin/sh\nsleep 60\n");
     fs_err::write(go, "").unwrap();
@@ -299,13 +299,13 @@ fn work_that_waits_to_land_is_interrupted_and_lands_with_the_next_start() {
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
     fs_err::remove_file(hook).unwrap();
-    // Nobody has to work again.
+    // No agent has to work again.
     stage.run(&["--workers", "2", "--agent", &agent("exit 1")]).ended(0);
     complete(&stage, 2);
 }
 
 #[test]
-fn what_is_written_while_another_story_lands_is_not_lost() {
+fn progress_written_while_another_story_lands_is_not_lost() {
     let stage = Stage::new("works", &plan(2));
     track_plan(&stage);
     // The second story fails while the commit of the first one waits for its hook.
@@ -327,7 +327,7 @@ fn what_is_written_while_another_story_lands_is_not_lost() {
 }
 
 #[test]
-fn stop_lets_the_stories_under_way_land_and_begins_no_other() {
+fn stop_lets_current_stories_land_and_starts_no_others() {
     let stage = Stage::new("works", &plan(6));
     let act = format!("echo $$ >>\"$AGENT_NOTES/begun\"; sleep 1; {OWN_FILE}");
     let child = stage.start(&["--workers", "2", "--agent", &agent(&act)]);
@@ -340,7 +340,7 @@ fn stop_lets_the_stories_under_way_land_and_begins_no_other() {
 }
 
 #[test]
-fn what_has_to_wait_waits_with_the_last_records_and_can_be_taken_at_once() {
+fn all_waiting_work_can_be_merged_at_once() {
     let stage = Stage::new("works", &plan(4));
     track_plan(&stage);
     stage.repo.write("US-002.txt", "mine\n");
@@ -353,7 +353,7 @@ fn what_has_to_wait_waits_with_the_last_records_and_can_be_taken_at_once() {
 }
 
 #[test]
-fn the_usage_limit_of_the_service_pauses_all() {
+fn a_usage_limit_pauses_all_workers() {
     let stage = Stage::new("meets-limit", &plan(4));
     let ran = stage.run(&["--workers", "2", "--attempts", "1"]);
     ran.ended(0).says("usage limit reached; waiting");
@@ -361,7 +361,7 @@ fn the_usage_limit_of_the_service_pauses_all() {
 }
 
 #[test]
-fn one_tree_is_worked_on_by_one_worker() {
+fn in_place_allows_only_one_worker() {
     let stage = Stage::new("works", &plan(2));
     let ran = stage.run(&["--workers", "2", "--in-place"]);
     ran.ended(1).says("with --in-place there is one tree, so one story at a time");
@@ -369,7 +369,7 @@ fn one_tree_is_worked_on_by_one_worker() {
 }
 
 #[test]
-fn a_file_that_a_kill_left_half_written_in_a_workers_folder_is_removed() {
+fn a_temporary_file_left_by_a_killed_worker_is_removed() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     let left = ".git/ralph/workers/3/.attempt.json.4194303-83.tmp";
     stage.repo.write(left, "{");

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_amount_to_commands_and_mentions_do_not() {
+    fn calls_yield_commands_and_mentions_do_not() {
         check(
             "python3",
             "import subprocess; subprocess.run(['git','push'], cwd='x')",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_loop_goes_over_is_run() {
+    fn a_loop_runs_a_command_for_each_item() {
         for (language, text) in [
             ("python3", "for c in ['a b', 'c d']: os.system(c)"),
             ("python3", "for c in 'a b', 'c d':\n  os.system(c)"),

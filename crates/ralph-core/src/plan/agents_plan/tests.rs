@@ -1,4 +1,4 @@
-//! What an agent may and may not do to a plan, case by case.
+//! Changes that an agent may and may not make to a plan.
 
 use crate::plan::*;
 use camino::Utf8Path;
@@ -11,7 +11,7 @@ fn named(text: &str) -> &'static str {
     if text.starts_with('{') { "prd.json" } else { "plan.md" }
 }
 
-/// The agent works on US-001 and leaves `left`; `expected` is the plan with what it added.
+/// The agent works on US-001 and leaves `left`; `expected` is the plan with the added stories.
 #[track_caller]
 fn check_added(given: &str, left: &str, expected: &str, findings: &[&str]) -> AgentsPlan {
     let given = plan(named(given), given);
@@ -21,7 +21,7 @@ fn check_added(given: &str, left: &str, expected: &str, findings: &[&str]) -> Ag
     agents
 }
 
-/// The same, where nothing of it stays.
+/// Like `check_added`, but no story is added.
 #[track_caller]
 fn check(given: &str, left: &str, findings: &[&str]) -> AgentsPlan {
     check_added(given, left, given, findings)
@@ -35,14 +35,14 @@ const JSON: &str = "{\"userStories\": [\n  {\"id\": \"US-001\", \"title\": \"One
     {\"id\": \"US-002\", \"title\": \"Two\", \"passes\": false}\n]}\n";
 
 #[test]
-fn an_untouched_plan_says_nothing() {
+fn an_unchanged_plan_has_no_findings() {
     for given in [HEADINGS, LIST, FLAT, JSON] {
         assert_eq!(check(given, given, &[]), AgentsPlan::default());
     }
 }
 
 #[test]
-fn a_mark_of_the_own_story_is_its_word() {
+fn a_mark_on_its_own_story_counts_as_a_claim() {
     let claimed = |given: &str, left: &str| check(given, left, &[]).claimed;
     let ticked = HEADINGS.replace("[ ] a", "[x] a").replace("[ ] b", "[X] b");
     assert_eq!(claimed(HEADINGS, &ticked), Some(State::Done));
@@ -54,7 +54,7 @@ fn a_mark_of_the_own_story_is_its_word() {
 }
 
 #[test]
-fn a_tick_with_a_remark_is_heard_where_ids_are_made_from_titles() {
+fn a_tick_with_a_remark_counts_when_ids_come_from_titles() {
     let given = plan("plan.md", FLAT);
     let left = FLAT.replace("[ ] One", "[x] One (see src/one.rs)");
     let agents = agents_plan(&given, Some(left.as_bytes()), "one");
@@ -64,7 +64,7 @@ fn a_tick_with_a_remark_is_heard_where_ids_are_made_from_titles() {
 }
 
 #[test]
-fn marks_of_other_stories_have_no_effect() {
+fn marks_on_other_stories_are_ignored() {
     let ticked = "ticked US-002, which is not its story; ignored";
     check(HEADINGS, &HEADINGS.replace("[ ] c", "[x] c"), &[ticked]);
     check(LIST, &LIST.replace("[ ] US-002", "[x] US-002"), &[ticked]);
@@ -79,7 +79,7 @@ fn marks_of_other_stories_have_no_effect() {
 }
 
 #[test]
-fn edits_and_removals_of_other_stories_have_no_effect() {
+fn edits_and_removals_of_other_stories_are_ignored() {
     let edited = "edited US-002, which is not its story; ignored";
     check(HEADINGS, &HEADINGS.replace("[ ] c", "[ ] less"), &[edited]);
     check(LIST, &LIST.replace("Two", "Nothing"), &[edited]);
@@ -108,7 +108,7 @@ fn a_mark_and_an_edit_are_both_reported() {
 }
 
 #[test]
-fn another_id_or_wording_is_not_a_new_story() {
+fn a_changed_id_or_title_is_not_a_new_story() {
     let edited = "edited US-002, which is not its story; ignored";
     check(LIST, &LIST.replace("US-002", "US-020"), &[edited]);
     check(JSON, &JSON.replace("US-002", "US-020"), &[edited]);
@@ -118,7 +118,7 @@ fn another_id_or_wording_is_not_a_new_story() {
 }
 
 #[test]
-fn edits_of_the_own_story_and_around_have_no_effect() {
+fn edits_of_its_own_story_and_of_other_text_are_ignored() {
     let edited = "edited its own story US-001; ignored";
     check(HEADINGS, &HEADINGS.replace("- [ ] b\n", "- [ ] b\n  - learned: x\n"), &[edited]);
     check(HEADINGS, &HEADINGS.replace("- [ ] b\n", ""), &[edited]);
@@ -132,7 +132,7 @@ fn edits_of_the_own_story_and_around_have_no_effect() {
 }
 
 #[test]
-fn new_stories_go_to_the_end_and_are_open() {
+fn new_stories_are_appended_as_open() {
     let added = "added US-004 (Four); kept at the end";
     let wanted = format!("{LIST}- [ ] US-004: Four\n");
     for mark in [" ", "x", "!", "✓"] {
@@ -167,7 +167,7 @@ fn new_stories_may_depend_on_each_other() {
 }
 
 #[test]
-fn a_new_story_stays_optional_or_not() {
+fn a_new_story_keeps_whether_it_is_optional() {
     let left = FLAT.replace("Later\n", "Later\n- [ ] Much later\n");
     check_added(FLAT, &left, &left, &["added much-later (Much later); kept at the end"]);
     let left = FLAT.replace("## Now\n", "## Now\n- [ ] Four\n");
@@ -176,7 +176,7 @@ fn a_new_story_stays_optional_or_not() {
 }
 
 #[test]
-fn what_does_not_fit_at_the_end_is_left_out() {
+fn a_story_that_cannot_be_appended_is_ignored() {
     let given = "### US-001: One\n- [ ] a\n";
     let left = format!("{given}\n## More\n- [ ] FIX-004: Four\n");
     check(
@@ -190,7 +190,7 @@ fn what_does_not_fit_at_the_end_is_left_out() {
 }
 
 #[test]
-fn a_plan_that_is_gone_or_broken_has_no_effect() {
+fn a_deleted_or_unreadable_plan_is_ignored() {
     let given = plan("plan.md", LIST);
     let agents = agents_plan(&given, None, "US-001");
     assert_eq!(agents.findings[0], "deleted the plan; ignored");
@@ -206,13 +206,13 @@ fn a_plan_that_is_gone_or_broken_has_no_effect() {
 }
 
 #[test]
-fn other_line_endings_and_another_layout_are_no_edit() {
+fn changes_of_line_endings_and_layout_are_not_edits() {
     check(LIST, &LIST.replace('\n', "\r\n"), &[]);
     check(HEADINGS, &HEADINGS.replace("\n\n", "\n").replace("b\n", "b  \n\n"), &[]);
     check(JSON, &JSON.replace(",\n  ", ", "), &[]);
 }
 
-/// What the agent added goes into `later`, the plan as the user has it by then.
+/// Adds the agent's new stories to `later`, the plan that the user has edited meanwhile.
 #[track_caller]
 fn check_later(given: &str, left: &str, later: &str, expected: &str) {
     let agents = agents_plan(&plan(named(given), given), Some(left.as_bytes()), "US-001");
@@ -223,17 +223,17 @@ fn check_later(given: &str, left: &str, later: &str, expected: &str) {
 #[test]
 fn the_user_may_edit_the_plan_while_the_agent_works() {
     let left = format!("{LIST}- [x] US-004: Four\n  - a note\n");
-    // Reworded, shortened and with other line endings; and no newline at its end.
+    // Reworded, shortened, with other line endings, and without a final newline.
     let later = "# Plan\r\n* [ ] US-001: The first\r\n\r\nNotes";
     let expected =
         "# Plan\r\n* [ ] US-001: The first\r\n- [ ] US-004: Four\r\n  - a note\r\n\r\nNotes";
     check_later(LIST, &left, later, expected);
-    // The id is taken by now.
+    // The id is already used.
     let taken = "- [ ] US-004: Another one\n";
     check_later(LIST, &left, taken, taken);
-    // Another format by now.
+    // The plan has another format.
     check_later(LIST, &left, JSON, JSON);
-    // All but the optional ones are gone.
+    // Only optional stories are left.
     let optional = "## Optional\n- [ ] US-007: Seven";
     check_later(LIST, &left, optional, optional);
     let depends = format!("{LIST}- [ ] US-004: Four (depends: US-003)\n- [ ] US-005: Five\n");
@@ -242,12 +242,12 @@ fn the_user_may_edit_the_plan_while_the_agent_works() {
 }
 
 #[test]
-fn what_stands_behind_the_last_story_stays_behind_it_or_before_the_new_one() {
+fn text_after_the_last_story_keeps_its_meaning() {
     let given = "### US-001: One\n- [ ] a  \n";
     let new = "### US-004: Four\n- [ ] d";
     let left = format!("{given}\n{new}\n");
     check_later(given, &left, given, &left);
-    // As a part of the new story it would say something else.
+    // As a part of the new story, the text would have another meaning.
     let list = "- [ ] US-001: One  \n\nSome last words.";
     check_later(given, &left, list, &format!("{list}\n\n{new}"));
     let notes = "- [ ] US-001: One  \n\n# Notes\n";
@@ -255,7 +255,7 @@ fn what_stands_behind_the_last_story_stays_behind_it_or_before_the_new_one() {
 }
 
 #[test]
-fn json_elements_are_written_as_their_neighbours_are() {
+fn json_elements_are_formatted_like_their_neighbours() {
     let left =
         JSON.replace("false}\n]", "false},\n  {\"id\": \"US-004\",\n   \"title\": \"Four\"}\n]");
     let later = "{\"x\":1,\r\n\"userStories\":[ {\"id\":\"US-001\"} ],\"y\":[2]}";
@@ -270,7 +270,7 @@ fn json_elements_are_written_as_their_neighbours_are() {
 }
 
 #[test]
-fn a_new_story_whose_id_was_taken_gets_the_next_free_one() {
+fn a_new_story_with_a_used_id_gets_the_next_free_id() {
     let json = "{\"userStories\": [{\"title\": \"as US-003\", \"id\": \"US-003\"}]}";
     for (given, added, taken, expected) in [
         (
@@ -294,7 +294,7 @@ fn a_new_story_whose_id_was_taken_gets_the_next_free_one() {
         let wanted = format!("{given}{taken}{}", expected.concat());
         let with_new = plan("plan.md", &String::from_utf8(now.with_added(&agents)).unwrap());
         assert_eq!(String::from_utf8_lossy(with_new.bytes()), wanted);
-        // NewCommit again, nothing is there twice.
+        // Adding the stories again changes nothing.
         let mut again = agents.clone();
         assert_eq!(again.avoid_ids_of(&with_new), [""; 0]);
         assert_eq!(with_new.with_added(&again), with_new.bytes());

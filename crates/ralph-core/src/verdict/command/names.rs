@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_test_targets() {
+    fn names_of_test_targets_are_recognized() {
         for name in [
             "test",
             "test:unit",
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_test_files() {
+    fn names_of_test_files_are_recognized() {
         for name in [
             "./run_tests.sh",
             "test.js",

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_pattern_match_as_described() {
+    fn words_of_a_pattern_match_as_documented() {
         check("cargo test", "cargo +nightly --manifest-path x test -q", true);
         check("cargo test", "cargo run test", false);
         check("gradle ~test", "gradle :app:testDebugUnitTest --info", true);

@@ -1,4 +1,4 @@
-//! Command lines that run tests, list them, may run them, and that do nothing of the kind.
+//! Command lines that run tests, list tests, may run tests, or do none of these.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn check(expected: &str, commands: &[&str]) {
 }
 
 #[test]
-fn runners_behind_wrappers_folders_and_variables() {
+fn runners_are_found_behind_wrappers_folders_and_variables() {
     check(
         "runs",
         &[
@@ -76,7 +76,7 @@ fn runners_behind_wrappers_folders_and_variables() {
 }
 
 #[test]
-fn scripts_and_targets_whose_name_speaks_of_tests() {
+fn scripts_and_targets_with_test_names_run_tests() {
     check(
         "runs",
         &[
@@ -148,7 +148,7 @@ fn listing_and_building_tests_is_not_running_them() {
 }
 
 #[test]
-fn what_may_run_tests_is_left_to_its_output() {
+fn ambiguous_commands_may_run_tests() {
     check(
         "may",
         &[
@@ -165,7 +165,7 @@ fn what_may_run_tests_is_left_to_its_output() {
 }
 
 #[test]
-fn reading_building_linting_and_asking_for_help_are_no_test_runs() {
+fn reading_building_linting_and_help_are_not_test_runs() {
     check(
         "none",
         &[

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_titles_and_character_sets_vanish() {
+    fn colours_titles_and_character_sets_are_removed() {
         check("\u{1b}[1;31mFAIL\u{1b}[0m x", "FAIL x");
         check("\u{1b}]0;title\u{7}ok", "ok");
         check("\u{1b}]8;;http://x\u{1b}\\link", "link");
@@ -99,13 +99,13 @@ mod tests {
     }
 
     #[test]
-    fn cursor_jumps_and_carriage_returns_break_the_line() {
+    fn cursor_jumps_and_carriage_returns_become_line_breaks() {
         check("a\u{1b}[1Gb", "a\nb");
         check("10%\r20%\r\nend", "10%\n20%\nend");
     }
 
     #[test]
-    fn unfinished_sequences_lose_nothing_behind_them() {
+    fn text_after_an_unfinished_sequence_is_kept() {
         check("\u{1b}", "");
         check("\u{1b}[", "");
         check("\u{1b}é", "é");

@@ -115,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_lines_are_the_same_by_kind(text in "([ab_ \n\té:.-]|a_b |\n\n){0,24}") {
+        fn lines_by_kind_returns_the_same_lines(text in "([ab_ \n\té:.-]|a_b |\n\n){0,24}") {
             let text = Text::new(&text, None);
             let by_kind: Vec<&str> = text.lines_by_kind().map(|(line, _)| line).collect();
             prop_assert_eq!(by_kind, text.lines().collect::<Vec<_>>());
@@ -126,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_file_is_read_behind_the_inline_output() {
+    fn the_end_of_the_file_follows_the_inline_output() {
         let text = Text::new("first\n", Some("\u{1b}[31mlast\u{1b}[0m"));
         assert_eq!(text.lines().collect::<Vec<_>>(), ["first", "", "last"]);
     }
 
     #[test]
-    fn a_very_large_output_is_reduced_to_its_two_ends() {
+    fn a_very_large_output_is_cut_to_its_start_and_end() {
         let middle = "é".repeat(HEAD + TAIL);
         let text = format!("start\n{middle}\nend");
         let bounded = bounded(&text);

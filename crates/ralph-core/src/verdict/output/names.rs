@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_from_run_to_run_is_no_part_of_a_name() {
+    fn parts_that_vary_between_runs_are_not_part_of_a_name() {
         check("✕ adds negatives (2 ms)", &["adds negatives"]);
         check("not ok 2 - adds negatives # time=3.1ms", &["adds negatives"]);
         check("FAILED tests/test_a.py::test_x - assert 1 == 2", &["tests/test_a.py::test_x"]);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_and_counts_are_no_names() {
+    fn headings_and_counts_are_not_names() {
         check("✖ 2 problems (2 errors, 0 warnings)", &[]);
         check("✖ failing tests:", &[]);
         check("[  FAILED  ] 1 test, listed below:", &[]);

@@ -102,12 +102,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_what_the_standard_library_finds(text in "[ab é]{0,12}", part in "[ab é]{0,3}") {
+        fn find_agrees_with_the_standard_library(text in "[ab é]{0,12}", part in "[ab é]{0,3}") {
             prop_assert_eq!(find(&text, &part), text.find(&part));
         }
 
         #[test]
-        fn a_sieve_catches_exactly_the_lines_with_one_of_its_texts(
+        fn a_sieve_catches_exactly_the_lines_that_contain_its_texts(
             line in "(a|b|c|é|A|B|C|no |such|error|: |ERROR: ){0,12}",
         ) {
             let lower = line.to_ascii_lowercase();

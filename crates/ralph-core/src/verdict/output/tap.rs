@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_are_read_with_their_directive() {
+    fn test_points_are_read_with_their_directives() {
         let read = |text| point(text).map(|point| (point.ok, point.excused, point.name));
         assert_eq!(read("ok 1 - adds"), Some((true, false, "adds")));
         assert_eq!(read("not ok 2 adds # time=3ms {"), Some((false, false, "adds")));

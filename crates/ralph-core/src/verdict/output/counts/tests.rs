@@ -1,8 +1,8 @@
-//! Summary lines of many runners, and lines that only look like one.
+//! Summary lines of many runners, and lines that only look like summaries.
 
 use super::*;
 
-/// `passed failed errored skipped total` of the tests, `-` where nothing is said.
+/// Returns `passed failed errored skipped total` of the tests, with `-` for a missing count.
 fn show(line: &str) -> Option<String> {
     let Tally { tests, .. } = read(line)?;
     let show = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
@@ -16,7 +16,7 @@ fn check(line: &str, expected: &str) {
 }
 
 #[test]
-fn numbers_before_words() {
+fn counts_before_words_are_read() {
     check("1 failed, 4 passed in 0.85s", "4 1 - - -");
     check("===== 1 failed, 4 passed, 2 skipped in 1.20s (0:00:01) =====", "4 1 - 2 -");
     check("Tests:       1 failed, 3 passed, 4 total", "3 1 - - 4");
@@ -39,7 +39,7 @@ fn numbers_before_words() {
 }
 
 #[test]
-fn words_before_numbers() {
+fn counts_after_words_are_read() {
     check("Tests run: 2,  Failures: 1", "- 1 - - 2");
     check("Tests: 3, Assertions: 3, Failures: 1.", "- 1 - - 3");
     check(
@@ -63,7 +63,7 @@ fn words_before_numbers() {
 }
 
 #[test]
-fn words_alone() {
+fn words_without_counts_are_read() {
     for (line, word) in [
         ("All tests passed", Outcome::Passed),
         ("** TEST FAILED **", Outcome::Failed),
@@ -75,7 +75,7 @@ fn words_alone() {
 }
 
 #[test]
-fn suites_and_assertions_are_kept_apart() {
+fn suites_and_assertions_are_counted_separately() {
     let tally = read("Test Suites: 1 failed, 2 total").unwrap();
     assert!(tally.tests.is_empty());
     assert_eq!(tally.suites.failed, Some(1));
@@ -84,7 +84,7 @@ fn suites_and_assertions_are_kept_apart() {
 }
 
 #[test]
-fn lines_with_other_words_are_no_summaries() {
+fn lines_with_other_words_are_not_summaries() {
     for line in [
         "usb 1-1: device not ok, 3 failed, 1 ok",
         "ERROR    app:test_l.py:4 job FAILED: (3 failed, 0 passed)",
@@ -98,9 +98,9 @@ fn lines_with_other_words_are_no_summaries() {
     }
 }
 
-/// Summaries of runners that no other test has; each has one failure.
+/// Summaries of runners that no other test covers.
 #[test]
-fn failures_in_other_wordings_are_seen() {
+fn failures_in_other_wordings_are_recognized() {
     let lines = [
         "FAIL  | 1 passed, 1 failed   // 2s",
         "Test Summary: 1 successful, 1 failure, 0 skipped",
@@ -151,7 +151,7 @@ fn failures_in_other_wordings_are_seen() {
 }
 
 #[test]
-fn passing_in_other_wordings_is_seen() {
+fn passing_runs_in_other_wordings_are_recognized() {
     let lines = [
         "OK  | 2 passed   // 2s",
         "Count: 3, Failed: 0, Skipped: 0",
