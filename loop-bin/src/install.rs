@@ -193,37 +193,3 @@ fn described(change: &Change) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use ralph_project::install::{
-        ClientVersion, HOOK_NAMES, HookTarget, plan_install, plan_uninstall,
-    };
-    use test_support::Scratch;
-
-    use super::*;
-
-    #[test]
-    fn a_change_is_described_by_its_diff_and_its_files() {
-        let scratch = Scratch::new();
-        for name in HOOK_NAMES {
-            scratch.script(&format!("built/{name}"), "#!/bin/sh\n");
-        }
-        scratch.file("app/.claude/settings.json", "{\n  \"model\": \"opus\"\n}\n");
-        let place = HookTarget::project(&scratch.path("app"));
-        let client = ClientVersion::new(2, 1, 325);
-        let change = plan_install(&place, &scratch.path("built"), client).unwrap();
-        let text = described(&change);
-        let settings = &place.settings;
-        let header = format!("--- {settings}\n+++ {settings}\n@@ ");
-        assert!(text.starts_with(&header), "{text}");
-        let added = "\n-  \"model\": \"opus\"\n+  \"model\": \"opus\",\n+  \"hooks\": {\n";
-        assert!(text.contains(added), "{text}");
-        assert!(text.contains(&format!("\nwrite {}/ralph-on-stop\n", place.hooks)), "{text}");
-        change.apply().unwrap();
-        let again = plan_install(&place, &scratch.path("built"), client).unwrap();
-        assert_eq!(described(&again), format!("{settings}: nothing to change\n"));
-        let out = described(&plan_uninstall(&place).unwrap());
-        assert!(out.contains(&format!("\nremove {}/ralph-on-stop\n", place.hooks)), "{out}");
-    }
-}

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::run;
 
 /// The version of mdbook to install, unless there is one already.
-const MDBOOK: &str = "mdbook@0.5";
+const MDBOOK: &str = "mdbook@^0.5";
 
 /// Runs the task.
 pub(crate) fn run() -> Result<()> {

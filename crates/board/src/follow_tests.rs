@@ -3,112 +3,82 @@
 use super::Advance;
 use super::test_case::{Case, LANDS, sh};
 
-/// Lands a story with only the common changes in each of these user states.
-fn user(cases: &[(&str, &str, &str, &str)]) {
-    for (user, expected, status, then) in cases {
-        Case::new(&[]).check("true", user, (expected, status, then));
-    }
-}
-
 #[test]
 fn user_changes_to_other_files_survive_a_landing() {
-    user(&[
-        ("true", LANDS, "", "grep story a.txt && ! [ -e dir/one.txt ]"),
-        ("echo mine >tool.sh", LANDS, " M tool.sh\n", "grep mine tool.sh"),
-        ("echo mine >tool.sh; git add tool.sh", LANDS, "M  tool.sh\n", "grep mine tool.sh"),
-        ("echo mine >m; git add -N m", LANDS, " A m\n", "grep mine m"),
-        ("git mv tool.sh t2", LANDS, "R  tool.sh -> t2\n", "[ -e t2 ]"),
-        (
-            "echo mine >m.log; mkdir build; echo b >build/b",
-            LANDS,
-            "",
-            "grep mine m.log && [ -e build/b ]",
-        ),
-        ("rm tool.sh", LANDS, " D tool.sh\n", "! [ -e tool.sh ]"),
-        ("touch -d 2001-01-01 a.txt dir/one.txt", LANDS, "", "grep story a.txt"),
-        ("git update-index --split-index", LANDS, "", "grep story a.txt"),
-        ("git update-index --index-version 4", LANDS, "", "grep story a.txt"),
-        ("git update-index --untracked-cache", LANDS, "", "grep story a.txt"),
-        ("git config core.fsmonitor true; git config submodule.recurse true", LANDS, "", "true"),
-        ("git config core.autocrlf true", LANDS, "", "grep story a.txt"),
+    for (user, status, then) in [
+        ("true", "", "grep story a.txt && ! [ -e dir/one.txt ]"),
+        ("echo mine >tool.sh", " M tool.sh\n", "grep mine tool.sh"),
+        ("echo mine >tool.sh; git add tool.sh", "M  tool.sh\n", "grep mine tool.sh"),
+        ("echo mine >m; git add -N m", " A m\n", "grep mine m"),
+        ("git mv tool.sh t2", "R  tool.sh -> t2\n", "[ -e t2 ]"),
+        ("echo mine >m.log; mkdir build; echo b >build/b", "", "grep mine m.log && [ -e build/b ]"),
+        ("rm tool.sh", " D tool.sh\n", "! [ -e tool.sh ]"),
+        ("touch -d 2001-01-01 a.txt dir/one.txt", "", "grep story a.txt"),
+        ("git update-index --split-index", "", "grep story a.txt"),
+        ("git update-index --index-version 4", "", "grep story a.txt"),
+        ("git update-index --untracked-cache", "", "grep story a.txt"),
+        ("git config core.fsmonitor true; git config submodule.recurse true", "", "true"),
+        ("git config core.autocrlf true", "", "grep story a.txt"),
         (
             "git update-index --skip-worktree a.txt",
-            LANDS,
             "",
             "grep story a.txt; git ls-files -v a.txt | grep '^S'",
         ),
         (
             "git update-index --assume-unchanged a.txt",
-            LANDS,
             "",
             "grep story a.txt; git ls-files -v a.txt | grep '^h'",
         ),
-        (
-            "git sparse-checkout set --cone build",
-            LANDS,
-            "",
-            "! [ -e dir/two.txt ] && grep story a.txt",
-        ),
-        ("git sparse-checkout set --cone --sparse-index build", LANDS, "", "! [ -e dir/two.txt ]"),
-        (
-            "git sparse-checkout set --no-cone /tool.sh",
-            LANDS,
-            "",
-            "! [ -e a.txt ] && ! [ -e new.txt ]",
-        ),
-    ]);
+        ("git sparse-checkout set --cone build", "", "! [ -e dir/two.txt ] && grep story a.txt"),
+        ("git sparse-checkout set --cone --sparse-index build", "", "! [ -e dir/two.txt ]"),
+        ("git sparse-checkout set --no-cone /tool.sh", "", "! [ -e a.txt ] && ! [ -e new.txt ]"),
+    ] {
+        Case::new(&[]).check("true", user, (LANDS, status, then));
+    }
 }
 
 #[test]
 fn user_changes_identical_to_the_story_do_not_block_it() {
-    user(&[
-        ("echo story >>a.txt", LANDS, "", "grep story a.txt"),
-        ("echo story >>a.txt; git add a.txt", LANDS, "", "grep story a.txt"),
-        ("echo new >new.txt", LANDS, "", "grep new new.txt"),
-        ("rm dir/one.txt", LANDS, "", "! [ -e dir/one.txt ]"),
-        ("git rm -q dir/one.txt", LANDS, "", "! [ -e dir/one.txt ]"),
-        (
-            "echo story >>a.txt; git add a.txt; git checkout -q HEAD a.txt",
-            LANDS,
-            "",
-            "grep story a.txt",
-        ),
-    ]);
+    for (user, status, then) in [
+        ("echo story >>a.txt", "", "grep story a.txt"),
+        ("echo story >>a.txt; git add a.txt", "", "grep story a.txt"),
+        ("echo new >new.txt", "", "grep new new.txt"),
+        ("rm dir/one.txt", "", "! [ -e dir/one.txt ]"),
+        ("git rm -q dir/one.txt", "", "! [ -e dir/one.txt ]"),
+        ("echo story >>a.txt; git add a.txt; git checkout -q HEAD a.txt", "", "grep story a.txt"),
+    ] {
+        Case::new(&[]).check("true", user, (LANDS, status, then));
+    }
 }
 
 #[test]
 fn a_story_waits_if_it_would_overwrite_user_changes() {
     let files = "overwrite your uncommitted";
-    user(&[
-        ("echo mine >>a.txt", files, "", "grep mine a.txt"),
-        ("echo mine >>a.txt; git add a.txt", files, "", "grep mine a.txt"),
-        ("echo mine >>a.txt; git add a.txt; git show HEAD:a.txt >a.txt", files, "", "true"),
-        ("echo mine >>dir/one.txt", files, "", "grep mine dir/one.txt"),
-        ("rm a.txt", files, "", "! [ -e a.txt ]"),
-        ("git rm -q --cached a.txt", files, "", "true"),
-        ("chmod +x a.txt", files, "", "[ -x a.txt ]"),
-        ("echo mine >new.txt", files, "", "grep mine new.txt"),
-        ("echo mine >new.txt; git add -N new.txt", files, "", "grep mine new.txt"),
-        ("echo mine >new.txt; echo new.txt >.git/info/exclude", files, "", "grep mine new.txt"),
-        ("mkdir new.txt; echo mine >new.txt/x.log", files, "", "grep mine new.txt/x.log"),
-        ("git init -q new.txt", files, "", "[ -e new.txt/.git ]"),
-        ("rm a.txt; ln -s tool.sh a.txt", files, "", "[ -L a.txt ]"),
-        ("git update-index --skip-worktree a.txt; echo mine >a.txt", files, "", "grep mine a.txt"),
-        (
-            "git update-index --assume-unchanged a.txt; echo mine >a.txt",
-            files,
-            "",
-            "grep mine a.txt",
-        ),
+    for (user, then) in [
+        ("echo mine >>a.txt", "grep mine a.txt"),
+        ("echo mine >>a.txt; git add a.txt", "grep mine a.txt"),
+        ("echo mine >>a.txt; git add a.txt; git show HEAD:a.txt >a.txt", "true"),
+        ("echo mine >>dir/one.txt", "grep mine dir/one.txt"),
+        ("rm a.txt", "! [ -e a.txt ]"),
+        ("git rm -q --cached a.txt", "true"),
+        ("chmod +x a.txt", "[ -x a.txt ]"),
+        ("echo mine >new.txt", "grep mine new.txt"),
+        ("echo mine >new.txt; git add -N new.txt", "grep mine new.txt"),
+        ("echo mine >new.txt; echo new.txt >.git/info/exclude", "grep mine new.txt"),
+        ("mkdir new.txt; echo mine >new.txt/x.log", "grep mine new.txt/x.log"),
+        ("git init -q new.txt", "[ -e new.txt/.git ]"),
+        ("rm a.txt; ln -s tool.sh a.txt", "[ -L a.txt ]"),
+        ("git update-index --skip-worktree a.txt; echo mine >a.txt", "grep mine a.txt"),
+        ("git update-index --assume-unchanged a.txt; echo mine >a.txt", "grep mine a.txt"),
         // Same size and mtime as in the index, and written at the same time as the index.
         (
             "git config core.trustctime false; git config core.checkStat minimal; touch -d @9 a.txt; \
              git update-index --refresh; echo b >a.txt; touch -d @9 a.txt .git/index",
-            files,
-            "",
             "grep b a.txt",
         ),
-    ]);
+    ] {
+        Case::new(&[]).check("true", user, (files, "", then));
+    }
     for (story, user) in [
         ("echo x >x.log", "echo mine >x.log"),
         ("mkdir build; echo x >build/x", "mkdir build; echo mine >build/x"),
@@ -139,8 +109,7 @@ fn any_kind_of_change_lands() {
             "[ -d mod ]",
         ),
     ] {
-        let case = Case::new(&[]);
-        case.check(story, "true", (LANDS, "", then));
+        Case::new(&[]).check(story, "true", (LANDS, "", then));
     }
     for init in [["--object-format=sha256"], ["--ref-format=reftable"]] {
         Case::new(&init).check("true", "echo mine >tool.sh", (LANDS, " M tool.sh\n", "true"));
@@ -154,30 +123,29 @@ fn a_locally_edited_plan_gets_the_tick_and_keeps_the_edits() {
                   grep -q 'mine  US-001 landed'";
     let staged = "git show :plan.md | grep '\\[x\\] US-001: First, mine'";
     let own = " M plan.md\n M progress.md\n";
-    user(&[
-        (mine, LANDS, own, ticked),
+    for (user, status, then) in [
+        (mine, own, ticked),
         (
-            &format!("{mine}; git add plan.md"),
-            LANDS,
+            &*format!("{mine}; git add plan.md"),
             "M  plan.md\n M progress.md\n",
-            &format!("{ticked}; {staged}"),
+            &*format!("{ticked}; {staged}"),
         ),
-        ("git rm -q --cached plan.md", LANDS, "D  plan.md\n?? plan.md\n", "grep '\\[x\\]' plan.md"),
-        ("rm plan.md", LANDS, " D plan.md\n", "! [ -e plan.md ]"),
+        ("git rm -q --cached plan.md", "D  plan.md\n?? plan.md\n", "grep '\\[x\\]' plan.md"),
+        ("rm plan.md", " D plan.md\n", "! [ -e plan.md ]"),
         (
-            &format!("git update-index --skip-worktree plan.md; {mine}"),
-            LANDS,
+            &*format!("git update-index --skip-worktree plan.md; {mine}"),
             " M progress.md\n",
-            &format!("{ticked}; git ls-files -v plan.md | grep '^S'"),
+            &*format!("{ticked}; git ls-files -v plan.md | grep '^S'"),
         ),
         (
-            &format!("git update-index --assume-unchanged plan.md; {mine}"),
-            LANDS,
+            &*format!("git update-index --assume-unchanged plan.md; {mine}"),
             " M progress.md\n",
-            &format!("{ticked}; git ls-files -v plan.md | grep '^h'"),
+            &*format!("{ticked}; git ls-files -v plan.md | grep '^h'"),
         ),
-        ("sed -i 's/ \\]/x]/' plan.md", LANDS, "", "grep '\\[x\\]' plan.md"),
-    ]);
+        ("sed -i 's/ \\]/x]/' plan.md", "", "grep '\\[x\\]' plan.md"),
+    ] {
+        Case::new(&[]).check("true", user, (LANDS, status, then));
+    }
 }
 
 /// Operations the user has started, how each is named, and the branch that is then checked out.

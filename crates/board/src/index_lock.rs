@@ -117,30 +117,20 @@ mod tests {
 
     use super::*;
 
-    fn take(scratch: &Scratch, patience: Duration) -> Option<IndexLock> {
-        let folder = scratch.root().as_std_path();
-        IndexLock::take_within(folder, folder, patience).unwrap()
-    }
-
     #[test]
-    fn take_waits_for_a_lock_that_is_released() {
+    fn a_lock_is_waited_for_and_left_alone_if_it_is_not_released() {
         let scratch = Scratch::new();
-        let lock = scratch.file("index.lock", "");
+        let (folder, lock) = (scratch.root().as_std_path(), scratch.file("index.lock", ""));
+        let take = |patience| IndexLock::take_within(folder, folder, patience).unwrap();
+        assert!(take(PULSE * 5).is_none());
+        assert_eq!(scratch.read("index.lock"), "");
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(PULSE * 5);
                 fs_err::remove_file(lock).unwrap();
             });
-            assert!(take(&scratch, Duration::from_secs(60)).is_some());
+            assert!(take(Duration::from_secs(60)).is_some());
         });
         assert!(!scratch.path("index.lock").exists(), "free again");
-    }
-
-    #[test]
-    fn a_lock_that_is_not_released_is_left_alone() {
-        let scratch = Scratch::new();
-        scratch.file("index.lock", "");
-        assert!(take(&scratch, PULSE * 5).is_none());
-        assert_eq!(scratch.read("index.lock"), "");
     }
 }

@@ -92,18 +92,9 @@ mod tests {
 
     use super::*;
 
-    fn in_words(cause: Cause) -> String {
-        shown_after(cause, None)
-    }
-
-    fn shown_after(cause: Cause, misfit: Option<&str>) -> String {
-        let waiting = Waiting {
-            target: "main".to_owned(),
-            branch: "ralph/main".to_owned(),
-            commits: 2,
-            cause,
-        };
-        waiting.in_words(misfit)
+    fn in_words(cause: Cause, misfit: Option<&str>) -> String {
+        let (target, branch) = ("main".to_owned(), "ralph/main".to_owned());
+        Waiting { target, branch, commits: 2, cause }.in_words(misfit)
     }
 
     #[test]
@@ -122,7 +113,8 @@ mod tests {
             Cause::NotCheckedOut,
             Cause::Nothing,
         ];
-        let lines: Vec<String> = causes.into_iter().map(in_words).collect();
+        let mut lines: Vec<_> = causes.into_iter().map(|cause| in_words(cause, None)).collect();
+        lines.push(in_words(Cause::Diverged, Some("both changed a.txt")));
         insta::assert_snapshot!(lines.join("\n"), @r"
         2 commits wait on ralph/main: landing would overwrite your uncommitted a.txt, b.txt; stash or move it, then run `git merge --ff-only ralph/main`; or commit it, then run `ralph-loop`
         2 commits wait on ralph/main: another process holds .git/index.lock; wait for it, or delete the file if git is not running; then run `git merge --ff-only ralph/main`
@@ -135,29 +127,7 @@ mod tests {
         2 commits wait on ralph/main: main is checked out in /other; run `git merge --ff-only ralph/main` in that folder
         2 commits wait on ralph/main: main is not checked out; run `git switch main`, then `git merge --ff-only ralph/main`
         2 commits wait on ralph/main: nothing is in the way now; run `git merge --ff-only ralph/main`, or let the next run do it
+        2 commits wait on ralph/main: it cannot be rebased onto main (both changed a.txt); merge it by hand with `git merge ralph/main`
         ");
-    }
-    #[test]
-    fn work_that_cannot_be_rebased_must_be_merged_by_hand() {
-        insta::assert_snapshot!(shown_after(Cause::Diverged, Some("both changed a.txt")), @"2 \
-                                                                                           commits \
-                                                                                           wait on \
-                                                                                           ralph/main: \
-                                                                                           it \
-                                                                                           cannot \
-                                                                                           be \
-                                                                                           rebased \
-                                                                                           onto \
-                                                                                           main \
-                                                                                           (both \
-                                                                                           changed \
-                                                                                           a.txt); \
-                                                                                           merge \
-                                                                                           it by \
-                                                                                           hand \
-                                                                                           with \
-                                                                                           `git \
-                                                                                           merge \
-                                                                                           ralph/main`");
     }
 }

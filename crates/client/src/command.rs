@@ -119,6 +119,8 @@ pub fn version_text(program: &str, folder: &Utf8Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use test_support::Scratch;
+
     use super::*;
 
     #[test]
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_agent_script_in_the_project_gets_an_absolute_path() {
-        let scratch = test_support::Scratch::new();
+        let scratch = Scratch::new();
         scratch.file("agent.sh", "");
         scratch.file("tools/it's.sh", "");
         let root = scratch.root();
@@ -165,13 +167,6 @@ mod tests {
         assert!(is_found("/bin/sh", "", root) && is_found("exec", "", root));
         assert!(!is_found("no-such-agent", "/bin:/usr/bin", root));
     }
-}
-
-#[cfg(test)]
-mod version_tests {
-    use test_support::Scratch;
-
-    use super::*;
 
     #[test]
     fn the_version_is_the_first_line_or_none_on_failure() {

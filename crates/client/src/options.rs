@@ -362,14 +362,13 @@ fn named(folder: &Utf8Path) -> String {
 mod tests {
     use super::*;
 
-    fn taken(entry: Value) -> ClientOptions {
-        let mut kept = ClientOptions::default();
-        kept.take_servers(entry.as_object().unwrap());
-        kept
-    }
-
     #[test]
-    fn enabled_servers_are_passed_and_others_stay_disabled() {
+    fn enabled_servers_are_passed_and_malformed_entries_are_ignored() {
+        let taken = |entry: Value| {
+            let mut kept = ClientOptions::default();
+            kept.take_servers(entry.as_object().unwrap());
+            kept
+        };
         let kept = taken(json!({
             "mcpServers": {"a": {"command": "a"}, "b": {}},
             "disabledMcpServers": ["b"],
@@ -377,17 +376,8 @@ mod tests {
         }));
         assert_eq!(kept.servers.keys().collect::<Vec<_>>(), ["a"]);
         assert_eq!(Value::Object(kept.settings), json!({"disabledMcpjsonServers": ["c"]}));
-    }
-
-    #[test]
-    fn malformed_entries_are_ignored() {
         for odd in [json!({}), json!({"mcpServers": 3, "disabledMcpServers": {}, "x": []})] {
             assert_eq!(taken(odd), ClientOptions::default());
         }
-    }
-
-    #[test]
-    fn folders_are_named_as_the_client_names_them() {
-        assert_eq!(named("/tmp/my_app.x".into()), "-tmp-my-app-x");
     }
 }

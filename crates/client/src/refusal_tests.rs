@@ -17,17 +17,15 @@ fn check(text: &str, expected: Option<&str>) {
 }
 
 #[test]
-fn known_wordings_of_usage_limits_are_recognized() {
+fn known_wordings_of_usage_limits_and_outages_are_recognized() {
     check("Claude AI usage limit reached|1794830400", Some("2026-11-16T12:00:00Z"));
     check("You've hit your limit · resets 3pm (UTC)", Some("2026-11-15T15:00:00Z"));
     check("You have hit your limit, resets at 3 p.m. (UTC)", Some("2026-11-15T15:00:00Z"));
     check("You've hit your session limit · resets 10:30am (UTC)", Some("2026-11-16T10:30:00Z"));
     check("weekly limit reached, resets at 12am (UTC)", Some("2026-11-16T00:00:00Z"));
     check("5-hour limit reached \u{2219} resets 3pm (UTC)", Some("2026-11-15T15:00:00Z"));
-    check(
-        "You\u{2019}ve hit your usage limit. Try again in 5 minutes.",
-        Some("2026-11-15T12:05:00Z"),
-    );
+    let soon = Some("2026-11-15T12:05:00Z");
+    check("You\u{2019}ve hit your usage limit. Try again in 5 minutes.", soon);
     check("5-hour limit reached \u{2219} resets 11:55am (UTC)", Some("2026-11-15T11:55:00Z"));
     check("I ran the tests.\n\nClaude usage limit reached.\n\n", None);
     check("[API Error: You have exhausted your daily quota]", None);
@@ -36,10 +34,12 @@ fn known_wordings_of_usage_limits_are_recognized() {
         None,
     );
     check("usage limit reached; resets soon", None);
-    check(
-        "Claude usage limit reached. Your limit will reset at 3pm (UTC).",
-        Some("2026-11-15T15:00:00Z"),
-    );
+    for outage in ["Connection error.", "500 Internal server error", "Request timed out."] {
+        check(&format!("API Error: {outage}"), None);
+    }
+    check("API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}", None);
+    let three = Some("2026-11-15T15:00:00Z");
+    check("Claude usage limit reached. Your limit will reset at 3pm (UTC).", three);
 }
 
 #[test]
@@ -118,18 +118,6 @@ fn after_success_a_refusal_must_be_the_whole_message() {
         ("All done.", false),
     ] {
         assert_eq!(Refusal::alone(text, noon()).is_some(), is_limit, "{text}");
-    }
-}
-
-#[test]
-fn an_unavailable_service_is_a_refusal() {
-    for text in [
-        "API Error: Connection error.",
-        "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
-        "API Error: 500 Internal server error",
-        "API Error: Request timed out.",
-    ] {
-        check(text, None);
     }
 }
 

@@ -16,10 +16,8 @@ fn a_successful_run_is_parsed() {
     let seen = seen("success.jsonl");
     let verdict = seen.verdict.clone().unwrap();
     assert_eq!((verdict.is_error, verdict.text.as_str()), (false, "All done."));
-    assert_eq!(
-        (seen.context.tokens, seen.window(), seen.tokens),
-        (161_020, Some(1_000_000), 312_040)
-    );
+    let tokens = (seen.context.tokens, seen.window(), seen.tokens);
+    assert_eq!(tokens, (161_020, Some(1_000_000), 312_040));
     assert!((seen.cost_usd.unwrap() - 1.245).abs() < 1e-9);
     assert_eq!(seen.session.unwrap(), "f20e8b35-b9c4-4b7e-8fc0-39ff3b2d0b37");
     assert_eq!((seen.now.doing.as_str(), seen.rejected), ("All done.", None));
@@ -86,13 +84,8 @@ fn a_result_of_unexpected_shape_is_still_parsed() {
 #[test]
 fn broken_and_unknown_lines_are_ignored() {
     let mut seen = Stream::default();
-    for line in [
-        "{\"type\":",
-        "{}",
-        "{\"type\":\"novel\",\"result\":7}",
-        "\u{0}\u{1}",
-        "{\"type\":\"assistant\",\"message\":3}",
-    ] {
+    let (novel, odd) = (r#"{"type":"novel","result":7}"#, r#"{"type":"assistant","message":3}"#);
+    for line in [r#"{"type":"#, "{}", novel, "\u{0}\u{1}", odd] {
         seen.line(line.as_bytes());
     }
     assert!(seen.verdict.is_none() && seen.session.is_none());

@@ -17,35 +17,18 @@ fn seen(name: &str, earlier: Totals) -> Stream {
     seen
 }
 
+const GEMINI: &str = "run_shell_command: echo hi; exit 3|write_file: b.txt|replace: a.txt";
+const COPILOT: &str = "bash: echo hi; exit 3|create: b.txt|edit: a.txt";
+const OPENCODE: &str = "bash: echo hi; exit 3|write|edit";
+
 #[test]
 fn every_stream_yields_session_calls_tokens_and_final_message() {
     for (name, session, calls, exits, tokens, cost) in [
         ("codex-success", "01a1e9a7", "Bash: echo hi; pwd; exit 3|Edit: a.txt", "3", 4080, None),
-        (
-            "gemini-success",
-            "f87a886e",
-            "run_shell_command: echo hi; exit 3|write_file: b.txt|replace: a.txt",
-            "",
-            9180,
-            None,
-        ),
+        ("gemini-success", "f87a886e", GEMINI, "", 9180, None),
         ("qwen-success", "edaac319", "run_shell_command: echo hi; exit 3", "", 2040, None),
-        (
-            "copilot-success",
-            "10fd2d7c",
-            "bash: echo hi; exit 3|create: b.txt|edit: a.txt",
-            "3",
-            0,
-            None,
-        ),
-        (
-            "opencode-success",
-            "ses_e165",
-            "bash: echo hi; exit 3|write|edit",
-            "3",
-            4080,
-            Some(0.00416),
-        ),
+        ("copilot-success", "10fd2d7c", COPILOT, "3", 0, None),
+        ("opencode-success", "ses_e165", OPENCODE, "3", 4080, Some(0.00416)),
         ("droid-success", "d7337451", "Execute: echo ran > ran.txt; exit 3", "3", 2040, None),
         ("kimi-success", "session_", "Bash: echo ran > ran.txt; exit 3", "3", 0, None),
     ] {
@@ -54,11 +37,8 @@ fn every_stream_yields_session_calls_tokens_and_final_message() {
         assert!(found.starts_with(session), "{name}: {found}");
         assert_eq!(seen.calls.since(0).collect::<Vec<_>>().join("|"), calls, "{name}");
         let ended = seen.calls.ended.iter().filter_map(|ran| ran.exit_code);
-        assert_eq!(
-            ended.map(|code| code.to_string()).collect::<Vec<_>>().join(" "),
-            exits,
-            "{name}"
-        );
+        let ended: Vec<String> = ended.map(|code| code.to_string()).collect();
+        assert_eq!(ended.join(" "), exits, "{name}");
         assert_eq!(seen.tokens, tokens, "{name}");
         let cents = |cost: f64| (cost * 100_000.0).round();
         assert_eq!(seen.cost_usd.map(cents), cost.map(cents), "{name}");
@@ -74,14 +54,6 @@ fn tokens_of_a_resumed_session_are_counted_once() {
     let resumed = seen("codex-resume", earlier);
     assert_eq!((resumed.tokens, resumed.totals().tokens), (1020, 2040));
     assert_eq!(seen("codex-resume", Totals::default()).tokens, 2040);
-}
-
-#[test]
-fn a_failed_turn_has_its_error_message() {
-    let verdict = seen("codex-429", Totals::default()).verdict.unwrap();
-    assert_eq!(verdict.text, "exceeded retry limit, last status: 429 Too Many Requests");
-    assert!(verdict.is_error);
-    assert!(seen("copilot-429", Totals::default()).verdict.unwrap().is_error);
 }
 
 #[test]

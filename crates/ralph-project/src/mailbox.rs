@@ -136,31 +136,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_reaches_the_process_that_asked() {
-        let scratch = Scratch::new();
-        let lock_path = scratch.path("lock");
-        let lock = Lock::take(&lock_path, "test").unwrap();
-        let mailbox = Mailbox::at(scratch.path("mailbox"));
-        let asking = {
-            let (mailbox, lock_path) = (mailbox.clone(), lock_path.clone());
-            std::thread::spawn(move || {
-                let question = Question { id: "q1".into(), ..Question::default() };
-                mailbox.ask(&question, &lock_path, Duration::from_secs(60)).unwrap()
-            })
-        };
-        let question = loop {
-            if let Some(question) = mailbox.waiting() {
-                break question;
-            }
-            std::thread::yield_now();
-        };
-        mailbox.reply(&question, Answer::GoOn("next".into())).unwrap();
-        assert_eq!(asking.join().unwrap(), Some(Answer::GoOn("next".into())));
-        assert_eq!(mailbox.waiting(), None);
-        drop(lock);
-    }
-
-    #[test]
     fn a_late_answer_is_not_used_for_another_question() {
         let scratch = Scratch::new();
         let (lock_path, mailbox) = (scratch.path("lock"), Mailbox::at(scratch.path("mailbox")));
@@ -193,14 +168,5 @@ mod tests {
             scratch.pipe("mailbox-answer.json");
             assert_eq!(asking.join().unwrap(), None);
         });
-    }
-
-    #[test]
-    fn a_question_does_not_wait_for_a_loop_that_has_ended() {
-        let scratch = Scratch::new();
-        let mailbox = Mailbox::at(scratch.path("mailbox"));
-        let lock = scratch.path("lock");
-        let asked = mailbox.ask(&Question::default(), &lock, Duration::from_secs(600)).unwrap();
-        assert_eq!((asked, mailbox.waiting()), (None, None));
     }
 }

@@ -151,11 +151,7 @@ mod tests {
         let both = [("RALPH_ROOT", "/a"), ("CLAUDE_PROJECT_DIR", "/b")];
         assert_eq!(root_of(&both, cwd), "/a");
         assert_eq!(root_of(&both[1..], cwd), "/b");
-    }
-
-    #[test]
-    fn a_relative_root_is_resolved_from_the_working_directory() {
-        assert_eq!(root_of(&[("RALPH_ROOT", "app")], Utf8Path::new("/x")), "/x/app");
+        assert_eq!(root_of(&[("RALPH_ROOT", "app")], cwd), "/x/app");
     }
 
     #[test]
@@ -195,18 +191,11 @@ mod tests {
     #[test]
     fn a_state_folder_above_takes_precedence_over_a_git_folder() {
         let scratch = Scratch::new();
-        scratch.dir("outer/.ralph");
-        scratch.dir("outer/inner/.git");
+        scratch.file("outer/inner/.git", "gitdir: elsewhere\n");
         let cwd = scratch.dir("outer/inner/src");
+        assert_eq!(root_of(&[], &cwd), scratch.path("outer/inner"));
+        scratch.dir("outer/.ralph");
         assert_eq!(root_of(&[], &cwd), scratch.path("outer"));
-    }
-
-    #[test]
-    fn without_a_state_folder_a_git_folder_or_file_is_used() {
-        let scratch = Scratch::new();
-        scratch.file(".git", "gitdir: elsewhere\n");
-        let cwd = scratch.dir("src/deep");
-        assert_eq!(root_of(&[], &cwd), scratch.root());
     }
 
     #[test]
@@ -228,17 +217,11 @@ mod tests {
         scratch.dir("home/.ralph");
         let cwd = scratch.dir("home/code/app");
         let home = scratch.path("home");
-        let env = Env::of([("HOME", home.as_str())]);
-        let project = Project::locate(&env, &cwd);
+        let project = Project::locate(&Env::of([("HOME", home.as_str())]), &cwd);
         assert_eq!(project.root(), cwd);
         assert!(!project.takes_part());
         assert_eq!(project.state().unwrap().root(), home.join(".ralph"));
-    }
-
-    #[test]
-    fn without_a_state_folder_and_home_there_is_no_state() {
-        let scratch = Scratch::new();
-        let project = Project::locate(&Env::of([("", "")]), scratch.root());
-        assert!(project.state().is_none());
+        let plain = Scratch::new();
+        assert!(Project::locate(&Env::of([("", "")]), plain.root()).state().is_none());
     }
 }

@@ -192,23 +192,12 @@ mod tests {
         ];
         let runs = [Run { attempts, ..Run::default() }];
         let forecast = Forecast::from_runs(&runs).of_stories(6);
-        assert_eq!(
-            forecast.line(5.0),
-            "forecast: 6 stories, about 20 m and $12.00, going by 3 earlier stories here; the run \
-             stops at $5.00"
-        );
-    }
-
-    #[test]
-    fn without_earlier_runs_nothing_is_estimated() {
+        let line = "forecast: 6 stories, about 20 m and $12.00, going by 3 earlier stories here; \
+                    the run stops at $5.00";
+        assert_eq!(forecast.line(5.0), line);
         let forecast = Forecast::from_runs(&[]);
         assert_eq!(forecast.line(0.0), "forecast: 1 story; no earlier story here to estimate from");
     }
-}
-
-#[cfg(test)]
-mod cost_tests {
-    use super::*;
 
     #[test]
     fn unknown_costs_are_estimated_from_tokens_or_shown_as_unknown() {

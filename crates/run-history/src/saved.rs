@@ -200,16 +200,15 @@ mod tests {
         let old = parsed("refs/ralph/attempts/a_b/2").unwrap();
         let new = parsed("refs/ralph/attempts/PRD-1/a_b/2").unwrap();
         assert_eq!(
-            (&old.key, &new.key),
-            (&StoryKey::new("", "a.b"), &StoryKey::new("PRD-1", "a.b"))
+            [&old.key, &new.key],
+            [&StoryKey::new("", "a.b"), &StoryKey::new("PRD-1", "a.b")]
         );
         assert_eq!((new.id.as_str(), new.outcome.as_deref()), ("a.b/2", Some("failed")));
         assert_eq!((new.why.as_str(), new.base.as_deref()), ("`sh t.sh` failed", Some("bb")));
         assert_eq!(new.details, "Ralph-Outcome: landed\nnot ok");
         assert_eq!((new.cost_usd, new.session.as_deref()), (Some(0.5), Some("s1")));
-        assert!(
-            old.is_at(&StoryKey::new("PRD-2", "A.B")) && !new.is_at(&StoryKey::new("PRD-2", "a.b"))
-        );
+        let in_other_plan = StoryKey::new("PRD-2", "A.B");
+        assert!(old.is_at(&in_other_plan) && !new.is_at(&in_other_plan));
         for id in ["a.b", "prd-1/a.b", "A.B/2", "PRD-1/a.b/2"] {
             assert!(is_called(&new.key, new.number, id), "{id}");
         }

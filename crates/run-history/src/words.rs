@@ -132,14 +132,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_sequences_are_removed() {
+    fn control_sequences_are_removed_and_long_texts_cut() {
         assert_eq!(printable("a\u{1b}[31;1mred\u{1b}[0m\u{7}\tb\r"), "ared b");
         assert_eq!(printable("grün \u{1b}"), "grün ");
         assert_eq!(printable("git refused\r\n\nmain is frozen\n"), "git refused; main is frozen");
-    }
-
-    #[test]
-    fn text_on_a_page_is_sanitized_and_bounded() {
         assert_eq!(line("a\u{1b}[31mred\u{1b}[0m\u{202e}evil\u{7}\nb"), "aredevil; b");
         let long = line(&"x".repeat(1 << 20));
         assert!(long.chars().count() == LONGEST_LINE + 1 && long.ends_with('…'));

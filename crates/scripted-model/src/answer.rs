@@ -128,11 +128,6 @@ impl Answer {
         Self { refusal: Some(refusal), ..Self::of([]) }
     }
 
-    /// Creates the error for an account over its rate limit.
-    pub fn rate_limited() -> Self {
-        Self::refused(429, "rate_limit_error", "This request would exceed your rate limit.")
-    }
-
     /// Creates the error for an exhausted usage limit that lasts this many seconds.
     pub fn usage_limit(seconds: u64) -> Self {
         let message = format!("Usage limit reached, try again in {seconds} seconds.");

@@ -30,6 +30,6 @@ mod server;
 mod tools;
 
 pub use answer::{Answer, Block, Refusal, Tokens};
-pub use request::{Request, ToolResult};
+pub use request::Request;
 pub use script::Script;
 pub use server::Model;

@@ -13,15 +13,6 @@ pub struct Request {
     pub body: Value,
 }
 
-/// The result of a tool call, as the model sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolResult {
-    /// The output of the tool, or the message of a hook.
-    pub text: String,
-    /// Whether the call failed or was denied.
-    pub is_error: bool,
-}
-
 impl Request {
     /// Creates a request with this body.
     pub fn new(path: &str, body: Value) -> Self {
@@ -65,18 +56,6 @@ impl Request {
         parts.join("\n")
     }
 
-    /// Returns the results of the tools that its last turn called.
-    pub fn tool_results(&self) -> Vec<ToolResult> {
-        let contents = self.news().iter().filter_map(|message| message.get("content")?.as_array());
-        let results = contents.flatten().filter(|block| kind_of(block) == "tool_result");
-        results
-            .map(|block| ToolResult {
-                text: text_of(block),
-                is_error: block.get("is_error").and_then(Value::as_bool).unwrap_or_default(),
-            })
-            .collect()
-    }
-
     fn messages(&self) -> &[Value] {
         let lists = ["messages", "input", "contents"];
         let messages = lists.iter().find_map(|name| self.body.get(name)?.as_array());
@@ -102,15 +81,9 @@ fn kind_of(block: &Value) -> &str {
 
 /// Returns the text in a message or block, however deeply nested.
 fn text_of(value: &Value) -> String {
+    #[rustfmt::skip]
     const INSIDE: [&str; 8] = [
-        "text",
-        "content",
-        "output",
-        "parts",
-        "functionResponse",
-        "response",
-        "error",
-        "llmContent",
+        "text", "content", "output", "parts", "functionResponse", "response", "error", "llmContent",
     ];
     match value {
         Value::String(text) => text.clone(),
@@ -142,9 +115,6 @@ mod tests {
         );
         assert_eq!(request.first_message(), "the prompt");
         assert_eq!(request.received(), "refused\nfine\na reminder");
-        let results = [("refused", true), ("fine", false)]
-            .map(|(text, is_error)| ToolResult { text: text.to_owned(), is_error });
-        assert_eq!(request.tool_results(), results);
     }
 
     #[test]

@@ -4,7 +4,8 @@ mod flow;
 
 use proptest::prelude::*;
 
-use super::{Effect, Reach, RedirectKind, Script, UNKNOWN, quoted, read, read_with};
+use super::RedirectKind::{Append, Duplicate, Read, Write};
+use super::{Effect, Reach, Script, UNKNOWN, quoted, read, read_with};
 
 /// Returns one line per command, with words separated by spaces and `?` for unknown parts.
 fn words(script: &Script) -> Vec<String> {
@@ -45,31 +46,12 @@ fn check_fates(command: &str, expected: &str) {
 }
 
 #[test]
-fn quotes_and_escapes_are_removed_as_in_bash() {
-    check("g\"it\" pu'sh'", &["git push"]);
-    check("\\git p\\ush", &["git push"]);
-    check("gi\\\nt \\\n push", &["git push"]);
-    check("$'\\x67it' $'\\160ush' $\"x\"", &["git push x"]);
-    check("a 'b\\c' \"d\\\"e\\f\"", &["a b\\c d\"e\\f"]);
-    check("a '' \"\"", &["a  "]);
-    check("a \\# b # c", &["a # b"]);
-    check("a#b", &["a#b"]);
-    check("rm -rf *.o ~/x", &["rm -rf *.o ~/x"]);
-}
-
-#[test]
-fn variables_of_the_line_are_expanded() {
-    check("X=push; git $X", &["git push"]);
-    check("G=\"git push\"; $G", &["git push"]);
+fn variables_and_braces_are_expanded_where_their_value_is_known() {
     check("G='git push'; \"$G\"", &["git push"]);
-    check("git ${X:-push}", &["git push"]);
-    check("X=1; git ${X:+push}", &["git push"]);
-    check(": ${X:=push}; git $X", &[": push", "git push"]);
     check("a=(git push); ${a[@]}; echo ${a[1]}", &["git push", "echo push"]);
-    check("a=gi; a+=t; $a push", &["git push"]);
-    check("set -- push; git \"$@\" $# $2", &["set -- push", "git push 1"]);
-    check("git$IFS push", &["git push"]);
     check("X=old; X=new cmd $X", &["cmd old"]);
+    check("a{b{c,d},e}\"$x\"{1,2} {1..2}", &["abc?1 abc?2 abd?1 abd?2 ae?1 ae?2 {1..2}"]);
+    check("git show HEAD^{commit} *.o ~/x", &["git show HEAD^{commit} *.o ~/x"]);
     check("X=push bash -c 'git $X'", &["bash -c git $X", "git push"]);
     check("git $UNKNOWN \"a$UNKNOWN\"", &["git ? a?"]);
     check("read x; git $x", &["read x", "git ?"]);
@@ -79,90 +61,41 @@ fn variables_of_the_line_are_expanded() {
 }
 
 #[test]
-fn braces_are_expanded() {
-    check("{git,push}", &["git push"]);
-    check("git p{us,}h {1..2}", &["git push ph {1..2}"]);
-    check("a{b{c,d},e}\"$x\"{1,2}", &["abc?1 abc?2 abd?1 abd?2 ae?1 ae?2"]);
-    check("git show HEAD^{commit} '{a,b}'", &["git show HEAD^{commit} {a,b}"]);
-}
-
-#[test]
 fn text_passed_to_shells_is_read() {
-    check(
-        "bash -c 'bash -c \"git push\"'",
-        &["bash -c bash -c \"git push\"", "bash -c git push", "git push"],
-    );
-    check(
-        "bash -euxo pipefail -c 'a \"$1\" $0' x y",
-        &["bash -euxo pipefail -c a \"$1\" $0 x y", "a y x"],
-    );
-    check("eval \"$(echo git push)\"", &["eval git push", "echo git push", "git push"]);
+    let line = "bash -euxo pipefail -c 'a \"$1\" $0' x y";
+    check(line, &["bash -euxo pipefail -c a \"$1\" $0 x y", "a y x"]);
     check("sh <<-E\n\tgit push\n\tE\nls", &["sh", "git push", "ls"]);
     check("cat <<'E' | sh\ngit $X\nE", &["cat", "sh", "git ?"]);
-    check("cat > a.sh <<E\ngit push\nE\nsh ./a.sh", &["cat", "sh ./a.sh", "git push"]);
     check("bash <(printf 'git %s' push)", &["bash /dev/fd/63", "printf git %s push", "git push"]);
-    check("trap 'git push' EXIT", &["trap git push EXIT", "git push"]);
     check("bash script.sh git push", &["bash script.sh git push"]);
 }
 
 #[test]
 fn text_that_only_mentions_a_command_is_not_read() {
-    check("echo 'git push' # git push", &["echo git push"]);
-    check("cat > x <<E\ngit push\nE", &["cat"]);
-    check(
-        "git commit -m \"$(cat <<'E'\nit's (git push\nE\n)\"",
-        &["git commit -m it's (git push", "cat"],
-    );
     check("git commit -m \"$(cat <<'E'\nbody\nE)\" && ls", &["git commit -m body", "cat", "ls"]);
-    check("echo '$(git push)' \"\\$(git push)\"", &["echo $(git push) $(git push)"]);
     check("[[ $a == 'git push' ]] || ls", &["ls"]);
     check("f() { git push; }", &[]);
 }
 
 #[test]
 fn functions_and_aliases_are_followed() {
-    check("f() { git \"$@\"; }; f push", &["f push", "git push"]);
-    check("function f { g; }; g() ( git push ); f", &["f", "g", "git push"]);
     check("alias g=git; g push", &["alias g=git", "g push", "git push"]);
-    check(
-        "git() { command git -p \"$@\"; }; git push",
-        &["git push", "command git -p push", "git -p push"],
-    );
+    let line = "git() { command git -p \"$@\"; }; git push";
+    check(line, &["git push", "command git -p push", "git -p push"]);
 }
 
 #[test]
 fn wrappers_and_templates_yield_the_commands_they_run() {
-    check(
-        "sudo -u x env A=1 timeout -k 5 9 git push",
-        &[
-            "sudo -u x env A=1 timeout -k 5 9 git push",
-            "env A=1 timeout -k 5 9 git push",
-            "timeout -k 5 9 git push",
-            "git push",
-        ],
-    );
-    check(
-        "docker compose exec -T web pytest -q",
-        &["docker compose exec -T web pytest -q", "pytest -q"],
-    );
+    let timeout = "timeout -k 5 9 git push";
+    let (env, sudo) = (format!("env A=1 {timeout}"), format!("sudo -u x env A=1 {timeout}"));
+    check(&sudo, &[&sudo, &env, timeout, "git push"]);
     check("uv run --with x pytest", &["uv run --with x pytest", "pytest"]);
-    check("npm test", &["npm test"]);
     check("command -v git", &["command -v git"]);
     check("su - bob -c 'git push'", &["su - bob -c git push", "git push"]);
-    check("env -S 'git push'", &["env -S git push", "git push"]);
-    check(
-        "find a -exec rm {} + -exec ls {} \\;",
-        &["find a -exec rm {} + -exec ls {} ;", "rm a/?", "ls a/?"],
-    );
-    check(
-        "printf 'a\\nb\\n' | xargs -I% git push %",
-        &["printf a\\nb\\n", "xargs -I% git push %", "git push a", "git push b"],
-    );
+    let find = "find a -exec rm {} + -exec ls {} ;";
+    check(&find.replace(';', "\\;"), &[find, "rm a/?", "ls a/?"]);
     check("ls | xargs rm", &["ls", "xargs rm", "rm ?"]);
-    check("time -p ls", &["ls"]);
-    check("coproc { git push; }", &["git push"]);
     check("tmux send-keys 'git push' Enter", &["tmux send-keys git push Enter", "git push Enter"]);
-    check("screen -dmS x git push", &["screen -dmS x git push", "git push"]);
 }
 
 #[test]
@@ -177,18 +110,9 @@ fn how_a_command_is_reached_is_recorded() {
 #[test]
 fn redirections_and_directories_are_recorded() {
     let script = read("cd a && { b 2>&1 >>x; } &>y; (cd ..; c <z); d");
-    let all: Vec<_> = script.commands.iter().flat_map(|command| &command.redirects).collect();
-    let kinds: Vec<_> =
-        all.iter().map(|redirect| (redirect.kind, redirect.target.text())).collect();
-    assert_eq!(
-        kinds,
-        [
-            (RedirectKind::Duplicate, "1"),
-            (RedirectKind::Append, "x"),
-            (RedirectKind::Write, "y"),
-            (RedirectKind::Read, "z"),
-        ]
-    );
+    let all = script.commands.iter().flat_map(|command| &command.redirects);
+    let kinds: Vec<_> = all.map(|redirect| (redirect.kind, redirect.target.text())).collect();
+    assert_eq!(kinds, [(Duplicate, "1"), (Append, "x"), (Write, "y"), (Read, "z")]);
     let directory = |name: &str| {
         let command = script.commands.iter().find(|command| command.name() == Some(name))?;
         command.directory.as_ref().map(|word| word.text().to_owned())
@@ -276,78 +200,42 @@ fn invalid_text_is_read_as_far_as_possible() {
     check_broken("echo ${x:-$(git push)", &["echo ?", "git push"]);
 }
 
-/// Reads hostile text; the test is that reading terminates.
-fn survives(command: &str) -> Script {
-    read(command)
-}
-
 #[test]
 fn reading_hostile_text_terminates() {
-    for open in [
-        "(",
-        "{ ",
-        "$(",
-        "`",
-        "${x:-",
-        "$((",
-        "((",
-        "if ",
-        "a=(",
-        "\"$(",
-        "case x in (",
-        "bash -c '",
-        "<(",
-        "[[ ",
-        "!",
-        "f(){ ",
-        "sudo ",
-        "xargs ",
-        "find . -exec ",
-        "@(",
-    ] {
+    let openers = ["(", "{ ", "$(", "`", "${x:-", "$((", "((", "if ", "a=(", "\"$(", "case x in ("];
+    let others = ["bash -c '", "<(", "[[ ", "!", "f(){ ", "sudo ", "xargs ", "find . -exec ", "@("];
+    for open in openers.iter().chain(&others) {
         let text = format!("{}git push", open.repeat(10_000));
-        let _ = survives(&text);
+        let _ = read(&text);
     }
     let nested = format!("{}git push{}", "(".repeat(10_000), ")".repeat(10_000));
-    let script = survives(&nested);
+    let script = read(&nested);
     assert!(!script.complete);
     assert_eq!(words(&script), ["git push"]);
-    assert!(!survives("f(){ f;f; }; g(){ f;g;f; }; g").commands.is_empty());
+    assert!(!read("f(){ f;f; }; g(){ f;g;f; }; g").commands.is_empty());
     let doubling: String = (0..60).map(|at| format!("a{}=$a{at}$a{at};", at + 1)).collect();
-    assert!(!survives(&format!("a0=xx;{doubling} echo $a60")).complete);
+    assert!(!read(&format!("a0=xx;{doubling} echo $a60")).complete);
     let mut text = "git push".to_owned();
     for _ in 0..12 {
         text = format!("bash -c {}", quoted(&text));
     }
-    let _ = survives(&text);
-    let _ = survives(&"eval ".repeat(1000));
-    let _ = survives(&"{a,b}".repeat(60));
+    let _ = read(&text);
+    let _ = read(&"eval ".repeat(1000));
+    let _ = read(&"{a,b}".repeat(60));
     let loops = "for i in 1 2 3 4 5 6 7 8 9; do ".repeat(9);
-    assert!(!survives(&format!("{loops} git push; {}", "done;".repeat(9))).complete);
+    assert!(!read(&format!("{loops} git push; {}", "done;".repeat(9))).complete);
 }
 
 #[test]
 fn reading_a_megabyte_terminates() {
-    for piece in [
-        "a;",
-        "a|",
-        "x=$x$x;",
-        "cd x;",
-        "if a;then x=1;fi;",
-        "{a,",
-        "'a' ",
-        "$(a) ",
-        "((",
-        "a<<E\n",
-        "@(",
-        "\u{fffc}",
-    ] {
-        let _ = survives(&piece.repeat((1 << 20) / piece.len()));
+    let pieces = ["a;", "a|", "x=$x$x;", "cd x;", "if a;then x=1;fi;", "{a,", "'a' ", "$(a) "];
+    for piece in pieces.iter().chain(&["((", "a<<E\n", "@(", "\u{fffc}"]) {
+        let _ = read(&piece.repeat((1 << 20) / piece.len()));
     }
     let script = read(&format!("{}git push", "echo one two three;".repeat(2000)));
     assert_eq!(script.commands.len(), 2001);
     let quoted = format!("git commit -m '{}'", "x".repeat(1 << 19));
-    assert!(survives(&quoted).complete);
+    assert!(read(&quoted).complete);
 }
 
 proptest! {

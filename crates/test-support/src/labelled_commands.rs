@@ -29,15 +29,6 @@ pub fn labelled_commands(table: &str) -> Vec<LabelledCommand> {
     text.lines().skip(1).map(|line| row(&path, line)).collect()
 }
 
-/// Returns the commands of all tables, without their labels.
-pub fn all_labelled_commands() -> Vec<String> {
-    COMMAND_TABLES
-        .iter()
-        .flat_map(|table| labelled_commands(table))
-        .map(|row| row.command)
-        .collect()
-}
-
 fn row(path: &Utf8Path, line: &str) -> LabelledCommand {
     let fields: Vec<&str> = line.split('\t').collect();
     assert_eq!(fields.len(), 5, "{path}: five columns are needed: {line}");

@@ -22,9 +22,7 @@ mod terminal;
 pub mod test_runs;
 
 pub use key_shapes::{KeyShape, key_shapes};
-pub use labelled_commands::{
-    COMMAND_TABLES, LabelledCommand, all_labelled_commands, labelled_commands,
-};
+pub use labelled_commands::{COMMAND_TABLES, LabelledCommand, labelled_commands};
 pub use linux::is_alive;
 pub use processes::{signal, started_with, until};
 pub use program::{gh_is_there, own_mounts, program, run_with_input};

@@ -227,14 +227,8 @@ impl TestRepo {
 
     /// Returns the complete state, for comparison.
     pub fn fingerprint(&self) -> Fingerprint {
-        let status = self.git([
-            "--no-optional-locks",
-            "status",
-            "--porcelain=v2",
-            "--branch",
-            "-z",
-            "--untracked-files=all",
-        ]);
+        let status = "--no-optional-locks status --porcelain=v2 --branch -z --untracked-files=all";
+        let status = self.git(status.split(' '));
         let (heads, rest): (Vec<&str>, Vec<&str>) =
             status.split('\0').partition(|line| line.starts_with("# branch."));
         let head = ["# branch.head ", "# branch.oid "]

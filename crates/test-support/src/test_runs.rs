@@ -8,6 +8,8 @@ use std::fmt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::fixtures;
+
 /// One run with its label.
 #[derive(Debug, Clone)]
 pub struct Case {
@@ -54,10 +56,6 @@ pub fn recorded_newest() -> Utf8PathBuf {
 /// The folder with runs written by hand.
 pub fn written() -> Utf8PathBuf {
     fixtures().join("test-runs-written")
-}
-
-fn fixtures() -> Utf8PathBuf {
-    Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
 /// Reads all cases below `folder`, sorted by name.

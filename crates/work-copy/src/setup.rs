@@ -142,14 +142,10 @@ mod tests {
 
     #[test]
     fn lock_files_and_manifests_are_recognized_by_name() {
-        for file in ["Cargo.lock", "bun.lockb", "pnpm-lock.yaml", "packages.lock.json", "go.sum"] {
-            assert!(names_packages(file), "{file}");
-        }
-        for file in ["requirements-dev.txt", "package.json", "gradle.lockfile", "pyproject.toml"] {
-            assert!(names_packages(file), "{file}");
-        }
-        for file in ["clock.py", "README.md", "package.md", "block-list.txt"] {
-            assert!(!names_packages(file), "{file}");
-        }
+        let packages = "Cargo.lock bun.lockb pnpm-lock.yaml packages.lock.json go.sum \
+                        requirements-dev.txt package.json gradle.lockfile pyproject.toml";
+        assert!(packages.split_whitespace().all(names_packages));
+        let others = ["clock.py", "README.md", "package.md", "block-list.txt"];
+        assert!(!others.into_iter().any(names_packages));
     }
 }

@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 use test_support::{Scratch, run_with_input};
 
-const PRE_TOOL: &str = env!("CARGO_BIN_EXE_ralph-pre-tool");
-const POST_TOOL: &str = env!("CARGO_BIN_EXE_ralph-post-tool");
-const ON_STOP: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
+use crate::client::{ON_STOP, POST_TOOL, PRE_TOOL};
 
 fn project() -> Scratch {
     let scratch = Scratch::new();
@@ -82,37 +80,16 @@ fn a_harmless_patch_is_allowed_regardless_of_its_text() {
 fn a_failing_test_run_is_recorded_for_every_agent() {
     let output = "1 failed, 2 passed in 0.02s";
     let own = format!("Output: {output}\nExit Code: 1\nProcess Group PGID: 7");
+    let own = json!({"llmContent": own, "returnDisplay": output});
     let with_code = format!("{output}\n<shellId: 0 completed with exit code 1>");
+    let with_code = json!({"text_result_for_llm": with_code});
+    let with_metadata = json!({"output": output, "metadata": {"exit": 1}});
     for (agent, event, shell, field, response) in [
         ("codex", "PostToolUse", "Bash", "tool_response", json!(output)),
-        (
-            "gemini",
-            "AfterTool",
-            "run_shell_command",
-            "tool_response",
-            json!({"llmContent": own, "returnDisplay": output}),
-        ),
-        (
-            "qwen",
-            "PostToolUse",
-            "run_shell_command",
-            "tool_response",
-            json!({"llmContent": own, "returnDisplay": output}),
-        ),
-        (
-            "copilot",
-            "PostToolUse",
-            "Bash",
-            "tool_result",
-            json!({"text_result_for_llm": with_code}),
-        ),
-        (
-            "opencode",
-            "PostToolUse",
-            "bash",
-            "tool_response",
-            json!({"output": output, "metadata": {"exit": 1}}),
-        ),
+        ("gemini", "AfterTool", "run_shell_command", "tool_response", own.clone()),
+        ("qwen", "PostToolUse", "run_shell_command", "tool_response", own),
+        ("copilot", "PostToolUse", "Bash", "tool_result", with_code),
+        ("opencode", "PostToolUse", "bash", "tool_response", with_metadata),
     ] {
         let scratch = project();
         let mut payload = json!({"hook_event_name": event, "tool_name": shell,
@@ -157,11 +134,7 @@ fn a_stop_is_blocked_once_regardless_of_stop_hook_active() {
         let (said, code) = stop();
         assert!(!said.contains("block") && code == Some(0), "{agent}: {said}");
     }
-}
-
-#[test]
-fn the_end_of_a_subagent_is_not_a_stop_of_the_session() {
-    let scratch = project();
+    // The end of a subagent is not a stop of the session.
     let payload = json!({"hook_event_name": "Stop", "agent_id": "x", "parent_agent_id": "s1"});
-    assert_eq!(ask(ON_STOP, &["--agent", "copilot"], &scratch, &payload).0, "");
+    assert_eq!(ask(ON_STOP, &["--agent", "copilot"], &project(), &payload).0, "");
 }

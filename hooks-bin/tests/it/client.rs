@@ -6,6 +6,8 @@ use test_support::{Scratch, TestRepo, program, run_with_input};
 
 pub(crate) const PRE_TOOL: &str = env!("CARGO_BIN_EXE_ralph-pre-tool");
 pub(crate) const POST_TOOL: &str = env!("CARGO_BIN_EXE_ralph-post-tool");
+pub(crate) const PRE_PROMPT: &str = env!("CARGO_BIN_EXE_ralph-pre-prompt");
+pub(crate) const ON_STOP: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
 
 /// A session of the client in a project.
 pub(crate) struct Client {
@@ -21,7 +23,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn in_project(project: &Utf8Path) -> Self {
         let session = "2f34ec4b-e866-4eb9-9c21-1d11a42caab5".to_owned();
-        let [project, cwd] = [project, project].map(Utf8Path::to_owned);
+        let (project, cwd) = (project.to_owned(), project.to_owned());
         Self { project, cwd, home: Scratch::new(), session, vars: Vec::new() }
     }
 
@@ -105,6 +107,14 @@ impl Client {
             }),
         );
         assert_eq!(answer, None);
+    }
+
+    /// Sends a prompt; returns the context that is added to it.
+    pub(crate) fn prompted(&self, prompt: &str) -> Option<String> {
+        let fields = json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt});
+        let answer = self.send(PRE_PROMPT, fields)?;
+        assert_eq!(answer["hookSpecificOutput"]["hookEventName"], "UserPromptSubmit");
+        Some(answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned())
     }
 
     pub(crate) fn journal(&self) -> Vec<Value> {

@@ -3,22 +3,12 @@
 use serde_json::json;
 use test_support::{TestRepo, fixtures, program, run_with_input};
 
-use crate::client::Client;
+use crate::client::{Client, ON_STOP};
 use crate::run::{Run, checkpoint};
-
-const PRE_PROMPT: &str = env!("CARGO_BIN_EXE_ralph-pre-prompt");
 
 /// Writes a file with the Write tool, by its absolute path.
 fn write_denied(client: &Client, path: impl AsRef<str>) -> Option<String> {
     client.denied("Write", json!({"file_path": path.as_ref()}))
-}
-
-/// Returns the context that is added to a prompt.
-fn prompted(client: &Client) -> Option<String> {
-    let answer =
-        client.send(PRE_PROMPT, json!({"hook_event_name": "UserPromptSubmit", "prompt": "go"}));
-    let context = &answer?["hookSpecificOutput"]["additionalContext"];
-    Some(context.as_str().unwrap().to_owned())
 }
 
 #[test]
@@ -38,46 +28,9 @@ fn edits_outside_the_copy_are_denied_with_the_right_path() {
     agent.tool_ended("Read", project.join("a.txt").as_str());
     assert!(agent.edit_denied("Edit", project.join("a.txt").as_str()).is_some());
     assert_eq!(agent.bash_denied(&format!("cat {project}/a.txt && git -C {project} log")), None);
-}
-
-#[test]
-fn an_unattended_agent_must_not_deploy() {
-    let run = Run::new("");
-    let reason = run.agent().bash_denied("terraform apply").unwrap();
-    assert!(reason.contains("forbidden by rule deploy"), "{reason}");
-    assert!(run.agent().bash_denied("docker push x/y").unwrap().contains("rule publish-image"));
-    for command in ["terraform apply", "docker push x/y", "dropdb app"] {
-        assert_eq!(run.person().bash_denied(command), None, "{command}");
-    }
-    assert!(run.person().bash_denied("npm publish").unwrap().contains("rule publish"));
-    let strict = Run::new("[guard]\nenable = [\"database\", \"deploy\"]\n");
-    assert!(strict.person().bash_denied("terraform apply").is_some());
-    assert!(strict.person().bash_denied("psql -c 'drop table a'").is_some());
-}
-
-#[test]
-fn commands_in_the_copy_must_not_change_the_project() {
-    let run = Run::new("");
-    let (agent, project, copy) = (run.agent(), run.project.root(), run.copy.root());
-    for command in [
-        format!("echo x > {project}/a.txt"),
-        "echo x > \"$RALPH_ROOT/a.txt\"".to_owned(),
-        format!("cd {project} && sed -i s/a/b/ a.txt"),
-        format!("cd {project} && git commit -am x"),
-        format!("git -C {project} add -A"),
-    ] {
-        let reason = agent.bash_denied(&command).unwrap();
-        assert!(reason.contains("outside-copy") && reason.contains(copy.as_str()), "{reason}");
-    }
-    for command in ["echo x > a.txt", "git add -A && git commit -m x", "rm -rf src"] {
-        assert_eq!(agent.bash_denied(command), None, "{command}");
-    }
-}
-
-#[test]
-fn state_is_protected_on_both_sides_except_files_for_the_gates() {
-    let run = Run::new("");
-    let (agent, project, copy) = (run.agent(), run.project.root(), run.copy.root());
+    let reason = agent.bash_denied("echo x > \"$RALPH_ROOT/a.txt\"").unwrap();
+    assert!(reason.contains("outside-copy") && reason.contains(copy.as_str()), "{reason}");
+    // State is protected on both sides, except the files for the gates.
     for root in [project, copy] {
         let reason = write_denied(&agent, root.join(".ralph/hooks/started")).unwrap();
         assert!(reason.contains("protected-path"), "{reason}");
@@ -86,28 +39,25 @@ fn state_is_protected_on_both_sides_except_files_for_the_gates() {
     }
     let plan = copy.join(".ralph/PRD-1/plan.md");
     assert_eq!(agent.bash_denied(&format!("echo x >> {plan}")), None);
-    let session = &agent.session;
     for state in [project.join(".ralph/state"), agent.home.path(".ralph/state")] {
-        for file in ["orchestrator.json", "loop.json", "quality-gate.json", "tasks/1.json"] {
-            let own = state.join(session).join(file);
-            assert_eq!(write_denied(&agent, &own), None, "{own}");
-            assert_eq!(agent.bash_denied(&format!("echo '{{}}' > {own}")), None, "{own}");
-            let other = state.join("another").join(file);
-            assert!(write_denied(&agent, &other).is_some(), "{other}");
-            assert!(agent.bash_denied(&format!("echo '{{}}' > {other}")).is_some(), "{other}");
-        }
-        let counts = state.join(session).join("blocks.json");
-        assert!(write_denied(&agent, &counts).is_some(), "{counts}");
+        assert_eq!(write_denied(&agent, state.join(&agent.session).join("tasks/1.json")), None);
+        assert!(write_denied(&agent, state.join(&agent.session).join("blocks.json")).is_some());
+        assert!(write_denied(&agent, state.join("another/tasks/1.json")).is_some());
     }
 }
 
 #[test]
-fn the_outside_copy_rule_can_be_disabled() {
-    let run = Run::new("[guard]\ndisable = [\"outside-copy\"]\n");
-    let (agent, project) = (run.agent(), run.project.root());
-    assert_eq!(write_denied(&agent, project.join("new.rs")), None);
-    assert_eq!(agent.bash_denied(&format!("git -C {project} commit -am x")), None);
-    assert!(write_denied(&agent, project.join(".ralph/config.toml")).is_some());
+fn an_unattended_agent_must_not_deploy() {
+    let run = Run::new("");
+    for (command, rule) in [("terraform apply", "deploy"), ("docker push x/y", "publish-image")] {
+        let reason = run.agent().bash_denied(command).unwrap();
+        assert!(reason.contains(&format!("forbidden by rule {rule}")), "{reason}");
+        assert_eq!(run.person().bash_denied(command), None, "{command}");
+    }
+    assert!(run.person().bash_denied("npm publish").unwrap().contains("rule publish"));
+    let strict = Run::new("[guard]\nenable = [\"database\", \"deploy\"]\n");
+    assert!(strict.person().bash_denied("terraform apply").is_some());
+    assert!(strict.person().bash_denied("psql -c 'drop table a'").is_some());
 }
 
 #[test]
@@ -149,16 +99,10 @@ fn scope_and_commits_of_the_agent_are_judged_in_the_copy() {
     assert!(agent.bash_denied("git commit -am x").unwrap().contains("a.txt"));
     assert!(write_denied(&agent, run.copy.root().join("b.txt")).unwrap().contains("scope"));
     assert_eq!(write_denied(&agent, run.copy.root().join("src/b.rs")), None);
-}
-
-#[test]
-fn amending_is_judged_by_the_commits_of_the_copy() {
-    let run = Run::new("");
     run.checkpoint();
-    let agent = run.agent();
     assert!(agent.bash_denied("git commit --amend --no-edit").unwrap().contains("git-history"));
-    run.copy.write("a.txt", "agent");
-    run.copy.git(["commit", "-qam", "agent"]);
+    run.copy.git(["checkout", "-q", "a.txt"]);
+    run.copy.git(["commit", "-q", "--allow-empty", "-m", "agent"]);
     assert_eq!(agent.bash_denied("git commit --amend --no-edit"), None);
 }
 
@@ -167,12 +111,12 @@ fn a_person_is_not_bound_to_the_story_of_a_run() {
     let mut run = Run::new("[scope]\npaths = [\"docs/**\"]\nstories = { US-001 = [\"src/**\"] }\n");
     run.project.write(".ralph/guardrails.md", "- read first\n");
     assert_eq!(
-        prompted(&run.agent()).unwrap(),
+        run.agent().prompted("go").unwrap(),
         "Current story: US-001 (Log in), iteration 3.\nLessons from earlier attempts:\n- read first"
     );
     let person = run.person();
     for _ in ["while the loop lives", "after it was killed"] {
-        assert_eq!(prompted(&person), None);
+        assert_eq!(person.prompted("go"), None);
         assert_eq!(write_denied(&person, run.project.root().join("b.txt")), None);
         run.project.write("a.txt", "a person's work");
         assert_eq!(person.bash_denied("git commit -am x"), None);
@@ -185,9 +129,12 @@ fn a_person_is_not_bound_to_the_story_of_a_run() {
 #[test]
 fn an_agent_of_an_ended_run_gets_no_story_of_the_next_run() {
     let run = Run::new("");
-    assert!(prompted(&run.agent()).is_some());
+    let messages = run.project.root().join(".git/ralph/messages.md");
+    fs_err::write(messages, "- use tabs\n").unwrap();
+    let shown = run.agent().prompted("go").unwrap();
+    assert!(shown.ends_with("From the user, just now:\n- use tabs"), "{shown}");
     crate::run::begin(run.project.root(), run.copy.root(), "run-2");
-    assert_eq!(prompted(&run.agent()), None);
+    assert_eq!(run.agent().prompted("go"), None);
 }
 
 #[test]
@@ -198,19 +145,11 @@ fn tasks_of_a_person_are_compared_with_the_last_commit() {
     run.project.commit_all("by hand");
     let payload = fs_err::read(fixtures().join("payloads/TaskCompleted-2.1.63.json")).unwrap();
     let complete = |vars: &[(&str, &str)]| {
-        let mut hook = program(env!("CARGO_BIN_EXE_ralph-on-stop"), run.project.scratch().root());
+        let mut hook = program(ON_STOP, run.project.scratch().root());
         hook.env("RALPH_ROOT", run.project.root()).envs(vars.iter().copied());
         String::from_utf8(run_with_input(&mut hook, &payload).stdout).unwrap()
     };
     assert_eq!(complete(&[]), "");
     // With `--in-place`, the same lines belong to the agent.
     assert!(complete(&[("RALPH_RUN", "run-1")]).contains("src/lib.rs:1: `TODO`"));
-}
-
-#[test]
-fn messages_of_the_user_reach_a_running_session() {
-    let run = Run::new("");
-    fs_err::write(run.project.root().join(".git/ralph/messages.md"), "- use tabs\n").unwrap();
-    let shown = prompted(&run.agent()).unwrap();
-    assert!(shown.ends_with("From the user, just now:\n- use tabs"), "{shown}");
 }

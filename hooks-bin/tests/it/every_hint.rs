@@ -4,13 +4,10 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::StateDir;
 use ralph_project::claim::{Claim, ClaimStatus};
-use serde_json::{Value, json};
+use serde_json::json;
 use test_support::{TestRepo, program};
 
-use crate::client::Client;
-
-const ON_STOP: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
-const OTHER: &str = "another-session";
+use crate::client::{Client, ON_STOP};
 
 /// A step that follows a hint. `{}` is replaced by the file or folder that the hint names.
 enum Step {
@@ -41,15 +38,15 @@ impl Session {
         Self { repo, client }
     }
 
-    /// Returns the state folder of a session, in the project or in the home folder.
-    fn folder(&self, at_home: bool, session: &str) -> Utf8PathBuf {
+    /// Returns the state folder of the session, in the project or in the home folder.
+    fn folder(&self, at_home: bool) -> Utf8PathBuf {
         let root = if at_home { self.client.home.root() } else { self.repo.root() };
-        root.join(".ralph/state").join(session)
+        root.join(".ralph/state").join(&self.client.session)
     }
 
-    /// Writes a state file of a session, as a skill of the user would.
-    fn keep(&self, at_home: bool, session: &str, name: &str, text: &str) {
-        let path = self.folder(at_home, session).join(name);
+    /// Writes a state file of the session, as a skill of the user would.
+    fn keep(&self, at_home: bool, name: &str, text: &str) {
+        let path = self.folder(at_home).join(name);
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
         fs_err::write(path, text).unwrap();
     }
@@ -90,23 +87,6 @@ impl Session {
             }
         }
     }
-
-    /// Checks that the guard denies the same step on the files of another session.
-    #[track_caller]
-    fn is_kept_from(&self, step: &Step, theirs: &Utf8Path) {
-        let rule = "ralph-state";
-        let reason = match step {
-            Step::Rewrite(file, _) => {
-                let file = file.replace("{}", theirs.as_str());
-                self.client.tool_ended("Read", &file);
-                self.client.edit_denied("Write", &file)
-            }
-            Step::Bash(line) => self.client.bash_denied(&line.replace("{}", theirs.as_str())),
-            Step::Ours(..) | Step::Test(_) => return,
-        };
-        let reason = reason.unwrap_or_default();
-        assert!(reason.contains(rule) || reason.contains("protected-path"), "{theirs}: {reason}");
-    }
 }
 
 /// Checks that the guard allows everything that a hint quotes, including commands.
@@ -141,8 +121,9 @@ const FILE_GATES: [FileGate; 4] = [
             Step::Bash("printf '%s' '{\"verified_done\": true}' > {}"),
             Step::Bash("cat > {} <<'END'\n{\"verified_done\": true}\nEND"),
             Step::Ours("ralph-loop verified --condition mine_alone --done", |session| {
-                session.keep(false, &session.client.session, "orchestrator.json", DONE);
-                session.keep(true, &session.client.session, "orchestrator.json", DONE);
+                for at_home in [false, true] {
+                    session.keep(at_home, "orchestrator.json", DONE);
+                }
             }),
         ],
     ),
@@ -155,8 +136,9 @@ const FILE_GATES: [FileGate; 4] = [
             Step::Bash("sed -i 's/\"iteration\": 1/\"iteration\": 9/' {}"),
             Step::Bash("new=$(mktemp); echo '{\"verified_done\": true}' > $new; mv $new {}"),
             Step::Ours("ralph-loop verified --iteration 2 --done", |session| {
-                session.keep(false, &session.client.session, "loop.json", DONE);
-                session.keep(true, &session.client.session, "loop.json", DONE);
+                for at_home in [false, true] {
+                    session.keep(at_home, "loop.json", DONE);
+                }
             }),
         ],
     ),
@@ -183,25 +165,19 @@ const FILE_GATES: [FileGate; 4] = [
 ];
 
 #[test]
-fn a_session_can_meet_each_gate_with_its_own_state_files_only() {
+fn a_session_can_meet_each_gate_with_its_state_files() {
     for (gate, file, text, steps) in FILE_GATES {
         for step in steps {
             for at_home in [false, true] {
                 let session = Session::new();
-                let own = session.client.session.clone();
-                session.keep(at_home, &own, file, text);
-                session.keep(at_home, OTHER, file, text);
+                session.keep(at_home, file, text);
                 let reason = session.held().unwrap();
                 assert!(reason.starts_with(&format!("{gate} gate failed")), "{reason}");
                 is_allowed(&session, &reason);
                 let named = path_in(&reason).unwrap();
-                assert!(named.starts_with(session.folder(at_home, &own)), "{reason}");
-                let theirs: Utf8PathBuf = named.as_str().replace(&own, OTHER).into();
-                session.is_kept_from(step, &theirs);
+                assert!(named.starts_with(session.folder(at_home)), "{reason}");
                 session.take(step, &named);
                 assert_eq!(session.held(), None, "{gate}");
-                let kept = fs_err::read_to_string(session.folder(at_home, OTHER).join(file));
-                assert_eq!(kept.unwrap(), text, "{gate}: another session's file");
             }
         }
     }
@@ -211,12 +187,12 @@ fn a_session_can_meet_each_gate_with_its_own_state_files_only() {
 type WorkGate = (&'static str, fn(&Session), &'static [&'static [Step]]);
 
 fn fail_tests(session: &Session) {
-    session.keep(false, &session.client.session, "loop.json", DONE);
+    session.keep(false, "loop.json", DONE);
     session.client.bash_ended("cargo test", 101, "test result: FAILED. 2 passed; 1 failed");
 }
 
 fn open_story(session: &Session) {
-    session.keep(false, &session.client.session, "loop.json", DONE);
+    session.keep(false, "loop.json", DONE);
     session.repo.write(".ralph/current-story", "US-001\n");
     session.repo.write(".ralph/PRD-1/plan.md", "- [ ] US-001: Log in\n");
 }
@@ -227,7 +203,7 @@ fn verify(session: &Session) {
 }
 
 fn change(session: &Session) {
-    session.keep(false, &session.client.session, "orchestrator.json", DONE);
+    session.keep(false, "orchestrator.json", DONE);
     session.repo.write("new.txt", "x");
 }
 
@@ -241,12 +217,9 @@ const WORK_GATES: [WorkGate; 4] = [
         "STORY",
         open_story,
         &[
-            &[Step::Ours(
-                "ralph-loop complete US-001 --status success --summary \"…\"",
-                |session| {
-                    report(session, ClaimStatus::Success);
-                },
-            )],
+            &[Step::Ours("ralph-loop complete US-001 --summary x", |session| {
+                report(session, ClaimStatus::Success);
+            })],
             &[Step::Ours("ralph-loop complete US-001 --status blocked --summary x", |session| {
                 report(session, ClaimStatus::Blocked);
             })],
@@ -272,37 +245,5 @@ fn a_session_can_meet_each_gate_on_its_work() {
             way.iter().for_each(|step| session.take(step, "".into()));
             assert_eq!(session.held(), None, "{gate}");
         }
-    }
-}
-
-#[test]
-fn a_damaged_state_file_does_not_block_and_can_be_rewritten() {
-    for (gate, file, text, _) in FILE_GATES {
-        let session = Session::new();
-        let own = session.client.session.clone();
-        session.keep(false, &own, file, "{\"verified_done\":");
-        assert_eq!(session.held(), None, "{gate}");
-        let path = session.folder(false, &own).join(file);
-        assert_eq!(fs_err::read_to_string(&path).unwrap(), "{\"verified_done\":", "{gate}");
-        let error = fs_err::read_to_string(session.repo.root().join(".ralph/.hook-error.json"));
-        assert!(error.unwrap().contains(path.file_name().unwrap()), "{gate}");
-        assert_eq!(session.client.bash_denied(&format!("rm {path}")), None, "{gate}");
-        session.client.tool_ended("Read", path.as_str());
-        assert_eq!(session.client.edit_denied("Write", path.as_str()), None, "{gate}");
-        fs_err::write(&path, text).unwrap();
-        assert!(session.held().is_some(), "{gate}: it holds again");
-    }
-}
-
-#[test]
-fn other_state_files_stay_protected() {
-    let session = Session::new();
-    let own = session.folder(false, &session.client.session);
-    let beside = own.parent().unwrap();
-    for path in [own.join("verdict.json"), own.join("blocks.json"), beside.join("loop.json")] {
-        let step = Step::Bash("echo '{}' > {}");
-        session.is_kept_from(&step, &path);
-        let write: Value = json!({"file_path": path});
-        assert!(session.client.denied("Write", write).is_some(), "{path}");
     }
 }

@@ -4,10 +4,7 @@ use camino::Utf8Path;
 use serde_json::json;
 use test_support::{KeyShape, TestRepo, key_shapes};
 
-use crate::client::{Client, PRE_TOOL};
-
-const PRE_PROMPT: &str = env!("CARGO_BIN_EXE_ralph-pre-prompt");
-const ON_STOP: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
+use crate::client::{Client, ON_STOP, PRE_TOOL};
 
 #[test]
 fn no_record_contains_a_key() {
@@ -16,7 +13,7 @@ fn no_record_contains_a_key() {
     let client = Client::in_repo(&repo);
     let shapes = key_shapes();
     for KeyShape { text, .. } in &shapes {
-        client.send(PRE_PROMPT, json!({"hook_event_name": "UserPromptSubmit", "prompt": text}));
+        client.prompted(text);
         client.bash_denied(&format!("git push '{text}'"));
         client.bash_ended(
             &format!("KEY='{text}' pytest"),

@@ -4,10 +4,7 @@ use ralph_base::state::StateDir;
 use serde_json::json;
 use test_support::TestRepo;
 
-use crate::client::Client;
-
-const PRE_PROMPT: &str = env!("CARGO_BIN_EXE_ralph-pre-prompt");
-const ON_STOP: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
+use crate::client::{Client, ON_STOP};
 
 #[test]
 fn nothing_is_written_through_a_link() {
@@ -29,7 +26,7 @@ fn nothing_is_written_through_a_link() {
     assert!(client.bash_denied("git push").is_some());
     client.bash_ended("pytest", 1, "FAILED a.py::test_b\n=== 1 failed in 0.1s ===");
     client.send(ON_STOP, json!({"hook_event_name": "Stop", "stop_hook_active": false}));
-    client.send(PRE_PROMPT, json!({"hook_event_name": "UserPromptSubmit", "prompt": "hello"}));
+    client.prompted("hello");
     assert_eq!(fs_err::read_to_string(precious).unwrap(), "precious\n");
     assert_eq!(outside.read_dir_utf8().unwrap().count(), 0);
 }

@@ -2,7 +2,6 @@
 
 mod bounds;
 mod continuation;
-mod decisions;
 mod gates;
 mod handoff;
 mod leftovers;
@@ -12,7 +11,7 @@ mod sessions;
 use serde_json::{Value, json};
 use test_support::{TestRepo, fixtures, program, run_with_input};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
+use crate::client::ON_STOP;
 
 /// A project with a repository, a home folder and the environment of the client.
 struct Stage {
@@ -65,7 +64,7 @@ impl Stage {
     /// Sends an event to the hook.
     fn send(&self, input: &Value) -> Answer {
         let home = self.repo.scratch().path("home");
-        let mut command = program(BINARY, &home);
+        let mut command = program(ON_STOP, &home);
         command.env("CLAUDE_PROJECT_DIR", self.repo.root()).envs(self.vars.iter().cloned());
         let output = run_with_input(&mut command, input.to_string().as_bytes());
         let answer: Value = match output.stdout.as_slice() {
@@ -129,8 +128,10 @@ impl Stage {
     }
 }
 
-/// Returns a recorded payload of the client.
+/// Returns a recorded payload of the client, for the session `s1`.
 fn payload(name: &str) -> Value {
     let text = fs_err::read(fixtures().join(format!("payloads/{name}.json"))).unwrap();
-    serde_json::from_slice(&text).unwrap()
+    let mut payload: Value = serde_json::from_slice(&text).unwrap();
+    payload["session_id"] = "s1".into();
+    payload
 }

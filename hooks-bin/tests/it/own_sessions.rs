@@ -60,17 +60,23 @@ fn a_call_is_denied_if_the_client_would_not_ask() {
 }
 
 #[test]
-fn mcp_tools_are_judged_by_their_input() {
+fn any_tool_is_judged_by_the_command_or_path_in_its_input() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "");
     let client = Client::in_repo(&test);
     let file = |name: &str| json!({"path": test.root().join(name), "content": "x"});
-    assert!(client.denied("mcp__sh__run", json!({"command": "git reset --hard"})).is_some());
+    for command in ["git push", "git reset --hard", "echo x > .git/config"] {
+        assert!(client.denied("mcp__sh__run", json!({"command": command})).is_some(), "{command}");
+        assert!(client.denied("Monitor", json!({"command": command})).is_some(), "{command}");
+    }
+    assert_eq!(client.events("denied")[1]["tool"], "Monitor");
     assert!(client.denied("mcp__fs__write_file", file(".git/config")).is_some());
     assert!(client.denied("mcp__fs__write_file", file("src/lib.rs")).is_some());
     assert_eq!(client.denied("mcp__fs__read_file", file("src/lib.rs")), None);
     assert_eq!(client.denied("mcp__fs__write_file", file("src/lib.rs")), None);
     assert_eq!(client.denied("mcp__fs__list", file(".git")), None);
+    assert_eq!(client.denied("Monitor", json!({"command": "tail -n 3 a.txt"})), None);
+    assert_eq!(client.edit_denied("Edit", "a.txt"), None);
 }
 
 #[test]
@@ -83,19 +89,4 @@ fn without_a_session_id_reads_are_kept_in_the_shared_log() {
     assert_eq!(client.edit_denied("Edit", "src/lib.rs"), None);
     let log = fs_err::read_to_string(test.root().join(".ralph/session.log")).unwrap();
     assert!(log.contains("Read: ") && log.contains("src/lib.rs"), "{log}");
-}
-
-#[test]
-fn a_transcript_path_with_a_tilde_is_resolved() {
-    let test = TestRepo::new();
-    test.write(".ralph/config.toml", "");
-    let client = Client::in_repo(&test);
-    let read = json!({"type": "tool_use", "name": "Read", "input": {"file_path": test.root().join("src/lib.rs")}});
-    let line = json!({"type": "assistant", "message": {"content": [read]}});
-    client.home.file("t/session.jsonl", line.to_string());
-    let edit = json!({
-        "hook_event_name": "PreToolUse", "tool_name": "Edit", "transcript_path": "~/t/session.jsonl",
-        "tool_input": {"file_path": test.root().join("src/lib.rs")},
-    });
-    assert_eq!(client.send(PRE_TOOL, edit), None);
 }

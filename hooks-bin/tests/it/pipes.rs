@@ -85,10 +85,14 @@ fn send_all(test: &TestRepo, home: &Scratch, what: &str) {
 fn no_hook_waits_for_a_pipe() {
     for file in FILES {
         let (test, home) = (project(), Scratch::new());
-        let path = test.root().join(file);
-        let _ = fs_err::remove_file(&path);
+        let _ = fs_err::remove_file(test.root().join(file));
         test.scratch().pipe(&format!("repo/{file}"));
         send_all(&test, &home, file);
+    }
+    for file in [".ralph/state/s1/loop.json", ".ralph/events.jsonl"] {
+        let home = Scratch::new();
+        home.pipe(file);
+        send_all(&project(), &home, file);
     }
 }
 
@@ -99,15 +103,6 @@ fn no_hook_waits_for_a_pipe_in_the_mailbox_of_a_running_loop() {
         let _lock = hold_lock(test.root());
         begin(test.root(), test.root(), "r1");
         test.scratch().pipe(&format!("repo/.git/ralph/mailbox-{file}"));
-        send_all(&test, &home, file);
-    }
-}
-
-#[test]
-fn no_hook_waits_for_a_pipe_in_the_home_folder() {
-    for file in [".ralph/state/s1/loop.json", ".ralph/events.jsonl"] {
-        let (test, home) = (project(), Scratch::new());
-        home.pipe(file);
         send_all(&test, &home, file);
     }
 }

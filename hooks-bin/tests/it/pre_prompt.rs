@@ -3,26 +3,13 @@
 use serde_json::Value;
 use test_support::{Scratch, fixtures, program, run_with_input};
 
-use crate::client::Client;
+use crate::client::{Client, PRE_PROMPT};
 use crate::run::Run;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_ralph-pre-prompt");
-
-/// Sends a prompt; returns the context that was added.
+/// Sends a prompt to a session in a project; returns the context that is added.
 fn send(project: &Scratch, prompt: &str) -> Option<String> {
-    let payload = fs_err::read(fixtures().join("payloads/UserPromptSubmit-first.json")).unwrap();
-    let mut input: Value = serde_json::from_slice(&payload).unwrap();
-    input["prompt"] = prompt.into();
-    input["session_id"] = "s1".into();
-    let mut command = program(BINARY, &project.path("home"));
-    command.env("CLAUDE_PROJECT_DIR", project.root());
-    let output = run_with_input(&mut command, input.to_string().as_bytes());
-    assert_eq!(output.status.code(), Some(0));
-    (!output.stdout.is_empty()).then(|| {
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(answer["hookSpecificOutput"]["hookEventName"], "UserPromptSubmit");
-        answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
-    })
+    let session = "s1".to_owned();
+    Client { session, ..Client::in_project(project.root()) }.prompted(prompt)
 }
 
 fn journaled(project: &Scratch) -> String {
@@ -54,17 +41,12 @@ fn the_beginning_of_a_prompt_is_journaled_without_its_keys() {
 }
 
 #[test]
-fn without_a_story_nothing_is_added() {
-    let project = project();
-    project.file(".ralph/guardrails.md", "- run the tests\n");
-    assert_eq!(send(&project, "hello"), None);
-    project.file(".ralph/current-story", "../../etc/passwd\n");
-    assert_eq!(send(&project, "hello"), None);
-}
-
-#[test]
 fn the_current_story_is_added_with_lessons_and_the_last_failure() {
     let project = project();
+    for not_a_story in ["", "../../etc/passwd\n"] {
+        project.file(".ralph/current-story", not_a_story);
+        assert_eq!(send(&project, "hello"), None);
+    }
     project.file(".ralph/current-story", "US-001\n");
     assert_eq!(send(&project, "hello").unwrap(), "Current story: US-001.");
 
@@ -89,7 +71,7 @@ fn reminded(client: &Client, payload: &str) -> Option<String> {
     let text = fs_err::read(fixtures().join(format!("payloads/{payload}.json"))).unwrap();
     let mut input: Value = serde_json::from_slice(&text).unwrap();
     input["session_id"] = client.session.as_str().into();
-    let mut command = program(BINARY, client.home.root());
+    let mut command = program(PRE_PROMPT, client.home.root());
     command.env("CLAUDE_PROJECT_DIR", &client.cwd).envs(client.vars.iter().cloned());
     let output = run_with_input(&mut command, input.to_string().as_bytes());
     assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]));

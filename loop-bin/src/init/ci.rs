@@ -230,6 +230,20 @@ jobs:
           go test
           ./...
         working-directory: ${{ matrix.dir }}
+  web:
+    defaults:
+      run:
+        shell: bash
+        working-directory: web
+    steps:
+      - run: npm run web
+  api:
+    steps:
+      - run: pytest
+  matrix:
+    strategy:
+      run:
+        - os: ubuntu
 ";
         check(
             WORKFLOW,
@@ -240,32 +254,11 @@ jobs:
                 ("app", "set -e"),
                 ("app", "cargo test --workspace"),
                 ("app/sub", "cargo bench"),
+                // Defaults apply only to their job.
+                ("web", "npm run web"),
+                ("", "pytest"),
             ],
         );
-    }
-
-    #[test]
-    fn defaults_apply_only_to_their_job() {
-        let text = "\
-on:
-  pull_request:
-jobs:
-  web:
-    defaults:
-      run:
-        shell: bash
-        working-directory: web
-    steps:
-      - run: npm test
-  api:
-    steps:
-      - run: pytest
-  matrix:
-    strategy:
-      run:
-        - os: ubuntu
-";
-        check(WORKFLOW, text, &[("web", "npm test"), ("", "pytest")]);
     }
 
     #[test]
@@ -309,13 +302,5 @@ jobs:
         let files = Files { paths: vec![WORKFLOW.into(), "ci/vet.sh".into()], read: &read };
         let found: Vec<String> = steps(&files, &[]).into_iter().map(|step| step.command).collect();
         assert_eq!(found, ["bash ci/vet.sh -v", "ci/vet.sh", "set -e", "go vet ./..."]);
-    }
-
-    #[test]
-    fn gitlab_scripts_are_found() {
-        let text = "test:\n  stage: test\n  script:\n    - bundle install\n    - bundle exec rspec\n\
-                    \nlint:\n  script:\n  - rubocop\n  only:\n  - main\n";
-        let expected = [("", "bundle exec rspec"), ("", "rubocop")];
-        check(".gitlab-ci.yml", text, &expected);
     }
 }

@@ -232,10 +232,9 @@ impl Requests<'_> {
                     end
                 }
                 (None, Picked::Complete) => {
-                    let Self { target, remote, .. } = self;
-                    let why = format!(
-                        "all stories are done on {target}; run `git pull {remote} {target}` to get them"
-                    );
+                    let pull = format!("`git pull {} {}`", self.remote, self.target);
+                    let why =
+                        format!("all stories are done on {}; run {pull} to get them", self.target);
                     Some(End::new(0, "complete", why))
                 }
                 (None, Picked::Stuck(why) | Picked::Depends(why)) => {
@@ -395,10 +394,7 @@ impl Requests<'_> {
         let is_stopped = self.takes_stop()?;
         record.pause = None;
         record.save(&self.run_dir)?;
-        Ok(match is_asked || is_stopped {
-            false => None,
-            true if is_stopped => Some(End::new(0, "manual", STOPPED)),
-            true => Some(End::new(0, "manual", why)),
-        })
+        let why = if is_stopped { STOPPED.to_owned() } else { why };
+        Ok(if is_asked || is_stopped { Some(End::new(0, "manual", why)) } else { None })
     }
 }

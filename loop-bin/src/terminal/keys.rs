@@ -138,10 +138,8 @@ mod tests {
         let mut keys = Keys::default();
         let log = |name: &str| Asked::Log(name.into());
         let stop = |now| Asked::Stop { now };
-        assert_eq!(
-            typed(&mut keys, "sxlllq?"),
-            [stop(false), stop(true), log("two"), log("one"), log("two"), Asked::Quit]
-        );
+        let asked = [stop(false), stop(true), log("two"), log("one"), log("two"), Asked::Quit];
+        assert_eq!(typed(&mut keys, "sxlllq?"), asked);
         for hint in HINTS {
             let named: Vec<&str> = hint.split("  ").map(|part| &part[..1]).collect();
             assert_eq!(named, ["s", "x", "t", "l", "q"]);

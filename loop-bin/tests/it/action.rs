@@ -153,8 +153,11 @@ fn the_action_installs_runs_and_reports() {
 }
 
 #[test]
-fn the_action_exits_with_the_loops_code_and_reports_it() {
+fn the_action_fails_without_a_release_and_reports_the_loops_exit_code() {
     let runner = Runner::new();
+    let nowhere = format!("file://{}", runner.temporary.path("nowhere"));
+    assert_ne!(runner.run(&[("url", &nowhere)]).code, Some(0));
+    assert!(!runner.temporary.path("output").exists(), "the loop was not started");
     let url = runner.release();
     let agent = ("agent", "sh -c 'cat >/dev/null; exit 3'");
     let args = ("args", "--max-iterations 1 --baseline=skip --branch ralph/{plan}");
@@ -164,13 +167,4 @@ fn the_action_exits_with_the_loops_code_and_reports_it() {
     assert_eq!(runner.temporary.read("output"), format!("exit-code={code}\n"));
     assert!(!runner.temporary.read("summary").is_empty());
     assert!(!runner.temporary.path("gh").exists(), "no pull request was named");
-}
-
-#[test]
-fn the_action_fails_without_a_release() {
-    let runner = Runner::new();
-    let nowhere = format!("file://{}", runner.temporary.path("nowhere"));
-    let ran = runner.run(&[("url", &nowhere)]);
-    assert_ne!(ran.code, Some(0), "{ran:?}");
-    assert!(!runner.temporary.path("output").exists(), "the loop was not started");
 }

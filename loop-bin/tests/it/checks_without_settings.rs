@@ -3,9 +3,8 @@
 
 use test_support::TestRepo;
 
-use crate::stage::{Ran, Stage};
+use crate::stage::{ONE, Ran, Stage};
 
-const ONE: &str = "- [ ] US-001: First\n";
 const CI: &str = "on: [push]\njobs:\n  test:\n    steps:\n      - run: ./run_tests.sh\n";
 
 /// A project whose CI runs a script that fails if the agent's work contains this text.
@@ -40,19 +39,14 @@ fn a_run_without_checks_uses_those_that_init_would_write() {
 }
 
 #[test]
-fn detected_checks_reject_bad_work() {
+fn detected_checks_reject_bad_work_and_the_agents_claim() {
     let stage = tested("some work");
-    stage.run(&["--agent", WORK, "--max-iterations", "1"]).ended(0).says("run_tests.sh");
+    let claim = "\"$RALPH_LOOP\" complete US-001 >\"$AGENT_NOTES/said\" 2>&1; true";
+    let ran = stage.run(&["--agent", &format!("{WORK}; {claim}"), "--max-iterations", "1"]);
+    ran.ended(0).says("US-001: `./run_tests.sh` failed with exit code 1");
+    assert!(stage.note("said").contains("US-001 is not done: `./run_tests.sh`"));
     assert_eq!(message(&stage), "");
     assert!(stage.plan().contains("[ ] US-001"));
-}
-
-#[test]
-fn the_agents_claim_is_verified_by_detected_checks() {
-    let stage = tested("some work");
-    let agent = format!("{WORK}; \"$RALPH_LOOP\" complete US-001 >\"$AGENT_NOTES/said\" 2>&1");
-    stage.run(&["--agent", &agent, "--max-iterations", "1"]);
-    assert!(stage.note("said").contains("US-001 is not done: `./run_tests.sh`"));
 }
 
 #[test]
@@ -85,8 +79,7 @@ fn a_run_can_require_checks() {
     };
     refused(stage.run(&["--require-checks"]));
     refused(stage.run(&["--require-checks", "--dry-run"]));
-    let mut command = stage.command(&[]);
-    refused(command.env("RALPH_REQUIRE_CHECKS", "1").output().unwrap().into());
+    refused(stage.run_env(&[("RALPH_REQUIRE_CHECKS", "1")], &[]));
     stage.repo.write(".ralph/config.toml", "[verify]\nrequire_checks = true\n");
     refused(stage.run(&[]));
     stage.run(&["--agent", WORK, "--verify", "true"]).ended(0).says("US-001 done");
@@ -104,9 +97,8 @@ fn dependencies_of_detected_checks_are_installed() {
     stage.repo.write("package-lock.json", "{}");
     stage.repo.write(".gitignore", "node_modules/\n");
     stage.repo.commit_all("a package");
-    let mut command = stage.command(&["--agent", WORK]);
-    command.env("PATH", format!("{bin}:/usr/local/bin:/usr/bin:/bin"));
-    let ran: Ran = command.output().unwrap().into();
+    let path = format!("{bin}:/usr/local/bin:/usr/bin:/bin");
+    let ran = stage.run_env(&[("PATH", &path)], &["--agent", WORK]);
     ran.ended(0).says("`npm test` is used").says("US-001 done");
     assert!(message(&stage).contains("Ralph-Checks: npm test"));
 }
@@ -119,7 +111,6 @@ fn the_example_plan_is_not_worked_on() {
     stage.run(&["init"]).ended(0).says("written  .ralph/PRD-1/plan.md");
     let said = "US-001 of .ralph/PRD-1/plan.md is still the example";
     stage.run(&[]).ended(1).says(said);
-    stage.run(&["--dry-run"]).ended(1).says(said);
     // Everything else is still examined.
     let ran = stage.run(&["doctor", "--verify", "true", "--baseline", "check"]);
     ran.ended(1).says(said).says("ok       the agent works in").says("ok       `true` passes");
@@ -134,42 +125,23 @@ fn the_example_plan_is_not_worked_on() {
     let own = first.split("### US-002").next().unwrap();
     stage.repo.write(".ralph/PRD-1/plan.md", own);
     stage.run(&["--agent", WORK]).ended(0).says("US-001 done");
+    // The templates of the lifecycle scripts run as they are.
+    assert_eq!(stage.events().iter().filter(|event| *event == "lifecycle").count(), 4);
+    for name in ["started", "next_iteration", "post_iteration", "finished"] {
+        assert!(stage.read(&format!(".ralph/hooks/{name}")).contains("#   "), "{name}");
+    }
 }
 
 #[test]
-fn init_reports_what_it_found_and_why() {
-    let stage = Stage::new("works", ONE);
-    stage.repo.write("Cargo.toml", "[workspace]\n");
-    stage.repo.write("web/package.json", r#"{"scripts":{"test":"vitest","lint":"eslint ."}}"#);
-    stage.repo.write("web/yarn.lock", "");
-    stage.repo.write("web/node_modules/x/package.json", r#"{"scripts":{"test":"vitest"}}"#);
-    stage.repo.write(".gitignore", "node_modules/\n");
-    let ran = stage.run(&["init"]);
-    ran.ended(0).says("check    cargo test --workspace   (rust: Cargo.toml)");
-    ran.says("check    cd web && yarn test   (javascript: web/package.json)");
-    ran.says("proposed cd web && yarn run lint   (javascript: web/package.json)");
-    let config = stage.read(".ralph/config.toml");
-    let check = "  \"cd web && yarn test\", # javascript: web/package.json\n";
-    assert!(config.contains(check), "{config}");
-    assert!(config.contains("  # \"cd web && yarn run lint\", # "), "{config}");
-    assert!(!config.contains("node_modules"), "{config}");
-}
-
-#[test]
-fn init_proposes_to_copy_ignored_files_that_checks_need() {
+fn init_proposes_ignored_files_and_a_run_after_an_empty_init_detects_checks_again() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".gitignore", ".env\n");
     stage.repo.write(".env", "KEY=1\n");
-    stage.run(&["init"]).ended(0).says("put the line `.env` into .worktreeinclude");
+    let ran = stage.run(&["init"]);
+    ran.ended(0).says("No tests were found").says("put the line `.env` into .worktreeinclude");
     stage.repo.write(".worktreeinclude", ".env\n");
     let ran = stage.run(&["init"]);
     assert!(!ran.out.contains(".worktreeinclude"), "{}", ran.out);
-}
-
-#[test]
-fn a_run_after_an_empty_init_detects_checks_again() {
-    let stage = Stage::new("works", ONE);
-    stage.run(&["init"]).ended(0).says("No tests were found");
     stage.repo.write(".github/workflows/ci.yml", CI);
     stage.repo.write("run_tests.sh", "exit 0\n");
     stage.repo.commit_all("tests");
@@ -195,6 +167,12 @@ fn nested_projects_are_found_and_a_root_task_is_proposed() {
         assert!(out.contains(line), "no `{line}` in {out}");
     }
     assert!(!out.contains("node_modules"), "{out}");
+    let config = fs_err::read_to_string(repo.root().join(".ralph/config.toml")).unwrap();
+    assert!(
+        config.contains("  \"cd web && npm test\", # javascript: web/package.json\n"),
+        "{config}"
+    );
+    assert!(config.contains("  # \"make test\", # "), "{config}");
     repo.remove(".git");
     repo.remove(".ralph");
     let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
@@ -207,37 +185,23 @@ fn files_of_other_loops_are_reported_and_their_scripts_are_used() {
     let stage = Stage::new("works", ONE);
     stage.script("unused", "");
     stage.repo.remove(".ralph/hooks");
-    let more = [".ralphrc", ".ralph-tui/config.toml", ".agents/ralph/config.sh", "@fix_plan.md"];
-    let files = ["ralph.sh", "PROMPT.md", "fix_plan.md", "scripts/ralph/prd.json"];
-    for file in files.into_iter().chain(more) {
-        stage.repo.write(file, "");
-    }
+    let files = "ralph.sh PROMPT.md fix_plan.md scripts/ralph/prd.json .ralphrc \
+                 .ralph-tui/config.toml .agents/ralph/config.sh @fix_plan.md";
+    files.split_whitespace().for_each(|file| stage.repo.write(file, ""));
     stage.repo.write(".fresher/hooks/started", "#!/bin/sh\ntouch \"$AGENT_NOTES/theirs\"\n");
     stage.repo.chmod(".fresher/hooks/started", 0o755);
     let ran = stage.run(&["init"]);
     ran.ended(0).says("found    .fresher/hooks: its lifecycle scripts are used");
     ran.says("found    ralph.sh: another loop").says("found    PROMPT.md: the prompt of another");
-    ran.says("found    .ralphrc: ").says("found    .ralph-tui: ").says("found    .agents/ralph: ");
-    ran.says("found    @fix_plan.md: ")
-        .says("found    fix_plan.md: ")
-        .says("found    scripts/ralph/prd.json: ");
+    let others =
+        ".ralphrc .ralph-tui .agents/ralph @fix_plan.md fix_plan.md scripts/ralph/prd.json";
+    for file in others.split(' ') {
+        ran.says(&format!("found    {file}: "));
+    }
     assert!(!stage.exists(".ralph/hooks"));
     stage.repo.commit_all("both");
     stage.run(&["--agent", WORK]).ended(0);
     assert!(stage.note_path("theirs").exists());
-}
-
-#[test]
-fn lifecycle_templates_run_as_they_are() {
-    let stage = Stage::new("works", ONE);
-    stage.run(&["init"]).ended(0);
-    stage.repo.commit_all("set up");
-    let ran = stage.run(&["--agent", WORK]);
-    ran.ended(0).says("US-001 done");
-    assert_eq!(stage.events().iter().filter(|event| *event == "lifecycle").count(), 4);
-    for name in ["started", "next_iteration", "post_iteration", "finished"] {
-        assert!(stage.read(&format!(".ralph/hooks/{name}")).contains("#   "), "{name}");
-    }
 }
 
 #[test]

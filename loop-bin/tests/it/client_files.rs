@@ -5,9 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 use test_support::fixtures;
 
-use crate::stage::{LOOP, Ran, Stage};
+use crate::stage::{LOOP, ONE, Ran, Stage};
 
-const ONE: &str = "- [ ] US-001: First\n";
 const CLIENT: &str = "claude -p";
 
 /// A project with this entry in the client's configuration.
@@ -24,8 +23,7 @@ fn stage(known: Value) -> Stage {
 
 fn run(stage: &Stage, agent: &str, args: &[&str]) -> Ran {
     let path = format!("{}:/usr/bin:/bin", stage.repo.scratch().path("bin"));
-    let mut command = stage.command(args);
-    command.env("PATH", path).env("RALPH_AGENT", agent).output().unwrap().into()
+    stage.run_env(&[("PATH", &path), ("RALPH_AGENT", agent)], args)
 }
 
 /// The settings that were passed to the client, without hooks.
@@ -48,13 +46,15 @@ fn our_tools_are_offered_in_place_without_replacing_a_user_server() {
     run(&plain, CLIENT, &["--in-place"]).ended(0);
     let ours = json!({"ralph": {"command": LOOP, "args": ["mcp"]}});
     assert_eq!(passed_servers(&plain).1, json!({"mcpServers": ours}));
-    let mine = json!({"ralph": {"command": "mine"}});
-    let named = stage(json!({"mcpServers": mine}));
+    let mine = json!({"mcpServers": {"ralph": {"command": "mine"}}});
+    let named = stage(mine.clone());
     run(&named, CLIENT, &[]).ended(0);
-    assert_eq!(passed_servers(&named).1, json!({"mcpServers": mine}));
-    let in_place = stage(json!({"mcpServers": mine}));
-    run(&in_place, CLIENT, &["--in-place"]).ended(0);
-    assert!(!in_place.note("arguments").contains("--mcp-config="));
+    assert_eq!(passed_servers(&named).1, mine);
+    for (client, args) in [(CLIENT, &["--in-place"][..]), ("claude --strict-mcp-config -p", &[])] {
+        let without = stage(mine.clone());
+        run(&without, client, args).ended(0);
+        assert!(!without.note("arguments").contains("--mcp-config="), "{client}");
+    }
 }
 
 #[test]
@@ -67,17 +67,6 @@ fn servers_that_were_added_for_the_project_are_passed() {
     let ours = json!({"command": LOOP, "args": ["mcp"]});
     assert_eq!(passed, json!({"mcpServers": {"mine": servers["mine"], "ralph": ours}}));
     assert_eq!(fs_err::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
-}
-
-#[test]
-fn servers_are_not_passed_in_place_or_with_a_strict_config() {
-    let servers = json!({"mcpServers": {"mine": {"command": "serve"}}});
-    let in_place = stage(servers.clone());
-    run(&in_place, CLIENT, &["--in-place"]).ended(0);
-    assert_eq!(passed_servers(&in_place).1["mcpServers"].get("mine"), None);
-    let strict = stage(servers);
-    run(&strict, "claude --strict-mcp-config -p", &[]).ended(0);
-    assert!(!strict.note("arguments").contains("--mcp-config="));
 }
 
 #[test]
@@ -117,25 +106,16 @@ fn settings_that_cannot_be_passed_are_reported() {
 
 #[test]
 fn untracked_client_files_are_copied_but_not_committed() {
-    let stage = stage(json!({}));
+    let stage = Stage::new("works", ONE);
     stage.repo.write(".gitignore", ".claude/skills/\n");
     stage.repo.commit_all("ignore");
-    for file in [".claude/skills/a/SKILL.md", ".claude/agents/b.md", ".mcp.json", "CLAUDE.local.md"]
-    {
-        stage.repo.write(file, "{}");
-    }
-    // The client fails without these files.
-    let client = "test -f .claude/skills/a/SKILL.md -a -f .claude/agents/b.md -a -f .mcp.json";
-    let scratch = stage.repo.scratch();
-    let fixture = fixtures().join("agents/client.sh");
-    let text = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] || {client} || exit 1\nexec sh '{fixture}' \"$@\"\n"
-    );
-    scratch.script("bin/claude", &text);
-    run(&stage, CLIENT, &[]).ended(0);
+    let files =
+        [".claude/skills/a/SKILL.md", ".claude/agents/b.md", ".mcp.json", "CLAUDE.local.md"];
+    files.iter().for_each(|file| stage.repo.write(file, "{}"));
+    let agent = format!("cat >/dev/null; echo x >x.txt; ls {}", files.join(" "));
+    stage.run(&["--agent", &agent, "--attempts", "1"]).ended(0);
     assert_eq!(stage.subjects()[1], "feat(US-001): First");
-    for file in [".claude/skills/a/SKILL.md", ".claude/agents/b.md", ".mcp.json", "CLAUDE.local.md"]
-    {
+    for file in files {
         assert_eq!(stage.repo.git(["log", "--format=%s", "--", file]), "", "{file}");
     }
 }

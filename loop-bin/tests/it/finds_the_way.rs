@@ -1,4 +1,4 @@
-//! Suggestions for mistyped commands, shell completions, and logs.
+//! Suggestions for mistyped commands, shell completions, logs, and `ralph-loop explain`.
 
 use std::process::Command;
 
@@ -6,9 +6,7 @@ use camino::Utf8Path;
 use test_support::{Scratch, program, run_with_input};
 
 use crate::ralph_loop;
-use crate::stage::{LOOP, Stage};
-
-const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+use crate::stage::{LOOP, Stage, TWO};
 
 #[test]
 fn a_mistyped_subcommand_gets_a_suggestion() {
@@ -50,61 +48,41 @@ fn in_shell(stage: &Stage, shell: &[&str], script: &str) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// The typed words, a completion that must be offered, and one that must not be.
-const TYPED: [(&[&str], &str, &str); 3] = [
-    (&["sta"], "status", "stories"),
-    (&["status", "--w"], "--watch", "--run"),
-    (&["--max-it"], "--max-iterations", "--max-cost"),
-];
-
-fn check_completions(shell: &[&str], script: impl Fn(&[&str]) -> String) {
+#[test]
+fn bash_completes_commands_and_flags() {
     let stage = Stage::new("works", TWO);
-    for (words, offered, other) in TYPED {
-        let Some(out) = in_shell(&stage, shell, &script(words)) else { return };
+    for (words, offered, other) in [
+        (&["sta"][..], "status", "stories"),
+        (&["status", "--w"], "--watch", "--run"),
+        (&["--max-it"], "--max-iterations", "--max-cost"),
+    ] {
+        let script = format!(
+            "source <(ralph-loop completions bash)\n\
+             complete -p ralph-loop >/dev/null || exit 1\n\
+             COMP_WORDS=(ralph-loop {}) COMP_CWORD={}\n\
+             _ralph__loop ralph-loop '{}' x 2>/dev/null\n\
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+            words.join(" "),
+            words.len(),
+            words.last().unwrap(),
+        );
+        let Some(out) = in_shell(&stage, &["bash", "--norc"], &script) else { return };
         let found: Vec<&str> = out.lines().map(str::trim).collect();
         assert!(found.contains(&offered), "{words:?}: {out}");
         assert!(!found.contains(&other), "{words:?}: {out}");
     }
 }
 
-fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("'{word}' ")).collect()
-}
-
 #[test]
-fn bash_completes_commands_and_flags() {
-    check_completions(&["bash", "--norc"], |words| {
-        format!(
-            "source <(ralph-loop completions bash)\n\
-             complete -p ralph-loop >/dev/null || exit 1\n\
-             COMP_WORDS=(ralph-loop {}) COMP_CWORD={}\n\
-             _ralph__loop ralph-loop '{}' x 2>/dev/null\n\
-             printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
-            quoted(words),
-            words.len(),
-            words.last().unwrap(),
-        )
-    });
-}
-
-#[test]
-fn zsh_loads_the_completion_script() {
-    let script = "autoload -U compinit && compinit -D\nsource <(ralph-loop completions zsh)\n\
-                  print ${_comps[ralph-loop]}\n";
+fn zsh_and_fish_load_the_completion_script() {
     let stage = Stage::new("works", TWO);
-    let Some(out) = in_shell(&stage, &["zsh", "-f"], script) else { return };
-    assert_eq!(out.trim(), "_ralph-loop");
-}
-
-#[test]
-fn fish_completes_commands_and_flags() {
-    check_completions(&["fish", "--no-config"], |words| {
-        format!(
-            "ralph-loop completions fish | source\n\
-             complete -C 'ralph-loop {}' | cut -f 1\n",
-            words.join(" ")
-        )
-    });
+    let zsh = "autoload -U compinit && compinit -D\nsource <(ralph-loop completions zsh)\n\
+               print ${_comps[ralph-loop]}\n";
+    let out = in_shell(&stage, &["zsh", "-f"], zsh);
+    assert!(out.is_none_or(|out| out.trim() == "_ralph-loop"));
+    let fish = "ralph-loop completions fish | source\ncomplete -C 'ralph-loop sta' | cut -f 1\n";
+    let out = in_shell(&stage, &["fish", "--no-config"], fish);
+    assert!(out.is_none_or(|out| out.lines().any(|line| line == "status")));
 }
 
 #[test]
@@ -119,4 +97,44 @@ fn logs_show_what_the_agent_did() {
     stage.run(&["logs", "us-001"]).ended(0).says("-US-001.log").says("session s-1");
     stage.run(&["logs", "US-001/1"]).ended(0).says("-US-001.log");
     stage.run(&["logs", "US-001/2"]).ended(1).says("there is no log of US-001/2");
+}
+
+fn explain(scratch: &Scratch, args: &[&str]) -> String {
+    let (code, out, err) = ralph_loop(scratch.root(), &[&["explain"], args].concat());
+    assert_eq!(code, 0, "{err}");
+    out
+}
+
+#[test]
+fn a_command_is_explained() {
+    let scratch = Scratch::new();
+    let config = "[[guard.rules]]\nname = \"no-deploy\"\nprogram = \"make\"\nargs = [\"deploy\"]\n";
+    scratch.file(".ralph/config.toml", config);
+    for (command, expected) in [
+        (
+            "cd app && X=push; timeout 5 git $X 2>&1 | tail -1",
+            "runs      git push|denied by git-push|instead|request-merge|test run  no",
+        ),
+        ("npx jest --ci", "test run  yes|no rule applies"),
+        ("make deploy", "denied by no-deploy"),
+        ("terraform apply", "in a run  denied by deploy|no rule applies"),
+        ("npm publish", "denied by publish"),
+    ] {
+        let out = explain(&scratch, &[command]);
+        for words in expected.split('|') {
+            assert!(out.contains(words), "no `{words}` in {out}");
+        }
+    }
+}
+
+#[test]
+fn an_edit_is_explained() {
+    let scratch = Scratch::new();
+    scratch.file(".ralph/config.toml", "[scope]\npaths = [\"src/**\"]\n");
+    assert!(explain(&scratch, &["--file", ".git/config"]).contains("denied by protected-path"));
+    assert!(explain(&scratch, &["--file", "README.md"]).contains("denied by scope"));
+    assert!(explain(&scratch, &["--file", "src/a.rs"]).contains("no rule applies"));
+    scratch.file(".ralph/config.toml", "[guard]\ndisabel = []\n");
+    let (code, _, err) = ralph_loop(scratch.root(), &["explain", "ls"]);
+    assert!(code == 2 && err.contains("config.toml:2") && err.contains("`disable`"), "{err}");
 }

@@ -1,8 +1,7 @@
 //! Pull requests and issues, with a fake `gh` that records its calls.
 
-use crate::stage::{Ran, Stage};
+use crate::stage::{ONE, Ran, Stage};
 
-const ONE: &str = "- [ ] US-001: First\n";
 const GH: &str = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$AGENT_NOTES/gh\"; echo >>\"$AGENT_NOTES/gh\"\n\
                   case \"$1 $2\" in\n\
                   'pr create') [ ! -e \"$AGENT_NOTES/down\" ] || { rm \"$AGENT_NOTES/down\"; echo 'error connecting'; exit 1; }; cat >\"$AGENT_NOTES/body\"; [ -e \"$AGENT_NOTES/exists\" ] && \
@@ -36,7 +35,7 @@ pub(crate) fn with_forge_for(plan: &str) -> Stage {
 
 pub(crate) fn run(stage: &Stage, args: &[&str]) -> Ran {
     let path = format!("{}:{}", stage.repo.scratch().path("bin"), std::env::var("PATH").unwrap());
-    stage.command(args).env("PATH", path).output().unwrap().into()
+    stage.run_env(&[("PATH", &path)], args)
 }
 
 pub(crate) fn on_server(stage: &Stage, branch: &str) -> String {
@@ -50,10 +49,8 @@ fn a_pull_request_has_the_report_as_its_body() {
     run(&stage, &["--pr", "run"]).ended(0).says("pull request: https://forge.test/pull/7");
     assert!(on_server(&stage, "ralph/work").contains(stage.repo.git(["rev-parse", "HEAD"]).trim()));
     let called = stage.note("gh");
-    assert!(
-        called.contains("pr|create|--head|ralph/work|--title|First|--body-file|-|\n"),
-        "{called}"
-    );
+    let create = "pr|create|--head|ralph/work|--title|First|--body-file|-|\n";
+    assert!(called.contains(create), "{called}");
     assert!(stage.note("body").contains("US-001"), "{}", stage.note("body"));
     // The second call, made by hand, updates the existing pull request.
     std::fs::write(stage.note_path("exists"), "").unwrap();
@@ -81,27 +78,14 @@ fn work_on_another_branch_needs_no_action_once_it_has_a_pull_request() {
 }
 
 #[test]
-fn the_title_of_a_pull_request_names_its_stories() {
-    let plan = "- [x] US-000: Before\n- [ ] US-001: First\n- [ ] US-002: Second\n";
-    let stage = with_forge_for(plan);
-    run(&stage, &["--pr", "run", "--max-iterations", "1"]).ended(0);
-    assert!(stage.note("gh").contains("|--title|First|"), "{}", stage.note("gh"));
-    // The next pull request leaves out merged stories.
-    stage.repo.git(["push", "-q", "origin", "ralph/work:main"]);
-    run(&stage, &["--pr", "run"]).ended(0);
-    assert!(stage.note("gh").contains("|--title|Second|"), "{}", stage.note("gh"));
-}
-
-#[test]
 fn missing_requirements_are_reported_and_nothing_is_pushed() {
     let stage = with_forge();
     stage.run(&[]).ended(0);
     stage.repo.git(["switch", "-q", "main"]);
     stage.repo.git(["merge", "-q", "ralph/work"]);
     stage.run(&[]).ended(0);
-    run(&stage, &["pr"])
-        .ended(1)
-        .says("main is the branch that a pull request would be merged into");
+    let ran = run(&stage, &["pr"]);
+    ran.ended(1).says("main is the branch that a pull request would be merged into");
     stage.repo.git(["remote", "remove", "origin"]);
     run(&stage, &["pr"]).ended(1).says("this repository has no remote");
     let stage = with_forge();
@@ -110,8 +94,7 @@ fn missing_requirements_are_reported_and_nothing_is_pushed() {
     let git = stage.repo.scratch().path("only-git");
     std::fs::create_dir_all(&git).unwrap();
     std::os::unix::fs::symlink("/usr/bin/git", git.join("git")).unwrap();
-    let ran: Ran =
-        stage.command(&["pr"]).env("PATH", format!("{git}:{path}")).output().unwrap().into();
+    let ran = stage.run_env(&[("PATH", &format!("{git}:{path}"))], &["pr"]);
     ran.ended(1).says("need `gh` or `glab`, and neither is installed");
     assert_eq!(on_server(&stage, "ralph/work"), "");
 }
@@ -120,30 +103,32 @@ fn missing_requirements_are_reported_and_nothing_is_pushed() {
 fn nothing_is_pushed_unless_requested() {
     let stage = with_forge();
     run(&stage, &[]).ended(0).says("1 story landed");
-    let gh = stage.note_path("gh");
-    assert_eq!(
-        (gh.as_std_path().exists(), on_server(&stage, "ralph/work")),
-        (false, String::new())
-    );
+    assert_eq!((stage.note("gh") + &on_server(&stage, "ralph/work")).as_str(), "");
     // If a requested pull request is impossible, the work still lands.
     let stage = with_forge();
     stage.repo.git(["remote", "remove", "origin"]);
-    run(&stage, &["--pr", "run"])
-        .ended(0)
-        .says("this run will end without a pull request: this repository has no remote; add one")
-        .says("1 story landed");
+    let ran = run(&stage, &["--pr", "run"]);
+    ran.ended(0).says("1 story landed");
+    ran.says("this run will end without a pull request: this repository has no remote; add one");
 }
 
 #[test]
-fn the_body_of_a_pull_request_covers_all_runs_on_its_branch() {
-    let stage = with_forge_for("- [ ] US-001: First\n- [ ] US-002: Second\n");
+fn title_and_body_of_a_pull_request_cover_all_runs_on_its_branch() {
+    let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
+    let stage = with_forge_for(plan);
     let args = ["--pr", "run", "--max-iterations", "1"];
     run(&stage, &args).ended(0);
+    assert!(stage.note("gh").contains("|--title|First|"), "{}", stage.note("gh"));
     std::fs::write(stage.note_path("exists"), "").unwrap();
     run(&stage, &args).ended(0);
     let body = stage.note("body");
     assert!(body.contains("US-001") && body.contains("US-002"), "{body}");
     assert!(body.starts_with("## 2 stories done"), "{body}");
+    // The next pull request leaves out merged stories.
+    stage.repo.git(["push", "-q", "origin", "ralph/work:main"]);
+    std::fs::remove_file(stage.note_path("exists")).unwrap();
+    run(&stage, &args).ended(0);
+    assert!(stage.note("gh").contains("|--title|Third|"), "{}", stage.note("gh"));
 }
 
 #[test]
@@ -173,10 +158,7 @@ fn a_refused_push_keeps_the_work_and_can_be_retried() {
     let status = stage.run(&["status"]);
     status.says("ralph/work has no pull request: ").says("this branch is protected");
     run(&stage, &["pr"]).ended(1).says("this branch is protected");
-    assert_eq!(
-        (stage.note("gh").contains("create"), on_server(&stage, "ralph/work")),
-        (false, String::new())
-    );
+    assert!(!stage.note("gh").contains("create") && on_server(&stage, "ralph/work").is_empty());
     std::fs::remove_file(server.join("hooks/pre-receive")).unwrap();
     run(&stage, &["pr"]).ended(0).says("https://forge.test/pull/7");
     assert!(on_server(&stage, "ralph/work").contains(stage.repo.head().trim()));
@@ -191,25 +173,16 @@ fn issues_become_stories_that_close_them() {
         "body":"We need it.\n\n## Notes\n- [ ] a form\n- [ ] a test"},
         {"number":13,"title":"Fix logout","url":"https://forge.test/issues/13","body":null}]"##;
     std::fs::write(stage.note_path("issues"), issues).unwrap();
-    run(&stage, &["plan", "--from-issues", "ready"])
-        .ended(0)
-        .says("GH-12  Add login")
-        .says("PRD-2");
+    let plan_of = ["plan", "--from-issues", "ready"];
+    run(&stage, &plan_of).ended(0).says("GH-12  Add login").says("PRD-2");
     let plan = stage.read(".ralph/PRD-2/plan.md");
-    assert!(
-        plan.contains(
-            "### GH-12: Add login\n\nIssue: https://forge.test/issues/12\n\n- [ ] a form\n"
-        ),
-        "{plan}"
-    );
+    let story = "### GH-12: Add login\n\nIssue: https://forge.test/issues/12\n\n- [ ] a form\n";
+    assert!(plan.contains(story), "{plan}");
     // Issues that are in a plan already are skipped.
     std::fs::write(stage.note_path("issues"), issues.replace("12", "1")).unwrap();
-    run(&stage, &["plan", "--from-issues", "ready"])
-        .ended(0)
-        .says("GH-13 is in a plan already")
-        .says("GH-1  Add login");
+    run(&stage, &plan_of).ended(0).says("GH-13 is in a plan already").says("GH-1  Add login");
     assert!(!stage.read(".ralph/PRD-3/plan.md").contains("GH-13"));
-    let again = run(&stage, &["plan", "--from-issues", "ready"]);
+    let again = run(&stage, &plan_of);
     again.ended(1).says("no open issue has the label ready and is in no plan yet");
     assert!(!stage.exists(".ralph/PRD-4"));
     run(&stage, &["--prd", "2"]).ended(0).says("2 stories landed");
@@ -225,10 +198,8 @@ fn text_of_an_issue_is_neither_a_dependency_nor_hidden() {
     let list = |issues: String| std::fs::write(stage.note_path("issues"), issues).unwrap();
     let plan_of = ["plan", "--from-issues", "ready"];
     list(issues.replace("Add login (depends: US-001)", "Backlog"));
-    run(&stage, &plan_of)
-        .ended(1)
-        .says("https://forge.test/12 cannot become a story")
-        .says("rename it");
+    let ran = run(&stage, &plan_of);
+    ran.ended(1).says("https://forge.test/12 cannot become a story").says("rename it");
     assert!(!stage.exists(".ralph/PRD-2"));
     list(issues.to_owned());
     run(&stage, &plan_of).ended(0).says("GH-12");
@@ -252,15 +223,10 @@ fn at_most_1000_issues_are_read() {
 }
 
 #[test]
-fn a_missing_interview_agent_is_reported() {
+fn an_interview_needs_an_agent_and_a_terminal() {
     let stage = with_forge();
-    run(&stage, &["plan", "a todo list", "--agent", "no-such-agent -x"])
-        .ended(1)
+    let ran = run(&stage, &["plan", "a todo list", "--agent", "no-such-agent -x"]);
+    ran.ended(1)
         .says("the agent `no-such-agent` was not found; install it, or name another with --agent");
-}
-
-#[test]
-fn an_interview_needs_a_terminal() {
-    let stage = with_forge();
     run(&stage, &["plan", "a todo list"]).ended(1).says("an interview needs a terminal");
 }

@@ -1,8 +1,9 @@
 //! Merge requests and issues of GitLab, with a fake `glab` that accepts only the flags of the real
 //! one and prints the same messages.
 
+use crate::forge::run;
 use crate::github::{on_server, project_on};
-use crate::stage::{Ran, Stage};
+use crate::stage::{ONE, Stage, TWO};
 
 /// Records each call on a line, and the description that was passed.
 const GLAB: &str = r##"#!/bin/sh
@@ -47,14 +48,9 @@ fn on_gitlab(plan: &str) -> Stage {
     stage
 }
 
-fn run(stage: &Stage, args: &[&str]) -> Ran {
-    let path = format!("{}:{}", stage.repo.scratch().path("bin"), std::env::var("PATH").unwrap());
-    stage.command(args).env("PATH", path).output().unwrap().into()
-}
-
 #[test]
 fn glab_opens_a_merge_request_and_updates_it() {
-    let stage = on_gitlab("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let stage = on_gitlab(TWO);
     let args = ["--pr", "run", "--branch", "ralph/{plan}", "--max-iterations", "1"];
     let address = "https://gitlab.test/o/r/-/merge_requests/5\n";
     run(&stage, &args).says(&format!("pull request: {address}"));
@@ -71,19 +67,17 @@ fn glab_opens_a_merge_request_and_updates_it() {
     let update = "\nmr|update|5|--title|2 stories of PRD-1|--description|## ";
     let updates: Vec<&str> = called.lines().filter(|line| line.starts_with("mr|update")).collect();
     assert!(called.contains(update), "{called}");
-    assert_eq!(
-        updates.iter().map(|it| it.contains("|--draft|")).collect::<Vec<_>>(),
-        [false, true]
-    );
+    let drafts: Vec<_> = updates.iter().map(|it| it.contains("|--draft|")).collect();
+    assert_eq!(drafts, [false, true]);
     assert!(stage.note("body").starts_with("## 2 stories done"), "{}", stage.note("body"));
 }
 
 #[test]
 fn gitlab_merges_a_story_once_its_pipeline_allows() {
-    let stage = on_gitlab("- [ ] US-001: First\n");
+    let stage = on_gitlab(ONE);
     let args = ["--pr", "story", "--wait", "1s", "--prove", "off"];
     let says =
-        "US-001: https://gitlab.test/o/r/-/merge_requests/5; it is merged as soon as the forge";
+        "US-001: https://gitlab.test/o/r/-/merge_requests/5; to be merged as soon as the forge";
     run(&stage, &args).ended(75).says(says);
     let called = stage.note("glab");
     assert!(called.contains("mr|create|--yes|--source-branch|ralph-prd-1-us-001|"), "{called}");

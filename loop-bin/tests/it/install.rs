@@ -5,7 +5,8 @@ use test_support::{Scratch, program};
 
 use crate::stage::{Ran, copy_loop_to};
 
-const HOOKS: [&str; 4] = ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
+pub(crate) const HOOKS: [&str; 4] =
+    ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
 
 /// An unpacked release with its five binaries, a client and a project.
 struct Machine {
@@ -54,11 +55,12 @@ fn hooks_are_copied_registered_and_uninstalled() {
     let machine = Machine::new("echo '2.1.325 (Claude Code)'");
     let own = "{\n    \"model\": \"opus\"\n}\n";
     machine.scratch.file(SHARED, own);
-    machine.run(&["install", "--dry-run"]).ended(0).says("+    \"hooks\"").says("dry run");
+    let added = "\n-    \"model\": \"opus\"\n+    \"model\": \"opus\",\n+    \"hooks\": {\n";
+    machine.run(&["install", "--dry-run"]).ended(0).says(added).says("dry run");
     assert_eq!(machine.scratch.read(SHARED), own);
     assert!(!machine.project.join(".claude/hooks").exists());
 
-    machine.run(&["install"]).ended(0).says("write ");
+    machine.run(&["install"]).ended(0).says("write ").says("/ralph-on-stop\n");
     assert_eq!(events(&machine.settings(SHARED)), 13);
     for hook in HOOKS {
         let copied = machine.scratch.read(&format!("a project/.claude/hooks/{hook}"));
@@ -74,7 +76,7 @@ fn hooks_are_copied_registered_and_uninstalled() {
 }
 
 #[test]
-fn local_settings_are_written_to_a_separate_file() {
+fn local_and_user_settings_are_written_to_separate_files() {
     let machine = Machine::new("echo 2.1.325");
     machine.run(&["install", "--local"]).ended(0);
     assert!(!machine.project.join(".claude/settings.json").exists());
@@ -82,11 +84,6 @@ fn local_settings_are_written_to_a_separate_file() {
     assert_eq!(settings["hooks"]["Stop"][0]["hooks"][0]["timeout"], 7200);
     machine.run(&["uninstall", "--local"]).ended(0);
     assert!(!machine.project.join(".claude").exists());
-}
-
-#[test]
-fn user_settings_are_written_to_the_clients_config_folder() {
-    let machine = Machine::new("echo 2.1.325");
     machine.run(&["install", "--user"]).ended(0);
     assert_eq!(events(&machine.settings("home/.claude/settings.json")), 13);
     let folder = machine.scratch.path("other/configuration");
@@ -115,10 +112,8 @@ fn a_failed_install_is_explained_and_changes_nothing() {
     silent.run(&["install"]).ended(1).says("--client-version 2.1.325");
     silent.run(&["install", "--client-version", "new"]).ended(2);
     silent.run(&["install", "--user", "--local"]).ended(2);
-    silent
-        .run(&["install", "--project", "nowhere"])
-        .ended(1)
-        .says("cannot open the project at nowhere");
+    let ran = silent.run(&["install", "--project", "nowhere"]);
+    ran.ended(1).says("cannot open the project at nowhere");
     silent.scratch.file(SHARED, "{\n  \"hooks\": [,]\n}\n");
     let ran = silent.run(&["install", "--client-version", "2.1.325"]);
     ran.ended(1).says("settings.json: line 2, column 13");
@@ -154,10 +149,8 @@ fn hooks_of_every_agent_can_be_installed_and_uninstalled() {
         let left = machine.scratch.path(file);
         assert_eq!(fs_err::read_to_string(&left).unwrap_or_default(), own, "{agent}");
     }
-    machine
-        .run(&["install", "--agent", "kimi"])
-        .ended(2)
-        .says("kimi does not support hooks in a project");
+    let ran = machine.run(&["install", "--agent", "kimi"]);
+    ran.ended(2).says("kimi does not support hooks in a project");
     machine.run(&["install", "--agent", "codex", "--local"]).ended(2);
     machine.run(&["install", "--agent", "cobol"]).ended(2).says("possible values: claude, codex");
 }

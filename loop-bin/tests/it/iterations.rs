@@ -1,9 +1,9 @@
-//! The steps of one iteration: their order, the prompt, the commit, and the variables and flags of
-//! existing setups.
+//! The steps of one iteration: their order, the prompt, the commit, the variables and flags of
+//! existing setups, and the loop's own log inside the project (`ralph-loop > nohup.out`).
 
-use crate::stage::{PLAN, Ran, Stage};
+use std::process::Stdio;
 
-const ONE: &str = "- [ ] US-001: First\n";
+use crate::stage::{ONE, PLAN, Ran, Stage, TWO, is_alive, until};
 
 #[test]
 fn steps_run_in_the_documented_order() {
@@ -18,36 +18,10 @@ fn steps_run_in_the_documented_order() {
     let root = stage.repo.root();
     let check = format!("RALPH_ROOT={root}; STEP=verify; {note}");
     stage.run(&["--agent", &agent, "--verify", &check]).ended(0);
-    assert_eq!(
-        stage.note("steps"),
-        "started\nnext_iteration\nagent\ncurrent-story\nverify\ncurrent-story\npost_iteration\nfinished\n"
-    );
+    let steps =
+        "started next_iteration agent current-story verify current-story post_iteration finished ";
+    assert_eq!(stage.note("steps").replace('\n', " "), steps);
     assert_eq!(stage.note("own"), ".checkpoint\ncurrent-story\n");
-}
-
-#[test]
-fn each_iteration_has_one_entry_in_the_progress() {
-    let stage = Stage::new("fails", ONE);
-    let seen = "grep -c '^- Status' .ralph/PRD-1/progress.md >>\"$AGENT_NOTES/entries\"";
-    stage.script("post_iteration", seen);
-    stage.run(&["--attempts", "2"]).ended(8);
-    let progress = stage.progress();
-    let statuses: Vec<&str> =
-        progress.lines().filter(|line| line.starts_with("- Status")).collect();
-    assert_eq!(statuses, ["- Status: FAILED", "- Status: BLOCKED"], "{progress}");
-    assert!(progress.contains("last failure: the agent exited with code 1"), "{progress}");
-    assert_eq!(stage.note("entries"), "1\n2\n", "written before the script runs");
-}
-
-#[test]
-fn checks_are_announced_only_if_they_run() {
-    let idle = Stage::new("idle", ONE);
-    let ran = idle.run(&["--verify", "true", "--attempts", "1"]);
-    assert!(!ran.out.contains("checking with"), "{}", ran.out);
-    let works = Stage::new("works", ONE);
-    let ran = works.run(&["--verify", "true", "--verify", "echo a"]);
-    ran.ended(0).says("US-001: checking with true, echo a");
-    assert_eq!(ran.out.matches("checking with").count(), 1, "{}", ran.out);
 }
 
 #[test]
@@ -83,28 +57,17 @@ fn an_ignored_plan_works_like_any_other() {
 #[test]
 fn a_custom_prompt_template_is_filled_in() {
     let stage = Stage::new("shows-surroundings", "### US-001: Greet (now)\n\n- [ ] Say hello\n");
-    let names = "STORY_ID STORY_TITLE STORY_DETAILS PLAN_PATH PROGRESS_PATH PROGRESS GUARDRAILS \
-                 FAILURE ITERATION MAX_ITERATIONS VERIFY";
-    let template: Vec<String> =
-        names.split_whitespace().map(|name| format!("{name}=<{{{{{name}}}}}>")).collect();
-    stage.repo.write(".ralph/PRD-1/prompt.md", template.join("\n"));
+    let template = "<{{STORY_ID}}|{{STORY_TITLE}}|{{PLAN_PATH}}|{{FAILURE}}|{{ITERATION}}|\
+                    {{MAX_ITERATIONS}}|{{VERIFY}}> {{STORY_DETAILS}} {{PROGRESS_PATH}} \
+                    {{PROGRESS}} {{GUARDRAILS}}";
+    stage.repo.write(".ralph/PRD-1/prompt.md", template);
     stage.repo.write(".ralph/guardrails.md", "- be kind\n");
     stage.run(&["--max-iterations", "7", "--verify", "true"]).ended(0);
     let prompt = stage.note("prompt");
     let plan = stage.copy().unwrap().join(PLAN);
-    for line in [
-        "STORY_ID=<US-001>",
-        "STORY_TITLE=<Greet (now)>",
-        "Say hello",
-        &format!("PLAN_PATH=<{plan}>"),
-        "progress.md>",
-        "GUARDRAILS=<- be kind",
-        "FAILURE=<(none)>",
-        "ITERATION=<1>",
-        "MAX_ITERATIONS=<7>",
-        "`true`",
-    ] {
-        assert!(prompt.contains(line), "no `{line}` in:\n{prompt}");
+    let line = format!("<US-001|Greet (now)|{plan}|(none)|1|7|- `true`>");
+    for part in [line.as_str(), "Say hello", "progress.md ", "- be kind"] {
+        assert!(prompt.contains(part), "no `{part}` in:\n{prompt}");
     }
     assert!(!prompt.contains("{{"), "{prompt}");
 }
@@ -127,9 +90,9 @@ fn the_variables_of_existing_setups_are_honoured() {
 
     let numbered = Stage::new("hangs", ONE);
     numbered.repo.write(".ralph/PRD-3/plan.md", "- [ ] US-003: Third\n");
-    let mut command = numbered.command(&["--attempts", "1"]);
-    command.env("PRD_NUMBER", "3").env("TIMEOUT_AGENT", "1");
-    Ran::from(command.output().unwrap()).ended(8).says("US-003: the agent did not finish within 1");
+    let vars = [("PRD_NUMBER", "3"), ("TIMEOUT_AGENT", "1")];
+    let ran = numbered.run_env(&vars, &["--attempts", "1"]);
+    ran.ended(8).says("US-003: the agent did not finish within 1");
 }
 
 #[test]
@@ -144,26 +107,6 @@ fn a_partly_done_story_continues_in_another_attempt() {
                 tests are missing\n";
     assert!(stage.note("prompt").contains(shown), "{}", stage.note("prompt"));
     assert_eq!((stage.discarded(), stage.subjects().len()), (1, 2));
-}
-
-#[test]
-fn history_rewritten_by_the_agent_does_not_reach_the_project() {
-    for rewrite in [
-        "git checkout -q --orphan new && git commit -qm 'a new beginning'",
-        "git commit -q --amend -m 'as if it had been so'",
-        "git checkout -q --detach && git branch -D main",
-        "rm -rf .git",
-    ] {
-        let stage = Stage::new("works", ONE);
-        stage.repo.write("b.txt", "b\n");
-        stage.repo.commit_all("second");
-        let agent = format!("cat >/dev/null; {rewrite}; echo x >x.txt");
-        stage.run(&["--agent", &agent, "--attempts", "1"]).ended(0);
-        assert_eq!(stage.subjects()[1..], ["feat(US-001): First", "second", "first"], "{rewrite}");
-        let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD~1"]);
-        assert_eq!(files, format!("{PLAN}\nx.txt\n"), "{rewrite}");
-        stage.is_clean();
-    }
 }
 
 #[test]
@@ -193,22 +136,20 @@ fn a_check_that_hangs_fails() {
     let check = "sleep 600 & echo $! >\"$AGENT_NOTES/child\"; wait";
     let ran = stage.run(&["--verify", check, "--verify-timeout", "1", "--attempts", "1"]);
     ran.ended(8).says("timed out");
-    crate::stage::until("it is gone", || !crate::stage::is_alive(&stage.note("child")));
+    until("it is gone", || !is_alive(&stage.note("child")));
     stage.is_clean();
 }
 
 #[test]
 fn a_commit_rejected_by_a_git_hook_is_a_failed_attempt() {
-    let stage = Stage::new("works", ONE);
-    stage.repo.write(".git/hooks/pre-commit", "#!/bin/sh\necho 'no tabs, please' >&2; exit 1\n");
-    stage.repo.chmod(".git/hooks/pre-commit", 0o755);
-    stage
-        .run(&["--attempts", "1"])
-        .ended(8)
-        .says("git hooks rejected the commit")
-        .says("no tabs, please");
-    assert_eq!((stage.subjects(), stage.discarded()), (vec!["first".to_owned()], 1));
-    assert_eq!(stage.plan(), "- [!] US-001: First\n", "set aside, and not ticked");
+    for name in ["pre-commit", "commit-msg"] {
+        let stage = Stage::new("works", ONE);
+        stage.install_hook(name, "echo 'no tabs, please' >&2; exit 1");
+        let ran = stage.run(&["--attempts", "2"]);
+        ran.ended(8).says("git hooks rejected the commit").says("no tabs, please");
+        assert_eq!((stage.subjects(), stage.discarded()), (vec!["first".to_owned()], 2));
+        assert_eq!(stage.plan(), "- [!] US-001: First\n", "set aside, and not ticked");
+    }
 }
 
 #[test]
@@ -234,54 +175,11 @@ fn control_characters_in_a_title_do_not_break_the_commit() {
 }
 
 #[test]
-fn the_limit_of_a_feature_list_applies_unless_overridden() {
-    let stage = Stage::new("works", ONE);
-    let features: Vec<String> = (1..=4)
-        .map(|n| format!("{{\"id\":{n},\"description\":\"Feature {n}\",\"passes\":false}}"))
-        .collect();
-    let list = format!("{{\"total_features\":4,\"features\":[{}]}}", features.join(","));
-    stage.repo.write("work/feature_list.json", list);
-    let counter = "- Iteration: 0\n- Max Iterations: 2\n- Status: READY\n";
-    stage.repo.write("work/progress.txt", counter);
-    stage.repo.remove(PLAN);
-    stage.repo.git(["add", "-A"]);
-    stage.repo.git(["commit", "-qm", "plan"]);
-    let run = |args: &[&str]| -> Ran {
-        let mut command = stage.command(args);
-        command.env("RALPH_LOOP_DIR", stage.repo.root().join("work")).output().unwrap().into()
-    };
-    run(&[]).ended(0).says("finished (iteration limit): 2 stories landed");
-    let now = stage.read("work/progress.txt");
-    assert!(now.contains("- Iteration: 2\n- Max Iterations: 2\n"), "{now}");
-    run(&["--max-iterations", "1"]).ended(0).says("1 story landed");
-    assert!(stage.read("work/progress.txt").contains("- Max Iterations: 2\n"));
-}
-
-#[test]
-fn switching_branches_between_stories_does_not_affect_the_run() {
-    for (script, switch) in [
-        ("next_iteration", "[ $RALPH_ITERATION != 2 ] || git checkout -q -b topic"),
-        ("post_iteration", "[ $RALPH_ITERATION != 1 ] || git checkout -q --detach"),
-    ] {
-        let stage = Stage::new("works", "- [ ] US-001: A\n- [ ] US-002: B\n- [ ] US-003: C\n");
-        stage.repo.commit_all("the plan");
-        stage.script(script, switch);
-        stage.run(&[]).ended(0).says("3 stories landed");
-        assert_eq!(stage.subjects(), ["feat(US-001): A", "the plan", "first"], "{script}");
-        let landed = stage.repo.git(["log", "--format=%s", "main"]);
-        assert!(landed.contains("feat(US-003): C\nfeat(US-002): B\n"), "{landed}");
-        assert!(!stage.exists("US-002.txt"), "{script}");
-        assert_eq!(stage.repo.git(["status", "--porcelain"]), "?? .ralph/hooks/\n", "{script}");
-    }
-}
-
-#[test]
 fn a_missing_git_identity_is_reported_once_and_replaced() {
     const TOLD: &str = "git does not know who you are, so stories are committed as Ralph";
-    let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n";
-    let known = Stage::new("works", plan).run(&[]);
+    let known = Stage::new("works", TWO).run(&[]);
     assert!(!known.ended(0).out.contains(TOLD), "{}", known.out);
-    let stage = Stage::new("works", plan);
+    let stage = Stage::new("works", TWO);
     stage.repo.git(["config", "user.useConfigOnly", "true"]);
     stage.repo.git(["config", "--unset", "user.name"]);
     stage.repo.git(["config", "--unset", "user.email"]);
@@ -290,7 +188,7 @@ fn a_missing_git_identity_is_reported_once_and_replaced() {
         command.env_remove(format!("GIT_AUTHOR_{name}"));
         command.env_remove(format!("GIT_COMMITTER_{name}"));
     }
-    let ran: crate::stage::Ran = command.output().unwrap().into();
+    let ran: Ran = command.output().unwrap().into();
     ran.ended(0).says("`git config user.name` and `git config user.email`");
     assert_eq!(ran.out.matches(TOLD).count(), 1, "{}", ran.out);
     let by = stage.repo.git(["log", "-2", "--format=%an <%ae>"]);
@@ -312,4 +210,37 @@ fn work_based_on_an_older_or_sparse_tree_does_not_land() {
         assert_eq!(stage.read("b.txt"), "b\n", "{act}");
     }
     assert!(stage.repo.git(["log", "--format=%s"]).contains("second"));
+}
+
+/// Runs the loop with stdout and stderr appended to a file of the project.
+fn into_log(stage: &Stage, args: &[&str]) -> (Option<i32>, String) {
+    let path = stage.repo.root().join("nohup.out");
+    fs_err::write(&path, "first line\n").unwrap();
+    let log = fs_err::OpenOptions::new().append(true).open(&path).unwrap().into_parts().0;
+    let mut command = stage.command(args);
+    command.stdout(Stdio::from(log.try_clone().unwrap())).stderr(Stdio::from(log));
+    let code = command.status().expect("the loop runs").code();
+    (code, fs_err::read_to_string(path).unwrap_or_default())
+}
+
+#[test]
+fn the_loops_log_in_the_project_is_not_committed() {
+    for (is_ignored, place) in [(false, &[][..]), (true, &[]), (true, &["--in-place"])] {
+        let stage = Stage::new("works", ONE);
+        if is_ignored {
+            stage.repo.write(".gitignore", "nohup.out\n");
+        }
+        stage.repo.commit_all("the plan");
+        let agent = "git add -A; [ -e \"$AGENT_NOTES/second\" ] || { touch \"$AGENT_NOTES/second\"; \
+                     echo x >x; exit 1; }; echo y >y";
+        let (code, log) = into_log(&stage, &[&["--agent", agent], place].concat());
+        assert_eq!(code, Some(0), "{log}");
+        for part in ["first line\n", "attempt saved", "finished (complete)"] {
+            assert!(log.contains(part), "no `{part}` in {log}");
+        }
+        let files = stage.repo.git(["log", "--format=", "--name-only"]);
+        assert!(files.contains("y\n") && !files.contains("nohup.out"), "{files}");
+        let left = if is_ignored { "" } else { "?? nohup.out\n" };
+        assert_eq!(stage.repo.git(["status", "--porcelain"]), left);
+    }
 }

@@ -145,11 +145,7 @@ fn a_session_can_be_verified_with_tools() {
     client.does("verify", json!({"conditions": ["memory_search"]}), "recorded in ");
     client.refuses("verify", json!({"conditions": ["all_good"]}), "no condition `all_good`");
     client.refuses("verify", json!({"done": true}), "not done: task_classified is not met");
-    let damaged = ".ralph/state/s-1/orchestrator.json";
-    stage.repo.write(damaged, "{\"verified_done\":");
-    client.refuses("verify", json!({"done": true}), "is damaged");
     client.refuses("verify", json!({"session": "s-2", "done": true}), "s-2 is not yours");
-    assert_eq!(stage.read(damaged), "{\"verified_done\":");
 }
 
 #[test]
@@ -181,26 +177,24 @@ fn bad_input_is_refused_and_the_server_continues() {
 }
 
 #[test]
-fn a_signal_ends_the_server_and_the_check_that_it_runs() {
-    let stage = stage(ONE, "echo $$ > pid; sleep 600");
-    let mut client = Client::start(&stage, &[]);
-    client.send(&request(7, "tools/call", json!({"name": "verify", "arguments": {}})));
-    until("the check runs", || stage.read("pid").ends_with('\n'));
-    signal("TERM", client.server.id());
-    assert!(client.server.wait().unwrap().success());
-    assert!(!is_alive(&stage.read("pid")));
-}
-
-#[test]
-fn a_cancelled_check_is_ended() {
-    let stage = stage(ONE, "echo $$ > pid; sleep 600");
-    let mut client = Client::start(&stage, &[]);
-    client.send(&request(7, "tools/call", json!({"name": "verify", "arguments": {}})));
-    until("the check runs", || stage.read("pid").ends_with('\n'));
-    let cancelled = json!({"method": "notifications/cancelled", "params": {"requestId": 7}});
-    client.send(&cancelled.to_string());
-    until("the check has ended", || !is_alive(&stage.read("pid")));
-    assert!(client.close().success());
+fn a_signal_or_a_cancellation_ends_the_running_check() {
+    for is_cancelled in [true, false] {
+        let stage = stage(ONE, "echo $$ > pid; sleep 600");
+        let mut client = Client::start(&stage, &[]);
+        client.send(&request(7, "tools/call", json!({"name": "verify", "arguments": {}})));
+        until("the check runs", || stage.read("pid").ends_with('\n'));
+        if is_cancelled {
+            let params = json!({"requestId": 7});
+            let cancel = json!({"method": "notifications/cancelled", "params": params});
+            client.send(&cancel.to_string());
+            until("the check has ended", || !is_alive(&stage.read("pid")));
+            assert!(client.close().success());
+        } else {
+            signal("TERM", client.server.id());
+            assert!(client.server.wait().unwrap().success());
+            assert!(!is_alive(&stage.read("pid")));
+        }
+    }
 }
 
 #[test]
@@ -212,33 +206,27 @@ fn the_server_exits_at_the_end_of_its_input() {
     }
 }
 
-/// The messages that a run's agent sends to the server, quoted for a shell.
-fn spoken(calls: &[(&str, Value)]) -> String {
-    let start = [request(1, "initialize", hello())];
-    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
-    let calls = calls.iter().zip(2..).map(|((tool, arguments), id)| {
-        request(id, "tools/call", json!({"name": tool, "arguments": arguments}))
-    });
-    let lines: Vec<String> = start.into_iter().chain([ready]).chain(calls).collect();
-    format!("'{}'", lines.join("\n"))
-}
-
 #[test]
 fn a_story_claimed_with_a_tool_lands_in_a_run() {
     let stage = Stage::new("acts", ONE);
     stage.repo.commit_all("the plan");
-    let claim = json!({"story": "US-001", "status": "success", "summary": "by tool"});
-    let shown = spoken(&[
-        ("current_story", json!({})),
-        ("complete_story", json!({"story": "US-002", "status": "success"})),
-        ("complete_story", claim),
-    ]);
-    let act = format!("printf '%s\\n' {shown} | \"$RALPH_LOOP\" mcp >\"$AGENT_NOTES/said\"");
+    let call = |id, tool: &str, arguments: Value| {
+        request(id, "tools/call", json!({"name": tool, "arguments": arguments}))
+    };
+    let claim = |story: &str| json!({"story": story, "status": "success", "summary": "by tool"});
+    let lines = [
+        request(1, "initialize", hello()),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+        call(2, "current_story", json!({})),
+        call(3, "complete_story", claim("US-002")),
+        call(4, "complete_story", claim("US-001")),
+    ];
+    let lines = lines.join("\n");
+    let act = format!("printf '%s\\n' '{lines}' | \"$RALPH_LOOP\" mcp >\"$AGENT_NOTES/said\"");
     stage.repo.write(".git/acts/US-001", act);
     stage.run(&["--verify", "test -e US-001.txt"]).ended(0).says("1 story landed");
     let said = stage.note("said");
-    let refused = "has no story US-002";
-    for words in ["Iteration 1, attempt 1", refused, "Stop"] {
+    for words in ["Iteration 1, attempt 1", "has no story US-002", "Stop"] {
         assert!(said.contains(words), "no {words} in {said}");
     }
     let message = stage.repo.git(["log", "--format=%b", "--grep=US-001"]);

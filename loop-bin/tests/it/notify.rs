@@ -6,9 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use test_support::fixtures;
 
-use crate::stage::Stage;
-
-const ONE: &str = "- [ ] US-001: First\n";
+use crate::stage::{ONE, Stage};
 
 /// Starts a server on loopback; returns its address, and the head and body of each request.
 fn server() -> (String, Receiver<(String, String)>) {

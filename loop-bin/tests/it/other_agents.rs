@@ -1,9 +1,7 @@
 //! Agents other than Claude Code, played by scripts that print recorded output of the real ones.
 
-use crate::stage::{Ran, Stage, copy_loop_to};
-
-const ONE: &str = "- [ ] US-001: First\n";
-const HOOKS: [&str; 4] = ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
+use crate::install::HOOKS;
+use crate::stage::{ONE, Ran, Stage, copy_loop_to};
 
 /// The output of codex around a command and a turn.
 const PRINTS: &str = r#"
@@ -55,11 +53,8 @@ const HEARD: &str = "cat >/dev/null; mkdir -p \"$RALPH_STATE_DIR/state\"; printf
 fn codex_is_given_hooks_tools_and_a_model_for_one_run() {
     let stage = stage(ONE, HEARD);
     let heard = "bash -c \"$(printf '%s\\n' \"$@\" | sed -n 's/.*UserPromptSubmit.*command=\"\\([^\"]*\\)\".*/\\1/p')\"";
-    agent(
-        &stage,
-        "codex",
-        &format!("begins; echo x | {heard}; runs 1 ls 0; echo x >new.txt; ends 1000"),
-    );
+    let does = format!("begins; echo x | {heard}; runs 1 ls 0; echo x >new.txt; ends 1000");
+    agent(&stage, "codex", &does);
     let ran = run(&stage, &["--agent", "codex", "--model", "gpt-5"]);
     ran.ended(0).says("1020 tokens");
     assert!(!ran.out.contains("does not run the hooks"), "{}", ran.out);
@@ -75,11 +70,8 @@ fn codex_is_given_hooks_tools_and_a_model_for_one_run() {
 #[test]
 fn without_hooks_commands_are_judged_by_the_stream() {
     let stage = stage(ONE, "cat >/dev/null");
-    agent(
-        &stage,
-        "codex",
-        "begins; echo x >new.txt; runs 1 'git push origin main' 0; sleep 20; ends 1000",
-    );
+    let does = "begins; echo x >new.txt; runs 1 'git push origin main' 0; sleep 20; ends 1000";
+    agent(&stage, "codex", does);
     let ran = run(&stage, &["--agent", "codex", "--attempts", "1"]);
     ran.ended(8).says("codex does not run the hooks that were passed to it");
     ran.says("the agent ran a forbidden command: `git push origin main`");
@@ -88,11 +80,8 @@ fn without_hooks_commands_are_judged_by_the_stream() {
 #[test]
 fn a_failing_test_run_in_the_stream_fails_the_attempt() {
     let stage = stage(ONE, HEARD);
-    agent(
-        &stage,
-        "codex",
-        "begins; echo x >new.txt; runs 1 pytest 1 '1 failed, 2 passed in 0.1s'; ends 1000",
-    );
+    let does = "begins; echo x >new.txt; runs 1 pytest 1 '1 failed, 2 passed in 0.1s'; ends 1000";
+    agent(&stage, "codex", does);
     run(&stage, &["--agent", "codex", "--attempts", "1"]).ended(8).says("the last test run failed");
 }
 
@@ -131,11 +120,8 @@ fn a_missing_agent_is_reported_before_the_first_story() {
         |name: &str| format!("the other agent `{name}` was not found in PATH; install it");
     run(&stage, &args).ended(1).says(&missing("droid"));
     let found = run(&stage, &[&["doctor"], &args[..]].concat());
-    found
-        .ended(1)
-        .says(&missing("droid"))
-        .says(&missing("qwen"))
-        .says("`codxe` in the plan is not");
+    found.ended(1).says(&missing("droid")).says(&missing("qwen"));
+    found.says("`codxe` in the plan is not");
     assert_eq!(stage.note("codex"), "");
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Ran, Stage};
+use crate::stage::{ONE, Ran, Stage};
 
 const PLAN: &str = "- [ ] US-001: Log in\n- [ ] US-002: <script>alert(1)</script> & more\n\
                     - [ ] US-003: Later (depends: US-002)\n";
@@ -30,14 +30,11 @@ fn the_report_path_is_printed_and_passed_to_the_finished_script() {
     assert!(!untracked.contains("report"), "it is nothing of git's: {untracked}");
     let html = stage.run(&["report"]);
     let page = fs_err::read_to_string(html.out.trim()).unwrap();
-    assert!(
-        page.contains("1 story done, 1 to review; nothing needs you") && page.contains("complete"),
-        "{page}"
-    );
+    assert!(page.contains("1 story done, 1 to review; nothing needs you"), "{page}");
 }
 
 #[test]
-fn what_needs_the_user_is_reported_with_the_commands() {
+fn what_needs_the_user_is_reported_with_the_commands_and_escaped() {
     let (stage, ran) = bad_night();
     ran.ended(8);
     let json = stage.run(&["report", "--json"]);
@@ -47,18 +44,13 @@ fn what_needs_the_user_is_reported_with_the_commands() {
     assert_eq!((&need["story"], &need["keeps_waiting"]), (&"US-002".into(), &"US-003".into()));
     assert_eq!(need["failed"].as_array().unwrap().len(), 2, "one below the other");
     assert!(need["failed"][0]["diff"].as_str().unwrap().contains("+x"));
-    let commands = ["ralph-loop attempts US-002/2", "ralph-loop attempts take US-002/2"];
     let given = &need["failed"][1]["commands"];
-    assert_eq!((&given[0], &given[1]), (&commands[0].into(), &commands[1].into()));
-    let states: Vec<_> =
-        page["stories"].as_array().unwrap().iter().map(|row| &row["state"]).collect();
-    assert_eq!(states, ["done", "blocked", "open"]);
-    assert_eq!(page["stories"][2]["why"], "waits for US-002");
-    assert_eq!(page["stories"][0]["claim"], "All <b>done</b>.");
-    assert_eq!(
-        (&page["failed_cost"], &page["stories"][0]["cost"]),
-        (&"$1.00".into(), &"$0.50".into())
-    );
+    assert_eq!(given[0], "ralph-loop attempts US-002/2");
+    assert_eq!(given[1], "ralph-loop attempts take US-002/2");
+    let [done, _, open] = &page["stories"].as_array().unwrap()[..] else { panic!("{page:#}") };
+    assert_eq!((&done["state"], &open["state"]), (&"done".into(), &"open".into()));
+    assert_eq!(open["why"], "waits for US-002");
+    assert_eq!((&page["failed_cost"], &done["cost"]), (&"$1.00".into(), &"$0.50".into()));
     // A later run without anything to do does not hide this one.
     stage.run(&["--agent", "true"]).ended(8);
     let html = stage.run(&["report", "--output", "page.html"]);
@@ -70,27 +62,16 @@ fn what_needs_the_user_is_reported_with_the_commands() {
     ] {
         assert!(html.contains(said), "no `{said}` in {html}");
     }
-    for command in &commands[..1] {
-        let args: Vec<&str> = command.split(' ').skip(1).collect();
-        stage.run(&args).ended(0).says("US-002.txt");
-    }
-}
-
-#[test]
-fn foreign_text_is_escaped_in_the_report() {
-    let (stage, _) = bad_night();
-    let path = stage.run(&["report", "--output", "page.html"]).out;
-    let html = fs_err::read_to_string(stage.repo.root().join(path.trim())).unwrap();
+    // Foreign text is escaped.
     assert!(!html.contains("<script") && !html.contains("<b>done"), "{html}");
     assert!(html.contains("&#60;script&#62;alert(2)") && !html.contains('\u{1b}'), "{html}");
     let markdown = stage.run(&["report", "--markdown"]).out;
-    assert!(
-        markdown.contains("&lt;script>alert(1)") && !markdown.contains("<script>alert(1)"),
-        "{markdown}"
-    );
+    assert!(!markdown.contains("<script>alert(1)"), "{markdown}");
     let failing = "    ```\n    </pre><script>alert(2)</script>\n    ```\n";
-    assert!(markdown.contains(failing), "{markdown}");
-    assert!(markdown.contains("> All &lt;b>done&lt;/b>."), "{markdown}");
+    for part in ["&lt;script>alert(1)", failing, "> All &lt;b>done&lt;/b>."] {
+        assert!(markdown.contains(part), "no `{part}` in {markdown}");
+    }
+    stage.run(&["attempts", "US-002/2"]).ended(0).says("US-002.txt");
 }
 
 #[test]
@@ -121,11 +102,8 @@ fn history_survives_the_next_run() {
         stories.iter().filter(|story| story["commit"] != "").count().to_string()
     };
     assert_eq!([verdict("last"), verdict("1"), verdict("all")], ["1", "1", "1"]);
-    stage
-        .run(&["status", "--run", "all"])
-        .ended(0)
-        .says("  1  ")
-        .says("1 story done in 3 attempts, $1.50");
+    let all = stage.run(&["status", "--run", "all"]);
+    all.ended(0).says("  1  ").says("1 story done in 3 attempts, $1.50");
     let past = stage.run(&["status", "--run", "1"]);
     past.ended(0).says("needs you: US-002").says("    ralph-loop attempts take US-002/2");
     stage.run(&["report", "--run", "7"]).ended(2).says("there is no run 7; the journal has 2");
@@ -146,19 +124,15 @@ fn each_run_has_its_own_undo_command() {
     let command = undo("last");
     assert!(command.starts_with("git revert --no-edit $(git rev-list"), "{command}");
     assert_ne!(command, undo("1"), "a start with nothing to do is not the last run");
-    let list = command.split(['(', ')']).nth(1).unwrap().replace("git ", "");
-    let args: Vec<String> = list.split(' ').map(|word| word.replace('\'', "")).collect();
-    let commits = stage.repo.git(args);
-    let subjects: Vec<String> = commits
-        .lines()
-        .map(|commit| stage.repo.git(["log", "-1", "--format=%s", commit]).trim().to_owned())
-        .collect();
-    assert_eq!(subjects, ["chore(ralph): record progress", "feat(US-002): Log out"]);
+    let list = command.split(['(', ')']).nth(1).unwrap().replace('\'', "");
+    let list = list.replace("git rev-list", "log --format=%s");
+    let subjects = stage.repo.git(list.split(' '));
+    assert_eq!(subjects, "chore(ralph): record progress\nfeat(US-002): Log out\n");
 }
 
 #[test]
 fn sessions_outside_of_runs_are_reported() {
-    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let stage = Stage::new("works", ONE);
     stage.run(&["report"]).ended(1).says("there is no run to report on yet");
     let event = |more: &str| {
         format!(

@@ -7,13 +7,16 @@ use std::process::Command;
 
 use camino::Utf8Path;
 
-use crate::stage::{Ran, Stage, executable};
-
-pub(crate) const ONE: &str = "- [ ] US-001: First\n";
+use crate::stage::{ONE, Ran, Stage, executable};
 
 /// Whether this kernel lacks sandbox support; tests that need it then pass without running.
 pub(crate) fn is_missing() -> bool {
     !::sandbox::support().is_enough()
+}
+
+/// A project with one story; `None` if this kernel lacks sandbox support.
+fn in_sandbox() -> Option<Stage> {
+    (!is_missing()).then(|| Stage::new("works", ONE))
 }
 
 /// The acts that change what an attempt must not touch: names and scripts.
@@ -34,11 +37,10 @@ fn prepared() -> (Stage, String) {
         let old = fs_err::read_to_string(scratch.path("home").join(name)).unwrap_or_default();
         scratch.file(&format!("home/{name}"), old);
     }
-    for name in [".claude/settings.json", ".claude.json", ".codex/config.toml", ".aws/x"] {
+    let files = ".claude/settings.json .claude.json .codex/config.toml .aws/x .ssh/id \
+                 .gradle/gradle.properties .m2/settings.xml";
+    for name in files.split_whitespace() {
         scratch.file(&format!("home/{name}"), "{}");
-    }
-    for name in [".ssh/id", ".gradle/gradle.properties", ".m2/settings.xml"] {
-        scratch.file(&format!("home/{name}"), "secret");
     }
     let mut script = format!(
         "export PROJECT={} OTHER={} OUTSIDER={}\n",
@@ -92,7 +94,7 @@ fn run(stage: &Stage, args: &[&str]) -> Ran {
 }
 
 /// Runs the loop with only these paths additionally writable.
-pub(crate) fn run_where(stage: &Stage, args: &[&str], writable: &str) -> Ran {
+fn run_where(stage: &Stage, args: &[&str], writable: &str) -> Ran {
     let mut command = stage.command(args);
     // The CARGO_HOME of the test process is not in the stage's home folder.
     command.env("RALPH_SANDBOX_WRITE", writable).env_remove("CARGO_HOME");
@@ -119,8 +121,7 @@ fn no_act_of_an_agent_check_setup_or_git_hook_escapes() {
             }
             "setup" => args.extend(["--setup", &all, "--agent", "cat >/dev/null; echo x >x.txt"]),
             _ => {
-                let hook = stage.repo.root().join(".git/hooks/pre-commit");
-                executable(&hook, &format!("#!/bin/sh\n{all}\n"));
+                stage.install_hook("pre-commit", &all);
                 args.extend(["--agent", "cat >/dev/null; echo x >x.txt"]);
             }
         }
@@ -156,10 +157,7 @@ fn without_a_sandbox_the_same_acts_reach_their_targets() {
 
 #[test]
 fn git_filters_run_on_the_agents_files_stay_inside() {
-    if is_missing() {
-        return;
-    }
-    let stage = Stage::new("works", ONE);
+    let Some(stage) = in_sandbox() else { return };
     executable(&stage.repo.root().join("clean.sh"), "#!/bin/sh\ncat\n");
     stage.repo.write(".gitattributes", "*.txt filter=own\n");
     stage.repo.git(["config", "filter.own.clean", "./clean.sh %f"]);
@@ -194,18 +192,14 @@ fn git_filters_run_on_the_agents_files_stay_inside() {
 
 #[test]
 fn credentials_and_their_variables_are_out_of_reach() {
-    if is_missing() {
-        return;
-    }
-    let stage = Stage::new("works", ONE);
+    let Some(stage) = in_sandbox() else { return };
     for name in [".ssh/id", ".netrc", ".aws/credentials", ".npmrc"] {
         stage.repo.scratch().file(&format!("home/{name}"), "hunter2");
     }
     let agent = "cat >/dev/null; echo x >x.txt; cat ~/.ssh/id ~/.netrc ~/.aws/credentials ~/.npmrc; \
                  echo \"token: $GITHUB_TOKEN, tool: $MY_TOKEN\"; true";
-    let mut command = stage.command(&["--agent", agent, "--setup", "cat ~/.npmrc >npm.log"]);
-    command.env("GITHUB_TOKEN", "hunter3").env("MY_TOKEN", "hunter4");
-    let ran: Ran = command.output().unwrap().into();
+    let vars = [("GITHUB_TOKEN", "hunter3"), ("MY_TOKEN", "hunter4")];
+    let ran = stage.run_env(&vars, &["--agent", agent, "--setup", "cat ~/.npmrc >npm.log"]);
     ran.ended(0).says("US-001 done");
     let log = stage.repo.root().join(".ralph/logs");
     let mut logs = log.read_dir_utf8().unwrap().flatten();
@@ -218,10 +212,7 @@ fn credentials_and_their_variables_are_out_of_reach() {
 
 #[test]
 fn commits_are_signed_outside_with_a_key_that_is_hidden_inside() {
-    if is_missing() {
-        return;
-    }
-    let stage = Stage::new("works", ONE);
+    let Some(stage) = in_sandbox() else { return };
     let key = stage.repo.scratch().path("home/.ssh/id");
     fs_err::create_dir_all(key.parent().unwrap()).unwrap();
     let mut keygen = Command::new("ssh-keygen");
@@ -235,8 +226,7 @@ fn commits_are_signed_outside_with_a_key_that_is_hidden_inside() {
     {
         stage.repo.git(["config", name, value]);
     }
-    let hook = stage.repo.root().join(".git/hooks/commit-msg");
-    executable(&hook, "#!/bin/sh\ncat ~/.ssh/id && exit 1; echo 'Seen-By: hook' >>\"$1\"\n");
+    stage.install_hook("commit-msg", "cat ~/.ssh/id && exit 1; echo 'Seen-By: hook' >>\"$1\"");
     run(&stage, &["--verify", "true"]).ended(0).says("US-001 done");
     let text = stage.repo.git(["cat-file", "commit", "HEAD"]);
     assert!(text.contains("-----BEGIN SSH SIGNATURE-----"), "{text}");
@@ -275,11 +265,8 @@ fn commits_are_signed_with_gpg_outside() {
 }
 
 #[test]
-fn the_sandbox_command_uses_the_same_sandbox() {
-    if is_missing() {
-        return;
-    }
-    let stage = Stage::new("works", ONE);
+fn the_sandbox_command_uses_the_same_sandbox_and_works_in_the_copy() {
+    let Some(stage) = in_sandbox() else { return };
     let try_it = |script: &str| run(&stage, &["sandbox", "--", "sh", "-c", script]);
     try_it("echo x >\"$TMPDIR/x\" && cat \"$TMPDIR/x\"").ended(0).says("x");
     try_it("echo x >evil").ended(2).says("Permission denied");
@@ -287,15 +274,16 @@ fn the_sandbox_command_uses_the_same_sandbox() {
     assert!(!stage.exists("evil"));
     run(&stage, &["sandbox", "--", "no-such-program"]).ended(1).says("no-such-program");
     run(&stage, &["doctor"]).says("sandbox tested: it refused a write to the project");
+    stage.run(&[]).ended(0);
+    let copy = stage.copy().unwrap();
+    stage.run_in(&copy, &["sandbox", "--", "touch", "tried"]).ended(0);
+    assert!(copy.join("tried").exists());
 }
 
 /// In place, the git folder is writable, so the record of the run is kept outside of it.
 #[test]
 fn in_place_the_agent_cannot_write_the_run_record() {
-    if is_missing() {
-        return;
-    }
-    let stage = Stage::new("works", ONE);
+    let Some(stage) = in_sandbox() else { return };
     let agent = "cat >/dev/null; echo x >x.txt; echo y >.git/by-agent; \
                  echo '{}' >.git/ralph/run.json || touch \"$AGENT_NOTES/refused\"";
     let args = ["--in-place", "--agent", agent, "--verify", "test -e x.txt", "--prove", "off"];
@@ -311,10 +299,7 @@ fn in_place_the_agent_cannot_write_the_run_record() {
 /// The next start ignores settings that an agent wrote before its loop was killed.
 #[test]
 fn in_place_settings_of_a_killed_run_are_restored_before_they_are_read() {
-    if is_missing() {
-        return;
-    }
-    let stage = Stage::new("works", ONE);
+    let Some(stage) = in_sandbox() else { return };
     stage.repo.write(".ralph/guardrails.md", "- mine, uncommitted\n");
     let agent = "cat >/dev/null; echo x >x.txt; rm .ralph/guardrails.md; mkdir -p .ralph/hooks; \
                  printf '[sandbox]\\nmode = \"off\"\\nbroken' >.ralph/config.toml; \
@@ -333,14 +318,52 @@ fn in_place_settings_of_a_killed_run_are_restored_before_they_are_read() {
 
 #[test]
 fn in_place_works_in_a_linked_work_tree() {
-    if is_missing() {
-        return;
-    }
-    let stage = Stage::new("works", ONE);
+    let Some(stage) = in_sandbox() else { return };
     stage.repo.commit_all("plan");
     let linked = stage.repo.scratch().path("linked");
     stage.repo.git(["worktree", "add", "--quiet", "-b", "side", linked.as_str()]);
     let mut command = stage.command(&["--in-place", "--prove", "off"]);
     command.current_dir(&linked).env("RALPH_SANDBOX_WRITE", stage.note_path("").as_str());
     Ran::from(command.output().expect("the loop runs")).ended(0).says("US-001 done");
+}
+
+#[test]
+fn a_check_that_the_sandbox_blocks_stops_the_start_with_a_remedy() {
+    let Some(stage) = in_sandbox() else { return };
+    let other = stage.repo.scratch().dir("other");
+    let run = |check: &str, writable: &str| {
+        run_where(&stage, &["--verify", check, "--baseline", "check"], writable)
+    };
+    let check = format!("echo x >{other}/file");
+    let ran = run(&check, "");
+    ran.ended(9).says(&format!("fails in the sandbox, which refused {other}/file"));
+    ran.says(&format!("under [sandbox], add `write = [\"{other}\"]`, or start with --sandbox off"));
+    let secret = stage.repo.scratch().file("home/.netrc", "x");
+    run("cat ~/.netrc", "").ended(9).says(&format!("add `show = [\"{secret}\"]`"));
+    // No access is offered to home, other copies, settings of agents or system folders.
+    stage.repo.scratch().file("home/.claude/settings.json", "{}");
+    for path in ["~/new", "~/.claude/settings.json", "~/.cache/new", "/usr/bin/new"] {
+        let ran = run(&format!("echo x >>{path}"), "");
+        ran.ended(9).says("fails in the sandbox").says("list paths it writes in `write`");
+    }
+    // The check never runs outside the sandbox for comparison: the refused act would succeed.
+    let precious = stage.repo.scratch().file("home/Documents/old", "x");
+    let ran = run("rm ~/Documents/old; test -n \"$SSH_AUTH_SOCK\"", "");
+    ran.ended(9).says("fails in the sandbox");
+    run("rm -f ~/Documents/old 2>/dev/null; false", "").ended(9).says("if it passes without the");
+    assert!(precious.exists());
+    let missing = format!("{other}/missing");
+    let ran = run(&check, &format!("{other}\n{missing}\n{}", stage.note_path("")));
+    ran.ended(0).says("US-001 done");
+    ran.says(&format!("{missing} in [sandbox] write does not exist"));
+}
+
+#[test]
+fn sandbox_refusals_of_an_agent_are_in_the_report() {
+    let Some(stage) = in_sandbox() else { return };
+    let other = stage.repo.scratch().dir("other");
+    let agent = format!("cat >/dev/null; echo x >x.txt; echo x >{other}/file; true");
+    run_where(&stage, &["--agent", &agent], "").ended(0);
+    let report = stage.run(&["report", "--json"]);
+    report.ended(0).says("sandbox").says(&format!("{other}/file"));
 }

@@ -8,6 +8,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use test_support::{Scratch, TestRepo, fixtures, program};
 pub(crate) use test_support::{is_alive, signal, until};
 
+pub(crate) const ONE: &str = "- [ ] US-001: First\n";
+pub(crate) const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+pub(crate) const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
 pub(crate) const PLAN: &str = ".ralph/PRD-1/plan.md";
 pub(crate) const LOOP: &str = env!("CARGO_BIN_EXE_ralph-loop");
 
@@ -56,8 +59,9 @@ impl Stage {
     pub(crate) fn with(repo: TestRepo, agent: &str, plan: &str) -> Self {
         repo.write(PLAN, plan);
         repo.introduce_user();
-        let agent = format!("sh '{}'", fixtures().join("agents").join(format!("{agent}.sh")));
-        Self { repo, notes: Scratch::new(), agent }
+        let mut stage = Self { repo, notes: Scratch::new(), agent: String::new() };
+        stage.agent(agent);
+        stage
     }
 
     /// Switches to another agent from the fixtures.
@@ -73,26 +77,36 @@ impl Stage {
     /// Another program in place of the loop, not started yet.
     pub(crate) fn command_of(&self, copy: &str, args: &[&str]) -> Command {
         let mut command = program(copy, &self.repo.scratch().path("home"));
-        command
-            .args(args)
-            .current_dir(self.repo.root())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("RALPH_AGENT", &self.agent)
-            // Most of these checks fail before the first story.
-            .env("RALPH_BASELINE", "skip")
-            .env("AGENT_NOTES", self.notes.root())
-            // Agents leave notes for the tests, and change the project, which the sandbox forbids.
-            .env(
-                "RALPH_SANDBOX_WRITE",
-                format!("{}\n{}", self.repo.scratch().root(), self.notes.root()),
-            )
-            .env("RALPH_LOOP", LOOP)
-            .env("CLAUDECODE", "1");
+        // Agents leave notes for the tests, and change the project, which the sandbox forbids.
+        let writable = format!("{}\n{}", self.repo.scratch().root(), self.notes.root());
+        command.args(args).current_dir(self.repo.root()).env("GIT_CONFIG_NOSYSTEM", "1");
+        // Most of these checks fail before the first story.
+        command.env("RALPH_AGENT", &self.agent).env("RALPH_BASELINE", "skip");
+        command.env("AGENT_NOTES", self.notes.root()).env("RALPH_SANDBOX_WRITE", writable);
+        command.env("RALPH_LOOP", LOOP).env("CLAUDECODE", "1");
         command
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.command(args).output().expect("the loop runs").into()
+    }
+
+    /// Runs the loop with these variables.
+    pub(crate) fn run_env(&self, vars: &[(&str, &str)], args: &[&str]) -> Ran {
+        self.command(args).envs(vars.iter().copied()).output().expect("the loop runs").into()
+    }
+
+    /// Runs the loop in a folder of the project, or anywhere else.
+    pub(crate) fn run_in(&self, folder: impl AsRef<Utf8Path>, args: &[&str]) -> Ran {
+        let folder = self.repo.root().join(folder);
+        self.command(args).current_dir(folder).output().expect("the loop runs").into()
+    }
+
+    /// Installs a git hook of the user's.
+    pub(crate) fn install_hook(&self, name: &str, text: &str) {
+        let path = format!(".git/hooks/{name}");
+        self.repo.write(&path, format!("#!/bin/sh\n{text}\n"));
+        self.repo.chmod(&path, 0o755);
     }
 
     /// Starts the loop in its own process group, so that signals reach it alone.

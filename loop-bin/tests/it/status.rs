@@ -4,9 +4,7 @@ use std::process::{Child, Stdio};
 
 use test_support::{run_on_columns, screen_of};
 
-use crate::stage::{Ran, Stage, signal, until};
-
-const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+use crate::stage::{Ran, Stage, TWO, signal, until};
 
 /// An agent that reports its activity and waits until it may continue.
 const WAITS: &str = r#"cat >/dev/null
@@ -44,11 +42,16 @@ fn status_shows_the_story_the_attempt_and_the_activity() {
 }
 
 #[test]
-fn status_lists_stories_that_wait_for_a_blocked_one() {
+fn status_lists_what_needs_the_user_and_what_waits_for_it() {
     let plan = "- [!] US-001: First\n- [ ] US-002: Second (depends: US-001)\n";
-    let ran = Stage::new("works", plan).run(&["status"]);
+    let stage = Stage::new("works", plan);
+    let ran = stage.run(&["status"]);
     ran.ended(0).says("not started: 0 done, 1 open; 1 thing needs you");
     ran.says("Needs you US-001 is blocked: First; US-002 waits for it; reopen it with");
+    let line = r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","source":"ralph-loop","run":"r","event":"#;
+    let started = r#""loop_started","mode":"building","plan":"plan.md"}"#;
+    stage.repo.write(".ralph/events.jsonl", format!("{line}{started}\n"));
+    stage.run(&["status"]).says("Needs you the last run was killed; `ralph-loop` continues it");
 }
 
 #[test]

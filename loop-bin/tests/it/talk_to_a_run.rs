@@ -1,12 +1,12 @@
 //! `stories` and `config`, and the commands that control a running loop.
 
-use crate::stage::{Ran, Stage, until};
+use crate::stage::{ONE, Ran, Stage, signal, until};
 
 const TWO: &str = "# Plan\n\n- [x] US-001: First\n- [ ] US-002: Second (depends: US-001)\n\n\
                    ## Optional\n\n- [ ] US-003: Third\n";
 
 #[test]
-fn stories_are_shown_as_parsed() {
+fn stories_are_shown_as_parsed_and_a_plan_may_be_given() {
     let stage = Stage::new("works", TWO);
     let ran = stage.run(&["stories"]);
     ran.ended(0);
@@ -16,22 +16,16 @@ fn stories_are_shown_as_parsed() {
     [ ] US-002  Second  (after US-001)  (line 4)
     [ ] US-003  Third  (optional)  (line 8)
     ");
-    let json: serde_json::Value =
-        serde_json::from_str(&stage.run(&["stories", "--json"]).out).unwrap();
+    let json = stage.run(&["stories", "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json[1]["id"], &json[1]["state"]), (&"US-002".into(), &"open".into()));
     assert_eq!((&json[1]["depends"][0], &json[2]["optional"]), (&"US-001".into(), &true.into()));
     stage.repo.write("OTHER.md", "- [ ] A-1: Other\n");
     stage.run(&["stories", "--plan", "OTHER.md"]).ended(0).says("[ ] A-1  Other");
-}
-
-#[test]
-fn a_plan_may_be_given_without_a_flag() {
-    let stage = Stage::new("works", TWO);
-    stage.repo.write("OTHER.md", "- [ ] A-1: Other\n");
+    // A plan may be given without a flag.
     stage.repo.commit_all("another plan");
     stage.run(&["OTHER.md", "--dry-run"]).ended(0).says("plan OTHER.md: 1 open");
     stage.run(&["OTHER.md"]).ended(0).says("A-1 done");
-    stage.run(&["statsu"]).ended(2).says("did you mean `ralph-loop status`?");
 }
 
 #[test]
@@ -51,7 +45,7 @@ const SLOW: &str = "cat >\"$AGENT_NOTES/prompt-$(cat \"$RALPH_ROOT/.ralph/curren
 #[test]
 fn stop_ends_the_run_after_its_story() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
-    stage.run(&["stop"]).ended(1).says("no run is under way");
+    stage.run(&["stop"]).ended(1).says("no run is in progress");
     let child = stage.start(&["--agent", SLOW]);
     until("the agent works", || !stage.note("prompt-US-001").is_empty());
     stage.run(&["stop"]).ended(0).says("the run stops after US-001");
@@ -115,4 +109,29 @@ fn commands_show_the_plan_of_the_run_unless_another_is_given() {
     fs_err::write(stage.note_path("go"), "").unwrap();
     Ran::from(child.wait_with_output().unwrap()).ended(0);
     shows(&[], "PRD-1/plan.md");
+}
+
+#[test]
+fn undo_retry_clean_and_another_loop_are_refused_while_a_loop_runs() {
+    let mut stage = Stage::new("fails", ONE);
+    stage.repo.write("inner/.ralph/PRD-1/plan.md", ONE);
+    stage.repo.commit_all("two projects");
+    stage.run(&["--max-iterations", "1"]).ended(0);
+    stage.agent("hangs");
+    let mut child = stage.start(&[]);
+    until("the agent works", || stage.in_copy("half.txt"));
+    let holder = format!("another ralph-loop (process {})", child.id());
+    for command in [&["undo", "x"][..], &["clean"], &[]] {
+        stage.run(command).ended(5).says(&holder);
+    }
+    stage.run(&["retry", "US-001", "--hint", "x"]).ended(5).says("US-001 is being worked on");
+    stage.run(&["attempts"]).ended(0).says("US-001/1");
+    stage.run(&["--dry-run"]).ended(0).says(&holder);
+    for (args, code) in [(&[][..], 5), (&["--dry-run"], 0)] {
+        stage.run_in("inner", args).ended(code).says(&holder);
+    }
+    assert!(stage.in_copy("half.txt"));
+    signal("TERM", child.id());
+    child.wait().unwrap();
+    stage.run(&["clean"]).ended(0).says("removed the copy");
 }

@@ -4,17 +4,9 @@ use crate::stage::{Ran, Stage, is_alive, signal, until};
 
 const SESSION: &str = "s-1";
 
-const CONDITIONS: [&str; 9] = [
-    "memory_search",
-    "task_classified",
-    "must_have_answered",
-    "plan_approved",
-    "implementation_complete",
-    "correctness_passed",
-    "quality_passed",
-    "adversarial_passed",
-    "retrospective_done",
-];
+const CONDITIONS: &str = "memory_search task_classified must_have_answered plan_approved \
+                          implementation_complete correctness_passed quality_passed \
+                          adversarial_passed retrospective_done";
 
 fn verified(stage: &Stage, args: &[&str]) -> Ran {
     stage.run(&[&["verified", "--session", SESSION], args].concat())
@@ -24,15 +16,14 @@ fn verified(stage: &Stage, args: &[&str]) -> Ran {
 fn an_orchestrated_session_can_reach_done() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     verified(&stage, &["--done"]).ended(1).says("session s-1 has nothing to verify");
-    verified(&stage, &["--begin", "orchestrator", "--task", "a parser"])
-        .ended(0)
-        .says("cannot stop until");
+    let begin = ["--begin", "orchestrator", "--task", "a parser"];
+    verified(&stage, &begin).ended(0).says("cannot stop until");
     verified(&stage, &["--begin", "orchestrator", "--task", "x"]).ended(1).says("already begun");
     verified(&stage, &["--done"]).ended(1).says("not done: memory_search is not met");
     let file = ".ralph/state/s-1/verdict.json";
     stage.repo.write(file, r#"{"verdict":"failed","command":"cargo test","tests":["a::b"]}"#);
-    for (at, condition) in CONDITIONS.iter().enumerate() {
-        if *condition == "correctness_passed" {
+    for (at, condition) in CONDITIONS.split(' ').enumerate() {
+        if condition == "correctness_passed" {
             let refused = verified(&stage, &["--condition", condition]);
             refused.ended(1).says("does not hold: the last test run failed (`cargo test`): a::b");
             stage.repo.write(file, r#"{"verdict":"passed","command":"cargo test"}"#);
@@ -73,8 +64,8 @@ fn invalid_sessions_and_files_are_refused() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.run(&["verified", "--done"]).ended(2).says("no session is given");
     stage.run(&["verified", "--session", "../x", "--done"]).ended(2);
-    let mut other = stage.command(&["verified", "--session", SESSION, "--done"]);
-    let other: Ran = other.env("CLAUDE_CODE_SESSION_ID", "s-2").output().unwrap().into();
+    let args = ["verified", "--session", SESSION, "--done"];
+    let other = stage.run_env(&[("CLAUDE_CODE_SESSION_ID", "s-2")], &args);
     other.ended(2).says("session s-1 is not yours, so nothing was recorded; yours is s-2");
     stage.repo.write(".ralph/state/s-1/orchestrator.json", "{\"verified_done\":");
     verified(&stage, &["--done"]).ended(1).says("is damaged");

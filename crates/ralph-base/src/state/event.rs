@@ -288,49 +288,32 @@ impl HookFailure {
 
 #[cfg(test)]
 mod masked_tests {
-    use super::super::event::StopFacts;
+    use serde_json::json;
+
     use super::*;
 
     const KEY: &str = "sk-ant-api03-0123456789abcdef0123";
 
-    fn check(event: &Event) {
-        let kept = serde_json::to_string(&event.masked()).unwrap();
-        assert!(!kept.contains(KEY) && kept.contains("[masked]"), "{kept}");
-    }
-
     #[test]
     fn keys_are_masked_in_every_event() {
-        let text = || format!("curl -H 'x-api-key: {KEY}' host");
-        check(&Event::Denied {
-            rule: "disk".into(),
-            tool: "Bash".into(),
-            target: text(),
-            asked: false,
-        });
-        check(&Event::RolledBack { to: "a".into(), saved_as: "b".into(), why: text() });
-        check(&Event::StopBlocked {
-            reasons: vec!["fine".into(), text()],
-            stop: StopFacts::default(),
-        });
-        check(&Event::StopAllowed {
-            status: "x".into(),
-            note: Some(text()),
-            stop: StopFacts::default(),
-        });
-        check(&Event::Prompt { prompt: text() });
-        check(&Event::Lifecycle { name: "started".into(), exit_code: None, output: text() });
-        check(&Event::StorySetAside { why: text() });
-        check(&Event::LoopFinished { finish_type: "error".into(), reason: Some(text()) });
-        check(&Event::PlanRepaired { findings: vec![text()] });
-        let failure = HookFailure { hook_event: None, phase: "parsing".into(), error: text() };
-        check(&Event::HookError { failure });
-        check(&Event::Verdict {
-            verdict: "failed".into(),
-            runner: None,
-            passed: None,
-            failed: None,
-            tests: vec![text()],
-        });
+        let text = format!("curl -H 'x-api-key: {KEY}' host");
+        for event in [
+            json!({"event": "denied", "rule": "disk", "tool": "Bash", "target": text}),
+            json!({"event": "rolled_back", "to": "a", "saved_as": "b", "why": text}),
+            json!({"event": "stop_blocked", "reasons": ["fine", text]}),
+            json!({"event": "stop_allowed", "status": "x", "note": text}),
+            json!({"event": "prompt", "prompt": text}),
+            json!({"event": "lifecycle", "name": "started", "output": text}),
+            json!({"event": "story_set_aside", "why": text}),
+            json!({"event": "loop_finished", "finish_type": "error", "reason": text}),
+            json!({"event": "plan_repaired", "findings": [text]}),
+            json!({"event": "hook_error", "phase": "parsing", "error": text}),
+            json!({"event": "verdict", "verdict": "failed", "tests": [text]}),
+        ] {
+            let event: Event = serde_json::from_value(event).unwrap();
+            let kept = serde_json::to_string(&event.masked()).unwrap();
+            assert!(!kept.contains(KEY) && kept.contains("[masked]"), "{kept}");
+        }
     }
 
     #[test]

@@ -138,21 +138,3 @@ impl Git {
         (command, self.dir.display().to_string())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pathspecs_are_literal_except_when_user_hooks_run() {
-        let git = Git::at("/");
-        let is_literal = |git: &Git| {
-            let command = git.command(&["status"]);
-            command.get_envs().any(|(name, value)| {
-                name == "GIT_LITERAL_PATHSPECS" && value.is_some_and(|value| value == "1")
-            })
-        };
-        assert!(is_literal(&git) && is_literal(&git.on_index("/index".into())));
-        assert!(!is_literal(&Git { user_hooks: true, ..git.clone() }));
-    }
-}

@@ -104,9 +104,12 @@ mod tests {
     fn state_settings_and_repository_are_protected() {
         for path in [
             "/p/.git/config",
+            "/p/.ralph",
             "/p/.ralph/config.toml",
-            "/p/.ralph/.checkpoint",
+            "/p/.ralph/PRD-1/prompt.md",
+            "/p/.claude",
             "/p/.claude/settings.json",
+            "/p/.claude/hooks/ralph-pre-tool",
             "/home/dev/.claude/settings.json",
             "/home/dev/.ralph/state/s/loop.json",
             "/p/.claude/settings.local.json",
@@ -115,8 +118,11 @@ mod tests {
         }
         for path in [
             "/p/.ralph/PRD-1/plan.md",
+            "/p/.ralph/fix_plan.md",
+            "/p/.ralph/merge-requests/1.md",
             "/p/.ralph/my-plan.md",
-            "/p/.claude/agents/x.md",
+            "/p/src/.ralph/x",
+            "/p/.claude/agents/settings.json",
             "/p/.gitignore",
             "/q/.git/x",
         ] {

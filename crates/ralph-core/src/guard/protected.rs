@@ -75,29 +75,3 @@ fn is_settings(file: &str) -> bool {
 pub(super) fn fits_any(patterns: &[String], path: &Utf8Path) -> bool {
     patterns.iter().any(|pattern| Glob::fits(pattern, path.as_str()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_path_has_an_owner() {
-        for (path, expected) in [
-            (".ralph", Owner::State),
-            (".ralph/config.toml", Owner::State),
-            (".ralph/PRD-1/plan.md", Owner::Work),
-            (".ralph/PRD-1/prompt.md", Owner::State),
-            (".ralph/fix_plan.md", Owner::Work),
-            (".ralph/merge-requests/1.md", Owner::Work),
-            (".claude", Owner::Settings),
-            (".claude/settings.local.json", Owner::Settings),
-            (".claude/hooks/ralph-pre-tool", Owner::Settings),
-            (".claude/agents/settings.json", Owner::Work),
-            (".git/hooks/pre-push", Owner::Git),
-            (".gitignore", Owner::Work),
-            ("src/.ralph/x", Owner::Work),
-        ] {
-            assert_eq!(owner_inside(path.into()), expected, "{path}");
-        }
-    }
-}

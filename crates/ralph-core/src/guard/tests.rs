@@ -25,12 +25,9 @@ fn rule(command: &str, text: &str) -> String {
 
 #[test]
 fn a_denial_names_the_rule_the_command_and_an_alternative() {
-    let denial =
-        check("npm test && git push origin main 2>&1", &facts(), &Settings::default()).unwrap();
-    assert_eq!(
-        (denial.rule.as_str(), denial.found.as_str()),
-        ("git-push", "git push origin main 2>&1")
-    );
+    let command = "npm test && git push origin main 2>&1";
+    let denial = check(command, &facts(), &Settings::default()).unwrap();
+    assert_eq!((&*denial.rule, &*denial.found), ("git-push", "git push origin main 2>&1"));
     let text = denial.to_string();
     assert!(text.contains("git-push") && text.contains("ralph-loop request-merge"), "{text}");
 }
@@ -53,15 +50,11 @@ fn every_rule_can_be_disabled_and_enabled() {
         ("deploy", "terraform apply"),
         ("database", "psql -c 'drop table a'"),
     ];
-    assert_eq!(
-        examples.map(|(name, _)| name).to_vec(),
-        RULES.iter().map(|rule| rule.name).collect::<Vec<_>>()
-    );
+    assert!(RULES.iter().map(|rule| rule.name).eq(examples.map(|(name, _)| name)));
     for (name, command) in examples {
         let rule = |text: &str| {
-            check(command, &in_copy(), &settings(text))
-                .map(|denial| denial.rule)
-                .unwrap_or_default()
+            let denial = check(command, &in_copy(), &settings(text));
+            denial.map(|denial| denial.rule).unwrap_or_default()
         };
         let by_default = if name == "database" { "" } else { name };
         assert_eq!(rule(""), by_default, "{command}");
@@ -147,13 +140,11 @@ fn commands_in_a_copy_must_not_write_to_the_project() {
         ("echo x > /link/app/a.rs", "/w/app/a.rs"),
         ("cat <<'E' | tee -a ~/app/src/b.rs\nx\nE", "/w/app/src/b.rs"),
         ("cd /home/dev/app && sed -i s/a/b/ src/a.rs", "/w/app/src/a.rs"),
-        ("cd ~/app; touch new.rs", "/w/app/new.rs"),
         ("cp a.rs \"$RALPH_ROOT\"/src/", "/w/app/src/a.rs"),
         ("rm ~/app/src/*.bak", "/w/app/src"),
         ("mv ~/app/a.rs .", "/w/app/a.rs"),
         ("python3 -c \"open('/home/dev/app/x', 'w').write('y')\"", "/w/app/x"),
         ("cd ~/app && git commit -am x", "/w/app"),
-        ("(cd ~/app/src && git add .)", "/w/app/src"),
         ("cd \"$RALPH_ROOT\" || exit 1; git commit -am x", "/w/app"),
         ("pushd ~/app >/dev/null && git commit -am x && popd", "/w/app"),
         ("git -C /home/dev/app commit -m x", "/w/app"),
@@ -166,11 +157,9 @@ fn commands_in_a_copy_must_not_write_to_the_project() {
         ("git -C ~/app -c alias.ci=commit ci -m x", "/w/app"),
         ("bash -c 'cd /home/dev/app && git commit -am x'", "/w/app"),
     ] {
-        let denial = check(command, &in_copy(), &Settings::default()).unwrap_or_else(|| {
-            panic!("{command} is let through");
-        });
-        assert_eq!(denial.rule, "outside-copy", "{command}");
-        assert_eq!(denial.instead, format!("do it in the copy, at {right}"), "{command}");
+        let denial = check(command, &in_copy(), &Settings::default()).expect(command);
+        let found = (&*denial.rule, denial.instead);
+        assert_eq!(found, ("outside-copy", format!("do it in the copy, at {right}")), "{command}");
     }
 }
 
@@ -261,55 +250,46 @@ fn a_project_or_home_in_the_temp_folder_is_protected() {
     }
 }
 
+/// Returns the paths, with `./` for the project.
+fn listed(paths: &[camino::Utf8PathBuf]) -> String {
+    let paths: Vec<_> = paths.iter().map(|path| path.as_str().replace("/w/app/", "./")).collect();
+    paths.join(" ")
+}
+
 #[test]
 fn files_shown_by_a_command_line_are_found() {
-    let check = |command: &str, expected: &[&str]| {
-        let found = reads(&facts().read(command), &facts());
-        assert_eq!(found, expected, "{command}");
-    };
-    check("cat src/a.rs ~/b", &["/w/app/src/a.rs", "/home/dev/b"]);
-    check("cd src && head -n 20 a.rs | grep x", &["/w/app/src/a.rs"]);
-    check("sed -n '1,80p' src/a.rs", &["/w/app/src/a.rs"]);
-    check("sed -i s/a/b/ src/a.rs", &[]);
-    check(
-        "tail -5 a; nl -ba b; bat -r 1:9 c; less d",
-        &["/w/app/a", "/w/app/b", "/w/app/c", "/w/app/d"],
-    );
-    check(
-        "grep -n -A 3 foo a.rs; rg -e foo b.rs; grep -q foo c.rs",
-        &["/w/app/a.rs", "/w/app/b.rs"],
-    );
-    check(
-        "awk -F: '{print $1}' a; jq . b.json; diff c d",
-        &["/w/app/a", "/w/app/b.json", "/w/app/c", "/w/app/d"],
-    );
-    check("cat < a; wc -l b; cat a > b; x=$(cat c); cat *.rs \"$Y\"", &["/w/app/a", "/w/app/*.rs"]);
-    check("bash -c 'cat a.rs'; timeout 5 cat b.rs", &["/w/app/a.rs", "/w/app/b.rs"]);
-    check("cat $(ls -t src/*.rs | head -1)", &["/w/app/src/*.rs"]);
-    check(
-        "F=`realpath a.rs`; sed -n 1,9p \"$F\"; wc -l $(ls b.rs)",
-        &["/w/app/a.rs", "/w/app/b.rs"],
-    );
-    check("wc -l $(ls b.rs)", &[]);
+    for (command, expected) in [
+        ("cat src/a.rs ~/b", "./src/a.rs /home/dev/b"),
+        ("cd src && head -n 20 a.rs | grep x", "./src/a.rs"),
+        ("sed -n '1,80p' src/a.rs", "./src/a.rs"),
+        ("sed -i s/a/b/ src/a.rs", ""),
+        ("tail -5 a; nl -ba b; bat -r 1:9 c; less d", "./a ./b ./c ./d"),
+        ("grep -n -A 3 foo a.rs; rg -e foo b.rs; grep -q foo c.rs", "./a.rs ./b.rs"),
+        ("awk -F: '{print $1}' a; jq . b.json; diff c d", "./a ./b.json ./c ./d"),
+        ("cat < a; wc -l b; cat a > b; x=$(cat c); cat *.rs \"$Y\"", "./a ./*.rs"),
+        ("bash -c 'cat a.rs'; timeout 5 cat b.rs", "./a.rs ./b.rs"),
+        ("cat $(ls -t src/*.rs | head -1)", "./src/*.rs"),
+        ("F=`realpath a.rs`; sed -n 1,9p \"$F\"; wc -l $(ls b.rs)", "./a.rs ./b.rs"),
+        ("wc -l $(ls b.rs)", ""),
+    ] {
+        assert_eq!(listed(&reads(&facts().read(command), &facts())), expected, "{command}");
+    }
 }
 
 #[test]
 fn files_written_by_a_command_line_are_found() {
-    let check = |command: &str, expected: &[&str]| {
-        let found = writes(&facts().read(command), &facts());
-        assert_eq!(found, expected, "{command}");
-    };
-    check("echo x > a; cmd >> sub/b 2>&1", &["/w/app/a", "/w/app/sub/b"]);
-    check("ls > /dev/null 2>&1", &[]);
-    check("ls > /dev/shm/a", &["/dev/shm/a"]);
-    check("cat <<'E' | tee -a a b\nx\nE", &["/w/app/a", "/w/app/b"]);
-    check(
-        "sed -i.bak -e s/a/b/ x.rs y.rs; sed -i 's/a/b/' z.rs",
-        &["/w/app/x.rs", "/w/app/y.rs", "/w/app/z.rs"],
-    );
-    check("cp a sub/b; mv c /tmp/", &["/w/app/sub/b/a", "/w/app/sub/b", "/tmp/c", "/tmp"]);
-    check("touch new; truncate -s 0 t; dd if=a of=d", &["/w/app/t", "/w/app/d"]);
-    check("(cd sub && cat > f <<E\nx\nE\n)", &["/w/app/sub/f"]);
+    for (command, expected) in [
+        ("echo x > a; cmd >> sub/b 2>&1", "./a ./sub/b"),
+        ("ls > /dev/null 2>&1", ""),
+        ("ls > /dev/shm/a", "/dev/shm/a"),
+        ("cat <<'E' | tee -a a b\nx\nE", "./a ./b"),
+        ("sed -i.bak -e s/a/b/ x.rs y.rs; sed -i 's/a/b/' z.rs", "./x.rs ./y.rs ./z.rs"),
+        ("cp a sub/b; mv c /tmp/", "./sub/b/a ./sub/b /tmp/c /tmp"),
+        ("touch new; truncate -s 0 t; dd if=a of=d", "./t ./d"),
+        ("(cd sub && cat > f <<E\nx\nE\n)", "./sub/f"),
+    ] {
+        assert_eq!(listed(&writes(&facts().read(command), &facts())), expected, "{command}");
+    }
 }
 
 #[test]
@@ -317,16 +297,13 @@ fn plain_commands_beyond_the_size_limits_are_found() {
     let nested = "for x in 1 2 3 4 5 6 7 8 9 10 11 12; do ".repeat(6);
     for line in [
         format!("echo {}; git push", "a ".repeat(450_000)),
-        format!("{}git push", "echo a; ".repeat(100_000)),
+        format!("{}if x; then git push; fi", "echo a; ".repeat(100_000)),
         format!("{nested} echo x; {} git push", "done; ".repeat(6)),
     ] {
-        assert_eq!(
-            check(&line, &facts(), &Settings::default()).map(|denial| denial.rule).as_deref(),
-            Some("git-push")
-        );
+        assert_eq!(rule(&line, ""), "git-push");
     }
     let harmless = format!("echo {}; git status", "git push ".repeat(100_000));
-    assert_eq!(check(&harmless, &facts(), &Settings::default()), None);
+    assert_eq!(rule(&harmless, ""), "");
 }
 
 proptest! {

@@ -196,10 +196,8 @@ mod tests {
         };
         check("mv a.rs src/b.rs", &[("/w/a.rs", "/w/src/b.rs")]);
         check("git -C src mv -f x y", &[("/w/src/x", "/w/src/y")]);
-        check(
-            "cd src && cp -r a *.rs -t ../lib",
-            &[("/w/src/a", "/w/lib"), ("/w/src/*.rs", "/w/lib")],
-        );
+        let both = [("/w/src/a", "/w/lib"), ("/w/src/*.rs", "/w/lib")];
+        check("cd src && cp -r a *.rs -t ../lib", &both);
         check("git add mv x y; mv a \"$X\"; rm a b", &[]);
     }
 }

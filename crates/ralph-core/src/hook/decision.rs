@@ -115,41 +115,20 @@ mod tests {
 
     #[test]
     fn answers_have_the_format_that_the_client_expects() {
-        check(
-            Decision::Deny("R".into()),
-            "PreToolUse",
-            r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"R"}}"#,
-        );
+        let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"R"}}"#;
+        check(Decision::Deny("R".into()), "PreToolUse", deny);
         for event in ["PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop", "TaskCompleted"]
         {
             check(Decision::Block("R".into()), event, r#"{"decision":"block","reason":"R"}"#);
         }
-        check(
-            Decision::Context("C".into()),
-            "UserPromptSubmit",
-            r#"{"hookSpecificOutput":{"additionalContext":"C","hookEventName":"UserPromptSubmit"}}"#,
-        );
-    }
-
-    #[test]
-    fn context_before_a_compaction_is_plain_text() {
+        let context = r#"{"hookSpecificOutput":{"additionalContext":"C","hookEventName":"UserPromptSubmit"}}"#;
+        check(Decision::Context("C".into()), "UserPromptSubmit", context);
         check(Decision::Context("C".into()), "PreCompact", "C");
-    }
-
-    #[test]
-    fn a_notice_is_a_message_without_a_decision() {
         check(Decision::Notice("N".into()), "Stop", r#"{"systemMessage":"N"}"#);
-    }
-
-    #[test]
-    fn no_opinion_prints_nothing_for_any_event() {
         for event in ["PreToolUse", "Stop", "TeammateIdle", ""] {
             assert_eq!(Decision::NoOpinion.reply_to(event), Ok(Reply::default()));
         }
-    }
-
-    #[test]
-    fn an_idle_teammate_is_blocked_by_the_exit_code() {
+        // An idle teammate is blocked by the exit code.
         let reply = Decision::Block("R".into()).reply_to("TeammateIdle");
         assert_eq!(reply, Ok(Reply { stdout: None, stderr: Some("R".into()), exit_code: 2 }));
     }

@@ -312,38 +312,3 @@ where
 #[cfg(test)]
 #[path = "input_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-mod lenient_tests {
-    use super::*;
-
-    #[derive(Deserialize)]
-    struct Fields {
-        #[serde(default, deserialize_with = "lenient")]
-        a: Option<String>,
-        #[serde(default, deserialize_with = "lenient")]
-        b: String,
-        #[serde(default, deserialize_with = "lenient")]
-        c: u8,
-    }
-
-    fn check(sent: &str, a: Option<&str>, b: &str, c: u8) {
-        let fields: Fields = serde_json::from_str(sent).unwrap();
-        assert_eq!((fields.a.as_deref(), fields.b.as_str(), fields.c), (a, b, c), "{sent}");
-    }
-
-    #[test]
-    fn values_of_the_wrong_type_count_as_missing() {
-        check(r#"{"a":"x\ny","b":"z","c":7}"#, Some("x\ny"), "z", 7);
-        check("{}", None, "", 0);
-        for other in ["null", "true", "-1", "1", "1.5e300", "[1,[2]]", r#"{"d":{"e":"f"}}"#] {
-            check(&format!(r#"{{"a":{other},"b":{other},"c":"7"}}"#), None, "", 0);
-        }
-    }
-
-    #[test]
-    fn invalid_json_is_still_an_error() {
-        assert!(serde_json::from_str::<Fields>(r#"{"a":[1,}"#).is_err());
-        assert!(serde_json::from_str::<Fields>(r#"{"a":"x"#).is_err());
-    }
-}

@@ -25,29 +25,16 @@ fn every_recorded_payload_is_read() {
 }
 
 #[test]
-fn a_successful_command_has_exit_code_zero() {
-    let input = payload("PostToolUse-bash-ok");
-    let result = input.bash_result().unwrap();
-    let expected =
-        BashResult { exit_code: Some(0), output: "out\nerr".into(), ..BashResult::default() };
-    assert_eq!(result, expected);
-}
-
-#[test]
-fn the_exit_code_of_a_failed_command_precedes_its_output() {
-    let input = payload("PostToolUseFailure-bash-exit-1");
-    let result = input.bash_result().unwrap();
-    assert_eq!(result.exit_code, Some(1));
-    assert_eq!(result.output, "1 failed, 3 passed\noops");
-    assert!(input.bash().unwrap().command.ends_with("exit 1"));
-}
-
-#[test]
-fn truncated_output_names_its_file() {
-    let input = payload("PostToolUse-bash-ok-large-output");
-    let result = input.bash_result().unwrap();
-    let file = result.output_file.unwrap();
-    assert!(file.is_absolute() && result.output.len() < 40_000, "{file}");
+fn the_result_of_a_command_has_exit_code_and_output_or_the_file_of_a_long_output() {
+    let ok = BashResult { exit_code: Some(0), output: "out\nerr".into(), ..BashResult::default() };
+    assert_eq!(payload("PostToolUse-bash-ok").bash_result(), Some(ok));
+    let failed = payload("PostToolUseFailure-bash-exit-1");
+    let failed = failed.bash_result().unwrap();
+    assert_eq!((failed.exit_code, &*failed.output), (Some(1), "1 failed, 3 passed\noops"));
+    let large = payload("PostToolUse-bash-ok-large-output");
+    let large = large.bash_result().unwrap();
+    let file = large.output_file.unwrap();
+    assert!(file.is_absolute() && large.output.len() < 40_000, "{file}");
 }
 
 #[test]
@@ -97,6 +84,9 @@ fn tools_with_a_command_count_as_bash_except_file_tools() {
         assert!(sent("Monitor", input).bash().is_none(), "{input}");
     }
     assert!(sent("Write", r#"{"file_path":"/a","command":"git push"}"#).bash().is_none());
+    // A lone surrogate does not hide the command.
+    let input = sent("Bash", r#"{"command":"git push \ud83d"}"#);
+    assert_eq!(input.bash().unwrap().command, "git push \u{fffd}");
 }
 
 #[test]
@@ -104,8 +94,7 @@ fn a_failure_without_an_exit_code_keeps_its_whole_text() {
     let sent = br#"{"tool_name":"Bash","error":"Command timed out\nlater","is_interrupt":true}"#;
     let input = Input::parse(sent).unwrap();
     let result = input.bash_result().unwrap();
-    assert_eq!(result.exit_code, None);
-    assert_eq!(result.output, "Command timed out\nlater");
+    assert_eq!((result.exit_code, &*result.output), (None, "Command timed out\nlater"));
     assert!(result.interrupted);
 }
 
@@ -143,14 +132,8 @@ fn a_missing_event_is_inferred_from_the_fields() {
 }
 
 #[test]
-fn a_lone_surrogate_does_not_hide_the_command() {
-    let sent = br#"{"tool_name":"Bash","tool_input":{"command":"git push \ud83d"}}"#;
-    assert_eq!(Input::parse(sent).unwrap().bash().unwrap().command, "git push \u{fffd}");
-}
-
-#[test]
 fn input_that_is_not_an_object_is_an_error() {
-    for sent in [&b""[..], b"null", b"[]", b"{", b"{\"a\":1} x", b"\xff\xfe"] {
+    for sent in [&b""[..], b"null", b"[]", b"{", b"{\"cwd\":[1,}", b"{\"a\":1} x", b"\xff\xfe"] {
         assert!(Input::parse(sent).is_err(), "{sent:?}");
     }
 }

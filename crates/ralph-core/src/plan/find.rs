@@ -121,14 +121,10 @@ mod tests {
     const NUMBERED: &[&str] = &["P-1", "P-2", "P-10"];
 
     #[test]
-    fn the_first_existing_file_is_the_plan() {
+    fn the_first_existing_file_is_the_plan_and_in_a_group_the_first_with_open_stories() {
         let two: &[&[&str]] = &[&["a.md"], &["b.md"]];
         check(two, &[("a.md", "- [ ] x"), ("b.md", "- [ ] x")], "a.md");
         check(two, &[("b.md", "- [x] x")], "b.md");
-    }
-
-    #[test]
-    fn the_first_plan_of_a_group_with_open_stories_is_used() {
         let disk = [("P-1", "- [x] x"), ("P-10", "- [ ] x"), ("P-2", "- [!] x")];
         check(&[NUMBERED], &disk, "P-10");
         check(&[NUMBERED], &[("P-1", "- [ ] x"), ("P-2", "- [ ] x")], "P-1");

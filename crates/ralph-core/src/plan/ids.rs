@@ -261,66 +261,32 @@ mod tests {
 
     #[test]
     fn usual_id_formats_are_read() {
-        check("US-001: Add login", Some(("US-001", "Add login")));
-        check("ABC-12 - Add login", Some(("ABC-12", "Add login")));
-        check("US-001 Add login", Some(("US-001", "Add login")));
         check("US-AUTH-01a — Add login", Some(("US-AUTH-01a", "Add login")));
         check("US-1.2: Add", Some(("US-1.2", "Add")));
-        check("T001 [P] Create project", Some(("T001", "[P] Create project")));
         check("T1: Add login", Some(("T1", "Add login")));
-        check("**US-001**: Add login", Some(("US-001", "Add login")));
-        check("[US-001] Add login", Some(("US-001", "Add login")));
-        check("`US-001` Add login", Some(("US-001", "Add login")));
-        check("Task 1: Add", Some(("Task 1", "Add")));
         check("Story #2: Add", Some(("Story #2", "Add")));
         check("User Story 3 - Add (Priority: P1)", Some(("User Story 3", "Add (Priority: P1)")));
-        check("1. Add", Some(("1", "Add")));
         check("1) Add", Some(("1", "Add")));
-        check("1.2 Add", Some(("1.2", "Add")));
         check("1.2. Add", Some(("1.2", "Add")));
-        check("US-001", Some(("US-001", "")));
     }
 
     #[test]
     fn ordinary_words_are_not_ids() {
-        for text in [
-            "",
-            "Add login",
-            "SHA-256 sums",
-            "T4 instances",
-            "3 retries",
-            "2024",
-            "Phase 1: Base",
-            "S3: x",
-        ] {
+        for text in ["T4 instances", "2024", "Phase 1: Base", "Tasks: 1", "Taskforce 1: x"] {
             check(text, None);
         }
-        for text in
-            ["Tasks: 1", "Taskforce 1: x", "-", "12abc: x", "re-run: x", "2024. x", "a-1b2: x"]
-        {
+        for text in ["", "-", "12abc: x", "re-run: x", "2024. x", "S3: x", "a-1b2: x"] {
             check(text, None);
         }
     }
 
     #[test]
     fn written_ids_become_safe_path_components() {
-        for (written, expected) in [
-            ("US-001", "US-001"),
-            ("Task 1", "Task-1"),
-            ("Story #2", "Story-2"),
-            ("../../etc/passwd", "etc-passwd"),
-            (".hidden", "hidden"),
-            ("a/b", "a-b"),
-        ] {
-            assert_eq!(safe(written), expected);
-        }
+        assert_eq!(safe("a/b"), "a-b");
         for odd in ["日本", "größe-1", "", "..", "---", &"x".repeat(300)] {
-            assert!(
-                ralph_base::state::Id::parse(&safe(odd)).is_ok(),
-                "{odd:?} became {:?}",
-                safe(odd)
-            );
-            assert_eq!(safe(&safe(odd)), safe(odd));
+            let id = safe(odd);
+            assert!(ralph_base::state::Id::parse(&id).is_ok(), "{odd:?} became {id:?}");
+            assert_eq!(safe(&id), id);
         }
         assert_ne!(safe("größe"), safe("gräße"));
     }

@@ -208,25 +208,19 @@ mod tests {
 
     #[test]
     fn required_kiro_sub_tasks_are_ticked_with_their_task() {
-        let text = "- [ ] 1. A\n- [x] 1.1 Part\n- [ ] 1.2 Part\n- [ ]* 1.3 More\n- [ ]* 2. B\n";
-        let plan = plan(".kiro/specs/x/tasks.md", text);
-        let found: Vec<_> = plan.stories().iter().map(|one| (&*one.id, one.optional)).collect();
-        assert_eq!(found, [("1", false), ("2", true)]);
-        assert!(plan.stories()[0].details.contains("1.2 Part"));
-        let ticked = String::from_utf8(plan.tick("1").unwrap()).unwrap();
-        assert_eq!(ticked, text.replace("[ ] 1", "[x] 1"));
-    }
-
-    #[test]
-    fn nested_kiro_sub_tasks_are_ticked_with_their_task() {
-        let text =
+        let beside = "- [ ] 1. A\n- [x] 1.1 Part\n- [ ] 1.2 Part\n- [ ]* 1.3 More\n- [ ]* 2. B\n";
+        let nested =
             "- [ ] 1. A\n  - [x] 1.1 Part\n  - [ ] 1.2 Part\n  - [ ]* 1.3 More\n- [ ]\\* 2. B\n";
-        let kiro = plan(".kiro/specs/x/tasks.md", text);
-        let ticked = String::from_utf8(kiro.tick("1").unwrap()).unwrap();
-        assert_eq!(ticked, text.replace("[ ] 1", "[x] 1"));
-        assert!(kiro.stories()[1].optional);
-        let ours = String::from_utf8(plan("plan.md", text).tick("1").unwrap()).unwrap();
-        assert_eq!(ours, text.replacen("[ ]", "[x]", 1));
+        for text in [beside, nested] {
+            let kiro = plan(".kiro/specs/x/tasks.md", text);
+            let found: Vec<_> = kiro.stories().iter().map(|one| (&*one.id, one.optional)).collect();
+            assert_eq!(found, [("1", false), ("2", true)]);
+            assert!(kiro.stories()[0].details.contains("1.2 Part"));
+            let ticked = String::from_utf8(kiro.tick("1").unwrap()).unwrap();
+            assert_eq!(ticked, text.replace("[ ] 1", "[x] 1"));
+        }
+        let ours = String::from_utf8(plan("plan.md", nested).tick("1").unwrap()).unwrap();
+        assert_eq!(ours, nested.replacen("[ ]", "[x]", 1));
     }
 
     #[test]

@@ -74,11 +74,9 @@ mod tests {
 
     /// Returns the line that is shown for a recorded run.
     fn in_words(name: &str) -> String {
-        let cases = [test_runs::recorded(), test_runs::recorded_later()]
-            .iter()
-            .flat_map(|folder| test_runs::load(folder).unwrap())
-            .collect::<Vec<_>>();
-        let case = cases.iter().find(|case| case.name == name).unwrap();
+        let folders = [test_runs::recorded(), test_runs::recorded_later()];
+        let mut cases = folders.iter().flat_map(|folder| test_runs::load(folder).unwrap());
+        let case = cases.find(|case| case.name == name).unwrap();
         let (command, output, exit_code) = (&*case.command, &*case.output, Some(case.exit_code));
         let verdict = judge(&Run { command, output, exit_code, ..Run::default() });
         verdict.what_failed(output).unwrap_or_default()
@@ -106,10 +104,7 @@ mod tests {
             assert_eq!(failing_line(counts), None, "{counts}");
         }
         for (output, expected) in [
-            (
-                "ok\n\u{1b}[31mhello.sh: wrong greeting\u{1b}[0m\n1 failed\n",
-                "hello.sh: wrong greeting",
-            ),
+            ("ok\n\u{1b}[31mhello.sh: wrong\u{1b}[0m\n1 failed\n", "hello.sh: wrong"),
             ("make: *** [Makefile:2: test] Error 1", ""),
             ("E: broken\nmore", "more"),
             ("Errors found:\n  no such table\n", "Errors found: no such table"),

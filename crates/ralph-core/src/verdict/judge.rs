@@ -254,43 +254,41 @@ mod tests {
         check("pytest -q", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Passed);
         check("pytest -q 2>/dev/null", Some(1), "", Kind::Failed);
         check("pytest -q", Some(5), "", Kind::NoTests);
+        // Error notes of package tools do not make a run errored.
+        let notes = "npm error Lifecycle script `test` failed with error:\nnpm error code 1\n";
+        check("npm test", Some(1), notes, Kind::Failed);
+        check("just test", Some(1), "error: recipe `test` failed with exit code 1\n", Kind::Failed);
+        check("npm test", Some(1), "Error: expected 3, got 4\n", Kind::Failed);
+        check("npm test", Some(1), "Error: connect ECONNREFUSED\n", Kind::Errored);
+        // Huge counts do not overflow.
+        let huge = "99999999999999999999";
+        let counts = format!("{huge} passed, {huge} failed\nTests: {huge} failed\n");
+        check("pytest", Some(1), &counts, Kind::Failed);
     }
 
     #[test]
     fn a_script_may_hide_the_exit_code_of_its_tests() {
         let counted = "Tests:       1 failed, 1 passed, 2 total\n";
-        check("npm test", Some(0), counted, Kind::Failed);
         check("npm test", Some(0), &format!("> jest || true\n\n{counted}"), Kind::Failed);
         check("./run_tests.sh", Some(0), "1 failed (of the sample)\n2 passed\n", Kind::Passed);
         check("rspec --failure-exit-code 0", Some(0), "2 examples, 1 failure\n", Kind::Failed);
         check("npx grunt test --force", Some(0), "  1 passing\n  1 failing\n", Kind::Failed);
-        let parts =
-            "test result: FAILED. 1 passed; 1 failed\n\ntest result: ok. 3 passed; 0 failed\n";
-        check("make test", Some(0), &format!("cargo test\n{parts}"), Kind::Failed);
+        let parts = "cargo test\ntest result: FAILED. 1 passed; 1 failed\n\n\
+                     test result: ok. 3 passed; 0 failed\n";
+        check("make test", Some(0), parts, Kind::Failed);
         check("node test.js", Some(0), "ok 1 fails\n1..1\n", Kind::Passed);
     }
 
     #[test]
     fn messages_of_build_tools_are_read_in_any_language() {
-        check(
-            "make test",
-            Some(2),
-            "make: *** Keine Regel, um „test“ zu erstellen.  Schluss.\n",
-            Kind::Errored,
-        );
-        check(
-            "make test",
-            Some(2),
-            "diff a b\nmake: *** [Makefile:2: test] Fehler 1\n",
-            Kind::Failed,
-        );
-        check("make test", Some(2), "make: *** [Makefile:2: test] Fehler 127\n", Kind::Errored);
-        check(
-            "make test",
-            Some(0),
-            "make: Für das Ziel „test“ ist nichts zu tun.\n",
-            Kind::NoTests,
-        );
+        for (code, output, expected) in [
+            (2, "make: *** Keine Regel, um „test“ zu erstellen.  Schluss.\n", Kind::Errored),
+            (2, "diff a b\nmake: *** [Makefile:2: test] Fehler 1\n", Kind::Failed),
+            (2, "make: *** [Makefile:2: test] Fehler 127\n", Kind::Errored),
+            (0, "make: Für das Ziel „test“ ist nichts zu tun.\n", Kind::NoTests),
+        ] {
+            check("make test", Some(code), output, expected);
+        }
         check("gradle test", Some(0), ":compileJava NO-SOURCE\n:test\n", Kind::Passed);
         check("gradle test", Some(0), ":compileJava\n:test NO-SOURCE\n", Kind::NoTests);
     }
@@ -300,6 +298,7 @@ mod tests {
         check("pytest -q | tail -1", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Failed);
         check("pytest -q || true", Some(0), "3 passed in 0.1s\n", Kind::Passed);
         check("pytest -q | tail -1", Some(0), "", Kind::NotATest);
+        check("mvn test | tail", Some(0), "[INFO] BUILD SUCCESS\n", Kind::Passed);
         check("pytest -qq --tb=no; echo $?", Some(0), "1\n", Kind::Failed);
         check("pytest -q | tail -1; echo $?", Some(0), "1 failed in 0.1s\n0\n", Kind::Failed);
         check("npx jest", None, "Tests:       1 failed, 4 total\n", Kind::Failed);
@@ -315,22 +314,9 @@ mod tests {
     }
 
     #[test]
-    fn error_notes_of_package_tools_do_not_make_a_run_errored() {
-        let notes = "npm error Lifecycle script `test` failed with error:\nnpm error code 1\n";
-        check("npm test", Some(1), notes, Kind::Failed);
-        check("just test", Some(1), "error: recipe `test` failed with exit code 1\n", Kind::Failed);
-        check("npm test", Some(1), "Error: expected 3, got 4\n", Kind::Failed);
-        check("npm test", Some(1), "Error: connect ECONNREFUSED\n", Kind::Errored);
-    }
-
-    #[test]
     fn truncated_output_does_not_prove_that_no_tests_ran() {
-        let run = Run {
-            command: "cargo test",
-            exit_code: Some(101),
-            output: "running 0 tests\n",
-            ..Run::default()
-        };
+        let (command, output) = ("cargo test", "running 0 tests\n");
+        let run = Run { command, exit_code: Some(101), output, ..Run::default() };
         assert_eq!(judge(&Run { cut: true, ..run }).kind, Kind::Failed);
         assert_eq!(judge(&run).kind, Kind::NoTests);
     }
@@ -340,15 +326,6 @@ mod tests {
         let output = "\n> demo@1.0.0 test\n> vitest run --coverage\n\n";
         let run = Run { command: "npm test", exit_code: Some(0), output, ..Run::default() };
         assert_eq!(judge(&run).runner, Some("vitest"));
-    }
-
-    #[test]
-    fn huge_counts_do_not_overflow() {
-        let huge = "99999999999999999999";
-        let output =
-            format!("{huge} passed, {huge} failed, {huge} skipped\nTests: {huge} failed\n");
-        let run = Run { command: "pytest", exit_code: Some(1), output: &output, ..Run::default() };
-        assert_eq!(judge(&run).kind, Kind::Failed);
     }
 
     proptest! {

@@ -14,12 +14,13 @@ fn is_there(test: &TestRepo, name: &str) -> bool {
 fn files_ignored_at_the_checkpoint_survive_a_changed_gitignore() {
     let test = TestRepo::new();
     test.write("secret.log", "ignored");
+    test.write("build/out.o", "ignored");
     let (repo, state) = checkpoint(&test);
     test.write(".gitignore", "");
     test.write("more.log", "made while nothing was ignored");
     test.commit_all("the secret as well");
     rollback(&repo, &state, None, "why").unwrap();
-    assert!(is_there(&test, "secret.log") && is_there(&test, "more.log"));
+    assert!(["secret.log", "build/out.o", "more.log"].iter().all(|name| is_there(&test, name)));
     assert_eq!(test.git(["status", "--porcelain"]), "");
 }
 

@@ -69,10 +69,7 @@ impl Project {
         };
         let before = inner();
         let restored = rollback(&self.repo, &self.state, None, "why").unwrap();
-        assert_eq!(
-            (restored.left_alone.as_slice(), inner()),
-            (&named(folders)[..], before.clone())
-        );
+        assert_eq!((&*restored.left_alone, inner()), (&*named(folders), before.clone()));
         assert_eq!(self.read("a.txt"), "a\n");
         undo(&self.repo, &self.state, &restored.saved.name).unwrap();
         assert_eq!((self.read("a.txt").as_str(), inner()), ("agent\n", before));
@@ -84,8 +81,12 @@ fn named(folders: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn committed_and_uncommitted_work_in_a_submodule_stays() {
-    Project::new().stays(&["lib"], |project| {
+fn work_in_submodules_and_nested_repositories_stays_and_is_no_change_of_the_project() {
+    let project = Project::new();
+    project.make_repository("inner");
+    project.test.write("lib/mine.txt", "the user's\n");
+    project.stays(&["inner", "lib"], |project| {
+        project.test.write("inner/file.txt", "the agent's\n");
         project.test.write("lib/a.txt", "committed\n");
         project.git_in("lib", &["commit", "-qam", "in the submodule"]);
         project.test.write("lib/new.txt", "new\n");
@@ -114,25 +115,17 @@ fn nested_repositories_made_by_an_attempt_stay() {
 }
 
 #[test]
-fn an_ignored_repository_is_not_reported() {
+fn a_repository_in_place_of_a_file_stays_and_is_reported_unlike_an_ignored_one() {
     let project = Project::new();
     project.checkpoint();
     project.make_repository("build/inner");
-    project.test.write("a.txt", "agent\n");
-    let restored = rollback(&project.repo, &project.state, None, "why").unwrap();
-    assert!(restored.left_alone.is_empty() && project.path("build/inner/file.txt").exists());
-}
-
-#[test]
-fn a_repository_in_place_of_a_file_stays_and_is_reported() {
-    let project = Project::new();
-    project.checkpoint();
     project.test.write("src/lib.rs", "agent\n");
     project.test.remove("a.txt");
     project.make_repository("a.txt");
     let restored = rollback(&project.repo, &project.state, None, "why").unwrap();
     assert_eq!(restored.left_alone, ["a.txt"]);
     assert_eq!(project.read("a.txt/file.txt"), "theirs\n");
+    assert_eq!(project.read("build/inner/file.txt"), "theirs\n");
     assert_ne!(project.read("src/lib.rs"), "agent\n");
 }
 
@@ -172,15 +165,4 @@ fn a_submodule_without_a_git_folder_does_not_prevent_a_rollback() {
     assert_eq!(project.read("a.txt"), "a\n");
     undo(&project.repo, &project.state, &restored.saved.name).unwrap();
     assert_eq!(project.read("a.txt"), "agent\n");
-}
-
-#[test]
-fn changes_in_nested_repositories_are_not_changes_of_the_project() {
-    let project = Project::new();
-    project.make_repository("inner");
-    project.test.write("lib/a.txt", "the user's\n");
-    project.stays(&["inner", "lib"], |project| {
-        project.test.write("inner/file.txt", "the agent's\n");
-        assert_eq!(project.changed(), [std::path::Path::new("a.txt")]);
-    });
 }

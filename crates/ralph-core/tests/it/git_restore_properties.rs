@@ -107,9 +107,7 @@ fn perform(test: &TestRepo, act: &Act) {
         Act::AddAll => git(&["add".as_ref(), "-A".as_ref()]),
         Act::Commit => git(&["commit", "-q", "--allow-empty", "-m", "c"].map(OsStr::new)),
         Act::Stash => git(&["stash", "push", "-q"].map(OsStr::new)),
-        Act::Branch(n) => {
-            git(&["checkout", "-q", "-B", &format!("branch{n}")].map(OsStr::new));
-        }
+        Act::Branch(n) => git(&["checkout", "-q", "-B", &format!("branch{n}")].map(OsStr::new)),
         Act::Detach => git(&["checkout", "-q", "--detach"].map(OsStr::new)),
         Act::Attributes => test.write(".gitattributes", "*.txt text eol=crlf\na text=auto\n"),
     }
@@ -121,16 +119,13 @@ fn name(n: usize) -> PathBuf {
 
 /// Returns the tracked files, and the new files that are not ignored.
 fn known(test: &TestRepo) -> BTreeSet<PathBuf> {
-    let list = |args: &[&str]| {
-        let output = test.try_git(test.root().as_std_path(), args).stdout;
-        let names: Vec<PathBuf> =
-            output.split(|b| *b == 0).map(|n| PathBuf::from(OsStr::from_bytes(n))).collect();
-        names
-    };
-    let mut known: BTreeSet<PathBuf> = list(&["ls-files", "-z"]).into_iter().collect();
-    known.extend(list(&["ls-files", "-z", "--others", "--exclude-standard"]));
-    known.extend(list(&["ls-tree", "-r", "-z", "--name-only", "HEAD"]));
-    known
+    let lists = [
+        &["ls-files", "-z", "--cached", "--others", "--exclude-standard"][..],
+        &["ls-tree", "-r", "-z", "--name-only", "HEAD"],
+    ];
+    let list = |args: &[&str]| test.try_git(test.root().as_std_path(), args).stdout;
+    let output = lists.map(list).concat();
+    output.split(|byte| *byte == 0).map(|name| OsStr::from_bytes(name).into()).collect()
 }
 
 fn is_ignored_now(test: &TestRepo, path: &Path) -> bool {
@@ -148,9 +143,8 @@ fn expected_files(
     changed: &Fingerprint,
     seen: &BTreeSet<PathBuf>,
 ) -> Files {
-    let files = &before.state.files;
-    let mut expected: Files =
-        files.iter().filter(|(p, _)| before.known.contains(*p)).map(own).collect();
+    let mut expected = before.state.files.clone();
+    expected.retain(|path, _| before.known.contains(path));
     let restored: Vec<PathBuf> = expected.keys().cloned().collect();
     for (path, content) in &changed.files {
         let in_the_way = restored.iter().any(|r| r.starts_with(path) || path.starts_with(r));
@@ -178,10 +172,6 @@ fn with_known_modes(files: &Files, uncommitted: &[PathBuf]) -> Files {
 struct Before {
     state: Fingerprint,
     known: BTreeSet<PathBuf>,
-}
-
-fn own<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
-    (key.clone(), value.clone())
 }
 
 fn run_case(with_commit: bool, user: &[Act], agent: &[Act]) -> Result<(), TestCaseError> {
@@ -220,10 +210,7 @@ fn run_cases(with_commit: bool) {
     let acts = || prop::collection::vec(act(), 0..12);
     let mut runner = match Env::process().get("RALPH_INTERNAL__RANDOM") {
         Some(_) => TestRunner::new(config),
-        None => {
-            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-            TestRunner::new_with_rng(config, rng)
-        }
+        None => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
     };
     runner.run(&(acts(), acts()), |(user, agent)| run_case(with_commit, &user, &agent)).unwrap();
 }

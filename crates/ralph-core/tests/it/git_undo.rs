@@ -73,8 +73,13 @@ fn later_commits_stay_and_only_the_attempts_files_change() {
 
 #[test]
 fn committed_work_is_restored_as_files_except_our_own_files() {
-    let project = Project::new(TestRepo::new());
+    let test = TestRepo::new();
+    test.write(".gitattributes", "*.crlf text eol=crlf\n");
+    test.write("b.crlf", "one\r\n");
+    test.commit_all("converted");
+    let project = Project::new(test);
     let name = project.attempt(|test| {
+        test.write("b.crlf", "two\r\n");
         test.write("a.txt", "committed by the agent\n");
         test.write(".ralph/[a*b]/plan.md", "committed by the agent\n");
         test.write(".claude/x.md", "committed by the agent\n");
@@ -84,7 +89,9 @@ fn committed_work_is_restored_as_files_except_our_own_files() {
     project.test.write(".claude/x.md", "later\n");
     project.test.commit_all("a later story");
     let head = project.test.head();
-    assert_eq!(project.undo(&name).unwrap().len(), 2);
+    assert_eq!(project.undo(&name).unwrap().len(), 3);
+    // The filters of git make the bytes on disk differ from those in the commit.
+    assert_eq!(project.read("b.crlf").as_deref(), Some("two\r\n"));
     assert_eq!(project.test.head(), head);
     assert_eq!(project.read("a.txt").as_deref(), Some("committed by the agent\n"));
     assert_eq!(project.read("half.txt").as_deref(), Some("half\n"));
@@ -134,21 +141,4 @@ fn a_change_that_git_is_set_to_ignore_is_still_a_conflict() {
     project.test.write("a.txt", "changed since\n");
     assert!(project.undo(&name).unwrap_err().to_string().contains("a.txt"));
     assert_eq!(project.read("a.txt").as_deref(), Some("changed since\n"));
-}
-
-/// The filters of git make the bytes on disk differ from those in the commit.
-#[test]
-fn a_file_with_converted_line_endings_is_restored_exactly() {
-    let test = TestRepo::new();
-    test.write(".gitattributes", "*.txt text eol=crlf\n");
-    test.write("b.txt", "one\r\n");
-    test.commit_all("converted");
-    let project = Project::new(test);
-    let name = project.attempt(|test| {
-        test.write("b.txt", "two\r\n");
-        test.commit_all("by the agent");
-    });
-    project.test.commit_all("a later story");
-    project.undo(&name).unwrap();
-    assert_eq!(project.read("b.txt").as_deref(), Some("two\r\n"));
 }

@@ -11,10 +11,6 @@ fn load(file: &str, vars: &[(&str, &str)], flags: &[Flag]) -> Result<Config, Str
     Config::from_parts(".ralph/config.toml", file, &env, flags).map_err(|error| error.to_string())
 }
 
-fn check_error(file: &str, vars: &[(&str, &str)], flags: &[Flag], expected: &str) {
-    assert_eq!(load(file, vars, flags).unwrap_err(), expected);
-}
-
 #[test]
 fn an_empty_file_means_the_defaults() {
     assert_eq!(load("", &[], &[]), Ok(Config::default()));
@@ -57,120 +53,81 @@ fn a_string_is_accepted_as_a_list_with_one_item() {
     }
     let stories = load("[scope.stories]\nUS-1 = 'src/**'\n", &[], &[]).unwrap().scope.stories;
     assert_eq!(stories["US-1"], ["src/**"]);
-    let error = load("[verify]\ncommands = 3\n", &[], &[]).unwrap_err();
-    assert!(
-        error.ends_with(
-            "`commands`: invalid type: integer `3`, expected a string or a list of strings"
+}
+
+#[test]
+fn mistakes_in_the_file_are_reported_with_the_line() {
+    for (file, expected) in [
+        (
+            "[limits]\n\natempts_per_story = 3\n",
+            "3: unknown field `atempts_per_story`; did you mean `attempts_per_story`?",
         ),
-        "{error}"
-    );
-}
-
-#[test]
-fn unknown_keys_are_reported_with_line_and_nearest_key() {
-    check_error(
-        "[limits]\n\natempts_per_story = 3\n",
-        &[],
-        &[],
-        ".ralph/config.toml:3: unknown field `atempts_per_story`; did you mean \
-         `attempts_per_story`?",
-    );
-    let error = load("[looop]\nx = 1\n", &[], &[]).unwrap_err();
-    assert!(error.starts_with(".ralph/config.toml:1: unknown field `looop`"), "{error}");
-    assert!(error.ends_with("did you mean `loop`?"), "{error}");
-}
-
-#[test]
-fn wrong_types_and_invalid_files_are_reported_with_the_line() {
-    let typed = load("[loop]\nmax_iterations = \"many\"\n", &[], &[]).unwrap_err();
-    assert_eq!(
-        typed,
-        ".ralph/config.toml:2: `max_iterations`: invalid type: string \"many\", expected a whole number"
-    );
-    let listed = load("[verify]\ncommands = [\n\"a\",\n3\n]\n", &[], &[]).unwrap_err();
-    assert_eq!(listed, ".ralph/config.toml:4: invalid type: integer `3`, expected a string");
-    let word = load("[rollback]\non = \"always\"\n", &[], &[]).unwrap_err();
-    assert!(word.contains(":2: unknown variant `always`"), "{word}");
-    let broken = load("[loop\n", &[], &[]).unwrap_err();
-    assert!(broken.starts_with(".ralph/config.toml:1:"), "{broken}");
-    let negative = load("[loop]\nmax_iterations = -1\n", &[], &[]).unwrap_err();
-    assert!(negative.starts_with(".ralph/config.toml:2:"), "{negative}");
+        ("[looop]\nx = 1\n", "1: unknown field `looop`"),
+        (
+            "[loop]\nmax_iterations = \"many\"\n",
+            "2: `max_iterations`: invalid type: string \"many\", expected a whole number",
+        ),
+        (
+            "[verify]\ncommands = 3\n",
+            "2: `commands`: invalid type: integer `3`, expected a string or a list of strings",
+        ),
+        ("[verify]\ncommands = [\n'a',\n3\n]\n", "4: invalid type: integer `3`, expected a string"),
+        ("[rollback]\non = \"always\"\n", "2: unknown variant `always`"),
+        ("[loop\n", "1:"),
+        ("[loop]\nmax_iterations = -1\n", "2:"),
+        (
+            "[limits]\nattempts_per_story = 0\n",
+            "2: `attempts_per_story`: invalid number 0; the minimum is 1",
+        ),
+        (
+            "[guard]\nallow = []\ndisable = [\"git-pusch\"]\n",
+            "3: guard: there is no rule named `git-pusch`",
+        ),
+        ("[[guard.rules]]\nname = \"mine\"\nregex = \"(\"\n", "3: guard: `(` of rule `mine`"),
+        ("[scope]\npaths = [\"src/[\"]\n", "2: `src/[` is not a valid pattern"),
+        ("[verify]\ncommands = [\"true\", \"\"]\n", "2: `` does not run anything"),
+    ] {
+        let error = load(file, &[], &[]).unwrap_err();
+        assert!(error.starts_with(&format!(".ralph/config.toml:{expected}")), "{error}");
+    }
 }
 
 #[test]
 fn wrong_values_are_reported_with_the_variable_or_flag() {
-    check_error(
-        "",
-        &[("MAX_ITERATIONS", "0x10")],
-        &[],
-        "MAX_ITERATIONS: `0x10` is not a whole number",
-    );
-    let flag = [Flag::new("agent.timeout", "soon")];
-    check_error("", &[], &flag, "--timeout: `soon` is not a duration such as 3600, 90m or 8h");
-    let mode = load("", &[("RALPH_MODE", "bilding")], &[]).unwrap_err();
-    assert!(mode.starts_with("RALPH_MODE: unknown variant `bilding`"), "{mode}");
-    let zero = load("", &[("RALPH_STORIES_PER_SESSION", "0")], &[]).unwrap_err();
-    assert_eq!(zero, "RALPH_STORIES_PER_SESSION: invalid number 0; the minimum is 1");
-}
-
-#[test]
-fn mistakes_in_guard_settings_are_reported_with_the_line() {
-    let file = "[guard]\nallow = []\ndisable = [\"git-pusch\"]\n";
-    let error = load(file, &[], &[]).unwrap_err();
-    assert!(
-        error.starts_with(".ralph/config.toml:3: guard: there is no rule named `git-pusch`"),
-        "{error}"
-    );
-    let file = "[[guard.rules]]\nname = \"mine\"\nregex = \"(\"\n";
-    let error = load(file, &[], &[]).unwrap_err();
-    assert!(error.starts_with(".ralph/config.toml:3: guard: `(` of rule `mine`"), "{error}");
-}
-
-#[test]
-fn invalid_globs_are_reported() {
-    let error = load("[scope]\npaths = [\"src/[\"]\n", &[], &[]).unwrap_err();
-    assert!(error.starts_with(".ralph/config.toml:2: `src/[` is not a valid pattern"), "{error}");
-}
-
-#[test]
-fn invalid_values_are_reported_with_their_source() {
-    let file = "[scope]\npaths = [\"src/**\"]\n";
-    let check = |vars: &[(&str, &str)], flag: Option<&str>, origin: &str| {
-        let flags: Vec<Flag> =
-            flag.map(|glob| Flag::new("scope.paths", glob)).into_iter().collect();
-        let error = load(file, vars, &flags).unwrap_err();
-        assert!(error.starts_with(&format!("{origin}: ")), "{error}");
+    let check = |var: Option<(&str, &str)>, flag: Option<(&'static str, &str)>, expected: &str| {
+        let vars: Vec<_> = var.into_iter().collect();
+        let flags: Vec<_> = flag.map(|(name, value)| Flag::new(name, value)).into_iter().collect();
+        let error = load("[scope]\npaths = [\"src/**\"]\n", &vars, &flags).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
     };
-    check(&[], Some("["), "--scope");
-    check(&[("RALPH_SCOPE", "a\n[")], None, "RALPH_SCOPE");
-    check(&[("RALPH_SCOPE", "[")], Some("["), "--scope");
-    check(&[("RALPH_STOP_SUBAGENTS", "[")], None, "RALPH_STOP_SUBAGENTS");
-    check(&[("RALPH_GUARD_PROTECT", "[")], Some("docs/**"), "RALPH_GUARD_PROTECT");
-    check(&[("RALPH_GUARD_DISABLE", "git-pusch")], None, "RALPH_GUARD_DISABLE");
-    check(&[("RALPH_GUARD_ENABLE", "nothing")], None, "RALPH_GUARD_ENABLE");
+    for (name, value, expected) in [
+        ("MAX_ITERATIONS", "0x10", "`0x10` is not a whole number"),
+        ("RALPH_MODE", "bilding", "unknown variant `bilding`"),
+        ("RALPH_STORIES_PER_SESSION", "0", "invalid number 0; the minimum is 1"),
+        ("RALPH_SCOPE", "a\n[", ""),
+        ("RALPH_STOP_SUBAGENTS", "[", ""),
+        ("RALPH_GUARD_DISABLE", "git-pusch", ""),
+        ("RALPH_GUARD_ENABLE", "nothing", ""),
+        ("RALPH_VERIFY", "true\n# cargo test", "`# cargo test` does not run anything"),
+    ] {
+        check(Some((name, value)), None, &format!("{name}: {expected}"));
+    }
+    for (name, value, expected) in [
+        ("agent.timeout", "soon", "--timeout: `soon` is not a duration such as 3600, 90m or 8h"),
+        ("limits.attempts_per_story", "0", "--attempts: invalid number 0; the minimum is 1"),
+        ("scope.paths", "[", "--scope: "),
+        ("verify.commands", "", "--verify: `"),
+        ("verify.commands", "\n# a\n  # b\n", "--verify: `"),
+    ] {
+        check(None, Some((name, value)), expected);
+    }
+    check(Some(("RALPH_SCOPE", "[")), Some(("scope.paths", "[")), "--scope: ");
+    let protect = Some(("RALPH_GUARD_PROTECT", "["));
+    check(protect, Some(("scope.paths", "docs/**")), "RALPH_GUARD_PROTECT: ");
     // A flag replaces the variable, even an invalid one.
     assert!(load("", &[("RALPH_SCOPE", "[")], &[Flag::new("scope.paths", "src")]).is_ok());
-}
-
-#[test]
-fn zero_is_refused_for_settings_with_a_minimum_of_one() {
-    let needed = "invalid number 0; the minimum is 1";
-    let attempts = Flag::new("limits.attempts_per_story", "0");
-    check_error("", &[], &[attempts], &format!("--attempts: {needed}"));
-    let vars = [("RALPH_ROLLBACK_AFTER_FAILURES", "00")];
-    check_error("", &vars, &[], &format!("RALPH_ROLLBACK_AFTER_FAILURES: {needed}"));
-    let file = "[limits]\nattempts_per_story = 0\n";
-    let expected = format!(".ralph/config.toml:2: `attempts_per_story`: {needed}");
-    check_error(file, &[], &[], &expected);
-}
-
-#[test]
-fn a_hook_uses_the_defaults_if_the_file_is_invalid() {
-    let scratch = test_support::Scratch::new();
-    let path = scratch.file("config.toml", "[nonsense");
-    let (config, error) = Config::load_or_default(&path, &Env::of([("", "")]));
-    assert_eq!(config, Config::default());
-    assert!(error.unwrap().to_string().contains("config.toml:1"));
+    let fine = [Flag::new("verify.commands", "# unit tests\ncargo test # all")];
+    load("", &[], &fine).unwrap();
 }
 
 #[test]
@@ -183,9 +140,11 @@ fn a_hook_checks_only_the_names_of_tables_it_does_not_use() {
     let (config, error) = load("[limits]\nattempts = 2\n\n[stop]\nmax_blocks = 4\n");
     assert_eq!((config.stop.max_blocks, config.run.max_iterations), (4, 7));
     assert!(error.is_none(), "{error:?}");
-    let (config, error) = load("[limit]\n\n[stop]\nmax_blocks = 4\n");
-    assert_eq!(config, Config::default());
-    assert!(error.unwrap().to_string().contains("limit"));
+    for (invalid, expected) in [("[limit]\n[stop]\nmax_blocks = 4\n", "limit"), ("[x", "toml:1")] {
+        let (config, error) = load(invalid);
+        assert_eq!(config, Config::default());
+        assert!(error.unwrap().to_string().contains(expected));
+    }
     let all = Table::try_from(Config::default()).unwrap();
     let (_, error) = load(&all.keys().map(|table| format!("[{table}]\n")).collect::<String>());
     assert!(error.is_none(), "{error:?}");
@@ -228,58 +187,29 @@ fn every_default_can_be_written_as_text() {
 }
 
 #[test]
-fn every_variable_of_a_setting_is_known() {
-    for name in keys().filter_map(|key| key.env) {
-        assert!(is_ours(name), "{name}");
-    }
-    assert!(is_ours("FRESHER_HOOK_TIMEOUT") && !is_ours("PATH"));
-}
-
-#[test]
 fn variables_are_accepted_with_each_known_prefix() {
-    for name in ["HOOK_TIMEOUT", "RALPH_HOOK_TIMEOUT", "FRESHER_HOOK_TIMEOUT"] {
-        assert_eq!(load("", &[(name, "7")], &[]).unwrap().hooks.timeout, Seconds(7), "{name}");
-    }
-    for name in ["MAX_ITERATIONS", "RALPH_MAX_ITERATIONS", "FRESHER_MAX_ITERATIONS"] {
-        assert_eq!(load("", &[(name, "3")], &[]).unwrap().run.max_iterations, 3, "{name}");
+    for prefix in ["", "RALPH_", "FRESHER_"] {
+        let vars = [("HOOK_TIMEOUT", "7"), ("MAX_ITERATIONS", "3")];
+        let vars = vars.map(|(name, value)| (format!("{prefix}{name}"), value));
+        let vars: Vec<_> = vars.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let config = load("", &vars, &[]).unwrap();
+        assert_eq!((config.hooks.timeout, config.run.max_iterations), (Seconds(7), 3), "{prefix}");
     }
     for name in ["RALPH_MODE", "FRESHER_MODE"] {
-        assert_eq!(
-            load("", &[(name, "planning")], &[]).unwrap().run.mode,
-            Mode::Planning,
-            "{name}"
-        );
+        let config = load("", &[(name, "planning")], &[]).unwrap();
+        assert_eq!(config.run.mode, Mode::Planning, "{name}");
     }
     let off = load("", &[("FRESHER_HOOK_NEXT_ITERATION_ENABLED", "false")], &[]).unwrap();
     assert!(!off.hooks.next_iteration && off.hooks.started);
 }
 
 #[test]
-fn variables_and_flags_are_unique_and_each_flag_has_a_variable() {
+fn variables_and_flags_are_unique_and_each_flag_has_a_known_variable() {
     let variables: BTreeSet<_> = keys().filter_map(|key| key.env).collect();
     let flags: BTreeSet<_> = keys().filter_map(|key| key.flag).collect();
     assert_eq!(variables.len(), keys().filter(|key| key.env.is_some()).count());
     assert_eq!(flags.len(), keys().filter(|key| key.flag.is_some()).count());
     assert!(keys().all(|key| key.flag.is_none() || key.env.is_some()));
-}
-
-#[test]
-fn a_check_that_runs_nothing_is_refused_with_its_source() {
-    let refused = |text: &str, env: &[(&str, &str)], flag: Option<&str>| {
-        let flags: Vec<Flag> =
-            flag.map(|value| Flag::new("verify.commands", value)).into_iter().collect();
-        let env = Env::of(env.iter().copied());
-        Config::from_parts("c.toml", text, &env, &flags).unwrap_err().to_string()
-    };
-    for nothing in ["", "  ", "# cargo test", "\n# a\n  # b\n"] {
-        let error = refused("", &[], Some(nothing));
-        assert!(error.starts_with("--verify: `"), "{error}");
-    }
-    let error = refused("", &[("RALPH_VERIFY", "true\n# cargo test")], None);
-    assert!(error.starts_with("RALPH_VERIFY: `# cargo test` does not run anything"), "{error}");
-    let error = refused("[verify]\ncommands = [\"true\", \"\"]\n", &[], None);
-    assert!(error.starts_with("c.toml:2: `` does not run anything"), "{error}");
-    let env = Env::of([("", "")]);
-    let fine = [Flag::new("verify.commands", "# unit tests\ncargo test # all")];
-    Config::from_parts("c.toml", "", &env, &fine).unwrap();
+    assert!(variables.iter().all(|name| is_ours(name)));
+    assert!(is_ours("FRESHER_HOOK_TIMEOUT") && !is_ours("PATH"));
 }

@@ -79,21 +79,15 @@ impl LoopState {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Option<&str>) {
-        let state: LoopState = serde_json::from_str(text).unwrap();
-        assert_eq!(
-            state.gate("l.json".into()).map(|unmet| unmet.to_string()).as_deref(),
-            expected,
-            "{text}"
-        );
-    }
-
     #[test]
-    fn a_verified_or_spent_loop_does_not_block() {
-        check(r#"{"verified_done":true}"#, None);
-        check(r#"{"iteration":25}"#, None);
-        check(r#"{"iteration":"5","max_iterations":"5","last_error":"x"}"#, None);
-        check(r#"{"max_iterations":0}"#, None);
+    fn a_spent_loop_does_not_block() {
+        for text in [
+            r#"{"iteration":"5","max_iterations":"5","last_error":"x"}"#,
+            r#"{"max_iterations":0}"#,
+        ] {
+            let state: LoopState = serde_json::from_str(text).unwrap();
+            assert_eq!(state.gate("l.json".into()), None, "{text}");
+        }
     }
 
     #[test]
@@ -106,41 +100,11 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_names_the_task() {
-        let state: LoopState = serde_json::from_str(r#"{"task":"Fix the login"}"#).unwrap();
-        let unmet = state.gate("l.json".into()).unwrap().to_string();
-        assert!(unmet.contains("the loop on `Fix the login` is at iteration 0/25"), "{unmet}");
-    }
-
-    #[test]
-    fn the_reason_names_the_last_error() {
-        check(
-            r#"{"iteration":3,"max_iterations":25,"last_error":"Type error in src/auth.ts:42","verified_done":false}"#,
-            Some(
-                "LOOP gate failed: the loop is at iteration 3/25 and is not done; last error: Type \
-                 error in src/auth.ts:42. Next: fix that error, then increase the iteration in \
-                 l.json and set `verified_done` to true once the result is verified (`ralph-loop verified` does both).",
-            ),
-        );
-    }
-
-    #[test]
     fn without_an_error_the_reason_names_the_validation_result() {
-        check(
-            r#"{"validation_result":"pending","last_error":""}"#,
-            Some(
-                "LOOP gate failed: the loop is at iteration 0/25 and is not done; its validation \
-                 result is `pending`. Next: validate the result, then increase the iteration in \
-                 l.json and set `verified_done` to true once the result is verified (`ralph-loop verified` does both).",
-            ),
-        );
-        check(
-            "{}",
-            Some(
-                "LOOP gate failed: the loop is at iteration 0/25 and is not done; its result was \
-                 not verified. Next: verify the result, then increase the iteration in l.json and \
-                 set `verified_done` to true once the result is verified (`ralph-loop verified` does both).",
-            ),
-        );
+        let text = r#"{"validation_result":"pending","last_error":""}"#;
+        let state: LoopState = serde_json::from_str(text).unwrap();
+        let unmet = state.gate("l.json".into()).unwrap().to_string();
+        let expected = "is not done; its validation result is `pending`. Next: validate the result";
+        assert!(unmet.contains(expected), "{unmet}");
     }
 }

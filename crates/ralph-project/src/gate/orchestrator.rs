@@ -106,48 +106,34 @@ impl Orchestrator {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Option<&str>) {
+    fn gate(text: &str) -> String {
         let state: Orchestrator = serde_json::from_str(text).unwrap();
-        assert_eq!(
-            state.gate("o.json".into()).map(|unmet| unmet.to_string()).as_deref(),
-            expected,
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_verified_session_is_not_blocked_by_its_conditions() {
-        check(r#"{"verified_done":true,"conditions":{"quality_passed":false}}"#, None);
-        check(r#"{"verified_done":"true"}"#, None);
+        state.gate("o.json".into()).unwrap().to_string()
     }
 
     #[test]
     fn the_phase_and_every_unmet_condition_are_named() {
-        check(
-            r#"{"phase":"implementation","verified_done":false,"conditions":{
+        assert_eq!(
+            gate(
+                r#"{"phase":"implementation","verified_done":false,"conditions":{
                 "retrospective_done":false,"plan_approved":true,"implementation_complete":"false",
-                "adversarial_passed":null,"screenshots_taken":false,"note":"x"}}"#,
-            Some(
-                "ORCHESTRATOR gate failed: the orchestrator is in phase `implementation` and not \
-                 verified; unmet: implementation_complete, adversarial_passed (not evaluated yet), \
-                 retrospective_done, screenshots_taken. Next: finish the implementation, record \
-                 each condition as it is met, and set `verified_done` to true in o.json once \
-                 everything holds (`ralph-loop verified` does both).",
+                "adversarial_passed":null,"screenshots_taken":false,"note":"x"}}"#
             ),
+            "ORCHESTRATOR gate failed: the orchestrator is in phase `implementation` and not \
+             verified; unmet: implementation_complete, adversarial_passed (not evaluated yet), \
+             retrospective_done, screenshots_taken. Next: finish the implementation, record \
+             each condition as it is met, and set `verified_done` to true in o.json once \
+             everything holds (`ralph-loop verified` does both)."
         );
     }
 
     #[test]
-    fn conditions_may_be_top_level_fields() {
-        check(
-            r#"{"phase":"tests","quality_passed":false,"iterations":3}"#,
-            Some(
-                "ORCHESTRATOR gate failed: the orchestrator is in phase `tests` and not verified; \
-                 unmet: quality_passed. Next: run the type checker and linter and fix what they \
-                 report, record each condition as it is met, and set `verified_done` to true in \
-                 o.json once everything holds (`ralph-loop verified` does both).",
-            ),
-        );
+    fn conditions_may_be_top_level_fields_or_missing() {
+        let text = gate(r#"{"phase":"tests","quality_passed":false,"iterations":3}"#);
+        assert!(text.contains("not verified; unmet: quality_passed. Next: run the type"), "{text}");
+        let text = gate("{}");
+        let expected = "in phase `unknown` and not verified. Next: check the result against";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]
@@ -158,22 +144,8 @@ mod tests {
             let text = format!(
                 r#"{{"complexity":{complexity},"conditions":{{"adversarial_passed":false}}}}"#
             );
-            let state: Orchestrator = serde_json::from_str(&text).unwrap();
-            let what = state.gate("o.json".into()).unwrap().to_string();
-            assert_eq!(what.contains("unmet: adversarial_passed"), counts, "{text}");
+            assert_eq!(gate(&text).contains("unmet: adversarial_passed"), counts, "{text}");
         }
-    }
-
-    #[test]
-    fn without_conditions_only_the_phase_is_named() {
-        check(
-            "{}",
-            Some(
-                "ORCHESTRATOR gate failed: the orchestrator is in phase `unknown` and not \
-                 verified. Next: check the result against the task, and set `verified_done` to \
-                 true in o.json once everything holds (`ralph-loop verified` does both).",
-            ),
-        );
     }
 
     #[test]

@@ -72,14 +72,6 @@ mod tests {
     }
 
     #[test]
-    fn one_gate_yields_two_sentences() {
-        assert_eq!(
-            reason(&[unmet("STORY")], &[]),
-            "STORY gate failed: it is open. Next: close it."
-        );
-    }
-
-    #[test]
     fn several_gates_are_listed_with_the_advice_last() {
         assert_eq!(
             reason(&[unmet("STORY"), unmet("TESTS")], &["commit a.txt".into()]),
@@ -95,12 +87,5 @@ mod tests {
         assert_eq!(quoted(" a\n\tb\u{1b}[0m. "), "a b [0m");
         assert!(quoted(&"x".repeat(5_000)).chars().count() < QUOTED + 10);
         assert!(quoted(&"ä ".repeat(5_000)).ends_with('…'));
-    }
-
-    #[test]
-    fn long_lists_end_with_a_count_of_the_rest() {
-        let names: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
-        assert_eq!(first_of(&names, 2), "a, b and 1 more");
-        assert_eq!(first_of(&names, 3), "a, b, c");
     }
 }

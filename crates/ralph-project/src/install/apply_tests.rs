@@ -5,9 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use camino::Utf8PathBuf;
 use test_support::Scratch;
 
-use super::{
-    Change, ClientVersion, HOOK_NAMES, HookTarget, InstallError, plan_install, plan_uninstall,
-};
+use super::{Change, ClientVersion, HOOK_NAMES, HookTarget, plan_install, plan_uninstall};
 
 const NEWEST: ClientVersion = ClientVersion::new(2, 1, 325);
 
@@ -28,12 +26,6 @@ impl Machine {
         Self { scratch, place, binaries }
     }
 
-    fn with_settings(text: &str) -> Self {
-        let machine = Self::new();
-        machine.scratch.file("a project/.claude/settings.json", text);
-        machine
-    }
-
     fn plan(&self) -> Change {
         plan_install(&self.place, &self.binaries, NEWEST).unwrap()
     }
@@ -52,8 +44,10 @@ impl Machine {
 }
 
 #[test]
-fn installing_twice_changes_nothing() {
+fn installing_twice_changes_nothing_and_uninstalling_leaves_nothing() {
     let machine = Machine::new();
+    let older = plan_install(&machine.place, &machine.binaries, ClientVersion::new(2, 0, 77));
+    older.unwrap().apply().unwrap();
     assert!(!machine.plan().is_empty());
     machine.install();
     assert!(machine.plan().is_empty());
@@ -61,30 +55,15 @@ fn installing_twice_changes_nothing() {
         let mode = fs_err::metadata(machine.place.hooks.join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o755);
     }
-}
-
-#[test]
-fn uninstalling_leaves_nothing_without_other_settings() {
-    let machine = Machine::new();
-    machine.install();
     machine.uninstall();
     assert!(!machine.scratch.path("a project/.claude").exists());
     assert!(plan_uninstall(&machine.place).unwrap().is_empty());
 }
 
 #[test]
-fn uninstalling_after_an_update_leaves_nothing() {
-    let machine = Machine::new();
-    let older = plan_install(&machine.place, &machine.binaries, ClientVersion::new(2, 0, 77));
-    older.unwrap().apply().unwrap();
-    machine.install();
-    machine.uninstall();
-    assert!(!machine.scratch.path("a project/.claude").exists());
-}
-
-#[test]
 fn settings_changed_after_installing_survive_uninstalling() {
-    let machine = Machine::with_settings("{\n  \"model\": \"opus\"\n}\n");
+    let machine = Machine::new();
+    machine.scratch.file("a project/.claude/settings.json", "{\n  \"model\": \"opus\"\n}\n");
     machine.install();
     let changed = machine.settings().replace("opus", "sonnet");
     fs_err::write(&machine.place.settings, &changed).unwrap();
@@ -92,17 +71,6 @@ fn settings_changed_after_installing_survive_uninstalling() {
     assert_eq!(machine.settings(), changed);
     machine.uninstall();
     assert_eq!(machine.settings(), "{\n  \"model\": \"sonnet\"\n}\n");
-}
-
-#[test]
-fn invalid_settings_are_left_unchanged() {
-    let machine = Machine::with_settings("{\n  broken\n}\n");
-    let error = plan_install(&machine.place, &machine.binaries, NEWEST).unwrap_err();
-    let message = error.to_string();
-    assert!(message.contains("settings.json: line 2, column 3: key must be"), "{message}");
-    assert!(plan_uninstall(&machine.place).is_err());
-    assert_eq!(machine.settings(), "{\n  broken\n}\n");
-    assert!(!machine.place.hooks.exists());
 }
 
 #[test]
@@ -138,12 +106,4 @@ fn binaries_stay_while_the_other_settings_file_uses_them() {
     assert!(machine.place.hooks.join("ralph-pre-tool").exists());
     plan_uninstall(&local).unwrap().apply().unwrap();
     assert!(!machine.place.hooks.exists());
-}
-
-#[test]
-fn a_missing_binary_is_an_error() {
-    let machine = Machine::new();
-    fs_err::remove_file(machine.binaries.join("ralph-on-stop")).unwrap();
-    let error = plan_install(&machine.place, &machine.binaries, NEWEST).unwrap_err();
-    assert!(matches!(error, InstallError::NoBinary(path) if path.ends_with("ralph-on-stop")));
 }

@@ -36,16 +36,6 @@ fn a_new_file_is_indented_by_two_spaces() {
     assert_eq!(remove(&text).unwrap(), "{}\n");
 }
 
-#[test]
-fn commands_are_quoted_for_paths_with_spaces() {
-    let text = merge("", &newest()).unwrap();
-    let value: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(
-        value["hooks"]["Stop"][0]["hooks"][0]["command"],
-        r#""$CLAUDE_PROJECT_DIR"/.claude/hooks/ralph-on-stop"#
-    );
-}
-
 /// Typical files: merging keeps the existing settings, and removing restores every byte.
 const FILES: [&str; 12] = [
     "{}\n",
@@ -126,10 +116,6 @@ fn other_hooks_of_a_shared_group_are_kept() {
     let removed = remove(&merge(shared, &oldest()).unwrap()).unwrap();
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     assert_eq!(read(&removed), read(theirs));
-}
-
-#[test]
-fn hooks_at_the_start_of_a_file_are_removed_completely() {
     let ours = r#"{"hooks": {"Stop": [{"hooks": [{"command": "h/ralph-on-stop"}]}]}, "z": 1}"#;
     assert_eq!(remove(ours).unwrap(), r#"{"z": 1}"#);
 }
@@ -140,34 +126,26 @@ fn events_unknown_to_an_older_client_are_removed() {
     let older = merge(&text, &Registrations::of("2.0.77".parse().unwrap(), FOLDER)).unwrap();
     assert!(!older.contains("TeammateIdle") && !older.contains("StopFailure"), "{older}");
     assert!(older.contains("PostToolUseFailure"));
-}
-
-fn check_refused(text: &str, message: &str) {
-    for result in [merge(text, &newest()), remove(text)] {
-        assert_eq!(result.unwrap_err().to_string(), message);
-    }
+    assert!(older.contains(r#""command": "\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/ralph-on-stop""#));
 }
 
 #[test]
 fn invalid_settings_are_refused_with_their_position() {
-    let hint = "nothing was changed; fix it by hand first";
-    check_refused(
-        "{\n  \"a\": 1,\n  // words\n}",
-        &format!("line 3, column 3: key must be a string; {hint}"),
-    );
-    check_refused("{\"a\": 1", &format!("line 1, column 7: EOF while parsing an object; {hint}"));
-    check_refused(
-        "[]",
-        &format!("line 1, column 0: invalid type: sequence, expected an object; {hint}"),
-    );
-    check_refused(
-        "{\n\"hooks\": 1}",
-        &format!("line 2, column 10: invalid type: integer `1`, expected a map; {hint}"),
-    );
-    check_refused(
-        "{\"hooks\": {\n\n\"Stop\": {}}}",
-        &format!("line 3, column 8: invalid type: map, expected a sequence; {hint}"),
-    );
+    for (text, expected) in [
+        ("{\n  \"a\": 1,\n  // words\n}", "line 3, column 3: key must be a string"),
+        ("{\"a\": 1", "line 1, column 7: EOF while parsing an object"),
+        ("[]", "line 1, column 0: invalid type: sequence, expected an object"),
+        ("{\n\"hooks\": 1}", "line 2, column 10: invalid type: integer `1`, expected a map"),
+        (
+            "{\"hooks\": {\n\n\"Stop\": {}}}",
+            "line 3, column 8: invalid type: map, expected a sequence",
+        ),
+    ] {
+        for result in [merge(text, &newest()), remove(text)] {
+            let expected = format!("{expected}; nothing was changed; fix it by hand first");
+            assert_eq!(result.unwrap_err().to_string(), expected);
+        }
+    }
 }
 
 #[test]

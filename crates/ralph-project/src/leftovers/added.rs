@@ -106,18 +106,3 @@ fn take_one(lines: &mut Lines, line: &[u8]) -> bool {
         _ => false,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moved_and_indented_lines_are_old_and_repeated_ones_are_new() {
-        let old = b"a\nb // TODO\nc\n";
-        let new = b"c\n\n    b // TODO\r\na\nb // TODO\nd";
-        let mut gone = Lines::new();
-        let found = new_lines(old, new, &mut gone);
-        assert_eq!(found, [(5, "b // TODO".to_owned()), (6, "d".to_owned())]);
-        assert_eq!(new_lines(b"", b"", &mut gone), []);
-    }
-}

@@ -168,6 +168,7 @@ pub fn in_words(found: &[Leftover]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::LeftoverKind::{Breakpoint, Debugging, Marker, Placeholder};
     use super::*;
 
     fn check(path: &str, line: &str, expected: Option<(&str, LeftoverKind)>) {
@@ -179,37 +180,31 @@ mod tests {
 
     #[test]
     fn markers_count_only_in_comments() {
-        check("a.rs", "// TODO: finish", Some(("TODO", LeftoverKind::Marker)));
-        check("a.py", "x = 1  # FIXME", Some(("FIXME", LeftoverKind::Marker)));
-        check("a.ts", "/* XXX hm */", Some(("XXX", LeftoverKind::Marker)));
-        check("a.java", " * TODO(dev): later", Some(("TODO", LeftoverKind::Marker)));
-        check("a.sql", "select 1; -- TODO", Some(("TODO", LeftoverKind::Marker)));
+        check("a.rs", "// TODO: finish", Some(("TODO", Marker)));
+        check("a.py", "x = 1  # FIXME", Some(("FIXME", Marker)));
+        check("a.ts", "/* XXX hm */", Some(("XXX", Marker)));
+        check("a.java", " * TODO(dev): later", Some(("TODO", Marker)));
+        check("a.sql", "select 1; -- TODO", Some(("TODO", Marker)));
         check("a.rs", "enum State { TODO, DONE }", None);
         check("a.ts", "const label = 'TODO';", None);
         check("a.rs", "// TODOS are kept in a list", None);
         check("a.md", "TODO: write docs", None);
-        check("Makefile", "# TODO", Some(("TODO", LeftoverKind::Marker)));
+        check("Makefile", "# TODO", Some(("TODO", Marker)));
         check("notes", "# TODO", None);
     }
 
     #[test]
     fn placeholders_are_found_in_code() {
-        check("a.rs", "    todo!()", Some(("todo!(", LeftoverKind::Placeholder)));
-        check(
-            "a.rs",
-            "_ => unimplemented!(\"x\"),",
-            Some(("unimplemented!(", LeftoverKind::Placeholder)),
-        );
-        check("a.py", "    raise NotImplementedError()", {
-            Some(("raise NotImplementedError", LeftoverKind::Placeholder))
-        });
-        check("a.ts", "throw new Error('Not implemented');", {
-            Some(("throw new Error(", LeftoverKind::Placeholder))
-        });
-        check("a.go", "panic(\"implement me\")", Some(("panic(", LeftoverKind::Placeholder)));
-        check("A.kt", "fun f(): Int = TODO()", Some(("TODO(", LeftoverKind::Placeholder)));
+        check("a.rs", "    todo!()", Some(("todo!(", Placeholder)));
+        check("a.rs", "_ => unimplemented!(\"x\"),", Some(("unimplemented!(", Placeholder)));
+        let raise = "raise NotImplementedError";
+        check("a.py", "    raise NotImplementedError()", Some((raise, Placeholder)));
+        let throw = Some(("throw new Error(", Placeholder));
+        check("a.ts", "throw new Error('Not implemented');", throw);
+        check("a.go", "panic(\"implement me\")", Some(("panic(", Placeholder)));
+        check("A.kt", "fun f(): Int = TODO()", Some(("TODO(", Placeholder)));
         check("A.java", "throw new UnsupportedOperationException(\"not yet\");", {
-            Some(("UnsupportedOperationException(", LeftoverKind::Placeholder))
+            Some(("UnsupportedOperationException(", Placeholder))
         });
         check("a.ts", "throw new Error('no such user');", None);
         check("a.rs", "let s = \"todo!()\";", None);
@@ -236,10 +231,10 @@ mod tests {
 
     #[test]
     fn debugging_is_found_where_output_is_not_expected() {
-        check("src/a.js", "console.log(x)", Some(("console.log(", LeftoverKind::Debugging)));
+        check("src/a.js", "console.log(x)", Some(("console.log(", Debugging)));
         check("scripts/a.js", "console.log(x)", None);
-        check("a.rs", "let y = dbg!(x);", Some(("dbg!(", LeftoverKind::Debugging)));
-        check("app/models.py", "    print(user)", Some(("print(", LeftoverKind::Debugging)));
+        check("a.rs", "let y = dbg!(x);", Some(("dbg!(", Debugging)));
+        check("app/models.py", "    print(user)", Some(("print(", Debugging)));
         check("app/cli.py", "    print(user)", None);
         check("app/models.py", "    self.print(user)", None);
         check("app/models.py", "    blueprint(user)", None);
@@ -249,20 +244,13 @@ mod tests {
     }
 
     #[test]
-    fn breakpoints_are_found() {
-        check("a.ts", "  debugger;", Some(("debugger", LeftoverKind::Breakpoint)));
+    fn breakpoints_are_found_except_in_allowed_and_foreign_lines() {
+        check("a.ts", "  debugger;", Some(("debugger", Breakpoint)));
         check("a.ts", "  debuggerTools.open();", None);
-        check("a.py", "    breakpoint()", Some(("breakpoint(", LeftoverKind::Breakpoint)));
-        check(
-            "a.py",
-            "import pdb; pdb.set_trace()",
-            Some(("pdb.set_trace(", LeftoverKind::Breakpoint)),
-        );
-        check("a.rb", "binding.pry", Some(("binding.pry", LeftoverKind::Breakpoint)));
-    }
-
-    #[test]
-    fn allowed_foreign_and_generated_lines_are_ignored() {
+        check("a.py", "    breakpoint()", Some(("breakpoint(", Breakpoint)));
+        check("a.py", "import pdb; pdb.set_trace()", Some(("pdb.set_trace(", Breakpoint)));
+        check("a.rb", "binding.pry", Some(("binding.pry", Breakpoint)));
+        // Allowed, foreign and generated lines are ignored.
         check("a.js", "console.log(banner) // ralph: allow", None);
         check("node_modules/x/a.js", "debugger", None);
         check("web/app.min.js", "debugger", None);

@@ -76,17 +76,16 @@ mod tests {
     }
 
     #[test]
-    fn the_last_strike_rolls_back() {
+    fn the_last_strike_rolls_back_if_configured() {
         check(|_| {}, Outcome::Strike { left: 2 });
         check(|c| c.failures_so_far = 1, Outcome::Strike { left: 1 });
         check(|c| c.failures_so_far = 2, Outcome::RollBack);
         check(|c| c.failures_so_far = u64::MAX, Outcome::RollBack);
-    }
-
-    #[test]
-    fn a_limit_of_one_or_zero_rolls_back_at_the_first_failure() {
         check(|c| c.after_failures = 1, Outcome::RollBack);
         check(|c| c.after_failures = 0, Outcome::RollBack);
+        for on in [RollbackOn::StoryEnd, RollbackOn::Never] {
+            check(|c| (c.on, c.failures_so_far) = (on, 9), Outcome::Recorded);
+        }
     }
 
     #[test]
@@ -94,20 +93,9 @@ mod tests {
         check(|c| (c.nothing_changed, c.failures_so_far) = (true, 9), Outcome::Baseline);
         check(|c| (c.only_tests_changed, c.failures_so_far) = (true, 9), Outcome::RedPhase);
         check(|c| (c.failed_before, c.failures_so_far) = (true, 9), Outcome::FailedBefore);
-    }
-
-    #[test]
-    fn a_run_of_a_rolled_back_attempt_is_not_a_baseline() {
         let gone = |c: &mut Circumstances| {
             (c.rolled_back_meanwhile, c.nothing_changed) = (true, true);
         };
         check(gone, Outcome::RolledBackAlready);
-    }
-
-    #[test]
-    fn with_later_or_never_a_failure_is_only_recorded() {
-        for on in [RollbackOn::StoryEnd, RollbackOn::Never] {
-            check(|c| (c.on, c.failures_so_far) = (on, 9), Outcome::Recorded);
-        }
     }
 }

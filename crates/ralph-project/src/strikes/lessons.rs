@@ -70,12 +70,6 @@ mod tests {
             text.ends_with("prompt.\n\n- keep a() pure\n- do not touch b\n- TOKEN=[masked]\n"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn existing_text_is_kept() {
-        let scratch = Scratch::new();
-        let state = StateDir::of_project(scratch.root());
         scratch.file(".ralph/guardrails.md", "my own rule, without a newline");
         add_lesson(&state, None, "two\nlines").unwrap();
         let text = scratch.read(".ralph/guardrails.md");

@@ -96,19 +96,10 @@ mod tests {
 
     #[test]
     fn a_rollback_names_the_failing_tests() {
-        let shown = |failures| {
-            HookRollback {
-                failures,
-                why: "pytest failed: test_a".into(),
-                ..HookRollback::default()
-            }
-            .to_string()
-        };
-        assert_eq!(
-            shown(1),
-            "rolled back by a hook after 1 failing test run (pytest failed: test_a)"
-        );
-        assert!(shown(3).contains("after 3 failing test runs ("));
+        let why = "pytest failed: test_a".to_owned();
+        let shown = HookRollback { failures: 1, why, ..HookRollback::default() }.to_string();
+        let expected = "rolled back by a hook after 1 failing test run (pytest failed: test_a)";
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -10,23 +10,23 @@ use test_support::fixtures;
 
 #[test]
 fn the_table_of_keys_matches_the_code() {
-    let path = fixtures().join("../docs/configuration.md");
-    let text = fs_err::read_to_string(&path).unwrap();
+    let text = fs_err::read_to_string(fixtures().join("../docs/configuration.md")).unwrap();
     let (before, rest) = text.split_once("<!-- keys -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- end of keys -->").unwrap();
     let expected = format!("{before}<!-- keys -->\n{}<!-- end of keys -->{after}", table());
-    if Env::process().get("RALPH_INTERNAL__UPDATE_DOCS").is_some() {
-        fs_err::write(&path, &expected).unwrap();
-    }
-    assert_eq!(text, expected, "write it anew, as the head of this file tells");
+    check("configuration.md", &expected);
 }
 
 #[test]
 fn the_schema_matches_the_code() {
-    let path = fixtures().join("../docs/config.schema.json");
     let expected = format!("{}\n", serde_json::to_string_pretty(&schema()).unwrap());
+    check("config.schema.json", &expected);
+}
+
+fn check(name: &str, expected: &str) {
+    let path = fixtures().join("../docs").join(name);
     if Env::process().get("RALPH_INTERNAL__UPDATE_DOCS").is_some() {
-        fs_err::write(&path, &expected).unwrap();
+        fs_err::write(&path, expected).unwrap();
     }
     let text = fs_err::read_to_string(&path).unwrap_or_default();
     assert_eq!(text, expected, "write it anew, as the head of this file tells");

@@ -5,20 +5,7 @@ use ralph_base::state::{Id, SessionDir, StateDir};
 use ralph_project::gate::{
     LoopState, Orchestrator, QualityGate, Reading, StateFile, Tasks, Unmet, reason,
 };
-use test_support::{Scratch, fixtures};
-
-fn copy(from: &Utf8Path, to: &Utf8Path) {
-    fs_err::create_dir_all(to).unwrap();
-    for entry in from.read_dir_utf8().unwrap() {
-        let path = entry.unwrap().into_path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            fs_err::copy(path, target).unwrap();
-        }
-    }
-}
+use test_support::{Scratch, fixtures, program};
 
 /// Judges one file: returns what is unmet, or the name of a broken file.
 fn judge<T: StateFile>(
@@ -62,7 +49,9 @@ fn state_folders_are_judged_as_expected() {
         cases += 1;
         let scratch = Scratch::new();
         let session = StateDir::of_project(scratch.root()).session(&Id::parse("s1").unwrap());
-        copy(&case, session.root());
+        scratch.dir(".ralph/state");
+        let mut copy = program("cp", scratch.root());
+        assert!(copy.arg("-r").args([case.as_path(), session.root()]).status().unwrap().success());
         let found = judged(&session);
         let expected = fs_err::read_to_string(case.join("expected.txt")).unwrap();
         assert_eq!(found, expected, "{case}");

@@ -71,10 +71,7 @@ mod tests {
         ] {
             assert_eq!(plain(text), expected);
         }
-    }
-
-    #[test]
-    fn a_fence_is_longer_than_any_fence_inside() {
+        // A fence is longer than any fence inside.
         assert_eq!(fenced("a\n```\n<b>", "  "), "  ````\n  a\n  ```\n  <b>\n  ````");
     }
 }

@@ -58,15 +58,13 @@ fn a_client_that_does_not_stream_gets_one_object() {
 
 #[test]
 fn errors_have_the_status_and_headers_of_the_service() {
-    let limited = Answer::rate_limited().with_header("retry-after", "1");
+    let limited = Answer::refused(429, "rate_limit_error", "x").with_header("retry-after", "1");
     let script = Script::of([limited, Answer::overloaded(), Answer::prompt_too_long()]);
     let model = Model::start(script).unwrap();
     let answers: Vec<String> = (0..3).map(|_| ask(&model, &question("go", true))).collect();
-    for (answer, status, kind) in [
-        (&answers[0], "429", "rate_limit_error"),
-        (&answers[1], "529", "overloaded_error"),
-        (&answers[2], "400", "invalid_request_error"),
-    ] {
+    let kinds = ["429 rate_limit_error", "529 overloaded_error", "400 invalid_request_error"];
+    for (answer, expected) in answers.iter().zip(kinds) {
+        let (status, kind) = expected.split_once(' ').unwrap();
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
         assert!(answer.contains(kind), "{answer}");
     }

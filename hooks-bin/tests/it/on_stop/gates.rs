@@ -84,28 +84,20 @@ fn each_gate_alone_blocks_once_per_turn() {
 
 #[test]
 fn all_unmet_gates_are_listed_in_one_reason() {
-    for (first, pair) in GATES.iter().enumerate() {
-        for other in GATES.iter().skip(first + 1) {
-            let stage = stage();
-            (pair.1)(&stage);
-            (other.1)(&stage);
-            let reason = stage.stop("s1", false).unwrap_or_default();
-            let names = (pair.0, other.0);
-            assert!(
-                reason.starts_with("2 gates keep this session from stopping:"),
-                "{names:?}: {reason}"
-            );
-            assert!(reason.contains(pair.2) && reason.contains(other.2), "{names:?}: {reason}");
-        }
-    }
     let stage = stage();
     for (_, unmeet, _) in GATES {
         unmeet(&stage);
     }
     let reason = stage.stop("s1", false).unwrap();
-    assert!(reason.starts_with("7 gates"), "{reason}");
+    assert!(reason.starts_with("7 gates keep this session from stopping:"), "{reason}");
+    for (name, _, expected) in GATES {
+        assert!(reason.contains(expected), "{name}: {reason}");
+    }
     let event = stage.last_event();
+    assert!(event["hook_event"] == "Stop" && event.get("agent_type").is_none(), "{event}");
     assert_eq!(event["reasons"].as_array().unwrap().len(), 7, "{event}");
+    let gates = ["ORCHESTRATOR", "LOOP", "QUALITY", "TASKS", "TESTS", "STORY", "VERIFY"];
+    assert_eq!(event["gates"], json!(gates));
 }
 
 #[test]
@@ -134,40 +126,12 @@ fn uncommitted_changes_block_only_orchestrated_sessions() {
 }
 
 #[test]
-fn met_gates_do_not_block() {
-    let stage = stage();
-    stage
-        .state("s1", "orchestrator.json", r#"{"verified_done":true}"#)
-        .state("s1", "loop.json", r#"{"verified_done":"true"}"#)
-        .state("s1", "quality-gate.json", r#"{"last_result":"passed"}"#)
-        .state("s1", "tasks/1.json", r#"{"status":"completed"}"#)
-        .write(".ralph/current-story", "US-001\n")
-        .write(".ralph/PRD-1/plan.md", "- [x] US-001: Log in\n")
-        .write(".ralph/config.toml", "[stop]\nverify = true\n[verify]\ncommands = [\"true\"]\n");
-    assert_eq!(stage.stop("s1", false), None);
-    assert_eq!(stage.allowed(), ("allowed".into(), String::new()));
-    assert!(!stage.exists(".ralph/.hook-error.json"));
-}
-
-#[test]
 fn a_broken_file_is_reported_and_does_not_block() {
-    let files = [
-        "orchestrator.json",
-        "loop.json",
-        "quality-gate.json",
-        "tasks/1.json",
-        "verdict.json",
-        "blocks.json",
-        "stop.json",
-    ];
-    for file in files {
-        for content in ["", "rubbish", "[]", "null", "{\"verified_done\":{}}", "{\"status\":"] {
-            let stage = Stage::new();
-            stage.state("s1", file, content);
-            let reason = stage.stop("s1", false);
-            let understood = content.contains("verified_done") && !file.contains("or");
-            assert!(reason.is_none() || understood, "{file} {content}: {reason:?}");
-        }
+    let stage = stage();
+    for file in ["orchestrator.json", "loop.json", "quality-gate.json", "verdict.json", "stop.json"]
+    {
+        stage.state("s1", file, "rubbish");
+        assert_eq!(stage.stop("s1", false), None, "{file}");
     }
     let stage = Stage::new();
     stage.state("s1", "quality-gate.json", "rubbish").state("s1", "tasks/1.json", TASK);
@@ -177,7 +141,7 @@ fn a_broken_file_is_reported_and_does_not_block() {
 }
 
 #[test]
-fn a_story_of_a_later_plan_blocks_while_an_earlier_plan_is_open() {
+fn a_story_blocks_while_it_is_open_in_its_own_readable_plan() {
     let stage = stage();
     stage
         .write(".ralph/current-story", "US-201\n")
@@ -187,39 +151,10 @@ fn a_story_of_a_later_plan_blocks_while_an_earlier_plan_is_open() {
     assert!(reason.contains("story US-201 (Later) is not done"), "{reason}");
     stage.write(".ralph/PRD-2/plan.md", "- [x] US-201: Later\n");
     assert_eq!(stage.stop("s1", false), None);
-}
-
-#[test]
-fn an_unreadable_plan_is_reported_and_does_not_block() {
-    let stage = stage();
-    stage.write(".ralph/current-story", "US-001").write(".ralph/PRD-1/plan.md", "no stories");
+    stage.repo.remove(".ralph/PRD-2");
+    stage.write(".ralph/PRD-1/plan.md", "no stories");
     assert_eq!(stage.stop("s1", false), None);
     assert!(stage.read(".ralph/.hook-error.json").contains("plan.md"));
-}
-
-#[test]
-fn state_files_in_the_home_folder_are_read_too() {
-    let stage = Stage::new();
-    stage.repo.scratch().file("home/.ralph/state/s1/quality-gate.json", QUALITY);
-    assert!(stage.stop("s1", false).unwrap().starts_with("QUALITY gate"));
-    assert_eq!(stage.stop("s2", false), None);
-}
-
-#[test]
-fn the_number_of_blocks_per_turn_is_configurable() {
-    let stage = Stage::new();
-    stage.state("s1", "loop.json", LOOP).write(".ralph/config.toml", "[stop]\nmax_blocks = 3\n");
-    for active in [false, true, true] {
-        assert!(stage.stop("s1", active).is_some());
-        stage.work();
-    }
-    assert_eq!(stage.stop("s1", true), None);
-    assert!(
-        stage.allowed().1.contains("as often as `[stop] max_blocks` allows; still unmet: LOOP")
-    );
-
-    stage.write(".ralph/config.toml", "[stop]\nmax_blocks = 0\n");
-    assert_eq!(stage.stop("s1", false), None);
 }
 
 #[test]
@@ -227,7 +162,6 @@ fn gates_are_not_judged_while_a_background_task_runs() {
     let stage = Stage::new();
     stage.state("s1", "loop.json", LOOP);
     let mut input = payload("Stop-bash-background");
-    input["session_id"] = "s1".into();
     assert_eq!(stage.send(&input).blocked, None);
     assert_eq!(stage.allowed(), ("waiting".into(), "waiting for sleep 1; echo FAIL".into()));
     input["background_tasks"][0]["status"] = "completed".into();
@@ -242,7 +176,6 @@ fn gates_are_not_judged_while_a_background_task_runs() {
 /// Sends a stop of a subagent of the session; returns the reason if the stop is blocked.
 fn subagent_stops(stage: &Stage, agent_type: &str, id: &str, active: bool) -> Option<String> {
     let mut input = payload("SubagentStop-subagent");
-    input["session_id"] = "s1".into();
     input["agent_type"] = agent_type.into();
     input["agent_id"] = id.into();
     input["stop_hook_active"] = active.into();
@@ -280,6 +213,9 @@ fn blocks_of_each_gated_subagent_are_counted_separately() {
     let stop = |agent_type: &str, id: &str, active| subagent_stops(&stage, agent_type, id, active);
     assert_eq!(stop("general-purpose", "a1", false), None);
     assert!(stop("ralph-coder", "a1", false).unwrap().starts_with("QUALITY gate"));
+    let event = stage.last_event();
+    assert_eq!([&event["hook_event"], &event["agent_type"]], ["SubagentStop", "ralph-coder"]);
+    assert_eq!(event["gates"], json!(["QUALITY"]));
     assert!(stop("ralph-coder", "a2", false).is_some());
     assert_eq!(stop("ralph-coder", "a1", true), None);
     assert!(stage.stop("s1", false).is_some(), "the session has its own count");
@@ -298,4 +234,42 @@ fn a_session_with_an_invalid_id_is_never_blocked() {
     let mut input = json!({"hook_event_name": "Stop", "session_id": "s1"});
     input["transcript_path"] = "/no/such/file".into();
     assert!(stage.send(&input).blocked.is_some(), "little is needed to judge");
+}
+
+#[test]
+fn a_release_with_an_unmet_gate_is_recorded_and_shown() {
+    let stage = Stage::new();
+    stage.write(".ralph/config.toml", "[stop]\nmax_blocks = 9\nmax_idle_blocks = 1\n");
+    stage.state("s1", "loop.json", LOOP);
+    let mut input = payload("Stop-first");
+    input["transcript_path"] = stage.repo.scratch().path("none.jsonl").as_str().into();
+    assert!(stage.send(&input).blocked.is_some());
+    input["stop_hook_active"] = true.into();
+    let answer = stage.send(&input);
+    let notice = answer.notice.unwrap();
+    assert!(notice.starts_with("let_go: the session may stop although a gate is"), "{notice}");
+    assert!(notice.contains("LOOP gate failed"), "{notice}");
+    let event = stage.last_event();
+    assert_eq!((&event["status"], &event["gates"]), (&"let_go".into(), &json!(["LOOP"])));
+}
+
+#[test]
+fn a_second_stop_is_judged_but_not_blocked() {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    let config = "[stop]\nverify = true\n[verify]\ncommands = [\"echo x >> ran; exit 1\"]\n";
+    stage.write(".ralph/config.toml", config).state("s1", "tasks/1.json", TASK);
+    assert!(stage.stop("s1", false).is_some());
+    assert_eq!(stage.stop("s1", true), None);
+    let (status, note) = stage.allowed();
+    assert_eq!(status, "let_go");
+    assert_eq!(stage.last_event()["gates"], json!(["TASKS", "VERIFY"]));
+    assert!(note.contains("as often as `[stop] max_blocks` allows; still unmet: TASKS"), "{note}");
+    stage.state("s1", "tasks/1.json", &TASK.replace("in_progress", "completed"));
+    assert!(stage.stop("s1", false).is_some());
+    assert_eq!(stage.stop("s1", true), None);
+    let event = stage.last_event();
+    assert_eq!((&event["status"], &event["gates"]), (&"allowed".into(), &json!(["VERIFY"])));
+    assert_eq!(stage.read("ran"), "x\nx\n", "the checks are run once a turn");
+    stage.write(".ralph/config.toml", "[stop]\nmax_blocks = 0\n").state("s1", "loop.json", LOOP);
+    assert_eq!(stage.stop("s1", false), None);
 }

@@ -70,7 +70,6 @@ fn go_on() -> Answer {
 fn the_loop_is_asked_and_its_answer_continues_the_session() {
     let looping = Looping::new(SEVERAL);
     let mut input = payload("Stop-first");
-    input["session_id"] = "s1".into();
     input["last_assistant_message"] = "All green.".into();
     let (answer, asked) = looping.answering(&go_on(), || looping.stage.send(&input));
     assert_eq!(answer.blocked.unwrap(), "US-001 is done.\nNext story: US-002: Two");
@@ -124,8 +123,7 @@ fn without_an_answer_the_other_gates_decide() {
     looping.stage.state("s1", "tasks/1.json", r#"{"status":"pending"}"#);
     looping.lock = None;
     let begun = Instant::now();
-    let held = looping.stage.stop("s1", false).unwrap();
-    assert!(held.starts_with("TASKS gate failed"), "{held}");
+    assert!(looping.stage.stop("s1", false).unwrap().starts_with("TASKS gate failed"));
     assert_eq!(looping.stage.stop("s1", true), None);
 
     // The loop ends while the hook waits for its answer.
@@ -139,38 +137,28 @@ fn without_an_answer_the_other_gates_decide() {
     });
     assert_eq!(looping.stage.allowed().0, "allowed");
     assert!(begun.elapsed() < Duration::from_secs(30));
-}
 
-#[test]
-fn an_unusable_mailbox_is_reported_and_the_other_gates_decide() {
     let looping = Looping::new(SEVERAL);
     looping.stage.state("s1", "tasks/1.json", r#"{"status":"pending"}"#);
     looping.stage.repo.scratch().pipe("repo/.git/ralph/mailbox-question.json");
-    let held = looping.stage.stop("s1", false).unwrap();
-    assert!(held.starts_with("TASKS gate failed"), "{held}");
+    assert!(looping.stage.stop("s1", false).unwrap().starts_with("TASKS gate failed"));
     let error = looping.stage.read(".ralph/.hook-error.json");
     assert!(error.contains("question.json: it is not a regular file"), "{error}");
 }
 
 #[test]
-fn an_idle_session_is_let_go_without_asking() {
+fn a_session_without_a_new_story_or_other_work_is_let_go_without_asking() {
     let looping = Looping::new(SEVERAL);
-    let idle = |active| {
+    let stop = |active| {
         let (held, asked) = looping.answering(&go_on(), || looping.stage.stop("s1", active));
         (held.is_some(), asked.len())
     };
-    assert_eq!([idle(false), idle(true), idle(true)], [(true, 1), (true, 1), (false, 0)]);
-    assert_eq!(looping.stage.allowed().0, "let_go");
-}
-
-#[test]
-fn a_new_story_counts_as_work_without_a_transcript() {
-    let looping = Looping::new(SEVERAL);
     for active in [false, true, true, true] {
-        let (held, _) = looping.answering(&go_on(), || looping.stage.stop("s1", active));
-        assert!(held.is_some());
+        assert_eq!(stop(active), (true, 1));
         begin(looping.stage.repo.root(), looping.stage.repo.root(), RUN);
     }
+    assert_eq!([stop(true), stop(true), stop(true)], [(true, 1), (true, 1), (false, 0)]);
+    assert_eq!(looping.stage.allowed().0, "let_go");
 }
 
 #[test]

@@ -7,43 +7,32 @@ use ralph_project::under_way::Attempt;
 use super::{
     PYTEST_FAILED, PYTEST_PASSED, at_a_checkpoint, break_something, change_files, without_state,
 };
+use crate::client::Client;
 use crate::run::{Run, begin, checkpoint, hold_lock};
 
 #[test]
-fn work_of_a_person_is_never_rolled_back_to_a_loop_checkpoint() {
-    let (test, client, before) = at_a_checkpoint(1);
+fn only_an_agent_of_the_running_loop_is_rolled_back_to_its_checkpoint() {
+    let (test, person, before) = at_a_checkpoint(1);
     let state = StateDir::of_project(test.root());
     checkpoint(test.root(), &state, "run-1");
     break_something(&test);
     let work = without_state(&test);
-    assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);
-    assert_eq!(without_state(&test), work);
+    assert_eq!(person.bash_ended("pytest", 1, PYTEST_FAILED), None);
+    let agent = Client::in_repo(&test).with("RALPH_RUN", "run-1");
+    let shown = agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(shown.contains("test_login") && shown.contains("nothing was rolled back"), "{shown}");
+    assert_eq!(agent.events("not_rolled_back")[0]["why"], "the loop of run run-1 has ended");
     let _loop = hold_lock(test.root());
-    assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);
-    let agent = client.with("RALPH_RUN", "run-1");
+    assert_eq!(person.bash_ended("pytest", 1, PYTEST_FAILED), None);
+    assert_eq!(without_state(&test), work);
     assert!(agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("was rolled back"));
     assert_eq!(without_state(&test), before);
-}
-
-#[test]
-fn an_agent_of_an_ended_loop_sees_the_failure_without_a_rollback() {
-    let (test, client, _) = at_a_checkpoint(1);
-    let state = StateDir::of_project(test.root());
-    checkpoint(test.root(), &state, "run-1");
-    break_something(&test);
-    let work = without_state(&test);
-    let orphan = client.with("RALPH_RUN", "run-1");
-    let shown = orphan.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(shown.contains("test_login") && shown.contains("nothing was rolled back"), "{shown}");
-    assert_eq!(without_state(&test), work);
-    assert_eq!(orphan.events("not_rolled_back")[0]["why"], "the loop of run run-1 has ended");
-    // Another loop runs now; its checkpoint does not apply to this agent either.
-    let _loop = hold_lock(test.root());
+    // The checkpoint of another loop does not apply to this agent.
     checkpoint(test.root(), &state, "run-2");
     begin(test.root(), test.root(), "run-2");
     test.write("src/lib.rs", "more broken");
-    assert_eq!(orphan.bash_ended("pytest", 1, PYTEST_FAILED), None);
-    assert_eq!(discarded(&Repo::open(test.root()).unwrap()).unwrap().len(), 0);
+    assert_eq!(agent.bash_ended("pytest", 1, PYTEST_FAILED), None);
+    assert_eq!(discarded(&Repo::open(test.root()).unwrap()).unwrap().len(), 1);
 }
 
 #[test]
@@ -56,6 +45,8 @@ fn the_copy_is_rolled_back_and_the_record_is_in_the_project() {
     run.project.write("new.txt", "a person's work");
     let project = run.project.fingerprint();
     break_something(&run.copy);
+    let in_project = format!("cd {} && pytest", run.project.root());
+    assert_eq!(agent.bash_ended(&in_project, 1, PYTEST_FAILED), None);
     let shown = agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
     assert!(shown.contains("1 more failing run"), "{shown}");
     let shown = agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
@@ -72,16 +63,6 @@ fn the_copy_is_rolled_back_and_the_record_is_in_the_project() {
     assert!(lessons.exists() && run.state().strikes().exists() && log.exists());
     assert!(!run.copy.root().join(".ralph/events.jsonl").exists());
     assert_eq!(agent.events("rolled_back")[0]["story"], "US-001");
-}
-
-#[test]
-fn tests_that_run_in_the_project_do_not_count_for_the_copy() {
-    let run = Run::new("[rollback]\non = \"failure\"\nafter_failures = 1\n");
-    run.checkpoint();
-    change_files(&run.copy);
-    let command = format!("cd {} && pytest", run.project.root());
-    assert_eq!(run.agent().bash_ended(&command, 1, PYTEST_FAILED), None);
-    assert!(run.agent().bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("rolled back"));
 }
 
 #[test]

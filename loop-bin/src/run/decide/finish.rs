@@ -196,112 +196,53 @@ mod tests {
         Needs { stories: ids.iter().map(blocked).collect(), others: Vec::new() }
     }
 
-    fn in_words(finish: Finish, open: usize, blocked: &[&str]) -> String {
-        let ending = Ending {
-            finish: &finish,
-            account: "1 story landed in 2 iterations".to_owned(),
-            remains: Some("1 of 3 stories done".to_owned()),
-            open,
-            needs: needs(blocked),
+    /// The end of a run with an open story.
+    fn ending(finish: &Finish) -> Ending<'_> {
+        Ending {
+            finish,
+            account: "1 story landed in 1 iteration".to_owned(),
+            remains: Some("1 of 2 stories in 3 plans done, 1 left".to_owned()),
+            open: 1,
+            needs: needs(&[]),
             review: Vec::new(),
             still_red: Vec::new(),
             changes: Vec::new(),
-            again: "`ralph-loop`".to_owned(),
-        };
-        ending.last_lines().join("\n")
+            again: "`ralph-loop --agent x`".to_owned(),
+        }
     }
 
     #[test]
-    fn complete_leaves_nothing_to_do() {
-        insta::assert_snapshot!(in_words(Finish::Complete, 0, &[]), @r"
-        finished (complete): 1 story landed in 2 iterations
-        1 of 3 stories done; nothing needs you
-        ");
-    }
-
-    #[test]
-    fn the_iteration_limit_lists_what_is_left() {
-        insta::assert_snapshot!(in_words(Finish::MaxIterations, 2, &["US-003"]), @r"
-        finished (iteration limit): 1 story landed in 2 iterations
-        1 of 3 stories done; 1 thing needs you
-        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; tick it if it is done, or reopen it with `ralph-loop retry US-003`
-        to continue, run `ralph-loop`
-        ");
-    }
-
-    #[test]
-    fn an_interrupted_run_can_be_continued() {
-        insta::assert_snapshot!(in_words(Finish::Manual(Signal::Interrupt), 2, &[]), @r"
-        finished (interrupted): 1 story landed in 2 iterations
-        1 of 3 stories done; nothing needs you
-        to continue where it was interrupted, run `ralph-loop`
-        ");
-    }
-
-    #[test]
-    fn stories_without_changes_are_reopened_by_the_user() {
-        insta::assert_snapshot!(in_words(Finish::NoChanges, 1, &["US-002", "US-003"]), @r#"
-        finished (no changes): 1 story landed in 2 iterations
-        1 of 3 stories done; 2 things need you
-        needs you: US-002 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-002`; tick it if it is done, or reopen it with `ralph-loop retry US-002`
-        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; tick it if it is done, or reopen it with `ralph-loop retry US-003`
-        reopen it with `ralph-loop retry US-002 --hint "…"`, then run `ralph-loop`
+    fn every_end_of_a_run_says_how_to_continue() {
+        let ends = [
+            (Finish::Complete, 0, &[][..]),
+            (Finish::MaxIterations, 2, &["US-003"]),
+            (Finish::Manual(Signal::Interrupt), 2, &[]),
+            (Finish::NoChanges, 1, &["US-002", "US-003"]),
+            (Finish::NoChanges, 1, &[]),
+            (Finish::Blocked("x".into()), 1, &["US-003"]),
+            (Finish::Blocked("x".into()), 2, &[]),
+            (Finish::stopped_by("started"), 1, &[]),
+            (Finish::Budget("x".into()), 1, &[]),
+            (Finish::Error("x".into()), 1, &[]),
+        ];
+        let shown = ends.map(|(finish, open, blocked)| {
+            let ending = Ending { open, needs: needs(blocked), ..ending(&finish) };
+            let lines = ending.last_lines();
+            let count = lines.iter().filter(|line| line.starts_with("needs you: ")).count();
+            format!("finished ({}): {count} needed: {}", finish.label(), lines.last().unwrap())
+        });
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+        finished (complete): 0 needed: 1 of 2 stories in 3 plans done, 1 left; nothing needs you
+        finished (iteration limit): 1 needed: to continue, run `ralph-loop --agent x`
+        finished (interrupted): 0 needed: to continue where it was interrupted, run `ralph-loop --agent x`
+        finished (no changes): 2 needed: reopen it with `ralph-loop retry US-002 --hint "…"`, then run `ralph-loop --agent x`
+        finished (no changes): 0 needed: no story made any changes; edit the plan or the prompt, then run `ralph-loop --agent x`
+        finished (blocked): 1 needed: reopen it with `ralph-loop retry US-003 --hint "…"`, then run `ralph-loop --agent x`
+        finished (blocked): 0 needed: once the plan has a story to work on, run `ralph-loop --agent x`
+        finished (stopped by a script): 0 needed: the started script stopped the loop; to continue, run `ralph-loop --agent x`
+        finished (budget): 0 needed: to continue, run `ralph-loop --agent x`; --max-cost and --max-duration start over
+        finished (error): 0 needed: fix the problem, then run `ralph-loop --agent x`; `ralph-loop doctor` checks for others
         "#);
-    }
-
-    #[test]
-    fn stories_without_changes_can_be_tried_again() {
-        insta::assert_snapshot!(in_words(Finish::NoChanges, 1, &[]), @r"
-        finished (no changes): 1 story landed in 2 iterations
-        1 of 3 stories done; nothing needs you
-        no story made any changes; edit the plan or the prompt, then run `ralph-loop`
-        ");
-    }
-
-    #[test]
-    fn a_blocked_story_is_listed_with_how_to_reopen_it() {
-        insta::assert_snapshot!(in_words(Finish::Blocked("x".into()), 1, &["US-003"]), @r#"
-        finished (blocked): 1 story landed in 2 iterations
-        1 of 3 stories done; 1 thing needs you
-        needs you: US-003 is blocked: Log in (gave up after 3 failed attempts); see what was tried with `ralph-loop logs US-003`; tick it if it is done, or reopen it with `ralph-loop retry US-003`
-        reopen it with `ralph-loop retry US-003 --hint "…"`, then run `ralph-loop`
-        "#);
-    }
-
-    #[test]
-    fn a_run_without_workable_stories_needs_a_changed_plan() {
-        insta::assert_snapshot!(in_words(Finish::Blocked("x".into()), 2, &[]), @r"
-        finished (blocked): 1 story landed in 2 iterations
-        1 of 3 stories done; nothing needs you
-        once the plan has a story to work on, run `ralph-loop`
-        ");
-    }
-
-    #[test]
-    fn a_script_that_stopped_the_run_is_named() {
-        insta::assert_snapshot!(in_words(Finish::stopped_by("started"), 1, &[]), @r"
-        finished (stopped by a script): 1 story landed in 2 iterations
-        1 of 3 stories done; nothing needs you
-        the started script stopped the loop; to continue, run `ralph-loop`
-        ");
-    }
-
-    #[test]
-    fn the_budget_starts_over_with_the_next_run() {
-        insta::assert_snapshot!(in_words(Finish::Budget("x".into()), 1, &[]), @r"
-        finished (budget): 1 story landed in 2 iterations
-        1 of 3 stories done; nothing needs you
-        to continue, run `ralph-loop`; --max-cost and --max-duration start over
-        ");
-    }
-
-    #[test]
-    fn an_error_must_be_fixed_before_continuing() {
-        insta::assert_snapshot!(in_words(Finish::Error("x".into()), 1, &[]), @r"
-        finished (error): 1 story landed in 2 iterations
-        1 of 3 stories done; nothing needs you
-        fix the problem, then run `ralph-loop`; `ralph-loop doctor` checks for others
-        ");
     }
 
     #[test]
@@ -309,15 +250,11 @@ mod tests {
         let mut needs = needs(&["US-007"]);
         needs.others.push("1 commit waits on feature/x: …".to_owned());
         let ending = Ending {
-            finish: &Finish::MaxIterations,
-            account: "1 story landed in 1 iteration".to_owned(),
-            remains: Some("1 of 2 stories in 3 plans done, 1 left".to_owned()),
-            open: 1,
             needs,
             review: vec!["US-001: tests weakened: 1 test skipped (a.py)".into()],
             still_red: vec!["`npm test`".into(), "`tsc`".into()],
             changes: vec!["US-003: ticked by another process during the run; not verified".into()],
-            again: "`ralph-loop --agent x`".to_owned(),
+            ..ending(&Finish::MaxIterations)
         };
         insta::assert_snapshot!(ending.last_lines().join("\n"), @r"
         finished (iteration limit): 1 story landed in 1 iteration

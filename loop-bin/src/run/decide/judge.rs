@@ -329,6 +329,27 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_that_ends_badly_has_failed_whatever_it_says() {
+        let second = Duration::from_secs(1);
+        let exited = |status| RunEnd::Exited(ExitStatus::from_raw(status));
+        let result = r#"{"type":"result","is_error":true,"subtype":"error_max_turns"}"#;
+        for (end, line, outcome, why) in [
+            (RunEnd::Overdue(second), "", Outcome::Timeout, "did not finish within 1 second"),
+            (RunEnd::Silent(second), "", Outcome::Timeout, "printed nothing for 1 second"),
+            (exited(9), "", Outcome::Failed, "was killed by a signal"),
+            // After work, this is not a failed start.
+            (exited(127 << 8), "", Outcome::Failed, "exited with code 127"),
+            (exited(0), result, Outcome::Failed, "reported error_max_turns"),
+        ] {
+            let mut seen = Stream::default();
+            seen.line(line.as_bytes());
+            let run = AgentRun { end, seen };
+            let found = judge(&Judged { run: Some(&run), ..judged(&Limits::default()) });
+            assert_eq!(found, Some(WorkEnd::Failed(outcome, format!("the agent {why}"))));
+        }
+    }
+
+    #[test]
     fn repeated_refusals_of_the_service_end_the_run() {
         let seen = Stream { rejected: Some(None), ..Stream::default() };
         let run = AgentRun { end: RunEnd::Exited(ExitStatus::from_raw(256)), seen };

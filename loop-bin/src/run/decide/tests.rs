@@ -50,36 +50,14 @@ fn check(limits: &Limits, session: SessionEnd, path: Vec<(WorkEnd, Next)>) -> Ta
 }
 
 #[test]
-fn a_landed_story_is_counted() {
-    let mut tally = Tally::default();
-    tally.landed(&story());
-    assert_eq!((tally.run.commits, tally.run.idle, tally.attempts_at(&story())), (1, 0, 1));
-}
-
-#[test]
-fn usage_is_booked_for_the_story_and_the_run() {
-    let mut tally = Tally::default();
-    tally.book(&story(), SPENT);
-    tally.book(&key("US-002"), SPENT);
-    assert_eq!(tally.spent_on(&story()), SPENT);
-    assert_eq!((tally.run.spent.cost_usd, tally.run.spent.tokens), (1.0, 200));
-}
-
-#[test]
 fn a_waiting_agent_is_sent_back_until_its_attempts_are_used_up() {
     let nothing = || WorkEnd::Failed(Outcome::NoChanges, "the agent changed nothing".into());
     let back = |why: &str| Next::SendBack(why.to_owned());
+    let lost = "gave up after 3 failed attempts; last failure: 2 failed";
     let path = vec![
         (failed("1 failed"), back("1 failed")),
         (nothing(), back("the agent changed nothing")),
-        (
-            failed("2 failed"),
-            given_up(
-                Outcome::Failed,
-                "2 failed",
-                "gave up after 3 failed attempts; last failure: 2 failed",
-            ),
-        ),
+        (failed("2 failed"), given_up(Outcome::Failed, "2 failed", lost)),
     ];
     check(&limits(|_| ()), SessionEnd::Waits, path);
     let partial = WorkEnd::Failed(Outcome::Partial, "half".into());
@@ -107,21 +85,17 @@ fn the_first_clash_with_other_stories_costs_no_attempt() {
 }
 
 #[test]
-fn a_failed_attempt_is_kept_with_its_outcome() {
+fn a_failed_attempt_is_kept_and_its_story_set_aside_after_the_last_one() {
     for outcome in [Outcome::Failed, Outcome::Timeout, Outcome::Partial, Outcome::NoChanges] {
         let end = WorkEnd::Failed(outcome, "why".into());
         let path = vec![(end, kept(outcome, "why", Then::GoOn))];
         let tally = check(&limits(|_| ()), SessionEnd::Ended, path);
         assert_eq!(tally.attempts_at(&story()), 1);
     }
-}
-
-#[test]
-fn a_story_is_set_aside_when_its_attempts_are_used_up() {
     let once = limits(|limits| limits.attempts_per_story = 1);
-    let next = after(&mut Tally::default(), failed("no"), &story(), SessionEnd::Ended, &once);
     let why = "gave up after 1 failed attempt; last failure: no";
-    assert_eq!(next, given_up(Outcome::Failed, "no", why));
+    let path = vec![(failed("no"), given_up(Outcome::Failed, "no", why))];
+    check(&once, SessionEnd::Ended, path);
     let path = vec![(WorkEnd::Blocked("key".into()), given_up(Outcome::Blocked, "key", "key"))];
     check(&limits(|_| ()), SessionEnd::Ended, path);
 }
@@ -130,6 +104,7 @@ fn a_story_is_set_aside_when_its_attempts_are_used_up() {
 fn a_landed_story_counts_as_one_attempt() {
     let mut tally = Tally::default();
     tally.landed(&story());
+    assert_eq!((tally.run.commits, tally.run.idle, tally.attempts_at(&story())), (1, 0, 1));
     // After a crash it may be counted again.
     tally.landed(&story());
     assert_eq!(tally.attempts_at(&story()), 1);

@@ -3,9 +3,8 @@
 
 use ralph_base::fault::POINTS;
 
-use crate::stage::{PLAN, Ran, Stage};
-
-const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+use super::FAULT;
+use crate::stage::{ONE, PLAN, Stage, TWO};
 
 /// Fails its first attempt and works otherwise.
 const AGENT: &str = "cat >/dev/null; story=$(cat $RALPH_STORY_FILE); \
@@ -30,9 +29,7 @@ const ONCE: [&str; 6] = [
 const WITH_WORKERS: &str = "workers.started";
 
 fn killed_at(stage: &Stage, fault: &str, args: &[&str]) -> bool {
-    let mut command = stage.command(&[&["--agent", AGENT], args].concat());
-    let ran: Ran = command.env("RALPH_INTERNAL__FAULT", fault).output().unwrap().into();
-    ran.code.is_none()
+    stage.run_env(&[(FAULT, fault)], &[&["--agent", AGENT], args].concat()).code.is_none()
 }
 
 #[track_caller]
@@ -52,12 +49,12 @@ fn try_points(share: usize) {
     for point in points().skip(share).step_by(4) {
         // The second occurrence is in the middle of a run.
         let fault = if ONCE.contains(&point) { point.to_owned() } else { format!("{point}:2") };
-        let stage = Stage::new("works", TWO);
-        stage.repo.commit_all("the plan");
+        let stage = Stage::committed("works", TWO);
         stage.repo.write("mine.txt", "mine\n");
         stage.repo.write("a.txt", "mine\n");
         let args: &[&str] = if point == WITH_WORKERS { &["--workers", "2"] } else { &[] };
         assert!(killed_at(&stage, &fault, args), "a run comes to {fault}");
+        assert_eq!(stage.plan().replace("[x]", "[ ]"), TWO, "no half-written plan is visible");
         stage.run(&["--agent", AGENT]).ended(0);
         is_whole(&stage, point);
         assert_eq!(stage.repo.git(["status", "--porcelain"]), " M a.txt\n?? mine.txt\n", "{point}");
@@ -90,8 +87,7 @@ fn a_kill_while_the_agent_works_in_place_loses_nothing() {
     for point in
         ["attempt.begun", "loop.agent-ended", "discard.kept", "land.committed", "land.advanced"]
     {
-        let stage = Stage::new("works", TWO);
-        stage.repo.commit_all("the plan");
+        let stage = Stage::committed("works", TWO);
         assert!(killed_at(&stage, point, &["--in-place"]), "{point}");
         stage.run(&["--in-place", "--agent", AGENT]).ended(0);
         is_whole(&stage, point);
@@ -104,7 +100,7 @@ const ENTRY: &str = "# Progress Log\n\nan entry of others\n";
 /// The loop is killed while it rebases the work onto a commit that has its own entries.
 #[test]
 fn progress_entries_of_another_commit_are_not_duplicated() {
-    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let stage = Stage::new("works", ONE);
     stage.repo.scratch().file("entry", ENTRY);
     let agent = format!(
         "cat >/dev/null; echo x >x.txt; [ ! -e \"$AGENT_NOTES/once\" ] || exit 0; touch \"$AGENT_NOTES/once\"; \
@@ -113,9 +109,7 @@ fn progress_entries_of_another_commit_are_not_duplicated() {
         stage.repo.scratch().path("entry")
     );
     let args = ["--agent", &agent, "--verify", "true"];
-    let mut command = stage.command(&args);
-    let ran: Ran =
-        command.env("RALPH_INTERNAL__FAULT", "workspace.reset:3").output().unwrap().into();
+    let ran = stage.run_env(&[(FAULT, "workspace.reset:3")], &args);
     assert_eq!(ran.code, None, "{} {}", ran.out, ran.err);
     ran.says("the target moved");
     stage.run(&args).ended(0).says("US-001 done");
@@ -126,13 +120,10 @@ fn progress_entries_of_another_commit_are_not_duplicated() {
 #[test]
 fn a_pending_progress_entry_is_logged_once() {
     let plan: String = (1..=4).map(|n| format!("- [ ] US-00{n}: Story\n")).collect();
-    let stage = Stage::new("works", &plan);
-    stage.repo.commit_all("the plan");
+    let stage = Stage::committed("works", &plan);
     let agent = "cat >/dev/null; id=$(cat \"$RALPH_STORY_FILE\"); echo x >$id.txt";
     let args = ["--agent", agent, "--workers", "4", "--verify", "sleep 0.2"];
-    let mut command = stage.command(&args);
-    let ran: Ran =
-        command.env("RALPH_INTERNAL__FAULT", "land.committed:2").output().unwrap().into();
+    let ran = stage.run_env(&[(FAULT, "land.committed:2")], &args);
     assert_eq!(ran.code, None, "{} {}", ran.out, ran.err);
     stage.run(&args).ended(0).says("4 of 4 stories done");
     let progress = stage.progress();

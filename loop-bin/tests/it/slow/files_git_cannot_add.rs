@@ -1,10 +1,9 @@
 //! Files that git cannot add: the attempt fails with git's message and is kept as it is on disk,
 //! and the run continues.
 
-use crate::stage::{PLAN, Stage, signal, until};
+use crate::stage::{PLAN, Stage, TWO, signal, until};
 
 const PROGRESS: &str = ".ralph/PRD-1/progress.md";
-const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
 /// A project with these attributes and git settings.
 fn with(attributes: &str, settings: &[(&str, &str)]) -> Stage {
@@ -52,37 +51,26 @@ fn a_pipe_in_place_of_a_tracked_file_fails_the_attempt() {
 }
 
 #[test]
-fn line_endings_that_git_rejects_fail_the_attempt() {
-    let stage = || with("* text=auto\n", &[("core.safecrlf", "true"), ("core.autocrlf", "input")]);
-    check_both(stage, "printf 'a\\r\\n' >crlf.txt", "crlf.txt");
-}
-
-#[test]
-fn an_invalid_encoding_fails_the_attempt() {
-    let stage = || with("*.u16 text working-tree-encoding=UTF-16\n", &[]);
-    check_both(stage, "printf abc >x.u16", "x.u16");
-}
-
-#[test]
-fn a_failing_required_filter_fails_the_attempt() {
-    let settings = [("filter.odd.clean", "false"), ("filter.odd.required", "true")];
-    let stage = || with("*.odd filter=odd\n", &settings);
-    check_both(stage, "echo x >x.odd", "x.odd: clean filter 'odd' failed");
-}
-
-#[test]
-fn an_invalid_gitmodules_file_fails_the_attempt() {
-    check_both(|| with("", &[]), "echo '[nonsense' >.gitmodules", ".gitmodules");
+fn content_that_git_rejects_fails_the_attempt() {
+    let endings = [("core.safecrlf", "true"), ("core.autocrlf", "input")];
+    let filter = [("filter.odd.clean", "false"), ("filter.odd.required", "true")];
+    let utf_16 = "*.u16 text working-tree-encoding=UTF-16\n";
+    let odd = "x.odd: clean filter 'odd' failed";
+    for (attributes, settings, act, words) in [
+        ("* text=auto\n", &endings[..], "printf 'a\\r\\n' >crlf.txt", "crlf.txt"),
+        (utf_16, &[], "printf abc >x.u16", "x.u16"),
+        ("*.odd filter=odd\n", &filter, "echo x >x.odd", odd),
+        ("", &[], "echo '[nonsense' >.gitmodules", ".gitmodules"),
+    ] {
+        check_both(|| with(attributes, settings), act, words);
+    }
 }
 
 #[test]
 fn a_submodule_without_its_repository_fails_the_attempt() {
-    let library = test_support::TestRepo::new();
     let stage = || {
         let stage = with("", &[]);
-        let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
-        stage.repo.git([&add[..], &[library.root().as_str(), "lib"]].concat());
-        stage.repo.commit_all("a submodule");
+        stage.submodule("lib");
         stage
     };
     check_both(stage, "rm -rf .git", "not a git repository");
@@ -98,17 +86,6 @@ fn missing_permissions_are_restored() {
         assert_eq!(stage.read("kept.txt"), "kept\n", "{act}");
         assert!(stage.read("src/lib.rs").ends_with("new\n"), "{act}");
     }
-}
-
-#[test]
-fn a_stale_lock_of_the_loop_is_not_waited_for() {
-    let stage = with("", &[]);
-    stage.run(&["--max-iterations", "1"]).ended(0);
-    let lock = stage.repo.root().join(".git/ralph-index-1.lock");
-    fs_err::write(lock, "").unwrap();
-    let begun = std::time::Instant::now();
-    stage.run(&[]).ended(0).says("1 story landed");
-    assert!(begun.elapsed().as_secs() < 9);
 }
 
 /// Opening a pipe blocks until another process writes to it.
@@ -128,14 +105,6 @@ fn pipes_in_place_of_files_that_are_read_do_not_block() {
             assert_eq!(stage.plan(), TWO.replacen("[ ]", "[x]", 1), "{path} {place:?}");
         }
     }
-}
-
-/// A commit cannot contain a pipe, so the checks must not see it.
-#[test]
-fn a_new_pipe_is_not_visible_to_checks() {
-    let stage = with("", &[]);
-    let args = ["--agent", "cat >/dev/null; echo x >>x.txt; mkfifo new", "--max-iterations", "1"];
-    stage.run(&[&args[..], &["--verify", "! test -e new"]].concat()).ended(0).says("US-001 done");
 }
 
 #[test]

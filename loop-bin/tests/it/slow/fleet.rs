@@ -60,9 +60,8 @@ fn kept(stage: &Stage, server: &Utf8PathBuf) -> String {
 #[test]
 fn a_task_waits_for_its_dependencies_and_lands_by_push_once() {
     let (stage, server) = served();
-    task(&stage, &server, "US-002", &["--wait", "1s"])
-        .ended(75)
-        .says("US-002 depends on US-001, which is not done");
+    let ran = task(&stage, &server, "US-002", &["--wait", "1s"]);
+    ran.ended(75).says("US-002 depends on US-001, which is not done");
     task(&stage, &server, "US-001", &[]).ended(0).says("US-001 is done");
     task(&stage, &server, "US-001", &[]).ended(0);
     task(&stage, &server, "US-002", &[]).ended(0);
@@ -199,15 +198,12 @@ fn a_blocked_story_is_recorded_on_the_server_and_can_be_reopened() {
     let (stage, server) = served();
     let red = ["--verify", "[ ! -e US-001.txt ]", "--attempts", "1"];
     task(&stage, &server, "US-001", &red).ended(8).says("US-001 is blocked");
-    task(&stage, &server, "US-002", &[])
-        .ended(8)
-        .says("US-002 depends on US-001, which is blocked");
+    let ran = task(&stage, &server, "US-002", &[]);
+    ran.ended(8).says("US-002 depends on US-001, which is blocked");
     let attempts = ["attempts", "--fleet", server.as_str()];
     stage.run(&attempts).ended(0).says("US-001/1");
-    stage
-        .run(&["report", "--markdown", "--fleet", server.as_str()])
-        .ended(0)
-        .says("gave up after 1");
+    let ran = stage.run(&["report", "--markdown", "--fleet", server.as_str()]);
+    ran.ended(0).says("gave up after 1");
     stage.run(&["retry", "US-001", "--fleet", server.as_str()]).ended(0);
     task(&stage, &server, "US-001", &[]).ended(0);
     assert_eq!(landed(&stage, &server), ["feat(US-001): First"]);

@@ -3,10 +3,9 @@
 
 use ralph_base::fault::POINTS;
 
-use crate::stage::{PLAN, Stage, is_alive, signal, until};
+use super::FAULT;
+use crate::stage::{ONE, PLAN, Ran, Stage, TWO, is_alive, until};
 
-const ONE: &str = "- [ ] US-001: First\n";
-const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 const RECORD: &str = ".git/ralph/run.json";
 const KILL: &str =
     "kill -9 $(sed -n 's/.*\"pid\": \\([0-9]*\\).*/\\1/p' \"$RALPH_ROOT/.git/ralph/run.json\")";
@@ -18,7 +17,7 @@ fn stories(stage: &Stage) -> Vec<String> {
 }
 
 #[track_caller]
-fn complete(stage: &mut Stage) {
+fn complete(stage: &mut Stage) -> Ran {
     stage.agent("works");
     let ran = stage.run(&[]);
     ran.ended(0);
@@ -29,13 +28,14 @@ fn complete(stage: &mut Stage) {
         assert!(!stage.exists(left), "{left}");
     }
     stage.is_clean();
+    ran
 }
 
 /// Runs the loop with an injected fault, which kills it.
 #[track_caller]
 fn killed_at(stage: &Stage, fault: &str, args: &[&str]) {
-    let ran = stage.command(args).env("RALPH_INTERNAL__FAULT", fault).output().unwrap();
-    assert_eq!(ran.status.code(), None, "{fault}: {}", String::from_utf8_lossy(&ran.stdout));
+    let ran = stage.run_env(&[(FAULT, fault)], args);
+    assert_eq!(ran.code, None, "{fault}: {}", ran.out);
 }
 
 #[test]
@@ -52,28 +52,28 @@ fn an_agent_of_a_killed_loop_is_ended_by_the_next_start() {
 }
 
 #[test]
-fn a_kill_while_the_checks_run_loses_nothing() {
-    let mut stage = Stage::new("works", TWO);
-    let check = "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600";
-    stage.killed_when(&["--verify", check], "it runs", || !stage.note("begun").is_empty());
-    assert!(is_alive(&stage.note("begun")), "the check outlives a loop that is killed");
-    stage
-        .run(&["status"])
-        .ended(0)
-        .says("work on US-001 was interrupted; the next run continues it");
-    complete(&mut stage);
-    assert!(!is_alive(&stage.note("begun")));
-}
-
-#[test]
-fn a_kill_while_a_lifecycle_script_runs_loses_nothing() {
-    for script in ["started", "next_iteration", "post_iteration", "finished"] {
+fn a_kill_while_a_check_hook_or_script_runs_loses_nothing() {
+    const HANGS: &str = "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600";
+    let places = "check .git/hooks/pre-commit .ralph/hooks/started .ralph/hooks/next_iteration \
+                  .ralph/hooks/post_iteration .ralph/hooks/finished";
+    for place in places.split(' ') {
         let mut stage = Stage::new("works", TWO);
-        stage.script(script, "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600");
-        stage.killed_when(&[], "the script runs", || !stage.note("begun").is_empty());
-        stage.repo.remove(format!(".ralph/hooks/{script}"));
+        let is_check = place == "check";
+        let check = if is_check { HANGS } else { "true" };
+        if !is_check {
+            let path = format!("repo/{place}");
+            stage.repo.scratch().script(&path, &format!("#!/bin/sh\n{HANGS}\n"));
+        }
+        stage.killed_when(&["--verify", check], "it runs", || !stage.note("begun").is_empty());
+        if is_check {
+            assert!(is_alive(&stage.note("begun")), "it outlives a loop that is killed");
+            let shown = stage.run(&["status"]);
+            shown.ended(0).says("work on US-001 was interrupted; the next run continues it");
+        } else {
+            stage.repo.remove(place);
+        }
         complete(&mut stage);
-        assert!(!is_alive(&stage.note("begun")), "{script}");
+        assert!(!is_alive(&stage.note("begun")), "{place}");
     }
 }
 
@@ -81,13 +81,11 @@ fn a_kill_while_a_lifecycle_script_runs_loses_nothing() {
 fn a_kill_while_git_commits_loses_nothing() {
     for (hook, then) in [("pre-commit", "exit 1"), ("pre-commit", "exit 0"), ("post-commit", "")] {
         let mut stage = Stage::new("works", TWO);
-        let path = format!(".git/hooks/{hook}");
         let kill = KILL.replace("$RALPH_ROOT", stage.repo.root().as_str());
-        stage.repo.write(&path, format!("#!/bin/sh\n{kill}\n{then}\n"));
-        stage.repo.chmod(&path, 0o755);
+        stage.install_hook(hook, &format!("{kill}\n{then}"));
         // Inside the sandbox, the hook cannot signal the loop.
         assert_eq!(stage.run(&["--sandbox", "off"]).code, None, "the loop was killed");
-        stage.repo.remove(&path);
+        stage.repo.remove(format!(".git/hooks/{hook}"));
         complete(&mut stage);
         assert_eq!(stage.discarded(), 0, "the work was good and has landed");
     }
@@ -96,23 +94,14 @@ fn a_kill_while_git_commits_loses_nothing() {
 /// `crash_points` tests a tracked plan.
 #[test]
 fn a_kill_at_any_bookkeeping_step_of_an_untracked_plan_loses_nothing() {
-    for fault in [
-        "workspace.renewed:2",
-        "attempt.begun",
-        "discard.saved",
-        "land.committed",
-        "land.kept",
-        "follow.texts",
-        "land.advanced",
-        "land.journaled",
-        "land.logged",
-        "attempt.forgotten",
-        "attempt.forgotten:2",
-        "loop.finishing",
-    ] {
+    let faults = "workspace.renewed:2 attempt.begun discard.saved land.committed land.kept \
+                  follow.texts land.advanced land.journaled land.logged attempt.forgotten \
+                  attempt.forgotten:2 loop.finishing replace.written:3";
+    for fault in faults.split(' ') {
         let mut stage = Stage::new("works", TWO);
         stage.repo.write("mine.log", "mine\n");
         killed_at(&stage, fault, &[]);
+        assert_eq!(stage.plan().replace("[x]", "[ ]"), TWO, "no half-written plan is visible");
         complete(&mut stage);
         assert_eq!(stage.read("mine.log"), "mine\n", "{fault}");
     }
@@ -144,31 +133,6 @@ fn stale_ref_locks_of_the_loop_are_removed() {
     stage.repo.write(".git/HEAD.lock", "");
     stage.run(&[]).ended(0).says("2 of 2 stories done");
     assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "");
-    stage.is_clean();
-}
-
-#[test]
-fn kills_at_many_moments_of_one_plan_lose_nothing() {
-    let plan: String = (1..=4).map(|n| format!("- [ ] US-{n:03}: story {n}\n")).collect();
-    let stage = Stage::new("works", &plan);
-    let patient = ["--verify", "true", "--attempts", "9"];
-    for moment in 1..=8 {
-        let before = stage.events().len();
-        let mut child = stage.start(&patient);
-        until("the run goes on", || {
-            stage.events().len() >= before + moment || !is_alive(&child.id().to_string())
-        });
-        signal("KILL", child.id());
-        child.wait().unwrap();
-    }
-    stage.run(&patient).ended(0);
-    assert_eq!(stage.plan(), plan.replace("[ ]", "[x]"));
-    let all = stories(&stage);
-    let mut once = all.clone();
-    once.sort();
-    once.dedup();
-    assert_eq!((once.len(), all.len()), (5, 5), "each story once: {all:?}");
-    assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 4);
     stage.is_clean();
 }
 
@@ -205,20 +169,13 @@ fn a_killed_attempt_is_repeated_and_its_iteration_counts_once() {
     assert!(progress.contains("## Iteration 1 - US-001\n- Status: SUCCESS"), "{progress}");
 }
 
-/// The next start continues the run, and counts neither an attempt nor an iteration.
-#[track_caller]
-fn is_not_counted(stage: &mut Stage) {
-    stage.agent("works");
+#[test]
+fn a_kill_before_the_agent_works_counts_no_attempt() {
+    let stage = Stage::new("works", TWO);
+    killed_at(&stage, "attempt.begun", &["--max-iterations", "1"]);
     let ran = stage.run(&["--max-iterations", "1"]);
     ran.ended(0).says("US-001 done");
     assert!(!ran.out.contains(COUNTED), "{}", ran.out);
-}
-
-#[test]
-fn a_kill_before_the_agent_works_counts_no_attempt() {
-    let mut stage = Stage::new("works", TWO);
-    killed_at(&stage, "attempt.begun", &["--max-iterations", "1"]);
-    is_not_counted(&mut stage);
 }
 
 #[test]
@@ -240,20 +197,15 @@ fn an_attempt_killed_after_its_agent_ended_is_counted_once() {
 
 #[test]
 fn user_changes_before_the_next_start_are_kept() {
-    let moves: [(&[&[&str]], &str); 4] = [
-        (&[&["commit", "-q", "--allow-empty", "-m", "mine"]], "main"),
-        (
-            &[&["checkout", "-q", "-b", "other"], &["commit", "-q", "--allow-empty", "-m", "x"]],
-            "other",
-        ),
-        (&[&["checkout", "-q", "-b", "other"]], "other"),
-        (&[&["commit", "-q", "--amend", "-m", "amended"]], "main"),
-    ];
-    for (commands, branch) in moves {
-        let mut stage = Stage::new("hangs", ONE);
-        stage.repo.commit_all("the plan");
+    for (commands, branch) in [
+        ("commit -q --allow-empty -m mine", "main"),
+        ("checkout -q -b other;commit -q --allow-empty -m x", "other"),
+        ("checkout -q -b other", "other"),
+        ("commit -q --amend -m amended", "main"),
+    ] {
+        let mut stage = Stage::committed("hangs", ONE);
         stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
-        commands.iter().for_each(|command| drop(stage.repo.git(*command)));
+        commands.split(';').for_each(|command| drop(stage.repo.git(command.split(' '))));
         stage.repo.write("mine.txt", "mine\n");
         let head = stage.repo.head();
         stage.agent("works");
@@ -282,7 +234,7 @@ fn a_copy_removed_after_the_kill_loses_only_its_own_work() {
     let mut stage = Stage::new("hangs", TWO);
     stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
     fs_err::remove_dir_all(stage.copy().unwrap()).unwrap();
-    complete(&mut stage);
+    complete(&mut stage).says("US-001: its copy is gone");
     let mut stage = Stage::new("works", TWO);
     killed_at(&stage, "land.committed", &[]);
     fs_err::remove_dir_all(stage.copy().unwrap()).unwrap();
@@ -306,54 +258,27 @@ fn newer_and_damaged_run_records_are_refused() {
 }
 
 #[test]
-fn a_half_written_plan_is_never_visible() {
-    let patient = ["--attempts", "9"];
-    let stage = Stage::new("works", TWO);
-    stage.repo.remove(PLAN);
-    stage.repo.write("IMPLEMENTATION_PLAN.md", TWO);
-    for n in 3..=8 {
-        let fault = format!("replace.written:{n}");
-        stage.command(&patient).env("RALPH_INTERNAL__FAULT", fault).output().unwrap();
-        let plan = stage.read("IMPLEMENTATION_PLAN.md");
-        assert_eq!(plan.replace("[x]", "[ ]"), TWO);
-    }
-    stage.run(&patient).ended(0);
-    let files = stage.repo.git(["log", "--format=", "--name-only"]);
-    assert!(!files.contains(".tmp"), "{files}");
-    let left = stage.repo.git(["status", "--porcelain", "--", ":!.ralph", ":!*.md"]);
-    assert_eq!(left, "");
-}
-
-#[test]
 fn a_run_continues_after_a_full_disk() {
     for n in [4, 6, 8, 10, 12] {
         let stage = Stage::new("works", TWO);
         stage.repo.write("mine.txt", "mine\n");
         let fault = format!("writes:{n}");
-        stage.command(&[]).env("RALPH_INTERNAL__FAULT", &fault).output().unwrap();
+        stage.run_env(&[(FAULT, &fault)], &[]);
         stage.run(&[]).ended(0);
         assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{fault}");
-        assert_eq!(
-            (stage.read("mine.txt").as_str(), stories(&stage).len()),
-            ("mine\n", 3),
-            "{fault}"
-        );
+        stage.has(&[("mine.txt", "mine\n")]);
+        assert_eq!(stories(&stage).len(), 3, "{fault}");
     }
 }
 
 #[test]
 fn clean_does_not_discard_an_interrupted_attempt() {
-    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let stage = Stage::new("works", ONE);
     let agent = "echo half >half.txt; touch \"$AGENT_NOTES/begun\"; \
                  [ -e \"$AGENT_NOTES/go\" ] || sleep 30; ls >\"$AGENT_NOTES/found\"";
     let begun = || stage.note_path("begun").exists();
     stage.killed_when(&["--agent", agent], "the agent works", begun);
     stage.run(&["clean"]).ended(1).says("an interrupted attempt at US-001").says("--force");
-    stage
-        .run(&["clean", "--dry-run"])
-        .ended(1)
-        .says("an interrupted attempt at US-001")
-        .says("--force");
     let shown = stage.run(&["clean", "--dry-run", "--force"]);
     shown.ended(0).says("would remove the record of the interrupted attempt at US-001");
     shown.says("would remove the copy");
@@ -379,11 +304,7 @@ fn a_kill_while_landing_keeps_user_edits_of_plan_and_progress() {
         killed_at(&stage, point, &[]);
         stage.run(&[]).ended(0).says("2 of 2 stories done");
         let ticked = format!("# Mine\n{}", TWO.replace("[ ]", "[x]"));
-        assert_eq!(
-            (stage.plan(), stage.read("a.txt")),
-            (ticked.clone(), "mine\n".into()),
-            "{point}"
-        );
+        stage.has(&[(plan, &ticked), ("a.txt", "mine\n")]);
         assert_eq!(stage.repo.git(["show", &format!(":{plan}")]), ticked, "{point}");
         let text = stage.progress();
         assert_eq!(text.matches("- Status: SUCCESS").count(), 2, "{point}: {text}");

@@ -10,9 +10,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use crate::sandbox::is_missing;
-use crate::stage::{PLAN, Ran, Stage, executable};
-
-const ONE: &str = "- [ ] US-001: First\n";
+use crate::stage::{ONE, PLAN, Ran, Stage, TWO, executable};
 
 /// A project whose agent has the name of the client and runs this script.
 fn stage_of_client(plan: &str, script: &str) -> Stage {
@@ -89,7 +87,7 @@ fn the_setup_has_credentials_only_in_an_unused_copy() {
     if is_missing() {
         return;
     }
-    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let stage = Stage::new("works", TWO);
     stage.repo.scratch().file("home/.npmrc", "secret");
     stage.repo.write(".gitignore", "/packages\n");
     stage.repo.git(["add", "--force", PLAN]);

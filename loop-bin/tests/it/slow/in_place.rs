@@ -1,13 +1,9 @@
 //! `--in-place`: the agent works in the project's own tree, and a failed attempt is rolled back.
 
-use crate::stage::{PLAN, Stage};
-
-const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+use crate::stage::{ONE, PLAN, Stage, TWO};
 
 fn committed() -> Stage {
-    let stage = Stage::new("works", TWO);
-    stage.repo.commit_all("the plan");
-    stage
+    Stage::committed("works", TWO)
 }
 
 #[test]
@@ -35,11 +31,10 @@ fn a_failed_attempt_is_saved_and_rolled_back() {
                  git commit -qm mine; git checkout -q -b topic; echo more >>new.txt; exit 1";
     let args = ["--in-place", "--agent", agent, "--attempts", "1", "--max-iterations", "1"];
     stage.run(&args).ended(0).says("attempt saved");
-    let mut after = stage.repo.files();
-    after.retain(|path, _| before.contains_key(path) && !path.starts_with(".ralph"));
-    let mut own = before;
-    own.retain(|path, _| !path.starts_with(".ralph"));
-    assert_eq!(after, own);
+    let after = stage.repo.files();
+    for (path, file) in before.iter().filter(|(path, _)| !path.starts_with(".ralph")) {
+        assert_eq!(after.get(path), Some(file), "{}", path.display());
+    }
     assert_eq!((stage.exists("new.txt"), stage.discarded()), (false, 1));
     assert_eq!(stage.repo.git(["symbolic-ref", "--short", "HEAD"]), "main\n");
     stage.is_clean();
@@ -74,10 +69,8 @@ fn files_that_control_the_run_are_restored() {
          rm .claude/settings.json; sed -i 's/\\[ \\]/[x]/' {PLAN}"
     );
     let ran = stage.run(&["--in-place", "--agent", &agent]);
-    ran.ended(0)
-        .says("[finished] mine")
-        .says("which changed during the run; the other version is ")
-        .says("2 stories landed");
+    ran.ended(0).says("[finished] mine").says("2 stories landed");
+    ran.says("which changed during the run; the other version is ");
     assert_eq!(stage.read(".ralph/config.toml"), settings);
     assert_eq!(stage.read(".claude/settings.json"), "{}\n");
     assert!(!stage.exists(".ralph/hooks/started"));
@@ -85,7 +78,7 @@ fn files_that_control_the_run_are_restored() {
 }
 
 #[test]
-fn an_interrupted_attempt_is_continued() {
+fn an_interrupted_attempt_is_continued_only_in_place() {
     let stage = committed();
     let agent = "cat >/dev/null; echo half >>half.txt; touch \"$AGENT_NOTES/begun\"; sleep 600";
     for signal in ["TERM", "KILL"] {
@@ -95,6 +88,8 @@ fn an_interrupted_attempt_is_continued() {
         child.wait().unwrap();
         fs_err::remove_file(stage.note_path("begun")).unwrap();
     }
+    let elsewhere = "an attempt at US-001 was interrupted in";
+    stage.run(&[]).ended(1).says(elsewhere).says("--in-place");
     stage.run(&["--in-place"]).ended(0).says("continuing from attempt");
     assert_eq!(stage.read("half.txt"), "half\nhalf\n");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
@@ -131,16 +126,8 @@ fn work_interrupted_during_checks_lands_with_the_next_start() {
         child.wait().unwrap();
         let status = stage.repo.git(["status", "--porcelain"]);
         assert_eq!(status.is_empty(), is_clean, "{status}");
-        let agent = "echo x >x.txt; exit 1";
-        let ran = stage.run(&[
-            "--in-place",
-            "--attempts",
-            "1",
-            "--agent",
-            agent,
-            "--verify",
-            "ls US-001.txt",
-        ]);
+        let fails = ["--agent", "echo x >x.txt; exit 1", "--attempts", "1"];
+        let ran = stage.run(&[&["--in-place", "--verify", "ls US-001.txt"], &fails[..]].concat());
         ran.ended(8).says("US-001 done").says("US-002 is blocked");
         assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
         let files = stage.repo.git(["log", "--format=", "--name-only", "--grep=First", "-1"]);
@@ -161,7 +148,7 @@ const EDITED: [(&str, &str); 6] = [
 #[test]
 fn uncommitted_edits_of_control_files_survive() {
     let failing = "cat >/dev/null; echo x >x.txt; exit 1";
-    for (agent, code) in [("", 0), (failing, 8)] {
+    for agent in ["", failing] {
         let stage = Stage::new("works", TWO);
         for (path, _) in EDITED {
             stage.repo.write(path, if path == PLAN { TWO } else { "" });
@@ -175,7 +162,7 @@ fn uncommitted_edits_of_control_files_survive() {
         if agent.is_empty() {
             stage.run(&["doctor", "--in-place", "--verify", "true"]).ended(0);
         } else {
-            stage.run(&["--in-place", "--agent", agent, "--attempts", "1"]).ended(code);
+            stage.run(&["--in-place", "--agent", agent, "--attempts", "1"]).ended(8);
         }
         assert!(!stage.exists("x.txt"));
         for (path, text) in EDITED {
@@ -272,8 +259,7 @@ fn an_interrupted_rollback_does_not_overwrite_the_saved_attempt() {
     let stage = committed();
     let agent = "cat >/dev/null; echo tried >>a.txt; echo new >new.txt; exit 1";
     let args = ["--in-place", "--agent", agent, "--attempts", "2", "--max-iterations", "1"];
-    let mut command = stage.command(&args);
-    command.env("RALPH_INTERNAL__FAULT", "restore.checked-out").output().unwrap();
+    stage.run_env(&[(super::FAULT, "restore.checked-out")], &args);
     let kept = || stage.repo.git(["rev-parse", "refs/ralph/attempts/PRD-1/US-001/1^{tree}"]);
     let (before, is_half) = (kept(), stage.exists("new.txt") && stage.read("a.txt") == "a\n");
     assert!(is_half, "the files were checked out, and none was removed");
@@ -283,7 +269,7 @@ fn an_interrupted_rollback_does_not_overwrite_the_saved_attempt() {
 
 #[test]
 fn a_project_moved_after_a_kill_continues_its_attempt() {
-    let stage = committed();
+    let mut stage = committed();
     stage.repo.write(".ralph/config.toml", "[limits]\nattempts_per_story = 2\n");
     stage.repo.commit_all("settings");
     let agent = format!(
@@ -292,20 +278,15 @@ fn a_project_moved_after_a_kill_continues_its_attempt() {
     );
     let (args, tip) = (["--in-place", "--agent", &agent], stage.repo.head());
     stage.killed_when(&args, "the agent works", || stage.note_path("begun").exists());
-    let there = stage.repo.scratch().path("elsewhere");
-    fs_err::rename(stage.repo.root(), &there).unwrap();
-    let mut command = stage.command(&["--in-place"]);
-    let ran: crate::stage::Ran = command.current_dir(&there).output().unwrap().into();
+    let before = stage.repo.root().to_owned();
+    stage.repo.move_to("elsewhere");
+    let ran = stage.run(&["--in-place"]);
     ran.ended(0).says("continuing from attempt").says("2 stories landed");
-    assert!(!stage.repo.root().exists(), "nothing is written where the project was");
-    let git = |args: &[&str]| {
-        let git = std::process::Command::new("git").args(args).current_dir(&there).output();
-        String::from_utf8(git.unwrap().stdout).unwrap()
-    };
-    assert_eq!(git(&["status", "--porcelain"]), "");
-    let subjects = git(&["log", "--format=%s", &format!("{tip}..")]);
+    assert!(!before.exists(), "nothing is written where the project was");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+    let subjects = stage.repo.git(["log", "--format=%s", &format!("{tip}..")]);
     assert!(!subjects.contains("theirs") && subjects.contains("feat(US-001)"), "{subjects}");
-    assert!(there.join("more.txt").exists() && there.join(".ralph/config.toml").exists());
+    assert!(stage.exists("more.txt") && stage.exists(".ralph/config.toml"));
 }
 
 #[test]
@@ -342,7 +323,7 @@ fn branches_tags_and_stashes_that_the_agent_deletes_are_restored() {
 
 #[test]
 fn checks_and_setup_cannot_change_files_that_control_the_run() {
-    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let stage = Stage::new("works", ONE);
     let set = "printf '[sandbox]\\nmode = \"off\"\\n' >>.ralph/config.toml; echo x >.git/hooks/post-commit";
     stage.repo.write("package-lock.json", "{}\n");
     stage.repo.write(".ralph/config.toml", format!("[workspace]\nsetup = ['''{set}''']\n"));

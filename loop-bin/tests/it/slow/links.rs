@@ -2,9 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::stage::{Ran, Stage};
-
-const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+use crate::stage::{Stage, TWO};
 
 /// The user's files that the links point to.
 fn precious(stage: &Stage) -> Utf8PathBuf {
@@ -82,13 +80,11 @@ fn in_place_replaced_git_and_ralph_files_are_restored() {
     stage.repo.commit_all("the plan");
     stage.repo.git(["branch", "mine"]);
     let other = stage.repo.scratch().dir("other");
+    let pipes = "cd .git; rm HEAD index; mkfifo HEAD index ../.ralph/failure-context.log; cd ..";
     for (act, run) in [
         ("rm -rf .git/refs; ln -s {other} .git/refs", "US-001"),
         ("rm -rf .ralph; ln -s {other} .ralph", "US-002"),
-        (
-            "cd .git; rm HEAD index; mkfifo HEAD index ../.ralph/failure-context.log; cd ..",
-            "US-003",
-        ),
+        (pipes, "US-003"),
     ] {
         let act = act.replace("{other}", other.as_str());
         let agent = format!(
@@ -195,9 +191,7 @@ fn outside(stage: &Stage) -> (Utf8PathBuf, Utf8PathBuf, String) {
 /// Both stories land with only the notes additionally writable, and nothing escapes.
 #[track_caller]
 fn lands_inside(stage: &Stage, args: &[&str], outside: &Utf8Path) {
-    let mut command = stage.command(args);
-    command.env("RALPH_SANDBOX_WRITE", stage.note_path("."));
-    let ran: Ran = command.output().unwrap().into();
+    let ran = stage.run_env(&[("RALPH_SANDBOX_WRITE", stage.note_path(".").as_str())], args);
     ran.ended(0).says("2 stories landed");
     assert_eq!(outside.read_dir_utf8().unwrap().count(), 0);
 }

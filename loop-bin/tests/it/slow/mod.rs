@@ -33,9 +33,39 @@ mod view;
 mod waiting_work;
 mod workers;
 
+use test_support::TestRepo;
+
 use crate::stage::Stage;
 
+/// The environment variable that kills the loop at a point, or makes its writes fail.
+const FAULT: &str = "RALPH_INTERNAL__FAULT";
+
 impl Stage {
+    /// A project with a committed plan.
+    pub(crate) fn committed(agent: &str, plan: &str) -> Self {
+        let stage = Self::new(agent, plan);
+        stage.repo.commit_all("the plan");
+        stage
+    }
+
+    /// These files have these texts.
+    #[track_caller]
+    pub(crate) fn has(&self, files: &[(&str, &str)]) {
+        for (name, text) in files {
+            assert_eq!(self.read(name), *text, "{name}");
+        }
+    }
+
+    /// Commits a submodule at this path; returns the repository where it comes from.
+    pub(crate) fn submodule(&self, path: &str) -> TestRepo {
+        let library = TestRepo::new();
+        let url = library.root().as_str();
+        let allow = ["-c", "protocol.file.allow=always"];
+        self.repo.git([&allow[..], &["submodule", "--quiet", "add", url, path]].concat());
+        self.repo.git(["commit", "-qm", "a submodule"]);
+        library
+    }
+
     /// A story for each of these acts, and one more; the agent acts in its first attempt at each.
     pub(crate) fn acting(acts: &[&str]) -> Self {
         let story = |n: usize| format!("- [ ] US-{n:03}: Story\n");

@@ -2,16 +2,13 @@
 
 use test_support::TestRepo;
 
-use crate::stage::Stage;
-
-const ONE: &str = "- [ ] US-001: First\n";
+use crate::stage::{ONE, Stage};
 
 /// A project with the submodule `lib`.
 fn with_submodule() -> (Stage, TestRepo) {
-    let (stage, library) = (Stage::new("works", ONE), TestRepo::new());
-    let url = library.root().as_str();
-    stage.repo.git(["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "lib"]);
-    stage.repo.commit_all("submodule");
+    let stage = Stage::new("works", ONE);
+    let library = stage.submodule("lib");
+    stage.repo.commit_all("the plan");
     (stage, library)
 }
 
@@ -48,13 +45,17 @@ fn commits_in_a_submodule_reach_the_projects_submodule() {
 }
 
 #[test]
-fn work_that_cannot_be_committed_is_not_done() {
+fn work_that_cannot_be_committed_is_not_done_and_is_kept() {
     let (stage, _library) = with_submodule();
     let agent = "cat >/dev/null; echo done >done.txt; \
-                 mkdir \"$AGENT_NOTES/first\" && echo new >lib/a.txt; true";
+                 mkdir \"$AGENT_NOTES/first\" && echo new >lib/a.txt && echo more >lib/b.txt; true";
     let ran = stage.run(&["--agent", agent]);
     ran.ended(0).says("uncommitted work in submodules, which a commit here cannot include: lib");
     assert_eq!((stage.subjects()[1].as_str(), stage.discarded()), ("feat(US-001): First", 1));
+    for (file, text) in [("a.txt", "new\n"), ("b.txt", "more\n")] {
+        let kept = format!("refs/ralph/attempts/PRD-1/US-001/1^2:lib/{file}");
+        assert_eq!(stage.repo.git(["show", &kept]), text);
+    }
     stage.is_clean();
 
     let stage = Stage::new("works", ONE);
@@ -71,16 +72,14 @@ fn worktrees_and_repositories_of_the_agent_are_not_committed() {
     let clone = "git clone -q . inner; rm inner/.git/objects/info/alternates; git init -q empty; \
                  echo x >empty/x";
     for (acts, left_out) in [
-        (format!("{add}; echo new >new.txt"), ""),
-        (
-            format!("{add}; echo b >.claude/worktrees/side/b.txt; echo new >new.txt"),
-            ".claude/worktrees/side",
-        ),
-        (format!("{clone}; echo new >new.txt"), "empty, inner"),
-        (format!("{add}; rm -rf .git; echo new >new.txt"), ""),
+        (add.to_owned(), ""),
+        (format!("{add}; echo b >.claude/worktrees/side/b.txt"), ".claude/worktrees/side"),
+        (clone.to_owned(), "empty, inner"),
+        (format!("{add}; rm -rf .git"), ""),
     ] {
         let stage = Stage::new("works", ONE);
-        let ran = stage.run(&["--agent", &format!("cat >/dev/null; {acts}")]);
+        let agent = format!("cat >/dev/null; {acts}; echo new >new.txt");
+        let ran = stage.run(&["--agent", &agent]);
         ran.ended(0).says("US-001 done").says(left_out);
         let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
         assert_eq!(files, "new.txt\n", "{acts}");
@@ -90,8 +89,7 @@ fn worktrees_and_repositories_of_the_agent_are_not_committed() {
 
 #[test]
 fn work_left_out_of_a_commit_is_kept_if_the_target_moved() {
-    let stage = Stage::new("works", ONE);
-    stage.repo.commit_all("the plan");
+    let stage = Stage::committed("works", ONE);
     let aside = "git worktree add -q -b side .claude/worktrees/side; \
                  echo aside >.claude/worktrees/side/b.txt; echo new >new.txt";
     let theirs = "cd $RALPH_ROOT && echo theirs >theirs.txt && git add theirs.txt && \
@@ -122,17 +120,6 @@ fn a_story_whose_work_is_in_another_work_tree_is_not_done() {
         ran.ended(8).says("all of the work is in a git repository or work tree");
         stage.run(&["attempts", "US-001/1"]).ended(0).says("done.txt").says("+done");
     }
-}
-
-#[test]
-fn branches_and_stashes_of_the_agent_are_kept_with_its_attempt() {
-    let stage = Stage::new("works", ONE);
-    let agent = "cat >/dev/null; git checkout -qb side; echo s >side.txt; git add -A; \
-                 git commit -qm side; git checkout -q main; echo h >a.txt; git stash -q; exit 1";
-    stage.run(&["--agent", agent, "--attempts", "1"]).ended(8).says("attempt saved");
-    let log = ["log", "-p", "--format=%s", "-m", "--glob=refs/ralph/attempts"];
-    let kept = stage.repo.git(log);
-    assert!(kept.contains("+s\n") && kept.contains("+h\n"), "{kept}");
 }
 
 #[test]
@@ -170,10 +157,7 @@ fn a_crash_while_recreating_the_copys_repository_loses_nothing() {
         }
         stage.agent("works");
         stage.run(&[]).ended(0).says("continuing from attempt US-001/1").says("US-001 done");
-        assert_eq!(
-            (stage.read("half.txt").as_str(), stage.read("lib/a.txt").as_str()),
-            ("half\n", "a\n")
-        );
+        stage.has(&[("half.txt", "half\n"), ("lib/a.txt", "a\n")]);
         stage.is_clean();
     }
 }
@@ -185,20 +169,10 @@ fn checks_do_not_see_repositories_left_out_of_the_commit() {
     stage.run(&["--agent", agent, "--verify", "! test -e done.txt || test -e inner/file"]).ended(8);
     stage.run(&["retry", "US-001"]).ended(0);
     stage.run(&["--agent", agent, "--verify", "test ! -e inner"]).ended(0).says("US-001 done");
+    stage.run(&["attempts", "US-001"]).ended(0).says("left out of the commit: inner");
     let kept =
         stage.repo.git(["log", "--all", "--full-history", "--format=%H", "--", "inner/file"]);
     assert!(kept.lines().count() >= 2, "{kept}");
-}
-
-#[test]
-fn uncommitted_work_in_a_submodule_is_kept_with_the_attempt() {
-    let (stage, _library) = with_submodule();
-    let agent = "cat >/dev/null; echo done >done.txt; echo new >lib/a.txt; echo more >lib/b.txt";
-    stage.run(&["--agent", agent]).ended(8);
-    let in_lib = |file: &str| {
-        stage.repo.git(["show", &format!("refs/ralph/attempts/PRD-1/US-001/1^2:lib/{file}")])
-    };
-    assert_eq!((in_lib("a.txt").as_str(), in_lib("b.txt").as_str()), ("new\n", "more\n"));
 }
 
 #[test]

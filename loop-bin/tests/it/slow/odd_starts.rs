@@ -1,28 +1,19 @@
 //! Starts in a project that changed since the last run: history rewritten, the folder copied or
 //! moved, `--in-place` added or dropped.
 
-use std::process::{Child, Command};
+use std::process::Command;
 
 use test_support::started_with;
 
-use crate::stage::{Stage, is_alive, signal, until};
-
-const ONE: &str = "- [ ] US-001: First\n";
-const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+use crate::stage::{ONE, Stage, TWO, is_alive, signal, until};
 
 /// Rewrites the history of the target and removes all unreachable objects.
 const REWRITE: &str = "git commit -q --amend -m amended && git reflog expire --expire=now --all && \
                        git gc -q --prune=now";
 
-fn committed(agent: &str, plan: &str) -> Stage {
-    let stage = Stage::new(agent, plan);
-    stage.repo.commit_all("the plan");
-    stage
-}
-
 #[test]
 fn the_base_of_an_attempt_survives_a_rewritten_history() {
-    let stage = committed("works", TWO);
+    let stage = Stage::committed("works", TWO);
     let agent = format!("cat >/dev/null; (cd \"$RALPH_ROOT\" && {REWRITE}); echo x >>x.txt");
     stage.run(&["--agent", &agent, "--verify", "ls x.txt"]).ended(0).says("2 stories landed");
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
@@ -32,7 +23,7 @@ fn the_base_of_an_attempt_survives_a_rewritten_history() {
 
 #[test]
 fn the_base_of_a_killed_attempt_survives_a_rewritten_history() {
-    let mut stage = committed("hangs", ONE);
+    let mut stage = Stage::committed("hangs", ONE);
     stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
     let rewritten =
         Command::new("sh").args(["-c", REWRITE]).current_dir(stage.repo.root()).status();
@@ -43,28 +34,12 @@ fn the_base_of_a_killed_attempt_survives_a_rewritten_history() {
     assert_eq!(stage.subjects()[1..3], ["feat(US-001): First", "amended"]);
 }
 
-/// A run in place that was killed while its agent worked.
-fn killed_in_place() -> Stage {
-    let stage = committed("works", ONE);
+#[test]
+fn an_attempt_interrupted_in_place_can_be_left_to_the_user() {
+    let stage = Stage::committed("works", ONE);
     let agent = "cat >/dev/null; echo half >half.txt; touch \"$AGENT_NOTES/begun\"; sleep 600";
     let begun = || stage.note_path("begun").exists();
     stage.killed_when(&["--in-place", "--agent", agent], "the agent works", begun);
-    stage
-}
-
-#[test]
-fn an_attempt_interrupted_in_place_must_be_continued_in_place() {
-    let stage = killed_in_place();
-    let ran = stage.run(&[]);
-    ran.ended(1).says("an attempt at US-001 was interrupted in").says("--in-place");
-    assert_eq!((stage.read("half.txt").as_str(), stage.discarded()), ("half\n", 0));
-    stage.run(&["--in-place"]).ended(0).says("continuing from attempt US-001/1");
-    stage.is_clean();
-}
-
-#[test]
-fn an_attempt_interrupted_in_place_can_be_left_to_the_user() {
-    let stage = killed_in_place();
     let shown = stage.run(&["clean", "--force"]);
     shown.ended(0).says("removed the record of the interrupted attempt at US-001; its files in ");
     stage.run(&[]).ended(0).says("uncommitted, so not in the agent's copy").says("US-001 done");
@@ -73,7 +48,7 @@ fn an_attempt_interrupted_in_place_can_be_left_to_the_user() {
 
 #[test]
 fn an_attempt_interrupted_in_a_copy_is_not_continued_in_place() {
-    let mut stage = committed("hangs", ONE);
+    let mut stage = Stage::committed("hangs", ONE);
     stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
     stage.repo.git(["commit", "-q", "--allow-empty", "-m", "mine"]);
     let head = stage.repo.head();
@@ -94,16 +69,11 @@ fn copied(stage: &Stage) -> Stage {
     copy
 }
 
-fn at_work(stage: &Stage) -> Child {
-    let child = stage.start(&[]);
-    until("the agent works", || !stage.note("child").is_empty());
-    child
-}
-
 #[test]
 fn a_copied_project_does_not_affect_the_run_of_the_original() {
-    let stage = committed("ignores-term", TWO);
-    let mut child = at_work(&stage);
+    let stage = Stage::committed("ignores-term", TWO);
+    let mut child = stage.start(&[]);
+    until("the agent works", || !stage.note("child").is_empty());
     let copy = copied(&stage);
     assert!(!copy.run(&["status"]).ended(0).out.contains("outlived"));
     copy.run(&["clean", "--force"]).ended(0);
@@ -117,18 +87,6 @@ fn a_copied_project_does_not_affect_the_run_of_the_original() {
     signal("INT", child.id());
     signal("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
-}
-
-#[test]
-fn a_deleted_copy_is_set_up_again() {
-    let stage = Stage::new("works", TWO);
-    let setup = "[workspace]\nsetup = ['echo x >>\"$AGENT_NOTES/setups\"']\n";
-    stage.repo.write(".ralph/config.toml", setup);
-    for runs in 1..=2 {
-        stage.run(&["--max-iterations", "1"]).ended(0);
-        assert_eq!(stage.note("setups").lines().count(), runs);
-        fs_err::remove_dir_all(stage.copy().unwrap()).unwrap();
-    }
 }
 
 /// Kills the loop, its keeper and all processes with its marks.
@@ -160,8 +118,7 @@ fn a_detached_process_is_ended_by_the_next_start() {
 
 #[test]
 fn a_project_moved_after_a_kill_continues_its_attempt() {
-    let mut stage = Stage::new("works", TWO);
-    stage.repo.commit_all("the plan");
+    let mut stage = Stage::committed("works", TWO);
     let agent = "cat >/dev/null; echo half >half.txt; git add half.txt; \
                  git -c user.name=A -c user.email=a@localhost commit -qm half; \
                  touch \"$AGENT_NOTES/begun\"; sleep 600";
@@ -176,8 +133,7 @@ fn a_project_moved_after_a_kill_continues_its_attempt() {
 
 #[test]
 fn a_project_moved_back_continues_with_the_copy_of_its_attempt() {
-    let mut stage = Stage::new("works", TWO);
-    stage.repo.commit_all("the plan");
+    let mut stage = Stage::committed("works", TWO);
     stage.run(&["--max-iterations", "1"]).says("US-001 done");
     stage.repo.git(["commit", "-q", "--allow-empty", "-m", "by hand"]);
     stage.repo.move_to("moved");
@@ -193,17 +149,20 @@ fn a_project_moved_back_continues_with_the_copy_of_its_attempt() {
 }
 
 #[test]
-fn a_stale_lock_on_a_ref_of_the_loop_is_removed() {
-    let stage = Stage::new("works", ONE);
-    for name in ["attempts/PRD-1/US-001/1", "begun/1"] {
-        stage.repo.write(format!(".git/refs/ralph/{name}.lock"), "");
+fn stale_locks_of_the_loop_are_not_waited_for() {
+    let stage = Stage::new("works", TWO);
+    stage.run(&["--max-iterations", "1"]).ended(0);
+    for name in ["refs/ralph/attempts/PRD-1/US-002/1", "refs/ralph/begun/1", "ralph-index-1"] {
+        stage.repo.write(format!(".git/{name}.lock"), "");
     }
+    let begun = std::time::Instant::now();
     stage.run(&[]).ended(0).says("1 story landed");
+    assert!(begun.elapsed().as_secs() < 9);
 }
 
 #[test]
 fn work_checked_by_the_next_start_is_not_reported_as_unchecked() {
-    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let stage = Stage::new("works", TWO);
     let check = "[ ! -e US-001.txt ] || { echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600; }";
     stage.killed_when(&["--verify", check], "it runs", || !stage.note("begun").is_empty());
     let ran = stage.run(&["--verify", "test -e US-001.txt", "--baseline", "ignore"]);

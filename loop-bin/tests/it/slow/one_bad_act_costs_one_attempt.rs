@@ -1,8 +1,6 @@
 //! Whatever an agent does to its copy costs at most that attempt, and never the run.
 
-use crate::stage::{PLAN, Ran, Stage};
-
-const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+use crate::stage::{ONE, PLAN, Ran, Stage, TWO};
 
 /// Runs the loop with an agent that does its story, and also this act in its first attempt.
 fn run(stage: &Stage, act: &str) -> Ran {
@@ -78,7 +76,7 @@ fn rewritten_history_and_unfinished_operations_do_not_land() {
 }
 
 #[test]
-fn acts_that_destroy_the_work_cost_one_attempt() {
+fn acts_that_destroy_or_hide_the_work_cost_one_attempt() {
     check(&[
         "touch bad; rm -rf .git",
         "cd /; rm -rf \"$RALPH_WORKSPACE\"",
@@ -90,17 +88,10 @@ fn acts_that_destroy_the_work_cost_one_attempt() {
         "kill -9 $$",
         "mkfifo pipe; exit 1",
         "rm -rf ./* .gitignore .git",
+        "echo '*.txt' >>.git/info/exclude; exit 1",
+        "echo '*.txt' >.gitignore; exit 1",
+        "echo '*.txt' >../rules; git config core.excludesFile \"$PWD/../rules\"; exit 1",
     ]);
-}
-
-#[test]
-fn a_nested_repository_is_left_out_by_name_and_its_files_are_kept() {
-    let stage = Stage::new("works", TWO);
-    let ran = run(&stage, "git init -q sub; echo inside >sub/f; git add sub || true");
-    ran.ended(0).says("left out of the commit: sub").says("US-001 done");
-    let kept = stage.repo.git(["show", "refs/ralph/attempts/PRD-1/US-001/2:sub/f"]);
-    assert_eq!(kept, "inside\n");
-    stage.run(&["attempts", "US-001"]).ended(0).says("left out of the commit: sub");
 }
 
 #[test]
@@ -132,23 +123,18 @@ fn a_copy_damaged_between_two_iterations_is_recreated() {
         "echo junk >\"$RALPH_PROJECT_DIR/.git/ralph-index-1\"",
     ];
     for checks in [&[][..], &["--verify", "true"]] {
-        damaged_between_iterations(&acts, checks);
+        let stage = Stage::acting(&[""; 8]);
+        stage.script(
+            "post_iteration",
+            "copy=$(echo $HOME/.cache/ralph/repo-*/1); act=\"$RALPH_PROJECT_DIR/.git/after/$RALPH_STORY\"; \
+             [ ! -e \"$act\" ] || . \"$act\"",
+        );
+        for (n, act) in (1..).zip(acts) {
+            stage.repo.write(format!(".git/after/US-{n:03}"), act);
+        }
+        stage.run(checks).ended(0).says("9 stories landed");
+        stage.has_landed(acts.len());
     }
-}
-
-#[track_caller]
-fn damaged_between_iterations(acts: &[&str], checks: &[&str]) {
-    let stage = Stage::acting(&[""; 8]);
-    stage.script(
-        "post_iteration",
-        "copy=$(echo $HOME/.cache/ralph/repo-*/1); act=\"$RALPH_PROJECT_DIR/.git/after/$RALPH_STORY\"; \
-         [ ! -e \"$act\" ] || . \"$act\"",
-    );
-    for (n, act) in (1..).zip(acts) {
-        stage.repo.write(format!(".git/after/US-{n:03}"), act);
-    }
-    stage.run(checks).ended(0).says("9 stories landed");
-    stage.has_landed(acts.len());
 }
 
 #[test]
@@ -156,36 +142,33 @@ fn the_agent_cannot_change_files_that_control_the_run() {
     let stage = Stage::new("works", TWO);
     stage.repo.write(".claude/settings.json", "{\"model\":\"x\"}\n");
     stage.repo.write(".ralph/config.toml", "[limits]\nattempts_per_story = 2\n");
+    stage.script("custom/notify", "echo mine");
+    stage.script("finished", "notify");
     stage.repo.commit_all("settings");
     let act = format!(
         "echo '{{}}' >.claude/settings.json; echo '[verify]' >.ralph/config.toml; \
          echo '{{\"disableAllHooks\":true}}' >.claude/settings.local.json; rm {PLAN}; \
-         mkdir -p .ralph/hooks; echo exit 2 >.ralph/hooks/next_iteration"
+         echo exit 2 >.ralph/hooks/next_iteration; rm .ralph/hooks/finished; \
+         echo 'echo theirs' >.ralph/hooks/custom/notify"
     );
     let ran = run(&stage, &act);
     ran.ended(0).says("left out of the commit: ").says(".claude/settings.json");
+    ran.says("[finished] mine");
     assert_eq!(stage.read(".claude/settings.json"), "{\"model\":\"x\"}\n");
     assert_eq!(stage.read(".ralph/config.toml"), "[limits]\nattempts_per_story = 2\n");
-    assert!(!stage.exists(".claude/settings.local.json") && !stage.exists(".ralph/hooks"));
+    assert!(!stage.exists(".claude/settings.local.json"));
+    assert!(!stage.exists(".ralph/hooks/next_iteration"));
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
 }
 
+/// A commit cannot contain a pipe, so the checks must not see it.
 #[test]
-fn ignore_rules_of_a_failed_attempt_hide_nothing_later() {
-    check(&[
-        "echo '*.txt' >>.git/info/exclude; exit 1",
-        "echo '*.txt' >.gitignore; exit 1",
-        "echo '*.txt' >../rules; git config core.excludesFile \"$PWD/../rules\"; exit 1",
-    ]);
-}
-
-#[test]
-fn pipes_and_sockets_are_removed_before_the_next_attempt() {
-    let stage = Stage::new("works", "- [ ] US-001: First\n");
+fn pipes_and_sockets_are_removed_before_checks_and_the_next_attempt() {
+    let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; mkfifo pipe || exit 3; perl -MSocket -e 'socket(S, PF_UNIX, \
                  SOCK_STREAM, 0) && bind(S, sockaddr_un(\"own.sock\")) or exit 1' || exit 4; echo x >>x.txt; \
                  [ -e \"$AGENT_NOTES/again\" ] || { touch \"$AGENT_NOTES/again\"; exit 1; }";
-    stage.run(&["--agent", agent]).ended(0).says("US-001 done");
+    stage.run(&["--agent", agent, "--verify", "! test -e pipe"]).ended(0).says("US-001 done");
     assert_eq!(stage.read("x.txt"), "x\n");
     stage.is_clean();
 }

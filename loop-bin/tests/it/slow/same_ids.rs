@@ -3,9 +3,8 @@
 
 use std::process::Stdio;
 
-use crate::stage::{Ran, Stage, signal, until};
+use crate::stage::{ONE, Ran, Stage, TWO, signal, until};
 
-const ONE: &str = "- [ ] US-001: First\n";
 const SECOND: &str = ".ralph/PRD-2/plan.md";
 
 /// An agent that does its story and records its prompt.
@@ -46,14 +45,20 @@ fn a_failure_in_one_plan_does_not_affect_the_other() {
     assert_eq!(refs, "refs/ralph/attempts/PRD-1/US-001/1\nrefs/ralph/attempts/PRD-2/US-001/1\n");
 }
 
-#[test]
-fn an_interrupted_attempt_is_continued_only_in_its_own_plan() {
-    let stage = stage();
+/// Interrupts the loop while its agent works.
+#[track_caller]
+fn interrupted(stage: &Stage, args: &[&str]) {
     let agent = "cat >/dev/null; echo half >first.txt; touch \"$AGENT_NOTES/begun\"; sleep 60";
-    let mut child = stage.start(&["--prd", "1", "--agent", agent]);
+    let mut child = stage.start(&[args, &["--agent", agent]].concat());
     until("the agent works", || stage.note_path("begun").exists());
     signal("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn an_interrupted_attempt_is_continued_only_in_its_own_plan() {
+    let stage = stage();
+    interrupted(&stage, &["--prd", "1"]);
     second_is_apart(&stage, "US-001/1");
     let ran = stage.run(&["--prd", "1", "--agent", "cat >/dev/null; echo more >>first.txt"]);
     ran.ended(0).says("continuing from attempt");
@@ -72,11 +77,7 @@ fn tags_of_task_master_are_separate_plans() {
         stage.repo.write(".taskmaster/state.json", format!(r#"{{"currentTag":"{to}"}}"#));
     };
     switch("master");
-    let agent = "cat >/dev/null; echo half >first.txt; touch \"$AGENT_NOTES/begun\"; sleep 60";
-    let mut child = stage.start(&["--agent", agent]);
-    until("the agent works", || stage.note_path("begun").exists());
-    signal("INT", child.id());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    interrupted(&stage, &[]);
     switch("other");
     let ran = stage.run(&["--agent", WORKS]);
     ran.ended(0).says("other").says("2 done");
@@ -120,12 +121,11 @@ fn partial_work_and_retry_hints_stay_in_their_plan() {
 
 #[test]
 fn two_loops_in_two_work_trees_keep_all_their_attempts() {
-    let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n";
-    let stage = Stage::new("works", plan);
+    let stage = Stage::new("works", TWO);
     let other = stage.repo.scratch().path("other");
     stage.repo.git(["worktree", "add", "-q", "-b", "side", other.as_str()]);
     fs_err::create_dir_all(other.join(".ralph/PRD-1")).unwrap();
-    fs_err::write(other.join(".ralph/PRD-1/plan.md"), plan).unwrap();
+    fs_err::write(other.join(".ralph/PRD-1/plan.md"), TWO).unwrap();
     let agent = "cat >/dev/null; date +%s%N >x.txt; sleep 0.2; exit 1";
     let args = ["--agent", agent, "--attempts", "4"];
     let mut command = stage.command(&args);

@@ -8,9 +8,8 @@ use std::time::Duration;
 use ralph_base::linux;
 use test_support::started_with;
 
-use crate::stage::{LOOP, Stage, is_alive, signal, until};
+use crate::stage::{LOOP, ONE, Stage, is_alive, signal, until};
 
-const ONE: &str = "- [ ] US-001: First\n";
 const BOTH: [(&str, i32); 2] = [("INT", 130), ("TERM", 143)];
 const ALL: [(&str, i32); 3] = [("INT", 130), ("TERM", 143), ("QUIT", 143)];
 
@@ -118,9 +117,7 @@ fn is_landed_without_an_agent(stage: &Stage) {
 #[test]
 fn an_interrupt_while_hook_changes_are_checked_keeps_the_work() {
     let stage = Stage::new("works", ONE);
-    let hook = ".git/hooks/pre-commit";
-    stage.repo.write(hook, "#!/bin/sh\necho more >hooked.txt\ngit add hooked.txt\n");
-    stage.repo.chmod(hook, 0o755);
+    stage.install_hook("pre-commit", "echo more >hooked.txt\ngit add hooked.txt");
     let begun = stage.note_path("begun");
     let check = format!("[ ! -e hooked.txt ] || {{ echo $$ >'{begun}'; sleep 600; }}");
     assert_eq!(interrupt(&stage, &["--verify", &check], "INT", || begun.exists()), Some(130));
@@ -146,21 +143,21 @@ fn a_signal_during_the_setup_ends_it() {
 /// A terminal sends Ctrl-C to the whole process group; a hook that ignores it is ended, and with
 /// it the commit.
 #[test]
-fn an_interrupt_while_git_commits_keeps_the_work() {
-    let stage = Stage::new("works", ONE);
-    let hook = ".git/hooks/pre-commit";
-    let wait = "trap '' INT; echo $$ >\"$AGENT_NOTES/begun\"; sleep 600";
-    stage.repo.write(hook, format!("#!/bin/sh\n{wait}\n"));
-    stage.repo.chmod(hook, 0o755);
-    let mut child = stage.start(&[]);
-    until("git commits", || !stage.note("begun").is_empty());
-    let group = format!("-{}", child.id());
-    std::process::Command::new("kill").args(["-s", "INT", "--", &group]).status().unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(!is_alive(&stage.note("begun")));
-    assert_eq!((stage.plan().as_str(), stage.discarded()), (ONE, 1));
-    stage.repo.remove(hook);
-    is_landed_without_an_agent(&stage);
+fn a_signal_while_git_commits_keeps_the_work() {
+    for (name, code) in BOTH {
+        let stage = Stage::new("works", ONE);
+        let wait = "trap '' INT; echo $$ >\"$AGENT_NOTES/begun\"; sleep 600";
+        stage.install_hook("pre-commit", wait);
+        let mut child = stage.start(&[]);
+        until("git commits", || !stage.note("begun").is_empty());
+        let group = format!("-{}", child.id());
+        std::process::Command::new("kill").args(["-s", name, "--", &group]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert!(!is_alive(&stage.note("begun")));
+        assert_eq!((stage.plan().as_str(), stage.discarded()), (ONE, 1));
+        stage.repo.remove(".git/hooks/pre-commit");
+        is_landed_without_an_agent(&stage);
+    }
 }
 
 #[test]
@@ -243,19 +240,13 @@ fn a_run_under_nohup_outlives_its_terminal() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "the first one that counts is the second");
 }
 
-/// A run whose agent was asked to end and has not exited yet.
-fn interrupted_and_waiting(stage: &Stage) -> Child {
+#[test]
+fn the_first_interrupt_is_reported_and_a_second_one_kills_at_once() {
+    let stage = Stage::new("ignores-term", ONE);
     let child = stage.start(&["--grace", "600"]);
     until("the agent works", || !stage.note("child").is_empty());
     signal("INT", child.id());
     until("the agent is asked to end", || stage.note_path("asked").exists());
-    child
-}
-
-#[test]
-fn the_first_interrupt_is_reported_and_a_second_one_kills_at_once() {
-    let stage = Stage::new("ignores-term", ONE);
-    let child = interrupted_and_waiting(&stage);
     stage.run(&["status"]).says("stopping: ").says("Stopping  now");
     signal("INT", child.id());
     let ended = child.wait_with_output().unwrap();
@@ -265,15 +256,4 @@ fn the_first_interrupt_is_reported_and_a_second_one_kills_at_once() {
     let stopping = "stopping: the agent has 600 seconds to finish; press Ctrl-C again to kill it \
                     now";
     assert!(said.contains(stopping), "{said}");
-}
-
-#[test]
-fn a_kill_after_an_interrupt_is_not_a_failed_attempt() {
-    let mut stage = Stage::new("ignores-term", ONE);
-    let mut child = interrupted_and_waiting(&stage);
-    signal("KILL", child.id());
-    child.wait().unwrap();
-    stage.agent("works");
-    let ran = stage.run(&["--attempts", "1"]);
-    ran.ended(0).says("US-001: interrupted").says("US-001 done");
 }

@@ -3,9 +3,7 @@
 
 use test_support::started_with;
 
-use crate::stage::{Stage, is_alive};
-
-const ONE: &str = "- [ ] US-001: First\n";
+use crate::stage::{ONE, Stage, is_alive};
 
 /// Runs a scripted agent with a deadline of two seconds.
 #[track_caller]

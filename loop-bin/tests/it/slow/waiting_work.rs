@@ -1,18 +1,10 @@
 //! Work that waits because it cannot be put into the user's files: reported with its cause and a
 //! remedy during the run, at its end, by `status` and by `--dry-run`, and landed by the next run.
 
-use crate::stage::{PLAN, Stage};
-
-const ONE: &str = "- [ ] US-001: First\n";
+use crate::stage::{ONE, PLAN, Stage, THREE, TWO};
 
 /// Changes a.txt and adds a new file.
 const AGENT: &str = "cat >/dev/null; echo theirs >a.txt; echo x >new.txt";
-
-fn committed(plan: &str) -> Stage {
-    let stage = Stage::new("works", plan);
-    stage.repo.commit_all("the plan");
-    stage
-}
 
 /// `status` and `--dry-run` print these words.
 #[track_caller]
@@ -23,11 +15,9 @@ fn is_shown(stage: &Stage, words: &str) {
 
 #[test]
 fn work_blocked_by_a_user_file_is_reported_with_a_remedy() {
-    for (file, cause) in [
-        ("a.txt", "landing would overwrite your uncommitted a.txt; stash or move it"),
-        ("new.txt", "landing would overwrite your uncommitted new.txt; stash or move it"),
-    ] {
-        let stage = committed(ONE);
+    for file in ["a.txt", "new.txt"] {
+        let cause = format!("landing would overwrite your uncommitted {file}; stash or move it");
+        let stage = Stage::committed("works", ONE);
         stage.repo.write(file, "mine\n");
         let ran = stage.run(&["--agent", AGENT]);
         ran.ended(0).says(&format!(
@@ -49,13 +39,12 @@ fn work_blocked_by_a_user_file_is_reported_with_a_remedy() {
 
 #[test]
 fn commands_show_the_plan_of_the_branch_with_the_work() {
-    let three = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
     for branch in [&[][..], &["--branch", "feat"]] {
-        let stage = committed(three);
+        let stage = Stage::committed("works", THREE);
         stage.repo.write("US-001.txt", "mine\n");
         stage.run(&[branch, &["--max-iterations", "2"]].concat()).ended(0).says("2 of 3 stories");
-        assert_eq!(stage.plan(), three);
-        stage.repo.write(PLAN, format!("{three}- [ ] US-004: Fourth\n"));
+        assert_eq!(stage.plan(), THREE);
+        stage.repo.write(PLAN, format!("{THREE}- [ ] US-004: Fourth\n"));
         stage.run(&["status"]).ended(0).says("2 done, 2 open, 0 blocked");
         let stories = stage.run(&["stories"]);
         stories.ended(0).says("[x] US-002  Second").says("[ ] US-004  Fourth");
@@ -69,7 +58,7 @@ fn commands_show_the_plan_of_the_branch_with_the_work() {
 
 #[test]
 fn an_uncommitted_story_is_ticked_on_the_waiting_branch() {
-    let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let stage = Stage::committed("works", TWO);
     stage.repo.write("a.txt", "mine\n");
     let edited = "- [ ] US-000: New\n- [ ] US-001: First\n- [ ] US-002: Second\n";
     stage.repo.write(PLAN, edited);
@@ -86,7 +75,7 @@ fn an_uncommitted_story_is_ticked_on_the_waiting_branch() {
 
 #[test]
 fn a_run_on_another_branch_reports_where_earlier_work_is() {
-    let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let stage = Stage::committed("works", TWO);
     stage.run(&["--branch", "feat", "--max-iterations", "1"]).ended(0);
     let where_it_is = "on feat; run `git merge feat` to bring the work into your branch, or start \
                        with `--branch feat` to continue there; this run begins on main, without that work";
@@ -116,7 +105,7 @@ fn during_a_run_the_plan_of_its_branch_is_shown() {
 
 #[test]
 fn during_a_run_its_blocked_stories_are_shown() {
-    let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let stage = Stage::committed("works", TWO);
     let agent = "cat >/dev/null; grep -q 2 $RALPH_ROOT/.ralph/current-story || exit 0; \
                  { $RALPH_LOOP stories; $RALPH_LOOP status; } >$AGENT_NOTES/seen 2>&1; date >x.txt";
     stage.run(&["--agent", agent, "--attempts", "1"]).ended(8);
@@ -127,21 +116,8 @@ fn during_a_run_its_blocked_stories_are_shown() {
 }
 
 #[test]
-fn an_ignored_user_file_is_not_overwritten() {
-    let stage = committed(ONE);
-    stage.repo.write(".gitignore", "new.txt\n");
-    stage.repo.commit_all("ignore");
-    stage.repo.write("new.txt", "mine\n");
-    let agent = "cat >/dev/null; echo x >new.txt; git add -f new.txt; git commit -qm x";
-    let cause = "landing would overwrite your uncommitted new.txt; stash or move it";
-    stage.run(&["--agent", agent]).ended(0).says(cause);
-    is_shown(&stage, cause);
-    assert_eq!(stage.read("new.txt"), "mine\n");
-}
-
-#[test]
 fn a_lock_on_the_index_is_reported() {
-    let stage = committed(ONE);
+    let stage = Stage::committed("works", ONE);
     let agent = format!("{AGENT}; touch -d @1 $RALPH_ROOT/.git/index.lock");
     let cause = "index.lock; wait for it, or delete the file if git is not running";
     stage.run(&["--agent", &agent]).ended(0).says("your checkout is unchanged").says(cause);
@@ -154,7 +130,7 @@ fn a_lock_on_the_index_is_reported() {
 #[test]
 fn waiting_work_is_rebased_and_checked_again_if_its_branch_moved() {
     for is_tracked in [true, false] {
-        let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+        let stage = Stage::new("works", TWO);
         if is_tracked {
             stage.repo.commit_all("the plan");
         }
@@ -185,11 +161,8 @@ fn waiting_work_is_rebased_and_checked_again_if_its_branch_moved() {
         assert!(message.contains("Ralph-Story: US-001"), "{message}");
         stage.is_clean();
         if is_tracked {
-            assert!(
-                stage.plan().starts_with("- [x] US-001: First, reworded\n"),
-                "{}",
-                stage.plan()
-            );
+            let plan = stage.plan();
+            assert!(plan.starts_with("- [x] US-001: First, reworded\n"), "{plan}");
             assert!(stage.progress().contains("US-001"), "{}", stage.progress());
             assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
         }
@@ -198,7 +171,7 @@ fn waiting_work_is_rebased_and_checked_again_if_its_branch_moved() {
 
 #[test]
 fn waiting_work_that_cannot_be_rebased_stays_on_its_branch() {
-    let stage = committed(ONE);
+    let stage = Stage::committed("works", ONE);
     stage.repo.write("a.txt", "mine\n");
     stage.run(&["--agent", AGENT]).ended(0).says("or commit it, then run `ralph-loop`");
     stage.repo.git(["commit", "-qam", "mine"]);
@@ -213,7 +186,7 @@ fn waiting_work_that_cannot_be_rebased_stays_on_its_branch() {
     is_shown(&stage, waits);
     assert_eq!(stage.repo.git(["rev-parse", "ralph/main", "main"]), before);
     // Work that fails its checks on the moved branch does not land either.
-    let stage = committed(ONE);
+    let stage = Stage::committed("works", ONE);
     stage.repo.write("a.txt", "mine\n");
     stage.run(&["--agent", AGENT]).ended(0);
     stage.repo.git(["stash", "-q"]);
@@ -230,7 +203,7 @@ fn a_deleted_or_renamed_target_ends_the_run_with_advice() {
         ("git checkout -q -b other && git branch -D main", "other"),
         ("git branch -m trunk", "trunk"),
     ] {
-        let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+        let stage = Stage::committed("works", TWO);
         let agent = format!("{AGENT}; cd $RALPH_ROOT && {acts}");
         let ran = stage.run(&["--agent", &agent]);
         ran.ended(1).says("ralph-loop: main no longer exists (deleted or renamed)\n");
@@ -249,7 +222,7 @@ fn a_deleted_or_renamed_target_ends_the_run_with_advice() {
 
 #[test]
 fn work_on_a_given_branch_is_reported_until_it_is_merged() {
-    let stage = committed(ONE);
+    let stage = Stage::committed("works", ONE);
     let waits =
         "2 commits are on feature/x; run `git merge feature/x` to bring the work into your branch";
     stage.run(&["--branch", "feature/x"]).ended(0).says(waits);
@@ -263,7 +236,7 @@ fn work_on_a_given_branch_is_reported_until_it_is_merged() {
 
 #[test]
 fn work_merged_by_the_user_during_the_run_lets_landings_resume() {
-    let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let stage = Stage::committed("works", TWO);
     let agent = "cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story); echo x >$story.txt; \
                  cd $RALPH_ROOT; [ $story = US-002 ] || { echo mine >US-001.txt; exit; }; \
                  rm US-001.txt; git merge -q --ff-only ralph/main; git branch -D ralph/main";
@@ -277,7 +250,7 @@ fn work_merged_by_the_user_during_the_run_lets_landings_resume() {
 #[test]
 fn a_user_branch_with_the_name_of_ours_is_left_alone() {
     for acts in [false, true] {
-        let stage = committed(ONE);
+        let stage = Stage::committed("works", ONE);
         stage.repo.git(["checkout", "-qb", "ralph/main"]);
         stage.repo.write("own.txt", "x\n");
         stage.repo.commit_all("An experiment");
@@ -296,7 +269,7 @@ fn a_user_branch_with_the_name_of_ours_is_left_alone() {
 
 #[test]
 fn in_place_is_refused_while_work_waits() {
-    let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let stage = Stage::committed("works", TWO);
     stage.repo.write("a.txt", "mine\n");
     stage.run(&["--agent", AGENT, "--max-iterations", "1"]).ended(0);
     stage.repo.git(["stash", "-q"]);
@@ -310,7 +283,7 @@ fn in_place_is_refused_while_work_waits() {
 
 #[test]
 fn a_commit_amended_by_the_user_does_not_block_waiting_work() {
-    let stage = committed(ONE);
+    let stage = Stage::committed("works", ONE);
     stage.repo.write("a.txt", "mine\n");
     stage.run(&["--agent", AGENT]).ended(0).says("the work waits on ralph/main");
     stage.repo.git(["checkout", "-q", "a.txt"]);

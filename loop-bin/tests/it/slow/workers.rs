@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::stage::{PLAN, Ran, Stage, executable, is_alive, signal, until};
+use crate::stage::{ONE, Stage, is_alive, signal, until};
 
 fn plan(stories: usize) -> String {
     (1..=stories).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect()
@@ -24,12 +24,6 @@ fn landed(stage: &Stage) -> Vec<String> {
     let format = "--format=%(trailers:key=Ralph-Story,valueonly=true,separator=)";
     let log = stage.repo.git(["log", "--reverse", format]);
     log.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
-}
-
-/// Commits the plan, so that the loop commits its own files.
-fn track_plan(stage: &Stage) {
-    stage.repo.git(["add", "--force", PLAN]);
-    stage.repo.git(["commit", "-qm", "the plan"]);
 }
 
 /// Every story has landed once and is ticked, and no files of the loop are left.
@@ -53,19 +47,21 @@ fn each_worker_has_its_own_copy_and_every_commit_is_checked() {
     let check = "git write-tree >>\"$AGENT_NOTES/checked\"; \
                  echo \"$RALPH_WORKER $PWD\" >>\"$AGENT_NOTES/where\"";
     let agent = agent(&format!("echo \"$RALPH_WORKER $PWD\" >>\"$AGENT_NOTES/where\"; {OWN_FILE}"));
+    stage.script("next_iteration", "echo $RALPH_WORKER >>\"$AGENT_NOTES/scripts\"");
     let ran = stage.run(&["--workers", "3", "--agent", &agent, "--verify", check]);
     ran.ended(0).says("finished (complete): 6 stories landed in 6 iterations");
     complete(&stage, 6);
     let places = stage.note("where");
     let places: BTreeSet<&str> = places.lines().collect();
     assert_eq!(places.len(), 3, "{places:?}");
+    let scripts = stage.note("scripts");
+    let workers: BTreeSet<&str> = scripts.lines().collect();
+    assert_eq!(workers, BTreeSet::from(["1", "2", "3"]));
     let checked = stage.note("checked");
     for commit in stage.repo.git(["rev-list", "--grep=^Ralph-Story", "HEAD"]).lines() {
         // The loop makes the tick itself, so the checks need not see it.
-        let files = stage.repo.git(["ls-tree", "-r", "--name-only", commit]);
-        let seen = checked
-            .lines()
-            .any(|tree| stage.repo.git(["ls-tree", "-r", "--name-only", tree]) == files);
+        let files_of = |tree: &str| stage.repo.git(["ls-tree", "-r", "--name-only", tree]);
+        let seen = checked.lines().any(|tree| files_of(tree) == files_of(commit));
         assert!(seen, "{commit} was not checked as it is");
     }
 }
@@ -108,65 +104,17 @@ fn work_that_fails_only_with_other_work_costs_no_attempt() {
 }
 
 #[test]
-fn work_that_fails_alone_is_tried_once_more_if_others_landed() {
-    let stage = Stage::new("works", &plan(2));
-    let act = "[ $story = US-001 ] || { sleep 2; touch bad; }; touch $story.txt";
-    let (agent, two) = (agent(act), ["--workers", "2", "--attempts", "1"]);
-    let ran = stage.run(&[&two[..], &["--agent", &agent, "--verify", "[ ! -e bad ]"]].concat());
-    ran.ended(8).says("checks failed together with the work that has landed since (US-001)");
-    ran.says("gave up after 1 failed attempt; last failure: `[ ! -e bad ]` failed");
-    assert_eq!(landed(&stage), ["US-001"]);
-}
-
-#[test]
-fn limits_and_attempts_apply_to_the_whole_run() {
+fn the_iteration_limit_applies_to_all_workers_together() {
     let stage = Stage::new("works", &plan(9));
     let agent = agent(OWN_FILE);
     let ran = stage.run(&["--workers", "3", "--max-iterations", "4", "--agent", &agent]);
     ran.ended(0).says("finished (iteration limit): 4 stories landed in 4 iterations");
     assert_eq!(landed(&stage).len(), 4);
-    let stage = Stage::new("fails", "- [ ] US-001: Only\n");
-    let ran = stage.run(&["--workers", "3", "--attempts", "2", "--verify", "false"]);
-    ran.ended(8).says("gave up after 2 failed attempts").says("finished (blocked)");
-    assert_eq!(stage.plan(), "- [!] US-001: Only\n");
-}
-
-#[test]
-fn scripts_and_the_journal_know_the_worker() {
-    let stage = Stage::new("works", &plan(4));
-    for name in ["next_iteration", "post_iteration"] {
-        let text = format!(
-            "#!/bin/sh\necho {name} $RALPH_STORY $RALPH_WORKER >>\"$AGENT_NOTES/scripts\"\n"
-        );
-        stage.script(name, &text);
-    }
-    let ran = stage.run(&["--workers", "2", "--agent", &agent(OWN_FILE)]);
-    ran.ended(0);
-    let scripts = stage.note("scripts");
-    assert_eq!(scripts.lines().count(), 8, "{scripts}");
-    let journal = stage.read(".ralph/events.jsonl");
-    for n in 1..=4 {
-        let story = format!("US-{n:03}");
-        let of_story = |line: &&str| line.contains(&story);
-        let workers: BTreeSet<&str> =
-            scripts.lines().filter(of_story).filter_map(|line| line.rsplit(' ').next()).collect();
-        assert_eq!(workers.len(), 1, "{scripts}");
-        let worker = format!("\"worker\":\"{}\"", workers.first().unwrap());
-        let done = format!("\"story\":\"{story}\",\"event\":\"story_done\"");
-        assert!(journal.lines().any(|line| line.contains(&done) && line.contains(&worker)));
-    }
-    let runs: BTreeSet<String> = journal
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter_map(|line| Some(line.get("run")?.as_str()?.to_owned()))
-        .collect();
-    assert_eq!(runs.len(), 1, "{runs:?}");
 }
 
 #[test]
 fn status_and_report_name_the_workers() {
-    let stage = Stage::new("works", &plan(4));
-    stage.repo.commit_all("the plan");
+    let stage = Stage::committed("works", &plan(4));
     let go = stage.note_path("go");
     // The first story lands last.
     let act = format!(
@@ -198,36 +146,28 @@ fn status_and_report_name_the_workers() {
     assert_eq!(of("story"), expected, "in the order of the plan");
     let workers = of("worker");
     assert!(workers.iter().all(|worker| worker == "1" || worker == "2"), "{workers:?}");
-    let lanes = page["time_line"]["lanes"].as_array().unwrap();
-    assert_eq!((&lanes[0]["worker"], &lanes[1]["worker"]), (&"1".into(), &"2".into()));
-    let first = stage.repo.git(["rev-list", "--reverse", "--grep=^Ralph-Story", "HEAD"]);
-    let undo = page["undo"][0].as_str().unwrap();
-    assert!(undo.contains(&format!("{}^..", &first[..12])), "{undo}");
-    stage
-        .run(&["report", "--markdown"])
-        .says(&format!(", worker {}: US-001 Story 1: success", workers[0]));
+    let done = format!(", worker {}: US-001 Story 1: success", workers[0]);
+    stage.run(&["report", "--markdown"]).says(&done);
     stage.run(&["status", "--run", "last"]).says(&format!(", worker {})", workers[0]));
 }
 
 #[test]
 fn an_interrupted_landing_is_reported_once() {
-    let stage = Stage::new("works", &plan(2));
-    track_plan(&stage);
+    let stage = Stage::committed("works", &plan(2));
     // The commit of the run's own files is rejected.
-    let (hook, agent) = (stage.repo.root().join(".git/hooks/commit-msg"), agent(OWN_FILE));
-    executable(&hook, "#!/bin/sh\n! grep -q '^chore(ralph)' \"$1\"\n");
-    let mut command = stage.command(&["--workers", "2", "--agent", &agent]);
-    let ran: Ran = command.env("RALPH_INTERNAL__FAULT", "land.logged").output().unwrap().into();
+    stage.install_hook("commit-msg", "! grep -q '^chore(ralph)' \"$1\"");
+    let agent = agent(OWN_FILE);
+    let ran =
+        stage.run_env(&[(super::FAULT, "land.logged")], &["--workers", "2", "--agent", &agent]);
     assert_eq!(ran.code, None, "{}", ran.out);
-    fs_err::remove_file(hook).unwrap();
+    stage.repo.remove(".git/hooks/commit-msg");
     stage.run(&["--agent", &agent]).ended(0);
     complete(&stage, 2);
 }
 
 #[test]
 fn work_left_in_a_workers_copy_lands_with_the_next_run() {
-    let stage = Stage::new("works", &plan(2));
-    track_plan(&stage);
+    let stage = Stage::committed("works", &plan(2));
     // Once the other story has landed, the first worker cannot save its agent's work.
     let act = format!(
         "if [ $RALPH_WORKER = 1 ]; then \
@@ -239,9 +179,8 @@ fn work_left_in_a_workers_copy_lands_with_the_next_run() {
     let left = stage.note("left");
     let in_the_way = format!(".git/refs/ralph/attempts/PRD-1/{}", left.trim());
     fs_err::remove_file(stage.repo.root().join(in_the_way)).unwrap();
-    let mut doctor = stage.command(&["doctor"]);
-    doctor.env("RALPH_BASELINE", "check").env("RALPH_VERIFY", "true");
-    Ran::from(doctor.output().unwrap()).says("the copy is in use");
+    let doctor = stage.run_env(&[("RALPH_BASELINE", "check")], &["doctor", "--verify", "true"]);
+    doctor.says("the copy is in use");
     let ran = stage.run(&["--mode", "planning", "--agent", &agent("exit 1")]);
     ran.ended(1).says("the copy holds an interrupted attempt");
     // No agent has to work again.
@@ -290,15 +229,14 @@ fn interrupted_work_that_waits_to_land_lands_with_the_next_start() {
     let child = stage.start(&["--workers", "2", "--agent", &agent(&act)]);
     until("two work", || stage.note("begun").lines().count() == 2);
     // The commit of the story that lands first hangs.
-    let hook = stage.repo.root().join(".git/hooks/pre-commit");
-    executable(&hook, "#!/bin/sh\nsleep 60\n");
+    stage.install_hook("pre-commit", "sleep 60");
     fs_err::write(go, "").unwrap();
     let waits = "waiting for another story to land";
     until("one waits", || stage.run(&["status"]).out.matches(waits).count() == 1);
     signal("INT", child.id());
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
-    fs_err::remove_file(hook).unwrap();
+    stage.repo.remove(".git/hooks/pre-commit");
     // No agent has to work again.
     stage.run(&["--workers", "2", "--agent", &agent("exit 1")]).ended(0);
     complete(&stage, 2);
@@ -306,13 +244,11 @@ fn interrupted_work_that_waits_to_land_lands_with_the_next_start() {
 
 #[test]
 fn progress_written_while_another_story_lands_is_not_lost() {
-    let stage = Stage::new("works", &plan(2));
-    track_plan(&stage);
+    let stage = Stage::committed("works", &plan(2));
     // The second story fails while the commit of the first one waits for its hook.
-    let hook = stage.repo.root().join(".git/hooks/pre-commit");
     let wait =
         "touch \"$AGENT_NOTES/landing\"; until [ -e \"$AGENT_NOTES/failed\" ]; do sleep 0.05; done";
-    executable(&hook, &format!("#!/bin/sh\n{wait}\nsleep 1\n"));
+    stage.install_hook("pre-commit", &format!("{wait}\nsleep 1"));
     let act = format!(
         "if [ $story = US-002 ]; then until [ -e \"$AGENT_NOTES/landing\" ]; do sleep 0.05; done; \
          echo x >x.txt; touch \"$AGENT_NOTES/failed\"; exit 1; fi; {OWN_FILE}"
@@ -341,8 +277,7 @@ fn stop_lets_current_stories_land_and_starts_no_others() {
 
 #[test]
 fn all_waiting_work_can_be_merged_at_once() {
-    let stage = Stage::new("works", &plan(4));
-    track_plan(&stage);
+    let stage = Stage::committed("works", &plan(4));
     stage.repo.write("US-002.txt", "mine\n");
     let ran = stage.run(&["--workers", "2", "--agent", &agent(OWN_FILE)]);
     ran.ended(0).says("4 of 4 stories done").says("`git merge --ff-only ralph/main`");
@@ -370,7 +305,7 @@ fn in_place_allows_only_one_worker() {
 
 #[test]
 fn a_temporary_file_left_by_a_killed_worker_is_removed() {
-    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let stage = Stage::new("works", ONE);
     let left = ".git/ralph/workers/3/.attempt.json.4194303-83.tmp";
     stage.repo.write(left, "{");
     stage.run(&["--workers", "3"]).ended(0).says("1 story landed");

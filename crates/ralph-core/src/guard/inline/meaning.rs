@@ -120,53 +120,23 @@ fn is_writing_mode(mode: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn check(language: &str, text: &str, expected: &[&str]) {
-        assert_eq!(equivalent_commands(language, text), expected, "{text}");
-    }
-
+    /// Forms that the labelled commands do not have.
     #[test]
     fn calls_yield_commands_and_mentions_do_not() {
-        check(
-            "python3",
-            "import subprocess; subprocess.run(['git','push'], cwd='x')",
-            &["'git' 'push'"],
-        );
-        check("python3", "import os; os.system(\"git push\")", &["git push"]);
-        check("python3", "print('git push is blocked')", &[]);
-        check("python3", "s = s.replace(\"os.system('git push')\", 'pass')", &[]);
-        check("python3", "# don't\nos.system('git push')", &["git push"]);
-        check("python3", "\"\"\"run('git push')\"\"\"", &[]);
-        check("python3", "import shutil; shutil.rmtree('/x')", &["rm -r -- '/x'"]);
-        check("python3", "open('a').read(); open('b', 'w')", &[": > 'b'"]);
-        check("node", "require('child_process').spawnSync('git', ['push'])", &["'git' 'push'"]);
-        check("ruby", "system 'git push'; `ls`", &["git push", "ls"]);
-        check("perl", "exec(\"git\", \"push\")", &["'git' 'push'"]);
-        check("awk", "BEGIN{ \"git push\" | getline }", &["git push"]);
-        check("awk", "/git push/ { print \"git push\" }", &[]);
-        check("python3", "shutil.copy('a b', '/x'); d.copy()", &["cp -r -- 'a b' '/x'"]);
-        check("node", "fs.rm(require('os').homedir() + '/x')", &["rm -r -- '~/x'"]);
-    }
-
-    #[test]
-    fn a_loop_runs_a_command_for_each_item() {
-        for (language, text) in [
-            ("python3", "for c in ['a b', 'c d']: os.system(c)"),
-            ("python3", "for c in 'a b', 'c d':\n  os.system(c)"),
-            ("python3", "l = [['a', 'b'], ['c', 'd']]\nfor c in l: run(c)"),
-            ("node", "for (const c of ['a b', 'c d']) execSync(c)"),
+        for (language, text, expected) in [
+            ("python3", "# don't\nos.system('git push')", &["git push"][..]),
+            ("python3", "\"\"\"run('git push')\"\"\"", &[]),
+            ("python3", "open('a').read(); open('b', 'w')", &[": > 'b'"]),
+            ("python3", "shutil.copy('a b', '/x'); d.copy()", &["cp -r -- 'a b' '/x'"]),
+            ("node", "fs.rm(require('os').homedir() + '/x')", &["rm -r -- '~/x'"]),
+            ("awk", "/git push/ { print \"git push\" }", &[]),
+            ("python3", "for c in 'a b', 'c d':\n  os.system(c)", &["a b\nc d"]),
+            ("python3", "l = [['a', 'b'], ['c', 'd']]\nfor c in l: run(c)", &["a b\nc d"]),
+            ("perl", "foreach my $c ('a b', 'c d') { system($c) }", &["a b", "c d"]),
+            ("php", "foreach (['a b', 'c d'] as $c) { system($c); }", &["a b", "c d"]),
+            ("ruby", "for x in %w{a b}; system('git ' + x); end", &["git a\ngit b"]),
         ] {
-            check(language, text, &["a b\nc d"]);
+            assert_eq!(equivalent_commands(language, text), expected, "{text}");
         }
-        for (language, text) in [
-            ("node", "['a b', 'c d'].forEach((c) => execSync(c))"),
-            ("ruby", "['a b', 'c d'].each { |c| system(c) }"),
-            ("perl", "foreach my $c ('a b', 'c d') { system($c) }"),
-            ("php", "foreach (['a b', 'c d'] as $c) { system($c); }"),
-        ] {
-            check(language, text, &["a b", "c d"]);
-        }
-        check("python3", "for c in ['a b']: print(c)", &[]);
-        check("ruby", "for x in %w{push merge}; system('git ' + x); end", &["git push\ngit merge"]);
-        check("perl", "system(qw(git push))", &["'git' 'push'"]);
     }
 }

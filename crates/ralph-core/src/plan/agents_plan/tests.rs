@@ -34,12 +34,9 @@ const FLAT: &str = "## Now\n- [ ] One\n- [ ] Two\n- [x] Three\n\n## Optional\n- 
 const JSON: &str = "{\"userStories\": [\n  {\"id\": \"US-001\", \"title\": \"One\"},\n  \
     {\"id\": \"US-002\", \"title\": \"Two\", \"passes\": false}\n]}\n";
 
-#[test]
-fn an_unchanged_plan_has_no_findings() {
-    for given in [HEADINGS, LIST, FLAT, JSON] {
-        assert_eq!(check(given, given, &[]), AgentsPlan::default());
-    }
-}
+const TICKED: &str = "ticked US-002, which is not its story; ignored";
+const EDITED: &str = "edited US-002, which is not its story; ignored";
+const AROUND: &str = "changed text around the stories; ignored";
 
 #[test]
 fn a_mark_on_its_own_story_counts_as_a_claim() {
@@ -65,56 +62,43 @@ fn a_tick_with_a_remark_counts_when_ids_come_from_titles() {
 
 #[test]
 fn marks_on_other_stories_are_ignored() {
-    let ticked = "ticked US-002, which is not its story; ignored";
-    check(HEADINGS, &HEADINGS.replace("[ ] c", "[x] c"), &[ticked]);
-    check(LIST, &LIST.replace("[ ] US-002", "[x] US-002"), &[ticked]);
-    check(JSON, &JSON.replace("\"passes\": false", "\"passes\": true"), &[ticked]);
+    check(HEADINGS, &HEADINGS.replace("[ ] c", "[x] c"), &[TICKED]);
+    check(LIST, &LIST.replace("[ ] US-002", "[x] US-002"), &[TICKED]);
+    check(JSON, &JSON.replace("\"passes\": false", "\"passes\": true"), &[TICKED]);
     let blocked = "blocked US-002, which is not its story; ignored";
     check(LIST, &LIST.replace("[ ] US-002", "[!] US-002"), &[blocked]);
     let reopened = "reopened US-003, which is not its story; ignored";
     check(LIST, &LIST.replace("[x]", "[ ]"), &[reopened]);
     let two = HEADINGS.replace("[ ] c", "[ ] c\n- [ ] d");
-    let edited = "edited US-002, which is not its story; ignored";
-    check(&two, &two.replace("[ ] d", "[x] d"), &[edited]);
+    check(&two, &two.replace("[ ] d", "[x] d"), &[EDITED]);
 }
 
 #[test]
 fn edits_and_removals_of_other_stories_are_ignored() {
-    let edited = "edited US-002, which is not its story; ignored";
-    check(HEADINGS, &HEADINGS.replace("[ ] c", "[ ] less"), &[edited]);
-    check(LIST, &LIST.replace("Two", "Nothing"), &[edited]);
-    check(JSON, &JSON.replace("Two", "Nothing"), &[edited]);
-    check(JSON, &JSON.replace("\"Two\"", "\"Two\", \"notes\": \"x\""), &[edited]);
+    check(HEADINGS, &HEADINGS.replace("[ ] c", "[ ] less"), &[EDITED]);
+    check(LIST, &LIST.replace("Two", "Nothing"), &[EDITED]);
+    check(JSON, &JSON.replace("Two", "Nothing"), &[EDITED]);
+    check(JSON, &JSON.replace("\"Two\"", "\"Two\", \"notes\": \"x\""), &[EDITED]);
     let removed = "removed US-002; ignored";
     check(LIST, "- [ ] US-001: One\n- [x] US-003: Three\n", &[removed]);
-    let around = "changed text around the stories; ignored";
-    check(HEADINGS, "# Plan\n\n### US-001: One\n- [ ] a\n- [ ] b\n", &[removed, around]);
+    check(HEADINGS, "# Plan\n\n### US-001: One\n- [ ] a\n- [ ] b\n", &[removed, AROUND]);
     let swapped = "- [ ] US-002: Two\n- [ ] US-001: One\n- [x] US-003: Three\n";
     check(LIST, swapped, &["changed the order of the stories; ignored"]);
     let hidden = HEADINGS.replace("### US-002", "## Optional\n### US-002");
-    check(HEADINGS, &hidden, &[edited, around]);
+    check(HEADINGS, &hidden, &[EDITED, AROUND]);
     let moved = FLAT.replace("- [x] Three\n\n## Optional\n", "\n## Optional\n- [x] Three\n");
     check(FLAT, &moved, &["edited three, which is not its story; ignored"]);
-}
-
-#[test]
-fn a_mark_and_an_edit_are_both_reported() {
-    let ticked = "ticked US-002, which is not its story; ignored";
-    let edited = "edited US-002, which is not its story; ignored";
-    let both = HEADINGS.replace("US-002: Two\n- [ ] c", "US-002: Less\n- [x] c");
-    check(HEADINGS, &both, &[ticked, edited]);
-    let both = JSON.replace("\"Two\", \"passes\": false", "\"Less\", \"passes\": true");
-    check(JSON, &both, &[ticked, edited]);
-}
-
-#[test]
-fn a_changed_id_or_title_is_not_a_new_story() {
-    let edited = "edited US-002, which is not its story; ignored";
-    check(LIST, &LIST.replace("US-002", "US-020"), &[edited]);
-    check(JSON, &JSON.replace("US-002", "US-020"), &[edited]);
+    // A changed id or title does not make a new story.
+    check(LIST, &LIST.replace("US-002", "US-020"), &[EDITED]);
+    check(JSON, &JSON.replace("US-002", "US-020"), &[EDITED]);
     let reworded = FLAT.replace("Two", "Two, but better").replace("Three", "The third");
     let edited = ["two", "three"].map(|id| format!("edited {id}, which is not its story; ignored"));
     check(FLAT, &reworded, &[&edited[0], &edited[1]]);
+    // A mark and an edit are both reported.
+    let both = HEADINGS.replace("US-002: Two\n- [ ] c", "US-002: Less\n- [x] c");
+    check(HEADINGS, &both, &[TICKED, EDITED]);
+    let both = JSON.replace("\"Two\", \"passes\": false", "\"Less\", \"passes\": true");
+    check(JSON, &both, &[TICKED, EDITED]);
 }
 
 #[test]
@@ -125,23 +109,18 @@ fn edits_of_its_own_story_and_of_other_text_are_ignored() {
     check(LIST, &LIST.replace("One", "Something easier"), &[edited]);
     check(JSON, &JSON.replace("\"One\"", "\"One\", \"notes\": \"x\""), &[edited]);
     let gone = HEADINGS.replace("- [ ] a\n- [ ] b\n", "done\n");
-    let around = "changed text around the stories; ignored";
-    check(HEADINGS, &gone, &["removed US-001; ignored", around]);
-    check(HEADINGS, &HEADINGS.replace("text\n", "text and more\n"), &[around]);
-    check(JSON, &JSON.replace("]}", "], \"x\": 1}"), &[around]);
+    check(HEADINGS, &gone, &["removed US-001; ignored", AROUND]);
+    check(HEADINGS, &HEADINGS.replace("text\n", "text and more\n"), &[AROUND]);
+    check(JSON, &JSON.replace("]}", "], \"x\": 1}"), &[AROUND]);
 }
 
 #[test]
-fn new_stories_are_appended_as_open() {
+fn new_stories_that_fit_are_appended_as_open() {
     let added = "added US-004 (Four); kept at the end";
     let wanted = format!("{LIST}- [ ] US-004: Four\n");
     for mark in [" ", "x", "!", "✓"] {
-        check_added(
-            LIST,
-            &wanted.replace("[ ] US-004", &format!("[{mark}] US-004")),
-            &wanted,
-            &[added],
-        );
+        let left = wanted.replace("[ ] US-004", &format!("[{mark}] US-004"));
+        check_added(LIST, &left, &wanted, &[added]);
     }
     let among = LIST.replace("- [ ] US-002", "- [ ] US-004: Four\n- [ ] US-002");
     check_added(LIST, &among, &wanted, &[added]);
@@ -156,37 +135,16 @@ fn new_stories_are_appended_as_open() {
         JSON.replace("false}\n]", &format!("false}},\n  {new}\n]"))
     };
     check_added(JSON, &json("true"), &json("false"), &[added]);
-}
-
-#[test]
-fn new_stories_may_depend_on_each_other() {
+    // They may depend on each other, and stay optional or not.
     let left = format!("{LIST}- [ ] US-004: Four (depends: US-005)\n- [ ] US-005: Five\n");
-    let added = ["added US-004 (Four); kept at the end", "added US-005 (Five); kept at the end"];
-    let agents = check_added(LIST, &left, &left, &added);
-    assert_eq!(agents.added.len(), 2);
-}
-
-#[test]
-fn a_new_story_keeps_whether_it_is_optional() {
+    check_added(LIST, &left, &left, &[added, "added US-005 (Five); kept at the end"]);
     let left = FLAT.replace("Later\n", "Later\n- [ ] Much later\n");
     check_added(FLAT, &left, &left, &["added much-later (Much later); kept at the end"]);
     let left = FLAT.replace("## Now\n", "## Now\n- [ ] Four\n");
-    let wanted = FLAT.replace("Three\n", "Three\n- [ ] Four\n");
-    check_added(FLAT, &left, &wanted, &["added four (Four); kept at the end"]);
-}
-
-#[test]
-fn a_story_that_cannot_be_appended_is_ignored() {
+    check_added(FLAT, &left, &flat, &["added four (Four); kept at the end"]);
     let given = "### US-001: One\n- [ ] a\n";
-    let left = format!("{given}\n## More\n- [ ] FIX-004: Four\n");
-    check(
-        given,
-        &left,
-        &[
-            "changed text around the stories; ignored",
-            "added FIX-004 (Four), which cannot be appended to the plan; ignored",
-        ],
-    );
+    let refused = "added FIX-004 (Four), which cannot be appended to the plan; ignored";
+    check(given, &format!("{given}\n## More\n- [ ] FIX-004: Four\n"), &[AROUND, refused]);
 }
 
 #[test]
@@ -195,12 +153,9 @@ fn a_deleted_or_unreadable_plan_is_ignored() {
     let agents = agents_plan(&given, None, "US-001");
     assert_eq!(agents.findings[0], "deleted the plan; ignored");
     assert_eq!(given.with_added(&agents), LIST.as_bytes());
-    check(
-        LIST,
-        "- [ ] US-001: One\n```\n",
-        &["left an unreadable plan (plan.md:2: this code fence is never closed, so everything \
-             below it is hidden; close it); ignored"],
-    );
+    let unclosed = "left an unreadable plan (plan.md:2: this code fence is never closed, so \
+                    everything below it is hidden; close it); ignored";
+    check(LIST, "- [ ] US-001: One\n```\n", &[unclosed]);
     let json = "{\"features\": [{\"id\": 1}]}";
     check(LIST, json, &["left a plan in another format; ignored"]);
 }

@@ -55,27 +55,3 @@ fn names_tests(arg: &str, kind: &str) -> bool {
         other => arg.split(['.', '/', ':']).any(|part| part == other),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(pattern: &str, command: &str, expected: bool) {
-        let (program, words) = pattern.split_once(' ').unwrap();
-        let args: Vec<&str> = command.strip_prefix(program).unwrap().split_whitespace().collect();
-        assert_eq!(matches(words, &args), expected, "{pattern} on {command}");
-    }
-
-    #[test]
-    fn words_of_a_pattern_match_as_documented() {
-        check("cargo test", "cargo +nightly --manifest-path x test -q", true);
-        check("cargo test", "cargo run test", false);
-        check("gradle ~test", "gradle :app:testDebugUnitTest --info", true);
-        check("gradle ~test", "gradle assemble", false);
-        check("node --test", "node --test --test-reporter=dot", true);
-        check("node --test", "node test.js", false);
-        check("erl *eunit:test", "erl -noshell -eval eunit:test(x),halt().", true);
-        check("java =org.testng.TestNG", "java -cp x org.testng.TestNG a.xml", true);
-    }
-}

@@ -85,29 +85,19 @@ fn skip_title(body: &str) -> &str {
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(text: &str, expected: &str) {
-        assert_eq!(strip(text.into()), expected);
-    }
-
     #[test]
-    fn colours_titles_and_character_sets_are_removed() {
-        check("\u{1b}[1;31mFAIL\u{1b}[0m x", "FAIL x");
-        check("\u{1b}]0;title\u{7}ok", "ok");
-        check("\u{1b}]8;;http://x\u{1b}\\link", "link");
-        check("\u{1b}(B\u{1b}[mplain", "plain");
-    }
-
-    #[test]
-    fn cursor_jumps_and_carriage_returns_become_line_breaks() {
-        check("a\u{1b}[1Gb", "a\nb");
-        check("10%\r20%\r\nend", "10%\n20%\nend");
-    }
-
-    #[test]
-    fn text_after_an_unfinished_sequence_is_kept() {
-        check("\u{1b}", "");
-        check("\u{1b}[", "");
-        check("\u{1b}é", "é");
+    fn control_sequences_are_removed_and_cursor_jumps_become_line_breaks() {
+        for (text, expected) in [
+            ("\u{1b}[1;31mFAIL\u{1b}[0m x", "FAIL x"),
+            ("\u{1b}]0;title\u{7}ok", "ok"),
+            ("\u{1b}]8;;http://x\u{1b}\\link", "link"),
+            ("\u{1b}(B\u{1b}[mplain", "plain"),
+            ("a\u{1b}[1Gb", "a\nb"),
+            ("10%\r20%\r\nend", "10%\n20%\nend"),
+            ("\u{1b}[", ""),
+            ("\u{1b}é", "é"),
+        ] {
+            assert_eq!(strip(text.into()), expected);
+        }
     }
 }

