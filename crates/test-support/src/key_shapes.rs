@@ -1,4 +1,4 @@
-//! NewCommit-up keys of every known shape, generated so that no file contains real-looking ones.
+//! Made-up keys of every known shape, generated so that no file contains real-looking ones.
 
 use crate::fixtures;
 

@@ -47,11 +47,7 @@ pub fn own_mounts() -> Option<Vec<&'static str>> {
         command.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     };
     let way = ways.into_iter().find(works);
-    let required = std::env::var_os("RALPH_INTERNAL__REQUIRE_MOUNTS").is_some();
-    assert!(way.is_some() || !required, "this machine does not allow mounts");
-    if way.is_none() {
-        println!("passed over: this machine does not allow mounts");
-    }
+    is_met(way.is_some(), "RALPH_INTERNAL__REQUIRE_MOUNTS", "this machine does not allow mounts");
     way
 }
 
@@ -60,10 +56,14 @@ pub fn own_mounts() -> Option<Vec<&'static str>> {
 pub fn gh_is_there() -> bool {
     let version = Command::new("gh").arg("--version").output();
     let is_there = version.is_ok_and(|output| output.status.success());
-    let required = std::env::var_os("RALPH_INTERNAL__REQUIRE_GH").is_some();
-    assert!(is_there || !required, "gh is not installed");
+    is_met(is_there, "RALPH_INTERNAL__REQUIRE_GH", "gh is not installed")
+}
+
+/// Reports an unmet requirement of a test; panics if this variable is set.
+fn is_met(is_there: bool, variable: &str, otherwise: &str) -> bool {
+    assert!(is_there || std::env::var_os(variable).is_none(), "{otherwise}");
     if !is_there {
-        println!("passed over: gh is not installed");
+        println!("passed over: {otherwise}");
     }
     is_there
 }

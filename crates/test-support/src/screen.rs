@@ -119,19 +119,3 @@ impl Screen {
         lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_drawn_over_is_gone() {
-        let shown = "one\r\nbusy 1\r\nmore\r\u{1b}[2K\u{1b}[1A\r\u{1b}[2Ktwo\r\nbusy 2";
-        assert_eq!(screen_of(shown, 20), "one\ntwo\nbusy 2");
-        assert_eq!(screen_with(shown, 20, "busy 1"), "one\nbusy 1");
-        let red = "a\u{1b}[31m\u{1b}[1mb\u{1b}[0mc";
-        let expected = [(0, "a".to_owned()), (31, "b".to_owned()), (0, "c".to_owned())];
-        assert_eq!(coloured_screen_with(red, 20, "b"), [expected]);
-        assert_eq!(screen_of("\u{1b}]2;title\u{7}abcdef", 4), "abcd\nef");
-    }
-}

@@ -68,26 +68,13 @@ fn pushes_and_protected_files_are_denied_in_each_agents_format() {
 }
 
 #[test]
-fn a_harmless_patch_is_allowed_regardless_of_its_text() {
-    let patch = "*** Begin Patch\n*** Add File: b.sh\n+rm -rf /\n+git push\n*** End Patch";
-    assert_eq!(before("codex", "PreToolUse", "apply_patch", json!({"command": patch})), "");
-    let unread = "*** Begin Patch\n*** Update File: a.txt\n@@\n-hello\n+bye\n*** End Patch";
-    let said = before("codex", "PreToolUse", "apply_patch", json!({"command": unread}));
-    assert!(said.contains("read-before-edit"), "{said}");
-}
-
-#[test]
 fn a_failing_test_run_is_recorded_for_every_agent() {
     let output = "1 failed, 2 passed in 0.02s";
-    let own = format!("Output: {output}\nExit Code: 1\nProcess Group PGID: 7");
-    let own = json!({"llmContent": own, "returnDisplay": output});
     let with_code = format!("{output}\n<shellId: 0 completed with exit code 1>");
     let with_code = json!({"text_result_for_llm": with_code});
     let with_metadata = json!({"output": output, "metadata": {"exit": 1}});
     for (agent, event, shell, field, response) in [
         ("codex", "PostToolUse", "Bash", "tool_response", json!(output)),
-        ("gemini", "AfterTool", "run_shell_command", "tool_response", own.clone()),
-        ("qwen", "PostToolUse", "run_shell_command", "tool_response", own),
         ("copilot", "PostToolUse", "Bash", "tool_result", with_code),
         ("opencode", "PostToolUse", "bash", "tool_response", with_metadata),
     ] {

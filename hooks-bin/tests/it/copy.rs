@@ -24,19 +24,9 @@ fn edits_outside_the_copy_are_denied_with_the_right_path() {
     let reason = write_denied(&agent, agent.home.path("elsewhere.rs")).unwrap();
     assert!(reason.contains(&format!("write below {copy}")), "{reason}");
     assert_eq!(agent.events("denied").len(), 2);
-    // Reading is allowed, but a file that was read in the project must not be edited there.
-    agent.tool_ended("Read", project.join("a.txt").as_str());
-    assert!(agent.edit_denied("Edit", project.join("a.txt").as_str()).is_some());
-    assert_eq!(agent.bash_denied(&format!("cat {project}/a.txt && git -C {project} log")), None);
     let reason = agent.bash_denied("echo x > \"$RALPH_ROOT/a.txt\"").unwrap();
     assert!(reason.contains("outside-copy") && reason.contains(copy.as_str()), "{reason}");
-    // State is protected on both sides, except the files for the gates.
-    for root in [project, copy] {
-        let reason = write_denied(&agent, root.join(".ralph/hooks/started")).unwrap();
-        assert!(reason.contains("protected-path"), "{reason}");
-        let reason = agent.bash_denied(&format!("rm {root}/.ralph/config.toml")).unwrap();
-        assert!(reason.contains("ralph-state"), "{reason}");
-    }
+    // State is protected, except the files for the gates.
     let plan = copy.join(".ralph/PRD-1/plan.md");
     assert_eq!(agent.bash_denied(&format!("echo x >> {plan}")), None);
     for state in [project.join(".ralph/state"), agent.home.path(".ralph/state")] {
@@ -54,9 +44,7 @@ fn an_unattended_agent_must_not_deploy() {
         assert!(reason.contains(&format!("forbidden by rule {rule}")), "{reason}");
         assert_eq!(run.person().bash_denied(command), None, "{command}");
     }
-    assert!(run.person().bash_denied("npm publish").unwrap().contains("rule publish"));
-    let strict = Run::new("[guard]\nenable = [\"database\", \"deploy\"]\n");
-    assert!(strict.person().bash_denied("terraform apply").is_some());
+    let strict = Run::new("[guard]\nenable = [\"database\"]\n");
     assert!(strict.person().bash_denied("psql -c 'drop table a'").is_some());
 }
 
@@ -91,7 +79,7 @@ fn a_project_in_a_subfolder_maps_to_the_same_folder_of_the_copy() {
 
 #[test]
 fn scope_and_commits_of_the_agent_are_judged_in_the_copy() {
-    let run = Run::new("[scope.stories]\nUS-001 = [\"src/**\"]\n");
+    let run = Run::new("[scope]\npaths = [\"b.txt\"]\nstories = { US-001 = [\"src/**\"] }\n");
     let agent = run.agent();
     run.project.write("a.txt", "a person's work");
     assert_eq!(agent.bash_denied("git commit -am x"), None, "only the project is dirty");

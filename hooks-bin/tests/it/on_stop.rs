@@ -86,6 +86,11 @@ impl Stage {
 
     /// Sends a stop of this session; the client sets `active` after a block.
     fn stop(&self, session: &str, active: bool) -> Option<String> {
+        self.answer(session, active).blocked
+    }
+
+    /// Like `stop`, with the whole answer.
+    fn answer(&self, session: &str, active: bool) -> Answer {
         let mut input = payload("Stop-first");
         input["session_id"] = session.into();
         input["stop_hook_active"] = active.into();
@@ -93,7 +98,7 @@ impl Stage {
         input["transcript_path"] = transcript.as_str().into();
         let answer = self.send(&input);
         assert_eq!((answer.exit_code, answer.stderr.as_str()), (0, ""));
-        answer.blocked
+        answer
     }
 
     /// Appends a turn with a tool call to the transcript.

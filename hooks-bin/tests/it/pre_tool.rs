@@ -175,32 +175,6 @@ fn an_invalid_configuration_does_not_disable_the_guard() {
 }
 
 #[test]
-fn a_scope_limits_edits_and_commits() {
-    let test = TestRepo::new();
-    let scope = "[scope]\npaths = [\"src/**\"]\n[scope.stories]\nUS-002 = [\"docs/**\"]\n";
-    test.write(".ralph/config.toml", scope);
-    test.write("docs/x.md", "x");
-    test.commit_all("scope");
-    test.write(".ralph/current-story", "US-001\n");
-    let client = Client::in_repo(&test);
-    client.tool_ended("Read", "a.txt");
-    client.tool_ended("Read", "src/lib.rs");
-    client.tool_ended("Read", "docs/x.md");
-    assert!(client.edit_denied("Edit", "a.txt").unwrap().contains("src/**"));
-    assert_eq!(client.edit_denied("Edit", "src/lib.rs"), None);
-    assert_eq!(client.bash_denied("git commit -am x"), None);
-    test.write("a.txt", "changed by a command");
-    assert_eq!(client.bash_denied("git commit --dry-run"), None);
-    assert_eq!(client.bash_denied("cd /tmp/other && git commit -m x"), None);
-    test.write("src/lib.rs", "changed");
-    let reason = client.bash_denied("git add -A && git commit -m x").unwrap();
-    assert!(reason.contains("a.txt") && !reason.contains("lib.rs"), "{reason}");
-    test.write(".ralph/current-story", "US-002\n");
-    assert!(client.edit_denied("Edit", "src/lib.rs").unwrap().contains("docs/**"));
-    assert_eq!(client.edit_denied("Edit", "docs/x.md"), None);
-}
-
-#[test]
 fn a_work_tree_of_a_subagent_is_judged_like_the_project() {
     let test = TestRepo::new();
     test.write(".ralph/config.toml", "[scope]\npaths = [\"src/**\"]\n");

@@ -82,16 +82,6 @@ fn a_plan_that_the_agent_edits_is_repaired() {
 }
 
 #[test]
-fn the_clients_usage_report_is_recorded() {
-    let stage = Stage::new("reports", ONE);
-    stage.run(&[]).ended(0).says("Bash: cargo test").says("2000 tokens, $0.25");
-    let progress = stage.progress();
-    for line in ["- Tokens: 2000", "- Cost: $0.2500", "- Summary: It is done."] {
-        assert!(progress.contains(line), "{progress}");
-    }
-}
-
-#[test]
 fn the_agent_gets_a_prompt_and_a_clean_environment() {
     let stage =
         Stage::new("shows-surroundings", "### US-001: First\n\n- [ ] Greet\n  - Where: a.txt\n");
@@ -158,15 +148,6 @@ fn a_feature_list_is_worked_through_and_its_limit_may_be_overridden() {
     assert_eq!(stage.read("work/feature_list.json"), list.replace("false", "true"));
     let counter = stage.read("work/progress.txt");
     assert!(counter.contains("- Max Iterations: 1\n- Status: COMPLETE\n"), "{counter}");
-}
-
-#[test]
-fn a_json_plan_is_found_in_the_root_and_begins_with_the_lowest_priority() {
-    let stage = Stage::new("works", ONE);
-    stage.repo.remove(".ralph");
-    let open = r#"{"userStories":[{"id":"A-1","title":"One","priority":2},{"id":"A-2","title":"Two","priority":1}]}"#;
-    stage.repo.write("prd.json", open);
-    stage.run(&["--dry-run"]).ended(0).says("plan prd.json: 2 open").says("next: A-2 Two");
 }
 
 #[test]

@@ -109,13 +109,14 @@ fn untracked_client_files_are_copied_but_not_committed() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".gitignore", ".claude/skills/\n");
     stage.repo.commit_all("ignore");
-    let files =
-        [".claude/skills/a/SKILL.md", ".claude/agents/b.md", ".mcp.json", "CLAUDE.local.md"];
-    files.iter().for_each(|file| stage.repo.write(file, "{}"));
-    let agent = format!("cat >/dev/null; echo x >x.txt; ls {}", files.join(" "));
+    let files = ".claude/skills/a/SKILL.md .claude/agents/b.md .claude/settings.local.json \
+                 .mcp.json CLAUDE.local.md";
+    files.split(' ').for_each(|file| stage.repo.write(file, "{}"));
+    let agent =
+        format!("cat >/dev/null; echo x >x.txt; ls {files} && git add -A && git commit -qm x");
     stage.run(&["--agent", &agent, "--attempts", "1"]).ended(0);
     assert_eq!(stage.subjects()[1], "feat(US-001): First");
-    for file in files {
+    for file in files.split(' ') {
         assert_eq!(stage.repo.git(["log", "--format=%s", "--", file]), "", "{file}");
     }
 }

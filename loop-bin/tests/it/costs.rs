@@ -17,15 +17,6 @@ fn an_agent_that_reports_no_cost_is_reported_once() {
 }
 
 #[test]
-fn a_dry_run_shows_every_limit_that_is_set() {
-    let stage = Stage::new("works", TWO);
-    let args = ["--dry-run", "--max-cost", "5", "--max-duration", "8h"];
-    stage.run(&args).ended(0).says("1 h per iteration, $5.00 per run, 8 h per run\n");
-    let ran = stage.run(&["--dry-run", "--timeout", "60"]);
-    ran.ended(0).says("3 attempts per story, ").says("1 m per iteration\n");
-}
-
-#[test]
 fn a_session_that_exceeds_the_cost_limit_ends_the_run_or_is_reported() {
     let args = ["--stories-per-session", "2", "--max-cost", "0.05"];
     let (stage, ran) = in_sessions(&args, 3);

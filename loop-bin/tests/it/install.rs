@@ -98,15 +98,6 @@ fn local_and_user_settings_are_written_to_separate_files() {
 }
 
 #[test]
-fn events_unknown_to_the_client_are_skipped_and_reported() {
-    let machine = Machine::new("echo 2.0.77");
-    machine.run(&["install"]).ended(0).says("skipped: TaskCompleted (needs client");
-    assert_eq!(events(&machine.settings(SHARED)), 10);
-    machine.run(&["install", "--client-version", "2.1.325"]).ended(0);
-    assert_eq!(events(&machine.settings(SHARED)), 13);
-}
-
-#[test]
 fn a_failed_install_is_explained_and_changes_nothing() {
     let silent = Machine::new("exit 1");
     silent.run(&["install"]).ended(1).says("--client-version 2.1.325");

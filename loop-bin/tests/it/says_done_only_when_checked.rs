@@ -153,14 +153,6 @@ fn ticks_made_by_a_check_or_a_git_hook_are_discarded() {
 }
 
 #[test]
-fn consecutive_idle_stories_end_the_run() {
-    let stage = Stage::new("works", &format!("{THREE}- [ ] US-004: Fourth\n"));
-    let ran = stage.run(&["--agent", "cat >/dev/null", "--attempts", "1"]);
-    ran.ended(4).says("finished (no changes): 0 stories landed in 3 iterations");
-    assert_eq!((stage.plan().matches("[!]").count(), stage.plan().matches("[ ]").count()), (3, 1));
-}
-
-#[test]
 fn an_agent_that_fails_at_once_blocks_no_story() {
     let stage = Stage::new("works", THREE);
     let result = |text: &str| {

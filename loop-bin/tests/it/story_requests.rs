@@ -321,6 +321,6 @@ fn an_unpushed_plan_is_refused_before_the_first_story() {
     stage.repo.write(".ralph/PRD-1/plan.md", "- [ ] US-001: First\n- [ ] US-003: Third\n");
     let ran = stories(&stage, &[]);
     ran.ended(1).says("US-003 in .ralph/PRD-1/plan.md differs from main on the server");
-    ran.says("commit and push the plan");
+    ran.says("commit and push yours");
     assert!(!stage.note("gh").contains("create"));
 }

@@ -62,16 +62,6 @@ fn stop_ends_the_run_after_its_story() {
 }
 
 #[test]
-fn stop_now_is_an_interrupt() {
-    let stage = Stage::new("works", "- [ ] US-001: First\n");
-    let child = stage.start(&["--agent", SLOW, "--grace", "1"]);
-    until("the agent works", || !stage.note("prompt-US-001").is_empty());
-    stage.run(&["stop", "--now"]).ended(0);
-    let ran: Ran = child.wait_with_output().unwrap().into();
-    ran.ended(130).says("stopping: the agent has 1 second");
-}
-
-#[test]
 fn user_messages_are_in_the_next_prompt_until_a_story_lands() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage.run(&["tell", "use", "tabs"]).ended(0).says("in its next prompt");

@@ -43,15 +43,6 @@ fn discarded_work_is_listed_shown_and_restored() {
 }
 
 #[test]
-fn mistakes_are_explained() {
-    let test = TestRepo::new();
-    let (code, _, err) = ralph_loop(test.root(), &["undo", "nonsense"]);
-    assert!(code == 1 && err.contains("list them with `ralph-loop undo`"), "{err}");
-    let (code, _, err) = ralph_loop(test.root(), &["undo", "--shw"]);
-    assert!(code == 2 && err.contains("--show"), "{err}");
-}
-
-#[test]
 fn git_environment_variables_are_ignored() {
     let (test, other) = (TestRepo::new(), TestRepo::new());
     let mut command = test_support::program(crate::BINARY, test.root());

@@ -1,6 +1,6 @@
 //! A session with a full context is released with a note for the next session.
 
-use super::{Stage, payload};
+use super::Stage;
 
 const PLAN: &str = "- [ ] US-001: Log in\n";
 
@@ -23,9 +23,7 @@ fn stage(used: u64) -> Stage {
 fn at_the_limit_the_session_is_handed_over_with_a_note() {
     let stage = stage(160_000);
     stage.write(".ralph/PRD-1/progress.md", "# Progress Log\n\nmine");
-    let mut input = payload("Stop-first");
-    input["transcript_path"] = stage.repo.scratch().path("transcript.jsonl").as_str().into();
-    let notice = stage.send(&input).notice.unwrap();
+    let notice = stage.answer("s1", false).notice.unwrap();
     assert!(notice.starts_with("handoff: the context is nearly full; a new session"), "{notice}");
     let note = "context limit reached: 160k of 200k tokens (80%)";
     assert_eq!(stage.allowed(), ("handoff".into(), note.into()));
@@ -39,7 +37,7 @@ fn at_the_limit_the_session_is_handed_over_with_a_note() {
     assert!(stage.read(".ralph/state/s1/stop.json").contains("\"status\": \"handoff\""));
     assert!(stage.read(".ralph/sessions.log").starts_with("incomplete:US-001:"));
 
-    let again = stage.send(&input);
+    let again = stage.answer("s1", false);
     assert_eq!((again.blocked, again.notice), (None, None), "it is reported once");
     assert_eq!(stage.read(".ralph/PRD-1/progress.md"), progress, "the note is left once");
 }

@@ -112,19 +112,6 @@ fn nothing_is_pushed_to_the_project_or_to_its_server() {
 }
 
 #[test]
-fn commits_are_signed_with_the_users_settings() {
-    let stage = Stage::new("works", ONE);
-    let gpg = "#!/bin/sh\ncat >/dev/null; printf '\\n[GNUPG:] SIG_CREATED x\\n' >&2\n\
-               printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nmine\\n-----END PGP SIGNATURE-----\\n'\n";
-    let gpg = stage.repo.scratch().script("gpg", gpg);
-    stage.repo.git(["config", "commit.gpgsign", "true"]);
-    stage.repo.git(["config", "gpg.program", gpg.as_str()]);
-    stage.run(&[]).ended(0);
-    let commit = stage.repo.git(["cat-file", "commit", "HEAD"]);
-    assert!(commit.contains("gpgsig -----BEGIN PGP SIGNATURE-----"), "{commit}");
-}
-
-#[test]
 fn submodules_are_populated_from_the_project() {
     let stage = Stage::new("works", TWO);
     let library = stage.submodule("libs/one");
@@ -172,19 +159,6 @@ fn copied_files_above_the_size_limit_are_refused() {
     ran.ended(1)
         .says(".worktreeinclude matches 1400 MB in 2 files, more than the limit of 1000 MB");
     assert_eq!(stage.note("seen"), "");
-}
-
-#[test]
-fn local_client_settings_are_copied_and_never_committed() {
-    let stage = Stage::new("works", ONE);
-    stage.repo.write(".claude/settings.local.json", "{\"model\":\"x\"}\n");
-    stage.repo.write("CLAUDE.local.md", "my notes\n");
-    let agent =
-        looks("cat .claude/settings.local.json CLAUDE.local.md; git add -A; git commit -qm x");
-    stage.run(&["--agent", &agent]).ended(0);
-    let seen = stage.note("seen");
-    assert!(seen.starts_with("{\"model\":\"x\"}\nmy notes\n"), "{seen}");
-    assert_eq!(stage.repo.git(["show", "--format=", "--name-only", "HEAD"]), "US-001.txt\n");
 }
 
 /// A project whose copy is set up by this command.

@@ -75,14 +75,6 @@ fn a_hook_that_always_changes_files_fails_the_attempt() {
 }
 
 #[test]
-fn a_silent_rejection_by_a_hook_is_reported() {
-    let stage = Stage::new("works", ONE);
-    stage.install_hook("pre-commit", "exit 1");
-    let ran = stage.run(&["--attempts", "1"]);
-    ran.ended(8).says("your git hooks rejected the commit");
-}
-
-#[test]
 fn a_rejected_progress_commit_is_reported_and_nothing_is_lost() {
     for place in [&[][..], &["--in-place"]] {
         let stage = Stage::committed("works", TWO);

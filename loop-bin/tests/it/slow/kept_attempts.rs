@@ -196,21 +196,6 @@ fn a_retry_request_is_used_once() {
     assert_eq!(stage.note("started").lines().count(), 2, "nobody asked for a third");
 }
 
-#[test]
-fn the_lesson_and_the_next_prompt_name_the_failing_test() {
-    let stage = Stage::new("works", ONE);
-    let check = "sh <<'E'\necho tests/test_a.py F\n\
-                 echo 'FAILED tests/test_a.py::test_b - assert 1 == 2'\n\
-                 echo '1 failed in 0.1s'\nexit 1\nE";
-    let agent = "cat >\"$AGENT_NOTES/prompt\"; date +%N >x.txt";
-    stage.run(&["--agent", agent, "--attempts", "2", "--verify", check]).ended(8);
-    let what = "`sh … (6 lines)` failed with exit code 1: FAILED tests/test_a.py::test_b - assert \
-                1 == 2\n";
-    assert!(stage.read(".ralph/guardrails.md").ends_with(&format!("- PRD-1/US-001: {what}")));
-    let prompt = stage.note("prompt");
-    assert!(prompt.contains(&format!("{what}tests/test_a.py F\n")), "{prompt}");
-}
-
 /// A check that fails with long output until the agent has seen this output.
 const LONG: &str = "[ -e shown.txt ] || { seq 1 80; echo 'assert 1 == 2'; exit 1; }";
 

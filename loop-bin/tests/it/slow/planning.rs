@@ -114,15 +114,6 @@ fn planning_reports_a_usage_limit_and_does_not_wait() {
 }
 
 #[test]
-fn removed_done_stories_are_restored_and_others_reported() {
-    let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: T\n");
-    let ran = planning(&stage, &format!("cat >/dev/null; sed -i '/US-00[12]/d' {PLAN}"), &[]);
-    ran.ended(0).says("removed US-001, which was done; restored");
-    ran.says("removed US-002, which was not done");
-    assert_eq!(stage.plan(), "- [ ] US-003: T\n- [x] US-001: First\n");
-}
-
-#[test]
 fn commits_branches_and_code_of_a_planning_agent_stay_in_the_copy() {
     for act in ["git add x.txt; git commit -qm sneaked", "git checkout -q -b topic", "true"] {
         let stage = Stage::new("works", TWO);
@@ -151,14 +142,4 @@ fn a_plan_without_stories_is_filled_by_planning_and_refused_by_building() {
         planning(&stage, &agent, &[]).ended(0).says("the plan has 1 open story");
         assert_eq!(stage.read(place), format!("{blank}- [ ] US-001: New\n"));
     }
-}
-
-#[test]
-fn a_done_story_reopened_by_the_agent_is_ticked_again() {
-    let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n");
-    let ran = planning(&stage, &adding(&format!("sed -i 's/\\[x\\]/[ ]/' {PLAN}")), &[]);
-    ran.ended(0).says("reopened US-001, which was done and is unchanged; ticked again");
-    assert_eq!(stage.plan(), format!("- [x] US-001: First\n- [ ] US-002: Second\n{ADDED}"));
-    let findings = event(&stage, "plan_repaired")["findings"].to_string();
-    assert!(findings.contains("US-001"), "{findings}");
 }

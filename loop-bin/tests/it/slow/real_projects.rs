@@ -1,7 +1,5 @@
 //! What real projects need in a copy is present, or is reported before the first story.
 
-use std::os::unix::fs::symlink;
-
 use crate::stage::{PLAN, Ran, Stage, TWO};
 
 /// A project with these settings.
@@ -72,15 +70,4 @@ fn files_created_by_the_setup_are_kept_and_not_committed() {
 fn a_setup_that_changes_tracked_files_is_reported() {
     let stage = stage("[workspace]\nsetup = [\"echo 1 >> src/app.py\"]\n");
     stage.run(&[]).ended(0).says("the setup changes tracked files").says("src/app.py");
-}
-
-#[test]
-fn packages_linked_into_the_project_are_reported() {
-    let stage = stage("");
-    stage.repo.write(".gitignore", "/node_modules\n");
-    stage.repo.write(".worktreeinclude", "/node_modules\n");
-    stage.repo.commit_all("packages");
-    fs_err::create_dir(stage.repo.root().join("node_modules")).unwrap();
-    symlink(stage.repo.root().join("src"), stage.repo.root().join("node_modules/app")).unwrap();
-    stage.run(&[]).ended(0).says("node_modules/app in the copy points into the project");
 }

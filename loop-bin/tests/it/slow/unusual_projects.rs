@@ -104,14 +104,3 @@ fn a_tracked_plan_is_ticked_on_its_branch_after_a_switch() {
     assert_eq!(ticked, TWO.replace("[ ]", "[x]"));
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
-
-#[test]
-fn a_project_in_a_subfolder_leaves_other_folders_alone() {
-    let stage = Stage::new("works", ONE);
-    stage.repo.write(format!("app/{PLAN}"), ONE);
-    stage.repo.commit_all("a project in a folder");
-    stage.repo.write("other/mine.txt", "mine\n");
-    stage.run_in("app", &["--agent", &agent("echo y >main.py")]).ended(0);
-    assert_eq!(stage.read("app/main.py"), "y\n");
-    assert_eq!(stage.repo.git(["status", "--porcelain"]), "?? other/\n");
-}

@@ -1,8 +1,7 @@
 //! What the user sees: on a terminal, without colours, and in a pipe.
 
 use test_support::{
-    interrupted_on_columns, run_on_columns, run_on_terminal, screen_of, screen_with,
-    typed_on_columns,
+    interrupted_on_columns, run_on_terminal, screen_of, screen_with, typed_on_columns,
 };
 
 use crate::stage::{Stage, TWO};
@@ -11,15 +10,6 @@ use crate::stage::{Stage, TWO};
 const AGENT: &str = r#"cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story)
 echo '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"make all"}}],"usage":{"input_tokens":12000}}}'
 sleep 0.4; echo x >$story.txt"#;
-
-/// An agent that works on a file with a long path, has a call refused, and reports a cost.
-const WANDERER: &str = r#"cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story)
-say() { echo '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"'$1'","name":"'$2'","input":{"'$3'":"'"$4"'"}}],"usage":{"input_tokens":12000}}}'; }
-say a Bash command 'git push origin main'
-echo '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":"PreToolUse:Bash hook error: git-push: not yours"}]}}'
-sleep 0.4; say b Edit file_path $PWD/crates/account/src/session/one_time_code.rs
-sleep 0.6; echo x >$story.txt
-echo '{"type":"result","is_error":false,"result":"done","total_cost_usd":0.42}'"#;
 
 fn stage() -> Stage {
     let stage = Stage::new("works", TWO);
@@ -53,54 +43,6 @@ fn a_terminal_shows_progress_and_the_current_activity() {
     let screen = screen_of(&shown, 100);
     let (_, end) = screen.split_once("finished (complete)").unwrap();
     assert!(!end.contains(" left") && !end.contains("attempt"), "{end}");
-}
-
-/// Replaces all elapsed times by 0:00.
-fn timeless(line: &str) -> String {
-    (1..60).fold(line.to_owned(), |line, second| line.replace(&format!("0:{second:02}"), "0:00"))
-}
-
-/// The live lines of a screen, without what differs between runs.
-fn live_lines(screen: &str) -> String {
-    let lines: Vec<&str> = screen.lines().rev().take(2).collect();
-    let spinner = |c: char| ('\u{2800}'..='\u{28ff}').contains(&c);
-    let lines = lines.iter().rev().map(|line| timeless(&line.replace(spinner, "*")));
-    let lines = lines.map(|line| line.split("  about").next().unwrap().to_owned());
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-#[test]
-fn the_current_activity_is_readable_at_any_width() {
-    let mut all = String::new();
-    for columns in [40, 120] {
-        let stage = Stage::new("works", TWO);
-        let command = &mut stage.command(&["--agent", WANDERER, "--max-cost", "5"]);
-        let (code, shown) = run_on_columns(columns, command);
-        assert_eq!(code, Some(0), "{shown}");
-        let yellow = "\u{1b}[33mUS-001: refused: Bash: git push origin main (git-push: not yours)";
-        assert!(columns == 40 || shown.contains(yellow), "{shown:?}");
-        // Estimates for the second story are based on the first one.
-        for text in ["  refused: Bash:", "one_tim"] {
-            let screen = screen_with(&shown, columns.into(), text);
-            all += &format!("{columns}\n{}\n", live_lines(&screen));
-        }
-        let end = screen_of(&shown, columns.into());
-        assert!(!end.contains("one_time_code"), "{end}");
-    }
-    insta::assert_snapshot!(all, @r"
-    40
-    * US-002  1/3  0:00  refused: Bash:…
-      1 done, 1 left  $0.63 of $5.00
-    40
-    * US-002  1/3  0:00  Edit: …/one_tim…
-      1 done, 1 left  $0.84 of $5.00
-    120
-    * US-002 Second  attempt 1 of 3  0:00  refused: Bash: git push origin main
-      1 done, 1 left  $0.63 of $5.00
-    120
-    * US-002 Second  attempt 1 of 3  0:00  Edit: crates/account/src/session/one_time_code.rs
-      1 done, 1 left  $0.84 of $5.00
-    ");
 }
 
 #[test]

@@ -276,18 +276,6 @@ fn stop_lets_current_stories_land_and_starts_no_others() {
 }
 
 #[test]
-fn all_waiting_work_can_be_merged_at_once() {
-    let stage = Stage::committed("works", &plan(4));
-    stage.repo.write("US-002.txt", "mine\n");
-    let ran = stage.run(&["--workers", "2", "--agent", &agent(OWN_FILE)]);
-    ran.ended(0).says("4 of 4 stories done").says("`git merge --ff-only ralph/main`");
-    stage.run(&["logs", "US-003"]).ended(0).says("-US-003.log");
-    stage.repo.remove("US-002.txt");
-    stage.repo.git(["merge", "--ff-only", "ralph/main"]);
-    complete(&stage, 4);
-}
-
-#[test]
 fn a_usage_limit_pauses_all_workers() {
     let stage = Stage::new("meets-limit", &plan(4));
     let ran = stage.run(&["--workers", "2", "--attempts", "1"]);
