@@ -351,6 +351,10 @@ fn a_check_that_the_sandbox_blocks_stops_the_start_with_a_remedy() {
     let ran = run("rm ~/Documents/old; test -n \"$SSH_AUTH_SOCK\"", "");
     ran.ended(9).says("fails in the sandbox");
     run("rm -f ~/Documents/old 2>/dev/null; false", "").ended(9).says("if it passes without the");
+    // The sandbox denies no start of a program: this one is just not executable.
+    let spawn = run(&format!("echo \"Error: spawn {secret} EACCES\"; false"), "");
+    let said = format!("{}{}", spawn.ended(9).out, spawn.err);
+    assert!(said.contains("EACCES") && !said.contains("which refused"), "{said}");
     assert!(precious.exists());
     let missing = format!("{other}/missing");
     let ran = run(&check, &format!("{other}\n{missing}\n{}", stage.note_path("")));
