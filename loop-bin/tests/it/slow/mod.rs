@@ -1,4 +1,4 @@
-//! Slow tests: kills, hostile agents, several workers, unusual projects.
+//! Slow tests: kills, hostile agents, several workers, pull requests, unusual projects.
 
 mod access;
 mod copy_has_what_it_needs;
@@ -6,6 +6,7 @@ mod crash_points;
 mod files_git_cannot_add;
 mod fleet;
 mod git_hooks;
+mod gitlab;
 mod goes_on_after_a_kill;
 mod home_folder;
 mod in_place;
@@ -25,6 +26,7 @@ mod same_ids;
 mod scripts;
 mod second_look;
 mod signals;
+mod story_requests;
 mod target;
 mod unruly_agents;
 mod unusual_projects;
