@@ -40,7 +40,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     if call.input.event == "UserPromptSubmit" {
         return Ok(with_prompt(call));
     }
-    let own = if call.is_of_our_loop() { call.env.run() } else { None };
+    let own = call.env.run().filter(|_| call.is_of_our_loop());
     let Some(run) = own else { return Ok(Decision::NoOpinion) };
     let attempt = call.attempt()?.filter(|attempt| attempt.run == run);
     Ok(attempt.map_or(Decision::NoOpinion, |attempt| reminder(call, &attempt)))

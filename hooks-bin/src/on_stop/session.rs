@@ -62,7 +62,7 @@ impl<'a> Session<'a> {
         let loop_dir = call.env.loop_dir().and_then(|dir| call.loop_dir(dir));
         // A list that our own loop works on does not concern a user's session.
         let is_meant = || call.env.run().is_some() || !call.is_outside_run();
-        let loop_dir = if is_meant() { loop_dir } else { None };
+        let loop_dir = loop_dir.filter(|_| is_meant());
         let says_so = |dir: &SessionDir| dir.loop_state().exists() || dir.orchestrator().exists();
         let is_ours = call.is_of_our_loop();
         let is_bound = is_ours || loop_dir.is_some() || dirs.iter().any(says_so);

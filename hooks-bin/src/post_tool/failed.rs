@@ -233,7 +233,7 @@ fn roll_back(
     let failures = memory.failures + 1;
     let rollback = HookRollback { failures, why: why.to_owned(), saved_as: saved_as.clone() };
     memory.rollbacks.push(rollback);
-    let run_dir = if call.is_of_our_loop() { call.run_dir() } else { None };
+    let run_dir = call.run_dir().filter(|_| call.is_of_our_loop());
     let lesson = format!("{why}: run these tests early, and make smaller changes.");
     add_lesson(state, run_dir.as_ref(), &lesson)?;
     let untracked_stay = checkpoint.snapshot.is_none();
