@@ -97,7 +97,7 @@ impl Request {
 }
 
 impl Forge {
-    /// The forge of the remote's host; if the name does not tell, the one whose program is installed.
+    /// The forge of the remote's host; if its name is neither, the one whose program is installed.
     pub(crate) fn of(url: &str, root: &Utf8Path) -> Result<Self, Failure> {
         let host = host_of(url);
         let (forges, need) = if host.contains("gitlab") {

@@ -1,4 +1,4 @@
-//! Reads a plan of any format and tells where it stands.
+//! Reads a plan of any format and prints its state.
 //!
 //! ```sh
 //! cargo run --quiet -p ralph-loop-core --example read_plan -- .ralph/PRD-1/plan.md

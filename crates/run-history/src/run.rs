@@ -67,7 +67,7 @@ pub struct Attempt {
     pub(crate) worker: Option<String>,
     pub(crate) began_at: String,
     pub(crate) ended_at: String,
-    /// `success`, `failed`, …; empty while it goes on.
+    /// `success`, `failed`, …; empty while it is running.
     pub(crate) outcome: String,
     /// Why it did not land.
     pub(crate) why: Option<String>,

@@ -1,5 +1,5 @@
 //! The scripted model by hand: `serve AGENT STEP...` prints its address and then, for each request,
-//! what the model was told. A step is `say:TEXT`, `bash:COMMAND`, `read:PATH`, `write:PATH:TEXT`,
+//! what the model received. A step is `say:TEXT`, `bash:COMMAND`, `read:PATH`, `write:PATH:TEXT`,
 //! `edit:PATH:OLD:NEW`, `limit:SECONDS`, `key`, `context` or `overload`.
 #![expect(clippy::print_stdout, reason = "a person reads what it says")]
 

@@ -26,10 +26,10 @@ pub const EDITED: [&str; 6] =
 /// Returns new files and files that differ from the index. Each search takes long in a large copy,
 /// so they run in parallel. `git diff` takes a pipe or socket for an empty file.
 pub fn changed_files(git: &Git, has_pipes: bool) -> Result<Vec<PathBuf>, GitError> {
-    let look = if has_pipes { &["ls-files", "-z", "--modified"][..] } else { &EDITED };
+    let list_edited = if has_pipes { &["ls-files", "-z", "--modified"][..] } else { &EDITED };
     let (edited, new) = thread::scope(|scope| {
         let new = scope.spawn(|| git.run(&["ls-files", "-z", "--others", "--exclude-standard"]));
-        (git.run(look), new.join().unwrap_or_else(|bug| resume_unwind(bug)))
+        (git.run(list_edited), new.join().unwrap_or_else(|bug| resume_unwind(bug)))
     });
     Ok([paths(&new?), paths(&edited?)].concat())
 }

@@ -249,8 +249,9 @@ impl Workspace {
 
     /// Returns staged files that have changed since; new ones do not count.
     pub fn changed_since_staged(&mut self, ours: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-        let look = ["--no-optional-locks", "status", "--porcelain", "-z", "--no-renames"];
-        let found = self.git().run(&[&look[..], &["--ignore-submodules", "-unormal"]].concat())?;
+        let status = ["--no-optional-locks", "status", "--porcelain", "-z", "--no-renames"];
+        let found =
+            self.git().run(&[&status[..], &["--ignore-submodules", "-unormal"]].concat())?;
         // `XY path`: the second letter says how it differs from what is staged.
         let differ = paths(&found).into_iter().filter_map(|line| {
             let (state, path) = line.as_os_str().as_bytes().split_at_checked(3)?;

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How many seconds after the end of a command its hook may start.
 const START: u64 = 10;
 
-/// Handles a failing run. Whatever else goes wrong, the agent is told which tests failed.
+/// Handles a failing run. The answer names the failing tests even if anything else fails.
 pub(super) fn settle(
     call: &Call<'_>,
     command: &str,

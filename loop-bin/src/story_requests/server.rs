@@ -306,7 +306,7 @@ impl Requests<'_> {
         let merge = ["merge-tree", "--write-tree", "--name-only", &target, tip];
         match self.git.run(&merge) {
             Err(GitError::Failed { code: Some(1), .. }) => Ok(true),
-            // Older versions of git cannot tell.
+            // Older versions of git cannot merge without a work tree.
             _ => Ok(false),
         }
     }

@@ -43,7 +43,7 @@ fn work_rolled_back_by_hooks_is_saved_reported_and_not_counted_as_idle() {
     let why = "rolled back by a hook after 3 failing test runs (pytest failed: test_a.py::test_b)";
     ran.says(&format!("US-001: {why}"));
     assert_eq!(ran.out.matches("rolled back by a hook").count(), 6, "{}", ran.out);
-    assert!(stage.note("prompts").contains(why), "the next attempt is told");
+    assert!(stage.note("prompts").contains(why), "the reason is in the next prompt");
     let refs = stage.repo.git(["for-each-ref", "--format=%(refname)", "refs/ralph"]);
     let kept = |story| {
         [1, 2].map(|number| format!("refs/ralph/attempts/PRD-1/US-00{story}/{number}\n")).concat()

@@ -119,7 +119,7 @@ fn at_the_next_point(stage: &Stage, round: &mut Round) -> Result<()> {
     let times = 1 + turn / points.len();
     let point = points.get(turn % points.len()).copied().unwrap_or_default();
     let ran = start_with(stage, round, &format!("{point}:{times}"))?;
-    // If a hook is killed, the loop goes on.
+    // If a hook is killed, the loop continues.
     let is_killed = ran.killed || stage.note("hook-ended").contains("137");
     if !is_killed && times == 1 && stage.workers == 1 {
         round.found.push(format!("the run never came to {point}:\n{}", ran.said));

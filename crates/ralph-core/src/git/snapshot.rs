@@ -56,7 +56,7 @@ pub(super) struct Record {
 
 impl Snapshot {
     /// Creates the target for a commit recorded by another loop: tracked files and HEAD return to
-    /// it. The user's new files cannot be told apart from others, so all untracked files stay.
+    /// it. The commit does not show which new files are the user's, so all untracked files stay.
     pub(super) fn bare(commit: &str) -> Self {
         let record = Record { head: Some(commit.to_owned()), ..Record::default() };
         let [name, commit, index] = [commit; 3].map(str::to_owned);

@@ -301,7 +301,7 @@ pub(super) fn prompt(
     Ok(task(&books.plan) + &rendered + &from_user(&assignment.messages))
 }
 
-/// The message with which a session goes on to its next story.
+/// The message that gives a session its next story.
 pub(super) fn next_story(
     job: &Job,
     attempt: &Attempt,

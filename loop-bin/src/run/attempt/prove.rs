@@ -27,7 +27,7 @@ pub(in crate::run) enum Proof {
     Failed(Option<u64>),
     /// They could not run, because something that they need is missing.
     Broken,
-    /// A check failed, but does not tell whether a test did.
+    /// A check failed, but its output does not show whether a test did.
     Unclear,
     /// They passed.
     Hollow,

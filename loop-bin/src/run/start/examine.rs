@@ -269,7 +269,7 @@ impl Preflight {
         if let Some(attempt) = interrupted.iter().find(is_elsewhere)
             && Lock::holder(&self.run_dir.lock()).is_none()
         {
-            // An attempt must be settled where it was made: only there its work can be told from the user's.
+            // Only the attempt's own folder shows what the attempt did and what the user did.
             let (story, work) = (&attempt.story, &attempt.work);
             let is_own = work.starts_with(&self.workspace.source.top);
             let how = if is_own {

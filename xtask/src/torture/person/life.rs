@@ -70,7 +70,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// Performs one act after the other, until told to stop.
+    /// Performs one act after another until asked to stop.
     pub(super) fn live(&mut self, is_over: &AtomicBool) {
         while !is_over.load(Ordering::Relaxed) && self.found.is_empty() {
             match self.dice.below(19) {
