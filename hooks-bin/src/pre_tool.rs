@@ -90,7 +90,7 @@ fn deny(call: &Call<'_>, denial: &Denial) -> Decision {
     if own == OwnSessions::Off {
         return Decision::NoOpinion;
     }
-    let asked = own == OwnSessions::Ask && transcript::client_asks(call, &denial.rule);
+    let asked = own == OwnSessions::Ask && client_asks(call);
     call.journal(&Event::Denied {
         rule: denial.rule.clone(),
         tool: call.input.tool_name.clone(),
@@ -99,4 +99,10 @@ fn deny(call: &Call<'_>, denial: &Denial) -> Decision {
     });
     let reason = denial.to_string();
     if asked { Decision::Ask(reason) } else { Decision::Deny(reason) }
+}
+
+/// Whether the client is certain to ask before it runs the call. With permissions bypassed, it drops the
+/// question wherever its own check of a path on the same line speaks too, whatever our rule is about.
+fn client_asks(call: &Call<'_>) -> bool {
+    call.input.permission_mode != "bypassPermissions" && !transcript::is_of_an_old_client(call)
 }

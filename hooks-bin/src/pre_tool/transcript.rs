@@ -22,18 +22,10 @@ const LAST_LINES: u64 = 256 * 1024;
 /// The first client that does not run a call that a hook asks about if no user can answer.
 const ASKS_SINCE: [u32; 3] = [2, 1, 85];
 
-/// The rules about files that commands must not write.
-const FILE_RULES: [&str; 2] = ["protected-path", "ralph-state"];
-
-/// Whether the client asks the user about a call that a rule denies. With permissions bypassed, it
-/// writes some files without asking.
-pub(super) fn client_asks(call: &Call<'_>, rule: &str) -> bool {
-    let is_about_files = call.input.is_file_tool() || FILE_RULES.contains(&rule);
-    if call.input.permission_mode == "bypassPermissions" && is_about_files {
-        return false;
-    }
-    let Some(transcript) = &call.input.transcript_path else { return true };
-    let Ok(end) = tail(transcript, LAST_LINES) else { return true };
+/// Whether the client is too old to refuse a call that nobody can be asked about.
+pub(super) fn is_of_an_old_client(call: &Call<'_>) -> bool {
+    let Some(transcript) = &call.input.transcript_path else { return false };
+    let Ok(end) = tail(transcript, LAST_LINES) else { return false };
     let version = |line: &[u8]| {
         let line: Value = serde_json::from_slice(line).ok()?;
         let version = line.get("version")?.as_str()?;
@@ -41,7 +33,7 @@ pub(super) fn client_asks(call: &Call<'_>, rule: &str) -> bool {
     };
     let mut lines = end.lines().rev().filter(|line| holds(line, b"\"version\""));
     let version = lines.find_map(version);
-    version.is_none_or(|version| version[..] >= ASKS_SINCE[..])
+    version.is_some_and(|version| version[..] < ASKS_SINCE[..])
 }
 
 /// Whether the transcript shows that the agent has seen the file.

@@ -12,6 +12,7 @@ fn a_person_is_asked_and_an_agent_of_a_loop_is_denied() {
     let decision = |client: &Client, command: &str| {
         let input = json!({
             "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": command},
+            "permission_mode": "default",
         });
         let answer = client.send(PRE_TOOL, input)?;
         Some(answer["hookSpecificOutput"]["permissionDecision"].as_str().unwrap().to_owned())
@@ -50,13 +51,20 @@ fn a_call_is_denied_if_the_client_would_not_ask() {
         answer["hookSpecificOutput"]["permissionDecision"].as_str().unwrap().to_owned()
     };
     let decision = |tool, mode, version| judged(tool, "git push", mode, version);
-    let bypass = "bypassPermissions";
-    assert_eq!(judged("Bash", "echo x >.git/hooks/post-commit", bypass, "2.1.325"), "deny");
-    assert_eq!(decision("Bash", bypass, "2.1.85"), "ask");
-    assert_eq!(decision("Bash", "default", "2.1.84"), "deny");
+    // With permissions bypassed, the line decides whether the client asks, and the rule does not know it.
+    for line in ["echo x >.git/hooks/post-commit", "rm -f .git/index.lock; git push", "rm -rf .git"]
+    {
+        assert_eq!(judged("Bash", line, "bypassPermissions", "2.1.325"), "deny", "{line}");
+    }
+    for mode in ["default", "acceptEdits", "plan", "auto", "dontAsk", ""] {
+        assert_eq!(decision("Bash", mode, "2.1.85"), "ask", "{mode}");
+        assert_eq!(decision("Bash", mode, "2.1.84"), "deny", "{mode}");
+    }
+    assert_eq!(decision("Bash", "bypassPermissions", "2.1.85"), "deny");
+    assert!(person.events("denied").last().unwrap()["asked"].is_null());
     assert_eq!(decision("Bash", "default", "1.0.128"), "deny");
     assert_eq!(decision("Write", "default", "2.1.325"), "ask");
-    assert_eq!(decision("Write", bypass, "2.1.325"), "deny");
+    assert_eq!(decision("Write", "bypassPermissions", "2.1.325"), "deny");
 }
 
 #[test]
