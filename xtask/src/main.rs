@@ -13,6 +13,7 @@ mod dist;
 mod e2e;
 mod guard;
 mod install;
+mod linux;
 mod nightly;
 mod pages;
 mod plugin;

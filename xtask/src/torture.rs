@@ -4,6 +4,7 @@
 mod campaign;
 mod dice;
 mod disk;
+mod escape;
 mod hostile;
 mod kill;
 mod oracle;
@@ -42,6 +43,12 @@ pub(crate) struct Torture {
     /// Only print the points at which the loop can be killed.
     #[arg(long)]
     list: bool,
+    /// Only a minute's worth of `escape`.
+    #[arg(long)]
+    smoke: bool,
+    /// Only `probes`, or attacks with this text in their names, of `escape`.
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
 }
 
 /// What is done to the loop and its hooks.
@@ -61,11 +68,14 @@ enum Name {
     Hostile,
     /// The same where the agent works in the project's own tree.
     HostileInPlace,
+    /// Probes and attacks on the sandbox and on what crosses it, in every role.
+    Escape,
 }
 
 impl Name {
-    fn campaign(self) -> Campaign {
-        match self {
+    /// The campaign with rounds of this name, if it is one.
+    fn campaign(self) -> Option<Campaign> {
+        Some(match self {
             Self::Kill => Campaign { name: "kill", stage: kill::one_worker, play: kill::play },
             Self::Workers => {
                 Campaign { name: "workers", stage: kill::several_workers, play: kill::play }
@@ -85,7 +95,8 @@ impl Name {
                 stage: hostile::stage_in_place,
                 play: hostile::play_in_place,
             },
-        }
+            Self::Escape => return None,
+        })
     }
 }
 
@@ -114,7 +125,10 @@ pub(crate) fn run(wanted: &Torture) -> Result<()> {
             Instant::now() + left / u32::try_from(campaigns.len() - number).unwrap_or(1)
         });
         let bounds = Bounds { rounds: wanted.rounds, until };
-        violations.extend(name.campaign().run(&binaries, bounds, wanted.seed)?);
+        match name.campaign() {
+            Some(campaign) => violations.extend(campaign.run(&binaries, bounds, wanted.seed)?),
+            None => escape::run(&binaries, wanted.smoke, wanted.only.as_deref())?,
+        }
     }
     ensure!(violations.is_empty(), "seed {}: violated by {}", wanted.seed, violations.join("; "));
     Ok(())
