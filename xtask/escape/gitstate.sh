@@ -5,7 +5,7 @@ stat -c '.git is a %F' .git
 [ -d .git ] || exit 0
 show .git/config .git/config.worktree .git/commondir .git/gitdir .git/HEAD .git/shallow .git/objects/info/alternates
 show .git/info/* .git/hooks/*
-find .git/hooks .ralph/hooks -printf '%p %y %l\n' | sort
+find .git/hooks .ralph/hooks ! -type d -printf '%p %y %l\n' 2>/dev/null | sort
 show .ralph/config.toml .ralph/hooks/*
 [ ! -e .claude ] || find .claude -type f -exec sha1sum {} +
 stat -c '.ralph is a %F' .ralph

@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use serde::Deserialize;
 
 use super::Found;
-use super::world::{Ended, Machine, Mode, Plan, World};
+use super::world::{Ended, KILLED, Machine, Mode, Plan, World};
 
 /// How many run at once.
 const AT_ONCE: usize = 3;
@@ -49,8 +49,8 @@ struct Attack {
     /// Succeeds, outside, if the attack got out; what it prints says how.
     #[serde(default)]
     out: String,
-    /// How the judgement is proven: `off` for a run without the sandbox, else a script that does the
-    /// harm outside, without a run.
+    /// How the judgement is proven: `off` for a run without the sandbox, `hang` for a program in the
+    /// place of the loop that does not end, else a script that does the harm outside.
     control: String,
     /// Succeeds if the attack was carried out; otherwise some role has to call `ran`.
     #[serde(default)]
@@ -60,9 +60,15 @@ struct Attack {
     /// Whether what git's folder says may change, because that is the agent's to do.
     #[serde(default)]
     changes_git: bool,
-    /// Whether it needs another user.
+    /// Whether the loop is killed.
+    #[serde(default)]
+    killed: bool,
+    /// Whether it needs root.
     #[serde(default)]
     root: bool,
+    /// Run by another user after `prepare`.
+    #[serde(default)]
+    other: String,
 }
 
 fn copy() -> Vec<Mode> {
@@ -138,8 +144,10 @@ impl Attack {
 
     fn plan(&self, more: &str) -> Plan {
         let line = |role: &str| format!("'sh \"'\"$W\"'/s/{role}.sh\"'");
-        let mut options =
-            format!("--baseline skip --prove off --attempts 1 --grace 1 {} {more}", self.options);
+        let mut options = format!("--baseline skip --prove off --grace 1 {} {more}", self.options);
+        if !options.contains("--attempts ") {
+            options += " --attempts 1";
+        }
         if !options.contains("--agent ") {
             options += &format!(" --agent {}", line("agent"));
         }
@@ -168,6 +176,9 @@ impl Attack {
         let world = World::new(machine, mode, &self.plan(more))?;
         let (is_ready, said) = world.outside(&self.prepare, &[])?;
         ensure!(self.prepare.is_empty() || is_ready, "not prepared: {said}");
+        if !self.other.is_empty() {
+            ensure!(world.by_another(&self.other)?, "the other user failed");
+        }
         Ok(world)
     }
 
@@ -195,8 +206,13 @@ impl Attack {
         if self.control == "off" {
             return self.carry_out(machine, mode, "--sandbox off");
         }
-        let world = self.prepared(machine, mode, "")?;
+        let mut world = self.prepared(machine, mode, "")?;
         let before = Before::of(&world)?;
+        if self.control == "hang" {
+            fs_err::write(world.path("s/loop.sh"), "exec sleep 600\n")?;
+            let ended = world.run(&[], Duration::from_secs(1))?;
+            return self.judge(&world, &before, ended);
+        }
         world.outside(&self.control, &[("ROLE", "agent")])?;
         let _ = world.outside(&self.then, &[])?;
         let wrong = world.processes().into_iter().map(|(_, line)| line).collect();
@@ -206,6 +222,7 @@ impl Attack {
     /// Looks at everything from outside.
     fn judge(&self, world: &World, before: &Before, ended: Ended) -> Result<Vec<String>> {
         let mut found = ended.wrong;
+        found.retain(|wrong| !self.killed || wrong != KILLED);
         let now = Before::of(world)?;
         let new = now.outside.difference(&before.outside).map(|it| format!("outside: {it}"));
         found.extend(new);

@@ -32,6 +32,9 @@ const OBEYS: Duration = Duration::from_secs(20);
 /// How long processes may take to end after their loop.
 const ENDS: Duration = Duration::from_secs(3);
 
+/// What is said of a loop that was killed.
+pub(super) const KILLED: &str = "signal 9 ended it";
+
 /// Where the agent works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -238,6 +241,14 @@ impl World {
         let output = command.arg(text).envs(vars.iter().copied()).output()?;
         let said = [output.stdout, output.stderr].concat();
         Ok((output.status.success(), String::from_utf8_lossy(&said).into_owned()))
+    }
+
+    /// Runs a script as a user that no world has; whether it succeeded.
+    pub(super) fn by_another(&self, script: &str) -> Result<bool> {
+        let uid = self.uid.map_or(0, |uid| uid + 100_000);
+        let mut command = self.command("-c");
+        command.arg(script).arg(self.root()).uid(uid).gid(uid);
+        Ok(command.current_dir("/").status()?.success())
     }
 
     /// Starts what runs on the machine besides the loop.
