@@ -5,6 +5,7 @@
 use jiff::Timestamp;
 use ralph_base::lines;
 use ralph_base::listing::{first_few, one_line};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// How an iteration ended.
@@ -165,36 +166,88 @@ pub fn progress_has(bytes: &[u8], entry: &ProgressEntry, since: &str) -> bool {
     })
 }
 
-/// Returns a progress file for the prompt: all of it, if it has at most `limit` bytes. Otherwise
-/// sections about patterns get up to half of that, and the newest other sections the rest.
-pub fn progress_excerpt(bytes: &[u8], limit: usize) -> String {
+/// The most bytes of a prompt about the work done so far.
+pub const LONGEST_PROGRESS: usize = 1800;
+
+/// How many entries a prompt holds whole, if they fit.
+const LAST_ENTRIES: usize = 3;
+
+/// The most characters of a title in the line of a done story.
+const LONGEST_TITLE: usize = 80;
+
+/// Returns what a prompt says about the work done so far, in at most [`LONGEST_PROGRESS`] bytes:
+/// the patterns, one line for each story in `done` (id and title), the last entries, and the
+/// `path` of the file for the rest.
+pub fn progress_excerpt(bytes: &[u8], done: &[(&str, &str)], path: &str) -> String {
     let text = String::from_utf8_lossy(bytes);
-    if text.trim().len() <= limit {
-        return text.trim().to_owned();
-    }
-    let is_pattern = |section: &&str| is_about_patterns(section.lines().next().unwrap_or_default());
-    let (patterns, others): (Vec<&str>, Vec<&str>) =
-        sections(&text).into_iter().partition(is_pattern);
-    let patterns = beginning(patterns.join(GAP), limit / 2);
-    let mut left = limit.saturating_sub(patterns.len());
-    let mut parts = Vec::new();
-    for section in others.iter().rev() {
-        let Some(rest) = left.checked_sub(section.len() + GAP.len()) else { break };
-        left = rest;
-        parts.push((*section).to_owned());
-    }
-    if let (Some(last), true) = (others.last(), parts.is_empty()) {
-        parts.push(beginning((*last).to_owned(), left));
-    }
-    parts.push(patterns);
-    parts.reverse();
+    let all = sections(&text).into_iter().filter(|section| *section != TITLE);
+    let (patterns, entries): (Vec<&str>, Vec<&str>) =
+        all.partition(|section| is_about_patterns(section.lines().next().unwrap_or_default()));
+    let is_empty = patterns.is_empty() && entries.is_empty();
+    let rest = if is_empty { String::new() } else { format!("The whole log is in {path}.") };
+    let mut left = LONGEST_PROGRESS.saturating_sub(rest.len() + 4 * GAP.len());
+    let last = last_entries(&entries, left / 8 * 5);
+    left = left.saturating_sub(last.len());
+    let patterns = beginning(patterns.join(GAP), left / 2);
+    left = left.saturating_sub(patterns.len());
+    let mut parts = vec![patterns, done_lines(done, &commits(&entries), left), last, rest];
     parts.retain(|part| !part.is_empty());
     parts.join(GAP)
 }
 
+/// Returns the last entries that fit; of the very last one, at least the beginning.
+fn last_entries(entries: &[&str], limit: usize) -> String {
+    let (mut left, mut parts) = (limit, Vec::new());
+    for entry in entries.iter().rev().take(LAST_ENTRIES) {
+        let Some(rest) = left.checked_sub(entry.len() + GAP.len()) else { break };
+        left = rest;
+        parts.push(*entry);
+    }
+    match entries.last() {
+        Some(last) if parts.is_empty() => beginning((*last).to_owned(), limit),
+        _ => parts.into_iter().rev().collect::<Vec<_>>().join(GAP),
+    }
+}
+
+/// Returns the commits that entries name, by story; the last one of a story counts.
+fn commits<'a>(entries: &[&'a str]) -> HashMap<&'a str, &'a str> {
+    let named = entries.iter().filter_map(|entry| {
+        let (_, story) = entry.lines().next()?.strip_prefix("## Iteration ")?.split_once(" - ")?;
+        let commit = entry.lines().find_map(|line| line.strip_prefix("- Commit: "))?;
+        (commit != "none").then_some((story, commit))
+    });
+    named.collect()
+}
+
+/// Returns a line for each of the last done stories that fit; earlier ones are counted.
+fn done_lines(done: &[(&str, &str)], commits: &HashMap<&str, &str>, limit: usize) -> String {
+    const TITLE: &str = "Done:";
+    let count = |number: usize| format!("- and {number} before these");
+    let mut left = limit.saturating_sub(TITLE.len() + count(done.len()).len() + 1);
+    let mut lines = Vec::new();
+    for (id, title) in done.iter().rev() {
+        let title: String = one_line(title).chars().take(LONGEST_TITLE).collect();
+        let commit = commits.get(id).map(|commit| format!(" ({commit})")).unwrap_or_default();
+        let line = format!("- {id}: {title}{commit}");
+        let Some(rest) = left.checked_sub(line.len() + 1) else { break };
+        left = rest;
+        lines.push(line);
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let earlier = done.len() - lines.len();
+    lines.extend((earlier > 0).then(|| count(earlier)));
+    lines.push(TITLE.to_owned());
+    lines.reverse();
+    lines.join("\n")
+}
+
 /// Returns whether a line is the heading of lessons about the code, which apply to all stories.
 pub fn is_about_patterns(line: &str) -> bool {
-    line.starts_with('#') && line.to_ascii_lowercase().contains("pattern")
+    let line = line.to_ascii_lowercase();
+    line.starts_with('#')
+        && ["pattern", "lesson", "learning"].iter().any(|word| line.contains(word))
 }
 
 /// The separator between the parts of a file.
@@ -228,7 +281,7 @@ fn beginning(text: String, limit: usize) -> String {
 
 /// Returns the lines that an agent added to its progress file; patterns include their heading.
 pub fn agents_lines(given: &[u8], left: &[u8]) -> Vec<u8> {
-    let known: std::collections::HashSet<&[u8]> = given.split(|byte| *byte == b'\n').collect();
+    let known: HashSet<&[u8]> = given.split(|byte| *byte == b'\n').collect();
     let (mut new, mut heading) = (Vec::new(), None);
     for line in left.split(|byte| *byte == b'\n') {
         if line.starts_with(b"#") {

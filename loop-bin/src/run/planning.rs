@@ -27,9 +27,6 @@ const NAME: &str = "planning";
 /// The slot that plans.
 const SLOT: usize = 0;
 
-/// How much of the progress file the prompt contains.
-const LONGEST_PROGRESS: usize = 16 * 1024;
-
 /// Prepares for planning; returns the reason if it cannot start.
 pub(super) fn before_planning(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     if is_work_left_in(run.desk(SLOT)?.copy.root(), &run.context.run_dir)? {
@@ -108,7 +105,7 @@ fn planning_prompt(run: &Conductor) -> Result<String, Failure> {
     let values = Values {
         plan_path: plan.as_str(),
         progress_path: beside.as_str(),
-        progress: &ralph_project::progress::progress_excerpt(&progress, LONGEST_PROGRESS),
+        progress: &ralph_project::progress::progress_excerpt(&progress, &[], beside.as_str()),
         spec_dir: &run.context.config.run.specs,
         ..Values::default()
     };

@@ -96,25 +96,101 @@ fn an_existing_entry_is_recognized() {
     assert!(!progress_has(b"", &wanted, "2000-01-01T00:00:00"));
 }
 
+/// A log and its stories, as a run with this many stories leaves them.
+fn log_of(stories: usize) -> (Vec<u8>, Vec<(String, String)>) {
+    let mut log = b"# Progress Log\n\n## Codebase Patterns\n- Use the builder\n".to_vec();
+    let mut done = Vec::new();
+    for number in 1..=stories {
+        let id = format!("US-{number:03}");
+        let entry = ProgressEntry {
+            status: ProgressStatus::Success,
+            commit: Some(format!("{number:07x}")),
+            duration: Some(Duration::from_secs(125)),
+            verify: vec![("cargo test".to_owned(), true)],
+            files_changed: vec!["src/lib.rs".to_owned()],
+            ..entry(&id, "Added the page, and a test for it.")
+        };
+        log.extend(entry.appended_to(&log));
+        done.push((id, format!("Add the page number {number} to the menu")));
+    }
+    (log, done)
+}
+
+fn excerpt(log: &[u8], done: &[(String, String)]) -> String {
+    let done: Vec<_> = done.iter().map(|(id, title)| (id.as_str(), title.as_str())).collect();
+    progress_excerpt(log, &done, ".ralph/PRD-1/progress.md")
+}
+
 #[test]
-fn a_long_log_is_cut_to_its_patterns_and_newest_entries() {
-    let patterns = "## Codebase Patterns\n- use the builder";
-    let entry = |number: usize| format!("## Iteration {number} - US-00{number}\n- Status: FAILED");
-    let log = format!("# Progress Log\n\n{patterns}\n\n{}\n\n{}\n", entry(1), entry(2));
-    assert_eq!(progress_excerpt(log.as_bytes(), 1000), log.trim());
-    assert_eq!(progress_excerpt(log.as_bytes(), 110), format!("{patterns}\n\n{}", entry(2)));
-    let long = format!("{patterns}\n{}\n{}\n", "- and more\n".repeat(50), entry(3));
-    let cut = progress_excerpt(long.as_bytes(), 200);
-    assert!(cut.starts_with(patterns) && cut.ends_with(&entry(3)) && cut.contains("…"), "{cut}");
-    let one = "only text\n".repeat(50);
-    assert!(progress_excerpt(one.as_bytes(), 100).starts_with("only text\n"));
+fn a_prompt_holds_3_kb_beside_its_story_however_long_the_plan_is() {
+    use crate::prompt::{BUILDING, Template, Values};
+    for stories in [0, 1, 10, 40, 1000] {
+        let (log, done) = log_of(stories);
+        let values = Values {
+            story_id: "US-1001",
+            story_title: "t",
+            story_details: "d",
+            plan_path: ".ralph/PRD-1/plan.md",
+            progress_path: ".ralph/PRD-1/progress.md",
+            progress: &excerpt(&log, &done),
+            iteration: 1001,
+            verify: &["cargo test --workspace".to_owned(), "cargo clippy".to_owned()],
+            ..Values::default()
+        };
+        let prompt = Template::parse(BUILDING).unwrap().render(&values);
+        assert!(prompt.len() <= 3000, "{} bytes at {stories} stories:\n{prompt}", prompt.len());
+    }
+}
+
+#[test]
+fn the_last_entries_are_whole_and_each_done_story_has_a_line() {
+    let (log, done) = log_of(10);
+    let text = String::from_utf8(log.clone()).unwrap();
+    let last = text.get(text.find("## Iteration 3 - US-008").unwrap()..).unwrap().trim();
+    let found = excerpt(&log, &done);
+    assert!(found.starts_with("## Codebase Patterns\n- Use the builder\n\nDone:\n- US-001: Add"));
+    assert!(
+        found.ends_with(&format!("\n\n{last}\n\nThe whole log is in .ralph/PRD-1/progress.md."))
+    );
+    for number in 1..=10 {
+        let line = format!(
+            "\n- US-{number:03}: Add the page number {number} to the menu ({number:07x})\n"
+        );
+        assert!(found.contains(&line), "{found}");
+    }
+    assert_eq!(found.matches("## Iteration").count(), 3);
+    let (log, done) = log_of(1000);
+    let found = excerpt(&log, &done);
+    assert!(
+        found.contains("\nDone:\n- and 9") && found.contains("US-1000: Add the page"),
+        "{found}"
+    );
+}
+
+#[test]
+fn other_logs_keep_their_patterns_and_the_newest_text() {
+    let whole = |log: &str| format!("{log}\n\nThe whole log is in .ralph/PRD-1/progress.md.");
+    assert_eq!(excerpt(b"", &[]), "");
+    assert_eq!(excerpt(b"# Progress Log\n", &[]), "");
+    let notes = "# Notes\nport 3000";
+    assert_eq!(excerpt(notes.as_bytes(), &[]), whole(notes));
+    let title = ("US-001".to_owned(), "a\ntitle".to_owned());
+    assert_eq!(excerpt(b"", &[title]), "Done:\n- US-001: a title");
+    let long = format!("## Learnings\n{}\n## Today\n- last\n", "- and more\n".repeat(500));
+    let found = excerpt(long.as_bytes(), &[]);
+    assert!(found.starts_with("## Learnings\n- and more") && found.contains('…'), "{found}");
+    assert!(found.contains("## Today\n- last\n"), "{found}");
+    assert!(excerpt("only text\n".repeat(500).as_bytes(), &[]).starts_with("only text\n"));
 }
 
 proptest! {
     #[test]
-    fn an_excerpt_is_not_longer_than_its_limit(log in "([a-z\n# é-]|## Patterns\n){0,60}", limit in 0..80_usize) {
-        // The marks of omitted text do not count.
-        prop_assert!(progress_excerpt(log.as_bytes(), limit).len() <= limit + 2 * "…".len() + GAP.len());
+    fn an_excerpt_is_not_longer_than_its_limit(
+        log in "([a-zé]{30}\n|## Patterns\n|## Iteration 1 - A\n|- Commit: a\n){0,300}",
+        titles in prop::collection::vec("[a-zé\n ]{0,120}", 0..60),
+    ) {
+        let done: Vec<_> = titles.iter().map(|title| ("A", title.as_str())).collect();
+        prop_assert!(progress_excerpt(log.as_bytes(), &done, "progress.md").len() <= LONGEST_PROGRESS);
     }
 
     #[test]

@@ -8,10 +8,11 @@ use ralph_base::fault;
 use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{self, StateDir};
 use ralph_core::git::Checkpoint;
-use ralph_core::plan::Plan;
+use ralph_core::plan::{Plan, State};
 use ralph_project::config::{self, Config, Key, Kind, keys};
 use ralph_project::failed_before::FailedBefore;
 use ralph_project::gate::{IterationCount, Ticking, instruction};
+use ralph_project::progress::progress_excerpt;
 use ralph_project::project_plan;
 use ralph_project::prompt::{self, Template, Values};
 use ralph_project::strikes::{LESSONS_TITLE, Memory, last_failure, lessons};
@@ -197,7 +198,7 @@ fn take_checkpoint(job: &Job, desk: &Desk, attempt: &Attempt) -> Result<(), Fail
 /// The most names of earlier failures in a prompt.
 const KNOWN_NAMED: usize = 20;
 
-/// The most characters of earlier entries, lessons and failures in a prompt.
+/// The most characters of the lessons or failures in a prompt.
 const LONGEST_PART: usize = 16 * 1024;
 
 /// The prompt's template: the user's, beside the plan, or our own.
@@ -268,13 +269,18 @@ pub(super) fn prompt(
     before: &str,
 ) -> Result<String, Failure> {
     let (context, books) = (&job.context, &job.books);
-    let entries = ralph_project::progress::progress_excerpt(&assignment.progress, LONGEST_PART);
     let guardrails = lessons(context.state(), Some(&context.run_dir))?;
     // The template has a heading for messages.
     let guardrails = guardrails.replacen(LESSONS_TITLE, "", 1);
     let failure = failure_text(job, before);
     let [plan_path, progress_path] =
         [&books.plan, &books.progress].map(|path| desk.copy.shown_path(path));
+    let stories = assignment.plan.stories().iter();
+    let done: Vec<(&str, &str)> = stories
+        .filter(|story| story.state == State::Done)
+        .map(|story| (story.id.as_str(), story.title.as_str()))
+        .collect();
+    let entries = progress_excerpt(&assignment.progress, &done, progress_path.as_str());
     let story = assignment.plan.story(&attempt.story);
     let mut details = story.map(|story| story.details.clone()).unwrap_or_default();
     let beside = project_plan::beside(context.project.root(), &books.plan);
