@@ -121,10 +121,8 @@ pub fn plan_uninstall(place: &HookTarget) -> Result<Change, InstallError> {
         _ => remove(text),
     };
     let without = before.as_deref().map(remove).transpose().map_err(refused)?;
-    let is_empty = |text: &str| {
-        let fresh = place.agent.map_or("", |agent| agent.fresh).trim();
-        ["", "{}", fresh].contains(&text.trim())
-    };
+    let fresh = place.agent.map_or("", |agent| agent.fresh).trim();
+    let is_empty = |text: &str| ["", fresh].contains(&text.trim());
     let is_changed = without != before;
     Ok(Change {
         place: place.clone(),
