@@ -112,7 +112,7 @@ pub fn version_text(program: &str, folder: &Utf8Path) -> Option<String> {
     let program = if is_path { folder.join(program).into_string() } else { program.to_owned() };
     let mut command = Door::default().command(&program);
     command.arg("--version").current_dir(folder);
-    let (end, said) = supervised::run(command, &[], Some(PATIENCE), &|| false, false).ok()?;
+    let (end, said) = supervised::run(command, &[], Some(PATIENCE), &|| false, None).ok()?;
     let text = said.lines().next()?.trim().to_owned();
     (end == CheckEnd::Exited(Some(0)) && !text.is_empty()).then_some(text)
 }

@@ -3,6 +3,7 @@
 //! use.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, PipeReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,11 +12,17 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use camino::{Utf8Path, Utf8PathBuf};
 use wait_timeout::ChildExt;
+
+use crate::state;
 
 /// How many bytes of the start and of the end of the output are kept.
 const KEPT_START: usize = 16 * 1024;
 const KEPT_END: usize = 48 * 1024;
+
+/// How many bytes are kept where the whole output is wanted; more of it goes into a file.
+const KEPT_WHOLE: usize = 10 * 1000 * 1000;
 
 /// How often the stop request is polled.
 const PULSE: Duration = Duration::from_millis(25);
@@ -70,13 +77,14 @@ pub enum CheckEnd {
 }
 
 /// Runs a command; returns how it ended and what it printed. Leftover processes of its group that
-/// still hold its output are killed, unless it `may_leave` a server there.
+/// still hold its output are killed. With a file for its `whole` output, nothing is left out, and
+/// the command may leave a server behind.
 pub fn run(
     mut command: Command,
     input: &[u8],
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
-    may_leave: bool,
+    whole: Option<&Utf8Path>,
 ) -> io::Result<(CheckEnd, String)> {
     let (reader, writer) = io::pipe()?;
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
@@ -88,11 +96,12 @@ pub fn run(
         // It is not an error if the program exits without reading all of its input.
         std::thread::spawn(move || drop(stdin.write_all(&input)));
     }
-    let kept = Arc::new(Mutex::new(Kept::default()));
+    let kept = Kept { whole: whole.map(Utf8Path::to_owned), ..Kept::default() };
+    let kept = Arc::new(Mutex::new(kept));
     let closed = collect(reader, Arc::clone(&kept));
     let end = wait(&mut child, limit, stop)?;
     // A process that still holds the pipe was left behind, in the program's group or outside of it.
-    let is_over = matches!(end, CheckEnd::Exited(_)) && may_leave;
+    let is_over = matches!(end, CheckEnd::Exited(_)) && whole.is_some();
     if closed.recv_timeout(PULSE).is_err() {
         if !is_over {
             signal("KILL", &[format!("-{}", child.id())]);
@@ -157,19 +166,40 @@ fn collect(mut reader: PipeReader, kept: Arc<Mutex<Kept>>) -> Receiver<()> {
     closed
 }
 
-/// The beginning and the end of an output of any length.
+/// Returns the beginning and the end of a long output.
+pub fn shortened(output: &str) -> String {
+    let mut kept = Kept::default();
+    kept.add(output.as_bytes());
+    kept.text()
+}
+
+/// An output of any length: its beginning and its end, or its beginning and a file with all of it.
 #[derive(Debug, Default)]
 struct Kept {
     start: Vec<u8>,
     end: Vec<u8>,
     left_out: usize,
+    whole: Option<Utf8PathBuf>,
+    file: Option<File>,
 }
 
 impl Kept {
     fn add(&mut self, bytes: &[u8]) {
-        let room = KEPT_START.saturating_sub(self.start.len()).min(bytes.len());
+        let most = if self.whole.is_some() { KEPT_WHOLE } else { KEPT_START };
+        let room = most.saturating_sub(self.start.len()).min(bytes.len());
         let (first, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
         self.start.extend_from_slice(first);
+        if let (Some(path), None, false) = (&self.whole, &self.file, rest.is_empty()) {
+            self.file = state::open_log(path).ok();
+            self.file.take_if(|file| file.write_all(&self.start).is_err());
+            // Without the file, the end is kept as for other programs.
+            self.whole.take_if(|_| self.file.is_none());
+        }
+        if let Some(file) = &mut self.file {
+            // A full disk ends the file, not the program.
+            let _ = file.write_all(rest);
+            return;
+        }
         self.end.extend_from_slice(rest);
         let excess = self.end.len().saturating_sub(KEPT_END);
         self.end.drain(..excess);
@@ -179,9 +209,12 @@ impl Kept {
     fn text(&self) -> String {
         let start = String::from_utf8_lossy(&self.start);
         let end = String::from_utf8_lossy(&self.end);
-        match self.left_out {
-            0 => format!("{start}{end}"),
-            count => format!("{start}\n[… {count} bytes omitted …]\n{end}"),
+        match (self.left_out, &self.whole) {
+            (_, Some(path)) if self.file.is_some() => {
+                format!("{start}\n[… the whole output is in {path} …]\n")
+            }
+            (0, _) => format!("{start}{end}"),
+            (count, _) => format!("{start}\n[… {count} bytes omitted …]\n{end}"),
         }
     }
 }
@@ -196,7 +229,7 @@ mod tests {
         let print = || {
             let mut command = Command::new("sh");
             command.arg("-c").arg("seq 1 2000; echo the end");
-            run(command, b"", None, &|| false, true).unwrap().1
+            run(command, b"", None, &|| false, Some("/no/such/folder/out".into())).unwrap().1
         };
         std::thread::scope(|scope| {
             let started: Vec<_> = (0..100).map(|_| scope.spawn(print)).collect();

@@ -203,7 +203,7 @@ fn run(
             (_, None) => shell.env_remove(WORKER),
         };
         let limit = limit.into_iter().chain(context.left).min();
-        supervised::run(shell, &[], limit, stop, false)?
+        supervised::run(shell, &[], limit, stop, None)?
     };
     let mut check = Check::new(command, end, output, begun.elapsed());
     if let Some(rules) = context.rules {

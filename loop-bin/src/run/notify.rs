@@ -78,6 +78,9 @@ pub(super) fn notify(run: &Conductor, notice: &Notice<'_>) {
     shell.args(["-c", line]);
     let end = supervise(run, (usize::MAX, NAME), shell, &vars, input.as_bytes());
     if !matches!(end, CheckEnd::Exited(Some(0)) | CheckEnd::Stopped) {
-        view.warn(format!("the notify command {}", how_it_failed(end)));
+        view.warn(format!(
+            "the notify command {}",
+            how_it_failed(end, context.config.hooks.timeout)
+        ));
     }
 }

@@ -10,7 +10,7 @@ use ralph_base::state::{self, Event, FOREIGN_LIFECYCLE_DIR, StateDir, StoryKey};
 use ralph_base::supervised::{self, Door};
 use ralph_project::checks::{CheckEnd, RUN_MARK};
 use ralph_project::client::Client;
-use ralph_project::config::{FailBehavior, Hooks, Mode};
+use ralph_project::config::{FailBehavior, Hooks, Mode, Seconds};
 use run_history::RunTally;
 
 use super::decide::Outcome;
@@ -21,6 +21,7 @@ use work_copy::ONLY_WORKER;
 pub(super) const STARTED: &str = "started";
 pub(super) const NEXT_ITERATION: &str = "next_iteration";
 pub(super) const POST_ITERATION: &str = "post_iteration";
+pub(super) const FINISHED: &str = "finished";
 
 /// The advice about a script that cannot be started.
 const WHY_NOT: &str = "check that the program in its first line exists and that the line does not end with \
@@ -38,7 +39,7 @@ pub(crate) enum ScriptRequest {
 }
 
 /// The scripts that the loop runs.
-const NAMES: [&str; 4] = [STARTED, NEXT_ITERATION, POST_ITERATION, "finished"];
+const NAMES: [&str; 4] = [STARTED, NEXT_ITERATION, POST_ITERATION, FINISHED];
 
 /// Problems of the project's scripts that keep them from running.
 pub(crate) fn broken(state: &StateDir, root: &Utf8Path) -> Vec<String> {
@@ -181,18 +182,21 @@ pub(super) fn supervise(
     let signals = context.interrupts.count();
     let stop = || context.interrupts.count() > signals;
     let limit = context.config.hooks.timeout.limit();
-    let ran = supervised::run(program, input, limit, &stop, true);
+    let logs = context.state().logs();
+    let whole = logs.join(format!("{}-{name}-{}.out", context.run, run.record.tally.run.iteration));
+    let ran = supervised::run(program, input, limit, &stop, Some(&whole));
     let (end, output) = ran.unwrap_or_else(|error| {
         let why = format!("cannot start {path} ({error}); {WHY_NOT}");
         (CheckEnd::Exited(Some(NOT_STARTED)), why)
     });
     let lines: Vec<String> = output.lines().map(|line| format!("[{name}] {line}")).collect();
     lines.iter().for_each(|line| run.view.line(line));
-    let log = context.state().logs().join(format!("{}-scripts.log", context.run));
+    let log = logs.join(format!("{}-scripts.log", context.run));
     if !lines.is_empty() && state::append_line(&log, lines.join("\n").as_bytes()).is_err() {
         run.view.warn(format!("{log} cannot be written"));
     }
     let exit_code = if let CheckEnd::Exited(code) = end { code } else { None };
+    let output = supervised::shortened(&output);
     run.note_in(slot, None, &Event::Lifecycle { name: name.to_owned(), exit_code, output });
     end
 }
@@ -221,17 +225,19 @@ fn request(settings: &Hooks, name: &str, end: CheckEnd) -> (ScriptRequest, Strin
         CheckEnd::Exited(Some(1)) => {
             (ScriptRequest::Continue, "reported a warning (exit code 1)".to_owned())
         }
-        CheckEnd::Exited(Some(2)) => (ScriptRequest::Stop, "stopped the loop".to_owned()),
-        _ => (broken, how_it_failed(end)),
+        CheckEnd::Exited(Some(2)) if name != FINISHED => {
+            (ScriptRequest::Stop, "stopped the loop".to_owned())
+        }
+        _ => (broken, how_it_failed(end, settings.timeout)),
     }
 }
 
 /// How a program failed, for messages.
-pub(super) fn how_it_failed(end: CheckEnd) -> String {
+pub(super) fn how_it_failed(end: CheckEnd, limit: Seconds) -> String {
     match end {
         CheckEnd::Exited(Some(code)) => format!("failed (exit code {code})"),
         CheckEnd::Exited(None) | CheckEnd::Stopped => "was killed by a signal".to_owned(),
-        CheckEnd::TimedOut => "timed out and was killed".to_owned(),
+        CheckEnd::TimedOut => format!("timed out after {} s and was killed", limit.0),
     }
 }
 
@@ -253,6 +259,7 @@ mod tests {
             ("next_iteration", CheckEnd::TimedOut, Continue, ScriptRequest::Continue),
             ("next_iteration", CheckEnd::TimedOut, Abort, ScriptRequest::Stop),
             ("next_iteration", CheckEnd::Stopped, Abort, ScriptRequest::Continue),
+            ("finished", exited(2), Continue, ScriptRequest::Continue),
         ] {
             let settings = Hooks { fail_behavior: behavior, ..Hooks::default() };
             assert_eq!(request(&settings, name, end).0, expected, "{name} {end:?}");

@@ -183,7 +183,7 @@ fn run_finished(run: &Conductor, finish: &Finish, report: Option<&Utf8Path>) {
         ("BLOCKED", blocked.join(" ")),
         ("REPORT", report.map(Utf8Path::to_string).unwrap_or_default()),
     ];
-    scripts::script(run, usize::MAX, "finished", vars);
+    scripts::script(run, usize::MAX, scripts::FINISHED, vars);
 }
 
 /// The summary of the run, and what remains.

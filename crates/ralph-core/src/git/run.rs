@@ -191,7 +191,7 @@ impl Git {
         let mut git = self.clone();
         git.user_hooks = true;
         git.patiently(|| {
-            let ended = supervised::run(git.command(args), message.as_bytes(), limit, stop, false);
+            let ended = supervised::run(git.command(args), message.as_bytes(), limit, stop, None);
             let (end, said) = ended.map_err(|source| git.start_error(args, source))?;
             let (command, dir) = git.named(args);
             match end {

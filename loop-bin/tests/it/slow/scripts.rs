@@ -47,6 +47,24 @@ fn script_output_is_logged_and_part_of_the_events() {
 }
 
 #[test]
+fn the_output_of_a_script_is_shown_whole_up_to_10_mb_and_then_in_a_file() {
+    let stage = Stage::new("works", ONE);
+    stage.script("started", "seq 1 20000 | sed s/^/L/");
+    stage.script("finished", "seq 1 3000000 | sed s/^/M/; exit 2");
+    let ran = stage.run(&[]);
+    ran.ended(0).says("finished script failed (exit code 2)");
+    let shown: Vec<&str> =
+        ran.out.lines().filter_map(|line| line.strip_prefix("[started] ")).collect();
+    let expected: Vec<String> = (1..=20000).map(|n| format!("L{n}")).collect();
+    assert_eq!(shown, expected);
+    let line = ran.out.lines().find(|line| line.contains("the whole output is in")).unwrap();
+    let path = line.split("is in ").nth(1).unwrap().trim_end_matches(" …]");
+    let whole = fs_err::read_to_string(path).unwrap();
+    assert_eq!(whole.lines().count(), 3_000_000);
+    assert!(whole.ends_with("M3000000\n") && !ran.out.contains("M3000000"));
+}
+
+#[test]
 fn exit_codes_agree_in_all_scripts() {
     let stage = Stage::new("works", ONE);
     stage.script("next_iteration", "echo $RALPH_LAST_EXIT_CODE >>\"$AGENT_NOTES/last\"");
@@ -79,7 +97,7 @@ fn slow_and_non_executable_scripts_are_handled() {
     let stage = Stage::new("works", ONE);
     stage.script("started", "sleep 600");
     let ran = stage.run_env(&[("HOOK_FAIL_BEHAVIOR", "abort")], &["--hook-timeout", "1"]);
-    ran.ended(3).says("started script timed out");
+    ran.ended(3).says("started script timed out after 1 s");
 
     let other = Stage::new("works", ONE);
     other.script("finished", "exit 0");
@@ -135,7 +153,10 @@ fn a_script_that_times_out_is_ended_with_its_children() {
     let children = "sleep 600 & echo $! >>\"$AGENT_NOTES/children\"; \
                     setsid sleep 600 & echo $! >>\"$AGENT_NOTES/children\"; wait";
     stage.script("next_iteration", children);
-    stage.run_env(&[("HOOK_TIMEOUT", "1")], &[]).ended(0).says("next_iteration script timed out");
+    stage
+        .run_env(&[("HOOK_TIMEOUT", "1")], &[])
+        .ended(0)
+        .says("next_iteration script timed out after 1 s");
     let children = stage.note("children");
     assert_eq!(children.lines().count(), 2);
     for child in children.lines() {
