@@ -18,7 +18,7 @@ use ralph_project::config::Config;
 use ralph_project::dialect::Dialect;
 use ralph_project::known_files::KnownFiles;
 use ralph_project::project::Project;
-use ralph_project::strikes::{Bound, is_old};
+use ralph_project::strikes::{self, Bound};
 use ralph_project::surroundings::{Surroundings, scope_of};
 use ralph_project::under_way::Attempt;
 use shell_reader::Script;
@@ -39,12 +39,21 @@ pub struct Call<'a> {
     pub agent: Option<&'static Dialect>,
     project: OnceCell<Project>,
     config: OnceCell<Config>,
+    story: OnceCell<Option<Id>>,
 }
 
 impl<'a> Call<'a> {
     /// Creates a call with this input.
     pub fn new(hook: &'static str, input: &'a Input, env: &'a Env) -> Self {
-        Self { hook, input, env, agent: None, project: OnceCell::new(), config: OnceCell::new() }
+        Self {
+            hook,
+            input,
+            env,
+            agent: None,
+            project: OnceCell::new(),
+            config: OnceCell::new(),
+            story: OnceCell::new(),
+        }
     }
 
     /// Returns the project whose state and settings apply.
@@ -202,12 +211,23 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the current story, if it belongs to this session's loop.
+    /// Returns the current story, if it belongs to this session's loop: to ours, or to another one
+    /// whose checkpoint applies to the session.
     pub fn story(&self) -> Option<Id> {
-        let path = self.project().own_state().current_story();
-        let text = state::read_text(&path).ok()?;
-        let is_left = self.env.run().is_none() && is_old(&path);
-        Id::parse(text.trim()).ok().filter(|_| !is_left && !self.is_outside_run())
+        let find = || {
+            let text = state::read_text(self.project().own_state().current_story()).ok()?;
+            let is_bound = || self.env.run().is_some() || self.has_checkpoint();
+            Id::parse(text.trim()).ok().filter(|_| is_bound() && !self.is_outside_run())
+        };
+        self.story.get_or_init(find).clone()
+    }
+
+    fn has_checkpoint(&self) -> bool {
+        let state = self.project().own_state();
+        let (Ok(Some(found)), Ok(repo)) = (strikes::checkpoint(state), self.repo()) else {
+            return false;
+        };
+        matches!(self.bound().stale(state, &found, &repo), Ok(None))
     }
 
     /// Returns the current story, prefixed with its plan if our loop's attempt names that.

@@ -112,17 +112,28 @@ fn read_feature_list(session: &Session<'_>, dir: &LoopDir) -> Next {
     if known.is_paused() {
         return Next::Gates(StopStatus::Allowed);
     }
-    let count = IterationCount::of(&known, session.config.run.max_iterations);
+    let mut count = IterationCount::of(&known, session.config.run.max_iterations);
+    let is_declared = known.status.as_deref() == Some(StopStatus::Complete.word());
+    if is_declared {
+        // Somebody ended the loop by hand.
+        count = IterationCount { iteration: u64::MAX, limit: 1 };
+    }
+    let ended = |status, stories: &[String], why: String| {
+        let note = Some(why + &remaining(stories));
+        Next::Decided(Stop { remaining: Some(stories.len()), ..Stop::allow(status, note) })
+    };
     let story = match next_step(&plan, &BTreeSet::new(), count) {
         NextStep::GoOn(story) => story,
         NextStep::Complete => return Next::Gates(StopStatus::Complete),
+        NextStep::ReachedLimit(stories) if is_declared => {
+            let why = format!("the status in {} is COMPLETE; ", dir.progress());
+            return ended(StopStatus::LetGo, &stories, why);
+        }
         NextStep::ReachedLimit(stories) => {
-            let note = Some(remaining(&stories));
-            return Next::Decided(Stop::allow(StopStatus::ReachedLimit, note));
+            return ended(StopStatus::ReachedLimit, &stories, String::new());
         }
         NextStep::Stuck(stories) => {
-            let note = format!("no story is ready to work on; {}", remaining(&stories));
-            return Next::Decided(Stop::allow(StopStatus::LetGo, Some(note)));
+            return ended(StopStatus::LetGo, &stories, "no story is ready to work on; ".to_owned());
         }
     };
     // The transcript may be truncated or missing, but work leaves other traces.

@@ -28,12 +28,22 @@ pub(super) struct Stop {
     pub(super) handoff: Option<Fill>,
     /// The new content of the other loop's `progress.txt`, if it changes.
     pub(super) progress: Option<Vec<u8>>,
+    /// How many stories of the other loop's list are left, if it ends here.
+    pub(super) remaining: Option<usize>,
 }
 
 impl Stop {
     pub(super) fn allow(status: StopStatus, note: Option<String>) -> Self {
         let notes = note.into_iter().collect();
-        Self { block: None, status, notes, gates: Vec::new(), handoff: None, progress: None }
+        Self {
+            block: None,
+            status,
+            notes,
+            gates: Vec::new(),
+            handoff: None,
+            progress: None,
+            remaining: None,
+        }
     }
 
     pub(super) fn block(text: String, gates: Vec<&'static str>, notes: Vec<String>) -> Self {
@@ -92,12 +102,19 @@ pub(super) fn conclude(session: &Session<'_>, stop: Stop) -> Decision {
     {
         remove_leftovers(session);
     }
-    match &session.loop_dir {
+    let decision = match &session.loop_dir {
         Some(dir) if matches!(stop.status, StopStatus::Complete | StopStatus::ReachedLimit) => {
             announce(session, dir, &stop)
         }
         _ if is_session && !is_repeated => notice(session, stop.status, stop.notes.first()),
         _ => Decision::NoOpinion,
+    };
+    let is_complete = session.loop_dir.is_some() && stop.status == StopStatus::Complete;
+    match (decision, stop.remaining.or(is_complete.then_some(0))) {
+        (Decision::Notice(notice), Some(remaining_features)) => {
+            Decision::Ended { notice, remaining_features }
+        }
+        (decision, _) => decision,
     }
 }
 
@@ -105,14 +122,20 @@ pub(super) fn conclude(session: &Session<'_>, stop: Stop) -> Decision {
 /// would apply to the next session. Those written while this session ran are kept.
 fn remove_leftovers(session: &Session<'_>) {
     let (call, state) = (session.call, session.call.project().own_state());
-    let Ok(Some(found)) = strikes::checkpoint(state) else { return };
-    let written = fs_err::metadata(state.checkpoint()).and_then(|file| file.modified()).ok();
-    let is_older = call.bound().began.is_none_or(|began| written.is_none_or(|at| at <= began));
-    if found.snapshot.is_none() && is_older && !call.is_outside_run() {
-        for path in [state.checkpoint(), state.current_story()] {
-            // Best effort: a checkpoint that remains is reported as stale.
-            let _ = state::remove_if_there(path);
-        }
+    let began = call.bound().began;
+    let (mut is_there, mut is_left) = (false, true);
+    let files = [state.checkpoint(), state.current_story()];
+    for found in files.iter().filter_map(|path| fs_err::symlink_metadata(path).ok()) {
+        let written = found.modified().ok();
+        let is_older = began.is_none_or(|began| written.is_none_or(|at| at <= began));
+        is_there = true;
+        is_left = is_left && is_older && found.is_file();
+    }
+    let is_ours =
+        || matches!(strikes::checkpoint(state), Ok(Some(found)) if found.snapshot.is_some());
+    if is_there && is_left && !call.is_outside_run() && !is_ours() {
+        // Best effort: what remains binds no session.
+        files.iter().for_each(|path| drop(state::remove_if_there(path)));
     }
 }
 

@@ -192,6 +192,7 @@ fn fail_tests(session: &Session) {
 }
 
 fn open_story(session: &Session) {
+    session.repo.write(".ralph/.checkpoint", session.repo.head());
     session.keep(false, "loop.json", DONE);
     session.repo.write(".ralph/current-story", "US-001\n");
     session.repo.write(".ralph/PRD-1/plan.md", "- [ ] US-001: Log in\n");

@@ -26,6 +26,8 @@ struct Answer {
     blocked: Option<String>,
     /// The message to the person.
     notice: Option<String>,
+    /// How many features of another tool's list are left, if it ends.
+    remaining: Value,
     exit_code: i32,
     stderr: String,
 }
@@ -79,6 +81,7 @@ impl Stage {
         Answer {
             blocked,
             notice,
+            remaining: answer["remaining_features"].clone(),
             exit_code: output.status.code().unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }

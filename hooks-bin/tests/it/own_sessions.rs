@@ -17,21 +17,54 @@ fn a_person_is_asked_and_an_agent_of_a_loop_is_denied() {
         let answer = client.send(PRE_TOOL, input)?;
         Some(answer["hookSpecificOutput"]["permissionDecision"].as_str().unwrap().to_owned())
     };
-    let person = Client::in_repo(&test);
+    let mut person = Client::in_repo(&test);
     assert_eq!(decision(&person, "git push").as_deref(), Some("ask"));
     assert_eq!(person.events("denied")[0]["asked"], true);
     // A scope applies only to stories, and the person has no story.
     assert_eq!(person.denied("Write", json!({"file_path": test.root().join("new.md")})), None);
     let agent = Client::in_repo(&test).with("RALPH_RUN", "run-1");
     assert_eq!(decision(&agent, "git push").as_deref(), Some("deny"));
+    // A story binds nobody without a checkpoint that applies to the session.
     test.write(".ralph/current-story", "US-001\n");
+    for checkpoint in ["", "no commit", &"0".repeat(40)] {
+        test.write(".ralph/.checkpoint", checkpoint);
+        person.session = format!("beside-{}", checkpoint.len());
+        assert_eq!(decision(&person, "git push").as_deref(), Some("ask"));
+        assert_eq!(person.denied("Write", json!({"file_path": test.root().join("new.md")})), None);
+    }
+    test.write(".ralph/.checkpoint", test.head());
+    person.session = "later".to_owned();
     assert_eq!(decision(&person, "git push").as_deref(), Some("deny"));
     assert!(person.denied("Write", json!({"file_path": test.root().join("new.md")})).is_some());
     test.remove(".ralph/current-story");
+    test.remove(".ralph/.checkpoint");
     for (own, expected) in [("deny", Some("deny")), ("off", None)] {
         test.write(".ralph/config.toml", format!("[guard]\nown_sessions = \"{own}\"\n"));
         assert_eq!(decision(&person, "git push").as_deref(), expected);
     }
+}
+
+#[test]
+fn a_person_reads_a_question_and_is_not_asked_what_only_the_agent_knows() {
+    let test = TestRepo::new();
+    test.write(".ralph/config.toml", "");
+    let person = Client::in_repo(&test);
+    let answer = |tool: &str, input: serde_json::Value| {
+        let input = json!({
+            "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input,
+            "permission_mode": "default",
+        });
+        let answer = person.send(PRE_TOOL, input).unwrap()["hookSpecificOutput"].clone();
+        ["permissionDecision", "permissionDecisionReason"]
+            .map(|name| answer[name].as_str().unwrap().to_owned())
+    };
+    let expected =
+        "Allow `git push`? Ralph asks you first: a push cannot be taken back (rule git-push).";
+    assert_eq!(answer("Bash", json!({"command": "git push"})), ["ask", expected]);
+    let [decision, reason] = answer("Edit", json!({"file_path": test.root().join("a.txt")}));
+    assert_eq!(decision, "deny");
+    assert!(reason.contains("rule read-before-edit") && reason.contains("read the file first"));
+    assert_eq!(person.events("denied")[1]["asked"], serde_json::Value::Null);
 }
 
 #[test]

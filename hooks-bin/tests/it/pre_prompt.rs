@@ -1,7 +1,7 @@
 //! ralph-pre-prompt as the client runs it.
 
 use serde_json::Value;
-use test_support::{Scratch, fixtures, program, run_with_input};
+use test_support::{Scratch, TestRepo, fixtures, program, run_with_input};
 
 use crate::client::{Client, PRE_PROMPT};
 use crate::run::Run;
@@ -42,27 +42,32 @@ fn the_beginning_of_a_prompt_is_journaled_without_its_keys() {
 
 #[test]
 fn the_current_story_is_added_with_lessons_and_the_last_failure() {
-    let project = project();
+    let project = TestRepo::new();
+    project.write(".ralph/.checkpoint", project.head());
+    let send = |prompt: &str| {
+        let session = "s1".to_owned();
+        Client { session, ..Client::in_repo(&project) }.prompted(prompt)
+    };
     for not_a_story in ["", "../../etc/passwd\n"] {
-        project.file(".ralph/current-story", not_a_story);
-        assert_eq!(send(&project, "hello"), None);
+        project.write(".ralph/current-story", not_a_story);
+        assert_eq!(send("hello"), None);
     }
-    project.file(".ralph/current-story", "US-001\n");
-    assert_eq!(send(&project, "hello").unwrap(), "Current story: US-001.");
+    project.write(".ralph/current-story", "US-001\n");
+    assert_eq!(send("hello").unwrap(), "Current story: US-001.");
 
-    project.file(".ralph/state/s1/loop.json", r#"{"iteration": 4}"#);
-    project.file(".ralph/guardrails.md", "# Guardrails\n\n- run the tests\n- read first\n");
+    project.write(".ralph/state/s1/loop.json", r#"{"iteration": 4}"#);
+    project.write(".ralph/guardrails.md", "# Guardrails\n\n- run the tests\n- read first\n");
     let lines: String = (1..20).map(|n| format!("line {n}\n")).collect();
     let log =
         format!("=== Test Failure a ===\nold\n=== Test Failure b ===\nTOKEN=abcdefgh\n{lines}");
-    project.file(".ralph/failure-context.log", log);
+    project.write(".ralph/failure-context.log", log);
     assert_eq!(
-        send(&project, "hello").unwrap(),
+        send("hello").unwrap(),
         "Current story: US-001, iteration 4.\nLessons from earlier attempts:\n- run the tests\n- \
          read first\nLast failure:\nTOKEN=[masked]\nline 1\nline 2\nline 3\nline 4\nline 5\nline \
          6\nline 7"
     );
-    let context = send(&project, "# Lessons\n- run the tests\n- read first\nGo.").unwrap();
+    let context = send("# Lessons\n- run the tests\n- read first\nGo.").unwrap();
     assert!(!context.contains("Lessons"), "what the prompt says already is not said again");
 }
 

@@ -20,6 +20,13 @@ pub enum Decision {
     Context(String),
     /// A message for the user; the agent continues.
     Notice(String),
+    /// The same at the end of another tool's feature list.
+    Ended {
+        /// The message for the user.
+        notice: String,
+        /// How many features are left, for scripts that read answers.
+        remaining_features: usize,
+    },
 }
 
 /// The output and exit code of a hook process.
@@ -48,7 +55,7 @@ impl Decision {
     pub fn reply_to(&self, event: &str) -> Result<Reply, UnsupportedDecision> {
         let is_tool_result = matches!(event, "PostToolUse" | "PostToolUseFailure");
         let fits = match self {
-            Self::NoOpinion | Self::Notice(_) => true,
+            Self::NoOpinion | Self::Notice(_) | Self::Ended { .. } => true,
             Self::Deny(_) | Self::Ask(_) => event == "PreToolUse",
             Self::Block(_) => {
                 let held = ["Stop", "SubagentStop", "TaskCompleted", "TeammateIdle"];
@@ -87,6 +94,9 @@ impl Decision {
             Self::Ask(reason) => permission("ask", reason),
             Self::Block(reason) => Reply::json(&json!({"decision": "block", "reason": reason})),
             Self::Notice(text) => Reply::json(&json!({"systemMessage": text})),
+            Self::Ended { notice, remaining_features } => Reply::json(
+                &json!({"systemMessage": notice, "remaining_features": remaining_features}),
+            ),
             // Plain output becomes part of the client's prompt for its summary.
             Self::Context(text) if event == "PreCompact" => {
                 Reply { stdout: Some(text.clone()), ..Reply::default() }
@@ -125,6 +135,8 @@ mod tests {
         check(Decision::Context("C".into()), "UserPromptSubmit", context);
         check(Decision::Context("C".into()), "PreCompact", "C");
         check(Decision::Notice("N".into()), "Stop", r#"{"systemMessage":"N"}"#);
+        let ended = Decision::Ended { notice: "N".into(), remaining_features: 2 };
+        check(ended, "Stop", r#"{"remaining_features":2,"systemMessage":"N"}"#);
         for event in ["PreToolUse", "Stop", "TeammateIdle", ""] {
             assert_eq!(Decision::NoOpinion.reply_to(event), Ok(Reply::default()));
         }

@@ -21,7 +21,7 @@ pub fn checkpoint(state: &StateDir) -> Result<Option<Checkpoint>, SnapshotError>
 
 /// Returns whether a file that a loop writes for each attempt is too old to belong to one. A time
 /// in the future only means that the clock was set back.
-pub fn is_old(path: &Utf8Path) -> bool {
+fn is_old(path: &Utf8Path) -> bool {
     let written = fs_err::metadata(path).and_then(|found| found.modified());
     written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > LONGEST_LIFE))
 }

@@ -22,7 +22,7 @@ mod memory;
 mod test_files;
 
 pub use answer::{Done, answer, cause, with_cause};
-pub use checkpoint::{Bound, checkpoint, is_old, note_commits};
+pub use checkpoint::{Bound, checkpoint, note_commits};
 pub use decide::{Circumstances, Outcome, decide};
 pub use failure_context::{append_failures, clear_failure, last_failure, record_failure};
 pub use lessons::{LESSONS_TITLE, LONGEST_LESSON, add_lesson, lessons};

@@ -59,7 +59,7 @@ fn the_session_continues_until_every_feature_passes() {
 }
 
 #[test]
-fn the_end_is_announced_once_and_new_features_continue_the_loop() {
+fn the_end_is_announced_once_and_holds_until_the_status_changes() {
     let stage = stage();
     let done = FEATURES.replace("false", "true");
     stage.repo.scratch().file("loop/feature_list.json", &done);
@@ -68,8 +68,28 @@ fn the_end_is_announced_once_and_new_features_continue_the_loop() {
     assert!(shown.starts_with("COMPLETE: every story of "), "{shown}");
     assert_eq!(stage.send(&stop).notice, None);
     stage.repo.scratch().file("loop/feature_list.json", FEATURES);
+    let before = progress(&stage);
+    let shown = stage.send(&stop).notice.unwrap();
+    assert!(shown.contains("progress.txt is COMPLETE; 3 stories remain: 1 (Log in)"), "{shown}");
+    assert_eq!((stage.allowed().0.as_str(), progress(&stage)), ("let_go", before.clone()));
+    stage.repo.scratch().file("loop/progress.txt", before.replace("COMPLETE", "running"));
     assert!(stage.stop("s1", false).is_some());
-    assert!(progress(&stage).contains("- Status: COMPLETE\r\n"), "{}", progress(&stage));
+}
+
+#[test]
+fn the_end_of_a_list_names_the_number_of_remaining_features() {
+    let stage = stage();
+    let left = || stage.send(&payload("Stop-first")).remaining;
+    stage.repo.scratch().file("loop/progress.txt", PROGRESS.replace("running", "complete"));
+    assert_eq!(left(), 3);
+    stage
+        .repo
+        .scratch()
+        .file("loop/progress.txt", PROGRESS.replace("Iteration: 0", "Iteration: 9"));
+    pass_next(&stage);
+    assert_eq!(left(), 2);
+    stage.repo.scratch().file("loop/feature_list.json", FEATURES.replace("false", "true"));
+    assert_eq!(left(), 0);
 }
 
 #[test]

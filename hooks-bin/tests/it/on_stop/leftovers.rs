@@ -78,7 +78,13 @@ fn a_teammate_cannot_pause_with_debugging_leftovers() {
     stage.write("a.py", "# TODO: later\n");
     assert_eq!(
         idle(&stage),
-        Answer { blocked: None, notice: None, exit_code: 0, stderr: String::new() }
+        Answer {
+            blocked: None,
+            notice: None,
+            remaining: serde_json::Value::Null,
+            exit_code: 0,
+            stderr: String::new()
+        }
     );
     stage.write("a.py", "# TODO: later\nbreakpoint()\n");
     let answer = idle(&stage);

@@ -106,6 +106,7 @@ fn an_early_stop_is_recorded_once() {
     assert_eq!(incomplete(&stage), ["US-001", "US-002"], "the story is done");
 
     let of_another_loop = Stage::new();
+    of_another_loop.write(".ralph/.checkpoint", &of_another_loop.repo.head());
     of_another_loop.write(".ralph/current-story", "US-001\n").write(".ralph/PRD-1/plan.md", PLAN);
     assert_eq!(of_another_loop.stop("s1", false), None);
     end(&of_another_loop, "s1");
@@ -169,6 +170,12 @@ fn stale_files_of_another_loop_are_removed_on_an_allowed_stop() {
     }
     assert_eq!(stage.stop("s1", false), None);
     assert!(!stage.exists(".ralph/.checkpoint") && !stage.exists(".ralph/current-story"));
+    for checkpoint in [None, Some("no commit\n")] {
+        stage.write(".ralph/current-story", "US-001\n");
+        checkpoint.map(|text| stage.write(".ralph/.checkpoint", text).exists("."));
+        assert_eq!(stage.stop("s1", false), None);
+        assert!(!stage.exists(".ralph/.checkpoint") && !stage.exists(".ralph/current-story"));
+    }
     // A loop that began after the session may still be running.
     stage.write(".ralph/state/s2/session.log", "");
     std::thread::sleep(Duration::from_millis(20));
