@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use camino::Utf8PathBuf;
 use clap::{ArgGroup, Args};
 use ralph_base::env::Env;
-use ralph_core::guard::{self, Denial, Facts};
+use ralph_core::guard::{self, Denial, Edit, Facts, OwnSessions};
 use ralph_core::verdict::{self, Run};
 use ralph_project::surroundings::Surroundings;
 use shell_reader::{FETCHED, UNKNOWN, Word};
@@ -32,26 +32,29 @@ impl Explain {
         let project = here::project(env)?;
         let config = here::config(&project, env, &[])?;
         let around = Surroundings { project: &project, env, config: &config, session: None };
-        let mut denial = None;
-        if let Some(command) = &self.command {
+        let guard = &config.guard;
+        let [in_run, in_own] = if let Some(command) = &self.command {
             show_commands(command);
             let facts = around.of_command(&here, command);
-            denial = guard::check(command, &facts, &config.guard);
-            let in_loop = Facts { in_loop: true, ..facts };
-            if let (None, Some(in_run)) = (&denial, guard::check(command, &in_loop, &config.guard))
-            {
-                say(format!("in a run  denied by {}: {}", in_run.rule, in_run.reason));
-            }
-        }
-        if let Some(file) = &self.file {
-            let mut edit = around.of_edit(&here.join(file));
+            [true, false]
+                .map(|in_loop| guard::check(command, &Facts { in_loop, ..facts.clone() }, guard))
+        } else {
+            let edit = around.of_edit(&here.join(self.file.as_deref().unwrap_or(&here)));
             say(format!("file      {}", edit.path));
             say(format!("project   {}", edit.facts.root));
             // Whether an agent has read the file depends on its session; assume that it has.
-            edit.known = true;
-            denial = guard::check_edit(&edit, &config.guard);
-        }
-        show_denial(denial.as_ref());
+            let edit = Edit { known: true, ..edit };
+            // A scope limits stories only.
+            let unlimited = Edit { scope: Vec::new(), ..edit.clone() };
+            [edit, unlimited].map(|edit| guard::check_edit(&edit, guard))
+        };
+        show_denial("in a run", "denied", in_run.as_ref());
+        let (in_own, answer) = match guard.own_sessions {
+            OwnSessions::Ask => (in_own, "you are asked"),
+            OwnSessions::Deny => (in_own, "denied"),
+            OwnSessions::Off => (None, ""),
+        };
+        show_denial("in your own session", answer, in_own.as_ref());
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -72,15 +75,16 @@ fn show_commands(command: &str) {
     say(format!("test run  {tests}"));
 }
 
-fn show_denial(denial: Option<&Denial>) {
-    match denial {
-        None => say("guard     no rule applies; your own permission settings decide"),
-        Some(denial) => {
-            say(format!("guard     denied by {}", denial.rule));
-            say(format!("  found   {}", denial.found));
-            say(format!("  reason  {}", denial.reason));
-            say(format!("  instead {}", denial.instead));
-        }
+fn show_denial(place: &str, answer: &str, denial: Option<&Denial>) {
+    let Some(denial) = denial else {
+        say(format!("{place}: no rule applies; your own permission settings decide"));
+        return;
+    };
+    say(format!("{place}: {answer} by rule {}", denial.rule));
+    say(format!("  found   {}", denial.found));
+    say(format!("  reason  {}", denial.reason));
+    if answer == "denied" {
+        say(format!("  instead {}", denial.instead));
     }
 }
 

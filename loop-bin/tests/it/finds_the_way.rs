@@ -113,12 +113,19 @@ fn a_command_is_explained() {
     for (command, expected) in [
         (
             "cd app && X=push; timeout 5 git $X 2>&1 | tail -1",
-            "runs      git push|denied by git-push|instead|request-merge|test run  no",
+            "runs      git push|in a run: denied by rule git-push|instead|request-merge|test run  no|\
+             in your own session: you are asked by rule git-push",
         ),
-        ("npx jest --ci", "test run  yes|no rule applies"),
-        ("make deploy", "denied by no-deploy"),
-        ("terraform apply", "in a run  denied by deploy|no rule applies"),
-        ("npm publish", "denied by publish"),
+        (
+            "npx jest --ci",
+            "test run  yes|in a run: no rule applies|in your own session: no rule applies",
+        ),
+        ("make deploy", "in a run: denied by rule no-deploy|asked by rule no-deploy"),
+        (
+            "terraform destroy",
+            "in a run: denied by rule deploy|in your own session: no rule applies",
+        ),
+        ("npm publish", "denied by rule publish"),
     ] {
         let out = explain(&scratch, &[command]);
         for words in expected.split('|') {
@@ -131,9 +138,20 @@ fn a_command_is_explained() {
 fn an_edit_is_explained() {
     let scratch = Scratch::new();
     scratch.file(".ralph/config.toml", "[scope]\npaths = [\"src/**\"]\n");
-    assert!(explain(&scratch, &["--file", ".git/config"]).contains("denied by protected-path"));
-    assert!(explain(&scratch, &["--file", "README.md"]).contains("denied by scope"));
-    assert!(explain(&scratch, &["--file", "src/a.rs"]).contains("no rule applies"));
+    for (file, in_run, in_own) in [
+        (".git/config", "denied by rule protected-path", "you are asked by rule protected-path"),
+        ("README.md", "denied by rule scope", "no rule applies"),
+        ("src/a.rs", "no rule applies", "no rule applies"),
+    ] {
+        let out = explain(&scratch, &["--file", file]);
+        assert!(out.contains(&format!("in a run: {in_run}")), "{out}");
+        assert!(out.contains(&format!("in your own session: {in_own}")), "{out}");
+    }
+    for (own, expected) in [("deny", "denied by rule git-push"), ("off", "no rule applies")] {
+        scratch.file(".ralph/config.toml", format!("[guard]\nown_sessions = \"{own}\"\n"));
+        let out = explain(&scratch, &["git push"]);
+        assert!(out.contains(&format!("in your own session: {expected}")), "{out}");
+    }
     scratch.file(".ralph/config.toml", "[guard]\ndisabel = []\n");
     let (code, _, err) = ralph_loop(scratch.root(), &["explain", "ls"]);
     assert!(code == 2 && err.contains("config.toml:2") && err.contains("`disable`"), "{err}");

@@ -8,8 +8,12 @@ use super::protected::{self, Owner};
 use super::{Denial, Facts, RULES, Settings};
 use ralph_base::state::PROJECT_MARKER;
 
+/// The rule about files that the agent does not know. Only the agent can help that, so it applies
+/// in every session alike.
+pub const READ_BEFORE_EDIT: &str = "read-before-edit";
+
 /// The rules that apply to edits only; disabled by name like the others.
-pub(super) const EDIT_RULES: [&str; 3] = ["protected-path", "scope", "read-before-edit"];
+pub(super) const EDIT_RULES: [&str; 3] = ["protected-path", "scope", READ_BEFORE_EDIT];
 
 /// An edit before it is made; paths are absolute and without links and `..`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,7 +43,7 @@ pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
     if settings.in_force("protected-path") && is_protected() {
         return Some(denial(
             "protected-path",
-            "it belongs to the repository, the loop or the user's settings",
+            "it belongs to the repository, the loop or the settings of a person",
             "leave it as it is; a story is finished with `ralph-loop complete`, not by editing state",
         ));
     }
@@ -54,9 +58,9 @@ pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
         let instead = "keep to these files, or say in your summary what else is needed";
         return Some(denial("scope", &reason, instead));
     }
-    (settings.in_force("read-before-edit") && edit.exists && !edit.known).then(|| {
+    (settings.in_force(READ_BEFORE_EDIT) && edit.exists && !edit.known).then(|| {
         let reason = "it was not read in this session, so the edit would be made blindly";
-        denial("read-before-edit", reason, "read the file first, then edit it")
+        denial(READ_BEFORE_EDIT, reason, "read the file first, then edit it")
     })
 }
 

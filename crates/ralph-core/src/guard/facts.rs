@@ -117,6 +117,15 @@ pub struct Denial {
     pub instead: String,
 }
 
+impl Denial {
+    /// Returns the text for a person who decides about the call instead.
+    pub fn question(&self) -> String {
+        let Self { rule, found, reason, .. } = self;
+        format!("Allow `{found}`? Ralph asks you first: {reason} (rule {rule}).")
+    }
+}
+
+/// The text for the agent.
 impl std::fmt::Display for Denial {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "`{}` is forbidden by rule {}: {}.", self.found, self.rule, self.reason)?;
