@@ -91,8 +91,7 @@ fn deny(call: &Call<'_>, denial: &Denial) -> Decision {
         return Decision::NoOpinion;
     }
     // Nobody can say whether the agent knows a file, so that is not asked.
-    let asked =
-        own == OwnSessions::Ask && denial.rule != READ_BEFORE_EDIT && client_asks(call);
+    let asked = own == OwnSessions::Ask && denial.rule != READ_BEFORE_EDIT && client_asks(call);
     call.journal(&Event::Denied {
         rule: denial.rule.clone(),
         tool: call.input.tool_name.clone(),

@@ -209,10 +209,12 @@ impl<'a> Container<'a> {
         let base = lead.rsplit_once('\n').map_or(indent_of(own_line), |(_, blanks)| blanks);
         let value = pretty(value, indent, &format!("{newline}{base}"));
         let key = if key.is_empty() { String::new() } else { format!("\"{key}\": ") };
-        match self.items.is_empty() {
-            true => splice(text, at..at, &format!("{key}{value} ")),
-            false => splice(text, at..at, &format!(",{lead}{key}{value}")),
-        }
+        let added = if self.items.is_empty() {
+            format!("{key}{value} ")
+        } else {
+            format!(",{lead}{key}{value}")
+        };
+        splice(text, at..at, &added)
     }
 
     /// Returns the text without an item; `None` if the container was made for it.
