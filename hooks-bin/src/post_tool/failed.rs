@@ -237,7 +237,8 @@ fn roll_back(
     let lesson = format!("{why}: run these tests early, and make smaller changes.");
     add_lesson(state, run_dir.as_ref(), &lesson)?;
     let untracked_stay = checkpoint.snapshot.is_none();
-    Ok(Done::RolledBack { saved_as, untracked_stay, left_alone: restored.left_alone })
+    let story = call.attempt()?.filter(|_| call.is_of_our_loop()).map(|attempt| attempt.story);
+    Ok(Done::RolledBack { saved_as, story, untracked_stay, left_alone: restored.left_alone })
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub enum Done {
     RolledBack {
         /// The ref under which it was saved.
         saved_as: String,
+        /// The story, if our loop runs: it takes the saved work as an attempt when the session ends.
+        story: Option<String>,
         /// Whether untracked files were kept, because their owner is unknown.
         untracked_stay: bool,
         /// Nested repositories, and files that changed in the meantime, which were not touched.
@@ -51,8 +53,16 @@ pub fn answer(verdict: &Verdict, done: &Done, log: &str) -> String {
             "{why}, so nothing was rolled back. The output is in {log}. Fix these tests before you \
              continue."
         ),
-        Done::RolledBack { saved_as, untracked_stay, left_alone } => {
-            rolled_back(saved_as, *untracked_stay, left_alone, log)
+        Done::RolledBack { saved_as, story, untracked_stay, left_alone } => {
+            let restore = match story {
+                Some(story) => format!(
+                    "after this session, `ralph-loop attempts {story}` shows the user how to take it"
+                ),
+                None => {
+                    format!("the user can restore it with `ralph-loop undo {}`", saved_id(saved_as))
+                }
+            };
+            rolled_back(saved_as, &restore, (*untracked_stay, left_alone), log)
         }
         Done::CouldNot { why } => format!(
             "The attempt could not be rolled back: {why}. Check `git status` before you continue, \
@@ -93,8 +103,12 @@ fn weighed(outcome: Outcome, log: &str) -> String {
     }
 }
 
-fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log: &str) -> String {
-    let id = saved_id(saved_as);
+fn rolled_back(
+    saved_as: &str,
+    restore: &str,
+    (untracked_stay, left_alone): (bool, &[String]),
+    log: &str,
+) -> String {
     let files = if untracked_stay {
         "all files that git tracks are as they were at the checkpoint (new files were kept)"
     } else {
@@ -110,8 +124,8 @@ fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log:
     };
     format!(
         "The attempt was rolled back: {files}{but}. Read files again before you edit them. Nothing \
-         is lost: the attempt is saved as {saved_as} (view it with `git diff HEAD {saved_as}`; the \
-         user can restore it with `ralph-loop undo {id}`). Read {log}, then try a different \
+         is lost: the attempt is saved as {saved_as} (view it with `git diff HEAD {saved_as}`; \
+         {restore}). Read {log}, then try a different \
          approach in smaller steps, and run these tests first."
     )
 }

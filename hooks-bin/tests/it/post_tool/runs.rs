@@ -51,6 +51,8 @@ fn the_copy_is_rolled_back_and_the_record_is_in_the_project() {
     assert!(shown.contains("1 more failing run"), "{shown}");
     let shown = agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
     assert!(shown.contains("was rolled back"), "{shown}");
+    // The loop takes it out of the copy, as an attempt.
+    assert!(shown.contains("`ralph-loop attempts US-001`") && !shown.contains("ralph-loop undo"));
     let log = run.state().failure_context();
     assert!(shown.contains(&format!("Read {log}")), "the path leads there from the copy: {shown}");
     assert_eq!(without_state(&run.copy), before);
