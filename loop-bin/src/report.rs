@@ -7,7 +7,7 @@ use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::{self, StateDir};
 use ralph_core::git::Repo;
-use ralph_core::plan::Plan;
+use ralph_core::plan::{self, Plan};
 use ralph_project::project::Project;
 use run_history::{Report, RunHistory, Situation};
 
@@ -16,7 +16,7 @@ use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::RunRecord;
 use crate::run::look_for_recovery;
 use crate::run::start::{holder, run_dir};
-use crate::terminal::{say, say_as_it_is};
+use crate::terminal::{counted, say, say_as_it_is};
 use crate::{fleet, here};
 use board::Waiting;
 use work_copy::Source;
@@ -116,12 +116,31 @@ pub(crate) fn situation<'a>(
     let requests = fs_err::read_dir(project.own_state().merge_requests()).into_iter().flatten();
     let requests = requests.flatten().map(|entry| entry.path().display().to_string());
     situation.notes.extend(requests.map(|path| format!("merge request: {path}")));
+    if !plans.is_empty() && history.counts().open == 0 {
+        situation.notes.extend(open_plans(project, &plans));
+    }
     let plan = plans.first().map_or(&*record.plan, |plan| plan.path());
     let beside = [StateDir::progress_beside(plan), StateDir::loop_progress_beside(plan)];
     let own =
         [project.own_state().root(), plan].into_iter().chain(beside.iter().map(|path| &**path));
     situation.own_files = own.filter_map(|path| Some(source.below_top(path)?.to_owned())).collect();
     Ok(situation)
+}
+
+/// A line for each numbered plan with open stories, besides these plans.
+fn open_plans(project: &Project, known: &[&Plan]) -> Vec<String> {
+    let state = project.own_state();
+    let line = |number: u32| {
+        let path = state.plan(number);
+        let plan = plan::load(&path, &plan::Options::default()).ok()?;
+        let open = plan.counts().open;
+        let is_other = known.iter().all(|known| known.path() != path);
+        (is_other && open > 0).then(|| {
+            let open = counted(open, "open story", "open stories");
+            format!("PRD-{number} has {open}; `ralph-loop --prd {number}` goes on with it")
+        })
+    };
+    state.prd_numbers().into_iter().filter_map(line).collect()
 }
 
 /// Writes the report to one file, by default in the folder of logs. Returns its path.

@@ -42,6 +42,8 @@ pub struct Story<'a> {
     pub attempt: u64,
     /// The cost of the story in US dollars, if known.
     pub cost_usd: Option<f64>,
+    /// Whether its session goes on and reports the cost later, so that an unknown one is named.
+    pub is_cost_open: bool,
     /// Whether a linter checks the message.
     pub is_linted: bool,
 }
@@ -63,7 +65,11 @@ pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let body = format!("{body}{}", closing(story.id).unwrap_or_default());
     let (id, attempt) = (one_line(story.id), story.attempt);
     let checks = checks_trailer(story.checks);
-    let cost = story.cost_usd.map(|cost| format!("Ralph-Cost: ${cost:.4}\n")).unwrap_or_default();
+    let cost = match story.cost_usd {
+        Some(cost) => format!("Ralph-Cost: ${cost:.4}\n"),
+        None if story.is_cost_open => "Ralph-Cost: unknown\n".to_owned(),
+        None => String::new(),
+    };
     let looks = [("Agent", &story.agent), ("Proof", &story.proof), ("Review", &story.review)];
     let looks = looks.into_iter().filter_map(|(key, text)| Some((key, one_line(text.as_ref()?))));
     let looks: String = looks.map(|(key, text)| format!("{}\n", trailer(key, &text))).collect();
@@ -243,6 +249,7 @@ mod tests {
             agent: Some("codex".to_owned()),
             attempt: 2,
             cost_usd: Some(0.25),
+            is_cost_open: true,
             is_linted: false,
         };
         assert_eq!(
@@ -255,6 +262,9 @@ mod tests {
         let bare = Story { id: "A-1", title: "x", attempt: 1, ..Story::default() };
         let text = message(TEMPLATE, "feat", &bare);
         assert!(text.contains("\nRalph-Checks: unchecked\n"), "{text}");
+        assert!(!text.contains("Ralph-Cost"), "{text}");
+        let text = message(TEMPLATE, "feat", &Story { is_cost_open: true, ..bare });
+        assert!(text.ends_with("\nRalph-Cost: unknown\n"), "{text}");
         let checks = ["cargo test", &"x".repeat(200), "true"].map(str::to_owned);
         let many = message(TEMPLATE, "feat", &Story { checks: &checks, ..bare.clone() });
         assert!(many.contains("\nRalph-Checks: cargo test,\n  xxx"), "{many}");

@@ -113,8 +113,9 @@ impl CostSum {
         attempts: impl IntoIterator<Item = &'a Attempt>,
         price: Option<f64>,
     ) -> Self {
-        let mut sum = Self::default();
+        let (mut sum, mut count) = (Self::default(), 0);
         for attempt in attempts {
+            count += 1;
             let tokens = attempt.tokens.unwrap_or(0);
             let priced = || price.filter(|_| tokens > 0).map(|price| price * tokens as f64);
             match attempt.cost_usd.or_else(priced) {
@@ -123,6 +124,10 @@ impl CostSum {
             }
             sum.tokens += tokens;
             sum.seconds += attempt.duration_s;
+        }
+        if sum.cost_usd.is_none() && count > 0 {
+            // Also while the first attempt is running.
+            sum.unknown = sum.unknown.max(1);
         }
         sum
     }
@@ -219,6 +224,7 @@ mod tests {
             vec![known, ("failed", None, None)],
             // The second attempt is still running.
             vec![known, ("", None, None)],
+            vec![("", None, None)],
         ];
         let all: String = cases.iter().map(|attempts| shown(attempts)).collect();
         insta::assert_snapshot!(all, @r"
@@ -228,6 +234,7 @@ mod tests {
         0 s agent time, 3000 tokens, $1.50
         0 s agent time, 1000 tokens, $0.50 and 1 attempt of unknown cost
         0 s agent time, 1000 tokens, $0.50
+        0 s agent time, cost unknown
         ");
     }
 }

@@ -254,6 +254,11 @@ impl RunHistory {
         CostSum::of(&run.attempts, price(&self.runs))
     }
 
+    /// Returns what tokens cost, going by the sessions that reported their cost.
+    pub fn cost_of_tokens(&self, tokens: u64) -> Option<f64> {
+        price(&self.runs).map(|price| price * tokens as f64)
+    }
+
     /// Returns the time, tokens and cost of each story of a plan in a run.
     pub fn receipts(&self, run: &str, plan: &str) -> Vec<String> {
         let run = self.find(run).unwrap_or_default();

@@ -145,7 +145,11 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
     let Tip { commit: tip, is_followed, branch } = run.board.tip()?;
     let mut passed = work.passed.take().unwrap_or_default();
     let all_attempts = run.record.tally.spent_on(&work.key).cost_usd;
-    passed.cost_usd = work.facts.cost_usd.map(|cost| cost.max(all_attempts));
+    passed.cost_usd = work.facts.cost_usd.map(|cost| cost.max(all_attempts)).or_else(|| {
+        // A session that goes on with another story has not reported its cost yet.
+        let cost = run.history.borrow().cost_of_tokens(work.facts.tokens?)?;
+        Some(cost + all_attempts)
+    });
     work.waits = work.moves >= MOST_MOVES && !run.desk(slot)?.copy.is_in_place;
     if branch != work.attempt.target || (tip != work.attempt.base && !work.waits) {
         return check_moved(run, work);

@@ -18,7 +18,7 @@ impl RunStatus {
             (Some(_), ..) if *interrupted => "stopping",
             (Some(_), Some(_), _) => "waiting",
             (Some(_), None, _) => "running",
-            (None, _, Some(finish)) if finish == "complete" => "complete",
+            (None, _, Some(finish)) if finish == "complete" && self.stories.open == 0 => "complete",
             (None, _, Some(_)) => "ended",
             (None, _, None) if self.last.iteration > 0 => "interrupted",
             (None, _, None) => "not started",

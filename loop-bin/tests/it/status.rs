@@ -4,7 +4,7 @@ use std::process::{Child, Stdio};
 
 use test_support::{run_on_columns, screen_of};
 
-use crate::stage::{Ran, Stage, TWO, signal, until};
+use crate::stage::{ONE, Ran, Stage, TWO, signal, until};
 
 /// An agent that reports its activity and waits until it may continue.
 const WAITS: &str = r#"cat >/dev/null
@@ -93,4 +93,19 @@ fn a_watcher_on_a_terminal_redraws_its_lines() {
     let screen = screen_of(&shown, 60);
     assert_eq!((code, screen.matches("nothing needs you").count()), (Some(0), 1), "{screen}");
     assert!(screen.starts_with("ended: 0 done, 2 open"), "{screen}");
+}
+
+#[test]
+fn open_stories_of_other_numbered_plans_are_named_with_a_command_that_works() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".ralph/PRD-2/plan.md", "- [ ] US-201: Second\n- [ ] US-202: Third\n");
+    stage.repo.commit_all("a second plan");
+    let said = "needs you: PRD-2 has 2 open stories; `ralph-loop --prd 2` goes on with it";
+    let ran = stage.run(&[]);
+    ran.ended(0).says("finished (complete)").says(said);
+    assert!(!ran.out.contains("nothing needs you"), "{}", ran.out);
+    let status = stage.run(&["status"]);
+    assert!(!status.ended(0).out.contains("complete:"), "{}", status.out);
+    let ran = stage.run(&["--prd", "2"]);
+    ran.ended(0).says("2 of 2 stories done; nothing needs you");
 }

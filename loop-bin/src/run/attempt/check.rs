@@ -354,6 +354,7 @@ fn message(job: &Job, course: &Course, passed: &Passed) -> String {
         agent: job.context.agent_in_words(attempt),
         attempt: attempt.number,
         cost_usd: passed.cost_usd,
+        is_cost_open: job.context.config.session.stories_per_session > 1,
     };
     board::message(&commit.message, &commit.kind, &story)
 }
