@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use camino::Utf8Path;
 use ralph_core::git::{Repo, Status};
-use ralph_core::guard::{self, Denial, Facts};
+use ralph_core::guard::{self, Denial, Facts, Glob};
 use shell_reader::Script;
 
 use crate::call::Call;
@@ -25,7 +26,8 @@ pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<D
         .iter()
         .filter(|path| !repo.is_untouched(path))
         .filter_map(|path| camino::Utf8PathBuf::from_path_buf(repo.top().join(path)).ok());
-    let outside: BTreeSet<String> = guard::out_of_scope(changed.collect(), &scope, facts)
+    let fits = |inside: &Utf8Path| scope.iter().any(|glob| Glob::fits(glob, inside.as_str()));
+    let outside: BTreeSet<String> = guard::out_of_scope(changed.collect(), facts, fits)
         .iter()
         .map(|path| facts.inside(path).unwrap_or(path).to_string())
         .collect();

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
+use globset::{Glob, GlobMatcher};
 use ralph_core::verdict::{self, judge};
 
 use super::ci::{Step, has_words, steps};
@@ -130,13 +131,14 @@ fn places<'a>(
     }
     let mut found = Vec::new();
     for kind in &table.kind {
+        let marks =
+            kind.marks.iter().filter_map(|mark| Some(Glob::new(mark).ok()?.compile_matcher()));
+        let marks: Vec<GlobMatcher> = marks.collect();
         for (path, names) in &folders {
-            let is_named = |name: &str, mark: &str| match mark.strip_prefix('*') {
-                Some(end) => name.ends_with(end),
-                None => name == mark,
+            let is_there = |mark: &&GlobMatcher| names.iter().any(|name| mark.is_match(name));
+            let Some(mark) = marks.iter().find(is_there).map(|mark| mark.glob().glob()) else {
+                continue;
             };
-            let is_there = |mark: &&String| names.iter().any(|name| is_named(name, mark));
-            let Some(mark) = kind.marks.iter().find(is_there) else { continue };
             let mark = format!("{}: {}", kind.name, Utf8Path::new(path).join(mark));
             let own = |step: &&Step| step.folder == *path && step.starts(&kind.programs);
             let (folder, steps) = (Folder { files, path }, steps.iter().filter(own).collect());

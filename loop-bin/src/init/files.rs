@@ -3,6 +3,7 @@
 use camino::Utf8Path;
 use globset::Glob;
 use ralph_core::git::Git;
+use regex::Regex;
 use serde_json::Value;
 
 /// A list of paths, and a way to read them.
@@ -108,14 +109,16 @@ fn script(text: &str, table: &str, name: &str) -> Option<String> {
 
 /// A target of a Makefile or a similar file, including those that it depends on.
 fn recipe(tool: &str, text: &str, name: &str) -> Option<String> {
-    let (mut body, mut is_inside) = (None, false);
+    let (head, mut body, mut is_inside) = (head_of(name)?, None, false);
     for line in text.lines() {
         is_inside &= indent(line) > indent(name) || line.trim().is_empty();
         // A Makefile may define a target once for each case.
-        if defines(line, name) {
-            let needs = line.split_once(':').map_or("", |(_, needs)| needs).split_whitespace();
-            let needs = needs.filter(|need| text.lines().any(|line| defines(line, need)));
-            let needs = needs.map(|need| format!("{tool} {need}\n"));
+        if let Some(found) = head.captures(line) {
+            let needs = found.name("needs").map_or("", |needs| needs.as_str()).split_whitespace();
+            let is_target = |need: &&str| {
+                head_of(need).is_some_and(|head| text.lines().any(|line| head.is_match(line)))
+            };
+            let needs = needs.filter(is_target).map(|need| format!("{tool} {need}\n"));
             body.get_or_insert_with(String::new).extend(needs);
             is_inside = true;
         } else if let (true, Some(body)) = (is_inside, &mut body) {
@@ -126,12 +129,11 @@ fn recipe(tool: &str, text: &str, name: &str) -> Option<String> {
     body
 }
 
-/// Whether a line starts this recipe: `test: all`, `check test:`, `test *args:`, but not `test := x`.
-fn defines(line: &str, name: &str) -> bool {
-    let Some((targets, rest)) = line.split_once(':') else { return false };
-    let mut words = targets.split_whitespace().map(|word| word.trim_start_matches('@'));
-    let is_here = indent(line) == indent(name) && words.any(|word| word == name.trim());
-    is_here && !rest.starts_with('=')
+/// The line that starts a recipe: `test: all`, `check test:`, `test *args:`, but not `test := x`.
+fn head_of(name: &str) -> Option<Regex> {
+    let (blanks, name) = (indent(name), regex::escape(name.trim()));
+    Regex::new(&format!(r"^\s{{{blanks}}}(@*[^\s:]+\s+)*@*{name}(\s[^:]*)?:(?<needs>$|[^=].*)"))
+        .ok()
 }
 
 fn indent(line: &str) -> usize {

@@ -53,7 +53,9 @@ pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
         let rule = RULES.iter().find(|rule| rule.name == copy::NAME);
         return Some(denial(copy::NAME, rule.map_or("", |rule| rule.reason), &instead));
     }
-    if settings.in_force("scope") && !out_of_scope(vec![path.clone()], scope, facts).is_empty() {
+    let fits = |inside: &Utf8Path| protected::fits_any(scope, inside);
+    let is_outside = || !out_of_scope(vec![path.clone()], facts, fits).is_empty();
+    if settings.in_force("scope") && !scope.is_empty() && is_outside() {
         let reason = format!("this story may only touch {}", scope.join(", "));
         let instead = "keep to these files, or say in your summary what else is needed";
         return Some(denial("scope", &reason, instead));
@@ -64,19 +66,17 @@ pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
     })
 }
 
-/// Returns the files that may not be edited under a scope; an empty scope allows all.
+/// Returns the files that may not be edited under a scope; `fits` is whether a path in the project
+/// matches one of its globs.
 pub fn out_of_scope(
     mut paths: Vec<Utf8PathBuf>,
-    scope: &[String],
     facts: &Facts,
+    fits: impl Fn(&Utf8Path) -> bool,
 ) -> Vec<Utf8PathBuf> {
-    if scope.is_empty() {
-        return Vec::new();
-    }
     let is_within = |path: &Utf8Path| match facts.inside(path) {
         _ if protected::is_own(path, facts) => true,
         // The plan belongs to every story.
-        Some(inside) => inside.starts_with(PROJECT_MARKER) || protected::fits_any(scope, inside),
+        Some(inside) => inside.starts_with(PROJECT_MARKER) || fits(inside),
         None => path.starts_with(&facts.temp) && facts.temp != "",
     };
     paths.retain(|path| !is_within(path));

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use globset::{Glob, GlobSetBuilder};
 use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::Event;
 use ralph_core::git::GitError;
@@ -200,7 +201,12 @@ fn outside_scope(
     // A glob can only match a name that is UTF-8.
     let path = |file: &PathBuf| top.join(file.to_string_lossy().into_owned());
     let facts = GuardFacts { root: copy.root().to_owned(), ..GuardFacts::default() };
-    let outside = out_of_scope(files.iter().map(path).collect(), &scope, &facts);
+    // Invalid globs were refused when the settings were read.
+    let mut globs = GlobSetBuilder::new();
+    scope.iter().filter_map(|glob| Glob::new(glob).ok()).for_each(|glob| drop(globs.add(glob)));
+    let globs = globs.build().unwrap_or_default();
+    let fits = |inside: &camino::Utf8Path| globs.is_match(inside);
+    let outside = out_of_scope(files.iter().map(path).collect(), &facts, fits);
     if outside.is_empty() {
         return None;
     }
