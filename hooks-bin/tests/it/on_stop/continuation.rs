@@ -184,3 +184,31 @@ fn a_progress_file_that_is_too_large_is_left_unchanged() {
     assert!(stage.stop("s1", false).is_some());
     assert!(progress(&stage) == large);
 }
+
+#[test]
+fn each_case_of_a_feature_loop_has_its_answer() {
+    // The iteration, its limit, the status, how many of three features pass; then whether the
+    // session is held, and the status that the hook leaves behind.
+    for (iteration, limit, status, passing, is_held, after) in [
+        (0, 10, "IN_PROGRESS", 0, true, "IN_PROGRESS"),
+        (9, 10, "IN_PROGRESS", 2, true, "IN_PROGRESS"),
+        (10, 10, "IN_PROGRESS", 2, false, "REACHED_LIMIT"),
+        (10, 10, "IN_PROGRESS", 3, false, "COMPLETE"),
+        (2, 10, "IN_PROGRESS", 3, false, "COMPLETE"),
+        (2, 10, "COMPLETE", 1, false, "COMPLETE"),
+        (2, 10, "PAUSED", 1, false, "PAUSED"),
+        (10, 20, "REACHED_LIMIT", 1, true, "IN_PROGRESS"),
+    ] {
+        let stage = stage();
+        let text = |iteration: u64, status: &str| {
+            format!("- Iteration: {iteration}\n- Max Iterations: {limit}\n- Status: {status}\n")
+        };
+        stage.repo.scratch().file("loop/progress.txt", text(iteration, status));
+        (0..passing).for_each(|_| pass_next(&stage));
+        let held = stage.stop("s1", false);
+        assert_eq!(held.is_some(), is_held, "{iteration} {status} {passing}");
+        assert_eq!(progress(&stage), text(iteration + u64::from(is_held), after));
+        let next = format!("CONTINUATION: iteration {}/{limit}.", iteration + 1);
+        assert!(held.is_none_or(|held| held.starts_with(&next)));
+    }
+}

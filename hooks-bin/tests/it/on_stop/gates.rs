@@ -258,3 +258,22 @@ fn a_second_stop_is_judged_but_not_blocked() {
     stage.write(".ralph/config.toml", "[stop]\nmax_blocks = 0\n").state("s1", "loop.json", LOOP);
     assert_eq!(stage.stop("s1", false), None);
 }
+
+#[test]
+fn the_gate_of_an_orchestrator_holds_once_while_the_work_is_not_verified() {
+    let open = r#"{"phase":"testing","verified_done":false,"conditions":{"tests_pass":false}}"#;
+    let done = r#"{"phase":"complete","verified_done":true}"#;
+    for (state, active, is_held) in [
+        (None, false, false),
+        (Some(open), false, true),
+        (Some(open), true, false),
+        (Some(done), false, false),
+    ] {
+        let stage = Stage::new();
+        state.map(|state| stage.state("s1", "orchestrator.json", state).exists("."));
+        stage.repo.commit_all("state");
+        let answer = stage.answer("s1", active);
+        assert_eq!(answer.exit_code, 0, "the answer holds, not the exit code");
+        assert_eq!(answer.blocked.is_some(), is_held, "{state:?} {active}: {answer:?}");
+    }
+}
