@@ -27,20 +27,6 @@ fn a_session_that_exceeds_the_cost_limit_ends_the_run_or_is_reported() {
     assert_eq!(ran.out.matches("exceeded").count(), 1, "{}", ran.out);
 }
 
-#[test]
-fn every_story_of_a_shared_session_names_its_cost_or_that_it_is_unknown() {
-    let (stage, ran) = in_sessions(&["--stories-per-session", "2"], 4);
-    ran.ended(0);
-    let log = stage.repo.git(["log", "--reverse", "--format=%(trailers:key=Ralph-Cost,valueonly)"]);
-    let costs: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
-    assert_eq!(costs.first(), Some(&"unknown"), "no session has reported its cost yet: {log}");
-    assert_eq!(
-        (costs.len(), costs.last().map(|cost| cost.starts_with('$'))),
-        (4, Some(true)),
-        "{log}"
-    );
-}
-
 /// Reports its tokens and then its cost, unless it hangs in between.
 const HANGS_LATER: &str = r#"cat >/dev/null; echo work >>work.txt
     echo '{"type":"assistant","session_id":"s","message":{"usage":{"input_tokens":1000}}}'

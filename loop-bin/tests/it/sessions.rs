@@ -135,6 +135,19 @@ fn a_session_ends_after_its_maximum_number_of_stories() {
 }
 
 #[test]
+fn every_commit_of_a_shared_session_names_its_cost_or_that_it_is_unknown() {
+    let stage = Stage::new("obeys-stop-hook", &plan(4));
+    let hook = hook("ralph-on-stop");
+    let vars = [("STOP_HOOK", hook.as_str()), ("STORY_TOKENS", "10"), ("WINDOW", "100000")];
+    let vars = [&vars[..], &[("HALF", ""), ("USAGE", "1000")]].concat();
+    stage.run_env(&vars, &["--stories-per-session", "2"]).ended(0);
+    let log = stage.repo.git(["log", "--reverse", "--format=%(trailers:key=Ralph-Cost,valueonly)"]);
+    let costs: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
+    // The first session reports $0.10 at its end, which is the price of the second one's tokens.
+    assert_eq!((costs[0], costs[2], costs.len()), ("unknown", "$0.0500", 4), "{log}");
+}
+
+#[test]
 fn limits_and_scripts_apply_within_a_session() {
     let stage = Stage::new("obeys-stop-hook", &plan(4));
     let args = [&AUTO[..], &["--max-iterations", "2"]].concat();

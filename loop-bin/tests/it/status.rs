@@ -107,5 +107,5 @@ fn open_stories_of_other_numbered_plans_are_named_with_a_command_that_works() {
     let status = stage.run(&["status"]);
     assert!(!status.ended(0).out.contains("complete:"), "{}", status.out);
     let ran = stage.run(&["--prd", "2"]);
-    ran.ended(0).says("2 of 2 stories done; nothing needs you");
+    ran.ended(0).says("2 of 2 stories done").says("nothing needs you");
 }

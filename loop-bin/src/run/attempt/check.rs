@@ -203,7 +203,9 @@ fn outside_scope(
     let facts = GuardFacts { root: copy.root().to_owned(), ..GuardFacts::default() };
     // Invalid globs were refused when the settings were read.
     let mut globs = GlobSetBuilder::new();
-    scope.iter().filter_map(|glob| Glob::new(glob).ok()).for_each(|glob| drop(globs.add(glob)));
+    for glob in scope.iter().filter_map(|glob| Glob::new(glob).ok()) {
+        globs.add(glob);
+    }
     let globs = globs.build().unwrap_or_default();
     let fits = |inside: &camino::Utf8Path| globs.is_match(inside);
     let outside = out_of_scope(files.iter().map(path).collect(), &facts, fits);

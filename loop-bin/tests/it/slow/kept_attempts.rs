@@ -249,7 +249,11 @@ fn attempts_of_two_plans_with_the_same_ids_are_kept_apart() {
     stage.run(&["retry", "PRD-2/US-001", "--from", "PRD-2/US-001/1"]).ended(0);
     assert!(stage.read(".ralph/PRD-2/plan.md").contains("[ ] US-001"));
     let needs = stage.run(&["status", "--prd", "1"]);
-    needs.ended(0).says("US-001 is blocked: First").says("1 thing needs you");
+    needs
+        .ended(0)
+        .says("US-001 is blocked: First")
+        .says("PRD-2 has 1 open story")
+        .says("2 things need you");
 }
 
 #[test]

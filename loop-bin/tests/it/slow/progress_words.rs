@@ -40,7 +40,7 @@ fn text_removed_by_an_agent_is_restored_and_added_text_is_kept() {
 fn a_long_log_reaches_the_agent_as_patterns_and_newest_entries() {
     let stage = Stage::new("works", TWO);
     let entry =
-        |n: usize| format!("## 2026-01-{n:02} - OLD-{n}\n{}---\n\n", "- did much\n".repeat(99));
+        |n: usize| format!("## 2026-01-{n:02} - OLD-{n}\n{}---\n\n", "- did much\n".repeat(20));
     let entries: String = (1..=30).map(entry).collect();
     let patterns = "## Codebase Patterns\n- Use the builder\n";
     stage.repo.write(PROGRESS, format!("# Ralph Progress Log\n\n{patterns}\n{entries}"));
