@@ -263,7 +263,7 @@ mod tests {
         let text = message(TEMPLATE, "feat", &bare);
         assert!(text.contains("\nRalph-Checks: unchecked\n"), "{text}");
         assert!(!text.contains("Ralph-Cost"), "{text}");
-        let text = message(TEMPLATE, "feat", &Story { is_cost_open: true, ..bare });
+        let text = message(TEMPLATE, "feat", &Story { is_cost_open: true, ..bare.clone() });
         assert!(text.ends_with("\nRalph-Cost: unknown\n"), "{text}");
         let checks = ["cargo test", &"x".repeat(200), "true"].map(str::to_owned);
         let many = message(TEMPLATE, "feat", &Story { checks: &checks, ..bare.clone() });
