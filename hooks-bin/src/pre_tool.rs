@@ -8,7 +8,7 @@ mod transcript;
 
 use camino::Utf8Path;
 use ralph_base::state::Event;
-use ralph_core::guard::{self, Denial, OwnSessions, READ_BEFORE_EDIT};
+use ralph_core::guard::{self, Denial, OwnSessions};
 use ralph_core::hook::Decision;
 
 use crate::call::Call;
@@ -61,7 +61,7 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
     let mut edit = call.edit(path);
     let known = call.known_files();
     // If nothing can be recorded, the agent could never satisfy a denial.
-    edit.known = !(edit.exists && config.guard.in_force(READ_BEFORE_EDIT))
+    edit.known = !(edit.exists && config.guard.in_force("read-before-edit"))
         || call.project().state().is_none()
         || known.contains(&edit.path)
         || is_empty(path)
@@ -90,15 +90,15 @@ fn deny(call: &Call<'_>, denial: &Denial) -> Decision {
     if own == OwnSessions::Off {
         return Decision::NoOpinion;
     }
-    // Nobody can say whether the agent knows a file, so that is not asked.
-    let asked = own == OwnSessions::Ask && denial.rule != READ_BEFORE_EDIT && client_asks(call);
+    let is_asked = own == OwnSessions::Ask && client_asks(call);
+    let question = denial.question().filter(|_| is_asked);
     call.journal(&Event::Denied {
         rule: denial.rule.clone(),
         tool: call.input.tool_name.clone(),
         target: denial.found.clone(),
-        asked,
+        asked: question.is_some(),
     });
-    if asked { Decision::Ask(denial.question()) } else { Decision::Deny(denial.to_string()) }
+    question.map_or_else(|| Decision::Deny(denial.to_string()), Decision::Ask)
 }
 
 /// Whether the client is certain to ask before it runs the call. With permissions bypassed, it drops the

@@ -10,7 +10,7 @@ use ralph_base::state::PROJECT_MARKER;
 
 /// The rule about files that the agent does not know. Only the agent can help that, so it applies
 /// in every session alike.
-pub const READ_BEFORE_EDIT: &str = "read-before-edit";
+pub(super) const READ_BEFORE_EDIT: &str = "read-before-edit";
 
 /// The rules that apply to edits only; disabled by name like the others.
 pub(super) const EDIT_RULES: [&str; 3] = ["protected-path", "scope", READ_BEFORE_EDIT];

@@ -5,6 +5,8 @@ use serde::Serialize;
 
 use shell_reader::Script;
 
+use super::edit::READ_BEFORE_EDIT;
+
 /// Facts about the place where a command would run or a file would be edited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -118,10 +120,12 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// Returns the text for a person who decides about the call instead.
-    pub fn question(&self) -> String {
+    /// Returns the text for a person who decides about the call instead; `None` if a person cannot
+    /// know the answer.
+    pub fn question(&self) -> Option<String> {
         let Self { rule, found, reason, .. } = self;
-        format!("Allow `{found}`? Ralph asks you first: {reason} (rule {rule}).")
+        let text = format!("Allow `{found}`? Ralph asks you first: {reason} (rule {rule}).");
+        (rule != READ_BEFORE_EDIT).then_some(text)
     }
 }
 

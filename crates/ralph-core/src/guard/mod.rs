@@ -48,7 +48,7 @@ mod writes;
 mod tests;
 
 pub use check::{check, check_script, commits};
-pub use edit::{Edit, READ_BEFORE_EDIT, check_edit, out_of_scope};
+pub use edit::{Edit, check_edit, out_of_scope};
 pub use facts::{CopyOf, Denial, Facts};
 pub use glob::Glob;
 pub use reads::reads;
