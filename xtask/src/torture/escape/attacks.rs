@@ -60,6 +60,9 @@ struct Attack {
     /// Whether what git's folder says may change, because that is the agent's to do.
     #[serde(default)]
     changes_git: bool,
+    /// Whether the documents say that it gets out.
+    #[serde(default)]
+    documented: bool,
     /// Whether the loop is killed.
     #[serde(default)]
     killed: bool,
@@ -135,7 +138,7 @@ impl Attack {
             return (format!("attack\tcontrol\t\t{}", self.name), wrong);
         };
         let wrong = match self.carry_out(machine, mode, "") {
-            Ok(found) if found.is_empty() => None,
+            Ok(found) if found.is_empty() || self.documented => None,
             Ok(found) => Some(found.join("; ")),
             Err(error) => Some(format!("{error:#}")),
         };

@@ -33,6 +33,7 @@ pub(super) struct Secrets {
     pub(super) setup_files: String,
     pub(super) variables: String,
     pub(super) setup_variables: String,
+    pub(super) agent_variables: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -90,6 +91,7 @@ impl Table {
             (&secrets.setup_files, "read", cat, in_setup),
             (&secrets.variables, "read variable", print, &[]),
             (&secrets.setup_variables, "read variable", print, in_setup),
+            (&secrets.agent_variables, "read variable", print, &["agent", "reviewer"]),
         ] {
             let acts = read(list, name, script, open);
             all.extend(acts.into_iter().map(|(name, act)| (name, act, false)));

@@ -208,7 +208,9 @@ impl World {
     fn starts(&self, machine: &Machine, options: &str) -> String {
         let w = self.root();
         let secrets = &machine.table.secrets;
-        let variables = format!("{} {}", secrets.variables, secrets.setup_variables);
+        let variables = [&secrets.variables, &secrets.setup_variables, &secrets.agent_variables]
+            .map(String::as_str);
+        let variables = variables.join(" ");
         let variables: String =
             variables.split_whitespace().map(|name| format!(" {name}=S3CRET-env-{name}")).collect();
         let limit = self.uid.map(|_| format!("prlimit --nproc={MOST_PROCESSES} "));
